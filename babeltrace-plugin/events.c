@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLASSES_MAX 20000
+#define EVENT_CLASSES_MAX 20000
 
 /* Events of one name; of several classes with this name, the fields are the first one's. */
 struct kind {
@@ -78,7 +78,7 @@ static bool events_has_thread(const bt_event_class *class)
 /* NULL: no memory, or no room. */
 static struct kind *events_add(struct events *events, const bt_event_class *class, uint64_t hash)
 {
-    struct kind *kind = events->kinds.count < CLASSES_MAX ? calloc(1, sizeof(*kind)) : NULL;
+    struct kind *kind = events->kinds.count < EVENT_CLASSES_MAX ? calloc(1, sizeof(*kind)) : NULL;
 
     if (!kind)
         return NULL;
@@ -243,7 +243,7 @@ static struct events *events_of(bt_self_component_sink *self)
     return bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
 }
 
-#define SECONDS_MAX 86400
+#define EVENT_SECONDS_MAX 86400
 
 /* The parameter "seconds", from now on. False: it is none. */
 static bool events_read_end(struct events *events, const bt_value *params)
@@ -258,7 +258,7 @@ static bool events_read_end(struct events *events, const bt_value *params)
         return false;
     count = bt_value_integer_signed_get(seconds);
     events->end_ms = clock_ms() + count * 1000;
-    return count >= 1 && count <= SECONDS_MAX;
+    return count >= 1 && count <= EVENT_SECONDS_MAX;
 }
 
 bt_component_class_initialize_method_status
@@ -278,7 +278,7 @@ events_initialize(bt_self_component_sink *self, bt_self_component_sink_configura
         free(events);
         BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(
             bt_self_component_sink_as_self_component(self), "seconds: expected a number of 1 to %d",
-            SECONDS_MAX);
+            EVENT_SECONDS_MAX);
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
     }
     bt_self_component_set_data(bt_self_component_sink_as_self_component(self), events);

@@ -5,8 +5,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_EVENTS_H
-#define BLKIN_EVENTS_H
+#ifndef BLKIN_SINK_EVENTS_H
+#define BLKIN_SINK_EVENTS_H
 
 #include <babeltrace2/babeltrace.h>
 

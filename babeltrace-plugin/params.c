@@ -12,82 +12,78 @@
 #include <stddef.h>
 #include <string.h>
 
-#define DAY_MS INT64_C(86400000)
-#define KIB    INT64_C(1024)
-#define MIB    (1024 * KIB)
-
 static const char *const on_full[] = {"auto", "block", "drop-oldest", NULL};
 static const char *const spool_fsync[] = {"second", "batch", "never", NULL};
 static const char *const compression[] = {"auto", "none", "gzip", "zstd", NULL};
 static const char *const format[] = {"auto", "zipkin", "otlp", NULL};
 
 /* clang-format off */
-#define AT(member) offsetof(struct params, member)
-#define A_TEXT(name, member, value) \
-    {name, PARAM_TEXT, AT(member), 0, 0, 0, value, NULL}
-#define AN_INTEGER(name, member, min, max, value) \
-    {name, PARAM_INTEGER, AT(member), min, max, value, NULL, NULL}
-#define A_CHOICE(name, member, choices, value) \
-    {name, PARAM_CHOICE, AT(member), 0, 0, value, NULL, choices}
-#define A_BOOLEAN(name, member, value) \
-    {name, PARAM_BOOLEAN, AT(member), 0, 0, value, NULL, NULL}
+#define PARAM_OFFSET(member) offsetof(struct params, member)
+#define TEXT_PARAM(name, member, value) \
+    {name, PARAM_TEXT, PARAM_OFFSET(member), 0, 0, 0, value, NULL}
+#define INTEGER_PARAM(name, member, min, max, value) \
+    {name, PARAM_INTEGER, PARAM_OFFSET(member), min, max, value, NULL, NULL}
+#define CHOICE_PARAM(name, member, choices, value) \
+    {name, PARAM_CHOICE, PARAM_OFFSET(member), 0, 0, value, NULL, choices}
+#define BOOLEAN_PARAM(name, member, value) \
+    {name, PARAM_BOOLEAN, PARAM_OFFSET(member), 0, 0, value, NULL, NULL}
 
 static const struct param_rule rules[] = {
-    A_TEXT("endpoint", exporter.transport.endpoint, NULL), /* that of the format */
-    A_CHOICE("format", exporter.format, format, FORMAT_AUTO),
-    AN_INTEGER("idle-timeout-ms", idle_timeout_ms, 1, DAY_MS, 10000),
-    AN_INTEGER("end-timeout-ms", end_timeout_ms, 0, DAY_MS, 50),
-    AN_INTEGER("open-timeout-ms", open_timeout_ms, 1, DAY_MS, 60000),
-    AN_INTEGER("max-open-spans", max_open_spans, 1, 4096 * MIB, 1000000),
-    AN_INTEGER("max-open-bytes", max_open_bytes, MIB, MIB * MIB, 512 * MIB),
-    AN_INTEGER("batch-spans", exporter.batch_spans, 1, 100000, 1000),
-    AN_INTEGER("batch-bytes", exporter.batch_bytes, 4 * KIB, 64 * MIB, MIB),
-    AN_INTEGER("batch-timeout-ms", exporter.batch_timeout_ms, 0, DAY_MS, 5),
-    AN_INTEGER("queue-bytes", exporter.queue_bytes, 8 * KIB, MIB * MIB, 64 * MIB),
-    AN_INTEGER("requests", exporter.requests, 1, 64, 1),
-    A_CHOICE("on-full", exporter.on_full, on_full, ON_FULL_AUTO),
-    AN_INTEGER("request-timeout-ms", exporter.transport.request_timeout_ms, 1, DAY_MS, 15000),
-    AN_INTEGER("retry-timeout-ms", exporter.retry_timeout_ms, 0, DAY_MS, 60000),
-    AN_INTEGER("flush-timeout-ms", exporter.flush_timeout_ms, 0, DAY_MS, 5000),
-    A_TEXT("spool", exporter.spool.folder, NULL),
-    AN_INTEGER("spool-bytes", exporter.spool.bytes, MIB, MIB * MIB, 1024 * MIB),
-    AN_INTEGER("spool-age-ms", exporter.spool.age_ms, 1, 366 * DAY_MS, 3 * DAY_MS),
-    A_CHOICE("spool-fsync", exporter.spool.fsync, spool_fsync, SPOOL_FSYNC_SECOND),
-    AN_INTEGER("spool-senders", exporter.spool.senders, 1, 64, 8),
-    A_BOOLEAN("require-collector", exporter.require_collector, true),
-    A_CHOICE("compression", exporter.transport.compression, compression, COMPRESSION_AUTO),
-    A_TEXT("kafka-file", exporter.transport.kafka_file, NULL),
-    A_TEXT("tls-ca", exporter.transport.tls_ca, NULL),
-    A_TEXT("tls-cert", exporter.transport.tls_cert, NULL),
-    A_TEXT("tls-key", exporter.transport.tls_key, NULL),
-    A_TEXT("bearer-token-file", exporter.transport.credentials.bearer_file, NULL),
-    A_TEXT("bearer-token-env", exporter.transport.credentials.bearer_env, NULL),
-    A_TEXT("basic-auth-file", exporter.transport.credentials.basic_file, NULL),
-    A_TEXT("basic-auth-env", exporter.transport.credentials.basic_env, NULL),
-    AN_INTEGER("from-time", from_time, 0, INT64_MAX - 1, 0),
-    AN_INTEGER("from-events", from_events, 0, INT64_MAX - 1, 0),
-    A_TEXT("sent-file", sent_file, NULL),
-    A_TEXT("only-traces", only_traces, NULL),
-    A_TEXT("only-found", only_found, NULL),
-    A_TEXT("rules", rules, NULL),
-    A_TEXT("rules-report", rules_report, NULL),
-    A_TEXT("tail-sampling", tail_sampling, NULL),
-    AN_INTEGER("tail-wait-ms", tail_wait_ms, 1, DAY_MS, 2000),
-    AN_INTEGER("tail-max-bytes", tail_max_bytes, MIB, MIB * MIB, 256 * MIB),
-    AN_INTEGER("join-wait-ms", join_wait_ms, 0, DAY_MS, 2000),
-    AN_INTEGER("join-max-bytes", join_max_bytes, MIB, MIB * MIB, 128 * MIB),
-    AN_INTEGER("join-skew-us", join_skew_us, 0, DAY_MS, 1000),
-    AN_INTEGER("host-min-ms", host_min_ms, -1, DAY_MS, 100),
-    A_TEXT("stats-file", stats_file, NULL),
-    AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
-    A_TEXT("prometheus-listen", prometheus_listen, NULL),
-    A_TEXT("statistics-file", statistics_file, NULL),
-    A_BOOLEAN("clock-correction", clock_correction, true),
+    TEXT_PARAM("endpoint", exporter.transport.endpoint, NULL), /* that of the format */
+    CHOICE_PARAM("format", exporter.format, format, FORMAT_AUTO),
+    INTEGER_PARAM("idle-timeout-ms", idle_timeout_ms, 1, DAY_MS, 10000),
+    INTEGER_PARAM("end-timeout-ms", end_timeout_ms, 0, DAY_MS, 50),
+    INTEGER_PARAM("open-timeout-ms", open_timeout_ms, 1, DAY_MS, 60000),
+    INTEGER_PARAM("max-open-spans", max_open_spans, 1, 4096 * MIB, 1000000),
+    INTEGER_PARAM("max-open-bytes", max_open_bytes, MIB, MIB * MIB, 512 * MIB),
+    INTEGER_PARAM("batch-spans", exporter.batch_spans, 1, 100000, 1000),
+    INTEGER_PARAM("batch-bytes", exporter.batch_bytes, 4 * KIB, 64 * MIB, MIB),
+    INTEGER_PARAM("batch-timeout-ms", exporter.batch_timeout_ms, 0, DAY_MS, 5),
+    INTEGER_PARAM("queue-bytes", exporter.queue_bytes, 8 * KIB, MIB * MIB, 64 * MIB),
+    INTEGER_PARAM("requests", exporter.requests, 1, 64, 1),
+    CHOICE_PARAM("on-full", exporter.on_full, on_full, ON_FULL_AUTO),
+    INTEGER_PARAM("request-timeout-ms", exporter.transport.request_timeout_ms, 1, DAY_MS, 15000),
+    INTEGER_PARAM("retry-timeout-ms", exporter.retry_timeout_ms, 0, DAY_MS, 60000),
+    INTEGER_PARAM("flush-timeout-ms", exporter.flush_timeout_ms, 0, DAY_MS, 5000),
+    TEXT_PARAM("spool", exporter.spool.folder, NULL),
+    INTEGER_PARAM("spool-bytes", exporter.spool.bytes, MIB, MIB * MIB, 1024 * MIB),
+    INTEGER_PARAM("spool-age-ms", exporter.spool.age_ms, 1, 366 * DAY_MS, 3 * DAY_MS),
+    CHOICE_PARAM("spool-fsync", exporter.spool.fsync, spool_fsync, SPOOL_FSYNC_SECOND),
+    INTEGER_PARAM("spool-senders", exporter.spool.senders, 1, 64, 8),
+    BOOLEAN_PARAM("require-collector", exporter.require_collector, true),
+    CHOICE_PARAM("compression", exporter.transport.compression, compression, COMPRESSION_AUTO),
+    TEXT_PARAM("kafka-file", exporter.transport.kafka_file, NULL),
+    TEXT_PARAM("tls-ca", exporter.transport.tls_ca, NULL),
+    TEXT_PARAM("tls-cert", exporter.transport.tls_cert, NULL),
+    TEXT_PARAM("tls-key", exporter.transport.tls_key, NULL),
+    TEXT_PARAM("bearer-token-file", exporter.transport.credentials.bearer_file, NULL),
+    TEXT_PARAM("bearer-token-env", exporter.transport.credentials.bearer_env, NULL),
+    TEXT_PARAM("basic-auth-file", exporter.transport.credentials.basic_file, NULL),
+    TEXT_PARAM("basic-auth-env", exporter.transport.credentials.basic_env, NULL),
+    INTEGER_PARAM("from-time", from_time, 0, INT64_MAX - 1, 0),
+    INTEGER_PARAM("from-events", from_events, 0, INT64_MAX - 1, 0),
+    TEXT_PARAM("sent-file", sent_file, NULL),
+    TEXT_PARAM("only-traces", only_traces, NULL),
+    TEXT_PARAM("only-found", only_found, NULL),
+    TEXT_PARAM("rules", rules, NULL),
+    TEXT_PARAM("rules-report", rules_report, NULL),
+    TEXT_PARAM("tail-sampling", tail_sampling, NULL),
+    INTEGER_PARAM("tail-wait-ms", tail_wait_ms, 1, DAY_MS, 2000),
+    INTEGER_PARAM("tail-max-bytes", tail_max_bytes, MIB, MIB * MIB, 256 * MIB),
+    INTEGER_PARAM("join-wait-ms", join_wait_ms, 0, DAY_MS, 2000),
+    INTEGER_PARAM("join-max-bytes", join_max_bytes, MIB, MIB * MIB, 128 * MIB),
+    INTEGER_PARAM("join-skew-us", join_skew_us, 0, DAY_MS, 1000),
+    INTEGER_PARAM("host-min-ms", host_min_ms, -1, DAY_MS, 100),
+    TEXT_PARAM("stats-file", stats_file, NULL),
+    INTEGER_PARAM("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
+    TEXT_PARAM("prometheus-listen", prometheus_listen, NULL),
+    TEXT_PARAM("statistics-file", statistics_file, NULL),
+    BOOLEAN_PARAM("clock-correction", clock_correction, true),
     {.name = "closing-annotations", .type = PARAM_CLOSING, .offset = offsetof(struct params, closing)},
 };
 /* clang-format on */
 
-#define RULES (sizeof(rules) / sizeof(rules[0]))
+#define PARAM_COUNT (sizeof(rules) / sizeof(rules[0]))
 
 static void *params_member_of(struct params *params, const struct param_rule *rule)
 {
@@ -96,8 +92,8 @@ static void *params_member_of(struct params *params, const struct param_rule *ru
 
 void params_note_given(struct params *params, const struct param_rule *rule)
 {
-    static_assert(RULES <= 64, "a bit each");
-    if (rule >= rules && rule < rules + RULES) /* no key of somebody else's table */
+    static_assert(PARAM_COUNT <= 64, "a bit each");
+    if (rule >= rules && rule < rules + PARAM_COUNT) /* no key of somebody else's table */
         params->given |= UINT64_C(1) << (rule - rules);
 }
 
@@ -112,7 +108,8 @@ static void params_set_integer(struct params *params, const struct param_rule *r
     const bool boolean = value != 0;
 
     static_assert(sizeof(enum on_full) == sizeof(int) && sizeof(enum compression) == sizeof(int) &&
-                      sizeof(enum format) == sizeof(int) && sizeof(enum spool_fsync) == sizeof(int),
+                      sizeof(enum protocol_format) == sizeof(int) &&
+                      sizeof(enum spool_fsync) == sizeof(int),
                   "choices are copied as int");
     switch (rule->type) {
     case PARAM_CHOICE:
@@ -196,14 +193,14 @@ static bool params_read_closing(struct params *params, const struct param_rule *
 
 const struct param_rule *params_table(size_t *count)
 {
-    *count = RULES;
+    *count = PARAM_COUNT;
     return rules;
 }
 
 void params_begin(struct params *params)
 {
     *params = (struct params){.closing = {.count = 0}};
-    for (size_t i = 0; i < RULES; i++) {
+    for (size_t i = 0; i < PARAM_COUNT; i++) {
         if (rules[i].type == PARAM_TEXT)
             params_set_text(params, &rules[i], rules[i].default_text);
         else if (rules[i].type != PARAM_CLOSING)
@@ -243,9 +240,9 @@ static bool params_is_given(const struct params *params, const char *name)
 {
     size_t i = 0;
 
-    while (i < RULES && strcmp(rules[i].name, name) != 0)
+    while (i < PARAM_COUNT && strcmp(rules[i].name, name) != 0)
         i++;
-    assert(i < RULES);
+    assert(i < PARAM_COUNT);
     return params->given & UINT64_C(1) << i;
 }
 

@@ -14,6 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define KIB    INT64_C(1024)
+#define MIB    (1024 * KIB)
+#define GIB    (1024 * MIB)
+#define DAY_MS INT64_C(86400000)
+
 /* Texts are those of the values that were set. */
 struct params {
     uint64_t given; /* a bit for each row of the table; the others have their defaults */

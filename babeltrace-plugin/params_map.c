@@ -99,7 +99,7 @@ static bool params_map_read_value(struct params *params, const struct param_rule
     return params_set(params, rule, &plain, error);
 }
 
-struct reading {
+struct params_reading {
     struct params *params;
     struct error *error;
     bool failed;
@@ -118,7 +118,7 @@ static void params_map_list_names(char *names, size_t size)
 static bt_value_map_foreach_entry_const_func_status
 params_map_read_entry(const char *key, const bt_value *value, void *context)
 {
-    struct reading *reading = context;
+    struct params_reading *reading = context;
     size_t count;
     const struct param_rule *rules = params_table(&count);
     char names[1024];
@@ -138,7 +138,7 @@ params_map_read_entry(const char *key, const bt_value *value, void *context)
 
 bool params_read(struct params *params, const bt_value *map, struct error *error)
 {
-    struct reading reading = {.params = params, .error = error};
+    struct params_reading reading = {.params = params, .error = error};
 
     params_begin(params);
     (void)bt_value_map_foreach_entry_const(map, params_map_read_entry, &reading);

@@ -233,7 +233,7 @@ static bool open_settling(struct pipeline *pipeline, const struct params *params
     if (!params->sent_file)
         return true;
     settling->fd = open(params->sent_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    settling->next.at = (struct position){params->from_time, (uint64_t)params->from_events};
+    settling->next.at = (struct trace_position){params->from_time, (uint64_t)params->from_events};
     settling->marks.ring[0] = pipeline->intake.counts.settled = settling->next;
     settling->is_asked_for = settling->fd >= 0;
     if (settling->is_asked_for)

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define ASKED_MS 10000
-#define LOOK_MS  100
-#define WRITE_MS 500
+#define ASKED_MS           10000
+#define STATISTICS_POLL_MS 100
+#define WRITE_MS           500
 
 bool pipeline_open_statistics(struct pipeline *pipeline, const struct params *params,
                               struct error *error)
@@ -108,7 +108,7 @@ void pipeline_look_at_statistics(struct pipeline *pipeline)
 
     if (now_ms < statistics->next_look_ms)
         return;
-    statistics->next_look_ms = now_ms + LOOK_MS;
+    statistics->next_look_ms = now_ms + STATISTICS_POLL_MS;
     if (statistics->file)
         statistics_look_at_file(statistics, now_ms);
     if (now_ms < statistics->until_ms)

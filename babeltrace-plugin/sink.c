@@ -15,7 +15,7 @@
 struct sink {
     bt_self_component_sink *self;
     bt_message_iterator *iterator;
-    struct input input;
+    struct decode_input input;
     struct pipeline pipeline;
     bt_logging_level log_level;
     bool has_signals;
@@ -81,7 +81,7 @@ static void sink_open_signals(struct sink *sink)
                  "without loss");
 }
 
-static bool sink_set_up(struct sink *sink, enum format format, const bt_value *map,
+static bool sink_set_up(struct sink *sink, enum protocol_format format, const bt_value *map,
                         struct error *error)
 {
     struct pipeline *pipeline = &sink->pipeline;
@@ -97,7 +97,7 @@ static bool sink_set_up(struct sink *sink, enum format format, const bt_value *m
     pipeline->shows_progress = sink->log_level <= BT_LOGGING_LEVEL_INFO;
     if (!pipeline_open(pipeline, &params, error))
         return false;
-    sink->input = (struct input){
+    sink->input = (struct decode_input){
         .streams = streams_new(pipeline->rules ? pairing_rules(pipeline->rules) : NULL),
         .intake = &pipeline->intake,
         .assembler = pipeline->assembler,
@@ -110,7 +110,7 @@ static bool sink_set_up(struct sink *sink, enum format format, const bt_value *m
 }
 
 static bt_component_class_initialize_method_status
-initialize(bt_self_component_sink *self, enum format format, const bt_value *params)
+initialize(bt_self_component_sink *self, enum protocol_format format, const bt_value *params)
 {
     struct error error;
     struct sink *sink = calloc(1, sizeof(*sink));

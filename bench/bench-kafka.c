@@ -62,7 +62,8 @@ static void make_spans(void)
 }
 
 /* With the sink's defaults for kafka://. */
-static struct exporter *open_exporter(const char *broker, const char *topic, enum format format)
+static struct exporter *open_exporter(const char *broker, const char *topic,
+                                      enum protocol_format format)
 {
     char endpoint[512];
     struct exporter *exporter;

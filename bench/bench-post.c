@@ -35,7 +35,7 @@ static void fail(const char *what)
 
 static void post(unsigned spans)
 {
-    struct reply reply = {0};
+    struct transport_reply reply = {0};
 
     if (!spans)
         return;

@@ -121,7 +121,7 @@ static HOT bool is_loaded(void)
     return __builtin_expect(word & BLKIN_GATE_LOOKS, 0) ? finds_rings() : word != 0;
 }
 
-static HOT void set_name(struct span *inside, const char *name, size_t length)
+static HOT void set_name(struct span_fields *inside, const char *name, size_t length)
 {
     *blkin_put_bytes(inside->name, name, length) = '\0';
     inside->name_length = (uint8_t)length;
@@ -136,7 +136,7 @@ static size_t room_for_name(size_t size)
 /* The common end of every begin: name, ids, kind and flags are set. */
 static inline void begin(struct blkin_span *span, size_t size, uint64_t start_ns)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
 
     inside->size = inside->end = (uint16_t)size;
     inside->limit = (int16_t)size;
@@ -153,7 +153,7 @@ static inline void begin(struct blkin_span *span, size_t size, uint64_t start_ns
  * checked. */
 __attribute__((noinline)) static void begin_with_periodic(struct blkin_span *span, size_t size)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     uint64_t start_ns = 0;
 
     blkin_do_periodic_if_due(blkin_ticks());
@@ -176,7 +176,7 @@ __attribute__((noinline)) static void begin_with_periodic(struct blkin_span *spa
 
 __attribute__((noinline)) static void begin_streamed(struct blkin_span *span)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
 
     inside->limit = SPAN_SLOW;
     span_rest(inside)->unstreamed = 0;
@@ -215,7 +215,7 @@ static HOT void begin_root(struct blkin_span *span, size_t size, const char *nam
                            uint64_t id)
 {
     const bool is_remote = context && context->flags & BLKIN_CONTEXT_REMOTE;
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     struct blkin_decision decision;
 
     if (!is_loaded() || size < BLKIN_SPAN_SIZE_MIN) {
@@ -263,8 +263,8 @@ static HOT void set_child(struct blkin_span *span, const char *name, size_t name
                           uint32_t kind, const struct blkin_span *parent, uint64_t id)
 {
     const uint64_t parent_id = parent->context.span_id; /* span may be its own parent */
-    const struct span *above = span_inside_const(parent);
-    struct span *inside = span_inside(span);
+    const struct span_fields *above = span_inside_const(parent);
+    struct span_fields *inside = span_inside(span);
 
     span->context = parent->context;
     span->context.parent_span_id = parent_id;
@@ -329,7 +329,7 @@ static inline uint64_t duration_from(uint64_t start_ns, uint64_t end_ns)
 static HOT void put_event(bool by_pdep, char *at, const struct blkin_span *span, uint8_t flags,
                           uint64_t end_ns, uint64_t duration_ns, struct blkin_thread *thread)
 {
-    const struct span *inside = span_inside_const(span);
+    const struct span_fields *inside = span_inside_const(span);
     const uint16_t dropped = inside->dropped;
     const size_t name_length = inside->name_length;
     const struct blkin_span_event event = {
@@ -352,14 +352,14 @@ __attribute__((noinline)) static void record_copy(struct blkin_span *span, uint6
                                                   const struct blkin_provider *provider,
                                                   const struct blkin_usage_tags *usage)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     const struct blkin_service *own = span_own_service(inside);
     const struct blkin_service *service = own ? own : blkin_default_service();
     const uint8_t error = inside->failed & SPAN_FAILED ? BLKIN_SPAN_ERROR : 0;
     char payload[SPAN_SIZE_MAX + sizeof(struct blkin_usage_tags) + sizeof(service->text)];
     char *at = payload + sizeof(struct blkin_span_event);
 
-    at = blkin_put_bytes(at, inside->name, inside->used - offsetof(struct span, name));
+    at = blkin_put_bytes(at, inside->name, inside->used - offsetof(struct span_fields, name));
     put_event(blkin_has_pdep, payload, span, inside->flags | error, end_ns, duration_ns,
               blkin_this_thread());
     if (usage)
@@ -374,7 +374,7 @@ static HOT void record_in_place(bool by_pdep, struct blkin_span *span, uint64_t 
                                 uint64_t duration_ns, const struct blkin_provider *provider,
                                 const struct blkin_service *service)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     char *payload = span_at(inside, SPAN_EVENT_AT);
     char *end = blkin_put_block(span_at(inside, inside->used), service->text, service->length);
 
@@ -391,7 +391,7 @@ __attribute__((noinline)) static void record_by_shifts(struct blkin_span *span, 
 }
 
 /* blkin_put_block() may write beyond the service's end. */
-static inline bool has_room_for_service(const struct span *inside,
+static inline bool has_room_for_service(const struct span_fields *inside,
                                         const struct blkin_service *service)
 {
     const size_t size = service->length > BLKIN_BLOCK ? service->length : BLKIN_BLOCK;
@@ -403,7 +403,7 @@ static inline bool has_room_for_service(const struct span *inside,
 static HOT void record_span(struct blkin_span *span, uint64_t end_ns,
                             const struct blkin_provider *provider)
 {
-    const struct span *inside = span_inside_const(span);
+    const struct span_fields *inside = span_inside_const(span);
     const struct blkin_service *service = __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
     const uint64_t duration_ns = duration_from(inside->base_ns, end_ns);
 

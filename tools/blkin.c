@@ -1,5 +1,4 @@
-/*
- * blkin: the command line tool. This file only finds the subcommand.
+/* blkin: the command line tool. main() finds the subcommand.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -37,7 +36,7 @@
 #endif
 
 struct command {
-    const char *name; /* with the program's, as getopt(3) begins its messages */
+    const char *name; /* "blkin NAME", the prefix of getopt(3)'s messages */
     const char *what;
     int (*run)(int argc, char *argv[]); /* argv[0] is name; returns the exit status */
 };
@@ -60,7 +59,7 @@ static const struct command commands[] = {
     {"blkin work", "assemble traces from Kafka, count them, keep some", work_command},
 };
 
-/* What services do in children. */
+/* The jobs of services' children. */
 static const struct job *const jobs[] = {
     &host_job,
     &listing_job,
@@ -98,7 +97,7 @@ int main(int argc, char *argv[])
     const char *given = argc > 1 ? argv[1] : "";
     int status;
 
-    setlocale(LC_CTYPE, ""); /* no more: what it prints and reads has decimal points */
+    setlocale(LC_CTYPE, ""); /* not LC_NUMERIC: numbers have decimal points */
     host_register();
     if (job_is_done(argc, argv, jobs, &status))
         return status;

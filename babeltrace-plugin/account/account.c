@@ -165,7 +165,7 @@ static void show_progress(struct account *account)
     account->callbacks.inform(account->callbacks.context, message);
 }
 
-#define STUCK_NS INT64_C(5000000000)
+#define ACCOUNT_STUCK_NS INT64_C(5000000000)
 
 static void watch_session(struct account *account)
 {
@@ -173,7 +173,7 @@ static void watch_session(struct account *account)
     bool has_message, is_stuck;
 
     pthread_mutex_lock(&account->lock);
-    is_stuck = wall_clock_ns() - account->published_wall_ns > STUCK_NS;
+    is_stuck = wall_clock_ns() - account->published_wall_ns > ACCOUNT_STUCK_NS;
     has_message = account->is_live && watch_look(&account->watch, &account->published.input,
                                                  is_stuck, clock_ms(), message);
     pthread_mutex_unlock(&account->lock);

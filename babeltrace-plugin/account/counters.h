@@ -52,7 +52,7 @@ struct input_counts {
 /* What a source has read so far. */
 struct intake {
     struct input_counts counts;
-    struct position read; /* until where; only where events have an order */
+    struct trace_position read; /* until where; only where events have an order */
 };
 
 /* Of the display itself. */
@@ -87,16 +87,17 @@ enum section {
     SECTION_SPOOL,   /* a total, then the parts; in lines only where there is a spool */
     SECTION_LOST,    /* by LTTng: never got here */
     SECTION_NOTES,   /* in no sum */
-    SECTIONS
+    METRIC_SECTIONS
 };
 
 enum counter_kind {
-    COUNTER, /* never falls */
-    GAUGE    /* as it is now */
+    METRIC_COUNTER, /* never falls */
+    METRIC_GAUGE    /* as it is now */
 };
 
 struct counter {
-    const char *name; /* in JSON; for Prometheus: blkin_NAME, and _total if it is a COUNTER */
+    const char
+        *name; /* in JSON; for Prometheus: blkin_NAME, and _total if it is a METRIC_COUNTER */
     enum counter_kind kind;
     enum section section;
     const char *label; /* in a line, after the number; NULL: in no line */

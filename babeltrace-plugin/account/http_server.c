@@ -16,7 +16,7 @@ static void http_peers_count(struct http_peers *http)
 }
 
 /* libmicrohttpd sees that the connection has ended, and closes it in its next round. */
-static void http_peers_hang_up(void *context, struct peer *peer)
+static void http_peers_hang_up(void *context, struct listener_peer *peer)
 {
     struct http_peers *http = context;
 
@@ -32,7 +32,7 @@ void http_peers_begin(struct http_peers *http, struct MHD_Daemon *daemon)
     peers_begin(&http->peers);
 }
 
-static void http_peers_forget(struct http_peers *http, struct peer *peer)
+static void http_peers_forget(struct http_peers *http, struct listener_peer *peer)
 {
     peers_remove(&http->peers, peer);
     free(peer);
@@ -41,7 +41,7 @@ static void http_peers_forget(struct http_peers *http, struct peer *peer)
 void http_peers_admit(struct http_peers *http, int fd, const union peer_address *from,
                       socklen_t length)
 {
-    struct peer *peer = peers_make_room(&http->peers) ? malloc(sizeof(*peer)) : NULL;
+    struct listener_peer *peer = peers_make_room(&http->peers) ? malloc(sizeof(*peer)) : NULL;
 
     if (!peer) {
         http_peers_count(http);
@@ -73,7 +73,7 @@ void http_peers_notify(void *context, struct MHD_Connection *connection, void **
     }
 }
 
-struct peer *http_peer(struct MHD_Connection *connection)
+struct listener_peer *http_peer(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);

@@ -24,10 +24,10 @@
 #define HTTP_FLAGS (MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | HTTP_ONE_THREAD)
 
 struct http_peers {
-    struct peers peers; /* the owner sets its limits, */
-    uint64_t *hung_up;  /* counts peers that had to leave, or were refused; NULL: nobody counts */
+    struct listener_peers peers; /* the owner sets its limits, */
+    uint64_t *hung_up; /* counts peers that had to leave, or were refused; NULL: nobody counts */
     struct MHD_Daemon *daemon;
-    struct peer *admitted; /* while libmicrohttpd takes it */
+    struct listener_peer *admitted; /* while libmicrohttpd takes it */
 };
 
 /* The daemon, for which NULL is allowed, is the server's. */
@@ -41,7 +41,7 @@ void http_peers_admit(struct http_peers *http, int fd, const union peer_address 
 void http_peers_notify(void *http, struct MHD_Connection *connection, void **place,
                        enum MHD_ConnectionNotificationCode code);
 
-struct peer *http_peer(struct MHD_Connection *connection);
+struct listener_peer *http_peer(struct MHD_Connection *connection);
 
 struct http_header {
     unsigned status; /* of answers that have it; 0: all */

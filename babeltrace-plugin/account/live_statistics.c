@@ -16,12 +16,12 @@
 #include <unistd.h>
 
 /* A child comes before its parent, except for what other processes' buffers hold back. */
-#define QUIET_MS        2000
-#define TRACES_BYTES    ((size_t)64 << 20)
-#define TRACE_SPANS_MAX 10000
-#define NAMES_MAX       65536
-#define NAMES_BYTES     ((size_t)16 << 20)
-#define HISTOGRAM_BYTES ((size_t)64 << 20)
+#define LIVE_QUIET_MS        2000
+#define TRACES_BYTES         ((size_t)64 << 20)
+#define LIVE_TRACE_SPANS_MAX 10000
+#define LIVE_NAMES_MAX       65536
+#define LIVE_NAMES_BYTES     ((size_t)16 << 20)
+#define HISTOGRAM_BYTES      ((size_t)64 << 20)
 
 struct live_statistics {
     int64_t begin_ns; /* since 1970 */
@@ -48,11 +48,11 @@ struct live_statistics *live_statistics_new(void)
         return NULL;
     live->begin_ns = wall_clock_ns();
     live->now_ms = clock_ms();
-    live->names = names_new(NAMES_MAX, NAMES_BYTES);
+    live->names = names_new(LIVE_NAMES_MAX, LIVE_NAMES_BYTES);
     live->statistics = live->names ? statistics_new(live->names) : NULL;
-    live->traces = open_traces_new(&(struct open_traces_options){.quiet = QUIET_MS,
+    live->traces = open_traces_new(&(struct open_traces_options){.quiet = LIVE_QUIET_MS,
                                                                  .max_bytes = TRACES_BYTES,
-                                                                 .max_spans = TRACE_SPANS_MAX,
+                                                                 .max_spans = LIVE_TRACE_SPANS_MAX,
                                                                  .close = live_statistics_close,
                                                                  .context = live});
     if (live->statistics && live->traces)

@@ -15,15 +15,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ACCEPTS      64    /* in a row */
-#define ROUNDS       16    /* of libmicrohttpd, in a row */
-#define MEMORY_BYTES 16384 /* of a connection: a longer head is refused */
+#define ACCEPTS              64    /* in a row */
+#define METRICS_ROUNDS       16    /* of libmicrohttpd, in a row */
+#define METRICS_MEMORY_BYTES 16384 /* of a connection: a longer head is refused */
 
 struct metrics_server {
     struct http_peers http;
     struct listener listener;
     int epoll_fd;
-    struct page {
+    struct metrics_page {
         const char *path, *content_type;
         metrics_page_fn *print;
     } pages[SERVER_PAGES]; /* the first is /metrics; a path of NULL: no more */
@@ -57,7 +57,7 @@ static char *say_what_there_is(const struct metrics_server *server)
     return strdup(text);
 }
 
-static const struct page *find_page(const struct metrics_server *server, const char *path)
+static const struct metrics_page *find_page(const struct metrics_server *server, const char *path)
 {
     for (int i = 0; i < SERVER_PAGES && server->pages[i].path; i++)
         if (strcmp(server->pages[i].path, path) == 0)
@@ -72,7 +72,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 {
     static const char plain[] = "text/plain; charset=utf-8";
     const struct metrics_server *server = context;
-    const struct page *page = find_page(server, path);
+    const struct metrics_page *page = find_page(server, path);
 
     (void)version;
     (void)data;
@@ -97,7 +97,7 @@ static void run_daemon(struct metrics_server *server)
 
     do
         (void)MHD_run(server->http.daemon);
-    while (++rounds < ROUNDS && MHD_get_timeout(server->http.daemon, &left_ms) == MHD_YES &&
+    while (++rounds < METRICS_ROUNDS && MHD_get_timeout(server->http.daemon, &left_ms) == MHD_YES &&
            left_ms == 0);
 }
 
@@ -149,9 +149,10 @@ static bool start_daemon(struct metrics_server *server)
     struct MHD_Daemon *daemon = MHD_start_daemon(
         HTTP_FLAGS, 0, NULL, NULL, handle, server, MHD_OPTION_NOTIFY_CONNECTION, http_peers_notify,
         &server->http, MHD_OPTION_CONNECTION_LIMIT, 2U * SERVER_CLIENTS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)METRICS_MEMORY_BYTES, MHD_OPTION_END);
 
-    server->http.peers = (struct peers){.most = SERVER_CLIENTS, .time_ms = CLIENT_TIME_MS};
+    server->http.peers =
+        (struct listener_peers){.most = SERVER_CLIENTS, .time_ms = METRICS_CLIENT_MS};
     http_peers_begin(&server->http, daemon);
     info = daemon ? MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     server->epoll_fd = info ? info->epoll_fd : -1;
@@ -170,7 +171,7 @@ struct metrics_server *metrics_server_open(const char *key, const char *where,
     server = calloc(1, sizeof(*server));
     if (!server)
         return error_null(error, "out of memory");
-    server->pages[0] = (struct page){"/metrics", PROMETHEUS_CONTENT_TYPE, page};
+    server->pages[0] = (struct metrics_page){"/metrics", PROMETHEUS_CONTENT_TYPE, page};
     server->context = context;
     server->listener.fd = listen_open(&address, key, where, error);
     if (server->listener.fd < 0) {
@@ -194,7 +195,7 @@ void metrics_server_add(struct metrics_server *server, const char *path, const c
 
     while (i < SERVER_PAGES - 1 && server->pages[i].path)
         i++;
-    server->pages[i] = (struct page){path, content_type, page};
+    server->pages[i] = (struct metrics_page){path, content_type, page};
 }
 
 void metrics_server_close(struct metrics_server *server)

@@ -3,7 +3,7 @@
  * per connection.
  *
  * It has no thread and never blocks: its owner polls, and calls it when there is something to do. A
- * client has CLIENT_TIME_MS; the server hangs up on slower ones. Nobody has to wait for clients
+ * client has METRICS_CLIENT_MS; the server hangs up on slower ones. Nobody has to wait for clients
  * that say nothing: when all places are taken, the client that has been idle for longest loses its
  * place.
  *
@@ -17,8 +17,8 @@
 #include <poll.h>
 #include <stdint.h>
 
-#define SERVER_CLIENTS 8
-#define CLIENT_TIME_MS 3000
+#define SERVER_CLIENTS    8
+#define METRICS_CLIENT_MS 3000
 
 /* Returns the page's text, which is freed, or NULL when out of memory. */
 typedef char *metrics_page_fn(void *context);

@@ -25,22 +25,22 @@ int listener_accept(struct listener *listener, union peer_address *from, socklen
     return fd;
 }
 
-void peers_begin(struct peers *peers)
+void peers_begin(struct listener_peers *peers)
 {
     peers->count = 0;
     CDS_INIT_LIST_HEAD(&peers->list);
 }
 
-static void peers_hang_up(struct peers *peers, struct peer *peer)
+static void peers_hang_up(struct listener_peers *peers, struct listener_peer *peer)
 {
     peer->is_leaving = true;
     peers->count--;
     peers->hang_up(peers->context, peer);
 }
 
-bool peers_make_room(struct peers *peers)
+bool peers_make_room(struct listener_peers *peers)
 {
-    struct peer *peer, *oldest = NULL;
+    struct listener_peer *peer, *oldest = NULL;
 
     if (peers->count < peers->most)
         return true;
@@ -55,30 +55,30 @@ bool peers_make_room(struct peers *peers)
     return true;
 }
 
-void peers_add(struct peers *peers, struct peer *peer, int fd)
+void peers_add(struct listener_peers *peers, struct listener_peer *peer, int fd)
 {
-    *peer = (struct peer){.fd = fd, .since_ms = clock_ms()};
+    *peer = (struct listener_peer){.fd = fd, .since_ms = clock_ms()};
     cds_list_add_tail(&peer->in_list, &peers->list);
     peers->count++;
 }
 
-void peers_remove(struct peers *peers, struct peer *peer)
+void peers_remove(struct listener_peers *peers, struct listener_peer *peer)
 {
     peers->count -= !peer->is_leaving;
     cds_list_del(&peer->in_list);
 }
 
-void peer_touch(struct peers *peers, struct peer *peer)
+void peer_touch(struct listener_peers *peers, struct listener_peer *peer)
 {
     peer->since_ms = clock_ms();
     cds_list_del(&peer->in_list);
     cds_list_add_tail(&peer->in_list, &peers->list);
 }
 
-int64_t peers_end_late(struct peers *peers)
+int64_t peers_end_late(struct listener_peers *peers)
 {
     const int64_t now_ms = clock_ms();
-    struct peer *peer, *next;
+    struct listener_peer *peer, *next;
 
     cds_list_for_each_entry_safe(peer, next, &peers->list, in_list)
     {

@@ -39,7 +39,7 @@ int listener_accept(struct listener *listener, union peer_address *from, socklen
 /* ---- the connections that there are */
 
 /* A part of its owner's struct. */
-struct peer {
+struct listener_peer {
     int fd;
     bool is_busy;     /* a request is under way */
     bool is_leaving;  /* it was hung up on, and peers_remove() is due */
@@ -48,32 +48,32 @@ struct peer {
 };
 
 /* The members up to context are the owner's. */
-struct peers {
+struct listener_peers {
     uint64_t most;
     int64_t time_ms;  /* a peer has, since it came or was touched */
     bool spares_busy; /* a busy peer does not have to leave for a new one */
     bool spares_idle; /* only the time of a busy peer ends */
     /* Hangs up: peers_remove() follows, in this call or later. */
-    void (*hang_up)(void *context, struct peer *peer);
+    void (*hang_up)(void *context, struct listener_peer *peer);
     void *context;
     /* its own */
     uint64_t count;            /* without those that leave */
     struct cds_list_head list; /* the one whose since_ms is the oldest first */
 };
 
-void peers_begin(struct peers *peers);
+void peers_begin(struct listener_peers *peers);
 
 /* For one more: where there are too many, the one that has been idle for longest leaves; if all are
  * busy, the oldest one. Returns false if busy ones are spared. */
-bool peers_make_room(struct peers *peers);
+bool peers_make_room(struct listener_peers *peers);
 
-void peers_add(struct peers *peers, struct peer *peer, int fd);
-void peers_remove(struct peers *peers, struct peer *peer);
+void peers_add(struct listener_peers *peers, struct listener_peer *peer, int fd);
+void peers_remove(struct listener_peers *peers, struct listener_peer *peer);
 
 /* It is the newest one. */
-void peer_touch(struct peers *peers, struct peer *peer);
+void peer_touch(struct listener_peers *peers, struct listener_peer *peer);
 
 /* Hangs up on those whose time is over. Returns when it is to be called again; CLOCK_NEVER. */
-int64_t peers_end_late(struct peers *peers);
+int64_t peers_end_late(struct listener_peers *peers);
 
 #endif

@@ -18,76 +18,81 @@
 enum field_type { FIELD_TEXT, FIELD_INTEGER };
 
 /* A field of an event kind, and where in struct event it goes. */
-struct field {
+struct event_field {
     const char *name;
     enum field_type type;
     size_t offset;
 };
 
-#define TEXT(name, member)                               \
+#define TEXT_FIELD(name, member)                         \
     {                                                    \
         name, FIELD_TEXT, offsetof(struct event, member) \
     }
-#define INTEGER(name, member)                               \
+#define INTEGER_FIELD(name, member)                         \
     {                                                       \
         name, FIELD_INTEGER, offsetof(struct event, member) \
     }
 
-#define COMMON_FIELDS                                                                       \
-    TEXT("trace_name", span_name), TEXT("service_name", service), INTEGER("port_no", port), \
-        TEXT("ip", ip), INTEGER("trace_id", trace_id), INTEGER("span_id", span_id),         \
-        INTEGER("parent_span_id", parent_id)
+#define COMMON_FIELDS                                                                              \
+    TEXT_FIELD("trace_name", span_name), TEXT_FIELD("service_name", service),                      \
+        INTEGER_FIELD("port_no", port), TEXT_FIELD("ip", ip), INTEGER_FIELD("trace_id", trace_id), \
+        INTEGER_FIELD("span_id", span_id), INTEGER_FIELD("parent_span_id", parent_id)
 
-#define THREAD INTEGER("thread", thread), INTEGER("sequence", sequence)
+#define THREAD INTEGER_FIELD("thread", thread), INTEGER_FIELD("sequence", sequence)
 
 /* Until it is taken apart, the packed text is where its log will be. */
-#define PACKED TEXT("packed", log)
+#define PACKED_FIELD TEXT_FIELD("packed", log)
 
-#define ANNOTATION(severity)                                              \
-    {                                                                     \
-        "blkin:annotation_" severity, EVENT_ANNOTATION, LAYOUT_PACKED, 3, \
-        {                                                                 \
-            INTEGER("trace_id", trace_id), PACKED, TEXT("text", value)    \
-        }                                                                 \
+#define ANNOTATION(severity)                                                             \
+    {                                                                                    \
+        "blkin:annotation_" severity, EVENT_ANNOTATION, LAYOUT_PACKED, 3,                \
+        {                                                                                \
+            INTEGER_FIELD("trace_id", trace_id), PACKED_FIELD, TEXT_FIELD("text", value) \
+        }                                                                                \
     }
 
-#define FIELDS_MAX 9
+#define LAYOUT_FIELDS_MAX 9
 
 enum layout_form { LAYOUT_PLAIN, LAYOUT_PACKED };
 
-struct layout {
+struct event_layout {
     const char *event_name;
     enum event_kind kind;
     enum layout_form form;
     unsigned field_count;
-    struct field fields[FIELDS_MAX];
+    struct event_field fields[LAYOUT_FIELDS_MAX];
 };
 
-static const struct layout layouts[] = {
-    {"zipkin:timestamp", EVENT_TIMESTAMP, LAYOUT_PLAIN, 8, {COMMON_FIELDS, TEXT("event", value)}},
+static const struct event_layout layouts[] = {
+    {"zipkin:timestamp",
+     EVENT_TIMESTAMP,
+     LAYOUT_PLAIN,
+     8,
+     {COMMON_FIELDS, TEXT_FIELD("event", value)}},
     {"zipkin:keyval_string",
      EVENT_KEYVAL_TEXT,
      LAYOUT_PLAIN,
      9,
-     {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
+     {COMMON_FIELDS, TEXT_FIELD("key", key), TEXT_FIELD("val", value)}},
     {"zipkin:keyval_integer",
      EVENT_KEYVAL_INTEGER,
      LAYOUT_PLAIN,
      9,
-     {COMMON_FIELDS, TEXT("key", key), INTEGER("val", integer)}},
+     {COMMON_FIELDS, TEXT_FIELD("key", key), INTEGER_FIELD("val", integer)}},
     {"blkin:span",
      EVENT_SPAN,
      LAYOUT_PACKED,
      7,
-     {INTEGER("trace_id", trace_id), INTEGER("parent_id", parent_id),
-      INTEGER("duration", duration_ns), INTEGER("flags", flags), TEXT("name", span_name), PACKED,
-      TEXT("service", service)}},
+     {INTEGER_FIELD("trace_id", trace_id), INTEGER_FIELD("parent_id", parent_id),
+      INTEGER_FIELD("duration", duration_ns), INTEGER_FIELD("flags", flags),
+      TEXT_FIELD("name", span_name), PACKED_FIELD, TEXT_FIELD("service", service)}},
     {"blkin:begin",
      EVENT_BEGIN,
      LAYOUT_PACKED,
      6,
-     {INTEGER("trace_id", trace_id), INTEGER("parent_id", parent_id), INTEGER("flags", flags),
-      TEXT("name", span_name), PACKED, TEXT("service", service)}},
+     {INTEGER_FIELD("trace_id", trace_id), INTEGER_FIELD("parent_id", parent_id),
+      INTEGER_FIELD("flags", flags), TEXT_FIELD("name", span_name), PACKED_FIELD,
+      TEXT_FIELD("service", service)}},
     ANNOTATION("emerg"),
     ANNOTATION("alert"),
     ANNOTATION("crit"),
@@ -96,25 +101,26 @@ static const struct layout layouts[] = {
     ANNOTATION("notice"),
     ANNOTATION("info"),
     ANNOTATION("debug"),
-    {"blkin:tag", EVENT_TAG, LAYOUT_PACKED, 2, {INTEGER("trace_id", trace_id), PACKED}},
-    {"blkin:end", EVENT_END, LAYOUT_PACKED, 2, {INTEGER("trace_id", trace_id), PACKED}},
+    {"blkin:tag", EVENT_TAG, LAYOUT_PACKED, 2, {INTEGER_FIELD("trace_id", trace_id), PACKED_FIELD}},
+    {"blkin:end", EVENT_END, LAYOUT_PACKED, 2, {INTEGER_FIELD("trace_id", trace_id), PACKED_FIELD}},
     {"blkin:process",
      EVENT_PROCESS,
      LAYOUT_PLAIN,
      4,
-     {INTEGER("realtime", realtime), INTEGER("pid", origin.pid), THREAD}},
+     {INTEGER_FIELD("realtime", realtime), INTEGER_FIELD("pid", origin.pid), THREAD}},
     {"blkin:metric",
      EVENT_METRIC,
      LAYOUT_PLAIN,
      8,
-     {INTEGER("monotonic", age_ns), THREAD, INTEGER("period_ms", period_ms), TEXT("group", group),
-      TEXT("instance", instance), TEXT("names", names), TEXT("values", values)}},
+     {INTEGER_FIELD("monotonic", age_ns), THREAD, INTEGER_FIELD("period_ms", period_ms),
+      TEXT_FIELD("group", group), TEXT_FIELD("instance", instance), TEXT_FIELD("names", names),
+      TEXT_FIELD("values", values)}},
     /* the original's oldest library, before there were two kinds */
     {"zipkin:keyval",
      EVENT_KEYVAL_TEXT,
      LAYOUT_PLAIN,
      9,
-     {COMMON_FIELDS, TEXT("key", key), TEXT("val", value)}},
+     {COMMON_FIELDS, TEXT_FIELD("key", key), TEXT_FIELD("val", value)}},
 };
 
 /* From a member of the payload to one of struct event. */
@@ -126,7 +132,7 @@ struct move {
 /* Fields of one type. */
 struct moves {
     unsigned count;
-    struct move moves[FIELDS_MAX];
+    struct move moves[LAYOUT_FIELDS_MAX];
 };
 
 /* An event class as its stream describes it. */
@@ -252,7 +258,7 @@ struct origin stream_decoder_origin(const struct stream_decoder *decoder)
 }
 
 /* NULL: it is none of ours. */
-static const struct layout *find_layout(const char *event_name)
+static const struct event_layout *find_layout(const char *event_name)
 {
     for (size_t i = 0; event_name && i < sizeof(layouts) / sizeof(layouts[0]); i++) {
         if (strcmp(event_name, layouts[i].event_name) == 0)
@@ -276,7 +282,7 @@ static struct moves *moves_for(struct decode_plan *plan, enum field_type type,
     return NULL;
 }
 
-static bool plan_field(struct decode_plan *plan, const struct field *field,
+static bool plan_field(struct decode_plan *plan, const struct event_field *field,
                        const bt_field_class *payload)
 {
     const uint64_t count = bt_field_class_structure_get_member_count(payload);
@@ -302,7 +308,7 @@ static bool plan_field(struct decode_plan *plan, const struct field *field,
     return false;
 }
 
-static unsigned moment_bits_of(const struct layout *layout)
+static unsigned moment_bits_of(const struct event_layout *layout)
 {
     if (layout->form == LAYOUT_PACKED)
         return PACKED_MOMENT_BITS;
@@ -316,7 +322,7 @@ static struct text severity_of(const char *event_name)
     return text_is(name, "info") ? (struct text){"", 0} : name;
 }
 
-static bool plan_layout(struct decode_plan *plan, const struct layout *layout,
+static bool plan_layout(struct decode_plan *plan, const struct event_layout *layout,
                         const bt_field_class *payload)
 {
     plan->kind = layout->kind;
@@ -352,7 +358,7 @@ static enum decoded make_plan(struct decode_plan *plan, struct rules *rules)
 {
     const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(plan->class);
     const char *name = bt_event_class_get_name(plan->class);
-    const struct layout *layout = find_layout(name);
+    const struct event_layout *layout = find_layout(name);
 
     if (name && strcmp(name, "blkin:slow") == 0)
         return DECODED_ALARM;

@@ -20,7 +20,7 @@ static const char *name_of(const bt_message *message)
 }
 
 /* Once: a program with another provider of this name may write millions. */
-static void say_unreadable(const struct input *input, const bt_message *message)
+static void say_unreadable(const struct decode_input *input, const bt_message *message)
 {
     char text[512];
 
@@ -34,15 +34,15 @@ static void say_unreadable(const struct input *input, const bt_message *message)
     input->warn(input->context, text);
 }
 
-#define SHOWN_MAX 64
+#define INPUT_SHOWN_MAX 64
 
 static int shown(struct text text)
 {
-    return text.length < SHOWN_MAX ? (int)text.length : SHOWN_MAX;
+    return text.length < INPUT_SHOWN_MAX ? (int)text.length : INPUT_SHOWN_MAX;
 }
 
 /* Once, too. The text of the event is where its log would be. */
-static void say_newer(const struct input *input, const bt_message *message)
+static void say_newer(const struct decode_input *input, const bt_message *message)
 {
     const struct event *event = &input->event;
     const struct text process = event->origin.process, host = event->origin.host;
@@ -60,7 +60,7 @@ static void say_newer(const struct input *input, const bt_message *message)
 }
 
 /* Counts an event that is not for the assembler. */
-static void pass_over(struct input *input, const bt_message *message, enum decoded why)
+static void pass_over(struct decode_input *input, const bt_message *message, enum decoded why)
 {
     switch (why) {
     case DECODED_FOREIGN:
@@ -87,25 +87,25 @@ static void pass_over(struct input *input, const bt_message *message, enum decod
 }
 
 /* Has another run read it? */
-static bool input_has_read(struct input *input, const struct event *event)
+static bool input_has_read(struct decode_input *input, const struct event *event)
 {
-    struct position *read = &input->intake->read;
+    struct trace_position *read = &input->intake->read;
 
     if (event->time_ns > read->time_ns)
-        *read = (struct position){.time_ns = event->time_ns};
+        *read = (struct trace_position){.time_ns = event->time_ns};
     read->events += event->time_ns == read->time_ns;
     return input->from.time_ns && !position_is_before(&input->from, read);
 }
 
 /* It is in the account of the run before. What it tells of a clock holds for what follows. */
-static void pass_over_read(struct input *input, const struct event *event)
+static void pass_over_read(struct decode_input *input, const struct event *event)
 {
     input->intake->counts.events--;
     if (event->kind == EVENT_PROCESS)
         assembler_note_clock(input->assembler, event);
 }
 
-static void use_event(struct input *input, const bt_message *message)
+static void use_event(struct decode_input *input, const bt_message *message)
 {
     struct event *event = &input->event;
     enum decoded decoded;
@@ -122,14 +122,14 @@ static void use_event(struct input *input, const bt_message *message)
         assembler_add(input->assembler, event);
 }
 
-static void use_beacon(struct input *input, const bt_message *message)
+static void use_beacon(struct decode_input *input, const bt_message *message)
 {
     int64_t now_ns;
 
     if (time_of_snapshot(
             bt_message_message_iterator_inactivity_borrow_clock_snapshot_const(message), &now_ns)) {
         if (now_ns > input->intake->read.time_ns)
-            input->intake->read = (struct position){.time_ns = now_ns};
+            input->intake->read = (struct trace_position){.time_ns = now_ns};
         assembler_advance(input->assembler, now_ns);
     }
 }
@@ -159,7 +159,7 @@ static const struct discarded discarded_packets = {
     bt_message_discarded_packets_borrow_end_default_clock_snapshot_const,
 };
 
-static void note_loss(struct input *input, const bt_stream *stream, struct loss *loss)
+static void note_loss(struct decode_input *input, const bt_stream *stream, struct loss *loss)
 {
     struct stream_decoder *decoder = streams_decoder(input->streams, stream);
 
@@ -174,7 +174,7 @@ static void note_loss(struct input *input, const bt_stream *stream, struct loss 
  * A loss of unknown size counts as one, never as none: babeltrace sets the count to 0 then. lost is
  * the member of loss that it is told in.
  */
-static void use_discarded(struct input *input, const bt_message *message,
+static void use_discarded(struct decode_input *input, const bt_message *message,
                           const struct discarded *discarded, struct loss *loss, uint64_t *lost,
                           uint64_t *counter)
 {
@@ -193,7 +193,7 @@ static void use_discarded(struct input *input, const bt_message *message,
     note_loss(input, stream, loss);
 }
 
-static void use_discarded_events(struct input *input, const bt_message *message)
+static void use_discarded_events(struct decode_input *input, const bt_message *message)
 {
     struct loss loss = {.has_times = false};
 
@@ -202,7 +202,7 @@ static void use_discarded_events(struct input *input, const bt_message *message)
 }
 
 /* With only-traces they are left out on purpose. */
-static void use_discarded_packets(struct input *input, const bt_message *message)
+static void use_discarded_packets(struct decode_input *input, const bt_message *message)
 {
     struct loss loss = {.has_times = false};
 
@@ -212,8 +212,8 @@ static void use_discarded_packets(struct input *input, const bt_message *message
 }
 
 /* All but events, which are nearly all. */
-__attribute__((noinline)) static void use_other(struct input *input, const bt_message *message,
-                                                bt_message_type type)
+__attribute__((noinline)) static void use_other(struct decode_input *input,
+                                                const bt_message *message, bt_message_type type)
 {
     switch (type) {
     case BT_MESSAGE_TYPE_MESSAGE_ITERATOR_INACTIVITY:
@@ -254,7 +254,8 @@ static bool time_of_message(const bt_message *message, int64_t *time_ns)
 }
 
 /* How far the trace was read: also by events of others, and when nothing happens. */
-static void input_note_time(struct input *input, bt_message_array_const messages, uint64_t count)
+static void input_note_time(struct decode_input *input, bt_message_array_const messages,
+                            uint64_t count)
 {
     int64_t time_ns;
 
@@ -264,7 +265,7 @@ static void input_note_time(struct input *input, bt_message_array_const messages
         input->intake->counts.trace_time_ns = time_ns;
 }
 
-void input_use(struct input *input, bt_message_array_const messages, uint64_t count)
+void input_use(struct decode_input *input, bt_message_array_const messages, uint64_t count)
 {
     input_note_time(input, messages, count);
     for (uint64_t i = 0; i < count; i++) {

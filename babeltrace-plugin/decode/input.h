@@ -14,14 +14,14 @@
 
 #include <babeltrace2/babeltrace.h>
 
-struct input {
+struct decode_input {
     /* set by who has it: what is used, and lives longer */
     struct streams *streams;
     struct intake *intake; /* all is counted here */
     struct assembler *assembler;
-    struct position from; /* what is before was read by another run */
-    struct only *only;    /* NULL: all traces are wanted */
-    struct stage *rules;  /* see rules/pairing.h */
+    struct trace_position from; /* what is before was read by another run */
+    struct only *only;          /* NULL: all traces are wanted */
+    struct stage *rules;        /* see rules/pairing.h */
     void (*warn)(void *context, const char *message);
     void *context;
 
@@ -29,6 +29,6 @@ struct input {
 };
 
 /* Uses these messages, and gives back the references to them. */
-void input_use(struct input *input, bt_message_array_const messages, uint64_t count);
+void input_use(struct decode_input *input, bt_message_array_const messages, uint64_t count);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <urcu/compiler.h>
 
-struct known {
+struct known_class {
     struct table_link in_table;
     const bt_stream *stream;
     struct stream_decoder *decoder;
@@ -20,7 +20,7 @@ struct known {
 
 static void streams_free_linked(struct table_link *link)
 {
-    struct known *known = caa_container_of(link, struct known, in_table);
+    struct known_class *known = caa_container_of(link, struct known_class, in_table);
 
     stream_decoder_free(known->decoder);
     free(known);
@@ -46,23 +46,23 @@ void streams_free(struct streams *streams)
     free(streams);
 }
 
-static struct known *streams_find(const struct streams *streams, const bt_stream *stream)
+static struct known_class *streams_find(const struct streams *streams, const bt_stream *stream)
 {
     const uint64_t hash = hash_number(streams->table.seed, (uintptr_t)stream);
-    struct known *known;
+    struct known_class *known;
 
     table_find(known, &streams->table, hash, in_table, known->stream == stream);
     return known;
 }
 
-static struct known *streams_add(struct streams *streams, const bt_stream *stream)
+static struct known_class *streams_add(struct streams *streams, const bt_stream *stream)
 {
-    struct known *known = malloc(sizeof(*known));
+    struct known_class *known = malloc(sizeof(*known));
 
     if (!known)
         return NULL;
-    *known =
-        (struct known){.stream = stream, .decoder = stream_decoder_new(stream, streams->rules)};
+    *known = (struct known_class){.stream = stream,
+                                  .decoder = stream_decoder_new(stream, streams->rules)};
     if (!known->decoder) {
         free(known);
         return NULL;
@@ -74,7 +74,7 @@ static struct known *streams_add(struct streams *streams, const bt_stream *strea
 
 struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream *stream)
 {
-    struct known *known = streams_find(streams, stream);
+    struct known_class *known = streams_find(streams, stream);
 
     if (!known)
         known = streams_add(streams, stream);
@@ -95,7 +95,7 @@ const struct decode_plan *streams_find_plan(struct streams *streams, struct rece
 
 void streams_end(struct streams *streams, const bt_stream *stream)
 {
-    struct known *known = streams_find(streams, stream);
+    struct known_class *known = streams_find(streams, stream);
 
     if (!known)
         return;

@@ -11,7 +11,7 @@
 #include "babeltrace-plugin/encode/resource.h"
 
 /* One batch is being filled, one waits, one is being sent; only a slow collector needs more. */
-#define POOL_MAX 3
+#define BATCH_POOL_MAX 3
 
 /* ---- a batch --------------------------------------------------------------------------------- */
 
@@ -193,7 +193,8 @@ static struct batch *batch_list_new_batch(struct batch_list *batches)
 
 void batch_list_recycle(struct batch_list *batches, struct batch *batch)
 {
-    if (batches->pool_length >= POOL_MAX || batch->buffer.capacity > 2 * batches->batch_bytes) {
+    if (batches->pool_length >= BATCH_POOL_MAX ||
+        batch->buffer.capacity > 2 * batches->batch_bytes) {
         batch_free(batch);
         return;
     }

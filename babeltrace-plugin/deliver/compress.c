@@ -9,9 +9,9 @@
 #include <libdeflate.h>
 #endif
 
-#define LEVEL        1 /* spans are repetitive: level 6 takes twice the time for a tenth less */
-#define GZIP_FORMAT  (15 + 16)
-#define MEMORY_LEVEL 8
+#define LEVEL            1 /* spans are repetitive: level 6 takes twice the time for a tenth less */
+#define GZIP_WINDOW_BITS (15 + 16)
+#define MEMORY_LEVEL     8
 
 #ifdef HAS_LIBDEFLATE
 /* A batch is in memory as a whole. So libdeflate takes half of zlib's time, and saves some bytes
@@ -44,7 +44,7 @@ static bool compress_prepare_gzip(struct compressor *compressor)
 {
     if (compressor->is_gzip_ready)
         return deflateReset(&compressor->gzip) == Z_OK;
-    compressor->is_gzip_ready = deflateInit2(&compressor->gzip, LEVEL, Z_DEFLATED, GZIP_FORMAT,
+    compressor->is_gzip_ready = deflateInit2(&compressor->gzip, LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS,
                                              MEMORY_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK;
     return compressor->is_gzip_ready;
 }

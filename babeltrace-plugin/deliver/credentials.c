@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Takes the one that is given. Returns how many are. */
+/* Takes the last source that is set. Returns the number of sources that are set. */
 static unsigned credential_choose(struct credential *credential,
                                   const struct credential_sources *sources, const char **name)
 {
@@ -39,9 +39,28 @@ static unsigned credential_choose(struct credential *credential,
     return count;
 }
 
-static bool credential_read_file(const struct credential *from, char *secret, struct error *error)
+/* Removes blanks at the end. A secret is one line of printable text: a control character would end
+ * an HTTP header early. */
+static bool secret_check(const char *key, const char *source, char *secret, struct error *error)
 {
-    const int fd = open(from->source, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    size_t length = strlen(secret);
+
+    while (length && strchr(" \t\r\n", secret[length - 1]))
+        secret[--length] = '\0';
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char byte = (unsigned char)secret[i];
+
+        if (byte < 0x20 || byte == 0x7f)
+            return error_set(error, "%s \"%s\": expected one line, got a control character", key,
+                             source);
+    }
+    return length != 0 || error_set(error, "%s \"%s\": is empty", key, source);
+}
+
+bool secret_read_file(const char *key, const char *path, char secret[CREDENTIAL_MAX],
+                      struct error *error)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     size_t length = 0;
     ssize_t got = fd < 0 ? -1 : 1;
     int cause;
@@ -55,13 +74,12 @@ static bool credential_read_file(const struct credential *from, char *secret, st
     if (fd >= 0)
         close(fd);
     if (got < 0)
-        return error_set(error, "%s \"%s\": cannot read: %s", from->parameter, from->source,
-                         strerror(cause));
+        return error_set(error, "%s \"%s\": cannot read: %s", key, path, strerror(cause));
     if (length == CREDENTIAL_MAX)
-        return error_set(error, "%s \"%s\": expected a credential of at most %d bytes",
-                         from->parameter, from->source, CREDENTIAL_MAX - 1);
+        return error_set(error, "%s \"%s\": expected a credential of at most %d bytes", key, path,
+                         CREDENTIAL_MAX - 1);
     secret[length] = '\0';
-    return true;
+    return secret_check(key, path, secret, error);
 }
 
 static bool credential_read_variable(const struct credential *from, char *secret,
@@ -73,35 +91,17 @@ static bool credential_read_variable(const struct credential *from, char *secret
         return error_set(error, "%s \"%s\": the environment variable is %s", from->parameter,
                          from->source, value ? "longer than a credential can be" : "not set");
     strcpy(secret, value);
-    return true;
-}
-
-/* One line of printable text: anything else in a request's header would end it. */
-static bool credential_check(const struct credential *from, char *secret, struct error *error)
-{
-    size_t length = strlen(secret);
-
-    while (length && strchr(" \t\r\n", secret[length - 1]))
-        secret[--length] = '\0';
-    for (size_t i = 0; i < length; i++) {
-        const unsigned char byte = (unsigned char)secret[i];
-
-        if (byte < 0x20 || byte == 0x7f)
-            return error_set(error, "%s \"%s\": expected one line, got a control character",
-                             from->parameter, from->source);
-    }
-    if (length == 0)
-        return error_set(error, "%s \"%s\": is empty", from->parameter, from->source);
-    if (from->kind == CREDENTIAL_BASIC && !strchr(secret, ':'))
-        return error_set(error, "%s \"%s\": expected USER:PASSWORD", from->parameter, from->source);
-    return true;
+    return secret_check(from->parameter, from->source, secret, error);
 }
 
 static bool credential_read(const struct credential *from, char *secret, struct error *error)
 {
-    return (from->is_file ? credential_read_file(from, secret, error)
-                          : credential_read_variable(from, secret, error)) &&
-           credential_check(from, secret, error);
+    if (from->is_file ? !secret_read_file(from->parameter, from->source, secret, error)
+                      : !credential_read_variable(from, secret, error))
+        return false;
+    if (from->kind == CREDENTIAL_BASIC && !strchr(secret, ':'))
+        return error_set(error, "%s \"%s\": expected USER:PASSWORD", from->parameter, from->source);
+    return true;
 }
 
 bool credential_open(struct credential *credential, const struct credential_sources *sources,

@@ -1,8 +1,8 @@
 /*
- * Credentials: where they are, and the secret that was read from there.
+ * Credentials: the name of a file or environment variable, and the secret read from there.
  *
- * Parameters name a credential and never hold it: every user of a machine sees a command line.
- * No message has it.
+ * Every user of a machine sees a command line, so a parameter names a source and never contains the
+ * secret. No message contains the secret.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,20 +29,26 @@ struct credential_sources {
 
 #define CREDENTIAL_MAX 8192
 
-/* Zeros are none. */
+/* All zeros: no credential. */
 struct credential {
     enum credential_kind kind;
-    const char *parameter; /* that names the source */
+    const char *parameter; /* the parameter that names the source */
     char *source;          /* a copy of the name */
     bool is_file;
     char secret[CREDENTIAL_MAX];
 };
 
-/* Reads what sources name, if anything. Returns false with error set. */
+/* Reads a secret: one line of printable text, without blanks at the end. key: for messages. Returns
+ * false with error set. */
+bool secret_read_file(const char *key, const char *path, char secret[CREDENTIAL_MAX],
+                      struct error *error);
+
+/* Reads the credential if a source is set. Returns false with error set. */
 bool credential_open(struct credential *credential, const struct credential_sources *sources,
                      struct error *error);
 
-/* Reads it again. Returns whether it is another one now; what cannot be read stays what it was. */
+/* Reads the credential again. Returns whether the secret changed; a read error keeps the old one.
+ */
 bool credential_renew(struct credential *credential);
 
 /* Overwrites the secret. */

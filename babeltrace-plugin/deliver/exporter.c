@@ -21,7 +21,7 @@ struct exporter {
     struct exporter_options options;
     struct exporter_callbacks callbacks;
     const struct protocol *protocol;
-    struct queue *queue;
+    struct span_queue *queue;
     struct spool *spool; /* NULL: none */
     struct senders senders;
     struct reporter reporter;
@@ -229,7 +229,7 @@ static bool exporter_start(struct exporter *exporter, struct error *error)
 /* Waits for the answer to the probe. Returns whether the exporter can start with that answer. */
 static bool exporter_is_welcome(struct exporter *exporter, struct error *error)
 {
-    const struct reply *probe = &exporter->senders.probe;
+    const struct transport_reply *probe = &exporter->senders.probe;
 
     while (!senders_wait_for_probe(&exporter->senders, clock_ms() + INTERRUPT_POLL_MS)) {
         if (exporter->callbacks.interrupted(exporter->callbacks.context))

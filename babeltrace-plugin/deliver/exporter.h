@@ -24,7 +24,7 @@ enum on_full {
 
 struct exporter_options {
     struct transport_options transport; /* the exporter sets the protocol in it */
-    enum format format;
+    enum protocol_format format;
     bool require_collector;   /* the collector must answer before exporter_new() returns */
     int64_t batch_spans;      /* a batch has at most this many spans */
     int64_t batch_bytes;      /* and this many bytes */

@@ -111,13 +111,13 @@ static bool file_store(const struct file_transport *file, struct error *error)
 }
 
 static void file_send(struct transport *transport, const struct payload *payload,
-                      struct reply *reply)
+                      struct transport_reply *reply)
 {
     struct file_transport *file = (struct file_transport *)transport;
     const off_t before = file->length;
     const struct text joint = file->has_spans ? file->protocol->file_joint : (struct text){NULL, 0};
 
-    *reply = (struct reply){.outcome = OUTCOME_ACCEPTED};
+    *reply = (struct transport_reply){.outcome = OUTCOME_ACCEPTED};
     if (file_begin_output(file, &reply->error) && file_write_all(file, joint, &reply->error) &&
         file_write_all(file, payload->spans, &reply->error) &&
         (!file->seekable || file_write_tail(file, &reply->error))) {
@@ -144,11 +144,11 @@ static bool file_try_to_open(struct file_transport *file)
 }
 
 /* Waits for the reader of a FIFO. */
-static void file_probe(struct transport *transport, struct reply *reply)
+static void file_probe(struct transport *transport, struct transport_reply *reply)
 {
     struct file_transport *file = (struct file_transport *)transport;
 
-    *reply = (struct reply){.outcome = OUTCOME_ACCEPTED};
+    *reply = (struct transport_reply){.outcome = OUTCOME_ACCEPTED};
     while (file->fd < 0 && !file_try_to_open(file)) {
         if (!file_wait_for(file, -1, READER_POLL_MS)) {
             error_set(&reply->error, "file:%s: nobody reads the FIFO", file->path);

@@ -88,7 +88,8 @@ static CURLcode http_perform(struct http_transport *http)
     return code == CURLM_OK ? result : CURLE_OUT_OF_MEMORY;
 }
 
-static void http_judge_failure(struct http_transport *http, CURLcode code, struct reply *reply)
+static void http_judge_failure(struct http_transport *http, CURLcode code,
+                               struct transport_reply *reply)
 {
     curl_off_t sent_bytes = 0;
     long proxy_status = 0;
@@ -96,7 +97,7 @@ static void http_judge_failure(struct http_transport *http, CURLcode code, struc
     /* libcurl 8.23 has times of a transfer even where there was no connection */
     curl_easy_getinfo(http->client.curl, CURLINFO_SIZE_UPLOAD_T, &sent_bytes);
     curl_easy_getinfo(http->client.curl, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
-    *reply = (struct reply){
+    *reply = (struct transport_reply){
         .outcome = OUTCOME_AGAIN,
         .may_be_batch = sent_bytes > 0, /* it was being sent, or answered */
     };
@@ -108,7 +109,8 @@ static void http_judge_failure(struct http_transport *http, CURLcode code, struc
 }
 
 /* A whole head decides, whatever happens to the body. Returns the final status, or 0. */
-static long http_request(struct http_transport *http, struct text body, struct reply *reply)
+static long http_request(struct http_transport *http, struct text body,
+                         struct transport_reply *reply)
 {
     long status = 0;
     curl_off_t retry_after_s = 0;
@@ -143,7 +145,8 @@ static bool http_use_credential(struct http_transport *http)
 }
 
 /* A token may have been renewed while we run. Returns the final status, or 0. */
-static long http_request_twice(struct http_transport *http, struct text body, struct reply *reply)
+static long http_request_twice(struct http_transport *http, struct text body,
+                               struct transport_reply *reply)
 {
     long status = http_request(http, body, reply);
 
@@ -157,13 +160,13 @@ static long http_request_twice(struct http_transport *http, struct text body, st
 }
 
 static void http_send(struct transport *transport, const struct payload *payload,
-                      struct reply *reply)
+                      struct transport_reply *reply)
 {
     (void)http_request_twice((struct http_transport *)transport, payload->text, reply);
 }
 
 /* An empty batch is legal, and many a collector has no other health check. */
-static void http_probe(struct transport *transport, struct reply *reply)
+static void http_probe(struct transport *transport, struct transport_reply *reply)
 {
     struct http_transport *http = (struct http_transport *)transport;
     const long status = http_request_twice(http, http->protocol->empty_batch, reply);

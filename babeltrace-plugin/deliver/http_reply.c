@@ -104,7 +104,7 @@ static int64_t reply_pause_ms(int64_t seconds)
 
 /* The answer is not a collector's, but a login page, say. It may be a proxy's, and pass. */
 static void reply_judge_stranger(const struct http_reply *answer, const struct protocol *protocol,
-                                 const char *url, long status, struct reply *reply)
+                                 const char *url, long status, struct transport_reply *reply)
 {
     char type[SAID_MAX];
 
@@ -117,7 +117,7 @@ static void reply_judge_stranger(const struct http_reply *answer, const struct p
 
 /* The peer accepted the batch, but may refuse a part of it, or have a remark. */
 static void reply_judge_accepted(const struct http_reply *answer, const struct protocol *protocol,
-                                 const char *url, struct reply *reply)
+                                 const char *url, struct transport_reply *reply)
 {
     const struct text body = {answer->body, answer->body_length};
     const struct rejection rejection =
@@ -133,12 +133,13 @@ static void reply_judge_accepted(const struct http_reply *answer, const struct p
 }
 
 void http_reply_judge(const struct http_reply *answer, const struct protocol *protocol,
-                      const char *url, long status, int64_t retry_after_s, struct reply *reply)
+                      const char *url, long status, int64_t retry_after_s,
+                      struct transport_reply *reply)
 {
     struct text body = {answer->body, answer->body_length};
     char advice[ADVICE_MAX], said[SAID_MAX];
 
-    *reply = (struct reply){
+    *reply = (struct transport_reply){
         .outcome = reply_outcome_of(protocol, status),
         .may_be_batch = reply_is_among(protocol->suspect, status),
         .retry_after_ms = reply_pause_ms(retry_after_s),

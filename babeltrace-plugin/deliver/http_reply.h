@@ -34,6 +34,7 @@ size_t http_reply_body(char *data, size_t size, size_t count, void *reply);
  * the value of the header, which may be any number; 0: there is none.
  */
 void http_reply_judge(const struct http_reply *answer, const struct protocol *protocol,
-                      const char *url, long status, int64_t retry_after_s, struct reply *reply);
+                      const char *url, long status, int64_t retry_after_s,
+                      struct transport_reply *reply);
 
 #endif

@@ -30,15 +30,15 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define MESSAGE_BYTES 900000 /* by default, a broker takes a MiB in one request */
+#define KAFKA_MESSAGE_BYTES 900000 /* by default, a broker takes a MiB in one request */
 
-#define LOOK_MS       10000  /* the wait for an answer about the topic */
-#define AWAY_MS       1000   /* the same, if the brokers were away the last time */
-#define LOOK_STEP_MS  200    /* one call of rd_kafka_metadata(), which nothing can interrupt */
-#define LOOK_AGAIN_MS 300000 /* partitions may have been added */
-#define MAKING_MS     1000   /* the wait for brokers that make topics automatically */
-#define WAIT_STEP_MS  100
-#define CANCELLED_MS  2000 /* the wait for the reports about purged messages */
+#define KAFKA_TOPIC_MS 10000  /* the wait for an answer about the topic */
+#define AWAY_MS        1000   /* the same, if the brokers were away the last time */
+#define LOOK_STEP_MS   200    /* one call of rd_kafka_metadata(), which nothing can interrupt */
+#define LOOK_AGAIN_MS  300000 /* partitions may have been added */
+#define MAKING_MS      1000   /* the wait for brokers that make topics automatically */
+#define WAIT_STEP_MS   100
+#define CANCELLED_MS   2000 /* the wait for the reports about purged messages */
 
 #define BEGUN_MAX 4096 /* of more partitions, some share one */
 
@@ -98,7 +98,7 @@ static void kafka_note_answer(struct kafka_transport *kafka)
 }
 
 static void kafka_set_error(struct kafka_transport *kafka, rd_kafka_resp_err_t code,
-                            struct reply *reply)
+                            struct transport_reply *reply)
 {
     const bool is_vague = code == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT ||
                           code == RD_KAFKA_RESP_ERR__TRANSPORT ||
@@ -138,9 +138,9 @@ static bool kafka_is_final(rd_kafka_resp_err_t code, enum outcome *outcome)
 }
 
 static void kafka_judge(struct kafka_transport *kafka, rd_kafka_resp_err_t code,
-                        rd_kafka_msg_status_t status, struct reply *reply)
+                        rd_kafka_msg_status_t status, struct transport_reply *reply)
 {
-    *reply = (struct reply){.outcome = OUTCOME_ACCEPTED};
+    *reply = (struct transport_reply){.outcome = OUTCOME_ACCEPTED};
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR || status == RD_KAFKA_MSG_STATUS_PERSISTED) {
         kafka_note_answer(kafka);
         return;
@@ -302,7 +302,7 @@ static bool kafka_may_change(const struct kafka_transport *kafka, rd_kafka_resp_
     }
 }
 
-static void kafka_look_up(struct kafka_transport *kafka, struct reply *reply)
+static void kafka_look_up(struct kafka_transport *kafka, struct transport_reply *reply)
 {
     const int64_t since_ms = clock_ms();
     const bool was_away = kafka->is_away;
@@ -321,10 +321,10 @@ static void kafka_look_up(struct kafka_transport *kafka, struct reply *reply)
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
         kafka->base.partitions = (uint32_t)partitions;
         kafka->look_again_ms = clock_ms() + LOOK_AGAIN_MS;
-        *reply = (struct reply){.outcome = OUTCOME_ACCEPTED};
+        *reply = (struct transport_reply){.outcome = OUTCOME_ACCEPTED};
         return;
     }
-    *reply = (struct reply){.outcome = OUTCOME_AGAIN};
+    *reply = (struct transport_reply){.outcome = OUTCOME_AGAIN};
     kafka_set_error(kafka, code, reply);
     if (kafka->is_stale)
         reply->outcome = OUTCOME_REFUSED;
@@ -333,9 +333,9 @@ static void kafka_look_up(struct kafka_transport *kafka, struct reply *reply)
 }
 
 /* Returns whether there are a handle and a topic; looks: asks the brokers in any case. */
-static bool kafka_is_ready(struct kafka_transport *kafka, bool looks, struct reply *reply)
+static bool kafka_is_ready(struct kafka_transport *kafka, bool looks, struct transport_reply *reply)
 {
-    *reply = (struct reply){.outcome = OUTCOME_AGAIN};
+    *reply = (struct transport_reply){.outcome = OUTCOME_AGAIN};
     if (atomic_load(&kafka->is_cancelled))
         return error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
     if (kafka->is_stale && kafka->outstanding) {
@@ -356,7 +356,7 @@ static bool kafka_is_ready(struct kafka_transport *kafka, bool looks, struct rep
     return reply->outcome == OUTCOME_ACCEPTED;
 }
 
-static void kafka_probe(struct transport *transport, struct reply *reply)
+static void kafka_probe(struct transport *transport, struct transport_reply *reply)
 {
     struct kafka_transport *kafka = (struct kafka_transport *)transport;
     struct error cause;
@@ -395,7 +395,7 @@ static void kafka_await(struct transport *transport)
 }
 
 static void kafka_send(struct transport *transport, const struct payload *payload,
-                       struct reply *reply)
+                       struct transport_reply *reply)
 {
     struct kafka_transport *kafka = (struct kafka_transport *)transport;
     const int flags = payload->stays ? 0 : RD_KAFKA_MSG_F_COPY;
@@ -407,7 +407,7 @@ static void kafka_send(struct transport *transport, const struct payload *payloa
     if (!kafka_is_ready(kafka, false, reply))
         return;
     if (payload->partitions != kafka->base.partitions) {
-        *reply = (struct reply){.outcome = OUTCOME_AGAIN, .is_misplaced = true};
+        *reply = (struct transport_reply){.outcome = OUTCOME_AGAIN, .is_misplaced = true};
         return;
     }
     /* the reply if no report comes in time; see kafka_await() */
@@ -436,7 +436,7 @@ static bool kafka_arrange(struct transport *transport, const struct encoder *enc
                           struct body_run run, size_t bytes, struct arranged *arranged)
 {
     return kafka_arrange_run(transport->partitions, encoder, run,
-                             bytes < MESSAGE_BYTES ? bytes : MESSAGE_BYTES, arranged);
+                             bytes < KAFKA_MESSAGE_BYTES ? bytes : KAFKA_MESSAGE_BYTES, arranged);
 }
 
 /* Purged messages get their reports at once. */
@@ -501,7 +501,8 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
         .free = kafka_free,
     };
     kafka->compression = options->compression;
-    kafka->look_ms = options->request_timeout_ms < LOOK_MS ? options->request_timeout_ms : LOOK_MS;
+    kafka->look_ms =
+        options->request_timeout_ms < KAFKA_TOPIC_MS ? options->request_timeout_ms : KAFKA_TOPIC_MS;
     kafka->file = options->kafka_file ? strdup(options->kafka_file) : NULL;
     (void)snprintf(kafka->timeout_ms, sizeof(kafka->timeout_ms), "%lld",
                    (long long)options->request_timeout_ms);

@@ -10,18 +10,18 @@
 #include "babeltrace-plugin/base/array.h"
 #include "kafka_conf.h"
 
-#define MESSAGE_SPANS 500
+#define KAFKA_MESSAGE_SPANS 500
 
 /* What arrange finds out about `count` spans, and then a permutation of them. */
-struct places {
+struct trace_partitions {
     uint32_t *partition;
     uint32_t *group; /* the unit that has the head of the span's group */
     uint32_t *order;
     uint32_t *next; /* for each partition: where its next span goes in order */
 };
 
-static bool places_prepare(struct places *places, struct arranged *arranged, uint32_t count,
-                           uint32_t partitions)
+static bool places_prepare(struct trace_partitions *places, struct arranged *arranged,
+                           uint32_t count, uint32_t partitions)
 {
     const size_t needed = 3 * (size_t)count + partitions;
 
@@ -42,8 +42,8 @@ static size_t arrange_head_length(const struct encoder *encoder, const struct bo
 }
 
 /* Finds partitions and groups, and sorts by partition; spans of a partition keep their order. */
-static void arrange_sort(struct places *places, const struct encoder *encoder, struct body_run run,
-                         uint32_t partitions)
+static void arrange_sort(struct trace_partitions *places, const struct encoder *encoder,
+                         struct body_run run, uint32_t partitions)
 {
     uint64_t id[2], last[2] = {0, 0}; /* spans of one trace often come together */
     uint32_t partition = partitions ? kafka_partition(0, 0, partitions) : 0;
@@ -94,7 +94,7 @@ static bool arrange_has_room(const struct arranged *arranged, uint32_t partition
 
     return last && last->partition == partition &&
            (!last->partitions ||
-            (body->count - last->first < MESSAGE_SPANS &&
+            (body->count - last->first < KAFKA_MESSAGE_SPANS &&
              body->buffer.length + length - body->starts[last->first] <= bytes));
 }
 
@@ -102,7 +102,7 @@ bool kafka_arrange_run(uint32_t partitions, const struct encoder *encoder, struc
                        size_t bytes, struct arranged *arranged)
 {
     struct body *const body = &arranged->body;
-    struct places places;
+    struct trace_partitions places;
     uint32_t group = run.end; /* of the span before, in the same run */
 
     body_reset(body);

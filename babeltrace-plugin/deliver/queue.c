@@ -14,7 +14,7 @@
 
 enum taker { SENDER, SPOOLER, TAKERS };
 
-struct queue {
+struct span_queue {
     pthread_mutex_t lock;
     pthread_cond_t for_sender; /* there may be something to do */
     pthread_cond_t for_spooler;
@@ -38,9 +38,9 @@ struct queue {
     struct error failure;
 };
 
-struct queue *queue_new(const struct queue_options *options)
+struct span_queue *queue_new(const struct queue_options *options)
 {
-    struct queue *queue = calloc(1, sizeof(*queue));
+    struct span_queue *queue = calloc(1, sizeof(*queue));
 
     if (!queue)
         return NULL;
@@ -59,7 +59,7 @@ struct queue *queue_new(const struct queue_options *options)
     return queue;
 }
 
-void queue_free(struct queue *queue)
+void queue_free(struct span_queue *queue)
 {
     if (!queue)
         return;
@@ -73,7 +73,7 @@ void queue_free(struct queue *queue)
 }
 
 /* All threads that take batches look again. */
-static void queue_wake(struct queue *queue)
+static void queue_wake(struct span_queue *queue)
 {
     pthread_cond_broadcast(&queue->for_sender);
     pthread_cond_broadcast(&queue->for_pause);
@@ -82,21 +82,21 @@ static void queue_wake(struct queue *queue)
 
 /* ---- the account ----------------------------------------------------------------------------- */
 
-struct exporter_counts queue_counts(struct queue *queue)
+struct exporter_counts queue_counts(struct span_queue *queue)
 {
     LOCK_GUARD(&queue->lock);
     return queue->counts;
 }
 
 /* So many waiting spans get this outcome. The caller holds the lock. */
-static void queue_settle_locked(struct queue *queue, enum outcome outcome, uint32_t spans)
+static void queue_settle_locked(struct span_queue *queue, enum outcome outcome, uint32_t spans)
 {
     queue->counts.outcome[outcome] += spans;
     queue->counts.waiting -= spans;
 }
 
 /* Takes the oldest batch out of the queue. Returns false if there is none. */
-static bool queue_discard_oldest(struct queue *queue, enum outcome outcome, bool also_open)
+static bool queue_discard_oldest(struct span_queue *queue, enum outcome outcome, bool also_open)
 {
     struct batch *batch = batch_list_take(&queue->batches, also_open);
 
@@ -107,13 +107,14 @@ static bool queue_discard_oldest(struct queue *queue, enum outcome outcome, bool
     return true;
 }
 
-static void queue_discard_all(struct queue *queue)
+static void queue_discard_all(struct span_queue *queue)
 {
     while (queue_discard_oldest(queue, OUTCOME_UNDELIVERED, true))
         ;
 }
 
-void queue_settle(struct queue *queue, struct batch *batch, enum outcome outcome, uint32_t spans)
+void queue_settle(struct span_queue *queue, struct batch *batch, enum outcome outcome,
+                  uint32_t spans)
 {
     LOCK_GUARD(&queue->lock);
     queue_settle_locked(queue, outcome, spans);
@@ -131,7 +132,7 @@ static uint64_t queue_min(uint64_t a, uint64_t b)
  * Senders settle the spans of a batch from left to right. A batch that is sent in another order
  * counts when all of its spans are settled.
  */
-static uint64_t queue_settled_before(const struct queue *queue, const struct batch *batch,
+static uint64_t queue_settled_before(const struct span_queue *queue, const struct batch *batch,
                                      uint64_t spans)
 {
     if (batch->count == 0)
@@ -141,7 +142,7 @@ static uint64_t queue_settled_before(const struct queue *queue, const struct bat
                                 : batch->first + batch->taken - batch->count);
 }
 
-uint64_t queue_settled(struct queue *queue)
+uint64_t queue_settled(struct span_queue *queue)
 {
     uint64_t spans;
 
@@ -158,25 +159,25 @@ uint64_t queue_settled(struct queue *queue)
     return spans;
 }
 
-uint64_t queue_taken(struct queue *queue)
+uint64_t queue_taken(struct span_queue *queue)
 {
     LOCK_GUARD(&queue->lock);
     return queue->taken;
 }
 
-void queue_count_cut(struct queue *queue, uint32_t spans)
+void queue_count_cut(struct span_queue *queue, uint32_t spans)
 {
     LOCK_GUARD(&queue->lock);
     queue->counts.cut += spans;
 }
 
-void queue_count_unsure(struct queue *queue)
+void queue_count_unsure(struct span_queue *queue)
 {
     LOCK_GUARD(&queue->lock);
     queue->counts.unsure = queue->counts.outcome[OUTCOME_ACCEPTED];
 }
 
-void queue_count_request(struct queue *queue, bool is_retry)
+void queue_count_request(struct span_queue *queue, bool is_retry)
 {
     LOCK_GUARD(&queue->lock);
     queue->counts.requests++;
@@ -185,36 +186,36 @@ void queue_count_request(struct queue *queue, bool is_retry)
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-static bool queue_is_late(const struct queue *queue)
+static bool queue_is_late(const struct span_queue *queue)
 {
     return queue->is_stopping && clock_ms() >= queue->stop_ms;
 }
 
-static bool queue_has_spool(const struct queue *queue)
+static bool queue_has_spool(const struct span_queue *queue)
 {
     return queue->options.has_spool && !queue->is_spool_failing;
 }
 
 /* Is it too late to deliver anything? A spool takes batches at any time. */
-static bool queue_is_over(const struct queue *queue)
+static bool queue_is_over(const struct span_queue *queue)
 {
     return queue->has_failed || (queue_is_late(queue) && !queue_has_spool(queue));
 }
 
-static bool queue_is_full(const struct queue *queue)
+static bool queue_is_full(const struct span_queue *queue)
 {
     return queue->batches.bytes + queue->in_flight_bytes >= queue->options.queue_bytes;
 }
 
 /* Spans come faster than the collector takes them, and the graph does not wait for it. */
-static bool queue_is_pressed(const struct queue *queue)
+static bool queue_is_pressed(const struct span_queue *queue)
 {
     return !queue->options.is_blocking &&
            queue->batches.bytes + queue->in_flight_bytes >= queue->options.queue_bytes / 2;
 }
 
 /* Does the next batch go to the spool? If the graph waits, a slow collector is no reason. */
-static bool queue_goes_aside(const struct queue *queue)
+static bool queue_goes_aside(const struct span_queue *queue)
 {
     if (!queue_has_spool(queue))
         return false;
@@ -224,7 +225,7 @@ static bool queue_goes_aside(const struct queue *queue)
 }
 
 /* Does the next batch go to a sender? */
-static bool queue_goes_directly(const struct queue *queue)
+static bool queue_goes_directly(const struct span_queue *queue)
 {
     if (!queue->options.has_spool)
         return true;
@@ -233,7 +234,7 @@ static bool queue_goes_directly(const struct queue *queue)
     return queue->way == QUEUE_DIRECT || queue->is_closed;
 }
 
-static void queue_take_in(struct queue *queue, const struct span *span)
+static void queue_take_in(struct span_queue *queue, const struct span *span)
 {
     const bool was_empty = !queue->batches.open && !queue->batches.first;
     const struct batch *const last = queue->batches.last;
@@ -252,13 +253,13 @@ static void queue_take_in(struct queue *queue, const struct span *span)
 }
 
 /* A span that never gets into the queue. */
-static void queue_count_lost(struct queue *queue, enum outcome outcome)
+static void queue_count_lost(struct span_queue *queue, enum outcome outcome)
 {
     queue->counts.spans++;
     queue->counts.outcome[outcome]++;
 }
 
-enum queue_added queue_add(struct queue *queue, const struct span *span)
+enum queue_added queue_add(struct span_queue *queue, const struct span *span)
 {
     enum queue_added added = QUEUE_ADDED;
 
@@ -279,7 +280,7 @@ enum queue_added queue_add(struct queue *queue, const struct span *span)
     return added;
 }
 
-static bool queue_holds(const struct queue *queue, enum queue_state state)
+static bool queue_holds(const struct span_queue *queue, enum queue_state state)
 {
     switch (state) {
     case QUEUE_HAS_ROOM:
@@ -292,7 +293,7 @@ static bool queue_holds(const struct queue *queue, enum queue_state state)
     return true;
 }
 
-bool queue_wait(struct queue *queue, enum queue_state state, int64_t until_ms)
+bool queue_wait(struct span_queue *queue, enum queue_state state, int64_t until_ms)
 {
     bool done;
 
@@ -302,26 +303,26 @@ bool queue_wait(struct queue *queue, enum queue_state state, int64_t until_ms)
     return done;
 }
 
-void queue_set_blocking(struct queue *queue, bool is_blocking)
+void queue_set_blocking(struct span_queue *queue, bool is_blocking)
 {
     LOCK_GUARD(&queue->lock);
     queue->options.is_blocking = is_blocking;
 }
 
-bool queue_is_blocking(struct queue *queue)
+bool queue_is_blocking(struct span_queue *queue)
 {
     LOCK_GUARD(&queue->lock);
     return queue->options.is_blocking;
 }
 
-void queue_set_draining(struct queue *queue, bool is_draining)
+void queue_set_draining(struct span_queue *queue, bool is_draining)
 {
     LOCK_GUARD(&queue->lock);
     queue->is_draining = is_draining;
     queue_wake(queue);
 }
 
-void queue_stop(struct queue *queue, int64_t stop_ms)
+void queue_stop(struct span_queue *queue, int64_t stop_ms)
 {
     LOCK_GUARD(&queue->lock);
     queue->is_stopping = true;
@@ -329,14 +330,14 @@ void queue_stop(struct queue *queue, int64_t stop_ms)
     queue_wake(queue);
 }
 
-void queue_close(struct queue *queue)
+void queue_close(struct span_queue *queue)
 {
     LOCK_GUARD(&queue->lock);
     queue->is_closed = true;
     queue_wake(queue);
 }
 
-bool queue_has_failed(struct queue *queue, struct error *error)
+bool queue_has_failed(struct span_queue *queue, struct error *error)
 {
     LOCK_GUARD(&queue->lock);
     if (queue->has_failed)
@@ -346,37 +347,38 @@ bool queue_has_failed(struct queue *queue, struct error *error)
 
 /* ---- emptying -------------------------------------------------------------------------------- */
 
-static bool queue_is_hurried(const struct queue *queue)
+static bool queue_is_hurried(const struct span_queue *queue)
 {
     return queue->is_draining || queue->is_stopping || queue->is_closed;
 }
 
 /* When senders take the open batch although it is not full. */
-static int64_t queue_open_due_ms(const struct queue *queue, int64_t timeout_ms)
+static int64_t queue_open_due_ms(const struct span_queue *queue, int64_t timeout_ms)
 {
     if (!queue->batches.open)
         return CLOCK_NEVER;
     return queue_is_hurried(queue) ? 0 : queue->batches.open->first_ms + timeout_ms;
 }
 
-static bool queue_is_empty(const struct queue *queue)
+static bool queue_is_empty(const struct span_queue *queue)
 {
     return !queue->batches.open && !queue->batches.first;
 }
 
-static bool queue_has_nothing_left(const struct queue *queue)
+static bool queue_has_nothing_left(const struct span_queue *queue)
 {
     return queue->is_closed && queue_is_empty(queue) && !queue->in_flight[SENDER] &&
            !queue->in_flight[SPOOLER];
 }
 
-bool queue_is_done(struct queue *queue)
+bool queue_is_done(struct span_queue *queue)
 {
     LOCK_GUARD(&queue->lock);
     return queue_has_nothing_left(queue);
 }
 
-static struct batch *queue_take_from_queue(struct queue *queue, enum taker taker, bool also_open)
+static struct batch *queue_take_from_queue(struct span_queue *queue, enum taker taker,
+                                           bool also_open)
 {
     struct batch *batch = batch_list_take(&queue->batches, also_open);
 
@@ -390,7 +392,7 @@ static struct batch *queue_take_from_queue(struct queue *queue, enum taker taker
     return batch;
 }
 
-struct batch *queue_take(struct queue *queue)
+struct batch *queue_take(struct span_queue *queue)
 {
     LOCK_GUARD(&queue->lock);
     for (;;) {
@@ -414,7 +416,7 @@ struct batch *queue_take(struct queue *queue)
 }
 
 /* When the spooler should look again although no thread wakes it. */
-static int64_t queue_aside_due_ms(const struct queue *queue)
+static int64_t queue_aside_due_ms(const struct span_queue *queue)
 {
     int64_t due_ms = CLOCK_NEVER;
 
@@ -426,7 +428,7 @@ static int64_t queue_aside_due_ms(const struct queue *queue)
                                                        : due_ms;
 }
 
-struct batch *queue_take_aside(struct queue *queue, int64_t until_ms)
+struct batch *queue_take_aside(struct span_queue *queue, int64_t until_ms)
 {
     struct batch *batch = NULL;
     enum queue_way way;
@@ -449,7 +451,7 @@ struct batch *queue_take_aside(struct queue *queue, int64_t until_ms)
 }
 
 /* No thread has the batch any more. */
-static void queue_release(struct queue *queue, struct batch *batch)
+static void queue_release(struct span_queue *queue, struct batch *batch)
 {
     for (enum taker i = SENDER; i < TAKERS; i++) {
         struct batch **at = &queue->in_flight[i];
@@ -465,7 +467,7 @@ static void queue_release(struct queue *queue, struct batch *batch)
         queue_wake(queue);
 }
 
-void queue_finish(struct queue *queue, struct batch *batch)
+void queue_finish(struct span_queue *queue, struct batch *batch)
 {
     LOCK_GUARD(&queue->lock);
     queue_settle_locked(queue, OUTCOME_UNDELIVERED, batch->count);
@@ -474,7 +476,7 @@ void queue_finish(struct queue *queue, struct batch *batch)
     pthread_cond_signal(&queue->for_filler);
 }
 
-void queue_put_back(struct queue *queue, struct batch *batch)
+void queue_put_back(struct span_queue *queue, struct batch *batch)
 {
     LOCK_GUARD(&queue->lock);
     queue->is_spool_failing = true;
@@ -488,7 +490,7 @@ void queue_put_back(struct queue *queue, struct batch *batch)
     pthread_cond_signal(&queue->for_filler);
 }
 
-void queue_set_way(struct queue *queue, enum queue_way way)
+void queue_set_way(struct span_queue *queue, enum queue_way way)
 {
     LOCK_GUARD(&queue->lock);
     if (queue->way != way) {
@@ -497,14 +499,14 @@ void queue_set_way(struct queue *queue, enum queue_way way)
     }
 }
 
-void queue_end(struct queue *queue)
+void queue_end(struct span_queue *queue)
 {
     LOCK_GUARD(&queue->lock);
     queue->ended++;
     pthread_cond_signal(&queue->for_filler);
 }
 
-bool queue_pause(struct queue *queue, int64_t until_ms)
+bool queue_pause(struct span_queue *queue, int64_t until_ms)
 {
     bool was_patient, goes_on;
 
@@ -518,7 +520,7 @@ bool queue_pause(struct queue *queue, int64_t until_ms)
     return goes_on;
 }
 
-struct queue_patience queue_patience(struct queue *queue)
+struct queue_patience queue_patience(struct span_queue *queue)
 {
     LOCK_GUARD(&queue->lock);
     return (struct queue_patience){
@@ -527,7 +529,7 @@ struct queue_patience queue_patience(struct queue *queue)
     };
 }
 
-void queue_fail(struct queue *queue, const struct error *error)
+void queue_fail(struct span_queue *queue, const struct error *error)
 {
     LOCK_GUARD(&queue->lock);
     queue->has_failed = true;

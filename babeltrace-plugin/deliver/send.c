@@ -132,7 +132,7 @@ struct attempts {
 
 static void attempts_prove(struct sender *sender, struct attempts *attempts)
 {
-    struct reply probe;
+    struct transport_reply probe;
 
     sender->transport->probe(sender->transport, &probe);
     attempts->is_proven = probe.outcome == OUTCOME_ACCEPTED;
@@ -372,7 +372,7 @@ static enum outcome send_together(struct sender *sender, const struct body_run *
                                   uint32_t count)
 {
     enum outcome failed[SENT_TOGETHER], outcome = OUTCOME_ACCEPTED;
-    struct reply reply = {.outcome = OUTCOME_ACCEPTED}; /* of the first that failed */
+    struct transport_reply reply = {.outcome = OUTCOME_ACCEPTED}; /* of the first that failed */
 
     send_attempt(sender, runs, count, false);
     for (uint32_t i = 0; i < count; i++) {

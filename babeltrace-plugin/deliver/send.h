@@ -67,7 +67,7 @@ enum work {
 /* What all senders of an exporter have in common. */
 struct senders_options {
     const struct protocol *protocol;
-    struct queue *queue;
+    struct span_queue *queue;
     struct spool *spool;                          /* NULL: none */
     void (*taken)(void *context, uint64_t spans); /* see exporter.h; may be NULL */
     void *context;
@@ -87,11 +87,11 @@ struct sender {
     struct transport *transport; /* NULL: it sends nothing */
     struct encoder *encoder;
     struct batch *batch;
-    struct spool_record *record; /* NULL: the body is of the batch */
-    struct body body;            /* the spans being sent */
-    struct arranged spare;       /* memory of a body that was arranged */
-    struct reply *replies;       /* to runs that are sent together */
-    struct reply reply;          /* the last one */
+    struct spool_record *record;     /* NULL: the body is of the batch */
+    struct body body;                /* the spans being sent */
+    struct arranged spare;           /* memory of a body that was arranged */
+    struct transport_reply *replies; /* to runs that are sent together */
+    struct transport_reply reply;    /* the last one */
     struct backoff backoff;
     bool is_unreached; /* the last attempt has failed */
 };
@@ -120,8 +120,8 @@ struct senders {
     pthread_mutex_t lock;
     pthread_cond_t is_probed_condition;
     bool is_probed;
-    struct reply probe; /* the peer's answer to a first, empty batch */
-    bool is_kept;       /* no accepted span can be lost; else error tells why */
+    struct transport_reply probe; /* the peer's answer to a first, empty batch */
+    bool is_kept;                 /* no accepted span can be lost; else error tells why */
     struct error error;
 };
 

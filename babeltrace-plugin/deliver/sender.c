@@ -134,7 +134,7 @@ static void sender_drain_spool(struct sender *sender)
 
 static void sender_put_in(struct sender *sender, struct batch *batch, int64_t *failing_since_ms)
 {
-    struct queue *queue = sender->options.queue;
+    struct span_queue *queue = sender->options.queue;
     struct error error;
 
     if (sender_take_batch(sender, batch, &error)) {
@@ -177,7 +177,7 @@ static void sender_fill_spool(struct sender *sender)
 static void sender_probe(struct sender *sender)
 {
     struct senders *senders = sender->of;
-    struct reply reply;
+    struct transport_reply reply;
 
     sender->transport->probe(sender->transport, &reply);
     LOCK_GUARD(&senders->lock);
@@ -198,7 +198,7 @@ static void sender_finish(struct sender *sender)
 /* Sends until the end, records of the spool first. */
 static void sender_deliver(struct sender *sender)
 {
-    struct queue *queue = sender->options.queue;
+    struct span_queue *queue = sender->options.queue;
     struct batch *batch;
 
     do {

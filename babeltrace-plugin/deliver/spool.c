@@ -397,7 +397,7 @@ static bool spool_read_next(struct spool *spool, struct spool_record *record)
     struct record_head *head = &record->head;
 
     switch (record_next(segment->fd, &segment->read_at, segment->size, head, &record->where)) {
-    case RECORD_WHOLE:
+    case RECORD_COMPLETE:
         if (head->state == RECORD_DONE)
             return false;
         spool_count_out(spool, segment, head->spans);

@@ -27,10 +27,10 @@ enum spool_fsync {
 };
 
 struct spool_options {
-    enum format format; /* of the spans; records of another format are an error */
-    const char *folder; /* NULL: no spool. The spool makes the folder */
-    int64_t bytes;      /* the limit of all files; then the spool removes the oldest file */
-    int64_t age_ms;     /* older records are not sent, see spool_log.h */
+    enum protocol_format format; /* of the spans; records of another format are an error */
+    const char *folder;          /* NULL: no spool. The spool makes the folder */
+    int64_t bytes;  /* the limit of all files; then the spool removes the oldest file */
+    int64_t age_ms; /* older records are not sent, see spool_log.h */
     enum spool_fsync fsync;
     int64_t senders; /* how many threads send records at once */
 };
@@ -38,7 +38,7 @@ struct spool_options {
 struct spool;
 
 /* Returns NULL with error set, also if another sink uses the folder. */
-struct spool *spool_open(const struct spool_options *options, struct queue *queue,
+struct spool *spool_open(const struct spool_options *options, struct span_queue *queue,
                          struct error *error);
 
 /* The files stay. NULL is allowed. */

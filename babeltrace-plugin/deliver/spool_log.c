@@ -20,11 +20,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define WINDOW 65536 /* bytes that are searched for the next head at once */
+#define SEARCH_BYTES 65536 /* bytes that are searched for the next head at once */
 
-#define DIGITS 16
-#define SUFFIX ".spool"
-#define NAME   (DIGITS + sizeof(SUFFIX))
+#define SEGMENT_DIGITS 16
+#define SUFFIX         ".spool"
+#define NAME           (SEGMENT_DIGITS + sizeof(SUFFIX))
 
 #define BOOT_ID_MAX   64
 #define TIME_LINE_MAX 128
@@ -121,7 +121,7 @@ static bool record_is_head(struct record_head *head)
 static uint64_t record_find_magic(int fd, uint64_t at, uint64_t end)
 {
     const uint32_t magic = htole32(RECORD_MAGIC);
-    char window[WINDOW];
+    char window[SEARCH_BYTES];
 
     while (end - at >= sizeof(magic)) {
         const size_t wanted = end - at < sizeof(window) ? (size_t)(end - at) : sizeof(window);
@@ -154,7 +154,7 @@ enum record_found record_next(int fd, uint64_t *at, uint64_t end, struct record_
         *where = begin;
         if (record_size(head) <= end - begin) {
             *at = begin + record_size(head);
-            return RECORD_WHOLE;
+            return RECORD_COMPLETE;
         }
         /* another record may follow the torn one all the same */
         *at = record_find_magic(fd, begin + sizeof(*head), end);
@@ -232,7 +232,7 @@ enum record_loaded record_load(int fd, uint64_t where, const struct record_head 
 
 static void segment_set_name(char name[NAME], uint64_t number)
 {
-    (void)snprintf(name, NAME, "%0*" PRIx64 SUFFIX, DIGITS, number);
+    (void)snprintf(name, NAME, "%0*" PRIx64 SUFFIX, SEGMENT_DIGITS, number);
 }
 
 /* Returns false if the name is of another file. */
@@ -252,7 +252,7 @@ static bool segments_fail(int cause)
 }
 
 /* Keeps the list sorted by number. */
-static void segments_insert(struct segments *segments, struct segment *segment)
+static void segments_insert(struct spool_segments *segments, struct segment *segment)
 {
     struct segment **link = &segments->first;
 
@@ -266,7 +266,7 @@ static void segments_insert(struct segments *segments, struct segment *segment)
         segments->last = segment;
 }
 
-static bool segments_add_found(struct segments *segments, const char *name, uint64_t number)
+static bool segments_add_found(struct spool_segments *segments, const char *name, uint64_t number)
 {
     struct segment *segment;
     struct stat status;
@@ -288,7 +288,7 @@ static bool segments_add_found(struct segments *segments, const char *name, uint
     return true;
 }
 
-bool segments_find(struct segments *segments)
+bool segments_find(struct spool_segments *segments)
 {
     const int fd = openat(segments->folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
@@ -315,7 +315,7 @@ bool segments_find(struct segments *segments)
     return done;
 }
 
-struct segment *segments_add(struct segments *segments)
+struct segment *segments_add(struct spool_segments *segments)
 {
     struct segment *segment = calloc(1, sizeof(*segment));
     char name[NAME];
@@ -341,13 +341,13 @@ struct segment *segments_add(struct segments *segments)
     return segment;
 }
 
-bool segment_name(const struct segments *segments, struct segment *segment)
+bool segment_name(const struct spool_segments *segments, struct segment *segment)
 {
     segment->is_named = segment->is_named || fsync(segments->folder_fd) == 0;
     return segment->is_named;
 }
 
-bool segment_open(const struct segments *segments, struct segment *segment)
+bool segment_open(const struct spool_segments *segments, struct segment *segment)
 {
     char name[NAME];
 
@@ -365,7 +365,7 @@ static void segment_free(struct segment *segment)
     free(segment);
 }
 
-void segments_remove(struct segments *segments, struct segment *segment)
+void segments_remove(struct spool_segments *segments, struct segment *segment)
 {
     struct segment **link = &segments->first;
     struct segment *before = NULL;
@@ -382,14 +382,14 @@ void segments_remove(struct segments *segments, struct segment *segment)
     segments_forget(segments, segment);
 }
 
-void segments_forget(struct segments *segments, struct segment *segment)
+void segments_forget(struct spool_segments *segments, struct segment *segment)
 {
     segment->in_flight++;
     segment->next = segments->removed;
     segments->removed = segment;
 }
 
-bool segments_reap(struct segments *segments, pthread_mutex_t *lock)
+bool segments_reap(struct spool_segments *segments, pthread_mutex_t *lock)
 {
     const bool has_any = segments->removed != NULL;
     struct segment *segment;
@@ -417,7 +417,7 @@ bool segments_reap(struct segments *segments, pthread_mutex_t *lock)
     return has_any;
 }
 
-void segments_free(struct segments *segments)
+void segments_free(struct spool_segments *segments)
 {
     while (segments->first) {
         struct segment *next = segments->first->next;

@@ -43,7 +43,7 @@ struct record_head {
 
 /* Spans of a body: starts[i] - starts[0] is where span i begins in the text. */
 struct record_body {
-    enum format format;
+    enum protocol_format format;
     const uint32_t *starts;
     uint32_t spans;
     struct text text;
@@ -64,7 +64,7 @@ static inline uint64_t record_size(const struct record_head *head)
 }
 
 enum record_found {
-    RECORD_WHOLE,
+    RECORD_COMPLETE,
     RECORD_TORN,       /* the head is right, but the file ends before the record does */
     RECORD_UNREADABLE, /* bytes that are no record were skipped */
     RECORD_END,
@@ -72,7 +72,7 @@ enum record_found {
 
 /*
  * Looks at *at in the file, but not beyond end, and moves *at to where the next record may be. For
- * RECORD_WHOLE and RECORD_TORN, sets head, in the machine's byte order, and *where to its place.
+ * RECORD_COMPLETE and RECORD_TORN, sets head, in the machine's byte order, and *where to its place.
  */
 enum record_found record_next(int fd, uint64_t *at, uint64_t end, struct record_head *head,
                               uint64_t *where);
@@ -84,7 +84,7 @@ enum record_loaded record_load(int fd, uint64_t where, const struct record_head 
                                const struct encoder *encoder, struct body *body);
 
 /* The member format of a head. */
-static inline uint32_t record_format(enum format format)
+static inline uint32_t record_format(enum protocol_format format)
 {
     return (uint32_t)(format - FORMAT_ZIPKIN);
 }
@@ -113,7 +113,7 @@ struct segment {
     bool is_unsure; /* the disk failed to store it: a power cut may lose records */
 };
 
-struct segments {
+struct spool_segments {
     int folder_fd;
     struct segment *first;
     struct segment *last;
@@ -123,31 +123,31 @@ struct segments {
 };
 
 /* Makes the list of the files in the folder. Returns false with errno set. */
-bool segments_find(struct segments *segments);
+bool segments_find(struct spool_segments *segments);
 
 /* Makes a new file at the end of the list, and opens it. Returns NULL with errno set. */
-struct segment *segments_add(struct segments *segments);
+struct segment *segments_add(struct spool_segments *segments);
 
 /* Returns false with errno set. */
-bool segment_open(const struct segments *segments, struct segment *segment);
+bool segment_open(const struct spool_segments *segments, struct segment *segment);
 
 /* Stores the folder's entry of a new file on disk. Returns false with errno set. */
-bool segment_name(const struct segments *segments, struct segment *segment);
+bool segment_name(const struct spool_segments *segments, struct segment *segment);
 
 /* Takes the segment out of the list. Its file is there until segments_reap(). */
-void segments_remove(struct segments *segments, struct segment *segment);
+void segments_remove(struct spool_segments *segments, struct segment *segment);
 
 /* Puts a removed segment, of which no thread has a record any more, on the list to be freed. */
-void segments_forget(struct segments *segments, struct segment *segment);
+void segments_forget(struct spool_segments *segments, struct segment *segment);
 
 /*
  * Unlinks and closes the files of removed segments. The caller holds the lock; the function gives
  * it up while the disk works. Returns whether there were any.
  */
-bool segments_reap(struct segments *segments, pthread_mutex_t *lock);
+bool segments_reap(struct spool_segments *segments, pthread_mutex_t *lock);
 
 /* Files stay. */
-void segments_free(struct segments *segments);
+void segments_free(struct spool_segments *segments);
 
 /* ---- time ------------------------------------------------------------------------------------ */
 

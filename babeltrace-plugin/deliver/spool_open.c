@@ -141,7 +141,7 @@ static uint64_t spool_segment_bytes(int64_t bytes)
     return part < SEGMENT_MAX ? part : SEGMENT_MAX;
 }
 
-struct spool *spool_open(const struct spool_options *options, struct queue *queue,
+struct spool *spool_open(const struct spool_options *options, struct span_queue *queue,
                          struct error *error)
 {
     struct spool *spool = calloc(1, sizeof(*spool));

@@ -13,13 +13,13 @@
 struct spool {
     struct spool_options options; /* folder is a copy */
     uint64_t segment_bytes;
-    struct queue *queue;
+    struct span_queue *queue;
     int lock_fd;
     int64_t time_offset_ms;      /* time of the spool - time since boot: see spool_log.h */
     pthread_mutex_t append_lock; /* before lock */
     pthread_mutex_t lock;        /* of what follows; before the queue's */
     pthread_cond_t changed;
-    struct segments segments;
+    struct spool_segments segments;
     struct segment *reading; /* the first one with records that no sender has taken; NULL: none */
     struct segment *writing; /* the last one, if the spool appends to it */
     struct spool_counts counts;

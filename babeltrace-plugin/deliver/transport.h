@@ -20,7 +20,7 @@
 struct protocol;
 
 /* What the peer says to a run. */
-struct reply {
+struct transport_reply {
     enum outcome outcome; /* of all its spans; OUTCOME_AGAIN: not now */
     /* OUTCOME_AGAIN: the peer answers, so this run itself may be the cause of the failure. */
     bool may_be_batch;
@@ -46,10 +46,11 @@ struct transport {
     const char *warning; /* shown to the operator before the first batch; NULL: none */
 
     /* Does the peer take a batch without spans? */
-    void (*probe)(struct transport *transport, struct reply *reply);
+    void (*probe)(struct transport *transport, struct transport_reply *reply);
 
     /* Sends a framed run. With await(), the reply is set only when await() returns. */
-    void (*send)(struct transport *transport, const struct payload *payload, struct reply *reply);
+    void (*send)(struct transport *transport, const struct payload *payload,
+                 struct transport_reply *reply);
 
     /*
      * For a peer with partitions, else NULL. arrange() sorts copies of the spans of a run into runs

@@ -22,10 +22,10 @@
 #include <stdlib.h>
 
 /* Fields of ScopeSpans, of Span, of its parts. */
-#define SPAN PB_BYTES(2)
+#define SCOPE_SPANS_SPAN PB_BYTES(2)
 
 #define SPAN_TRACE_ID           PB_BYTES(1)
-#define SPAN_ID                 PB_BYTES(2)
+#define SPAN_SPAN_ID            PB_BYTES(2)
 #define SPAN_PARENT_ID          PB_BYTES(4)
 #define SPAN_NAME               PB_BYTES(5)
 #define SPAN_KIND               PB_VARINT(6)
@@ -45,17 +45,17 @@
 #define EVENT_ATTRIBUTE PB_BYTES(3)
 #define STATUS_MESSAGE  PB_BYTES(2)
 #define STATUS_CODE     PB_VARINT(3)
-#define STATUS_OK       1
+#define STATUS_UNFAILED 1
 #define STATUS_ERROR    2
 
-#define VALUE_BOOLEAN PB_VARINT(2)
-#define VALUE_INTEGER PB_VARINT(3)
+#define VALUE_BOOLEAN      PB_VARINT(2)
+#define OTLP_VALUE_INTEGER PB_VARINT(3)
 
 /* W3C's "sampled"; whether the parent is remote is known; it is. */
-#define FLAGS          UINT32_C(0x101)
+#define FLAGS_SAMPLED  UINT32_C(0x101)
 #define FLAG_IS_REMOTE UINT32_C(0x200)
 
-#define LEFT_OUT_KEY "blkin.left_out"
+#define OTLP_LEFT_OUT "blkin.left_out"
 
 #define OTLP_PATH "/v1/traces"
 
@@ -70,7 +70,7 @@ struct otlp {
 };
 
 /* One span on its way. */
-struct writing {
+struct otlp_writer {
     const struct span *span;
     const struct resource *resource;
     char *start;
@@ -90,12 +90,12 @@ struct writing {
 static char *otlp_put_integer_value(char *at, int64_t integer)
 {
     at[0] = OTLP_VALUE;
-    at[2] = VALUE_INTEGER;
+    at[2] = OTLP_VALUE_INTEGER;
     return pb_end(at + 1, pb_put_varint(at + 3, (uint64_t)integer));
 }
 
 /* Of a span, which must not have two of one key. */
-static char *otlp_begin_attribute(char *begin, struct writing *writing, struct text key)
+static char *otlp_begin_attribute(char *begin, struct otlp_writer *writing, struct text key)
 {
     char *at, *end;
 
@@ -109,7 +109,7 @@ static char *otlp_begin_attribute(char *begin, struct writing *writing, struct t
     return end;
 }
 
-static char *otlp_end_attribute(char *begin, char *at, struct writing *writing)
+static char *otlp_end_attribute(char *begin, char *at, struct otlp_writer *writing)
 {
     char *const end = pb_end(begin + 1, at);
 
@@ -118,7 +118,7 @@ static char *otlp_end_attribute(char *begin, char *at, struct writing *writing)
     return end;
 }
 
-static char *otlp_put_text_attribute(char *begin, struct writing *writing, struct text key,
+static char *otlp_put_text_attribute(char *begin, struct otlp_writer *writing, struct text key,
                                      struct text value)
 {
     char *at = otlp_begin_attribute(begin, writing, key);
@@ -127,7 +127,7 @@ static char *otlp_put_text_attribute(char *begin, struct writing *writing, struc
     return otlp_end_attribute(begin, at, writing);
 }
 
-static char *otlp_put_integer_attribute(char *begin, struct writing *writing, struct text key,
+static char *otlp_put_integer_attribute(char *begin, struct otlp_writer *writing, struct text key,
                                         int64_t value)
 {
     char *at = otlp_begin_attribute(begin, writing, key);
@@ -136,7 +136,7 @@ static char *otlp_put_integer_attribute(char *begin, struct writing *writing, st
     return otlp_end_attribute(begin, at, writing);
 }
 
-static char *otlp_put_true(char *begin, struct writing *writing, struct text key)
+static char *otlp_put_true(char *begin, struct otlp_writer *writing, struct text key)
 {
     char *at = otlp_begin_attribute(begin, writing, key);
 
@@ -155,7 +155,7 @@ static char *otlp_write_ids(char *at, const struct span *span)
     *at++ = 16;
     at = pb_put_id(at, span->trace_id_high);
     at = pb_put_id(at, span->trace_id);
-    *at++ = SPAN_ID;
+    *at++ = SPAN_SPAN_ID;
     *at++ = 8;
     at = pb_put_id(at, span->id);
     if (span->parent_id && span->parent_id != span->id) {
@@ -195,10 +195,10 @@ static char *otlp_write_flags(char *at, const struct span *span)
                            (span->parent_id || span->shared);
 
     at = text_copy(at, text_of(SPAN_FLAGS));
-    return pb_put_fixed32(at, is_remote ? FLAGS | FLAG_IS_REMOTE : FLAGS);
+    return pb_put_fixed32(at, is_remote ? FLAGS_SAMPLED | FLAG_IS_REMOTE : FLAGS_SAMPLED);
 }
 
-static char *otlp_write_address(char *at, struct writing *writing, const struct endpoint *of,
+static char *otlp_write_address(char *at, struct otlp_writer *writing, const struct endpoint *of,
                                 const char *address, const char *port)
 {
     if (endpoint_address(of).length)
@@ -207,7 +207,7 @@ static char *otlp_write_address(char *at, struct writing *writing, const struct 
 }
 
 /* The addresses of the client and of the server, unless the program itself has told them. */
-static char *otlp_write_logical_addresses(char *at, struct writing *writing)
+static char *otlp_write_logical_addresses(char *at, struct otlp_writer *writing)
 {
     const struct span *span = writing->span;
     const struct endpoint *const server = span->kind == SPAN_SERVER ? span->endpoint : span->remote;
@@ -224,7 +224,7 @@ static char *otlp_write_logical_addresses(char *at, struct writing *writing)
 
 /* What the span is, besides what the trace tells of it: first, so that a tag of the trace that is
  * called alike gets another name. */
-static char *otlp_write_own_attributes(char *at, struct writing *writing)
+static char *otlp_write_own_attributes(char *at, struct otlp_writer *writing)
 {
     const struct endpoint *remote = writing->span->remote;
 
@@ -246,12 +246,13 @@ static char *otlp_write_own_attributes(char *at, struct writing *writing)
     return otlp_write_logical_addresses(at, writing);
 }
 
-static bool otlp_has_room(const struct writing *writing, const char *at)
+static bool otlp_has_room(const struct otlp_writer *writing, const char *at)
 {
     return (size_t)(at - writing->start) < LIMIT_SPAN;
 }
 
-static char *otlp_write_event(char *begin, struct writing *writing, const struct span_entry *entry)
+static char *otlp_write_event(char *begin, struct otlp_writer *writing,
+                              const struct span_entry *entry)
 {
     const struct text severity = span_entry_key(entry);
     char *at = begin + 2;
@@ -270,7 +271,7 @@ static char *otlp_write_event(char *begin, struct writing *writing, const struct
     return pb_end(begin + 1, at);
 }
 
-static char *otlp_write_annotation(char *at, struct writing *writing,
+static char *otlp_write_annotation(char *at, struct otlp_writer *writing,
                                    const struct span_entry *entry)
 {
     if (is_implied(writing->span, entry))
@@ -293,14 +294,14 @@ static char *otlp_write_link(char *at, const struct span_entry *entry)
     *at++ = 16;
     at = pb_put_id(at, link.trace_id_high);
     at = pb_put_id(at, link.trace_id);
-    *at++ = SPAN_ID;
+    *at++ = SPAN_SPAN_ID;
     *at++ = 8;
     return pb_put_id(at, link.span_id);
 }
 
 /* Of a foreign span: what OpenTelemetry's mapping to Zipkin made of the status, and the older names
  * of the scope's tags. */
-static bool otlp_is_of_mapping(struct writing *writing, const struct span_entry *entry)
+static bool otlp_is_of_mapping(struct otlp_writer *writing, const struct span_entry *entry)
 {
     const struct text key = span_entry_key(entry);
 
@@ -312,7 +313,7 @@ static bool otlp_is_of_mapping(struct writing *writing, const struct span_entry 
     return true;
 }
 
-static char *otlp_write_tag(char *at, struct writing *writing, const struct span_entry *entry)
+static char *otlp_write_tag(char *at, struct otlp_writer *writing, const struct span_entry *entry)
 {
     const struct text given = span_entry_key(entry);
     /* receivers refuse an attribute without a key */
@@ -339,7 +340,7 @@ static char *otlp_write_tag(char *at, struct writing *writing, const struct span
 }
 
 /* For people, as in Zipkin, and as OpenTelemetry counts it. */
-static char *otlp_write_left_out(char *at, struct writing *writing)
+static char *otlp_write_left_out(char *at, struct otlp_writer *writing)
 {
     char text[96];
     char *end = text_copy(text, text_of("annotations: "));
@@ -348,7 +349,7 @@ static char *otlp_write_left_out(char *at, struct writing *writing)
     end = json_put_integer(end, writing->events_left_out);
     end = text_copy(end, text_of(", tags: "));
     end = json_put_integer(end, writing->tags_left_out);
-    at = otlp_put_text_attribute(at, writing, text_of(LEFT_OUT_KEY),
+    at = otlp_put_text_attribute(at, writing, text_of(OTLP_LEFT_OUT),
                                  (struct text){text, (size_t)(end - text)});
     *at++ = SPAN_DROPPED_ATTRIBUTES;
     at = pb_put_varint(at, writing->tags_left_out - writing->links_left_out);
@@ -358,7 +359,7 @@ static char *otlp_write_left_out(char *at, struct writing *writing)
     return pb_put_varint(at, writing->links_left_out);
 }
 
-static char *otlp_write_status(char *begin, struct writing *writing)
+static char *otlp_write_status(char *begin, struct otlp_writer *writing)
 {
     const struct span_entry *entry = writing->error;
     char digits[JSON_INTEGER_MAX];
@@ -394,7 +395,7 @@ static char *otlp_copy_fields(char *at, struct text message)
 }
 
 /* All but entries. */
-static char *otlp_write_span_itself(char *at, struct writing *writing)
+static char *otlp_write_span_itself(char *at, struct otlp_writer *writing)
 {
     const struct span *span = writing->span;
 
@@ -408,7 +409,7 @@ static char *otlp_write_span_itself(char *at, struct writing *writing)
     return otlp_write_own_attributes(at, writing);
 }
 
-static char *otlp_write_fields(char *at, struct writing *writing)
+static char *otlp_write_fields(char *at, struct otlp_writer *writing)
 {
     const struct span *span = writing->span;
     const struct span_entry *message = writing->resource->message;
@@ -428,20 +429,20 @@ static char *otlp_write_fields(char *at, struct writing *writing)
     if (writing->events_left_out || writing->tags_left_out)
         at = otlp_write_left_out(at, writing);
     if (!writing->error && writing->is_ok) {
-        static const char ok[] = {SPAN_STATUS, 2, STATUS_CODE, STATUS_OK};
+        static const char ok[] = {SPAN_STATUS, 2, STATUS_CODE, STATUS_UNFAILED};
 
         return text_copy(at, (struct text){ok, sizeof(ok)});
     }
     return writing->error ? otlp_write_status(at, writing) : at;
 }
 
-static char *otlp_write_span(char *begin, struct writing *writing)
+static char *otlp_write_span(char *begin, struct otlp_writer *writing)
 {
     char *const fields = begin + 1 + OTLP_SPAN_LENGTH;
     char *const at = otlp_write_fields(fields, writing);
     const size_t size = (size_t)(at - fields);
 
-    *begin = SPAN;
+    *begin = SCOPE_SPANS_SPAN;
     if (size < UINT32_C(1) << OTLP_SPAN_LENGTH * 7) {
         pb_put_padded(begin + 1, (uint32_t)size, OTLP_SPAN_LENGTH);
         return at;
@@ -488,7 +489,7 @@ static bool otlp_encode(struct encoder *encoder, struct buffer *buffer, const st
     const struct resource resource = resource_of(span);
     const struct head *const head = otlp_head_of(otlp, &resource);
     struct tag_keys keys; /* large, and not to be cleared for each span */
-    struct writing writing = {.span = span, .resource = &resource, .keys = &keys};
+    struct otlp_writer writing = {.span = span, .resource = &resource, .keys = &keys};
     char *at;
 
     if (!head || !buffer_reserve(buffer, otlp_size_limit(span) + head->length))

@@ -7,10 +7,10 @@
 
 #include "babeltrace-plugin/base/array.h"
 
-#define RESOURCE           PB_BYTES(1) /* of ResourceSpans */
-#define RESOURCE_ATTRIBUTE PB_BYTES(1)
-#define SCOPE              PB_BYTES(1) /* of ScopeSpans */
-#define VALUE_ARRAY        PB_BYTES(5)
+#define RESOURCE_SPANS_RESOURCE PB_BYTES(1) /* of ResourceSpans */
+#define RESOURCE_ATTRIBUTE      PB_BYTES(1)
+#define SCOPE                   PB_BYTES(1) /* of ScopeSpans */
+#define VALUE_ARRAY             PB_BYTES(5)
 
 /* An array of one text. */
 static char *otlp_write_addresses(char *begin, struct text address, bool *cut)
@@ -43,7 +43,7 @@ static char *otlp_write_resource(char *at, const struct resource *resource, bool
 {
     char *const length = at + 1;
 
-    *at = RESOURCE;
+    *at = RESOURCE_SPANS_RESOURCE;
     at += 2;
     at = otlp_write_resource_text(at, "service.name", resource->service, cut);
     at = otlp_write_resource_text(at, "service.version", resource->version, cut);

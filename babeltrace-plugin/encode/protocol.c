@@ -36,7 +36,7 @@ static bool has_path(const char *endpoint, const char *path)
 static const struct protocol *const protocols[] = {&zipkin_protocol, &otlp_protocol};
 #define PROTOCOLS (sizeof(protocols) / sizeof(protocols[0]))
 
-const struct protocol *protocol_of(enum format format, const char *endpoint)
+const struct protocol *protocol_of(enum protocol_format format, const char *endpoint)
 {
     for (size_t i = 0; i < PROTOCOLS; i++) {
         if (format == FORMAT_AUTO ? endpoint && has_path(endpoint, protocols[i]->path)

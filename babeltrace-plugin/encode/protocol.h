@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* As the parameter "format" has them. */
-enum format {
+enum protocol_format {
     FORMAT_AUTO, /* what the endpoint's path tells; else Zipkin's */
     FORMAT_ZIPKIN,
     FORMAT_OTLP,
@@ -27,7 +27,7 @@ struct rejection {
 };
 
 struct protocol {
-    enum format format;
+    enum protocol_format format;
     const char *name;     /* the parameter's value */
     const char *peer;     /* for messages: "a Zipkin collector" */
     const char *endpoint; /* where one is unless it is told */
@@ -68,7 +68,7 @@ extern const struct protocol zipkin_protocol;
 extern const struct protocol otlp_protocol;
 
 /* What FORMAT_AUTO means for this endpoint; NULL: it is not given. */
-const struct protocol *protocol_of(enum format format, const char *endpoint);
+const struct protocol *protocol_of(enum protocol_format format, const char *endpoint);
 
 /* By the parameter's value; Zipkin's for "auto" and NULL. */
 const struct protocol *protocol_named(const char *name);

@@ -10,7 +10,7 @@
 
 #define FEW 8 /* up to here comparing with each is faster than a table */
 
-#define NONE UINT16_MAX
+#define NO_KEY UINT16_MAX
 
 static uint16_t *tag_keys_slot(struct tag_keys *keys, struct text key)
 {
@@ -34,7 +34,7 @@ static inline uint16_t tag_keys_find(struct tag_keys *keys, struct text key)
         if (key.length == 0 || (other.data[0] == key.data[0] && text_equal(other, key)))
             return (uint16_t)i;
     }
-    return NONE;
+    return NO_KEY;
 }
 
 static void put_in_slot(struct tag_keys *keys, unsigned i)
@@ -66,7 +66,7 @@ char *tag_keys_add(struct tag_keys *keys, char *start, char *at)
     const uint16_t first = tag_keys_find(keys, (struct text){start, (size_t)(at - start)});
     char *const end = at;
 
-    for (uint16_t found = first; found != NONE;) {
+    for (uint16_t found = first; found != NO_KEY;) {
         at = end;
         *at++ = '#';
         at = json_put_integer(at, ++keys->repeated[first]);

@@ -26,7 +26,7 @@
 #define LINK_PREFIX "otlp.link."
 
 /* The tag that says what of a span was left out. */
-#define LEFT_OUT_KEY "\"blkin.left_out\""
+#define ZIPKIN_LEFT_OUT "\"blkin.left_out\""
 
 #define ZIPKIN_PATH "/api/v2/spans"
 
@@ -50,7 +50,7 @@ struct zipkin_json {
 };
 
 /* One span on its way. */
-struct writing {
+struct json_writer {
     const struct span *span;
     struct zipkin_json *encoder;
     char *start; /* of the JSON object */
@@ -216,13 +216,13 @@ static const struct endpoint_json *endpoint_json(struct zipkin_json *encoder,
     return cached;
 }
 
-static bool has_room(const struct writing *writing, const char *at)
+static bool has_room(const struct json_writer *writing, const char *at)
 {
     return (size_t)(at - writing->start) < LIMIT_SPAN;
 }
 
 /* "queue full" of severity warning becomes "queue full [warning]". */
-static char *write_severity(char *at, struct writing *writing, struct text severity)
+static char *write_severity(char *at, struct json_writer *writing, struct text severity)
 {
     char *const start = at;
 
@@ -234,7 +234,7 @@ static char *write_severity(char *at, struct writing *writing, struct text sever
     return at;
 }
 
-static char *write_annotation(char *at, struct writing *writing, int64_t us,
+static char *write_annotation(char *at, struct json_writer *writing, int64_t us,
                               const struct span_entry *entry)
 {
     const struct text severity = span_entry_key(entry);
@@ -248,7 +248,7 @@ static char *write_annotation(char *at, struct writing *writing, int64_t us,
     return JSON_PUT_LITERAL(at, "},");
 }
 
-static char *write_annotations(char *at, struct writing *writing)
+static char *write_annotations(char *at, struct json_writer *writing)
 {
     char *start = at;
     unsigned count = 0;
@@ -282,7 +282,7 @@ static char *end_key(struct tag_keys *keys, char *start, char *at)
     return at;
 }
 
-static char *write_tag_key(char *at, struct writing *writing, struct tag_keys *keys,
+static char *write_tag_key(char *at, struct json_writer *writing, struct tag_keys *keys,
                            struct text key)
 {
     char *start = at;
@@ -297,7 +297,7 @@ static char *write_tag_key(char *at, struct writing *writing, struct tag_keys *k
 }
 
 /* As an OpenTelemetry collector reads and writes it: trace, span, state, attributes, lost ones. */
-static char *write_link(char *at, struct writing *writing, struct tag_keys *keys,
+static char *write_link(char *at, struct json_writer *writing, struct tag_keys *keys,
                         const struct span_entry *entry)
 {
     const struct span_link link = span_entry_link(entry);
@@ -321,7 +321,7 @@ static char *write_link(char *at, struct writing *writing, struct tag_keys *keys
     return end;
 }
 
-static char *write_tag(char *at, struct writing *writing, struct tag_keys *keys,
+static char *write_tag(char *at, struct json_writer *writing, struct tag_keys *keys,
                        const struct span_entry *entry)
 {
     if (entry->type == SPAN_LINK)
@@ -339,11 +339,11 @@ static char *write_tag(char *at, struct writing *writing, struct tag_keys *keys,
     return at;
 }
 
-static char *write_left_out(char *at, const struct writing *writing, struct tag_keys *keys)
+static char *write_left_out(char *at, const struct json_writer *writing, struct tag_keys *keys)
 {
     char *start = at;
 
-    at = JSON_PUT_LITERAL(at, LEFT_OUT_KEY);
+    at = JSON_PUT_LITERAL(at, ZIPKIN_LEFT_OUT);
     at = end_key(keys, start, at);
     at = JSON_PUT_LITERAL(at, ":\"annotations: ");
     at = json_put_integer(at, writing->annotations_left_out);
@@ -352,7 +352,7 @@ static char *write_left_out(char *at, const struct writing *writing, struct tag_
     return JSON_PUT_LITERAL(at, "\",");
 }
 
-static char *write_tags(char *at, struct writing *writing)
+static char *write_tags(char *at, struct json_writer *writing)
 {
     char *start = at;
     struct tag_keys keys;
@@ -394,14 +394,15 @@ static size_t size_limit(const struct span *span)
            encoder_least(JSON_STRING_MAX(span->log_length - span->first_entry), most);
 }
 
-static char *write_cached(char *at, const struct endpoint_json *endpoint, struct writing *writing)
+static char *write_cached(char *at, const struct endpoint_json *endpoint,
+                          struct json_writer *writing)
 {
     writing->cut |= endpoint->cut;
     return json_put_bytes(at, endpoint->json, endpoint->length);
 }
 
 /* The second may take the place of the first in the table: each is written before the next. */
-static char *write_endpoints(char *at, struct writing *writing)
+static char *write_endpoints(char *at, struct json_writer *writing)
 {
     const struct span *span = writing->span;
     const struct endpoint_json *endpoint = endpoint_json(writing->encoder, span->endpoint);
@@ -423,7 +424,7 @@ static bool encode(struct encoder *encoder, struct buffer *buffer, const struct 
                    uint64_t *group, bool *cut)
 {
     struct zipkin_json *zipkin = (struct zipkin_json *)encoder;
-    struct writing writing = {.span = span, .encoder = zipkin};
+    struct json_writer writing = {.span = span, .encoder = zipkin};
     char *at;
 
     (void)group;

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NAMES_BYTES_MAX 4096
-#define PERIOD_MAX_MS   300000
+#define HISTORY_NAMES_BYTES 4096
+#define PERIOD_MAX_MS       300000
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ static bool history_read_name(struct text *names, struct sample_metric *name)
     return name->is_counter || word.data[word.length - 1] == 'g';
 }
 
-static bool layout_read_names(struct layout *layout)
+static bool layout_read_names(struct group_layout *layout)
 {
     struct text left = {layout->text, layout->length};
 
@@ -48,11 +48,12 @@ static bool layout_read_names(struct layout *layout)
 }
 
 /* NULL: they make no sense, or there is no room; *is_valid tells which. */
-static const struct layout *get_layout(struct layouts *layouts, struct text names, bool *is_valid)
+static const struct group_layout *get_layout(struct layouts *layouts, struct text names,
+                                             bool *is_valid)
 {
-    struct layout *layout;
+    struct group_layout *layout;
 
-    *is_valid = names.length <= NAMES_BYTES_MAX;
+    *is_valid = names.length <= HISTORY_NAMES_BYTES;
     for (layout = layouts->first; layout; layout = layout->next) {
         if (text_equal((struct text){layout->text, layout->length}, names))
             return layout;
@@ -78,7 +79,7 @@ static const struct layout *get_layout(struct layouts *layouts, struct text name
 void layouts_free(struct layouts *layouts)
 {
     while (layouts->first) {
-        struct layout *next = layouts->first->next;
+        struct group_layout *next = layouts->first->next;
 
         free(layouts->first);
         layouts->first = next;
@@ -88,7 +89,7 @@ void layouts_free(struct layouts *layouts)
 
 static int find_name(const void *context, const char *name, size_t length)
 {
-    const struct layout *layout = context;
+    const struct group_layout *layout = context;
 
     for (uint32_t i = 0; i < layout->count; i++) {
         if (layout->names[i].length == length &&
@@ -188,7 +189,7 @@ static bool history_append(struct history *history, int64_t time_ns, bool is_oth
 static bool use_names(struct history *history, struct layouts *layouts, struct text names,
                       uint32_t value_count, enum history_added *why)
 {
-    const struct layout *layout;
+    const struct group_layout *layout;
     bool is_valid;
 
     if (!names.length)

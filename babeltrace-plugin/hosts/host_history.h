@@ -30,8 +30,8 @@ struct sample_metric {
 };
 
 /* What the values are, in their order; kept once for all groups that have the same. */
-struct layout {
-    struct layout *next;
+struct group_layout {
+    struct group_layout *next;
     uint32_t count;
     uint32_t counters; /* bit i: the i-th is one; else a gauge */
     struct {
@@ -46,7 +46,7 @@ struct layout {
 #define LAYOUTS_MAX 256
 
 struct layouts {
-    struct layout *first;
+    struct group_layout *first;
     unsigned count;
 };
 
@@ -63,7 +63,7 @@ struct history_sample {
 };
 
 struct history {
-    const struct layout *layout;          /* NULL: its names have not come yet */
+    const struct group_layout *layout;    /* NULL: its names have not come yet */
     const struct host_view *const *views; /* HISTORY_VIEWS_MAX of them; some may be NULL */
     uint64_t thread; /* of the last sample: who has recorded it, and its number */
     uint64_t sequence;

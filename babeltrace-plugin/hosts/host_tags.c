@@ -42,10 +42,10 @@ static const struct {
     const struct host_view *own[HISTORY_VIEWS_MAX]; /* or these */
 } groups[HOST_GROUPS] = {
     [GROUP_DISK] = {"disk", true, {"busy", "queue", "wait"}, {NULL}},
-    [GROUP_CPU] = {"cpu", false, {"busy", "steal"}, {[CPU_COUNT] = &cpu_count}},
+    [HOST_GROUP_CPU] = {"cpu", false, {"busy", "steal"}, {[CPU_COUNT] = &cpu_count}},
     [GROUP_PRESSURE] = {"pressure", false, {"cpu", "io", "memory"}, {NULL}},
     [GROUP_RUN_QUEUE] = {"run_queue", false, {"running"}, {NULL}},
-    [GROUP_MEMORY] = {"memory", false, {"available_share"}, {NULL}},
+    [HOST_GROUP_MEMORY] = {"memory", false, {"available_share"}, {NULL}},
     [GROUP_TCP] = {"tcp", false, {NULL}, {&retransmit, &transmit}},
 };
 
@@ -262,9 +262,9 @@ static bool is_count_of(const struct range *threads, const struct range *busy,
 
 static void tag_cpu(struct tagging *tagging, struct host_part *const parts[HOST_GROUPS])
 {
-    const struct range busy = range_of(tagging, parts[GROUP_CPU], CPU_BUSY);
-    const struct range steal = range_of(tagging, parts[GROUP_CPU], CPU_STEAL);
-    const struct range cpus = range_of(tagging, parts[GROUP_CPU], CPU_COUNT);
+    const struct range busy = range_of(tagging, parts[HOST_GROUP_CPU], CPU_BUSY);
+    const struct range steal = range_of(tagging, parts[HOST_GROUP_CPU], CPU_STEAL);
+    const struct range cpus = range_of(tagging, parts[HOST_GROUP_CPU], CPU_COUNT);
     const struct range threads = range_of(tagging, parts[GROUP_RUN_QUEUE], 0);
     const struct range wait = range_of(tagging, parts[GROUP_PRESSURE], PRESSURE_CPU);
 
@@ -318,7 +318,7 @@ unsigned host_tag(struct span *span, struct host_part *const parts[HOST_GROUPS],
     has_busy_disk = tag_disk(&tagging, parts[GROUP_DISK]);
     tag_pressure(&tagging, parts[GROUP_PRESSURE], has_busy_disk);
     tag_cpu(&tagging, parts);
-    tag_memory(&tagging, parts[GROUP_MEMORY]);
+    tag_memory(&tagging, parts[HOST_GROUP_MEMORY]);
     tag_tcp(&tagging, parts[GROUP_TCP]);
     if (tagging.has_times)
         tag_number(&tagging, "blkin.host_ms",

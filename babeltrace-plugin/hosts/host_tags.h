@@ -13,10 +13,10 @@
 /* The groups that are of use here; of the others nothing is kept. */
 enum host_group {
     GROUP_DISK,
-    GROUP_CPU,
+    HOST_GROUP_CPU,
     GROUP_PRESSURE,
     GROUP_RUN_QUEUE,
-    GROUP_MEMORY,
+    HOST_GROUP_MEMORY,
     GROUP_TCP,
     HOST_GROUPS
 };

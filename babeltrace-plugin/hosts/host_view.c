@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#define NS_PER_S 1e9
-#define MS       1e-6 /* of a ns */
+#define VIEW_NS_PER_S 1e9
+#define NS_AS_MS      1e-6 /* of a ns */
 
 #define CPU(mode) "system.cpu.time." mode
 #define CPU_WORK \
@@ -27,7 +27,7 @@
     {                                                                                   \
         .group = of, .name = is, .unit = in, .kind = HOST_VIEW_DELTA, .metrics = metric \
     }
-#define RATE(of, is, in, metric)                                                       \
+#define VIEW_RATE(of, is, in, metric)                                                  \
     {                                                                                  \
         .group = of, .name = is, .unit = in, .kind = HOST_VIEW_RATE, .metrics = metric \
     }
@@ -37,10 +37,10 @@
         .group = of, .name = is, .unit = "%", .kind = HOST_VIEW_PERCENT, .metrics = metric, \
         .most = limit                                                                       \
     }
-#define WAIT(is, times, operations)                                                             \
+#define VIEW_WAIT(is, times, operations)                                                        \
     {                                                                                           \
         .group = "disk", .name = is, .unit = "ms", .kind = HOST_VIEW_AVERAGE, .metrics = times, \
-        .by = operations, .scale = MS                                                           \
+        .by = operations, .scale = NS_AS_MS                                                     \
     }
 
 #define DISK_TIME(way)  "system.disk.operation_time." way
@@ -65,10 +65,10 @@ static const struct host_view views[] = {
      .is_gauge = true},
     BASIC("memory", "dirty", "By", "system.linux.memory.dirty"),
     BASIC("memory", "writeback", "By", "system.linux.memory.writeback"),
-    RATE("memory", "swap_in", "{page}/s", "system.paging.operations.in"),
-    RATE("memory", "swap_out", "{page}/s", "system.paging.operations.out"),
-    RATE("memory", "major_faults", "{fault}/s", "system.paging.faults.major"),
-    RATE("memory", "stalls", "{stall}/s", "system.linux.memory.stalls"),
+    VIEW_RATE("memory", "swap_in", "{page}/s", "system.paging.operations.in"),
+    VIEW_RATE("memory", "swap_out", "{page}/s", "system.paging.operations.out"),
+    VIEW_RATE("memory", "major_faults", "{fault}/s", "system.paging.faults.major"),
+    VIEW_RATE("memory", "stalls", "{stall}/s", "system.linux.memory.stalls"),
     DELTA("memory", "oom_kills", "{process}", "system.linux.memory.oom_kills"),
 
     SHARE("pressure", "cpu", "system.linux.pressure.cpu.some", 100),
@@ -79,8 +79,8 @@ static const struct host_view views[] = {
 
     BASIC("run_queue", "running", "{thread}", "system.process.count.running"),
     BASIC("run_queue", "blocked", "{thread}", "system.process.count.blocked"),
-    RATE("run_queue", "switches", "{switch}/s", "system.cpu.context_switches"),
-    RATE("run_queue", "created", "{process}/s", "system.process.created"),
+    VIEW_RATE("run_queue", "switches", "{switch}/s", "system.cpu.context_switches"),
+    VIEW_RATE("run_queue", "created", "{process}/s", "system.process.created"),
     BASIC("run_queue", "load_1m", "%", "system.cpu.load_average.1m"),
 
     SHARE("disk", "busy", "system.disk.io_time", 100),
@@ -89,24 +89,24 @@ static const struct host_view views[] = {
      .unit = "{operation}",
      .kind = HOST_VIEW_AVERAGE,
      .metrics = "system.disk.weighted_io_time"},
-    WAIT("wait", DISK_TIME("read") " " DISK_TIME("write"),
-         DISK_COUNT("read") " " DISK_COUNT("write")),
-    WAIT("read_wait", DISK_TIME("read"), DISK_COUNT("read")),
-    WAIT("write_wait", DISK_TIME("write"), DISK_COUNT("write")),
-    RATE("disk", "reads", "{operation}/s", DISK_COUNT("read")),
-    RATE("disk", "writes", "{operation}/s", DISK_COUNT("write")),
-    RATE("disk", "read", "By/s", "system.disk.io.read"),
-    RATE("disk", "written", "By/s", "system.disk.io.write"),
+    VIEW_WAIT("wait", DISK_TIME("read") " " DISK_TIME("write"),
+              DISK_COUNT("read") " " DISK_COUNT("write")),
+    VIEW_WAIT("read_wait", DISK_TIME("read"), DISK_COUNT("read")),
+    VIEW_WAIT("write_wait", DISK_TIME("write"), DISK_COUNT("write")),
+    VIEW_RATE("disk", "reads", "{operation}/s", DISK_COUNT("read")),
+    VIEW_RATE("disk", "writes", "{operation}/s", DISK_COUNT("write")),
+    VIEW_RATE("disk", "read", "By/s", "system.disk.io.read"),
+    VIEW_RATE("disk", "written", "By/s", "system.disk.io.write"),
     BASIC("disk", "pending", "{operation}", "system.disk.pending_operations"),
 
-    RATE("network", "received", "By/s", "system.network.io.receive"),
-    RATE("network", "sent", "By/s", "system.network.io.transmit"),
-    RATE("network", "packets_received", "{packet}/s", "system.network.packet.count.receive"),
-    RATE("network", "packets_sent", "{packet}/s", "system.network.packet.count.transmit"),
-    RATE("network", "errors", "{error}/s", NET("errors")),
-    RATE("network", "dropped", "{packet}/s", NET("packet.dropped")),
+    VIEW_RATE("network", "received", "By/s", "system.network.io.receive"),
+    VIEW_RATE("network", "sent", "By/s", "system.network.io.transmit"),
+    VIEW_RATE("network", "packets_received", "{packet}/s", "system.network.packet.count.receive"),
+    VIEW_RATE("network", "packets_sent", "{packet}/s", "system.network.packet.count.transmit"),
+    VIEW_RATE("network", "errors", "{error}/s", NET("errors")),
+    VIEW_RATE("network", "dropped", "{packet}/s", NET("packet.dropped")),
 
-    RATE("tcp", "retransmits", "{segment}/s", "system.network.tcp.segments.retransmit"),
+    VIEW_RATE("tcp", "retransmits", "{segment}/s", "system.network.tcp.segments.retransmit"),
     {.group = "tcp",
      .name = "retransmit_share",
      .unit = "%",
@@ -115,9 +115,9 @@ static const struct host_view views[] = {
      /* the kernel counts what is sent again but here */
      .by = "system.network.tcp.segments.transmit system.network.tcp.segments.retransmit"},
     BASIC("tcp", "established", "{connection}", "system.network.tcp.connections.established"),
-    RATE("tcp", "opened", "{connection}/s", "system.network.tcp.connections.opened"),
-    RATE("tcp", "accepted", "{connection}/s", "system.network.tcp.connections.accepted"),
-    RATE("tcp", "failed", "{connection}/s", "system.network.tcp.connections.failed"),
+    VIEW_RATE("tcp", "opened", "{connection}/s", "system.network.tcp.connections.opened"),
+    VIEW_RATE("tcp", "accepted", "{connection}/s", "system.network.tcp.connections.accepted"),
+    VIEW_RATE("tcp", "failed", "{connection}/s", "system.network.tcp.connections.failed"),
 
     SHARE("process", "cpu", "process.cpu.time.user process.cpu.time.system", 0),
     SHARE("process", "user", "process.cpu.time.user", 0),
@@ -126,17 +126,17 @@ static const struct host_view views[] = {
     BASIC("process", "virtual", "By", "process.memory.virtual"),
     BASIC("process", "threads", "{thread}", "process.thread.count"),
     BASIC("process", "descriptors", "{file_descriptor}", "process.unix.file_descriptor.count"),
-    RATE("process", "minor_faults", "{fault}/s", "process.paging.faults.minor"),
-    RATE("process", "major_faults", "{fault}/s", "process.paging.faults.major"),
-    RATE("process", "read", "By/s", "process.disk.io.read"),
-    RATE("process", "written", "By/s", "process.disk.io.write"),
+    VIEW_RATE("process", "minor_faults", "{fault}/s", "process.paging.faults.minor"),
+    VIEW_RATE("process", "major_faults", "{fault}/s", "process.paging.faults.major"),
+    VIEW_RATE("process", "read", "By/s", "process.disk.io.read"),
+    VIEW_RATE("process", "written", "By/s", "process.disk.io.write"),
 
     SHARE("cgroup", "cpu", "cgroup.cpu.time.user cgroup.cpu.time.system", 0),
     SHARE("cgroup", "throttled", "cgroup.cpu.throttled", 0),
     BASIC("cgroup", "memory", "By", "cgroup.memory.usage"),
     BASIC("cgroup", "tasks", "{task}", "cgroup.process.count"),
-    RATE("cgroup", "read", "By/s", "cgroup.disk.io.read"),
-    RATE("cgroup", "written", "By/s", "cgroup.disk.io.write"),
+    VIEW_RATE("cgroup", "read", "By/s", "cgroup.disk.io.read"),
+    VIEW_RATE("cgroup", "written", "By/s", "cgroup.disk.io.write"),
     SHARE("cgroup", "cpu_pressure", "cgroup.pressure.cpu.some", 100),
     SHARE("cgroup", "io_pressure", "cgroup.pressure.io.some", 100),
     SHARE("cgroup", "memory_pressure", "cgroup.pressure.memory.some", 100),
@@ -192,7 +192,7 @@ bool host_view_value(const struct host_view *view, const struct host_interval *i
         if (!add_up(interval, view->by, view->is_gauge, &by))
             return false;
     } else if (view->kind == HOST_VIEW_RATE) {
-        by = ns / NS_PER_S;
+        by = ns / VIEW_NS_PER_S;
     } else if (!view->is_gauge && view->kind != HOST_VIEW_DELTA) {
         by = ns;
     }

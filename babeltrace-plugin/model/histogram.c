@@ -11,13 +11,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SUBBUCKETS (1 << HISTOGRAM_SCALE)
-#define SLOTS      (HISTOGRAM_OCTAVES * SUBBUCKETS)
-#define NO_SLOT    (-1)
+#define SUBBUCKETS      (1 << HISTOGRAM_SCALE)
+#define HISTOGRAM_SLOTS (HISTOGRAM_OCTAVES * SUBBUCKETS)
+#define NO_SLOT         (-1)
 
 /* OpenTelemetry's scales are of these. */
-#define SCALE_MIN (-10)
-#define SCALE_MAX 20
+#define SCALE_MIN           (-10)
+#define HISTOGRAM_SCALE_MAX 20
 
 /*
  * clang-format off
@@ -184,10 +184,10 @@ static uint64_t count_without(uint64_t count, uint64_t part)
     return part < count ? count - part : 0;
 }
 
-/* The first slot from this one on that is not empty; SLOTS: there is none. */
+/* The first slot from this one on that is not empty; HISTOGRAM_SLOTS: there is none. */
 static int next_slot(const struct histogram *histogram, int slot)
 {
-    while (slot < SLOTS) {
+    while (slot < HISTOGRAM_SLOTS) {
         const uint64_t *buckets = histogram->octaves[slot / SUBBUCKETS];
 
         if (!buckets)
@@ -215,7 +215,7 @@ static int slot_of_rank(const struct histogram *histogram, uint64_t rank)
     while (passed < rank) {
         const int slot = next_slot(histogram, found + 1);
 
-        if (slot == SLOTS)
+        if (slot == HISTOGRAM_SLOTS)
             break;
         found = slot;
         passed += count_of(histogram, slot);
@@ -251,7 +251,8 @@ static void histogram_set_range(struct histogram *histogram)
     const int64_t min = histogram->min, max = histogram->max;
 
     histogram->min = histogram->max = 0;
-    for (int slot = next_slot(histogram, 0); slot < SLOTS; slot = next_slot(histogram, slot + 1)) {
+    for (int slot = next_slot(histogram, 0); slot < HISTOGRAM_SLOTS;
+         slot = next_slot(histogram, slot + 1)) {
         if (!histogram->max && !histogram->zeros)
             histogram->min = bound_in(slot, min);
         histogram->max = bound_in(slot, max);
@@ -260,7 +261,7 @@ static void histogram_set_range(struct histogram *histogram)
 
 void histogram_remove(struct histogram *histogram, const struct histogram *part)
 {
-    for (int slot = next_slot(part, 0); slot < SLOTS; slot = next_slot(part, slot + 1)) {
+    for (int slot = next_slot(part, 0); slot < HISTOGRAM_SLOTS; slot = next_slot(part, slot + 1)) {
         uint64_t *buckets = histogram->octaves[slot / SUBBUCKETS];
 
         if (buckets)
@@ -277,7 +278,8 @@ void histogram_halve(struct histogram *histogram)
 {
     uint64_t count = histogram->zeros /= 2;
 
-    for (int slot = next_slot(histogram, 0); slot < SLOTS; slot = next_slot(histogram, slot + 1))
+    for (int slot = next_slot(histogram, 0); slot < HISTOGRAM_SLOTS;
+         slot = next_slot(histogram, slot + 1))
         count += histogram->octaves[slot / SUBBUCKETS][slot % SUBBUCKETS] /= 2;
     if (histogram->count)
         histogram->sum *= (double)count / (double)histogram->count;
@@ -311,15 +313,15 @@ static int64_t first_slot(int64_t index, int scale)
 bool histogram_next(const struct histogram *histogram, int scale, struct histogram_bucket *bucket)
 {
     const int64_t from = bucket->count ? first_slot((int64_t)bucket->index + 1, scale) : 0;
-    int slot = from < SLOTS ? next_slot(histogram, (int)from) : SLOTS;
+    int slot = from < HISTOGRAM_SLOTS ? next_slot(histogram, (int)from) : HISTOGRAM_SLOTS;
     int64_t end;
 
-    if (slot == SLOTS)
+    if (slot == HISTOGRAM_SLOTS)
         return false;
     bucket->count = 0;
     bucket->index = (slot - 1) >> (HISTOGRAM_SCALE - scale);
     end = first_slot((int64_t)bucket->index + 1, scale);
-    for (; slot < SLOTS && slot < end; slot = next_slot(histogram, slot + 1))
+    for (; slot < HISTOGRAM_SLOTS && slot < end; slot = next_slot(histogram, slot + 1))
         bucket->count += count_of(histogram, slot);
     return true;
 }
@@ -331,7 +333,7 @@ bool histogram_add_bucket(struct histogram *histogram, int scale,
     int64_t slot;
     uint64_t *buckets;
 
-    if (scale < SCALE_MIN || scale > SCALE_MAX)
+    if (scale < SCALE_MIN || scale > HISTOGRAM_SCALE_MAX)
         return false;
     if (finer >= 0)
         slot = (int64_t)(bucket->index >> finer) + 1;
@@ -339,7 +341,7 @@ bool histogram_add_bucket(struct histogram *histogram, int scale,
         slot = 0;
     else
         slot = first_slot(bucket->index, scale) + (INT64_C(1) << (-finer - 1));
-    if (slot < 0 || slot >= SLOTS)
+    if (slot < 0 || slot >= HISTOGRAM_SLOTS)
         return false;
     buckets = octave(histogram, (int)slot);
     if (!buckets)

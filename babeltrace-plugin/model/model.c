@@ -12,11 +12,11 @@
 
 #include <stdlib.h>
 
-#define FIRST_CAPACITY 64U
-#define SORTED_RUN     16U
+#define MODEL_FIRST_SPANS 64U
+#define SORTED_RUN        16U
 
 /* Of more spans with one id, those that come first are looked at. An RPC has two. */
-#define ALIKE_MAX 8
+#define SAME_ID_MAX 8
 
 struct trace_span trace_span_of(const struct span *span, struct names *names)
 {
@@ -55,7 +55,7 @@ void trace_model_clear(struct trace_model *model)
 
 static bool model_grow(struct trace_model *model)
 {
-    const uint32_t capacity = model->capacity ? model->capacity * 2 : FIRST_CAPACITY;
+    const uint32_t capacity = model->capacity ? model->capacity * 2 : MODEL_FIRST_SPANS;
     struct trace_span *spans;
     struct trace_node *nodes;
 
@@ -221,7 +221,7 @@ static void find_shared(struct trace_model *model, uint32_t first)
     bool has_client = false;
     uint32_t i = first;
 
-    for (int left = ALIKE_MAX; i != TRACE_NONE && left--; i = model->nodes[i].next)
+    for (int left = SAME_ID_MAX; i != TRACE_NONE && left--; i = model->nodes[i].next)
         has_client |= model->spans[i].kind == SPAN_CLIENT && !model->spans[i].is_shared;
     for (i = has_client ? first : TRACE_NONE; i != TRACE_NONE; i = model->nodes[i].next)
         model->spans[i].is_shared |= model->spans[i].kind == SPAN_SERVER;
@@ -268,7 +268,7 @@ static uint32_t find_parent(const struct trace_model *model, const struct trace_
     if (!span->is_shared && !span->parent_id)
         return TRACE_NONE;
     i = model_first_of(model, span->is_shared ? span->id : span->parent_id);
-    for (int left = ALIKE_MAX; i != TRACE_NONE && left--; i = model->nodes[i].next) {
+    for (int left = SAME_ID_MAX; i != TRACE_NONE && left--; i = model->nodes[i].next) {
         const int fits = fitness(span, &model->spans[i]);
 
         if (fits > best) {

@@ -12,19 +12,19 @@
 
 #define PAST_MAX (UINT64_C(1) << 20)
 
-struct pair {
+struct name_pair {
     uint32_t first;
     uint32_t second;
 };
 
-struct item {
+struct statistics_item {
     struct table_link in_table;
     struct statistics_row row;
 };
 
 struct items {
     struct table table;
-    struct item *list[STATISTICS_ROWS_MAX]; /* as they came; table.count of them */
+    struct statistics_item *list[STATISTICS_ROWS_MAX]; /* as they came; table.count of them */
 };
 
 struct statistics {
@@ -33,7 +33,7 @@ struct statistics {
     struct items kinds[STATISTICS_KINDS];
 };
 
-static uint64_t pair_hash(uint64_t seed, struct pair pair)
+static uint64_t pair_hash(uint64_t seed, struct name_pair pair)
 {
     return hash_number(seed, (uint64_t)pair.first << 32 | pair.second);
 }
@@ -65,7 +65,7 @@ void statistics_clear(struct statistics *statistics)
         struct items *items = &statistics->kinds[kind];
 
         while (items->table.count) {
-            struct item *item = items->list[items->table.count - 1];
+            struct statistics_item *item = items->list[items->table.count - 1];
 
             table_remove(&items->table, &item->in_table);
             clear_row(&item->row);
@@ -88,12 +88,12 @@ void statistics_free(struct statistics *statistics)
 
 /* ---- finding */
 
-static const struct pair other = {NAMES_OTHER, NAMES_OTHER};
+static const struct name_pair other = {NAMES_OTHER, NAMES_OTHER};
 
-static struct statistics_row *find_pair(const struct items *items, struct pair pair)
+static struct statistics_row *find_pair(const struct items *items, struct name_pair pair)
 {
     const uint64_t hash = pair_hash(items->table.seed, pair);
-    struct item *item;
+    struct statistics_item *item;
 
     table_find(item, &items->table, hash, in_table,
                item->row.service == pair.first && item->row.name == pair.second);
@@ -105,7 +105,7 @@ static bool are_full(const struct items *items)
     return items->table.count >= STATISTICS_ROWS_MAX - 1;
 }
 
-static struct statistics_row *items_find(const struct items *items, struct pair pair)
+static struct statistics_row *items_find(const struct items *items, struct name_pair pair)
 {
     struct statistics_row *row = find_pair(items, pair);
 
@@ -117,9 +117,9 @@ struct statistics_row *statistics_add(struct statistics *statistics, enum statis
                                       uint32_t first, uint32_t second)
 {
     struct items *items = &statistics->kinds[kind];
-    struct pair pair = {first, second};
+    struct name_pair pair = {first, second};
     struct statistics_row *row = items_find(items, pair);
-    struct item *item = row ? NULL : calloc(1, sizeof(*item));
+    struct statistics_item *item = row ? NULL : calloc(1, sizeof(*item));
 
     if (!item)
         return row;
@@ -136,7 +136,7 @@ struct statistics_row *statistics_add(struct statistics *statistics, enum statis
 const struct statistics_row *statistics_find_row(const struct statistics *statistics,
                                                  uint32_t service, uint32_t name)
 {
-    return items_find(&statistics->kinds[STATISTICS_ROWS], (struct pair){service, name});
+    return items_find(&statistics->kinds[STATISTICS_ROWS], (struct name_pair){service, name});
 }
 
 /* ---- adding */

@@ -13,14 +13,14 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 
-#define FILE_MAX  (1U << 20)
-#define RULES_MAX 1000U
-#define WORDS_MAX 4
+#define TAIL_FILE_MAX  (1U << 20)
+#define TAIL_RULES_MAX 1000U
+#define WORDS_MAX      4
 
 /* Of an operation, before it is known what is usual. */
 #define PAST_MIN 1000U
 
-enum condition { ERROR, LONGER_THAN, UNUSUAL, RARE, TAG, INCOMPLETE, ONE_OF };
+enum condition { ERROR, LONGER_THAN, UNUSUAL, RARE, TAIL_TAG, INCOMPLETE, ONE_OF };
 
 /* What a glob fits, by the numbers of names. */
 struct glob {
@@ -37,7 +37,7 @@ struct limit {
     int64_t ns;
 };
 
-struct rule {
+struct tail_rule {
     char *text;
     bool has_spans; /* else any span, or the whole trace */
     struct glob service;
@@ -52,7 +52,7 @@ struct rule {
 };
 
 struct tail_rules {
-    struct rule *list;
+    struct tail_rule *list;
     size_t count, room;
     /* of these is what is remembered */
     const struct names *names;
@@ -117,7 +117,7 @@ static bool read_percentile(const char *text, double *quantile)
     return true;
 }
 
-static bool rule_read_tag(struct rule *rule, char *text)
+static bool rule_read_tag(struct tail_rule *rule, char *text)
 {
     char *equals = strchr(text, '=');
 
@@ -130,7 +130,7 @@ static bool rule_read_tag(struct rule *rule, char *text)
 }
 
 /* What the words from the first one on say. */
-static bool read_condition(struct rule *rule, char *const *word, int count)
+static bool read_condition(struct tail_rule *rule, char *const *word, int count)
 {
     const char *argument = count == 2 ? word[1] : "";
 
@@ -149,13 +149,13 @@ static bool read_condition(struct rule *rule, char *const *word, int count)
              read_percentile(argument, &rule->quantile))
         rule->condition = UNUSUAL;
     else if (count == 2 && strcmp(word[0], "tag") == 0 && rule_read_tag(rule, word[1]))
-        rule->condition = TAG;
+        rule->condition = TAIL_TAG;
     else
         return false;
     return true;
 }
 
-static void read_spans(struct rule *rule, char *text)
+static void read_spans(struct tail_rule *rule, char *text)
 {
     char *colon = strchr(text, ':');
 
@@ -168,7 +168,7 @@ static void read_spans(struct rule *rule, char *text)
 }
 
 /* The rule's text, then its words; one allocation. Returns false with error set. */
-static bool read_rule(struct rule *rule, struct text line, const char *path, unsigned number,
+static bool read_rule(struct tail_rule *rule, struct text line, const char *path, unsigned number,
                       struct error *error)
 {
     struct words words;
@@ -198,17 +198,17 @@ static bool read_rule(struct rule *rule, struct text line, const char *path, uns
 static bool add_rule(struct tail_rules *rules, struct text line, const char *path, unsigned number,
                      struct error *error)
 {
-    struct rule *rule;
+    struct tail_rule *rule;
 
     if (line.length == 0)
         return true;
-    if (rules->count == RULES_MAX)
+    if (rules->count == TAIL_RULES_MAX)
         return error_set(error, "\"%.300s\", line %u: expected at most %u rules", path, number,
-                         RULES_MAX);
+                         TAIL_RULES_MAX);
     if (!ARRAY_FITS(rules->list, rules->room, rules->count))
         return error_set(error, "out of memory");
     rule = &rules->list[rules->count++];
-    *rule = (struct rule){.text = NULL};
+    *rule = (struct tail_rule){.text = NULL};
     return read_rule(rule, line, path, number, error);
 }
 
@@ -230,18 +230,18 @@ struct tail_rules *tail_rules_parse(struct text text, const char *path, struct e
 struct tail_rules *tail_rules_read(const char *path, struct error *error)
 {
     FILE *file = fopen(path, "re");
-    char *text = file ? malloc(FILE_MAX) : NULL;
+    char *text = file ? malloc(TAIL_FILE_MAX) : NULL;
     struct tail_rules *rules = NULL;
     size_t length = 0;
 
     if (text)
-        length = fread(text, 1, FILE_MAX, file);
+        length = fread(text, 1, TAIL_FILE_MAX, file);
     if (!text || ferror(file))
         error_set(error, "cannot read the rules of tail sampling in \"%.300s\": %s", path,
                   strerror(errno));
-    else if (length == FILE_MAX)
+    else if (length == TAIL_FILE_MAX)
         error_set(error, "\"%.300s\": expected rules of tail sampling of less than %u bytes", path,
-                  FILE_MAX);
+                  TAIL_FILE_MAX);
     else
         rules = tail_rules_parse((struct text){text, length}, path, error);
     free(text);
@@ -311,14 +311,14 @@ static bool glob_fits(struct glob *glob, const struct names *names, uint32_t id)
     return known == FITS;
 }
 
-static int64_t usual_limit(const struct rule *rule, const struct statistics_row *row)
+static int64_t usual_limit(const struct tail_rule *rule, const struct statistics_row *row)
 {
     return row->past.count < PAST_MIN ? INT64_MAX : histogram_quantile(&row->past, rule->quantile);
 }
 
 /* ---- asking */
 
-static bool is_unusual(struct rule *rule, const struct statistics *statistics,
+static bool is_unusual(struct tail_rule *rule, const struct statistics *statistics,
                        const struct trace_span *span)
 {
     const struct statistics_row *row = statistics_find_row(statistics, span->service, span->name);
@@ -339,7 +339,7 @@ static bool is_unusual(struct rule *rule, const struct statistics *statistics,
     return span->duration_ns > limit->ns;
 }
 
-static bool rule_is_rare(const struct rule *rule, const struct statistics *statistics,
+static bool rule_is_rare(const struct tail_rule *rule, const struct statistics *statistics,
                          const struct trace_span *span)
 {
     const struct statistics_row *row = statistics_find_row(statistics, span->service, span->name);
@@ -347,19 +347,20 @@ static bool rule_is_rare(const struct rule *rule, const struct statistics *stati
     return !row || row->ever < (uint64_t)rule->number;
 }
 
-static bool rule_has_tag(const struct rule *rule, const struct tail_trace *trace,
+static bool rule_has_tag(const struct tail_rule *rule, const struct tail_trace *trace,
                          const struct trace_span *span)
 {
     return trace->has_tag && trace->has_tag(trace->context, span, text_of(rule->key), rule->value);
 }
 
-static bool rule_is_of(struct rule *rule, const struct names *names, const struct trace_span *span)
+static bool rule_is_of(struct tail_rule *rule, const struct names *names,
+                       const struct trace_span *span)
 {
     return !rule->has_spans || (glob_fits(&rule->service, names, span->service) &&
                                 glob_fits(&rule->name, names, span->name));
 }
 
-static bool span_fits(const struct tail_rules *rules, struct rule *rule,
+static bool span_fits(const struct tail_rules *rules, struct tail_rule *rule,
                       const struct tail_trace *trace, const struct trace_span *span)
 {
     switch (rule->condition) {
@@ -371,14 +372,14 @@ static bool span_fits(const struct tail_rules *rules, struct rule *rule,
         return rule_is_of(rule, rules->names, span) && is_unusual(rule, rules->statistics, span);
     case RARE:
         return rule_is_of(rule, rules->names, span) && rule_is_rare(rule, rules->statistics, span);
-    case TAG:
+    case TAIL_TAG:
         return rule_is_of(rule, rules->names, span) && rule_has_tag(rule, trace, span);
     default:
         return false;
     }
 }
 
-static bool some_span_fits(const struct tail_rules *rules, struct rule *rule,
+static bool some_span_fits(const struct tail_rules *rules, struct tail_rule *rule,
                            const struct tail_trace *trace)
 {
     for (uint32_t i = 0; i < trace->model->count; i++) {
@@ -394,7 +395,7 @@ static bool is_one_of(const struct tail_trace *trace, int64_t number)
     return hash_mix(trace->trace_id) <= UINT64_MAX / (uint64_t)number;
 }
 
-static bool rule_fits(const struct tail_rules *rules, struct rule *rule,
+static bool rule_fits(const struct tail_rules *rules, struct tail_rule *rule,
                       const struct tail_trace *trace)
 {
     const struct trace_model *model = trace->model;

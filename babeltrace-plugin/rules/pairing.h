@@ -37,7 +37,7 @@ struct rule_event {
     bool (*member)(struct rule_event *event, size_t i, struct text *name, struct rule_value *value);
     struct text (*process)(struct rule_event *event); /* NULL: origin.process tells */
     /* Pairing's own: where all events come from that this is used for. NULL before the first. */
-    struct source *source;
+    struct event_source *source;
     uint64_t host; /* a hash of its name */
 };
 

@@ -23,8 +23,8 @@
 #define PAIR_LOOKUPS_MAX 65536
 #endif
 
-#define POOL_MAX   4096
-#define DATA_FIRST 128 /* bytes: most need no more */
+#define PAIR_POOL_MAX 4096
+#define DATA_FIRST    128 /* bytes: most need no more */
 
 struct pair_key {
     uint64_t hash;
@@ -70,7 +70,7 @@ struct pair_open {
     uint32_t ordinal; /* of what began at the same time */
     uint8_t mark;     /* see marks.h */
     uint64_t serial;  /* of all that have begun */
-    struct source *source;
+    struct event_source *source;
     uint64_t host;
     int64_t begin_ns;
     uint64_t process; /* origin_process() */
@@ -225,7 +225,7 @@ static inline void open_give(struct pairing *pairing, struct pair_open *open)
 {
     pairing->open_bytes -= sizeof(*open) + open->data.capacity;
     marks_release(assembler_marks(pairing->assembler), open->mark);
-    if (pairing->pool_length >= POOL_MAX || open->data.capacity > 4 * (size_t)DATA_FIRST) {
+    if (pairing->pool_length >= PAIR_POOL_MAX || open->data.capacity > 4 * (size_t)DATA_FIRST) {
         open_free(open);
         return;
     }

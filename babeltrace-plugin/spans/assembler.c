@@ -125,7 +125,7 @@ static bool has_ids(const struct event *event)
 
 void assembler_note_clock(struct assembler *assembler, const struct event *event)
 {
-    struct source *source;
+    struct event_source *source;
 
     if (!assembler->options.correct_clocks || assembler->options.wall_clock_ns)
         return;

@@ -150,7 +150,7 @@ void assembler_flush(struct assembler *assembler);
 /* ---- for makers of spans from other events: rules/ ------------------------------------------- */
 
 /* Where events of this origin come from; lives as long as the assembler. */
-struct source *assembler_source(struct assembler *assembler, const struct origin *origin);
+struct event_source *assembler_source(struct assembler *assembler, const struct origin *origin);
 
 /* The endpoints of all spans that go through this assembler's pipeline; see struct span. */
 struct endpoint_table *assembler_endpoints(struct assembler *assembler);
@@ -161,7 +161,7 @@ const struct endpoint *assembler_service(struct assembler *assembler, struct tex
 /* Gives out a span of a process (0: not known) of that source: tagged with what was lost while it
  * was open, and by the wall clock. */
 void assembler_give_span(struct assembler *assembler, struct span *span,
-                         const struct source *source, uint64_t process);
+                         const struct event_source *source, uint64_t process);
 
 /* As in the options. */
 struct marks *assembler_marks(const struct assembler *assembler);

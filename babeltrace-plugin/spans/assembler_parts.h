@@ -103,10 +103,10 @@ void assembler_mark_incomplete(struct assembler *assembler, struct span *span, c
 
 /* Moves the span's times to the wall clock, if they are off it. The last thing done to it. */
 void assembler_correct_times(struct assembler *assembler, struct span *span,
-                             const struct source *source);
+                             const struct event_source *source);
 
 /* What is to be added to trace time for that: 0 if its clock is not off. */
-int64_t assembler_offset(const struct assembler *assembler, const struct source *source,
+int64_t assembler_offset(const struct assembler *assembler, const struct event_source *source,
                          int64_t start_ns);
 
 /* The two families of events, each in a file of its own. */

@@ -33,8 +33,8 @@ static bool is_step(int64_t from_ns, int64_t to_ns)
 {
     int64_t difference;
 
-    return __builtin_sub_overflow(to_ns, from_ns, &difference) || difference >= CLOCK_STEP_NS ||
-           difference <= -CLOCK_STEP_NS;
+    return __builtin_sub_overflow(to_ns, from_ns, &difference) || difference >= CLOCK_NOISE_NS ||
+           difference <= -CLOCK_NOISE_NS;
 }
 
 static bool is_heard(const struct clock_voice *voice, int64_t now_ns)

@@ -19,9 +19,9 @@
  * One process may be wrong (under faketime) where the host is not, so the processes of a host vote:
  * those heard of in the last CLOCK_MEMORY_NS, CLOCK_VOICES at most. The most say what is believed;
  * where as many say one thing as another, what moves the spans less. Between two steps the true
- * offset does not change, and is a few microseconds at first; what moves by less than CLOCK_STEP_NS
- * is taken for noise, so that a clock that nobody has set corrects nothing, and two spans of one
- * request are not moved against each other.
+ * offset does not change, and is a few microseconds at first; what moves by less than
+ * CLOCK_NOISE_NS is taken for noise, so that a clock that nobody has set corrects nothing, and two
+ * spans of one request are not moved against each other.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -33,7 +33,7 @@
 
 #define CLOCK_SAMPLES   4
 #define CLOCK_VOICES    8
-#define CLOCK_STEP_NS   INT64_C(1000000)
+#define CLOCK_NOISE_NS  INT64_C(1000000)
 #define CLOCK_MEMORY_NS INT64_C(10000000000)
 
 struct clock_sample {

@@ -13,7 +13,7 @@
 #include <urcu/compiler.h>
 
 /* What the endpoint was made of, as the trace gave it; the service is endpoint.service. */
-struct entry {
+struct endpoint_entry {
     struct table_link in_table;
     struct endpoint endpoint;
     struct text ip; /* as the service: points to the bytes after the struct */
@@ -22,13 +22,13 @@ struct entry {
 
 struct endpoint_table {
     struct table entries;
-    const struct entry *last; /* events of one service come in bursts */
-    struct entry overflow;
+    const struct endpoint_entry *last; /* events of one service come in bursts */
+    struct endpoint_entry overflow;
 };
 
-static const struct entry *entry_of(const struct endpoint *endpoint)
+static const struct endpoint_entry *entry_of(const struct endpoint *endpoint)
 {
-    return caa_container_of(endpoint, struct entry, endpoint);
+    return caa_container_of(endpoint, struct endpoint_entry, endpoint);
 }
 
 static uint64_t endpoint_hash(uint64_t seed, struct text service, struct text ip, int64_t port)
@@ -36,7 +36,7 @@ static uint64_t endpoint_hash(uint64_t seed, struct text service, struct text ip
     return hash_text(hash_text(seed ^ hash_mix((uint64_t)port), service), ip);
 }
 
-static bool endpoint_is_of(const struct entry *entry, struct text service, struct text ip,
+static bool endpoint_is_of(const struct endpoint_entry *entry, struct text service, struct text ip,
                            int64_t port)
 {
     return entry->port == port && text_equal(entry->endpoint.service, service) &&
@@ -63,7 +63,7 @@ struct endpoint_table *endpoint_table_new(void)
 
 static void free_entry(struct table_link *link)
 {
-    free(caa_container_of(link, struct entry, in_table));
+    free(caa_container_of(link, struct endpoint_entry, in_table));
 }
 
 void endpoint_table_free(struct endpoint_table *table)
@@ -102,9 +102,9 @@ static uint16_t checked_port(int64_t port)
     return port > 0 && port <= UINT16_MAX ? (uint16_t)port : 0;
 }
 
-static struct entry *entry_new(struct text service, struct text ip, int64_t port)
+static struct endpoint_entry *entry_new(struct text service, struct text ip, int64_t port)
 {
-    struct entry *entry = calloc(1, sizeof(*entry) + service.length + ip.length);
+    struct endpoint_entry *entry = calloc(1, sizeof(*entry) + service.length + ip.length);
     char *bytes;
 
     if (!entry)
@@ -120,10 +120,10 @@ static struct entry *entry_new(struct text service, struct text ip, int64_t port
 }
 
 /* Returns NULL when out of memory. */
-static const struct entry *endpoint_add(struct endpoint_table *table, struct text service,
-                                        struct text ip, int64_t port, uint64_t hash)
+static const struct endpoint_entry *endpoint_add(struct endpoint_table *table, struct text service,
+                                                 struct text ip, int64_t port, uint64_t hash)
 {
-    struct entry *entry;
+    struct endpoint_entry *entry;
 
     if (table->entries.count >= ENDPOINTS_MAX)
         return &table->overflow;
@@ -136,7 +136,7 @@ static const struct entry *endpoint_add(struct endpoint_table *table, struct tex
 const struct endpoint *endpoint_get(struct endpoint_table *table, struct text service,
                                     struct text ip, int64_t port)
 {
-    const struct entry *entry = table->last;
+    const struct endpoint_entry *entry = table->last;
     uint64_t hash;
 
     service = text_cut(service, ENDPOINT_TEXT_MAX);

@@ -46,14 +46,14 @@ static bool read_length(const char *digits, size_t *length)
  * are in it. They return the end of the record, or NULL where it is not one.
  */
 #define STAMPED_HEAD     10
-#define MOMENT_SIZE      8
+#define LOG_MOMENT_SIZE  8
 #define STEP_NUMBER_SIZE 4
 #define TAG_HEAD         4
 #define NUMBER_HEAD      13
 #define ENDPOINT_HEAD    20
 #define NAME_HEAD        2
-#define START_SIZE       16
-#define LINK_SIZE        48
+#define LOG_START_SIZE   16
+#define LOG_LINK_SIZE    48
 
 static struct text severity_name(unsigned severity)
 {
@@ -88,10 +88,10 @@ static const char *read_moment(const char *at, size_t length, struct log_record 
 {
     uint64_t wrong = 0;
 
-    if (length < MOMENT_SIZE)
+    if (length < LOG_MOMENT_SIZE)
         return NULL;
     record->offset_ns = digits_signed(digits_word(at, &wrong));
-    return wrong ? NULL : at + MOMENT_SIZE;
+    return wrong ? NULL : at + LOG_MOMENT_SIZE;
 }
 
 static const char *read_step_number(const char *at, size_t length, struct log_record *record)
@@ -161,19 +161,19 @@ static const char *read_start(const char *at, size_t length, struct log_record *
 {
     uint64_t offset_ns;
 
-    if (length < START_SIZE || !read_digits16(at, &offset_ns))
+    if (length < LOG_START_SIZE || !read_digits16(at, &offset_ns))
         return NULL;
     record->offset_ns = (int64_t)offset_ns;
-    return at + START_SIZE;
+    return at + LOG_START_SIZE;
 }
 
 static const char *read_link(const char *at, size_t length, struct log_record *record)
 {
-    if (length < LINK_SIZE || !read_digits16(at, &record->link.trace_id_high) ||
+    if (length < LOG_LINK_SIZE || !read_digits16(at, &record->link.trace_id_high) ||
         !read_digits16(at + 16, &record->link.trace_id) ||
         !read_digits16(at + 32, &record->link.span_id))
         return NULL;
-    return at + LINK_SIZE;
+    return at + LOG_LINK_SIZE;
 }
 
 /* Of a kind that a newer libblkin writes: all begin with their length. */

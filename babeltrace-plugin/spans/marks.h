@@ -16,18 +16,19 @@
 #include <stdint.h>
 
 /* After all events before time_ns, and so many that have this very time. */
-struct position {
+struct trace_position {
     int64_t time_ns;
     uint64_t events;
 };
 
-static inline bool position_is_before(const struct position *a, const struct position *b)
+static inline bool position_is_before(const struct trace_position *a,
+                                      const struct trace_position *b)
 {
     return a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->events < b->events);
 }
 
 struct mark {
-    struct position at;
+    struct trace_position at;
     uint64_t sent;   /* spans of which the sending had begun by then, at most */
     uint64_t counts; /* what began here, before the next mark, and has not been given out */
 };
@@ -57,7 +58,7 @@ static inline void marks_release(struct marks *marks, uint8_t mark)
 }
 
 /* The trace was read up to here. Returns the mark before which all has been given out. */
-static inline const struct mark *marks_advance(struct marks *marks, const struct position *at,
+static inline const struct mark *marks_advance(struct marks *marks, const struct trace_position *at,
                                                uint64_t sent)
 {
     const bool has_room = marks->last - marks->first < MARKS - 1;

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <urcu/compiler.h>
 
-#define POOL_MAX     4096 /* spans */
-#define POOL_LOG_MAX 4096 /* bytes: a log beyond this goes back to the heap */
+#define SPAN_POOL_MAX 4096 /* spans */
+#define POOL_LOG_MAX  4096 /* bytes: a log beyond this goes back to the heap */
 
 /* One trace id shared by many spans must not make one long chain: both ids are mixed in. */
 static uint64_t open_spans_hash(uint64_t seed, uint64_t trace_id, uint64_t span_id)
@@ -205,7 +205,7 @@ struct open_span *open_spans_take(struct open_spans *spans)
 void open_spans_give(struct open_spans *spans, struct open_span *open)
 {
     marks_release(spans->marks, open->span.mark);
-    if (spans->pool_length >= POOL_MAX || open->span.log_capacity > POOL_LOG_MAX) {
+    if (spans->pool_length >= SPAN_POOL_MAX || open->span.log_capacity > POOL_LOG_MAX) {
         free_open_span(open);
         return;
     }
@@ -224,11 +224,11 @@ static struct open_span *find_surplus(struct open_spans *spans, uint64_t trace_i
         if (!oldest || open->span.recorded_ns < oldest->span.recorded_ns)
             oldest = open;
     }
-    return alike < ALIKE_MAX ? NULL : oldest;
+    return alike < OPEN_SAME_IDS_MAX ? NULL : oldest;
 }
 
 struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
-                                 const struct endpoint *endpoint, struct source *source,
+                                 const struct endpoint *endpoint, struct event_source *source,
                                  struct open_span **surplus)
 {
     const uint64_t hash = open_spans_hash(spans->table.seed, event->trace_id, event->span_id);

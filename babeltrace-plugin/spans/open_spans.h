@@ -18,7 +18,7 @@ struct open_span {
     struct table_link in_table; /* in one cache line with the ids, which the search reads */
     struct span span;           /* while there is no timestamp, start_ns tells of the first event */
     struct cds_list_head in_queue;
-    struct source *source;
+    struct event_source *source;
     uint64_t thread;  /* that has begun it; 0: not known */
     uint64_t process; /* origin_process(); 0: not known */
     uint32_t events;  /* that are in it */
@@ -79,16 +79,16 @@ bool open_spans_has_client(struct open_spans *spans, const struct span *span);
 /*
  * A span with the event's ids and name, in the table. Returns NULL when out of memory.
  *
- * What has the same ids is searched one by one: of more than ALIKE_MAX the one that has been silent
- * longest is *surplus, which is to go; else that is NULL. A request to 16 services that all take
- * over its ids is honest.
+ * What has the same ids is searched one by one: of more than OPEN_SAME_IDS_MAX the one that has
+ * been silent longest is *surplus, which is to go; else that is NULL. A request to 16 services that
+ * all take over its ids is honest.
  */
-#ifndef ALIKE_MAX
-#define ALIKE_MAX 64
+#ifndef OPEN_SAME_IDS_MAX
+#define OPEN_SAME_IDS_MAX 64
 #endif
 
 struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
-                                 const struct endpoint *endpoint, struct source *source,
+                                 const struct endpoint *endpoint, struct event_source *source,
                                  struct open_span **surplus);
 
 /* Takes it out of the table. */

@@ -20,13 +20,13 @@ static uint64_t recent_hash(const struct span *span)
 }
 
 /* The kind is mixed in: client and server halves of a span may have the same ids. */
-static uint64_t hash_of_streamed(const struct span *span, const struct source *source)
+static uint64_t hash_of_streamed(const struct span *span, const struct event_source *source)
 {
     return hash_mix(recent_hash(span) ^ source->host_hash ^ span->kind);
 }
 
 void recent_note_streamed(struct recent *recent, const struct span *span,
-                          const struct source *source)
+                          const struct event_source *source)
 {
     const uint64_t hash = hash_of_streamed(span, source);
 
@@ -34,7 +34,7 @@ void recent_note_streamed(struct recent *recent, const struct span *span,
 }
 
 bool recent_take_streamed(struct recent *recent, const struct span *span,
-                          const struct source *source)
+                          const struct event_source *source)
 {
     const uint64_t hash = hash_of_streamed(span, source);
     uint64_t *place = &recent->streamed[hash & (RECENT_PLACES - 1)];

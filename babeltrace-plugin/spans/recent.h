@@ -37,14 +37,14 @@ void recent_destroy(struct recent *recent);
 
 /* A streamed span was given out, with its end. */
 void recent_note_streamed(struct recent *recent, const struct span *span,
-                          const struct source *source);
+                          const struct event_source *source);
 
 /*
  * Whether a streamed span of the same ids and kind from the same host was noted, in whichever
  * session; if so it is forgotten, since a span has one duplicate at the most.
  */
 bool recent_take_streamed(struct recent *recent, const struct span *span,
-                          const struct source *source);
+                          const struct event_source *source);
 
 /* A client's span was given out. */
 void recent_note_client(struct recent *recent, const struct span *span);

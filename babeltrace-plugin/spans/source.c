@@ -15,8 +15,8 @@
 
 struct source_table {
     struct table sources;
-    struct source *recent[RECENT]; /* by the address of the host's name: a trace has one */
-    struct source overflow;
+    struct event_source *recent[RECENT]; /* by the address of the host's name: a trace has one */
+    struct event_source overflow;
 };
 
 static uint64_t source_hash(uint64_t seed, struct text host, int64_t clock)
@@ -24,21 +24,21 @@ static uint64_t source_hash(uint64_t seed, struct text host, int64_t clock)
     return hash_text(seed ^ hash_mix((uint64_t)clock), host);
 }
 
-static bool is_source_of(const struct source *source, const struct origin *origin)
+static bool is_source_of(const struct event_source *source, const struct origin *origin)
 {
     return source->clock == origin->clock && text_equal(source->host, origin->host);
 }
 
 static void free_source(struct table_link *link)
 {
-    struct source *source = caa_container_of(link, struct source, in_table);
+    struct event_source *source = caa_container_of(link, struct event_source, in_table);
 
     losses_destroy(&source->losses);
     losses_destroy(&source->gaps);
     free(source);
 }
 
-static void init_source(struct source *source)
+static void init_source(struct event_source *source)
 {
     losses_init(&source->losses);
     losses_init(&source->gaps);
@@ -65,9 +65,9 @@ void source_table_free(struct source_table *table)
     free(table);
 }
 
-static struct source *source_new(const struct origin *origin)
+static struct event_source *source_new(const struct origin *origin)
 {
-    struct source *source = calloc(1, sizeof(*source) + origin->host.length);
+    struct event_source *source = calloc(1, sizeof(*source) + origin->host.length);
 
     if (!source)
         return NULL;
@@ -80,21 +80,21 @@ static struct source *source_new(const struct origin *origin)
 }
 
 /* Returns NULL when out of memory, or of room. */
-static struct source *source_add(struct source_table *table, const struct origin *origin,
-                                 uint64_t hash)
+static struct event_source *source_add(struct source_table *table, const struct origin *origin,
+                                       uint64_t hash)
 {
-    struct source *source = table->sources.count < SOURCES_MAX ? source_new(origin) : NULL;
+    struct event_source *source = table->sources.count < SOURCES_MAX ? source_new(origin) : NULL;
 
     if (source)
         table_add(&table->sources, &source->in_table, hash);
     return source;
 }
 
-struct source *source_get(struct source_table *table, const struct origin *origin)
+struct event_source *source_get(struct source_table *table, const struct origin *origin)
 {
     const uintptr_t address = (uintptr_t)origin->host.data;
-    struct source **recent = &table->recent[(address >> 4 ^ address >> 12) & (RECENT - 1)];
-    struct source *source;
+    struct event_source **recent = &table->recent[(address >> 4 ^ address >> 12) & (RECENT - 1)];
+    struct event_source *source;
     uint64_t hash;
 
     if (*recent && is_source_of(*recent, origin))

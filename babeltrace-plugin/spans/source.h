@@ -13,7 +13,7 @@
 
 #include "babeltrace-plugin/base/table.h"
 
-struct source {
+struct event_source {
     struct table_link in_table;
     struct text host;
     int64_t clock;
@@ -36,6 +36,6 @@ void source_table_free(struct source_table *table);
  */
 #define SOURCES_MAX 4096
 
-struct source *source_get(struct source_table *table, const struct origin *origin);
+struct event_source *source_get(struct source_table *table, const struct origin *origin);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define FIRST_CAPACITY 192
+#define LOG_FIRST_BYTES 192
 
 const struct span_entry *span_find_tag(const struct span *span, struct text key)
 {
@@ -27,7 +27,7 @@ static size_t padded(size_t size)
 
 __attribute__((noinline)) static bool span_grow(struct span *span, size_t needed)
 {
-    size_t capacity = span->log_capacity ? span->log_capacity : FIRST_CAPACITY;
+    size_t capacity = span->log_capacity ? span->log_capacity : LOG_FIRST_BYTES;
     char *log;
 
     if (needed > SPAN_LOG_MAX)

@@ -31,7 +31,7 @@ const struct endpoint *assembler_service(struct assembler *assembler, struct tex
     return get_endpoint(assembler, service, (struct text){NULL, 0}, 0);
 }
 
-struct source *assembler_source(struct assembler *assembler, const struct origin *origin)
+struct event_source *assembler_source(struct assembler *assembler, const struct origin *origin)
 {
     return source_get(assembler->sources, origin);
 }
@@ -106,17 +106,17 @@ static void set_shared(struct assembler *assembler, struct open_span *open)
 }
 
 /* As the host itself has told when the trace was taken. */
-static int64_t offset_as_told(const struct assembler *assembler, const struct source *source)
+static int64_t offset_as_told(const struct assembler *assembler, const struct event_source *source)
 {
     int64_t offset_ns;
 
     if (__builtin_sub_overflow(assembler->options.wall_clock_ns, source->clock, &offset_ns) ||
-        (offset_ns < CLOCK_STEP_NS && offset_ns > -CLOCK_STEP_NS))
+        (offset_ns < CLOCK_NOISE_NS && offset_ns > -CLOCK_NOISE_NS))
         return 0;
     return offset_ns;
 }
 
-int64_t assembler_offset(const struct assembler *assembler, const struct source *source,
+int64_t assembler_offset(const struct assembler *assembler, const struct event_source *source,
                          int64_t start_ns)
 {
     return assembler->options.wall_clock_ns ? offset_as_told(assembler, source)
@@ -124,7 +124,7 @@ int64_t assembler_offset(const struct assembler *assembler, const struct source 
 }
 
 void assembler_correct_times(struct assembler *assembler, struct span *span,
-                             const struct source *source)
+                             const struct event_source *source)
 {
     const int64_t offset_ns = assembler_offset(assembler, source, span->start_ns);
 

@@ -49,7 +49,7 @@ static uint64_t sequence_series(const struct event *event)
     return event->thread ^ (uint64_t)sequence_kind(event) << BLKIN_THREAD_BITS;
 }
 
-static bool loss_note(struct assembler *assembler, const struct source *source,
+static bool loss_note(struct assembler *assembler, const struct event_source *source,
                       struct losses *losses, const struct loss_interval *interval)
 {
     if (source->is_overflow || !losses_add(losses, interval))
@@ -59,7 +59,7 @@ static bool loss_note(struct assembler *assembler, const struct source *source,
 
 void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
 {
-    struct source *source = source_get(assembler->sources, &loss->origin);
+    struct event_source *source = source_get(assembler->sources, &loss->origin);
     const struct loss_interval interval = {
         .begin_ns = loss->has_times ? loss->begin_ns : assembler->now_ns,
         .end_ns = loss->has_times ? loss->end_ns : assembler->now_ns,
@@ -139,7 +139,7 @@ __attribute__((noinline)) static void note_gap(struct assembler *assembler,
                                                const struct event *event, uint64_t skipped,
                                                struct sequence_place *place)
 {
-    struct source *source = source_get(assembler->sources, &event->origin);
+    struct event_source *source = source_get(assembler->sources, &event->origin);
     const struct loss_interval interval = {
         .begin_ns = place->time_ns,
         .end_ns = event->time_ns,
@@ -208,7 +208,7 @@ static void put_sum(struct printer *line, const struct loss_sum *sum)
         print_string(line, " or more");
 }
 
-static void tag(struct assembler *assembler, struct span *span, const struct source *source,
+static void tag(struct assembler *assembler, struct span *span, const struct event_source *source,
                 const struct loss_sum *sum, const char *how, const char *consequence)
 {
     char text[LOST_MAX];
@@ -230,7 +230,7 @@ static void tag(struct assembler *assembler, struct span *span, const struct sou
 
 void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open)
 {
-    const struct source *source = open->source;
+    const struct event_source *source = open->source;
     struct span *span = &open->span;
     /* what nothing has closed may be open until now: the event that closed it may be lost */
     const int64_t end_ns = open->closing ? span->end_ns : assembler->now_ns;
@@ -250,7 +250,8 @@ void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open)
 }
 
 static void tag_loss_during(struct assembler *assembler, struct span *span,
-                            const struct source *source, uint64_t process, const char *consequence)
+                            const struct event_source *source, uint64_t process,
+                            const char *consequence)
 {
     struct loss_sum lost;
 
@@ -268,7 +269,7 @@ void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
 
 /* An end that was lost made it end with a later one, and what was within may be missing. */
 void assembler_give_span(struct assembler *assembler, struct span *span,
-                         const struct source *source, uint64_t process)
+                         const struct event_source *source, uint64_t process)
 {
     if (assembler->has_losses)
         tag_loss_during(assembler, span, source, process, "what it tells may be incomplete");

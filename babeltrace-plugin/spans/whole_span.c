@@ -15,13 +15,13 @@
 #include "tracepoints/format/step_id.h"
 
 /* More than any program has open: a hostile log could have one for each 11 bytes. */
-#define DEPTH_MAX 32
+#define STEPS_OPEN_MAX 32
 
 struct whole {
     struct assembler *assembler;
     const struct event *event;
-    struct open_span *open[1 + DEPTH_MAX]; /* the span, and the steps that are open in it */
-    unsigned depth;                        /* of these steps */
+    struct open_span *open[1 + STEPS_OPEN_MAX]; /* the span, and the steps that are open in it */
+    unsigned depth;                             /* of these steps */
     bool is_repeated;    /* as a streamed one: what is told of the span itself is nothing new */
     uint64_t lost_depth; /* open steps that could not be kept: nor can what is in them */
     int64_t from_ns;     /* which the times in the log are counted from */
@@ -138,7 +138,7 @@ static void begin_step(struct whole *whole, const struct log_record *record)
     struct open_span *step = NULL;
 
     whole->number++;
-    if (!whole->lost_depth && whole->depth < DEPTH_MAX && whole->number <= BLKIN_STEPS_MAX)
+    if (!whole->lost_depth && whole->depth < STEPS_OPEN_MAX && whole->number <= BLKIN_STEPS_MAX)
         step = take_step(whole, record);
     if (step) {
         whole->open[++whole->depth] = step;

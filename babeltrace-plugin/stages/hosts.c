@@ -9,18 +9,18 @@
 
 #include <stdlib.h>
 
-#define HOST_TAG "lttng.host"
+#define LTTNG_HOST_TAG "lttng.host"
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-static struct text hosts_name_of(const struct host *host)
+static struct text hosts_name_of(const struct stage_host *host)
 {
     return (struct text){host->name, host->name_length};
 }
 
-static struct host *hosts_find(const struct hosts *hosts, struct text name)
+static struct stage_host *hosts_find(const struct hosts *hosts, struct text name)
 {
-    struct host *host;
+    struct stage_host *host;
 
     table_find(host, &hosts->table, hash_text(hosts->table.seed, name), in_table,
                text_equal(hosts_name_of(host), name));
@@ -31,7 +31,7 @@ static struct text hosts_host_of_span(const struct span *span)
 {
     SPAN_FOR_EACH_ENTRY(span, entry)
     {
-        if (entry->type == SPAN_TAG_TEXT && text_is(span_entry_key(entry), HOST_TAG))
+        if (entry->type == SPAN_TAG_TEXT && text_is(span_entry_key(entry), LTTNG_HOST_TAG))
             return span_entry_value(entry);
     }
     return (struct text){NULL, 0};
@@ -49,7 +49,7 @@ static size_t hosts_part_bytes(const struct host_part *part)
     return sizeof(*part) + part->instance_length + part->history.room;
 }
 
-static size_t hosts_host_bytes(const struct host *host)
+static size_t hosts_host_bytes(const struct stage_host *host)
 {
     return sizeof(*host) + host->name_length;
 }
@@ -70,7 +70,7 @@ static void hosts_free_part(struct hosts *hosts, struct host_part *part)
 #define FORGET_NS UINT64_C(600000000000)
 
 /* Returns whether there are others. */
-static bool hosts_forget_silent(struct hosts *hosts, struct host *host, int64_t now_ns)
+static bool hosts_forget_silent(struct hosts *hosts, struct stage_host *host, int64_t now_ns)
 {
     bool are_left = false;
 
@@ -96,7 +96,7 @@ static bool hosts_forget_silent(struct hosts *hosts, struct host *host, int64_t 
 
 static void hosts_sweep(struct hosts *hosts, int64_t now_ns)
 {
-    struct host *host, *next;
+    struct stage_host *host, *next;
 
     cds_list_for_each_entry_safe(host, next, &hosts->all, in_all)
     {
@@ -109,8 +109,8 @@ static void hosts_sweep(struct hosts *hosts, int64_t now_ns)
     }
 }
 
-static bool hosts_fits(const struct hosts *hosts, const struct host *host, enum host_group group,
-                       size_t bytes)
+static bool hosts_fits(const struct hosts *hosts, const struct stage_host *host,
+                       enum host_group group, size_t bytes)
 {
     return hosts->counts.history_bytes + bytes <= hosts->options.max_history_bytes &&
            (!host || host->part_count[group] < HOST_INSTANCES_MAX);
@@ -133,9 +133,9 @@ static bool hosts_has_room(struct hosts *hosts, struct text name, enum host_grou
     return hosts_fits(hosts, hosts_find(hosts, name), group, bytes);
 }
 
-static struct host *hosts_new_host(struct hosts *hosts, struct text name)
+static struct stage_host *hosts_new_host(struct hosts *hosts, struct text name)
 {
-    struct host *host = calloc(1, sizeof(*host) + name.length);
+    struct stage_host *host = calloc(1, sizeof(*host) + name.length);
 
     if (!host)
         return NULL;
@@ -148,7 +148,7 @@ static struct host *hosts_new_host(struct hosts *hosts, struct text name)
     return host;
 }
 
-static struct host_part *hosts_new_part(struct hosts *hosts, struct host *host,
+static struct host_part *hosts_new_part(struct hosts *hosts, struct stage_host *host,
                                         enum host_group group, struct text instance)
 {
     struct host_part *part = calloc(1, sizeof(*part) + instance.length);
@@ -173,7 +173,7 @@ static bool hosts_is_of(const struct host_part *part, struct text instance)
     return text_equal((struct text){part->instance, part->instance_length}, instance);
 }
 
-static struct host_part *hosts_find_part(struct host *host, enum host_group group,
+static struct host_part *hosts_find_part(struct stage_host *host, enum host_group group,
                                          struct text instance)
 {
     struct host_part *part = host->next[group];
@@ -191,7 +191,7 @@ static struct host_part *hosts_find_part(struct host *host, enum host_group grou
  * The groups of a host are read one after the other, so all that are waited for have come for a
  * span when the one that is furthest behind has.
  */
-static void hosts_look_at_groups(struct host *host, int64_t now_ns)
+static void hosts_look_at_groups(struct stage_host *host, int64_t now_ns)
 {
     host->complete_ns = INT64_MAX;
     host->wait_ns = 0;
@@ -210,7 +210,8 @@ static void hosts_look_at_groups(struct host *host, int64_t now_ns)
     }
 }
 
-static bool hosts_is_due(const struct host *host, const struct kept_span *held, int64_t now_ns)
+static bool hosts_is_due(const struct stage_host *host, const struct kept_span *held,
+                         int64_t now_ns)
 {
     return host->complete_ns >= held->span.end_ns ||
            host_distance(held->since_ns, now_ns) >= (uint64_t)host->wait_ns;
@@ -219,7 +220,7 @@ static bool hosts_is_due(const struct host *host, const struct kept_span *held, 
 /* ---- spans that wait ------------------------------------------------------------------------- */
 
 /* The one that has waited for longest, with what is known. */
-static void hosts_give_out(struct hosts *hosts, struct host *host)
+static void hosts_give_out(struct hosts *hosts, struct stage_host *host)
 {
     struct kept_span *held = host->first;
     struct span span = held->span;
@@ -247,7 +248,7 @@ static void hosts_give_out(struct hosts *hosts, struct host *host)
     free(held);
 }
 
-static void hosts_give_out_due(struct hosts *hosts, struct host *host, int64_t now_ns)
+static void hosts_give_out_due(struct hosts *hosts, struct stage_host *host, int64_t now_ns)
 {
     while (host->first && hosts_is_due(host, host->first, now_ns))
         hosts_give_out(hosts, host);
@@ -258,11 +259,11 @@ static void hosts_make_room(struct hosts *hosts, size_t bytes)
     while (hosts->counts.spans_held &&
            hosts->counts.held_bytes + bytes > hosts->options.max_held_bytes) {
         hosts->counts.spans_early++;
-        hosts_give_out(hosts, cds_list_entry(hosts->waiting.next, struct host, in_waiting));
+        hosts_give_out(hosts, cds_list_entry(hosts->waiting.next, struct stage_host, in_waiting));
     }
 }
 
-static void hosts_append(struct hosts *hosts, struct host *host, struct kept_span *held)
+static void hosts_append(struct hosts *hosts, struct stage_host *host, struct kept_span *held)
 {
     if (host->last)
         host->last->next = held;
@@ -277,7 +278,7 @@ static void hosts_append(struct hosts *hosts, struct host *host, struct kept_spa
 
 static void hosts_hold(struct hosts *hosts, struct span *span, int64_t now_ns)
 {
-    struct host *host = hosts_find(hosts, hosts_host_of_span(span));
+    struct stage_host *host = hosts_find(hosts, hosts_host_of_span(span));
     struct kept_span *held;
 
     hosts_make_room(hosts, sizeof(*held) + span->log_length);
@@ -304,7 +305,7 @@ static void hosts_take(struct stage *stage, struct span *span)
 static void hosts_advance(struct stage *stage)
 {
     struct hosts *hosts = hosts_of(stage);
-    struct host *host, *next;
+    struct stage_host *host, *next;
 
     cds_list_for_each_entry_safe(host, next, &hosts->waiting, in_waiting)
         hosts_give_out_due(hosts, host, stage_now(stage));
@@ -317,7 +318,7 @@ static bool hosts_flush_some(struct stage *stage, unsigned spans)
     for (; hosts->counts.spans_held; spans--) {
         if (spans == 0)
             return true;
-        hosts_give_out(hosts, cds_list_entry(hosts->waiting.next, struct host, in_waiting));
+        hosts_give_out(hosts, cds_list_entry(hosts->waiting.next, struct stage_host, in_waiting));
     }
     return false;
 }
@@ -335,7 +336,7 @@ static void hosts_count(struct hosts *hosts, enum history_added added)
 }
 
 /* Returns NULL if there is no room. */
-static struct host_part *hosts_begin_part(struct hosts *hosts, struct host **host,
+static struct host_part *hosts_begin_part(struct hosts *hosts, struct stage_host **host,
                                           const struct event *event, enum host_group group,
                                           int64_t now_ns)
 {
@@ -355,7 +356,7 @@ static struct host_part *hosts_begin_part(struct hosts *hosts, struct host **hos
 static void hosts_add(struct hosts *hosts, const struct event *event, int64_t time_ns,
                       int64_t now_ns)
 {
-    struct host *host = hosts_find(hosts, event->origin.host);
+    struct stage_host *host = hosts_find(hosts, event->origin.host);
     struct host_part *part;
     enum host_group group;
     enum history_added added;
@@ -403,7 +404,7 @@ static uint64_t hosts_held(const struct stage *stage)
     return hosts_of(stage)->counts.spans_held;
 }
 
-static void hosts_free_host(struct hosts *hosts, struct host *host)
+static void hosts_free_host(struct hosts *hosts, struct stage_host *host)
 {
     for (enum host_group group = 0; group < HOST_GROUPS; group++) {
         while (host->parts[group]) {
@@ -425,7 +426,7 @@ static void hosts_free_host(struct hosts *hosts, struct host *host)
 static void hosts_free(struct stage *stage)
 {
     struct hosts *hosts = hosts_of(stage);
-    struct host *host, *next;
+    struct stage_host *host, *next;
 
     cds_list_for_each_entry_safe(host, next, &hosts->all, in_all) hosts_free_host(hosts, host);
     table_destroy(&hosts->table, NULL);

@@ -34,7 +34,7 @@ static inline uint64_t host_distance(int64_t a, int64_t b)
     return (uint64_t)b - (uint64_t)a;
 }
 
-struct host {
+struct stage_host {
     struct table_link in_table;  /* by its name */
     struct cds_list_head in_all; /* in the order in which they came */
     struct cds_list_head in_waiting;

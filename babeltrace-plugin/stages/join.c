@@ -17,7 +17,7 @@ void join_queue_up(struct join *join, enum queue_kind kind, struct queued *queue
     cds_list_add_tail(&queued->link, &join->queues[kind]);
 }
 
-void join_set_kind(struct join *join, struct group *group, enum queue_kind kind)
+void join_set_kind(struct join *join, struct join_group *group, enum queue_kind kind)
 {
     cds_list_del(&group->queued.link);
     group->kind = kind;
@@ -34,9 +34,9 @@ struct queued *join_first_of(const struct join *join, enum queue_kind kind)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-struct group *join_find_group(const struct join *join, uint64_t id)
+struct join_group *join_find_group(const struct join *join, uint64_t id)
 {
-    struct group *group;
+    struct join_group *group;
 
     table_find(group, &join->groups, hash_number(join->groups.seed, id), in_table, group->id == id);
     return group;
@@ -47,7 +47,7 @@ static void join_add_half(struct join *join, struct half *half)
     table_add(&join->halves, &half->in_table, hash_number(join->halves.seed, half->key));
 }
 
-void join_append(struct group *top, struct kept_span *first, struct kept_span *last)
+void join_append(struct join_group *top, struct kept_span *first, struct kept_span *last)
 {
     if (!first)
         return;
@@ -105,21 +105,21 @@ static bool join_read_half(const struct span *span, struct half *half)
     return has_key;
 }
 
-static struct group *join_group_of_half(struct half *half)
+static struct join_group *join_group_of_half(struct half *half)
 {
-    return (struct group *)(void *)((char *)half - offsetof(struct group, half));
+    return (struct join_group *)(void *)((char *)half - offsetof(struct join_group, half));
 }
 
 /* Servers' halves that have waited for it are looked at soon; those that have not are told. */
 static void join_find_servers(struct join *join, const struct half *client)
 {
-    struct search search = join_search(join, client);
+    struct join_search search = join_search(join, client);
     struct half *server;
 
     while ((server = join_search_next(&search))) {
-        struct group *group = join_group_of_half(server);
+        struct join_group *group = join_group_of_half(server);
 
-        if (!group->above && group->kind == WAITING) {
+        if (!group->above && group->kind == JOIN_WAITING) {
             join_set_kind(join, group, SETTLING);
         } else if (group->is_unjoined && !server->is_late) {
             server->is_late = true;
@@ -150,7 +150,7 @@ static bool join_is_known(const struct join *join, const struct half *client)
 
 static void join_add_client(struct join *join, const struct half *half)
 {
-    struct client *client;
+    struct join_client *client;
 
     if (join_is_known(join, half))
         return;
@@ -160,12 +160,12 @@ static void join_add_client(struct join *join, const struct half *half)
         return;
     client->half = *half;
     join->counts.held_bytes += sizeof(*client);
-    join_queue_up(join, CLIENTS, &client->queued);
+    join_queue_up(join, JOIN_CLIENTS, &client->queued);
     join_add_half(join, &client->half);
     join_find_servers(join, &client->half);
 }
 
-static void join_add_server(struct join *join, struct group *group, struct kept_span *root,
+static void join_add_server(struct join *join, struct join_group *group, struct kept_span *root,
                             const struct half *half)
 {
     struct half *client;
@@ -177,14 +177,14 @@ static void join_add_server(struct join *join, struct group *group, struct kept_
     join->counts.halves++;
     join->counts.waiting++;
     join_set_kind(join, group,
-                  join_search_all(join, &group->half, &client) == ALONE ? WAITING : SETTLING);
+                  join_search_all(join, &group->half, &client) == ALONE ? JOIN_WAITING : SETTLING);
 }
 
 /* ---- spans of marked traces ------------------------------------------------------------------ */
 
-static struct group *join_new_group(struct join *join, uint64_t id)
+static struct join_group *join_new_group(struct join *join, uint64_t id)
 {
-    struct group *group = calloc(1, sizeof(*group));
+    struct join_group *group = calloc(1, sizeof(*group));
 
     if (!group)
         return NULL;
@@ -195,9 +195,9 @@ static struct group *join_new_group(struct join *join, uint64_t id)
     return group;
 }
 
-static struct group *join_begin_group(struct join *join, uint64_t id)
+static struct join_group *join_begin_group(struct join *join, uint64_t id)
 {
-    struct group *group = join_new_group(join, id);
+    struct join_group *group = join_new_group(join, id);
 
     if (!group)
         return NULL;
@@ -207,18 +207,19 @@ static struct group *join_begin_group(struct join *join, uint64_t id)
 }
 
 /* Its trace has been given out: it follows. */
-static bool join_follow(struct join *join, struct group *group, struct span *span, bool is_half)
+static bool join_follow(struct join *join, struct join_group *group, struct span *span,
+                        bool is_half)
 {
     if (is_half && !group->has_half) { /* that was without it */
         join->counts.halves++;
         join->counts.unjoined++;
     }
     join_set_trace(span, group->final_high, group->final_low);
-    join_set_kind(join, group, DECIDED);
+    join_set_kind(join, group, JOIN_DECIDED);
     return false;
 }
 
-static bool join_hold(struct join *join, struct group *group, const struct span *span,
+static bool join_hold(struct join *join, struct join_group *group, const struct span *span,
                       const struct half *half, bool is_half)
 {
     struct kept_span *kept = span_keep(span, is_half ? JOINED_ROOM : 0);
@@ -242,7 +243,7 @@ static bool join_take_marked(struct join *join, struct span *span, const struct 
 {
     const bool is_root = span->parent_id == 0;
     bool is_half = is_root && has_key && span->kind == SPAN_SERVER;
-    struct group *group;
+    struct join_group *group;
 
     join_make_room(join,
                    sizeof(*group) + sizeof(struct kept_span) + span->log_length + JOINED_ROOM);
@@ -255,7 +256,7 @@ static bool join_take_marked(struct join *join, struct span *span, const struct 
     }
     if (is_root && !is_half && !group->above && group->kind == OPEN)
         join_decide_as_is(join, group); /* nothing to be found for it */
-    if (!group->above && group->kind == DECIDED)
+    if (!group->above && group->kind == JOIN_DECIDED)
         return join_follow(join, group, span, is_half);
     is_half = is_half && !group->has_half; /* a second one would be another's */
     return join_hold(join, group, span, half, is_half);
@@ -299,7 +300,7 @@ static uint64_t join_held(const struct stage *stage)
 
 static void join_free_group(struct table_link *link)
 {
-    struct group *group = caa_container_of(link, struct group, in_table);
+    struct join_group *group = caa_container_of(link, struct join_group, in_table);
     struct kept_span *next;
 
     for (struct kept_span *kept = group->first; kept; kept = next) {
@@ -314,8 +315,8 @@ static void join_free(struct stage *stage)
     struct join *join = join_of(stage);
     struct queued *client;
 
-    while ((client = join_first_of(join, CLIENTS)))
-        join_forget_client(join, cds_list_entry(&client->link, struct client, queued.link));
+    while ((client = join_first_of(join, JOIN_CLIENTS)))
+        join_forget_client(join, cds_list_entry(&client->link, struct join_client, queued.link));
     table_destroy(&join->halves, NULL);
     table_destroy(&join->groups, join_free_group);
     free(join);

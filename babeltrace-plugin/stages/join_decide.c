@@ -41,7 +41,7 @@ static enum verdict join_find_client(const struct join *join, const struct half 
 
 /* ---- the id of a trace ----------------------------------------------------------------------- */
 
-static void join_give_out(struct join *join, struct group *top, uint64_t high, uint64_t low)
+static void join_give_out(struct join *join, struct join_group *top, uint64_t high, uint64_t low)
 {
     struct kept_span *kept = top->first, *next;
 
@@ -56,7 +56,7 @@ static void join_give_out(struct join *join, struct group *top, uint64_t high, u
     }
 }
 
-static void join_note_decided(struct group *group, uint64_t high, uint64_t low)
+static void join_note_decided(struct join_group *group, uint64_t high, uint64_t low)
 {
     group->above = NULL;
     group->root = NULL;
@@ -65,24 +65,24 @@ static void join_note_decided(struct group *group, uint64_t high, uint64_t low)
 }
 
 /* The trace's id is known, and so is that of all that came below it. */
-static void join_decide(struct join *join, struct group *top, uint64_t high, uint64_t low)
+static void join_decide(struct join *join, struct join_group *top, uint64_t high, uint64_t low)
 {
-    struct group *group, *next;
+    struct join_group *group, *next;
 
     cds_list_for_each_entry_safe(group, next, &top->below, in_below)
     {
         cds_list_del(&group->in_below);
         join_note_decided(group, high, low);
-        group->kind = DECIDED;
-        join_queue_up(join, DECIDED, &group->queued);
+        group->kind = JOIN_DECIDED;
+        join_queue_up(join, JOIN_DECIDED, &group->queued);
     }
     CDS_INIT_LIST_HEAD(&top->below);
     join_note_decided(top, high, low);
-    join_set_kind(join, top, DECIDED);
+    join_set_kind(join, top, JOIN_DECIDED);
     join_give_out(join, top, high, low);
 }
 
-void join_decide_as_is(struct join *join, struct group *group)
+void join_decide_as_is(struct join *join, struct join_group *group)
 {
     join_decide(join, group, JOIN_TRACE_HIGH, group->id);
 }
@@ -90,7 +90,7 @@ void join_decide_as_is(struct join *join, struct group *group)
 /* ---- joining --------------------------------------------------------------------------------- */
 
 /* There is room for it: what there is none for would have cut the span short. */
-static void join_tag_root(struct group *group)
+static void join_tag_root(struct join_group *group)
 {
     char value[33];
 
@@ -98,7 +98,7 @@ static void join_tag_root(struct group *group)
     (void)span_add(&group->root->span, SPAN_TAG_TEXT, text_of(JOINED_TAG), text_of(value), 0);
 }
 
-static void join_put_below(struct group *group, struct group *top)
+static void join_put_below(struct join_group *group, struct join_group *top)
 {
     cds_list_del(&group->queued.link);
     join_append(top, group->first, group->last);
@@ -110,16 +110,17 @@ static void join_put_below(struct group *group, struct group *top)
 }
 
 /* The group of the client's trace, if that is one that is held or was. */
-static struct group *join_group_of(const struct join *join, const struct half *client)
+static struct join_group *join_group_of(const struct join *join, const struct half *client)
 {
     return client->trace_id_high == JOIN_TRACE_HIGH ? join_find_group(join, client->trace_id)
                                                     : NULL;
 }
 
 /* Returns false if that would make a circle. */
-static bool join_to(struct join *join, struct group *group, struct half *client)
+static bool join_to(struct join *join, struct join_group *group, struct half *client)
 {
-    struct group *above = join_group_of(join, client), *top = above ? join_topmost(above) : NULL;
+    struct join_group *above = join_group_of(join, client),
+                      *top = above ? join_topmost(above) : NULL;
 
     if (top == group)
         return false;
@@ -128,14 +129,14 @@ static bool join_to(struct join *join, struct group *group, struct half *client)
     join_tag_root(group);
     if (!top)
         join_decide(join, group, client->trace_id_high, client->trace_id);
-    else if (top->kind == DECIDED)
+    else if (top->kind == JOIN_DECIDED)
         join_decide(join, group, top->final_high, top->final_low);
     else
         join_put_below(group, top);
     return true;
 }
 
-static void join_settle(struct join *join, struct group *group)
+static void join_settle(struct join *join, struct join_group *group)
 {
     struct half *client;
     enum verdict verdict = join_find_client(join, &group->half, &client);
@@ -169,7 +170,7 @@ static int64_t join_wait_of(const struct join *join, enum queue_kind kind)
     return join->options.wait_ns;
 }
 
-static void join_forget_group(struct join *join, struct group *group)
+static void join_forget_group(struct join *join, struct join_group *group)
 {
     cds_list_del(&group->queued.link);
     table_remove(&join->groups, &group->in_table);
@@ -179,7 +180,7 @@ static void join_forget_group(struct join *join, struct group *group)
     free(group);
 }
 
-void join_forget_client(struct join *join, struct client *client)
+void join_forget_client(struct join *join, struct join_client *client)
 {
     cds_list_del(&client->queued.link);
     table_remove(&join->halves, &client->half.in_table);
@@ -191,18 +192,18 @@ static void join_end_wait(struct join *join, enum queue_kind kind, struct queued
 {
     switch (kind) {
     case SETTLING:
-    case WAITING:
-        join_settle(join, cds_list_entry(&queued->link, struct group, queued.link));
+    case JOIN_WAITING:
+        join_settle(join, cds_list_entry(&queued->link, struct join_group, queued.link));
         break;
     case OPEN:
         join->counts.rootless++;
-        join_decide_as_is(join, cds_list_entry(&queued->link, struct group, queued.link));
+        join_decide_as_is(join, cds_list_entry(&queued->link, struct join_group, queued.link));
         break;
-    case DECIDED:
-        join_forget_group(join, cds_list_entry(&queued->link, struct group, queued.link));
+    case JOIN_DECIDED:
+        join_forget_group(join, cds_list_entry(&queued->link, struct join_group, queued.link));
         break;
     default:
-        join_forget_client(join, cds_list_entry(&queued->link, struct client, queued.link));
+        join_forget_client(join, cds_list_entry(&queued->link, struct join_client, queued.link));
         break;
     }
 }

@@ -18,11 +18,11 @@
 /* All that waits is in one of these, the first in first. What is nearer to a decision comes first:
  * so it is flushed. */
 enum queue_kind {
-    SETTLING, /* traces whose root has found a client's half */
-    WAITING,  /* those whose root has not */
-    OPEN,     /* those whose root has not come yet; by the last span */
-    DECIDED,  /* those that were given out, for what comes later */
-    CLIENTS,  /* clients' halves */
+    SETTLING,     /* traces whose root has found a client's half */
+    JOIN_WAITING, /* those whose root has not */
+    OPEN,         /* those whose root has not come yet; by the last span */
+    JOIN_DECIDED, /* those that were given out, for what comes later */
+    JOIN_CLIENTS, /* clients' halves */
     QUEUES
 };
 
@@ -47,18 +47,18 @@ struct half {
     int64_t end_ns;
 };
 
-struct client {
+struct join_client {
     struct queued queued;
     struct half half;
 };
 
 /* A trace whose id is marked. */
-struct group {
+struct join_group {
     struct queued queued;
     struct table_link in_table;
     uint64_t id;
     enum queue_kind kind;       /* of the queue; without meaning if it is below another one */
-    struct group *above;        /* the one whose spans it has become part of; NULL: none */
+    struct join_group *above;   /* the one whose spans it has become part of; NULL: none */
     struct cds_list_head below; /* of the topmost one: all that have come below it */
     struct cds_list_head in_below;
     struct kept_span *first, *last; /* of the topmost one */
@@ -96,23 +96,23 @@ static inline size_t kept_bytes(const struct kept_span *kept)
 /* NULL: there is none. */
 struct queued *join_first_of(const struct join *join, enum queue_kind kind);
 
-struct group *join_find_group(const struct join *join, uint64_t id);
+struct join_group *join_find_group(const struct join *join, uint64_t id);
 
 /* A list of spans, which are counted already. */
-void join_append(struct group *top, struct kept_span *first, struct kept_span *last);
+void join_append(struct join_group *top, struct kept_span *first, struct kept_span *last);
 
 /* The last of its queue, from now on. */
 void join_queue_up(struct join *join, enum queue_kind kind, struct queued *queued);
-void join_set_kind(struct join *join, struct group *group, enum queue_kind kind);
+void join_set_kind(struct join *join, struct join_group *group, enum queue_kind kind);
 
-static inline struct group *join_topmost(struct group *group)
+static inline struct join_group *join_topmost(struct join_group *group)
 {
-    struct group *top = group;
+    struct join_group *top = group;
 
     while (top->above)
         top = top->above;
     while (group->above) { /* the way will be shorter the next time */
-        struct group *above = group->above;
+        struct join_group *above = group->above;
 
         group->above = top;
         group = above;
@@ -127,12 +127,12 @@ static inline void join_set_trace(struct span *span, uint64_t high, uint64_t low
 }
 
 /* Nothing is to be found for it: its spans are given out with the id that they have. */
-void join_decide_as_is(struct join *join, struct group *group);
+void join_decide_as_is(struct join *join, struct join_group *group);
 
 /* What has waited for longest goes. */
 void join_make_room(struct join *join, size_t bytes);
 
-void join_forget_client(struct join *join, struct client *client);
+void join_forget_client(struct join *join, struct join_client *client);
 
 /* ---- which halves fit which ------------------------------------------------------------------ */
 
@@ -155,27 +155,27 @@ static inline bool join_covers(const struct join *join, const struct half *clien
 }
 
 /* Those of the half's key on the other side that fit it; to be asked with one by one. */
-struct search {
+struct join_search {
     const struct join *join;
     const struct half *half;
     struct table_link *next;
     unsigned seen;
 };
 
-static inline struct search join_search(const struct join *join, const struct half *half)
+static inline struct join_search join_search(const struct join *join, const struct half *half)
 {
     const uint64_t hash = hash_number(join->halves.seed, half->key);
 
-    return (struct search){join, half, table_first_of(&join->halves, hash), 0};
+    return (struct join_search){join, half, table_first_of(&join->halves, hash), 0};
 }
 
-static inline bool join_search_is_crowded(const struct search *search)
+static inline bool join_search_is_crowded(const struct join_search *search)
 {
     return search->seen > JOIN_CANDIDATES_MAX;
 }
 
 /* NULL: there are no more, or it is crowded. */
-static inline struct half *join_search_next(struct search *search)
+static inline struct half *join_search_next(struct join_search *search)
 {
     const struct half *half = search->half;
 
@@ -200,7 +200,7 @@ enum verdict { ALONE, PAIR, UNSURE };
 static inline enum verdict join_search_all(const struct join *join, const struct half *half,
                                            struct half **found)
 {
-    struct search search = join_search(join, half);
+    struct join_search search = join_search(join, half);
     struct half *more;
 
     *found = join_search_next(&search);

@@ -19,12 +19,12 @@
 #include <unistd.h>
 #include <urcu/compiler.h>
 
-#define FILE_MAX (64U << 20) /* bytes: a quarter of a million lines at least */
+#define ONLY_FILE_MAX (64U << 20) /* bytes: a quarter of a million lines at least */
 
 /* A line. */
-struct wanted {
+struct only_filter {
     struct table_link in_table; /* by the lower half of the id; of a line with * in no table */
-    struct wanted *next;        /* of those */
+    struct only_filter *next;   /* of those */
     uint64_t number;            /* the line's */
     uint64_t high;              /* 0: not known */
     uint64_t low;
@@ -37,16 +37,16 @@ struct wanted {
 
 struct only {
     struct table wanted;
-    struct wanted *any; /* the lines with *, and with -*, in their order */
-    int64_t clock_ns;   /* 0: not told */
-    struct found *found;
+    struct only_filter *any; /* the lines with *, and with -*, in their order */
+    int64_t clock_ns;        /* 0: not told */
+    struct found_traces *found;
     int64_t oldest_ns; /* of all events */
     int64_t newest_ns;
 };
 
 static void only_free_linked(struct table_link *link)
 {
-    free(caa_container_of(link, struct wanted, in_table));
+    free(caa_container_of(link, struct only_filter, in_table));
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ static struct text only_take_word(struct line *line)
     return word;
 }
 
-static bool read_id(struct line *line, struct wanted *wanted, bool *is_any)
+static bool read_id(struct line *line, struct only_filter *wanted, bool *is_any)
 {
     const struct text word = only_take_word(line);
     const bool has_length = word.length == 16 || word.length == 32;
@@ -101,7 +101,7 @@ static bool only_read_time(struct line *line, const char *expected, int64_t *tim
     return true;
 }
 
-static bool read_window(struct line *line, struct wanted *wanted)
+static bool read_window(struct line *line, struct only_filter *wanted)
 {
     const struct text times = line->rest;
 
@@ -112,7 +112,7 @@ static bool read_window(struct line *line, struct wanted *wanted)
 }
 
 /* Of the line there is more than a reason, so a reason fits into as much memory. */
-static bool read_line(struct line *line, struct wanted *wanted, bool *is_any)
+static bool read_line(struct line *line, struct only_filter *wanted, bool *is_any)
 {
     wanted->is_sent = line->rest.length && line->rest.data[0] == '-';
     line->rest = text_after(line->rest, wanted->is_sent);
@@ -129,9 +129,9 @@ static bool read_line(struct line *line, struct wanted *wanted, bool *is_any)
     return true;
 }
 
-static bool add_line(struct only *only, struct line *line, struct wanted ***last_any)
+static bool add_line(struct only *only, struct line *line, struct only_filter ***last_any)
 {
-    struct wanted *wanted = calloc(1, sizeof(*wanted) + line->rest.length);
+    struct only_filter *wanted = calloc(1, sizeof(*wanted) + line->rest.length);
     bool is_any;
 
     if (!wanted)
@@ -169,7 +169,7 @@ static bool is_clock(const struct line *line)
 static bool add_lines(struct only *only, struct text text, const char *name, struct error *error)
 {
     struct line line = {.name = name, .error = error};
-    struct wanted **last_any = &only->any;
+    struct only_filter **last_any = &only->any;
 
     while (text.length) {
         line.number++;
@@ -200,7 +200,7 @@ void only_free(struct only *only)
 {
     if (!only)
         return;
-    for (struct wanted *next; only->any; only->any = next) {
+    for (struct only_filter *next; only->any; only->any = next) {
         next = only->any->next;
         free(only->any);
     }
@@ -217,9 +217,9 @@ static struct only *read_file(int fd, const char *path, const char *found, struc
     struct stat status;
     char *data;
 
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size > FILE_MAX)
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size > ONLY_FILE_MAX)
         return error_null(error, "only-traces \"%s\": expected a regular file of up to %u bytes",
-                          path, FILE_MAX);
+                          path, ONLY_FILE_MAX);
     data = malloc((size_t)status.st_size + 1);
     if (!data)
         error_set(error, "only-traces \"%s\": out of memory", path);
@@ -246,12 +246,12 @@ struct only *only_open(const char *path, const char *found, struct error *error)
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 /* The original's events know the lower half only, and so do those of a trace that they began. */
-static bool only_fits(const struct wanted *wanted, uint64_t high, uint64_t low)
+static bool only_fits(const struct only_filter *wanted, uint64_t high, uint64_t low)
 {
     return wanted->low == low && (!wanted->high || !high || wanted->high == high);
 }
 
-static bool is_in_time(const struct wanted *wanted, int64_t time_ns)
+static bool is_in_time(const struct only_filter *wanted, int64_t time_ns)
 {
     return (!wanted->from_ns || time_ns >= wanted->from_ns) &&
            (!wanted->until_ns || time_ns < wanted->until_ns);
@@ -261,7 +261,7 @@ static bool is_in_time(const struct wanted *wanted, int64_t time_ns)
 static bool has_line(const struct only *only, bool is_sent, uint64_t high, uint64_t low,
                      int64_t time_ns)
 {
-    const struct wanted *wanted;
+    const struct only_filter *wanted;
 
     table_find(wanted, &only->wanted, hash_number(only->wanted.seed, low), in_table,
                wanted->is_sent == is_sent && only_fits(wanted, high, low) &&
@@ -296,7 +296,7 @@ void only_note_time(struct only *only, int64_t time_ns)
 
 struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t trace_id)
 {
-    const struct wanted *wanted, *first = only->any;
+    const struct only_filter *wanted, *first = only->any;
 
     while (first && first->is_sent)
         first = first->next;

@@ -44,7 +44,7 @@ struct found_set {
     size_t count;
 };
 
-struct found {
+struct found_traces {
     struct table traces;
     struct found_trace *first, **last;
     struct found_trace *recent; /* the one that was noted last: its spans come one after another */
@@ -58,9 +58,9 @@ struct found {
     char *temporary;
 };
 
-struct found *found_new(void)
+struct found_traces *found_new(void)
 {
-    struct found *found = calloc(1, sizeof(*found));
+    struct found_traces *found = calloc(1, sizeof(*found));
 
     if (!found || !table_init(&found->traces)) {
         free(found);
@@ -71,12 +71,12 @@ struct found *found_new(void)
     return found;
 }
 
-void found_tell_of(struct found *found, uint64_t traces)
+void found_tell_of(struct found_traces *found, uint64_t traces)
 {
     found->told_max = traces < ONLY_FOUND_MAX ? traces : ONLY_FOUND_MAX;
 }
 
-void found_free(struct found *found)
+void found_free(struct found_traces *found)
 {
     struct found_trace *trace, *next;
 
@@ -102,7 +102,7 @@ static bool found_is_of(const struct found_trace *trace, const struct span *span
            (trace->high == span->trace_id_high || !trace->high || !span->trace_id_high);
 }
 
-static struct found_trace *found_find(const struct found *found, const struct span *span)
+static struct found_trace *found_find(const struct found_traces *found, const struct span *span)
 {
     struct found_trace *trace;
 
@@ -144,7 +144,7 @@ static bool found_fit(struct found_set *set, uint64_t seed)
 }
 
 /* A span of a trace of which only that it was there is told. */
-static void found_note_untold(struct found *found, uint64_t low)
+static void found_note_untold(struct found_traces *found, uint64_t low)
 {
     const uint64_t seed = found->traces.seed;
     uint64_t *place;
@@ -162,7 +162,7 @@ static void found_note_untold(struct found *found, uint64_t low)
 }
 
 /* Returns NULL when out of memory, or of room. */
-static struct found_trace *found_add(struct found *found, const struct span *span)
+static struct found_trace *found_add(struct found_traces *found, const struct span *span)
 {
     struct found_trace *trace;
 
@@ -185,7 +185,7 @@ static struct found_trace *found_add(struct found *found, const struct span *spa
     return trace;
 }
 
-void found_note(struct found *found, const struct span *span)
+void found_note(struct found_traces *found, const struct span *span)
 {
     struct found_trace *trace;
 
@@ -281,7 +281,7 @@ static void put_trace(FILE *file, struct found_trace *trace)
     fprintf(file, "], \"cut\": %s}", is_cut ? "true" : "false");
 }
 
-static void put_all(FILE *file, struct found *found, int64_t oldest_ns, int64_t newest_ns)
+static void put_all(FILE *file, struct found_traces *found, int64_t oldest_ns, int64_t newest_ns)
 {
     fprintf(file, "%s%" PRId64 ", \"newest\": %" PRId64 ", \"more\": %" PRIu64, mark, oldest_ns,
             newest_ns, found->more);
@@ -318,7 +318,8 @@ static bool close_written(FILE *file)
     return fclose(file) == 0 && !has_failed;
 }
 
-bool found_write(struct found *found, int64_t oldest_ns, int64_t newest_ns, struct error *error)
+bool found_write(struct found_traces *found, int64_t oldest_ns, int64_t newest_ns,
+                 struct error *error)
 {
     FILE *file;
 
@@ -353,14 +354,14 @@ static bool is_ours(const char *path)
     return is_ours;
 }
 
-static bool found_set_paths(struct found *found, const char *path)
+static bool found_set_paths(struct found_traces *found, const char *path)
 {
     found->path = strdup(path);
     found->temporary = string_joined(path, ".new");
     return found->path && found->temporary;
 }
 
-bool found_prepare(struct found *found, const char *path, struct error *error)
+bool found_prepare(struct found_traces *found, const char *path, struct error *error)
 {
     struct stat status;
 

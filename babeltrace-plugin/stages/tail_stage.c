@@ -18,17 +18,17 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#ifndef NAMES_MAX /* fuzzers set fewer, here and below */
-#define NAMES_MAX 65536
+#ifndef TAIL_NAMES_MAX /* fuzzers set fewer, here and below */
+#define TAIL_NAMES_MAX 65536
 #endif
-#define NAMES_BYTES ((size_t)16 << 20)
-#define SPANS_MAX   10000 /* of one trace: one that never ends is decided with so many */
+#define TAIL_NAMES_BYTES ((size_t)16 << 20)
+#define TAIL_SPANS_MAX   10000 /* of one trace: one that never ends is decided with so many */
 #ifndef DECIDED_PLACES
 #define DECIDED_PLACES (1U << 17)
 #endif
-#define PERIOD_NS    INT64_C(1000000000) /* how often the usual durations are computed again */
-#define FILE_LOOK_MS 1000
-#define VALUE_MAX    1024
+#define PERIOD_NS      INT64_C(1000000000) /* how often the usual durations are computed again */
+#define FILE_LOOK_MS   1000
+#define TAIL_VALUE_MAX 1024
 
 struct tail_stage {
     struct stage stage;
@@ -74,7 +74,7 @@ static enum decision tail_decision_of(const struct tail_stage *tail, uint64_t ha
 static bool tail_value_fits(const struct span_entry *entry, const char *glob)
 {
     const struct text value = span_entry_value(entry);
-    char text[VALUE_MAX];
+    char text[TAIL_VALUE_MAX];
 
     if (!glob)
         return true;
@@ -309,14 +309,14 @@ static bool tail_set_up(struct tail_stage *tail, struct error *error)
 
     if (options->rules && !tail_read_rules(tail, error))
         return false;
-    tail->names = names_new(NAMES_MAX, NAMES_BYTES);
+    tail->names = names_new(TAIL_NAMES_MAX, TAIL_NAMES_BYTES);
     if (tail->names)
         tail->statistics = statistics_new(tail->names);
     if (tail->statistics)
         tail->open = open_traces_new(
             &(struct open_traces_options){.quiet = (uint64_t)options->wait_ms * 1000000,
                                           .max_bytes = (size_t)options->max_bytes,
-                                          .max_spans = SPANS_MAX,
+                                          .max_spans = TAIL_SPANS_MAX,
                                           .close = tail_decide,
                                           .context = tail});
     return tail->open || error_set(error, "out of memory");

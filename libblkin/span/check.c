@@ -152,7 +152,7 @@ static void tell_misuse(const struct blkin_span *span, const char *what, const v
 
 static bool check_step(const struct blkin_span *span, struct known *known, enum check_call call)
 {
-    const struct span *inside = span_inside_const(span);
+    const struct span_fields *inside = span_inside_const(span);
 
     if (inside->failed & SPAN_LOST_STEP)
         return false;

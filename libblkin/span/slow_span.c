@@ -23,7 +23,7 @@ static struct blkin_slow_event event_of(const struct blkin_span *span, uint64_t 
     };
 }
 
-static const char *service_of(const struct span *inside)
+static const char *service_of(const struct span_fields *inside)
 {
     const struct blkin_service *own = span_own_service(inside);
 
@@ -34,7 +34,7 @@ static const char *service_of(const struct span *inside)
 
 static void keep(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns)
 {
-    const struct span *inside = span_inside_const(span);
+    const struct span_fields *inside = span_inside_const(span);
     struct blkin_slow_event event = event_of(span, span->context.span_id, duration_ns, end_ns);
     const size_t key_length = sizeof(keep_key) - 1;
     struct walk walk;
@@ -67,7 +67,7 @@ void blkin_slow_step(const struct blkin_span *span, uint64_t id, const char *nam
 /* end: the step's end, relative to the log's base. */
 static bool check_step(const struct blkin_span *span, const struct walk_step *step, uint64_t end)
 {
-    const struct span *inside = span_inside_const(span);
+    const struct span_fields *inside = span_inside_const(span);
     const uint64_t mask = (UINT64_C(1) << 48) - 1;
     const uint64_t duration_ns = (end - blkin_number_at(step->begin + 3, 8)) & mask;
     struct blkin_slow_event event;
@@ -84,7 +84,7 @@ static bool check_step(const struct blkin_span *span, const struct walk_step *st
 /* Checks until the first slow step: one alarm keeps the whole trace. */
 static void check_steps(const struct blkin_span *span, uint64_t end_ns)
 {
-    const struct span *inside = span_inside_const(span);
+    const struct span_fields *inside = span_inside_const(span);
     const char *end;
     struct walk walk;
 
@@ -103,7 +103,7 @@ static void check_steps(const struct blkin_span *span, uint64_t end_ns)
 
 void blkin_slow_span(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     struct blkin_slow_event event = event_of(span, span->context.span_id, duration_ns, end_ns);
 
     if (!blkin_slow_is_on())

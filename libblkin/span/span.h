@@ -91,7 +91,7 @@ struct blkin_span_usage {
  * annotations and tags touches three cache lines. Children read their parent's fields before `end`
  * even after its end.
  */
-struct span {
+struct span_fields {
     char of_abi[offsetof(struct blkin_span, inside_)];
     uint16_t size;    /* of the span's memory */
     uint32_t sampled; /* in millionths; 0: not known */
@@ -123,10 +123,10 @@ struct span_rest {
 /* Any record on top of this limit keeps it negative: the slow path. */
 #define SPAN_SLOW (-SPAN_SIZE_MAX)
 
-#define SPAN_EVENT_AT offsetof(struct span, end)
+#define SPAN_EVENT_AT offsetof(struct span_fields, end)
 
 /* The offset of the log in a span without a name. */
-#define SPAN_LOG_AT (offsetof(struct span, name) + 1 + BLKIN_HEAD_SIZE)
+#define SPAN_LOG_AT (offsetof(struct span_fields, name) + 1 + BLKIN_HEAD_SIZE)
 
 /* A smaller span takes the slow path; any name fits into others. */
 #define SPAN_SIZE_USUAL (SPAN_LOG_AT + SPAN_NAME_MAX)
@@ -138,24 +138,25 @@ struct span_rest {
  * step, at most this. */
 #define SPAN_RESERVE_MAX 128
 
-_Static_assert(offsetof(struct span, sampled) == 52 && sizeof(struct blkin_span) == 640 &&
+_Static_assert(offsetof(struct span_fields, sampled) == 52 && sizeof(struct blkin_span) == 640 &&
                    offsetof(struct blkin_span, room_) == 64,
                "the layout is another one than the ABI's");
-_Static_assert(offsetof(struct span, name) == SPAN_EVENT_AT + sizeof(struct blkin_span_event) &&
+_Static_assert(offsetof(struct span_fields, name) ==
+                       SPAN_EVENT_AT + sizeof(struct blkin_span_event) &&
                    sizeof(struct span_rest) <= BLKIN_HEAD_SIZE,
                "the event cannot be made in place");
 _Static_assert(SPAN_LOG_AT < BLKIN_SPAN_SIZE_MIN &&
                    SPAN_SIZE_USUAL + BLKIN_SPAN_LOG <= BLKIN_SPAN_SIZE,
                "sizes do not fit");
 
-static inline struct span *span_inside(struct blkin_span *span)
+static inline struct span_fields *span_inside(struct blkin_span *span)
 {
-    return (struct span *)(void *)span;
+    return (struct span_fields *)(void *)span;
 }
 
-static inline const struct span *span_inside_const(const struct blkin_span *span)
+static inline const struct span_fields *span_inside_const(const struct blkin_span *span)
 {
-    return (const struct span *)(const void *)span;
+    return (const struct span_fields *)(const void *)span;
 }
 
 /* Of a span with SPAN_CHARGED. */
@@ -165,24 +166,24 @@ static inline struct blkin_span_usage *span_usage(struct blkin_span *span)
                                                sizeof(struct blkin_span_usage));
 }
 
-static inline char *span_at(struct span *inside, size_t offset)
+static inline char *span_at(struct span_fields *inside, size_t offset)
 {
     return (char *)inside + offset;
 }
 
 /* Where the log begins. */
-static inline size_t span_log_at(const struct span *inside)
+static inline size_t span_log_at(const struct span_fields *inside)
 {
     return SPAN_LOG_AT + inside->name_length;
 }
 
-static inline struct span_rest *span_rest(const struct span *inside)
+static inline struct span_rest *span_rest(const struct span_fields *inside)
 {
     return (struct span_rest *)(uintptr_t)(inside->name + inside->name_length + 1);
 }
 
 /* The span's own service, or NULL. */
-static inline const struct blkin_service *span_own_service(const struct span *inside)
+static inline const struct blkin_service *span_own_service(const struct span_fields *inside)
 {
     return inside->failed & SPAN_OWN_SERVICE
                ? (const struct blkin_service *)(const void *)((const char *)inside + inside->end)
@@ -192,7 +193,7 @@ static inline const struct blkin_service *span_own_service(const struct span *in
 /* The start of the span. */
 static inline uint64_t span_start_ns(const struct blkin_span *span)
 {
-    const struct span *inside = span_inside_const(span);
+    const struct span_fields *inside = span_inside_const(span);
     uint64_t before;
 
     if (!(span->state_ & SPAN_MOVED))
@@ -209,7 +210,7 @@ static inline bool span_is_streamed(const struct blkin_span *span)
 /* Counts a record without room. is_told: the stream of a streamed span has it. */
 static inline void span_drop_record(struct blkin_span *span, bool is_told)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
 
     if (inside->dropped < BLKIN_DROPPED_MAX)
         inside->dropped++;
@@ -218,13 +219,13 @@ static inline void span_drop_record(struct blkin_span *span, bool is_told)
 }
 
 /* The end of the room for everything but open steps. */
-static inline size_t span_room_of_log(const struct span *inside)
+static inline size_t span_room_of_log(const struct span_fields *inside)
 {
     return inside->end - (inside->next_step ? span_rest(inside)->reserve : 0U);
 }
 
 /* The end of the room for the current record. */
-static inline size_t span_room(const struct span *inside)
+static inline size_t span_room(const struct span_fields *inside)
 {
     if (inside->failed & SPAN_LOST_STEP)
         return 0;
@@ -232,7 +233,7 @@ static inline size_t span_room(const struct span *inside)
 }
 
 /* The test of the fast path. size: of a few records at most. */
-static inline bool span_has_room(const struct span *inside, size_t size)
+static inline bool span_has_room(const struct span_fields *inside, size_t size)
 {
     return __builtin_expect(inside->used + (int)size <= inside->limit, 1);
 }
@@ -255,7 +256,7 @@ static inline __attribute__((always_inline)) void span_put_head(bool by_pdep, ch
                                                                 const struct blkin_thread *thread,
                                                                 uint32_t sequence, uint16_t dropped)
 {
-    const struct span *inside = span_inside_const(span);
+    const struct span_fields *inside = span_inside_const(span);
 
     at = span_put_thread(at, thread);
     at = blkin_put_word_by(by_pdep, at, span->context.trace_id_high);
@@ -289,7 +290,7 @@ struct walk {
 };
 
 /* Starts at the begin of the log. */
-void blkin_walk_begin(struct walk *walk, const struct span *inside);
+void blkin_walk_begin(struct walk *walk, const struct span_fields *inside);
 
 /* Goes to the next end of a step, which is open[depth], and returns that record. NULL: end of the
  * log; the steps below `depth` are open. */

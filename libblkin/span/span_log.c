@@ -124,7 +124,7 @@ _Static_assert(ANNOTATION_SIZE(SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
 /* ---- the log ---- */
 
 /* Takes the room of a record. */
-static inline char *take_room(struct span *inside, size_t size)
+static inline char *take_room(struct span_fields *inside, size_t size)
 {
     char *at = span_at(inside, inside->used);
 
@@ -135,7 +135,7 @@ static inline char *take_room(struct span *inside, size_t size)
 /* The same, or NULL. A record without room is counted. */
 static char *find_room(struct blkin_span *span, size_t size)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
 
     if (inside->used + size <= span_room(inside))
         return take_room(inside, size);
@@ -146,7 +146,7 @@ static char *find_room(struct blkin_span *span, size_t size)
 /* Puts a record into the log and, if the span is streamed, into the stream. */
 static void add_tag(struct blkin_span *span, const char *record, const char *end)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     const size_t size = (size_t)(end - record);
     char *at;
 
@@ -165,7 +165,7 @@ __attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, 
                                                        const char *text, size_t length,
                                                        uint64_t time_ns)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     const uint64_t now_ns = blkin_clock_now();
     char *at = NULL;
 
@@ -186,7 +186,7 @@ __attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, 
 void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char *text,
                           size_t length)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     uint64_t now_ns;
 
     if (__builtin_expect(!blkin_is_severe_enough(severity & 7), 0) && !span_is_streamed(span))
@@ -231,7 +231,7 @@ static inline bool is_error(const char *key, size_t length)
 }
 
 /* Marks the innermost open step and all around it. */
-static void note_error(struct span *inside)
+static void note_error(struct span_fields *inside)
 {
     if (!(inside->failed & SPAN_LOST_STEP))
         inside->failed |= (uint16_t)((2U << inside->depth) - 1);
@@ -251,7 +251,7 @@ __attribute__((noinline)) static void tag_string_slow(struct blkin_span *span, c
 void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key_length,
                             const char *value, size_t value_length)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     const size_t size = STRING_SIZE(key_length, value_length);
 
     if (is_error(key, key_length))
@@ -265,7 +265,7 @@ void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key
 /* The tag shows the reason, and keeps the text until the end. */
 void blkin_span_keep_(struct blkin_span *span, const char *why, size_t length)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
 
     if (inside->failed & SPAN_KEEP)
         return;
@@ -286,7 +286,7 @@ __attribute__((noinline)) static void tag_number_slow(struct blkin_span *span, c
 static HOT void tag_number(struct blkin_span *span, char type, const char *key, size_t key_length,
                            uint64_t bits)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     const size_t size = NUMBER_SIZE(key_length);
 
     if (key_length <= SPAN_KEY_MAX && span_has_room(inside, size))
@@ -357,7 +357,7 @@ static void tell(const struct blkin_span *span, const char *record, const char *
 }
 
 /* Moves the part of the log after `from` by some bytes. */
-static void move_log(struct span *inside, size_t from, ptrdiff_t by)
+static void move_log(struct span_fields *inside, size_t from, ptrdiff_t by)
 {
     char *const at = span_at(inside, from);
 
@@ -369,7 +369,7 @@ static void move_log(struct span *inside, size_t from, ptrdiff_t by)
 /* The name is cut to the room that the log leaves. */
 void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t length)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     const size_t old = inside->name_length;
     const size_t end = span_room_of_log(inside);
     const size_t room = inside->used < end ? end - inside->used + old : old;
@@ -379,7 +379,7 @@ void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t leng
     if (blkin_is_misuse(span, CHECK_USE))
         return;
     length = blkin_cut(name, length, room < SPAN_NAME_MAX ? room : SPAN_NAME_MAX);
-    move_log(inside, offsetof(struct span, name) + old, (ptrdiff_t)length - (ptrdiff_t)old);
+    move_log(inside, offsetof(struct span_fields, name) + old, (ptrdiff_t)length - (ptrdiff_t)old);
     *blkin_put_bytes(inside->name, name, length) = '\0';
     inside->name_length = (uint8_t)length;
     *at++ = 'n';
@@ -398,7 +398,7 @@ void blkin_span_set_remote_(struct blkin_span *span, const char *name, const cha
 /* Takes room before `end`; a negative size gives it back. False: no room. */
 static bool take_end(struct blkin_span *span, ptrdiff_t size)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
 
     if (inside->used + size > (ptrdiff_t)span_room_of_log(inside))
         return false;
@@ -416,7 +416,7 @@ static size_t service_size(const struct blkin_service *service)
 static void put_own_service(struct blkin_span *span, const char *name, const char *ip,
                             uint16_t port)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     struct blkin_service own = {.length = 0};
 
     blkin_service_prepare(&own, name, ip, port);
@@ -444,7 +444,7 @@ static void tell_service(const struct blkin_span *span, const char *name, const 
 void blkin_span_set_service_(struct blkin_span *span, const char *name, const char *ip,
                              uint16_t port)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     const struct blkin_service *of_process = blkin_default_service();
     const struct blkin_service *own = span_own_service(inside);
     char text[SPAN_IP_MAX + 1];
@@ -467,7 +467,7 @@ void blkin_span_set_service_(struct blkin_span *span, const char *name, const ch
  * times stay right. Without room for that, the start does not change. */
 static bool move_start(struct blkin_span *span, uint64_t time_ns)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     const size_t log = span_log_at(inside);
 
     if (inside->used == log) {

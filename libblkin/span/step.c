@@ -58,7 +58,7 @@ size_t blkin_record_size(const char *at)
     }
 }
 
-void blkin_walk_begin(struct walk *walk, const struct span *inside)
+void blkin_walk_begin(struct walk *walk, const struct span_fields *inside)
 {
     walk->at = (const char *)inside + span_log_at(inside);
     walk->end = (const char *)inside + inside->used;
@@ -169,7 +169,7 @@ void blkin_step_context_(const struct blkin_span *span, struct blkin_context *co
 /* The limit of the fast path, if no condition forces the slow path. */
 static void set_limit(struct blkin_span *span)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
 
     inside->limit = span_is_streamed(span) || blkin_checks || span_rest(inside)->is_cut
                         ? SPAN_SLOW
@@ -177,7 +177,7 @@ static void set_limit(struct blkin_span *span)
 }
 
 /* At the first step: reserves room for steps that find the log full. */
-static inline void keep_reserve(struct span *inside)
+static inline void keep_reserve(struct span_fields *inside)
 {
     struct span_rest *rest = span_rest(inside);
     const int left = inside->end - inside->used;
@@ -193,7 +193,7 @@ static inline void keep_reserve(struct span *inside)
 __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const char *name,
                                                  size_t length, uint32_t kind)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     const uint64_t now_ns = blkin_clock_now();
     const size_t at = inside->used;
     struct span_rest *rest = span_rest(inside);
@@ -241,7 +241,7 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
 
 void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length, uint32_t kind)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     uint64_t now_ns;
     size_t at;
 
@@ -267,7 +267,7 @@ void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length,
  * off the log. */
 static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     const struct blkin_provider *provider = blkin_provider();
     const struct blkin_service *own = span_own_service(inside);
     const struct blkin_service *service = own ? own : blkin_default_service();
@@ -327,13 +327,13 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
                         duration, end_ns);
 }
 
-static inline void close_step(struct span *inside)
+static inline void close_step(struct span_fields *inside)
 {
     inside->failed &= (uint16_t) ~(1U << inside->depth);
     inside->depth--;
 }
 
-static inline void put_end(struct span *inside, uint64_t end_ns)
+static inline void put_end(struct span_fields *inside, uint64_t end_ns)
 {
     char *at = span_at(inside, inside->used);
 
@@ -344,7 +344,7 @@ static inline void put_end(struct span *inside, uint64_t end_ns)
 
 __attribute__((noinline)) static void end_slow(struct blkin_span *span)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     const uint64_t now_ns = blkin_clock_now();
     uint64_t id;
 
@@ -371,7 +371,7 @@ __attribute__((noinline)) static void end_slow(struct blkin_span *span)
 
 void blkin_step_end_(struct blkin_span *span)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
     uint64_t now_ns;
 
     if (__builtin_expect(!inside->depth || !span_has_room(inside, END_SIZE) ||
@@ -388,7 +388,7 @@ void blkin_step_end_(struct blkin_span *span)
  * own event comes before its streamed end. */
 void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded)
 {
-    struct span *inside = span_inside(span);
+    struct span_fields *inside = span_inside(span);
 
     inside->failed &= (uint16_t)~SPAN_LOST_STEP;
     for (; inside->depth > 0; close_step(inside)) {

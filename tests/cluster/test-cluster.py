@@ -231,6 +231,10 @@ class ClusterTest(unittest.TestCase):
         for topic in ("blkin/a b/want", "blkin/-/state", "blkin//want", "blkin/store-2/wants"):
             run("mosquitto_pub", "-p", str(broker.port), "-q", "1", "-t", topic, "-m", "{}")
         run("mosquitto_pub", "-p", str(broker.port), "-q", "1", "-t", "blkin/store-3/state", "-m", "nonsense")
+        # a want without presence: its share counts, and the host is no known one that is away
+        want = {"id": "1", "number": "1", "at": 1, "traces": [{"id": "0" * 32, "why": "slow"}]}
+        run("mosquitto_pub", "-p", str(broker.port), "-q", "1", "-t", "blkin/store-4/want", "-m", json.dumps(want))
+        wait_until(lambda: peer.report()["received"] == 1, "the want of store-4")
         peer.wait_state(hosts=["store-1", "store-3"], away=["store-3"])
         self.assertEqual(peer.report()["malformed"], 5)
         self.assertIn("a message of host store-2 has a wrong form", peer.said())
@@ -350,10 +354,10 @@ class ClusterTest(unittest.TestCase):
         for url in ("broker", "http://broker", "mqtt://", "mqtt://user@broker", "mqtt://broker/topic", "mqtt://a:x"):
             self.refused("cluster: expected mqtt://BROKER[:PORT] or mqtts://BROKER[:PORT]", cluster=url)
         self.refused("expected a name of letters, digits", cluster=there, name="a+b")
-        self.refused("cannot read it: No such file", cluster=there, cluster_password_file=f"{self.folder}/none")
+        self.refused("cannot read: No such file", cluster=there, cluster_password_file=f"{self.folder}/none")
         self.refused("other users may read or write it (mode 644): chmod 600", cluster=there,
                      cluster_password_file=write(f"{self.folder}/open", "secret-word\n", 0o644))
-        self.refused("expected one line with the password", cluster=there,
+        self.refused("is empty", cluster=there,
                      cluster_password_file=write(f"{self.folder}/empty", "\n"))
         self.refused("it needs cluster = mqtts://BROKER", cluster=there, cluster_ca_file="/dev/null")
         self.refused("expected both, or none", cluster="mqtts://127.0.0.1", cluster_cert_file="/dev/null")

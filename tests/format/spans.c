@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct printer {
+struct span_printer {
     bt_message_iterator *iterator;
-    struct input input;
+    struct decode_input input;
     struct intake intake;
 };
 
@@ -83,7 +83,7 @@ static void take_span(void *context, struct span *span)
     putchar('\n');
 }
 
-static void print_counts(struct printer *printer)
+static void print_counts(struct span_printer *printer)
 {
     const struct assembler_counts *core = assembler_counts(printer->input.assembler);
     const struct input_counts *input = &printer->intake.counts;
@@ -116,7 +116,7 @@ initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *c
         .max_open_spans = UINT64_MAX,
         .max_open_bytes = UINT64_MAX,
     };
-    struct printer *printer = calloc(1, sizeof(*printer));
+    struct span_printer *printer = calloc(1, sizeof(*printer));
 
     (void)configuration;
     (void)params;
@@ -135,7 +135,7 @@ initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *c
     return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK;
 }
 
-static struct printer *printer_of(bt_self_component_sink *self)
+static struct span_printer *printer_of(bt_self_component_sink *self)
 {
     return bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
 }
@@ -151,7 +151,7 @@ be_configured(bt_self_component_sink *self)
 
 static bt_component_class_sink_consume_method_status consume(bt_self_component_sink *self)
 {
-    struct printer *printer = printer_of(self);
+    struct span_printer *printer = printer_of(self);
     bt_message_array_const messages;
     uint64_t count;
     const bt_message_iterator_next_status status =
@@ -168,7 +168,7 @@ static bt_component_class_sink_consume_method_status consume(bt_self_component_s
 
 static void finalize(bt_self_component_sink *self)
 {
-    struct printer *printer = printer_of(self);
+    struct span_printer *printer = printer_of(self);
 
     bt_message_iterator_put_ref(printer->iterator);
     streams_free(printer->input.streams);

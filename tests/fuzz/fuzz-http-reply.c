@@ -65,7 +65,8 @@ static void check_message(const struct error *error, const char *begin)
         REQUIRE(error->text[i] >= 0x20 && error->text[i] < 0x7f);
 }
 
-static void check_outcome(const struct reply *reply, const struct protocol *protocol, long status)
+static void check_outcome(const struct transport_reply *reply, const struct protocol *protocol,
+                          long status)
 {
     const bool is_good = status >= 200 && status <= 299;
 
@@ -95,7 +96,8 @@ static unsigned take_failures(struct input *source)
     return choice < 250 ? choice % 16 : choice;
 }
 
-static void check_pauses(const struct reply *reply, int64_t retry_after_s, unsigned failures)
+static void check_pauses(const struct transport_reply *reply, int64_t retry_after_s,
+                         unsigned failures)
 {
     struct backoff backoff = backoff_new(RETRY_FIRST_MS, RETRY_LONGEST_MS);
     int64_t pause_ms = 0;
@@ -122,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct protocol *protocol = take(&source, 1) & 1 ? &otlp_protocol : &zipkin_protocol;
     char type_text[64] = "";
     struct http_reply answer;
-    struct reply reply;
+    struct transport_reply reply;
     struct text type;
 
     random_number = sum_of(data, size);

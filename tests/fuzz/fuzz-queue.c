@@ -82,7 +82,7 @@ static struct model {
     bool is_blocking, is_draining, is_closed, has_failed;
 } model;
 
-static struct queue *queue;
+static struct span_queue *queue;
 static struct batch *taken;
 static uint64_t last_settled;
 

@@ -202,7 +202,7 @@ static void check_mark(int fd)
             continue;
         record_mark_done(fd, written[i].where);
         at = written[i].where;
-        REQUIRE(record_next(fd, &at, length, &head, &where) == RECORD_WHOLE);
+        REQUIRE(record_next(fd, &at, length, &head, &where) == RECORD_COMPLETE);
         REQUIRE(head.state == RECORD_DONE && head.spans == written[i].spans);
     }
 }

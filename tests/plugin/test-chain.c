@@ -172,7 +172,7 @@ static void feed(struct run *run, const int *order)
             chain_advance(&run->chain, run->now_ms * MS);
         if (dice(40) == 0)
             run->settled =
-                marks_advance(&run->marks, &(struct position){0, run->fed}, 0)->at.events;
+                marks_advance(&run->marks, &(struct trace_position){0, run->fed}, 0)->at.events;
     }
     run->is_over = true;
     CHECK(run->settled > SPANS / 2 && run->settled < SPANS);
@@ -180,7 +180,7 @@ static void feed(struct run *run, const int *order)
         look(run);
     end(run);
     CHECK(run->fed == run->chain.counts.in && run->fed == run->delivered + run->left_out);
-    (void)marks_advance(&run->marks, &(struct position){0, run->fed}, 0);
+    (void)marks_advance(&run->marks, &(struct trace_position){0, run->fed}, 0);
     CHECK(run->marks.first == run->marks.last);
 }
 

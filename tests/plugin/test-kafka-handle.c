@@ -68,7 +68,7 @@ int main(void)
     struct payload payload = {.text = {"[]", 2}, .stays = true};
     struct error error;
     struct transport *transport = kafka_transport_open(&options, &error);
-    struct reply replies[3] = {{0}}, reply;
+    struct transport_reply replies[3] = {{0}}, reply;
 
     if (!transport) {
         fprintf(stderr, "%s\n", error.text);

@@ -22,7 +22,7 @@ static const struct queue_options usual = {.batch_spans = BATCH,
                                            .has_spool = true,
                                            .threads = 2};
 
-static void add(struct queue *queue, unsigned count)
+static void add(struct span_queue *queue, unsigned count)
 {
     static const struct span span = {.trace_id = 1, .id = 2};
 
@@ -31,17 +31,17 @@ static void add(struct queue *queue, unsigned count)
 }
 
 /* There is one: it does not take so long. */
-static struct batch *aside(struct queue *queue)
+static struct batch *aside(struct span_queue *queue)
 {
     return queue_take_aside(queue, clock_ms() + LONG);
 }
 
-static bool is_nothing_aside(struct queue *queue)
+static bool is_nothing_aside(struct span_queue *queue)
 {
     return queue_take_aside(queue, clock_ms() + 2) == NULL;
 }
 
-static void has(struct queue *queue, enum outcome outcome, uint64_t spans, uint64_t waiting)
+static void has(struct span_queue *queue, enum outcome outcome, uint64_t spans, uint64_t waiting)
 {
     const struct exporter_counts counts = queue_counts(queue);
     uint64_t sum = counts.waiting;
@@ -79,7 +79,7 @@ static void test_ways(void)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct queue_options options = usual;
-        struct queue *queue;
+        struct span_queue *queue;
         struct batch *batch = NULL;
         const unsigned what = cases[i].what;
 
@@ -111,7 +111,7 @@ static void test_ways(void)
 /* While the spooler has a batch, a sender gets none: the order of spans would be another one. */
 static void test_spooler_first(void)
 {
-    struct queue *queue = queue_new(&usual);
+    struct span_queue *queue = queue_new(&usual);
     struct batch *batch;
 
     add(queue, 2 * BATCH);
@@ -133,7 +133,7 @@ static void test_spooler_first(void)
 static void test_outcomes(bool is_arranged)
 {
     struct queue_options options = usual;
-    struct queue *queue;
+    struct span_queue *queue;
     struct batch *first, *second;
 
     options.has_spool = false;
@@ -175,7 +175,7 @@ static void test_outcomes(bool is_arranged)
 /* A batch that is put back has lost those that were settled. */
 static void test_put_back(void)
 {
-    struct queue *queue = queue_new(&usual);
+    struct span_queue *queue = queue_new(&usual);
     struct batch *batch;
 
     add(queue, BATCH);
@@ -227,7 +227,7 @@ static void test_arrange_the_rest(void)
  * takes no CPU. */
 static void test_idle_spooler(void)
 {
-    struct queue *queue = queue_new(&usual);
+    struct span_queue *queue = queue_new(&usual);
     struct batch *sent;
     clock_t begin;
 
@@ -251,7 +251,7 @@ static void test_late(bool has_spool)
     static const struct span span = {.trace_id = 1, .id = 2};
     struct queue_options options = usual;
     const int64_t begin_ms = clock_ms();
-    struct queue *queue;
+    struct span_queue *queue;
 
     options.has_spool = has_spool;
     queue = queue_new(&options);

@@ -13,7 +13,7 @@
 #define SPANS 3 /* of a batch */
 
 static struct sender sender, spooler;
-static struct reply *waiting[SPANS];
+static struct transport_reply *waiting[SPANS];
 static uint32_t sent;
 
 /* ---- a peer that has a partition for each span ---- */
@@ -34,7 +34,7 @@ static bool arrange(struct transport *transport, const struct encoder *encoder, 
 }
 
 static void send_one(struct transport *transport, const struct payload *payload,
-                     struct reply *reply)
+                     struct transport_reply *reply)
 {
     (void)transport;
     (void)payload;
@@ -50,7 +50,7 @@ static void await(struct transport *transport)
     CHECK(send_put(&spooler, (struct body_run){.body = &spooler.body, .end = spooler.body.count},
                    &error));
     for (uint32_t i = 0; i < sent; i++)
-        *waiting[i] = (struct reply){.outcome = OUTCOME_ACCEPTED};
+        *waiting[i] = (struct transport_reply){.outcome = OUTCOME_ACCEPTED};
 }
 
 static void report(void *context, const char *message)
@@ -89,11 +89,11 @@ int main(void)
 {
     static struct reporter reporter = {.report = report};
     struct transport transport = {.send = send_one, .arrange = arrange, .await = await};
-    struct queue *queue = queue_new(&(struct queue_options){.batch_spans = SPANS,
-                                                            .batch_bytes = 4096,
-                                                            .queue_bytes = 1 << 20,
-                                                            .has_spool = true,
-                                                            .threads = 2});
+    struct span_queue *queue = queue_new(&(struct queue_options){.batch_spans = SPANS,
+                                                                 .batch_bytes = 4096,
+                                                                 .queue_bytes = 1 << 20,
+                                                                 .has_spool = true,
+                                                                 .threads = 2});
     struct error error;
     char folder[200], lock[220];
     struct exporter_counts counts;

@@ -34,7 +34,7 @@ struct run {
 static char *path;
 static char *endpoint; /* file:path */
 static char large[20000];
-static enum format format = FORMAT_ZIPKIN;
+static enum protocol_format format = FORMAT_ZIPKIN;
 static size_t min_size;
 
 /* ---- the workload: every way that memory is taken ---- */

@@ -27,7 +27,7 @@ static void test_readers_killed(void)
     struct counts first = run(70, 30), sum = {0};
     const struct counts second = run(5, 2);
 
-    CHECK(counts_bury(&first) == 30);
+    CHECK(counts_close(&first) == 30);
     counts_follow(&sum, &first);
     counts_follow(&sum, &second);
     CHECK(counts_add_up(&sum));
@@ -50,7 +50,7 @@ static void test_open(void)
     first.input.join.waiting = 1;
     CHECK(counts_add_up(&first));
     sum = first;
-    CHECK(counts_bury(&first) == 30 && counts_add_up(&first));
+    CHECK(counts_close(&first) == 30 && counts_add_up(&first));
     CHECK(first.output.spans == 100 && first.input.rules.begins == 7 &&
           first.input.join.halves == 5);
     counts_hand_over(&sum);
@@ -75,7 +75,7 @@ static void test_spool(void)
 {
     struct counts first = spooled(10, 100, 20), second = spooled(90, 50, 140), sum = {0};
 
-    CHECK(counts_bury(&first) == 0);
+    CHECK(counts_close(&first) == 0);
     counts_follow(&sum, &first);
     CHECK(counts_add_up(&sum) && sum.output.spool.waiting == 90); /* they are there still */
     counts_follow(&sum, &second);
@@ -89,7 +89,7 @@ static void test_spool_of_killed(void)
 {
     struct counts first = spooled(0, 100, 20), second = spooled(73, 0, 0), sum = {0};
 
-    (void)counts_bury(&first);
+    (void)counts_close(&first);
     counts_follow(&sum, &first);
     counts_follow(&sum, &second);
     CHECK(counts_add_up(&sum));

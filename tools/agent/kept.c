@@ -535,7 +535,7 @@ static void kept_open_readers(struct kept *kept)
     agent_path(kept->agent, "runtime-dir", "record.look.stats", kept->looker.stats_file);
     reader_open(&kept->sender);
     reader_open(&kept->looker);
-    kept->looker.lines.dull = "events: ";
+    kept->looker.lines.ignored = "events: ";
 }
 
 /* What an earlier run has left. Nothing begins before all of it is there. */

@@ -24,14 +24,14 @@ static const char reload_usage[] =
 static const char *const services[] = {"live", "agent", "host", "work-root"};
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
-/* Of all that run, or of the one that was named. */
+/* A request to one named service, or to all running services. */
 struct question {
     const char *program;
     const char *folder;
     const char *name; /* NULL: all */
     const char *request;
     int (*use)(const char *name, json_t *answer); /* returns the exit status */
-    const bool *is_json;                          /* then it is printed as it is; NULL: never */
+    const bool *is_json;                          /* prints the answer as JSON; NULL: never */
 };
 
 static bool is_service(const char *name)
@@ -43,7 +43,7 @@ static bool is_service(const char *name)
     return false;
 }
 
-/* "live, agent, ... or work-root" */
+/* Returns "live, agent, ... or work-root". */
 static const char *service_names(void)
 {
     static char text[128];
@@ -69,7 +69,7 @@ static void print_json(const json_t *answer)
     putchar('\n');
 }
 
-/* With several to ask, one that does not run is no error, as long as there is another. */
+/* If several services are asked, a missing one is no error as long as another answers. */
 static int ask(const struct question *question)
 {
     struct error errors[SERVICES];

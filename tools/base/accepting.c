@@ -7,7 +7,7 @@
 
 #include <poll.h>
 
-#define ACCEPTED_MAX 8 /* in each turn of the loop */
+#define ACCEPTED_MAX 8 /* connections in one turn of the loop */
 
 static void accepting_back_off(struct accepting *accepting)
 {

@@ -1,5 +1,5 @@
 /*
- * A listener (babeltrace-plugin/base/listener.h) in a service's loop.
+ * Accepts the connections of a listening socket (babeltrace-plugin/base/listener.h) in a loop.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,24 +9,25 @@
 #include "babeltrace-plugin/base/listener.h"
 #include "loop.h"
 
-/* The members up to context are the owner's. */
+/* The owner sets the members up to context. */
 struct accepting {
-    /* Takes a connection that was accepted; the descriptor does not block. */
+    /* Takes an accepted connection. Its descriptor does not block. */
     void (*come_in)(void *context, int fd, const union peer_address *from, socklen_t length);
-    /* No more may come now: they wait in the queue of the socket. NULL: they always may. */
+    /* Returns whether the service is full: connections then wait in the socket's queue, and the
+     * next accept comes after the back-off. NULL: never full. */
     bool (*is_crowded)(void *context);
     void *context;
-    /* its own */
-    struct loop *loop; /* NULL: it has not begun */
+    /* private */
+    struct loop *loop; /* NULL: not begun */
     struct listener listener;
     struct watched watched;
     struct timer again; /* after a back-off */
 };
 
-/* fd listens, and stays the owner's. */
+/* fd is a listening socket. The owner closes it after accepting_end(). */
 void accepting_begin(struct accepting *accepting, struct loop *loop, int fd);
 
-/* One that has not begun is allowed. */
+/* Does nothing if accepting_begin() was not called. */
 void accepting_end(struct accepting *accepting);
 
 #endif

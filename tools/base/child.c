@@ -23,13 +23,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROGRAM    "/proc/self/exe" /* of this version, also when another one is installed */
+#define PROGRAM    "/proc/self/exe" /* the same version, also after an upgrade on disk */
 #define JOB_OPTION "--job"
 #define NO_EXEC    126
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-/* All of the order; NULL: there is none. */
+/* Returns the whole order; NULL: none. */
 static char *job_read_order(size_t *size)
 {
     struct stat status;
@@ -45,8 +45,9 @@ static char *job_read_order(size_t *size)
 }
 
 /*
- * One task after the other, or one: a byte on the socket begins each. The socket is the standard
- * output; what a library prints there is no result.
+ * Runs one task, or one task after the other if the child stays. A byte on the socket, which is the
+ * standard output, starts a task. Output of a library moves to the standard error, as it is no
+ * result.
  */
 static int job_run_tasks(const struct job *job)
 {
@@ -69,7 +70,7 @@ static int job_run_tasks(const struct job *job)
 
 bool job_is_done(int argc, char *argv[], const struct job *const jobs[], int *status)
 {
-    static char service[64]; /* live-reader: what it says begins with "blkin live" */
+    static char service[64]; /* the job "live-reader" logs as "blkin live" */
     const char *name = argc == 3 && strcmp(argv[1], JOB_OPTION) == 0 ? argv[2] : NULL;
     char *order;
     size_t size;
@@ -88,7 +89,7 @@ bool job_is_done(int argc, char *argv[], const struct job *const jobs[], int *st
     (void)snprintf(service, sizeof(service), "blkin %.*s", (int)strcspn(name, "-"), name);
     say_open(service, "warning");
     (void)prctl(PR_SET_NAME, "blkin"); /* not "exe" */
-    (void)signal(SIGPIPE, SIG_IGN);    /* who reads what it writes may be killed */
+    (void)signal(SIGPIPE, SIG_IGN);    /* the reader of its output may be killed */
     *status = (*jobs)->run ? (*jobs)->run(order, size) : job_run_tasks(*jobs);
     free(order);
     return true;
@@ -121,7 +122,7 @@ static void child_default_signals(bool blocks_end)
     (void)sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-/* All others are closed. */
+/* Closes all descriptors except 0 to 2 and these. */
 static void child_keep(const int *fds, size_t count)
 {
     unsigned next = STDERR_FILENO + 1;
@@ -136,8 +137,8 @@ static void child_keep(const int *fds, size_t count)
 }
 
 /*
- * Between fork(2) and execve(2), where nothing may take a lock. In a process group of its own:
- * Ctrl-C is for the service, which ends its children in order.
+ * Runs between fork(2) and execve(2), so no function here may take a lock. The child has a process
+ * group of its own: Ctrl-C goes to the service only, which then ends its children in order.
  */
 static void child_become(const struct child_order *order, pid_t parent, int input, int output,
                          int errors)
@@ -158,13 +159,14 @@ static void child_become(const struct child_order *order, pid_t parent, int inpu
     _exit(NO_EXEC);
 }
 
-/* Into a file in memory. Returns false with errno set. */
+/* fd: a memfd. Returns false with errno set. */
 static bool child_write_order(int fd, const void *bytes, size_t size)
 {
     return ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0 && write_all(fd, bytes, size);
 }
 
-/* Returns its process, or -1 with errno set. *kept: the file with the order; NULL: it is closed. */
+/* Returns the child's pid, or -1 with errno set. *kept: the memfd with the order; NULL: the
+ * function closes it. */
 static pid_t child_fork(const struct child_order *order, int output, int errors, int *kept)
 {
     const pid_t parent = getpid();
@@ -224,9 +226,9 @@ bool child_start_json(struct loop *loop, struct child *child, const struct job *
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-#define TASK_USES 1000 /* then another child takes over: a library may leak */
+#define TASK_USES 1000 /* tasks of one child; then a new child starts, as a library may leak */
 
-/* The child, if there is one, ends when it sees that nobody is there; nobody is told. */
+/* Closes the child's socket: a waiting child then ends by itself. */
 static void task_leave_child(struct task *task)
 {
     if (!task->child.pid)
@@ -237,7 +239,7 @@ static void task_leave_child(struct task *task)
     close(task->order_fd);
 }
 
-/* done() may start the task again. */
+/* Calls done(), which may start the task again. */
 static void task_end(struct task *task)
 {
     const size_t size = task->job->result_size;
@@ -251,7 +253,7 @@ static void task_end(struct task *task)
     free(result);
 }
 
-/* Returns what read(2) did last. */
+/* Returns the result of the last read(2). */
 static ssize_t task_receive(struct task *task)
 {
     const size_t size = task->job->result_size + 1;
@@ -274,7 +276,7 @@ static void task_read(void *context, short events)
         if (!task->job->stays)
             task_leave_child(task);
         task_end(task);
-    } else if (n == 0) { /* it has ended, or will */
+    } else if (n == 0) { /* the child has closed its end */
         loop_unwatch(task->loop, &task->pipe);
     }
 }
@@ -284,7 +286,7 @@ static void task_child_ended(void *context, int status)
     struct task *task = context;
 
     (void)status;
-    (void)task_receive(task); /* what it has written before */
+    (void)task_receive(task); /* the rest of its output */
     loop_unwatch(task->loop, &task->pipe);
     close(task->pipe.fd);
     close(task->order_fd);
@@ -370,12 +372,12 @@ bool task_start(struct loop *loop, struct task *task, const struct job *job, con
 
 /* ---- what a child writes --------------------------------------------------------------------- */
 
-static void lines_tell(struct output_lines *lines)
+static void lines_log(struct output_lines *lines)
 {
     const char *line = lines->line;
 
     lines->line[lines->length] = '\0';
-    if (*line && !(lines->dull && strncmp(line, lines->dull, strlen(lines->dull)) == 0))
+    if (*line && !(lines->ignored && strncmp(line, lines->ignored, strlen(lines->ignored)) == 0))
         say_line(lines->source, line);
     lines->length = 0;
 }
@@ -384,13 +386,13 @@ static void lines_take(struct output_lines *lines, const char *text, size_t leng
 {
     for (size_t i = 0; i < length; i++) {
         if (text[i] == '\n')
-            lines_tell(lines);
+            lines_log(lines);
         else if (lines->length < sizeof(lines->line) - 1)
             lines->line[lines->length++] = text[i];
     }
 }
 
-/* Returns whether there may be more. */
+/* Returns whether the pipe may have more. */
 static bool lines_read_some(struct output_lines *lines)
 {
     char text[4096];
@@ -428,10 +430,10 @@ void output_lines_close(struct output_lines *lines)
 {
     if (lines->input.fd < 0)
         return;
-    for (int i = 0; i < 64 && lines_read_some(lines); i++) /* a child's child may write for ever */
+    for (int i = 0; i < 64 && lines_read_some(lines); i++) /* a grandchild may write without end */
         ;
     if (lines->length)
-        lines_tell(lines);
+        lines_log(lines);
     loop_unwatch(lines->loop, &lines->input);
     close(lines->input.fd);
     lines->input.fd = -1;

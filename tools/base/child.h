@@ -1,9 +1,9 @@
 /*
- * Children of a service: what may hang or die is done in a process of its own.
+ * Children of a service: work that may hang or crash runs in a process of its own.
  *
- * A service has threads, so it forks only to execute. A child that is no other program is this
- * program again: it is told the name of a job, and gets an order, some bytes, on its standard
- * input. What it needs to know has to be in the order: it has no memory of its parent.
+ * A service has threads, so it forks only to call execve(2). A child executes the same program
+ * again, with the name of a job as argument and an order, some bytes, on its standard input. The
+ * child has no memory of its parent: the order contains everything that the job needs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,39 +15,39 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* What a child writes on its standard output and error: line by line, told with its name. */
+/* Logs the lines that a child writes to its standard output and error, with the child's name. */
 
 struct output_lines {
     struct loop *loop;
-    char source[352];     /* who it is */
-    const char *dull;     /* how lines begin that are not told; NULL: none */
-    struct watched input; /* fd -1: it has ended, or has not begun */
-    int child_fd;         /* the other end */
+    char source[352];     /* the child's name in the log */
+    const char *ignored;  /* lines that begin with this text are not logged; NULL: none */
+    struct watched input; /* fd -1: the child has ended, or was not started */
+    int child_fd;         /* the child's end of the pipe */
     char line[4096];
     size_t length;
 };
 
-/* child_fd is for the child, and then to be closed. Returns false with errno set. */
+/* The caller passes child_fd to the child, then closes it. Returns false with errno set. */
 bool output_lines_open(struct output_lines *lines, struct loop *loop);
 
-/* Says what is left. */
+/* Logs the rest that the child has written. */
 void output_lines_close(struct output_lines *lines);
 
-/* A task fills a result of a plain type (no pointers in it), and returns whether it has worked. */
+/* Fills a result that has no pointers. Returns whether the task succeeded. */
 typedef bool task_fn(const void *order, void *result);
 
 struct job {
     const char *name;
-    int (*run)(const void *order, size_t size); /* returns the exit status; NULL: it is a task */
-    bool ends_in_order; /* SIGINT and SIGTERM wait until run() calls job_unblock_end() */
+    int (*run)(const void *order, size_t size); /* returns the exit status; NULL: a task */
+    bool ends_in_order; /* SIGINT and SIGTERM are blocked until run() calls job_unblock_end() */
     task_fn *fill;
     size_t result_size;
-    bool stays; /* its child waits for the next task: what is asked each second costs no start */
+    bool stays; /* the child waits for the next task, so that a frequent task costs no start */
 };
 
 /*
- * The first thing that main() does: is this process a child that has a job of these (the list ends
- * with NULL)? Then it is done, and *status is what to exit with.
+ * main() calls this function first. Returns false if this process is no child with a job. If it is,
+ * runs the job and sets *status to the exit status. The list of jobs ends with NULL.
  */
 bool job_is_done(int argc, char *argv[], const struct job *const jobs[], int *status);
 
@@ -57,46 +57,47 @@ struct child_order {
     const struct job *job;
     const void *bytes;
     size_t size;
-    struct output_lines *lines; /* take what it writes; all is set but the loop; NULL: none */
-    int output;                 /* with no lines: becomes its standard output; 0: it has ours */
-    const int *fds;             /* descriptors that it has, too: the least first */
+    struct output_lines *lines; /* log the child's output; source and ignored are set; NULL: none */
+    int output;     /* the child's standard output if there are no lines; 0: that of the parent */
+    const int *fds; /* descriptors that the child inherits, in ascending order */
     size_t fd_count;
 };
 
 /*
- * The child has default signals, none blocked, dies with us (PR_SET_PDEATHSIG), and has none of our
- * descriptors but those of the order. Returns false with errno set, and lines closed.
+ * The child has default signal handlers, blocks no signal, dies with its parent
+ * (PR_SET_PDEATHSIG), and inherits only the descriptors of the order. Returns false with errno set
+ * and lines closed.
  */
 bool child_start(struct loop *loop, struct child *child, const struct child_order *order);
 
-/* The same with an order in JSON, which is taken; NULL: out of memory. */
+/* The same with an order in JSON, which the function frees. NULL as order: out of memory. */
 bool child_start_json(struct loop *loop, struct child *child, const struct job *job, json_t *order,
                       struct output_lines *lines);
 
 struct task {
-    void (*done)(void *context, const void *result); /* NULL: it hung, was killed or has failed */
+    void (*done)(void *context, const void *result); /* NULL: hung, was killed or failed */
     void *context;
-    const int
-        *fds; /* descriptors that its child has, too: the least first. Not for one that stays */
+    const int *fds; /* descriptors for a child that does not stay, in ascending order */
     size_t fd_count;
-    bool is_running; /* to be read only */
-    /* its own */
+    bool is_running; /* read-only for the caller */
+    /* private */
     struct loop *loop;
     const struct job *job;
     struct child child; /* may wait while no task runs */
-    int order_fd;       /* of the child */
+    int order_fd;       /* the file with the child's order */
     unsigned uses;
     struct watched pipe;
     struct timer deadline;
-    char *result; /* and a byte behind it: has it worked? */
+    char *result; /* then one byte: whether the task succeeded */
     size_t got;
 };
 
-/* None runs. Returns false with errno set; then done() is not called. */
+/* No task of this struct may be running. Returns false with errno set and without calling done().
+ */
 bool task_start(struct loop *loop, struct task *task, const struct job *job, const void *order,
                 size_t size, int64_t limit_ms);
 
-/* Kills the one that runs: done(NULL) is called soon. */
+/* Kills the running task, if there is one. The loop calls done(NULL) afterwards. */
 void task_kill(struct task *task);
 
 #endif

@@ -24,12 +24,12 @@
 #define ANSWER_MAX     (64 << 20)
 
 struct client {
-    struct peer peer; /* the first member */
+    struct listener_peer peer; /* the first member */
     struct control *control;
     struct watched watched;
     char request[REQUEST_MAX];
     size_t got;
-    char *answer; /* NULL: the request is not whole yet */
+    char *answer; /* NULL: the request is incomplete */
     size_t length, sent;
 };
 
@@ -37,11 +37,11 @@ struct control {
     struct loop *loop;
     control_fn *answer;
     void *context;
-    int lock; /* as long as we run, nobody else can have it */
+    int lock; /* a locked file: one service of this name runs at a time */
     struct unix_socket socket;
     struct accepting accepting;
-    struct peers peers;
-    struct timer deadline; /* of the peers */
+    struct listener_peers peers;
+    struct timer deadline; /* of the clients */
 };
 
 /* ---- the name -------------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static bool make_folder(const char *folder, struct error *error)
                      folder);
 }
 
-/* A lock of this kind is not our children's. */
+/* Children do not inherit a lock of fcntl(2). */
 static bool take_lock(struct control *control, const char *folder, const char *name,
                       struct error *error)
 {
@@ -108,7 +108,7 @@ static void end_client(struct client *client)
     free(client);
 }
 
-static void hang_up(void *context, struct peer *peer)
+static void hang_up(void *context, struct listener_peer *peer)
 {
     (void)context;
     end_client((struct client *)peer);
@@ -221,10 +221,10 @@ struct control *control_open(struct loop *loop, const char *folder, const char *
     *control = (struct control){.loop = loop, .answer = answer, .context = context, .lock = -1};
     control->accepting = (struct accepting){.come_in = come_in, .context = control};
     control->peers =
-        (struct peers){.most = CLIENTS_MAX, .time_ms = CLIENT_TIME_MS, .hang_up = hang_up};
+        (struct listener_peers){.most = CLIENTS_MAX, .time_ms = CLIENT_TIME_MS, .hang_up = hang_up};
     control->deadline = (struct timer){.due = end_late, .context = control};
     peers_begin(&control->peers);
-    /* the lock is ours: a socket that is there is that of one that was killed */
+    /* this process has the lock, so an existing socket belongs to a killed service */
     if (set_address(&address, folder, name, error) && make_folder(folder, error) &&
         take_lock(control, folder, name, error) &&
         unix_socket_listen(&control->socket, &kind, address.sun_path, error)) {
@@ -239,7 +239,7 @@ struct control *control_open(struct loop *loop, const char *folder, const char *
 
 void control_close(struct control *control)
 {
-    struct peer *peer, *next;
+    struct listener_peer *peer, *next;
 
     cds_list_for_each_entry_safe(peer, next, &control->peers.list, in_list)
     {
@@ -276,7 +276,7 @@ static bool send_request(int fd, const char *request)
     char line[REQUEST_MAX];
     const int length = snprintf(line, sizeof(line), "%s\n", request);
 
-    /* so small that it has room in any socket */
+    /* a line this short fits into any socket's buffer */
     return length > 0 && (size_t)length < sizeof(line) &&
            send(fd, line, (size_t)length, MSG_NOSIGNAL) == length;
 }
@@ -285,10 +285,10 @@ struct control_answer {
     int fd;
     int64_t deadline_ms;
     size_t bytes;
-    int failure; /* errno of it; 0: none */
+    int failure; /* errno of the read; 0: none */
 };
 
-/* For jansson, until the end. */
+/* The callback of json_load_callback(). */
 static size_t control_receive(void *buffer, size_t size, void *context)
 {
     struct control_answer *answer = context;
@@ -307,8 +307,8 @@ static size_t control_receive(void *buffer, size_t size, void *context)
     return (size_t)n;
 }
 
-/* With many who ask at once there may be no room in the service's queue for a moment: that is
- * waited for, which only a socket that blocks does. */
+/* The service's queue is full while many clients connect. connect(2) waits for room only if the
+ * socket blocks. */
 static int connect_to(const struct sockaddr_un *address)
 {
     const struct timeval limit = {CLIENT_TIME_MS / 1000, 0};
@@ -326,7 +326,7 @@ static int connect_to(const struct sockaddr_un *address)
     return fd;
 }
 
-/* The answer, or NULL with error set. A status has more than its error. */
+/* Returns the answer, or NULL with error set if the answer is only {"error": ...}. */
 static json_t *control_without_problem(json_t *answer, struct error *error)
 {
     const char *problem =

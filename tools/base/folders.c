@@ -98,7 +98,7 @@ bool tree_remove(const char *path)
     return cause == 0;
 }
 
-/* A file is on disk, or the names in a folder are. Returns false with errno set. */
+/* fsync(2) of a file, or of a folder's entries. Returns false with errno set. */
 static bool file_sync(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -109,7 +109,7 @@ static bool file_sync(const char *path)
     return is_synced;
 }
 
-/* All that is in it is on disk, and it too. Returns false with errno set. */
+/* Syncs a folder and everything inside. Returns false with errno set. */
 static bool tree_sync(const char *path)
 {
     FTS *tree = open_tree(path);
@@ -191,7 +191,7 @@ bool folder_make_runtime(const char *path, bool *is_new)
     if (slash && slash != above) {
         *slash = '\0';
         if (mkdir(above, 0755) == 0)
-            (void)chmod(above, 0755); /* whatever the umask is */
+            (void)chmod(above, 0755); /* independent of the umask */
     }
     *is_new = mkdir(path, 0700) == 0;
     return *is_new || errno == EEXIST;

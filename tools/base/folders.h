@@ -1,5 +1,5 @@
 /*
- * Folders of files: how large, remove them, what traces are in them.
+ * Folders and files on disk: size, age, removal, atomic replacement.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,37 +15,37 @@
 
 #define PATH_ROOM 4352
 
-/* A path that does not fit is cut, and is then not there. */
+/* Cuts a path that does not fit; a file of that path does not exist. */
 __attribute__((format(printf, 2, 3))) void path_set(char path[PATH_ROOM], const char *format, ...);
 
-/* The files in it, in bytes of disk. */
+/* Returns the disk space of all files in the folder, in bytes. */
 uint64_t tree_bytes(const char *path);
 
-/* When a file or folder in it was changed last; 0: it is no folder. */
+/* Returns the time of the last change of a file or folder inside; 0: not a folder. */
 time_t tree_changed(const char *path);
 
-/* Returns false with errno set. What is not there is removed. */
+/* Returns false with errno set; true if the path does not exist. */
 bool tree_remove(const char *path);
 
-/* The old file or the new one is there at any time, after a power cut too. Returns false with error
- * set. */
+/* Replaces a file atomically, also for a power cut. Returns false with error set. */
 bool file_write(const char *path, const char *text, size_t length, struct error *error);
-/* The same of a folder, or a file, that is complete: it has that name when all of it is on disk.
- * Returns false with errno set. */
+/* Syncs a complete folder or file to disk, then renames it to path. Returns false with errno set.
+ */
 bool tree_put(const char *complete, const char *path);
 
-/* Calls for each file; stops and returns false when that does. */
+/* Calls the function for each file. Stops and returns false when the function returns false. */
 typedef bool tree_file_fn(void *context, const char *folder, const char *name);
 bool tree_files(const char *path, tree_file_fn *call, void *context);
 
-/* Makes the folders of a path too, 0700. Returns false with errno set. */
+/* Makes a folder and its parents with mode 0700. Returns false with errno set. */
 bool folder_make(const char *path);
 
-/* The folder of a service's sockets. The one above it is for all: programs look there for how they
- * are sampled. Returns false with errno set. */
+/* Makes the folder of a service's sockets. Every user may read its parent: programs read the
+ * sampling rules there. Returns false with errno set. */
 bool folder_make_runtime(const char *path, bool *is_new);
 
-/* The folder is there, is ours, and nobody else can write there. */
+/* Returns false with error set unless the folder exists, belongs to this user, and only this user
+ * can write there. */
 bool folder_own(const char *path, const char *key, struct error *error);
 
 #endif

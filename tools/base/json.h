@@ -1,5 +1,5 @@
 /*
- * Members of a JSON document, whatever it is.
+ * Members of a JSON document of unknown form.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* "": there is no such text. */
+/* Returns "" if the member is missing or no string. */
 static inline const char *text_in(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));
@@ -17,7 +17,7 @@ static inline const char *text_in(const json_t *object, const char *name)
     return text ? text : "";
 }
 
-/* 0: there is no such integer. */
+/* Returns 0 if the member is missing or no integer. */
 static inline int64_t number_in(const json_t *object, const char *name)
 {
     return json_integer_value(json_object_get(object, name));

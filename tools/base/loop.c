@@ -22,7 +22,7 @@ struct loop {
     sigset_t mask_before;
     struct watched signals; /* a signalfd */
     struct watched *watched;
-    struct timer *timers; /* the next one first */
+    struct timer *timers; /* sorted by time */
     struct child *children;
     struct pollfd *fds;
     size_t room;
@@ -47,7 +47,7 @@ void loop_unwatch(struct loop *loop, struct watched *watched)
         *at = watched->next;
 }
 
-/* Returns how many there are, or -1 with errno set. */
+/* Fills the array for poll(2). Returns the number of descriptors, or -1 with errno set. */
 static int list_fds(struct loop *loop)
 {
     size_t count = 0;
@@ -62,7 +62,7 @@ static int list_fds(struct loop *loop)
     return (int)count;
 }
 
-/* One that is called may unwatch any: each is looked for anew, by its descriptor. */
+/* A callback may unwatch any descriptor, so the loop looks up each one again. */
 static void call_ready(struct loop *loop, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -113,7 +113,7 @@ static void call_due(struct loop *loop)
     }
 }
 
-/* For poll(2). */
+/* Returns the timeout for poll(2). */
 static int time_left(const struct loop *loop)
 {
     int64_t left_ms;
@@ -145,7 +145,7 @@ static void reap(struct loop *loop)
         struct child *child = *at;
 
         if (!child)
-            continue; /* a task that has hung */
+            continue; /* a child that loop_forget() got */
         *at = child->next;
         child->pid = 0;
         child->ended(child->context, status);

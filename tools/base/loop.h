@@ -1,6 +1,7 @@
 /*
- * The event loop of a service: one thread, which waits for descriptors, times, children and the
- * signals that end or reload it. Nothing that can hang is called in it: see child.h.
+ * The event loop of a service. One thread waits for descriptors, timers, children, and the signals
+ * that end or reload the service. A callback must not block: blocking work runs in a child
+ * (child.h) or in a thread (thread_job.h).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,19 +24,18 @@ struct loop_signals {
 struct loop *loop_new(const struct loop_signals *signals);
 void loop_free(struct loop *loop);
 
-/* Until loop_stop(). Returns false with errno set if it cannot wait any more. */
+/* Runs until loop_stop(). Returns false with errno set if poll(2) fails. */
 bool loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
-/* ---- descriptors: `ready` is called while poll(2) says so, or once too often: they do not block
- */
+/* ---- descriptors: the loop may call `ready` once too often, so a descriptor must not block */
 
 struct watched {
     int fd;
     short events;
     void (*ready)(void *context, short events);
     void *context;
-    struct watched *next; /* the loop's */
+    struct watched *next; /* private to the loop */
 };
 
 void loop_watch(struct loop *loop, struct watched *watched);
@@ -46,27 +46,27 @@ void loop_unwatch(struct loop *loop, struct watched *watched);
 struct timer {
     void (*due)(void *context);
     void *context;
-    int64_t at_ms; /* the loop's, as is next */
+    int64_t at_ms; /* private to the loop, like next */
     struct timer *next;
 };
 
-/* Once, in that many ms; a timer that is set already is set anew. */
+/* Calls due() once, in in_ms. Replaces the time of a timer that is set. */
 void timer_set(struct loop *loop, struct timer *timer, int64_t in_ms);
 void timer_clear(struct loop *loop, struct timer *timer);
 
 /* ---- children: child.h starts them */
 
 struct child {
-    void (*ended)(void *context, int status); /* as of waitpid(2) */
+    void (*ended)(void *context, int status); /* the status of waitpid(2) */
     void *context;
-    pid_t pid; /* 0: none runs */
+    pid_t pid; /* 0: no child runs */
     struct child *next;
 };
 
-/* Its pid is set: ended() is called when it has ended. */
+/* pid is set. The loop calls ended() after the child's end. */
 void loop_wait_for(struct loop *loop, struct child *child);
 
-/* Whenever it ends, nobody is told. */
+/* The loop reaps the child without calling ended(). */
 void loop_forget(struct loop *loop, struct child *child);
 
 #endif

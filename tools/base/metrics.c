@@ -22,7 +22,7 @@ struct metrics {
 
 static void metrics_ready(void *context, short events);
 
-/* All descriptors anew: each service may change them. */
+/* Registers all descriptors again: serving a request may change them. */
 static void metrics_prepare(struct metrics *metrics)
 {
     struct pollfd fds[SERVER_POLLFDS];
@@ -40,7 +40,7 @@ static void metrics_prepare(struct metrics *metrics)
         timer_set(metrics->loop, &metrics->timer, due_ms - clock_ms());
 }
 
-/* Which of them it was, poll(2) tells once more. */
+/* metrics_server_serve() calls poll(2) itself to find the ready descriptor. */
 static void metrics_serve(void *context)
 {
     struct metrics *metrics = context;

@@ -1,5 +1,4 @@
-/*
- * What a service tells systemd. Not by libsystemd: its sd_notify() blocks while systemd does not
+/* Notifies systemd. Does not use libsystemd: its sd_notify() blocks while systemd does not
  * read, and a service's loop must not. sd_notify(3) says that the protocol is stable, and shows how
  * to implement it.
  *
@@ -45,7 +44,7 @@ static int notify_connect(void)
     return -1;
 }
 
-/* With a descriptor, or -1. */
+/* passed: a descriptor to pass on, or -1. */
 static bool notify_send(const char *text, int passed)
 {
     const int fd = notify_connect();
@@ -94,7 +93,7 @@ int64_t notify_watchdog_ms(void)
 
 /* ---- stored descriptors ---- */
 
-/* One that cannot be asked now, for want of descriptors or memory, is there. */
+/* A lack of descriptors or memory says nothing about the store: it then counts as present. */
 bool notify_has_store(void)
 {
     const int fd = notify_connect();
@@ -140,7 +139,7 @@ void notify_each_stored(notify_stored_fn *give, void *context)
         if (names)
             names += length + (names[length] == ':');
     }
-    (void)unsetenv("LISTEN_PID"); /* children have other descriptors of these numbers */
+    (void)unsetenv("LISTEN_PID"); /* these numbers mean other descriptors in children */
     (void)unsetenv("LISTEN_FDS");
     (void)unsetenv("LISTEN_FDNAMES");
 }

@@ -1,5 +1,5 @@
 /*
- * What a service tells systemd: the protocol of sd_notify(3). Nothing happens where nobody listens.
+ * Notifies systemd by the protocol of sd_notify(3). Does nothing without NOTIFY_SOCKET.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,29 +11,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* "READY=1", "STATUS=...": several with a newline between them. */
+/* Sends assignments such as "READY=1", separated by newlines. */
 __attribute__((format(printf, 1, 2))) void notify(const char *format, ...);
 
-/* "RELOADING=1", which wants the time. */
+/* Sends "RELOADING=1" and the time. */
 void notify_reloading(void);
-/* "READY=1"; the log has the result. */
+/* Sends "READY=1" and logs the result. */
 void notify_reloaded(enum message_id id, const char *result);
 
-/* How often "WATCHDOG=1" is due: half of what systemd allows; 0: never. */
+/* Returns the interval for "WATCHDOG=1", half of systemd's limit; 0: never. */
 int64_t notify_watchdog_ms(void);
 
-/* ---- systemd's store of descriptors: what outlives a service that is killed or restarted */
+/* ---- systemd's descriptor store, which survives a kill or restart of the service */
 
-/* Is there one? Not where nobody listens at NOTIFY_SOCKET. */
+/* Returns whether NOTIFY_SOCKET has a listener. */
 bool notify_has_store(void);
 
-/* Returns false if it could not be told: try again later. */
+/* Returns false if systemd is busy: the caller retries later. */
 bool notify_store(int fd, const char *name);
 
-/* All of this name. Returns false if systemd is too busy to be told. */
+/* Removes all descriptors of this name. Returns false if systemd is busy. */
 bool notify_unstore(const char *name);
 
-/* Gives each descriptor that was stored, which is the receiver's then. Once, at the start. */
+/* Hands each stored descriptor to the callback, which owns it then. The service calls this once, at
+ * its start. */
 typedef void notify_stored_fn(void *context, int fd, const char *name);
 void notify_each_stored(notify_stored_fn *give, void *context);
 

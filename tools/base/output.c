@@ -26,7 +26,7 @@ static bool fail(const struct output *output, const char *what)
     return false;
 }
 
-/* Beside it, so that it can be renamed. */
+/* Opens a temporary file beside the path, so that rename(2) works. */
 static bool open_part(struct output *output, mode_t mode)
 {
     int fd;
@@ -47,15 +47,14 @@ static bool open_part(struct output *output, mode_t mode)
 bool output_open(struct output *output, const char *command, const char *path)
 {
     const mode_t mask = umask(077);
-    mode_t mode =
-        0666 & ~mask; /* as a shell has it: of a file that is there, the one that it has */
+    mode_t mode = 0666 & ~mask; /* as a shell's redirection; an existing file keeps its mode */
     struct stat found;
 
     (void)umask(mask);
     *output = (struct output){.file = stdout, .command = command, .path = path};
     if (!path)
         return true;
-    /* a pipe or a device is no file to put another one in the place of */
+    /* a pipe or a device cannot be replaced */
     if (stat(path, &found) == 0) {
         if (!S_ISREG(found.st_mode)) {
             output->file = fopen(path, "w");

@@ -1,5 +1,5 @@
 /*
- * Where a command writes to: the standard output, or a file that is there when all of it is.
+ * The output of a command: the standard output, or a file that replaces an older one when complete.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,19 +11,19 @@
 
 struct output {
     FILE *file;
-    const char *command; /* how messages begin */
+    const char *command; /* the prefix of messages */
     const char *path;    /* NULL: the standard output */
-    char *part;          /* what is written until then */
+    char *part;          /* the temporary file */
 };
 
-/* These report by themselves, and return false. */
+/* Both functions print their error and return false. */
 bool output_open(struct output *output, const char *command, const char *path);
 
-/* !is_whole: a file is not made, what was there before stays. */
+/* is_whole false: keeps the older file. */
 bool output_close(struct output *output, bool is_whole);
 
-/* For one that has only the standard output: the exit status, 1 after it has reported that not all
- * could be written. */
+/* For a command without --output: returns status, or 1 after printing that the output is
+ * incomplete. */
 int output_flush(const char *command, int status);
 
 #endif

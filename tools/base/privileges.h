@@ -1,5 +1,5 @@
 /*
- * Whom a service runs as; and what a child does not need, which reads what others have written.
+ * The user of a service, and the privileges of a child that reads untrusted traces.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,17 +9,16 @@
 #include <stdbool.h>
 
 /*
- * For a child that reads traces: no capability any more, nor a way to one; no core dump, and nobody
- * of the same user can look into it (credentials, spans). It keeps its user: started as root it may
- * still use root's own files.
+ * For a child that reads traces: gives up all capabilities and core dumps. Other processes of the
+ * same user cannot read its memory (credentials, spans). The user stays the same, so a child of
+ * root still reads root's files.
  */
 void privileges_give_up(void);
 
 /*
- * For a service that root starts by hand: from now on it is the owner of the state folder, if there
- * is one: the service's user, whose files it would not like to find as root's. A runtime folder
- * that is missing, which systemd makes for the service, is made first. Returns false after it has
- * said why.
+ * For a service that root starts by hand: switches to the owner of an existing state folder, so
+ * that the service does not leave files of root there. First makes a missing runtime folder, which
+ * systemd makes for a unit. Returns false after logging the reason.
  */
 bool privileges_become_owner(const char *state_dir, const char *runtime_dir);
 

@@ -77,7 +77,7 @@ static void take_path(const char *line, const char *wanted, char path[PROCESS_PA
         (void)snprintf(path, PROCESS_PATH_MAX, "%.*s", (int)strcspn(start, "\n"), start);
 }
 
-/* A kernel's thread has no maps, and no name of a program. */
+/* A kernel thread has empty maps. */
 bool process_find_libraries(struct process *process, const char *library, const char *provider)
 {
     FILE *file = open_file(process->pid, "maps");
@@ -158,7 +158,7 @@ static int open_as(int folder, const char *path, uid_t user, gid_t group, const 
     return fd;
 }
 
-/* The root folder is opened with our own rights: that of another user is not for it to see. */
+/* Opens the root folder with this process's rights: the user may not open it. */
 int process_open(const struct process *process, const char *path)
 {
     const char *const inside = path + strspn(path, "/");
@@ -194,7 +194,7 @@ bool process_user_reads(const struct passwd *user, const char *path)
     return fd >= 0;
 }
 
-/* Closes it; returns -1 with errno if it is none. */
+/* Reads the beginning of the file and closes it. Returns -1 with errno set. */
 static ssize_t read_beginning(int fd, char *text, size_t size)
 {
     const ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
@@ -227,8 +227,8 @@ bool process_is_command(const struct process *process, const char *command)
            (ssize_t)strlen(text) + 1 < length && strcmp(text + strlen(text) + 1, command) == 0;
 }
 
-/* Does an entry of the folder lead to a path that ends so, or has it in its file `inside` a line
- * that does? */
+/* Looks for an entry of /proc/PID/NAME: a link whose target ends with `end`, or, if `inside` is
+ * set, a folder whose file `inside` ends with it. */
 static bool entry_ends_so(pid_t pid, const char *name, const char *inside, const char *end,
                           char *text, size_t size)
 {
@@ -288,8 +288,8 @@ uint64_t process_start(pid_t pid)
     return start;
 }
 
-/* Its mount namespace alone does not tell: systemd gives one to many a service, with the same /run.
- */
+/* Does not compare mount namespaces: systemd gives many services a namespace of their own with the
+ * same /run. */
 bool process_is_elsewhere(pid_t pid, const char *folder)
 {
     char path[320];
@@ -298,7 +298,7 @@ bool process_is_elsewhere(pid_t pid, const char *folder)
 
     (void)snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
     if (stat(path, &theirs) < 0)
-        return false; /* not for us to see */
+        return false; /* no permission */
     (void)snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, folder);
     is_theirs = stat(path, &theirs) == 0;
     if (stat(folder, &ours) < 0)

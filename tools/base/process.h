@@ -1,5 +1,5 @@
 /*
- * Processes, as /proc tells of them.
+ * Reads processes from /proc.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,46 +20,48 @@ struct process {
     uid_t user;
     gid_t group;
     pid_t parent;
-    char state;       /* of proc(5): 'T' is stopped */
-    bool is_filtered; /* it is under a seccomp filter */
+    char state;       /* see proc(5); 'T': stopped */
+    bool is_filtered; /* has a seccomp filter */
     char name[32];
-    char library[PROCESS_PATH_MAX], provider[PROCESS_PATH_MAX]; /* "": not in it */
+    char library[PROCESS_PATH_MAX], provider[PROCESS_PATH_MAX]; /* "": not mapped */
 };
 
-/* Calls for each process but ourselves. */
+/* Calls the function for each process except this one and its parent. */
 void process_each(void (*look)(void *context, struct process *process), void *context);
 
-/* Fills in library and provider: the paths of mapped files that have these texts in them. Returns
- * false if that cannot be seen. */
+/* Sets library and provider to the paths of mapped files that contain these texts. Returns false if
+ * /proc/PID/maps is not readable. */
 bool process_find_libraries(struct process *process, const char *library, const char *provider);
 
-/* A variable of the environment that it was started with. */
+/* Reads a variable of the process's initial environment. Returns false if the variable is missing.
+ */
 bool process_variable(pid_t pid, const char *name, char *value, size_t size);
 
-/* Opens a file for reading as it would itself: in its root folder, with its user's rights. -1 with
- * errno. */
+/* Opens a file for reading in the root folder and with the rights of the process. Returns -1 with
+ * errno set. */
 int process_open(const struct process *process, const char *path);
 
-/* For root: may a user read the file? */
+/* For root: returns whether the user may read the file. */
 bool process_user_reads(const struct passwd *user, const char *path);
 
-/* Does libblkin in the process ignore the file, as others than root and the process could write it?
- * See libblkin/policy/policy.c. */
+/* Returns whether libblkin in the process ignores the file because a third user may write it. See
+ * libblkin/policy/policy.c. */
 bool process_distrusts(const struct process *process, const struct stat *status);
 
-/* Was it started as `blkin COMMAND`? */
+/* Returns whether the command line is `blkin COMMAND`. */
 bool process_is_command(const struct process *process, const char *command);
 
-/* The path of a file that it has open, and that ends so. */
+/* Finds an open file of the process whose path has this end. */
 bool process_has_open(pid_t pid, const char *end, char *path, size_t size);
 
-/* Has it a thread whose name ends so? */
+/* Returns whether a thread of the process has a name with this end. */
 bool process_has_thread(pid_t pid, const char *end);
 
-/* When it started, in clock ticks since the boot; 0: that cannot be seen. */
+/* Returns the start in clock ticks since boot; 0: unknown. */
 uint64_t process_start(pid_t pid);
 
-/* Has it another folder there than we have, as in a container? */
+/* Returns whether the path is another folder for the process than for this one, as in a container.
+ */
 bool process_is_elsewhere(pid_t pid, const char *folder);
 
 #endif

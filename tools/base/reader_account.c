@@ -86,7 +86,8 @@ void counts_add(struct counts *sum, const struct counts *part)
     sum->output.spool.in_use |= sum->output.spool.spans != 0;
 }
 
-/* What is not found again has left the spool after the last account: how, nobody knows. */
+/* Spans that the next run does not find have left the spool after the last account, with an unknown
+ * result. */
 void counts_follow(struct counts *sum, const struct counts *part)
 {
     const uint64_t left = sum->output.spool.waiting;
@@ -108,13 +109,13 @@ void counts_hand_over(struct counts *counts)
     counts->input.rules.begins -= counts->input.rules.open;
     counts->input.join.halves -= counts->input.join.waiting;
     for (size_t i = 0; i < counters_count; i++) {
-        if (counters[i].kind == GAUGE)
+        if (counters[i].kind == METRIC_GAUGE)
             counter_set(&counters[i], counts, 0);
     }
     counts->output.spool.waiting = in_spool;
 }
 
-uint64_t counts_bury(struct counts *counts)
+uint64_t counts_close(struct counts *counts)
 {
     const uint64_t waited = counts->output.waiting;
 

@@ -1,6 +1,6 @@
 /*
- * The accounts of readers: children of a service that run the sink each. Read from their statistics
- * files, and added up by the table of counters.
+ * The accounts of readers, the children of a service that run one sink each. The service reads
+ * their statistics files and sums the counters.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,43 +11,41 @@
 
 struct reader_account {
     struct counts counts;
-    int64_t events_ns;   /* since 1970: what the counters of events were then */
-    struct mark settled; /* from where another one has to go on, if the sink has a sent-file */
+    int64_t events_ns;   /* since 1970: the time of the event counters */
+    struct mark settled; /* the next reader's start, if the sink has a sent-file */
     long pid;
-    bool has_ended; /* in order: it has written so */
+    bool has_ended; /* the reader has written its final account */
 };
 
-/* Returns false, account as it was, where there is no such file that is whole. */
+/* Returns false and leaves account unchanged if the file is missing or incomplete. */
 bool reader_account_read(const char *path, struct reader_account *account);
 
-/* sum += part. trace_time_ns is the earlier one of both, if both are known. */
+/* sum += part. trace_time_ns becomes the earlier known time. */
 void counts_add(struct counts *sum, const struct counts *part);
 
 /*
- * The same, where part is of the next run of the same reader: what the one before has left in the
- * spool is what this one has found there, and is counted once; what it has not found is unknown.
+ * The same for the next run of a reader. Spans that the run before left in the spool and this run
+ * found there count once. Spans that this run did not find count as unknown.
  */
 void counts_follow(struct counts *sum, const struct counts *part);
 
 /*
- * Of a run that has ended: what it had not done is the next one's, which counts it again. It is
- * taken out of the totals, and all gauges are 0, except those of the spool.
+ * For a run that has ended: subtracts unfinished work from the totals, as the next run counts that
+ * work again. Sets all gauges to 0 except those of the spool.
  */
 void counts_hand_over(struct counts *counts);
 
 /*
- * What is left of it when its reader is gone: all gauges are 0, except those of the spool. Spans
- * that waited for delivery are given up. Returns how many these were.
+ * For a reader that ends without a successor: the same, and counts the spans that waited for
+ * delivery as undelivered. Returns their number.
  */
-uint64_t counts_bury(struct counts *counts);
+uint64_t counts_close(struct counts *counts);
 
-/*
- * Asks a reader for statistics of its spans: path is the sink's statistics-file. Returns the
- * document that it wrote last, new; NULL: none yet.
- */
+/* Asks a reader for statistics of its spans. path: the sink's statistics-file. Returns a new
+ * document, the last one that the reader wrote; NULL: none yet. */
 json_t *reader_statistics(const char *path);
 
-/* Of counts_json(); those that are not there are 0. */
+/* Reads the output of counts_json(). Missing counters become 0. */
 void counts_read(const json_t *json, struct counts *counts);
 
 #endif

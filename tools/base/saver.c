@@ -23,50 +23,51 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Either a text, or a folder that is to be deleted. */
-struct job {
-    struct job *next;
+/* A text to write, or a folder to delete. */
+struct save {
+    struct save *next;
     char *text;
     size_t length;
     saver_write_fn *write; /* NULL: file_write() */
     void *context;
-    char *gone;   /* the folder's name until it is deleted */
-    bool in_turn; /* not before what was given before */
+    char *gone;   /* the folder's new name */
+    bool in_turn; /* after all earlier jobs */
     char path[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct job *first, **last = &first; /* the thread is at none of these */
-static int64_t begun_ms;                   /* of what it is at; 0: nothing */
+static struct save *first, **last = &first; /* without the running job */
+static int64_t begun_ms;                    /* the start of the running job; 0: none */
 static char begun_path[PATH_ROOM];
 static bool has_thread;
-static uint64_t given, done; /* how many jobs */
-static struct error
-    problem; /* of the thread's; it is said by the loop, as children are forked while the
-              * thread runs, and must not inherit a lock of say() that it holds */
+static uint64_t given, done; /* numbers of jobs */
 
-/* The loop's. */
+/* The thread's last failure. The loop logs it: the loop forks children, which must not inherit a
+ * lock of say() that the thread holds. */
+static struct error problem;
+
+/* Used by the loop's thread only. */
 static struct loop *looping;
 static struct watched ended = {.fd = -1}; /* an eventfd */
 static struct timer look;
 static struct saver_wait *waits, **last_wait = &waits;
-static int64_t said_ms; /* that the disk takes nothing */
+static int64_t said_ms; /* the last message about a hanging disk */
 
 #define LOOK_MS       5000
 #define SLOW_MS       10000
 #define SAID_AGAIN_MS 60000
 
-static void free_job(struct job *job)
+static void save_free(struct save *save)
 {
-    if (job) {
-        free(job->text);
-        free(job->gone);
+    if (save) {
+        free(save->text);
+        free(save->gone);
     }
-    free(job);
+    free(save);
 }
 
-/* It is not there as soon as it has another name: half of it is never read. */
+/* After the rename, no start of the service reads a half-deleted folder. */
 static bool remove_folder(const char *path, const char *gone, struct error *error)
 {
     if ((rename(path, gone) == 0 || errno == ENOENT) && (store_name(path) || errno == ENOENT) &&
@@ -75,15 +76,15 @@ static bool remove_folder(const char *path, const char *gone, struct error *erro
     return error_set(error, "cannot delete %s: %s", path, strerror(errno));
 }
 
-static bool do_job(const struct job *job, struct error *error)
+static bool save_run(const struct save *save, struct error *error)
 {
-    if (job->gone)
-        return remove_folder(job->path, job->gone, error);
-    if (!job->text) /* a newer one comes */
+    if (save->gone)
+        return remove_folder(save->path, save->gone, error);
+    if (!save->text) /* a newer text waits behind */
         return true;
-    if (job->write)
-        return job->write(job->context, job->text, error);
-    return file_write(job->path, job->text, job->length, error);
+    if (save->write)
+        return save->write(save->context, save->text, error);
+    return file_write(save->path, save->text, save->length, error);
 }
 
 static void wake_loop(void)
@@ -98,20 +99,20 @@ static void *saver_serve(void *context)
 {
     (void)pthread_mutex_lock(&lock);
     for (;;) {
-        struct job *job = first;
+        struct save *save = first;
         struct error error = {""};
 
-        if (!job) {
+        if (!save) {
             (void)pthread_cond_wait(&changed, &lock);
             continue;
         }
-        first = job->next;
+        first = save->next;
         last = first ? last : &first;
         begun_ms = clock_ms();
-        path_set(begun_path, "%s", job->path);
+        path_set(begun_path, "%s", save->path);
         (void)pthread_mutex_unlock(&lock);
-        (void)do_job(job, &error);
-        free_job(job);
+        (void)save_run(save, &error);
+        save_free(save);
         (void)pthread_mutex_lock(&lock);
         if (error.text[0])
             problem = error;
@@ -131,24 +132,25 @@ static bool saver_start(void)
     return has_thread;
 }
 
-/* The newest. */
-static struct job *saver_find(const char *path)
+/* Returns the newest waiting job of the path. */
+static struct save *saver_find(const char *path)
 {
-    struct job *found = NULL;
+    struct save *found = NULL;
 
-    for (struct job *job = first; job; job = job->next)
-        found = strcmp(job->path, path) == 0 ? job : found;
+    for (struct save *save = first; save; save = save->next)
+        found = strcmp(save->path, path) == 0 ? save : found;
     return found;
 }
 
-/* A newer text waits at the end. What is to be done in turn behind this one needs this one. */
-static void saver_skip(struct job *older)
+/* A newer text will wait at the end of the queue. Drops the older text unless a job behind it
+ * relies on it. */
+static void saver_skip(struct save *older)
 {
-    const struct job *job = older->next;
+    const struct save *save = older->next;
 
-    while (job && !job->in_turn)
-        job = job->next;
-    if (job)
+    while (save && !save->in_turn)
+        save = save->next;
+    if (save)
         return;
     free(older->text);
     older->text = NULL;
@@ -203,8 +205,8 @@ static uint64_t done_until_now(void)
 }
 
 /*
- * A function that is called may set its wait again. The wake-up is taken before it is asked what is
- * done: what is done after that wakes the loop once more.
+ * done() may call saver_then() again. The function clears the eventfd before it reads `done`, so a
+ * save that ends afterwards wakes the loop again.
  */
 static void call_waits(void *context, short events)
 {
@@ -255,7 +257,7 @@ void saver_then(struct saver_wait *wait)
 
 static void has_left(void *context, const char *failure);
 
-/* All that was given by now is awaited together. */
+/* Waits for all jobs of now with one saver_then(). */
 static void await_leaving(struct saver_leaving *leaving)
 {
     if (!leaving->bytes || leaving->deleted.is_set)
@@ -282,61 +284,61 @@ void saver_leave(struct saver_leaving *leaving, uint64_t bytes)
     await_leaving(leaving);
 }
 
-/* Takes the job. Without a thread it is done here. */
-static void saver_give(struct job *job)
+/* Owns the job. Runs it at once if no thread can be started. */
+static void saver_give(struct save *save)
 {
-    struct job *waiting;
+    struct save *waiting;
 
     if (!waits)
         say_problem();
     say_if_slow();
     (void)pthread_mutex_lock(&lock);
-    waiting = saver_find(job->path);
-    if (waiting && waiting->text && job->text && (!job->in_turn || !waiting->next)) {
+    waiting = saver_find(save->path);
+    if (waiting && waiting->text && save->text && (!save->in_turn || !waiting->next)) {
         char *text = waiting->text;
 
-        waiting->text = job->text;
-        waiting->length = job->length;
-        job->text = text;
+        waiting->text = save->text;
+        waiting->length = save->length;
+        save->text = text;
     } else if (!saver_start()) {
-        (void)do_job(job, &problem);
+        (void)save_run(save, &problem);
         given++;
         done++;
         wake_loop();
     } else {
-        if (waiting && job->text)
+        if (waiting && save->text)
             saver_skip(waiting);
-        job->next = NULL;
-        *last = job;
-        last = &job->next;
-        job = NULL;
+        save->next = NULL;
+        *last = save;
+        last = &save->next;
+        save = NULL;
         given++;
         (void)pthread_cond_broadcast(&changed);
     }
     (void)pthread_mutex_unlock(&lock);
-    free_job(job);
+    save_free(save);
     if (looping)
         timer_set(looping, &look, LOOK_MS);
 }
 
-static struct job *job_new(const char *path)
+static struct save *save_new(const char *path)
 {
-    struct job *job = calloc(1, sizeof(*job) + strlen(path) + 1);
+    struct save *save = calloc(1, sizeof(*save) + strlen(path) + 1);
 
-    if (job)
-        memcpy(job->path, path, strlen(path) + 1);
-    return job;
+    if (save)
+        memcpy(save->path, path, strlen(path) + 1);
+    return save;
 }
 
-/* NULL: out of memory, which is said. */
-static struct job *job_of_text(const char *path, char *text, size_t length)
+/* Returns NULL and logs when out of memory. */
+static struct save *save_of_text(const char *path, char *text, size_t length)
 {
-    struct job *job = text ? job_new(path) : NULL;
+    struct save *save = text ? save_new(path) : NULL;
 
-    if (job) {
-        job->text = text;
-        job->length = length;
-        return job;
+    if (save) {
+        save->text = text;
+        save->length = length;
+        return save;
     }
     say(BK1042, "%s is not saved: out of memory", path);
     free(text);
@@ -345,47 +347,47 @@ static struct job *job_of_text(const char *path, char *text, size_t length)
 
 void saver_write(const char *path, char *text, size_t length)
 {
-    struct job *job = job_of_text(path, text, length);
+    struct save *save = save_of_text(path, text, length);
 
-    if (job)
-        saver_give(job);
+    if (save)
+        saver_give(save);
 }
 
 void saver_write_in_turn(const char *path, char *text, size_t length)
 {
-    struct job *job = job_of_text(path, text, length);
+    struct save *save = save_of_text(path, text, length);
 
-    if (job) {
-        job->in_turn = true;
-        saver_give(job);
+    if (save) {
+        save->in_turn = true;
+        saver_give(save);
     }
 }
 
 void saver_write_by(const char *path, char *text, saver_write_fn *write, void *context)
 {
-    struct job *job = job_of_text(path, text, 0);
+    struct save *save = save_of_text(path, text, 0);
 
-    if (job) {
-        job->write = write;
-        job->context = context;
-        saver_give(job);
+    if (save) {
+        save->write = write;
+        save->context = context;
+        saver_give(save);
     }
 }
 
 void saver_remove(const char *path, const char *gone)
 {
-    struct job *job = job_new(path);
+    struct save *save = save_new(path);
 
-    if (job) {
-        job->gone = strdup(gone);
-        job->in_turn = true;
+    if (save) {
+        save->gone = strdup(gone);
+        save->in_turn = true;
     }
-    if (job && job->gone) {
-        saver_give(job);
+    if (save && save->gone) {
+        saver_give(save);
         return;
     }
     say(BK1043, "%s is not deleted: out of memory", path);
-    free_job(job);
+    save_free(save);
 }
 
 bool saver_finish(int64_t limit_ms)

@@ -19,14 +19,14 @@
 static struct line {
     int64_t time_ns; /* 0: none */
     uint64_t order;
-    uint64_t kind;  /* the same for lines that differ in their numbers only, */
-    uint64_t count; /* of which the last one is kept, and how many there were */
+    uint64_t kind;  /* the same for lines that differ only in words with a digit */
+    uint64_t count; /* the lines of this kind; text is the last one */
     int id;
     char text[LINE_MAX];
 } lines[LINES];
 
 static uint64_t last_order;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of both */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of lines and last_order */
 static const char *beginning = "blkin";
 static bt_logging_level least;
 
@@ -44,7 +44,7 @@ bt_logging_level say_level(void)
     return least;
 }
 
-/* FNV-1a of the words without a digit: what has one is a number, an id, a time. */
+/* Returns FNV-1a of the words without a digit. A word with a digit is a number, an id or a time. */
 static uint64_t kind_of(const char *text)
 {
     uint64_t kind = UINT64_C(14695981039346656037);
@@ -63,7 +63,7 @@ static uint64_t kind_of(const char *text)
     return kind;
 }
 
-/* The line of this kind, or the oldest. */
+/* Returns the line of this kind, or the oldest line. */
 static struct line *line_of(uint64_t kind)
 {
     struct line *oldest = lines;
@@ -133,7 +133,7 @@ void say_account(enum message_id id, const char *format, ...)
     print((int)id, text);
 }
 
-/* "BK1234 ": returns what is after it. */
+/* Reads "BK1234 " and returns the rest. */
 static const char *take_id(const char *line, int *id)
 {
     char *end;
@@ -144,7 +144,7 @@ static const char *take_id(const char *line, int *id)
     return end + 1;
 }
 
-/* Its beginning is ours, or the sink's: it is not told twice. */
+/* Skips the prefix of this service or of the sink: say_line() writes its own. */
 static const char *skip_beginning(const char *line)
 {
     const size_t length = strlen(beginning);

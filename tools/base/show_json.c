@@ -15,7 +15,7 @@
 
 #define NAME_WIDTH 26
 
-/* "2026-11-21T11:33:27.981Z" in local time, without the date if it is today's; else as it is. */
+/* Converts "2026-11-21T11:33:27.981Z" to local time, without today's date. Copies other text. */
 static void show_text(const char *text, char *shown, size_t size)
 {
     struct tm utc = {0}, local, today;
@@ -37,7 +37,7 @@ static void show_text(const char *text, char *shown, size_t size)
                    &local);
 }
 
-/* Of a text, a number or a truth value; returns false if there is nothing worth a line. */
+/* Formats a string, number or truth value. Returns false for values that show_json() leaves out. */
 static bool value_text(const json_t *value, char *text, size_t size)
 {
     switch (json_typeof(value)) {
@@ -90,7 +90,7 @@ static const char *cell(const json_t *row, const char *key, char *text, size_t s
     return text;
 }
 
-/* Of the first row: all of its kind have the same; what is deeper is for --json. */
+/* Takes the columns from the first row, as all rows have the same. Leaves out nested values. */
 static size_t columns_of(const json_t *rows, struct column list[COLUMNS_MAX])
 {
     size_t count = 0, i;
@@ -169,7 +169,7 @@ static void put_padded_name(const char *name, int indent)
     put_spaces(taken < NAME_WIDTH ? NAME_WIDTH - taken : 1);
 }
 
-/* Of texts and numbers, in a line. */
+/* Prints a list of strings and numbers in one line. */
 static void show_list(const char *name, const json_t *values, int indent)
 {
     const json_t *value;

@@ -1,5 +1,5 @@
 /*
- * A JSON document as a person reads it: "name: value" lines, and lists of objects as tables.
+ * Prints a JSON document for people: "name value" lines, and lists of objects as tables.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-/* Counters that are 0, and what is null or empty, are left out. */
+/* Leaves out counters that are 0, nulls, and empty values. */
 void show_json(const json_t *json);
 
 #endif

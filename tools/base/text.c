@@ -45,7 +45,7 @@ bool text_changes_direction(uint32_t code)
            (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/* The glyph at text, and where the next one is. */
+/* Sets the glyph at text and returns the start of the next one. */
 static const char *next_glyph(const char *text, struct glyph *glyph)
 {
     uint32_t code;

@@ -1,5 +1,5 @@
 /*
- * Foreign text on a terminal: nothing in it can move the cursor or change a colour.
+ * Prints foreign text on a terminal: the text cannot move the cursor or change a colour.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,28 +10,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* May the terminal be sent UTF-8? By the locale, unless switched off. */
+/* Returns whether the locale has UTF-8 and utf8_off() was not called. */
 bool utf8(void);
 void utf8_off(void);
 
-/* Is it one of those that turn the direction of writing round? */
+/* Returns whether the character changes the direction of writing. */
 bool text_changes_direction(uint32_t code);
 
-/* Columns that put() of the whole text takes. */
+/* Returns the width of the whole text, as put() writes it. */
 size_t columns(const char *text);
 
 /*
- * Writes text to the standard output in at most `room` columns, the last of them telling that there
- * is more. Returns the columns taken.
+ * Writes text to the standard output in at most `room` columns. A cut text ends with an ellipsis.
+ * Returns the columns taken.
  */
 size_t put(const char *text, size_t room);
 void put_spaces(size_t count);
 
-/* No line is shorter; nor longer, where a user says how long. */
+/* The limits of a line's width. A user's option may not exceed the maximum. */
 #define SCREEN_WIDTH_MIN 60
 #define SCREEN_WIDTH_MAX 1000
 
-/* Of the terminal that is the standard output; 80 columns and no rows (0) if it is none. */
+/* The size of the terminal at the standard output; 80 columns and 0 rows if it is no terminal. */
 struct screen {
     size_t width;
     size_t rows;
@@ -44,7 +44,7 @@ struct time_text {
 };
 struct time_text time_text(int64_t us);
 
-/* In local time, seconds with 3 or 6 digits behind the point; 0: "at an unknown time". */
+/* Local time, seconds with 3 or 6 decimal places; 0: "at an unknown time". */
 struct date_text {
     char text[64];
 };

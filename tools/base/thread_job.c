@@ -39,7 +39,7 @@ static void job_take_end(void *context, short events)
 
     (void)events;
     if (read(job->end.fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
-        return; /* called once too often: the thread would be waited for */
+        return; /* a spurious call, in which the join would block */
     thread_job_end(job);
     job->done(job->context);
 }

@@ -1,6 +1,6 @@
 /*
- * Work that may hang, in a thread. It uses clients of librdkafka and libcurl that the service has
- * open: a task (tools/base/child.h) is another process and cannot.
+ * Runs blocking work in a thread. Unlike a task (tools/base/child.h), which is another process, the
+ * thread can use the open librdkafka and libcurl clients of the service.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,20 +12,20 @@
 #include <pthread.h>
 
 struct thread_job {
-    void (*run)(void *context);  /* in the thread; sees to its own deadline */
-    void (*done)(void *context); /* in the loop, afterwards: it may start the job again */
+    void (*run)(void *context);  /* runs in the thread, and limits its own time */
+    void (*done)(void *context); /* runs in the loop afterwards, and may start the job again */
     void *context;
-    /* its own */
+    /* private */
     struct loop *loop;
     struct watched end; /* an eventfd */
     pthread_t thread;
     bool is_running; /* until done() is called */
 };
 
-/* When the members above are set. Returns false with errno set. */
+/* The caller has set the members above. Returns false with errno set. */
 bool thread_job_start(struct loop *loop, struct thread_job *job);
 
-/* Waits for the thread, if one runs; done() is not called then. */
+/* Waits for a running thread, without calling done(). */
 void thread_job_end(struct thread_job *job);
 
 #endif

@@ -112,8 +112,8 @@ json_t *json_read(const char *path)
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-/* The next run finds in the spool what the one before has left there: that is counted once. One
- * that was killed before it could tell what it found has found nothing that could be compared. */
+/* A run that was killed before it counted the spool has no number to compare with the run before.
+ */
 void totals_add(struct counts *sum, const struct reader_account *run)
 {
     if (run->counts.output.spool.spans == 0 && !run->has_ended)

@@ -1,6 +1,6 @@
 /*
- * What a service has done since its state folder was made: kept in a file, so that its account goes
- * on over restarts. The sinks of its readers, and counters of its own, of which it has a table.
+ * The totals of a service since its state folder was made, saved in a file, so that the account
+ * continues after a restart: the sums of its readers' sinks, and the service's own counters.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,11 +15,11 @@
 #include <stdio.h>
 
 struct totals {
-    struct counts sinks; /* of all readers that have ended */
-    char last_run[64];   /* of a sink that is in these sums: it is never added twice */
+    struct counts sinks; /* the sums of all readers that have ended */
+    char last_run[64];   /* the last run in these sums, which is never added twice */
 };
 
-/* A counter of the service's own: a uint64_t in its struct. */
+/* One of the service's own counters, a uint64_t in its struct. */
 struct total {
     const char *name;
     size_t offset;
@@ -27,42 +27,41 @@ struct total {
 };
 
 struct totals_table {
-    const char *service; /* "agent": metrics are called blkin_SERVICE_NAME_total */
+    const char *service; /* "agent"; metrics have the name blkin_SERVICE_NAME_total */
     const struct total *own;
     size_t count;
 };
 
-/* The sink that has written this statistics file has ended: its account is added, if it was not
- * yet. Returns how many spans it has delivered. */
+/* Adds the account of a sink that has ended, once. stats_file: its statistics file. Returns the
+ * number of spans that the collector accepted. */
 uint64_t totals_add_run(struct totals *totals, const char *stats_file);
 
-/* Adds the account of a run, that of one which runs now maybe, to what the runs before have done.
- */
+/* Adds the account of the latest run, which may still run, to the sum of the runs before. */
 struct reader_account;
 void totals_add(struct counts *sum, const struct reader_account *run);
 
 /*
- * As JSON and back: {"counters": ..., "last_run": ..., NAME: VALUE, ...}, to which the service may
- * add what it likes. totals_read() returns false, all 0, if it is no such object.
+ * Converts to JSON and back: {"counters": ..., "last_run": ..., NAME: VALUE, ...}. The service may
+ * add members. totals_read() returns false and sets all to 0 for another object.
  */
 json_t *totals_json(const struct totals *totals, const struct totals_table *table, const void *own);
 bool totals_read(const json_t *json, struct totals *totals, const struct totals_table *table,
                  void *own);
 
-/* json NULL: out of memory. */
+/* NULL as json: out of memory. Returns false with error set. */
 bool json_save(const json_t *json, const char *path, struct error *error);
-/* NULL: it cannot be read, or is no JSON. Reads by pieces: json_load_file() takes a lock for each
- * byte. */
+/* Returns NULL if the file is not readable or no JSON. Reads large pieces: json_load_file() takes a
+ * lock for each byte. */
 json_t *json_read(const char *path);
-/* What json_save() would write; NULL: out of memory. */
+/* Returns the text that json_save() writes; NULL: out of memory. */
 char *json_text(const json_t *json, size_t *length);
 
-/* Those of the service's own: {NAME: VALUE, ...}; NULL: out of memory. And for Prometheus. */
+/* The service's own counters, as {NAME: VALUE, ...} (NULL: out of memory) and for Prometheus. */
 json_t *totals_own_json(const struct totals_table *table, const void *own);
 void totals_own_print(struct printer *printer, const struct totals_table *table, const void *own);
 
-/* Says what all runs so far have done: the sinks' account, then those of the service's own counters
- * from the first one on that are not 0. */
+/* Logs the sums of all runs: the account of the sinks, then the service's own counters from `first`
+ * on that are not 0. */
 void totals_say(const struct totals *totals, const struct totals_table *table, const void *own,
                 const char *first);
 

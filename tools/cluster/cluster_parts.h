@@ -1,5 +1,6 @@
 /*
- * What the files of the cluster share. hosts.c knows who is there, settings.c reads the keys.
+ * Shared by the files of the cluster. hosts.c has the hosts and their presence, settings.c reads
+ * the keys.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,6 +8,7 @@
 #define BLKIN_TOOLS_CLUSTER_PARTS_H
 
 #include "babeltrace-plugin/base/table.h"
+#include "babeltrace-plugin/deliver/credentials.h"
 #include "broker.h"
 #include "cluster.h"
 #include "message.h"
@@ -14,13 +16,13 @@
 
 #define CLUSTER_HOST (MESSAGE_HOST_MAX + 1)
 
-/* A message of ours, until it is CLUSTER_REPEAT_MS old. */
+/* A message of this host, until it is CLUSTER_REPEAT_MS old. */
 struct sent {
     struct sent *next;
     char *text; /* without "held_ms" */
     size_t bytes;
     int64_t at_ms;
-    int id; /* of the publication under way; 0: none is */
+    int id; /* of the publication in progress; 0: none */
     bool is_accepted, is_refused;
     char topic[2 * CLUSTER_HOST + 16];
 };
@@ -33,7 +35,7 @@ struct cluster {
     char host[CLUSTER_HOST];
     char state_topic[CLUSTER_HOST + 16], found_topic[CLUSTER_HOST + 16];
     char url[300]; /* of the broker */
-    char user[CLUSTER_HOST], password[4096];
+    char user[CLUSTER_HOST], password[CREDENTIAL_MAX];
     char instance[17]; /* a random number of this process */
     int64_t opened_ns;
 
@@ -49,18 +51,17 @@ struct cluster {
     struct seen seen;
     uint64_t received, malformed;
 
-    struct table hosts; /* of struct cluster_host, without ours */
-    bool knows_hosts;   /* now, or before the last start */
-    bool is_known;      /* our state has been at the broker */
-    int64_t
-        twin_until_ms; /* another agent had our name a while ago: until then that is a problem */
+    struct table hosts;    /* of struct cluster_host, without this host */
+    bool knows_hosts;      /* from the broker, or from the file */
+    bool is_known;         /* the broker has this host's state */
+    int64_t twin_until_ms; /* the status shows an agent of the same name until then */
     int64_t wants_per_s, forget_ms;
     char hosts_file[4096];
 };
 
 /* ---- cluster.c ---- */
 
-/* Publishes our state. */
+/* Publishes the state of this host. */
 void cluster_say_here(struct cluster *cluster);
 void cluster_repeat_soon(struct cluster *cluster);
 
@@ -76,16 +77,16 @@ bool cluster_set_up(struct cluster *cluster, const struct config *config,
 bool hosts_open(struct cluster *cluster);
 void hosts_close(struct cluster *cluster);
 
-/* A message of the topic "state". */
+/* Takes a message of the topic "state". */
 void hosts_take(struct cluster *cluster, const char *host, const struct broker_event *event);
 
-/* Takes so many wants from the host's share of this second. Returns false if it is used up. */
+/* Subtracts `count` wants from the host's share of this second. Returns false if it is used up. */
 bool hosts_may_want(struct cluster *cluster, const char *host, size_t count);
 
 /* Drops the hosts that are gone for cluster-forget-hours. */
 void hosts_forget(struct cluster *cluster);
 
-/* A new array. */
+/* Returns a new array. */
 json_t *hosts_away(const struct cluster *cluster);
 
 #endif

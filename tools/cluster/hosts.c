@@ -19,9 +19,11 @@
 struct cluster_host {
     struct table_link in_table;
     char name[CLUSTER_HOST];
+    bool is_known; /* has published its state; if not, only its share counts */
     bool is_here;
-    int64_t gone_ms;               /* when it went, or we learned of it */
-    int64_t allowance, allowed_ms; /* thousandths of wants that it may send yet, as of then */
+    int64_t gone_ms; /* the time of the last state */
+    int64_t allowance,
+        allowed_ms; /* the rest of its share, in thousandths of wants, and its time */
 };
 
 static uint64_t hosts_hash(const struct cluster *cluster, const char *name)
@@ -60,7 +62,7 @@ static json_t *hosts_list(const struct cluster *cluster, json_t *list, bool all)
 
     table_for_each(host, &cluster->hosts, in_table)
     {
-        if (all || !host->is_here)
+        if (host->is_known && (all || !host->is_here))
             (void)json_array_append_new(list, json_string(host->name));
     }
     return list;
@@ -96,8 +98,13 @@ bool hosts_open(struct cluster *cluster)
     {
         const char *text = json_string_value(name);
 
-        if (text && message_is_host(text) && strcmp(text, cluster->host) != 0)
-            (void)hosts_get(cluster, text);
+        struct cluster_host *host =
+            text && message_is_host(text) && strcmp(text, cluster->host) != 0
+                ? hosts_get(cluster, text)
+                : NULL;
+
+        if (host)
+            host->is_known = true;
     }
     cluster->knows_hosts = json_is_array(list);
     json_decref(list);
@@ -128,13 +135,15 @@ void hosts_close(struct cluster *cluster)
 
 static void hosts_remove(struct cluster *cluster, struct cluster_host *host)
 {
-    say(BK4066, "host %s is forgotten: traces are complete without it", host->name);
+    if (host->is_known)
+        say(BK4066, "host %s is forgotten: traces are complete without it", host->name);
     table_remove(&cluster->hosts, &host->in_table);
     hosts_free(&host->in_table);
     hosts_save(cluster);
 }
 
-/* Another agent connects as us: broker and agents would cut each other off for ever. */
+/* Another agent has the same name. The broker would end the connections of both in turn, without
+ * end. */
 static void hosts_take_twin(struct cluster *cluster)
 {
     if (cluster->twin_until_ms < clock_ms())
@@ -144,11 +153,11 @@ static void hosts_take_twin(struct cluster *cluster)
     broker_rest(cluster->broker);
 }
 
-/* Ours comes back to us after all that the broker has retained of others. An earlier process may
- * have left one, but not after ours had come. */
+/* Takes this host's own state. The broker sends it after the retained states of all other hosts. A
+ * state of an earlier process can come only before it. */
 static void hosts_take_own(struct cluster *cluster, bool is_here, const char *instance)
 {
-    if (!is_here) { /* an earlier connection's last will */
+    if (!is_here) { /* the last will of an earlier connection */
         cluster_say_here(cluster);
     } else if (strcmp(instance, cluster->instance) != 0) {
         if (cluster->is_known)
@@ -166,8 +175,8 @@ void hosts_take(struct cluster *cluster, const char *name, const struct broker_e
 {
     json_t *state = json_loadb(event->text, event->length, 0, NULL);
     const bool is_here = strcmp(text_in(state, "state"), "here") == 0;
-    const size_t count = cluster->hosts.count;
     struct cluster_host *host;
+    bool was_known;
 
     if (strcmp(name, cluster->host) == 0)
         hosts_take_own(cluster, is_here, text_in(state, "instance"));
@@ -183,11 +192,13 @@ void hosts_take(struct cluster *cluster, const char *name, const struct broker_e
     host = hosts_get(cluster, name);
     if (!host)
         return;
+    was_known = host->is_known;
+    host->is_known = true;
     host->is_here = is_here;
     host->gone_ms = clock_ms();
     if (is_here)
         cluster_repeat_soon(cluster);
-    if (cluster->hosts.count != count && cluster->knows_hosts)
+    if (!was_known && cluster->knows_hosts)
         hosts_save(cluster);
 }
 
@@ -205,7 +216,8 @@ void hosts_forget(struct cluster *cluster)
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
-/* A second's share may be saved up. A want may take more than is left, and the next one waits. */
+/* A host may save up the share of one second. A request may exceed the rest; then the next one
+ * waits. */
 bool hosts_may_want(struct cluster *cluster, const char *name, size_t count)
 {
     struct cluster_host *host = hosts_get(cluster, name);

@@ -7,10 +7,8 @@
 
 #include "tools/base/say.h"
 
-#include <ctype.h>
 #include <curl/curl.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,7 +23,7 @@ static bool settings_part(CURLU *url, CURLUPart part, char **text)
     return curl_url_get(url, part, text, 0) == CURLUE_OK;
 }
 
-/* mqtt[s]://HOST[:PORT], and no more. */
+/* Splits mqtt[s]://HOST[:PORT]. Returns false for other parts, such as a user or a path. */
 static bool settings_split(CURLU *url, const char *text, struct broker_setup *setup)
 {
     static const CURLUPart others[] = {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY,
@@ -58,7 +56,7 @@ static bool settings_split(CURLU *url, const char *text, struct broker_setup *se
     return is_right;
 }
 
-/* What cannot be parsed may hold a password: no message has it. */
+/* A text that cannot be parsed may contain a password, so no message contains it. */
 static bool settings_take_url(struct cluster *cluster, const char *text, struct broker_setup *setup,
                               struct error *error)
 {
@@ -77,45 +75,16 @@ static bool settings_take_url(struct cluster *cluster, const char *text, struct 
 
 /* ---- the password ---------------------------------------------------------------------------- */
 
-static bool settings_check_file(int fd, const char *path, struct error *error)
+static bool settings_read_password(struct cluster *cluster, const char *path, struct error *error)
 {
     struct stat status;
 
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-        return error_set(error, "cluster-password-file \"%s\": expected a file", path);
-    if ((status.st_mode & 077) == 0)
-        return true;
-    return error_set(error,
-                     "cluster-password-file \"%s\": other users may read or write it (mode %03o): "
-                     "chmod 600 it, and choose a new password if they may have read it",
-                     path, (unsigned)status.st_mode & 0777);
-}
-
-static bool settings_read_password(struct cluster *cluster, const char *path, struct error *error)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    ssize_t got = -1;
-    int cause = errno;
-
-    if (fd >= 0 && !settings_check_file(fd, path, error)) {
-        close(fd);
-        return false;
-    }
-    if (fd >= 0) {
-        got = read(fd, cluster->password, sizeof(cluster->password) - 1);
-        cause = errno;
-        close(fd);
-    }
-    if (got < 0)
-        return error_set(error, "cluster-password-file \"%s\": cannot read it: %s", path,
-                         strerror(cause));
-    while (got && isspace((unsigned char)cluster->password[got - 1]))
-        got--;
-    cluster->password[got] = '\0';
-    if (got && (size_t)got < sizeof(cluster->password) - 1)
-        return true;
-    return error_set(error, "cluster-password-file \"%s\": expected one line with the password",
-                     path);
+    if (stat(path, &status) == 0 && (status.st_mode & 077))
+        return error_set(error,
+                         "cluster-password-file \"%s\": other users may read or write it (mode "
+                         "%03o): chmod 600 it, and choose a new password if they may have read it",
+                         path, (unsigned)status.st_mode & 0777);
+    return secret_read_file("cluster-password-file", path, cluster->password, error);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@
 #define DEFAULT_FILE "/etc/blkin/blkin.conf"
 #define FLAGS_MAX    16
 
-/* One line on the standard error, whatever bytes are in it. */
+/* Prints one line on the standard error, with control characters escaped. */
 __attribute__((format(printf, 2, 3))) static void report(struct config *config, const char *format,
                                                          ...)
 {
@@ -51,14 +51,14 @@ static void config_clear(struct setting *setting)
     *setting = (struct setting){.has_value = false};
 }
 
-/* Without a value, a text that has no default is not given. */
+/* An empty text without a default counts as not given. */
 static bool is_unset(const struct param_rule *rule, const char *text)
 {
     return *text == '\0' && !rule->default_text &&
            (rule->type == PARAM_TEXT || rule->type == PARAM_CLOSING);
 }
 
-/* With apply false it is only checked, as it is for another command. */
+/* apply false: only checks the value, which is for another command. */
 static void config_set(struct config *config, int key, const char *text, const char *origin,
                        bool apply)
 {
@@ -103,7 +103,7 @@ static void config_unknown(struct config *config, const char *origin, const char
                name);
 }
 
-/* Is there such a section, does the key belong there, and is it there for the first time? */
+/* Reports an unknown section, a key in the wrong section, and a duplicate key. */
 static bool is_in_place(struct config *config, const char *origin, unsigned line,
                         const char *section_name, int key)
 {
@@ -151,11 +151,8 @@ static void config_take_bad_line(void *context, unsigned line, const char *why)
     report(config, "%s:%u: %s", config->path, line, why);
 }
 
-/*
- * Of the default file it is no error that it is not there. One that this user may not read is an
- * error for a service, which would run with other settings; another user's `blkin stat FOLDER`
- * works without.
- */
+/* A missing default file is no error. An unreadable one is an error for a service, which would run
+ * with wrong settings, but not for a view such as `blkin stat FOLDER`. */
 static void read_file(struct config *config)
 {
     const struct config_lines lines = {config_take_entry, config_take_bad_line, config};
@@ -219,7 +216,7 @@ static void apply_flags(struct config *config)
     }
 }
 
-/* What getopt_long(3) returns: a key, or FLAG + i, or one of these. */
+/* The values of getopt_long(3): FIRST_KEY + key, FIRST_FLAG + flag, or FILE_FLAG. */
 enum { FIRST_KEY = 1000, FIRST_FLAG = 2000, FILE_FLAG = 3000 };
 
 static void list_options(const struct config *config, struct option *options)
@@ -271,14 +268,14 @@ static void wrong_option(struct config *config, int option, char *argument)
         report(config, "option \"%s\" is not known: see %s --help", name, config->argv[0]);
 }
 
-/* Returns false if it was --help. */
+/* Returns false for --help. */
 static bool read_command_line(struct config *config)
 {
     struct option options[KEYS_MAX + FLAGS_MAX + 3];
     int option;
 
     list_options(config, options);
-    optind = 0; /* glibc's: from the beginning */
+    optind = 0; /* in glibc: restarts from the first argument */
     opterr = 0;
     while ((option = getopt_long(config->argc, config->argv, ":h", options, NULL)) != -1) {
         if (option == 'h')
@@ -329,7 +326,7 @@ static bool is_same(const struct setting *one, const struct setting *other)
            (one->integer == other->integer && (!one->text || strcmp(one->text, other->text) == 0));
 }
 
-/* Before defaults are filled in: some are made of other keys. */
+/* Runs before the defaults are set, as some depend on other keys. */
 static void keep_started(struct config *config)
 {
     for (int key = 0; config->started && key_rule(key); key++) {
@@ -445,7 +442,7 @@ struct config *config_read_for(const struct config *config, const char *section)
         config->argc, config->argv, &status);
 }
 
-/* The section and then argv, each with a 0 at its end. */
+/* Returns the section and argv, each with a NUL at its end. */
 char *config_arguments(const struct config *config, size_t *size)
 {
     char *bytes = NULL;

@@ -1,5 +1,5 @@
 /*
- * The configuration of a command: one file, the environment, flags; what comes later wins.
+ * The configuration of a command: a file, then the environment, then flags; a later value wins.
  *
  * The file (/etc/blkin/blkin.conf, or --config=FILE, or $BLKIN_CONFIG) has lines `key = value`.
  * Those before the first [section] are for all commands, those of [live] for `blkin live` only. A
@@ -21,78 +21,81 @@
 struct config_flag {
     const char *name;
     bool *is_given;
-    const char **value; /* NULL: it has none */
+    const char **value; /* NULL: a flag without a value */
 };
 
 struct config_request {
-    const char *section; /* one of keys.c's: "live"; NULL: only what is for all commands */
-    const char *usage;   /* printed by --help */
+    const char
+        *section; /* a section of keys.c, such as "live"; NULL: only the keys of all commands */
+    const char *usage;               /* printed by --help */
     const struct config_flag *flags; /* ends with a NULL name; NULL: none */
 };
 
 struct config;
 
 /*
- * Reads the configuration. argv[0] is how messages begin. Returns NULL, after it has printed the
- * usage or all that is wrong, with *status as the exit status: 0 or 2. config_free() frees it.
+ * Reads the configuration. argv[0]: the prefix of messages. Returns NULL after printing the usage
+ * or all errors, with *status set to the exit status, 0 or 2. config_free() frees the
+ * configuration.
  */
 struct config *config_read(const struct config_request *request, int argc, char *argv[],
                            int *status);
 void config_free(struct config *config);
 
-/* The same for a command that only shows something: a default file that this user may not read is
- * no error, but said on the standard error, and the defaults apply. */
+/* The same for a command that only shows data. For an unreadable default file, prints a warning and
+ * uses the defaults. */
 struct config *config_read_view(const struct config_request *request, int argc, char *argv[],
                                 int *status);
 
 /*
- * Once more with the same arguments, as for `blkin reload`. A key that needs a restart (key_when()
- * of keys.h) keeps the value that the service was started with. Returns NULL after it has said why.
+ * Reads the configuration again with the same arguments, for `blkin reload`. A key that needs a
+ * restart (key_when() of keys.h) keeps its value. Returns NULL after printing the errors.
  */
 struct config *config_read_again(const struct config *config);
 
-/* What a child has that is another command: of its section, with the same arguments but for those
- * that are of another one. Returns NULL after it has said why. */
+/* Reads the configuration of a child that is another command: its section, and the arguments
+ * without those of other sections. Returns NULL after printing the errors. */
 struct config *config_read_for(const struct config *config, const char *section);
 
 /*
- * The section and the keys of the command line, for a child that reads the same configuration: some
- * bytes; NULL: out of memory. And in the child, as config_read(): argv[0] is how messages begin.
- * The bytes must live as long.
+ * Serializes the section and the command line for a child that reads the same configuration; NULL:
+ * out of memory. The second function is config_read() in the child. The bytes must live as long as
+ * the configuration.
  */
 char *config_arguments(const struct config *config, size_t *size);
 struct config *config_read_arguments(char *bytes, size_t size, int *status);
 
-/* What is no flag, as with getopt(3): count of it, and the i-th. */
+/* The number of operands, and the i-th one: arguments that are no flags, as in getopt(3). */
 int config_operands(const struct config *config);
 const char *config_operand(const struct config *config, int i);
 
-/* The value of a key of keys.c: a key that is not there, or of another type, is a bug (abort). */
+/* Return the value of a key of keys.c. Abort for an unknown key or a wrong type. */
 const char *config_text(const struct config *config, const char *key); /* NULL: not given */
 int64_t config_integer(const struct config *config, const char *key);
 bool config_boolean(const struct config *config, const char *key);
 
-/* The file that was read; NULL: the default one is not there, or left out. */
+/* Returns the path of the file; NULL: the default file is missing or unreadable. */
 const char *config_path(const struct config *config);
 
-/* Of a view: the file that this user may not read; NULL: there is none. */
+/* For a view: returns the unreadable file; NULL: none. */
 const char *config_left_out(const struct config *config);
 
-/* Does the file have a section [record], the name that [agent] had up to 0.9? */
+/* Returns whether the file has a section [record], the name of [agent] up to 0.9. */
 bool config_has_old_section(const struct config *config);
 
-/* Where the value is from: "/etc/blkin/blkin.conf:12", "BLKIN_KEY", "--key" or "default". */
+/* Returns the origin of the value: "/etc/blkin/blkin.conf:12", "BLKIN_KEY", "--key" or "default".
+ */
 const char *config_origin(const struct config *config, const char *key);
 
-/* A value as a user writes it; of the endpoint nothing that may be secret. The caller's; NULL: out
- * of memory. */
+/* Returns the value in the syntax of the file, without secrets of the endpoint. The caller frees
+ * it; NULL: out of memory. */
 char *config_shown(const struct config *config, const char *key);
 
-/* What the configuration says, where a restart is needed for that; NULL: what is in force. */
+/* Returns a new value that needs a restart; NULL: the current value is up to date. */
 const char *config_waiting(const struct config *config, const char *key);
 
-/* The sink's parameters that are given, for a child that runs the sink: {"endpoint": "http://...",
- * ...}. NULL: out of memory. */
+/* Returns the sink's parameters that are set, for a child that runs the sink: {"endpoint":
+ * "http://...", ...}. NULL: out of memory. */
 json_t *config_sink_json(const struct config *config);
 
 #endif

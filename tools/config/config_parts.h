@@ -1,5 +1,4 @@
-/*
- * What the files of the configuration share.
+/* Shared by the files of the configuration.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,12 +9,12 @@
 #include "keys.h"
 
 struct setting {
-    bool has_value;  /* else it is not given, and there is no default */
-    int64_t integer; /* of an integer or a boolean, which is 0 or 1 */
-    char *text;      /* of any other */
+    bool has_value;  /* false: not given, and without a default */
+    int64_t integer; /* the value of an integer, or of a boolean (0 or 1) */
+    char *text;      /* the value of other types */
     char *origin;    /* NULL: the default */
-    uint64_t stamp;  /* of the file that a key named *-file names: which content it has */
-    char *waiting;   /* what the configuration says now, which needs a restart; NULL: the same */
+    uint64_t stamp;  /* for a key *-file: marks the content of the named file */
+    char *waiting;   /* a new value that needs a restart; NULL: none */
 };
 
 struct config {
@@ -24,19 +23,19 @@ struct config {
     char **argv;
     int first_operand;
     int section;
-    bool is_for_other; /* of the command line, what belongs to another section is left out */
+    bool is_for_other; /* leaves out flags of other sections */
     const char *path;
-    const char *path_flag; /* of the command line; NULL: none */
-    bool is_view;          /* it works also without a default file that this user may not read */
+    const char *path_flag; /* --config=FILE; NULL: none */
+    bool is_view;          /* tolerates an unreadable default file */
     bool has_file, is_left_out, has_old_section;
-    const struct config *started; /* while it is read: what a running service has */
-    const char *flags[KEYS_MAX];  /* of the command line, which come last */
+    const struct config *started; /* during a reload: the service's configuration */
+    const char *flags[KEYS_MAX];  /* values of the command line, applied last */
     unsigned errors;
     struct setting settings[KEYS_MAX];
-    unsigned lines[KEY_SECTIONS][KEYS_MAX]; /* of the file, that set it */
+    unsigned lines[KEY_SECTIONS][KEYS_MAX]; /* the line of the file for each key */
 };
 
-/* What is not given gets its default: config_values.c. Returns false when out of memory. */
+/* Sets the defaults (config_values.c). Returns false when out of memory. */
 bool config_fill_in(struct config *config);
 
 #endif

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* types: a bit for each type that the key may have. */
+/* types: a bit for each allowed type of the key. */
 static const struct setting *setting_of(const struct config *config, const char *name,
                                         unsigned types)
 {
@@ -163,7 +163,7 @@ static const char *home(void)
     return user ? user->pw_dir : given && *given ? given : "/";
 }
 
-/* Of one that depends on the machine or on another key; NULL: there is none. */
+/* Returns a default that depends on the machine or on another key; NULL: none. */
 static char *made_default(const struct config *config, const char *name)
 {
     const char *folder;
@@ -213,7 +213,7 @@ static bool set_default(const struct config *config, int key, struct setting *se
 
 bool config_fill_in(struct config *config)
 {
-    const int first = key_find("state-dir"); /* others are below it */
+    const int first = key_find("state-dir"); /* other paths are inside */
     bool is_whole =
         config->settings[first].has_value || set_default(config, first, &config->settings[first]);
 

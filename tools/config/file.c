@@ -16,18 +16,19 @@
 
 #define FILE_MAX (1 << 20)
 
-/* The longest line, where inih has a variable for it (Debian's has). Else it is 200 bytes. */
+/* The longest line if inih has a variable for it, as in Debian. If not, inih's limit is 200 bytes.
+ */
 #define LINE_SIZE 8192
 extern int ini_max_line __attribute__((weak)); /* NOLINT(readability-redundant-declaration) */
 
 struct source {
     const char *at, *end;
     unsigned line;
-    bool is_pending; /* an entry should come of the line that inih has now */
+    bool is_pending; /* inih has not reported the current line yet */
     const struct config_lines *lines;
 };
 
-/* inih has said nothing about a line that it could not read. */
+/* Reports a line that inih ignored. */
 static void config_file_end_line(struct source *source)
 {
     if (source->is_pending)
@@ -35,7 +36,7 @@ static void config_file_end_line(struct source *source)
     source->is_pending = false;
 }
 
-/* What is wrong with a line, or NULL; length is without its end. */
+/* Returns the fault of a line, or NULL. length: without the newline. */
 static const char *fault_of(const char *line, size_t length, int size)
 {
     if (memchr(line, '\0', length))
@@ -47,7 +48,8 @@ static const char *fault_of(const char *line, size_t length, int size)
     return NULL;
 }
 
-/* As fgets(3). Blanks before a line would make inih take it for more of the one before. */
+/* Works like fgets(3), and removes blanks before a line: inih takes an indented line for a
+ * continuation. */
 static char *next_line(char *line, int size, void *stream)
 {
     struct source *source = stream;
@@ -74,7 +76,7 @@ static char *next_line(char *line, int size, void *stream)
     return line;
 }
 
-/* "text" is text: so that it may begin and end with blanks. In the middle " is itself. */
+/* Removes the quotes of "text", which allow blanks at both ends. A quote in the middle stays. */
 static void unquote(char *value)
 {
     const size_t length = strlen(value);
@@ -115,7 +117,7 @@ void config_file_parse(const char *bytes, size_t size, const struct config_lines
 
 char *config_file_read(const char *path, size_t *size, struct error *error)
 {
-    /* a pipe would be waited for, until somebody writes to it */
+    /* a pipe without a writer must not block */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     char *bytes = file ? malloc(FILE_MAX) : NULL;

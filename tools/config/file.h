@@ -12,18 +12,18 @@
 #include <stddef.h>
 
 struct config_lines {
-    /* A line `name = value`; section is "" before the first one. */
+    /* A line `name = value`; section is "" before the first section. */
     void (*entry)(void *context, unsigned line, const char *section, const char *name,
                   const char *value);
-    /* A line that is none of what there may be. */
+    /* A malformed line. */
     void (*bad)(void *context, unsigned line, const char *why);
     void *context;
 };
 
-/* Calls for each line in turn. */
+/* Calls the functions for each line in order. */
 void config_file_parse(const char *bytes, size_t size, const struct config_lines *lines);
 
-/* The bytes of a file, free() them. Returns NULL with error set and errno as it was. */
+/* Returns the bytes of a file, which the caller frees; NULL with error and errno set. */
 char *config_file_read(const char *path, size_t *size, struct error *error);
 
 #endif

@@ -19,7 +19,7 @@
 
 /* ---- what is told of the configuration ------------------------------------------------------- */
 
-/* The keys that wait for a restart alone, or for one with a new session of LTTng. */
+/* Returns the changed keys that need a restart, or (for_session) a new session of LTTng. */
 static json_t *waiting_keys(const struct config *config, bool for_session)
 {
     json_t *names = json_array();
@@ -47,11 +47,8 @@ static void add_names(char *text, size_t size, const json_t *names, const char *
     }
 }
 
-/*
- * After config_read_again(), and what the service made of it: the answer to `blkin reload`, which
- * the log and systemd get too. config: the one that is in force now; problem: why it is still the
- * old one, or NULL.
- */
+/* Returns the answer to `blkin reload`, and passes it to the log and systemd. config: the
+ * configuration in force; problem: why the service kept the old one, or NULL. */
 static json_t *reload_answer(const struct config *config, const char *problem)
 {
     char text[1024];
@@ -71,8 +68,8 @@ static json_t *reload_answer(const struct config *config, const char *problem)
                      session);
 }
 
-/* Adds to the answer to `blkin status`, which it returns: the keys that are set, with the value in
- * force, and what the configuration says now, where a restart is needed for that. */
+/* Adds the keys that are set, and new values that need a restart, to the answer to `blkin status`.
+ * Returns it. */
 static json_t *reload_status(json_t *status, const struct config *config)
 {
     json_t *in_force = json_object(), *waiting = json_object();
@@ -100,7 +97,7 @@ static json_t *reload_status(json_t *status, const struct config *config)
 
 static const char *const counted_members[] = {"counters", "totals", "lost", "rings"};
 
-/* What has grown of these numbers. NULL: nothing. */
+/* Returns the numbers that have grown. NULL: none. */
 static json_t *growth(const json_t *now, const json_t *before)
 {
     json_t *grown = NULL, *value;
@@ -119,8 +116,8 @@ static json_t *growth(const json_t *now, const json_t *before)
     return grown;
 }
 
-/* Adds to a status what it counted in the last half to whole hour, or since the start: a total that
- * stays is no trouble of today. */
+/* Adds the growth of the counters in the last half to whole hour, or since the start, as old losses
+ * are no problem of today. */
 static void frame_add_lately(const struct frame *frame, json_t *status)
 {
     json_t *lately = json_pack("{so}", "since", json_time(frame->counted_before_ns));
@@ -164,7 +161,7 @@ static void frame_end(void *context)
         loop_stop(frame->loop);
 }
 
-/* The service has taken over this configuration by itself; the frame frees the one before. */
+/* The service uses this configuration already. The frame frees the old one. */
 static void frame_set_config(struct frame *frame, struct config *config)
 {
     config_free(frame->config);
@@ -298,7 +295,7 @@ bool frame_open_saver(struct frame *frame, struct error *error)
     return is_open;
 }
 
-/* Tells systemd that the loop goes round, as often as systemd wants to know. */
+/* Notifies systemd that the loop runs, at the watchdog's interval. */
 static void frame_feed_watchdog(void *context)
 {
     struct frame *frame = context;

@@ -1,6 +1,6 @@
 /*
- * The frame of a service: its configuration, loop, control socket, page of metrics and watchdog,
- * and what happens at SIGHUP, SIGTERM, `blkin status` and `blkin reload`.
+ * The frame of a service: its configuration, loop, control socket, metrics page and watchdog. The
+ * frame handles SIGHUP, SIGTERM, `blkin status` and `blkin reload`.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,20 +12,19 @@
 #include "tools/base/loop.h"
 #include "tools/base/metrics.h"
 
-/* What the service itself does. */
+/* The service's own part. */
 struct frame_calls {
     const char *name;  /* of the control socket: "agent" */
     const char *title; /* begins each line of the log: "blkin agent" */
-    /* For `blkin status`: what is its own. NULL: out of memory. */
+    /* Returns the service's part of `blkin status`. NULL: out of memory. */
     json_t *(*status)(void *context);
-    /* Takes over another configuration. It may free that and put one of its own in the place. The
-     * frame frees the configuration before. Returns false with error set: that one still holds.
-     * NULL: nothing has to be done. */
+    /* Takes over a new configuration, and may replace it by one of its own. The frame frees the old
+     * one. Returns false with error set to keep the old one. NULL: nothing to do. */
     bool (*take)(void *context, struct config **config, struct error *error);
-    /* Any other request on the control socket; NULL if there is none. */
+    /* Answers other requests on the control socket. Returns NULL for an unknown one. */
     json_t *(*ask)(void *context, const char *request);
-    char *(*page)(void *context); /* of metrics; NULL: the service has none, or one of its own */
-    /* SIGTERM and SIGINT; NULL: loop_stop() is all */
+    char *(*page)(void *context); /* the metrics page; NULL: none, or served by the service */
+    /* at SIGTERM and SIGINT; NULL: loop_stop() */
     void (*end)(void *context);
 };
 
@@ -38,35 +37,35 @@ struct frame {
     struct metrics *metrics;
     struct timer watchdog;
     struct timer hour;
-    json_t *counted, *counted_before; /* half an hour ago at most, and an hour: what status told */
+    json_t *counted, *counted_before; /* counters of at most half an hour ago, and an hour ago */
     int64_t counted_ns, counted_before_ns;
 };
 
-/* Reads the configuration; no operand is allowed. Returns false after it has said why, or has
- * printed the usage, with *status as the exit status. */
+/* Reads the configuration; allows no operand. Returns false after printing errors or the usage,
+ * with *status set to the exit status. */
 bool frame_read(struct frame *frame, const struct frame_calls *calls, void *context,
                 const struct config_request *request, int argc, char *argv[], int *status);
 
-/* The same with a configuration that the service has read; the frame frees it. */
+/* The same with a configuration that the service has read. The frame frees it. */
 void frame_begin(struct frame *frame, const struct frame_calls *calls, void *context,
                  struct config *config);
 
-/* The loop, and the control socket: who has it is the only service of this name. Returns false with
- * error set. */
+/* Opens the loop and the control socket, which one service of this name can have. Returns false
+ * with error set. */
 bool frame_open(struct frame *frame, struct error *error);
 
-/* The two parts of frame_open(). A service that waits until another one of its name has ended tries
- * the second part again and again. */
+/* The two parts of frame_open(). A service that waits for the end of another one of its name
+ * retries the second part. */
 bool frame_open_loop(struct frame *frame, struct error *error);
 bool frame_open_control(struct frame *frame, struct error *error);
 
-/* The page of metrics, if the key prometheus-listen names a place for it. */
+/* Opens the metrics page if the key prometheus-listen is set. */
 bool frame_open_page(struct frame *frame, struct error *error);
 
-/* The thread that writes state: see saver.h. The service ends it with saver_end(). */
+/* Opens the saver (saver.h). The service calls saver_end() at its end. */
 bool frame_open_saver(struct frame *frame, struct error *error);
 
-/* Until loop_stop(). Returns false after it has said why. */
+/* Runs the loop until loop_stop(). Returns false after logging the reason. */
 bool frame_run(struct frame *frame);
 
 void frame_close(struct frame *frame);

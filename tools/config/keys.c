@@ -17,10 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define KIB     INT64_C(1024)
-#define GIB     (KIB * KIB * KIB)
 #define HOUR_US INT64_C(3600000000)
-#define DAY_MS  INT64_C(86400000)
 
 static const char *const sections[KEY_SECTIONS] = {"", "live", "agent", "stat", "work", "host"};
 enum { ALL, LIVE, AGENT, STAT, WORK, HOST };
@@ -47,8 +44,7 @@ struct key {
 #define A_BOOLEAN(section, when, name, value) \
     {{name, PARAM_BOOLEAN, 0, 0, 0, value, NULL, NULL}, section, when}
 
-/* The lengths of texts are those of struct session_spec. A text without a default has one that
- * depends on the machine or on other keys: see config.c. */
+/* The lengths of texts match struct session_spec. A text with NULL as default depends on the machine or on other keys: see config_values.c. */
 static const struct key own[] = {
     A_TEXT(ALL, IN_SESSION, "session", 255, "blkin"),
     A_TEXT(ALL, IN_SESSION, "events", 1023, "zipkin:*,blkin:span,blkin:process"),
@@ -103,7 +99,7 @@ static const struct key own[] = {
     AN_INTEGER(WORK, AT_START, "wait-ms", 1, 3600000, 3000),
     AN_INTEGER(WORK, AT_START, "commit-ms", 10, 8000, 1000),
     AN_INTEGER(WORK, AT_ONCE, "page-series", 1000, 1000000, 20000),
-    A_TEXT(HOST, AT_ONCE, "cpu", 1023, ""), /* as of host/settings.h, all up to "cgroup" */
+    A_TEXT(HOST, AT_ONCE, "cpu", 1023, ""), /* this to "cgroup": see host/settings.h */
     A_TEXT(HOST, AT_ONCE, "memory", 1023, ""),
     A_TEXT(HOST, AT_ONCE, "pressure", 1023, ""),
     A_TEXT(HOST, AT_ONCE, "run-queue", 1023, ""),
@@ -141,7 +137,7 @@ int key_find_section(const char *name)
     return -1;
 }
 
-/* Parameters that no user sets: the services give each of their readers its own. */
+/* Returns whether the parameter is set by the services, for each reader, and not by users. */
 bool key_is_services(const char *name)
 {
     return strcmp(name, "statistics-file") == 0 || strcmp(name, "rules-report") == 0 ||
@@ -149,7 +145,7 @@ bool key_is_services(const char *name)
            strncmp(name, "from-", strlen("from-")) == 0 || strcmp(name, "sent-file") == 0;
 }
 
-/* The sink's that are keys. Found out once. */
+/* Returns the i-th sink parameter that is a key. Makes the list once. */
 static const struct param_rule *sinks_rule(int i)
 {
     static const struct param_rule *rules[KEYS_MAX];
@@ -186,7 +182,7 @@ bool key_is_sinks(int key)
 
 enum key_when key_when(int key)
 {
-    /* the services' own displays, which they open at their start */
+    /* keys that a service reads at its start only */
     static const char *const displays[] = {"prometheus-listen", "stats-file"};
 
     if (!key_is_sinks(key))
@@ -213,7 +209,7 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Levenshtein's distance: how many characters to put in, take out or replace; _ is as good as -. */
+/* Returns Levenshtein's distance. Treats _ as -. */
 static unsigned distance(const char *given, const char *name)
 {
     unsigned row[LIKE_MAX];
@@ -237,7 +233,7 @@ static unsigned distance(const char *given, const char *name)
     return row[width];
 }
 
-/* A third of it may be wrong, and two letters that have changed places. */
+/* Accepts a distance of a third of the name, and two exchanged letters. */
 static bool is_nearer(const char *given, const char *name, unsigned *nearest)
 {
     const unsigned away = distance(given, name);
@@ -362,7 +358,7 @@ void key_default(const struct param_rule *rule, char *text, size_t size)
     }
 }
 
-/* Numbers of bytes may end in K, M, G or T: of 1024. */
+/* Reads an integer. Bytes may have the suffix K, M, G or T, powers of 1024. */
 static bool read_integer(const struct param_rule *rule, const char *text, int64_t *value)
 {
     static const char units[] = "KMGT";
@@ -372,7 +368,8 @@ static bool read_integer(const struct param_rule *rule, const char *text, int64_
     if (*text != '-' && *text != '+' && (*text < '0' || *text > '9'))
         return false;
     errno = 0;
-    *value = strtoll(text, &end, 10); /* too large: the largest, which no range has */
+    *value = strtoll(text, &end,
+                     10); /* an overflow gives the maximum, which is outside of every range */
     if (end == text)
         return false;
     if (*end && counts_bytes(rule) && (unit = strchr(units, *end)) != NULL) {
@@ -396,7 +393,7 @@ static bool read_boolean(const char *text, bool *value)
     return false;
 }
 
-/* A URL that no sink would take is said where it is given. */
+/* Refuses a URL that the sink would refuse, so that the message names its origin. */
 static bool check_endpoint(const char *text, struct error *error)
 {
     struct kafka_url kafka;
@@ -419,7 +416,7 @@ void keys_set_host_check(keys_check_fn *check)
     check_of_host = check;
 }
 
-/* Children get their orders, and `blkin status` its answer, as JSON. */
+/* Values must be UTF-8, as orders of children and the answer to `blkin status` are JSON. */
 static bool is_utf8(const struct param_rule *rule, const char *text, struct error *error)
 {
     json_t *json = json_string(text);
@@ -442,7 +439,7 @@ static bool is_right_text(const struct param_rule *rule, const char *text, struc
            (!check_of_host || check_of_host(rule->name, text, error));
 }
 
-/* LTTng takes no other sub-buffers, and says only that they are invalid. */
+/* Checks LTTng's limits of sub-buffers, as LTTng's error does not name them. */
 static bool is_right_number(const struct param_rule *rule, int64_t value, struct error *error)
 {
     if (strncmp(rule->name, "subbuf-", strlen("subbuf-")) != 0 || value <= 0 ||

@@ -1,5 +1,4 @@
-/*
- * The table of keys: those of the commands and, under the same names, the sink's parameters.
+/* The table of keys: the commands' keys, and the sink's parameters under the same names.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,54 +10,57 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define KEY_SECTIONS 6 /* the first is what is for all commands */
+#define KEY_SECTIONS 6 /* the first is for all commands */
 #define KEYS_MAX     128
 
-/* The name of a section; of the first it is "". */
+/* Returns the name of a section; "" for the first. */
 const char *key_section(int section);
-/* -1: there is none of this name. [record] is the name that [agent] had up to 0.9. */
+/* Returns -1 for an unknown name. [record] is the name of [agent] up to 0.9. */
 int key_find_section(const char *name);
 bool key_section_is_old(const char *name);
 
-/* In the order of the man page: first the commands', then the sink's. NULL: no more. */
+/* Returns the rules in the order of the man page: the commands' keys, then the sink's. NULL: no
+ * more. */
 const struct param_rule *key_rule(int key);
 int key_find(const char *name); /* -1 */
 bool key_is_sinks(int key);
-/* Is it a parameter that is no key, since the services set it themselves? */
+/* Returns whether the parameter is no key because the services set it. */
 bool key_is_services(const char *name);
 
-/* The only section that it has a meaning in, beside the first; 0: all. */
+/* Returns the only section of the key, beside the first; 0: all. */
 int key_only_section(int key);
 
-/* When a running service takes over another value. */
+/* The time when a running service uses a new value. */
 enum key_when {
     KEY_AT_ONCE,   /* at `blkin reload` */
-    KEY_AT_START,  /* when the service is restarted */
-    KEY_IN_SESSION /* when the service makes a session of LTTng: it keeps one that is there */
+    KEY_AT_START,  /* at a restart of the service */
+    KEY_IN_SESSION /* in the next session of LTTng that the service creates */
 };
 enum key_when key_when(int key);
 
-/* The known name that was probably meant, or NULL. */
+/* Returns the known name that is most similar, or NULL. */
 const char *key_like(const char *name);
 const char *key_section_like(const char *name);
 
-/* Of a key that there was once: what there is instead; NULL: it is none. */
+/* Returns the replacement of a removed key; NULL: not a removed key. */
 const char *key_gone(const char *name);
 
-/* What a value may be, such as "1 to 100000" or "auto, block or drop-oldest". */
+/* Describes the allowed values, such as "1 to 100000" or "auto, block or drop-oldest". */
 void key_expected(const struct param_rule *rule, char *text, size_t size);
 
-/* The default as it would be given; "" if there is none, or for one that depends on the machine. */
+/* Writes the default in the syntax of the file; "" if there is none or it depends on the machine.
+ */
 void key_default(const struct param_rule *rule, char *text, size_t size);
 
-/* Whether a text is right as the value of a key; that of a key that the check does not know is.
- * Returns false with error set. */
+/* Returns false with error set if the text is no valid value of the key. Accepts values of unknown
+ * keys. */
 typedef bool keys_check_fn(const char *key, const char *text, struct error *error);
 
-/* Once, before any value is made: who checks the values of section [host]. */
+/* Sets the check for the values of section [host]. main() calls this once, before any value is
+ * read. */
 void keys_set_host_check(keys_check_fn *check);
 
-/* Reads a text as the rule wants it; the value's text is this text. Returns false with error set.
+/* Converts a text by the rule. The value's text is the same pointer. Returns false with error set.
  */
 bool key_read(const struct param_rule *rule, const char *text, struct param_value *value,
               struct error *error);

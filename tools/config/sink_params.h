@@ -1,5 +1,4 @@
-/*
- * The sink's parameters of a configuration.
+/* Makes the sink's parameters from a configuration.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,11 +8,10 @@
 #include "babeltrace-plugin/params.h"
 #include "config.h"
 
-/* The texts are the configuration's. Returns false with error set. */
+/* The texts live as long as the configuration. Returns false with error set. */
 bool config_sink_params(const struct config *config, struct params *params, struct error *error);
 
-/* Of config_sink_json(), in a child; the texts are those of the values. Returns false with error
- * set. */
+/* The same from config_sink_json(), in a child. The texts live as long as the values. */
 bool config_params_of(const json_t *values, struct params *params, struct error *error);
 
 #endif

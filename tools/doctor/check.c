@@ -1,5 +1,4 @@
-/*
- * What has been found, and running what finds it.
+/* Findings, and groups of checks that run in processes of their own.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Names of sessions and programs may hold anything. */
+/* Escapes control characters, as names of sessions and programs may contain any byte. */
 static void print_into(char *text, size_t size, const char *format, va_list values)
 {
     (void)vsnprintf(text, size, format, values);
@@ -78,7 +77,7 @@ void list_counts(char *list, size_t size, const json_t *object, const struct cou
     }
 }
 
-/* Has it been looked at, and found not to be bad? */
+/* Returns whether the check has run without a finding that is bad. */
 static bool is_well(const struct doctor *doctor, const char *id)
 {
     for (unsigned i = 0; i < *doctor->count; i++) {
@@ -104,7 +103,7 @@ bool needs_lttng(const struct doctor *doctor)
 
 #define ARGUMENTS_MAX 256
 
-/* Libraries say by themselves what is said here in our words: nobody hears them. Returns errno. */
+/* Sends the child's output to /dev/null, as libraries print their own errors. Returns errno. */
 static int group_start(const struct doctor *doctor, const char *name, pid_t *child)
 {
     char flag[64], *arguments[ARGUMENTS_MAX] = {"blkin", "doctor", flag};
@@ -128,7 +127,7 @@ static int group_start(const struct doctor *doctor, const char *name, pid_t *chi
     return error;
 }
 
-/* Returns the status of waitpid(2), or -1: it had to be killed, with all that it has started. */
+/* Returns the status of waitpid(2), or -1 after killing the child's process group. */
 static int wait_until(pid_t child, int64_t deadline_ms)
 {
     const struct timespec pause = {0, 2000000};

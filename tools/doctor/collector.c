@@ -1,5 +1,4 @@
-/*
- * Checks of the end: the sink that babeltrace2 loads, and the collector that it sends to.
+/* Checks the sink that babeltrace2 loads, and the collector.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,7 +26,8 @@
 
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
-/* babeltrace2 passes over a file that it cannot load: in $BABELTRACE_PLUGIN_PATH or PLUGIN_DIR. */
+/* Looks in $BABELTRACE_PLUGIN_PATH and PLUGIN_DIR. babeltrace2 skips a file that it cannot load
+ * without an error. */
 static bool find_file(char *path, size_t size)
 {
     const char *given = getenv("BABELTRACE_PLUGIN_PATH");
@@ -123,7 +123,7 @@ static void probe(const struct doctor *doctor, struct transport *transport, cons
 {
     const bool is_kafka = is_kafka_url(shown);
     const int64_t start_ms = clock_ms();
-    struct reply reply = {.outcome = OUTCOME_ACCEPTED};
+    struct transport_reply reply = {.outcome = OUTCOME_ACCEPTED};
 
     transport->probe(transport, &reply);
     if (reply.outcome != OUTCOME_ACCEPTED) {
@@ -149,7 +149,7 @@ static void probe(const struct doctor *doctor, struct transport *transport, cons
     }
 }
 
-/* It may have been started with another one than is configured. */
+/* The service may run with another endpoint than the configuration has. */
 static void use_endpoint_of_service(const struct doctor *doctor, struct transport_options *options)
 {
     const char *endpoint = doctor->facts->endpoint;
@@ -166,7 +166,7 @@ static void use_endpoint_of_service(const struct doctor *doctor, struct transpor
     free(configured);
 }
 
-/* Not one that waits longer than we do. */
+/* Shorter than the time limit of the group. */
 #define PROBE_MS 3000
 
 void check_collector(const struct doctor *doctor)

@@ -1,5 +1,4 @@
-/*
- * blkin doctor: says why nothing shows up.
+/* blkin doctor: explains why no traces appear.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -42,7 +41,7 @@ static const struct group groups[] = {
     {"rules", check_rules, NULL, NULL},
     {"session", check_session, "sessiond.answers", "systemctl restart lttng-sessiond"},
     {"relayd.address", check_relayd_address, NULL, NULL},
-    /* before the channel: LTTng 2.16 waits for it there */
+    /* before the channel, where LTTng 2.16 waits for the relay daemon */
     {"relayd", check_relayd, NULL,
      "lttng-relayd is stopped (kill -CONT it, or systemctl restart blkin-live), or another program "
      "has its port"},
@@ -50,7 +49,7 @@ static const struct group groups[] = {
     {"host.session", check_host_session, "session.channel", "systemctl restart lttng-sessiond"},
     {"host", check_metrics, NULL,
      "is blkin host stopped (state T)? kill -CONT it, or systemctl restart blkin-host"},
-    /* before the viewer: without plugin and collector nobody reads */
+    /* before the viewer, which needs plugin and collector */
     {"plugin", check_plugin, NULL, NULL},
     {"collector", check_collector, NULL, "check the network, and endpoint in blkin.conf"},
     {"relayd.session", check_relayd_session, NULL, "systemctl restart blkin-live"},
@@ -70,8 +69,8 @@ static const struct config_flag flags[] = {{"json", &is_json, NULL},
                                            {"section", NULL, &section},
                                            {NULL, NULL, NULL}};
 
-/* Is it right? said: what config_read_view() says of one that is wrong, which it would say to
- * stderr. */
+/* Returns whether the configuration is valid. If not, `said` has the errors, which
+ * config_read_view() writes to stderr. */
 static bool try_config(const struct config_request *request, int argc, char *argv[], char *said,
                        size_t size)
 {
@@ -91,16 +90,16 @@ static bool try_config(const struct config_request *request, int argc, char *arg
     return config || status == 0;
 }
 
-/* The first line, without "blkin doctor: ". */
-static void take_over_errors(const struct doctor *patient, const char *program, const char *said)
+/* Makes a finding of the first line, without "blkin doctor: ". */
+static void take_over_errors(const struct doctor *checked, const char *program, const char *said)
 {
     const char *first =
         strncmp(said, program, strlen(program)) == 0 ? said + strlen(program) + strlen(": ") : said;
     const int length = (int)strcspn(first, "\n");
 
-    saw(patient, LEVEL_BAD, "config.file", "%.*s%s", length, first,
+    saw(checked, LEVEL_BAD, "config.file", "%.*s%s", length, first,
         first[length] && first[length + 1] ? "; and more errors" : "");
-    mend(patient, "blkin config check shows all errors; the checks below run without the file");
+    mend(checked, "blkin config check shows all errors; the checks below run without the file");
 }
 
 static bool is_listening(const char *folder, const char *service)
@@ -119,7 +118,7 @@ static bool is_listening(const char *folder, const char *service)
 static const char *const sections[] = {"live", "agent", "work"};
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]))
 
-/* What runs here. */
+/* Processes of this host. */
 struct running {
     bool worker, sessiond;
 };
@@ -132,7 +131,7 @@ static void take_running(void *context, struct process *process)
     running->sessiond |= strcmp(process->name, "lttng-sessiond") == 0;
 }
 
-/* A worker has no socket, its root has one. */
+/* A worker has no socket, so the function looks for its process. The root has a socket. */
 static bool service_is_here(const char *folder, const char *service)
 {
     struct running running = {false, false};
@@ -143,7 +142,7 @@ static bool service_is_here(const char *folder, const char *service)
     return running.worker || is_listening(folder, "work-root");
 }
 
-/* Is its unit to be started with the system, or has one that was killed left its socket? */
+/* Returns whether the unit starts at boot, or a killed service has left its socket. */
 static bool service_should_be_here(const char *folder, const char *service)
 {
     char path[600];
@@ -156,8 +155,8 @@ static bool service_should_be_here(const char *folder, const char *service)
     return access(path, F_OK) == 0;
 }
 
-/* Which service should be here? The one that is; else the one that was, or will be. Without LTTng's
- * daemon it is not live. */
+/* Returns the service to check: the running one, else one that should run. If there is none, "live"
+ * on a host with LTTng's session daemon, else "agent". */
 static const char *guess_section(const struct config *config)
 {
     const char *folder = config_text(config, "runtime-dir");
@@ -175,14 +174,14 @@ static const char *guess_section(const struct config *config)
     return running.sessiond ? "live" : "agent";
 }
 
-/* Services may run beside each other. */
-static void tell_of_others(const struct doctor *patient)
+/* Notes the other running services. */
+static void tell_of_others(const struct doctor *checked)
 {
-    const char *folder = config_text(patient->config, "runtime-dir");
+    const char *folder = config_text(checked->config, "runtime-dir");
 
     for (size_t i = 0; i < SECTIONS; i++) {
-        if (!is_about(patient, sections[i]) && service_is_here(folder, sections[i]))
-            saw(patient, LEVEL_OK, "service.others",
+        if (!is_about(checked, sections[i]) && service_is_here(folder, sections[i]))
+            saw(checked, LEVEL_OK, "service.others",
                 "blkin %s runs here too: check it with blkin doctor --section=%s", sections[i],
                 sections[i]);
     }
@@ -203,7 +202,7 @@ static bool is_pid(const char *text)
            strtol(text, NULL, 10) > 0;
 }
 
-/* What is left to go on with when the file is wrong: environment and flags. */
+/* Removes --config, so that the checks go on with the environment and the flags. */
 static int without_file(int argc, char *argv[])
 {
     int count = 0;
@@ -233,21 +232,21 @@ static void describe_file(const char *path, char *text, size_t size)
                    (unsigned)(status.st_mode & 07777));
 }
 
-/* The services' own user may read it nevertheless. */
-static void tell_of_left_out(const struct doctor *patient, const char *path)
+/* Notes a file that this user cannot read. The services' user may read it. */
+static void tell_of_left_out(const struct doctor *checked, const char *path)
 {
     const struct passwd *user;
     char file[PATH_MAX + 128];
 
     describe_file(path, file, sizeof(file));
     user = getpwuid(geteuid());
-    saw(patient, LEVEL_NOTE, "config.file",
+    saw(checked, LEVEL_NOTE, "config.file",
         "%s cannot be read by user %s: the checks below run with the defaults", file,
         user ? user->pw_name : "?");
-    mend(patient, "sudo blkin doctor");
+    mend(checked, "sudo blkin doctor");
 }
 
-/* Whom the services run as: the owner of state-dir, or the user that the package makes. */
+/* Returns the user of the services: the owner of state-dir, or the package's user. */
 static const struct passwd *service_user(const struct config *config)
 {
     struct stat status;
@@ -259,26 +258,27 @@ static const struct passwd *service_user(const struct config *config)
     return getpwnam("blkin");
 }
 
-/* Root may read each file, and a service does not run as root. */
-static void check_readers(const struct doctor *patient, const struct config *config)
+/* Checks that the services' user may read the file: root may read any file. */
+static void check_readers(const struct doctor *checked, const struct config *config)
 {
     const char *path = config_path(config);
     const struct passwd *user = service_user(config);
     char file[PATH_MAX + 128], name[64];
 
     if (!user || process_user_reads(user, path)) {
-        saw(patient, LEVEL_OK, "config.file", "%s is right", path);
+        saw(checked, LEVEL_OK, "config.file", "%s is right", path);
         return;
     }
-    (void)snprintf(name, sizeof(name), "%s", user->pw_name); /* describe_file() asks for another */
+    (void)snprintf(name, sizeof(name), "%s",
+                   user->pw_name); /* describe_file() overwrites the passwd entry */
     describe_file(path, file, sizeof(file));
-    saw(patient, LEVEL_BAD, "config.file",
+    saw(checked, LEVEL_BAD, "config.file",
         "%s cannot be read by user %s, whom the services run as: they refuse to start", file, name);
-    mend(patient, "chown root:%s %s; chmod 640 %s", name, path, path);
+    mend(checked, "chown root:%s %s; chmod 640 %s", name, path, path);
 }
 
-/* Returns NULL after it has said why, with the exit status. */
-static struct config *read_config(struct doctor *patient, int argc, char *argv[], int *status)
+/* Returns NULL with the exit status after printing the reason. */
+static struct config *read_config(struct doctor *checked, int argc, char *argv[], int *status)
 {
     static struct config_request request = {NULL, usage, flags};
     struct config *config;
@@ -291,7 +291,7 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
     }
     is_right = try_config(&request, argc, argv, said, sizeof(said));
     if (!is_right) {
-        take_over_errors(patient, argv[0], said);
+        take_over_errors(checked, argv[0], said);
         argc = without_file(argc, argv);
     }
     config = config_read_view(&request, argc, argv, status);
@@ -307,15 +307,15 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
         return NULL;
     }
     if (is_right && config_left_out(config))
-        tell_of_left_out(patient, config_left_out(config));
+        tell_of_left_out(checked, config_left_out(config));
     else if (is_right && config_path(config))
-        check_readers(patient, config);
+        check_readers(checked, config);
     else if (is_right)
-        saw(patient, LEVEL_OK, "config.file",
+        saw(checked, LEVEL_OK, "config.file",
             "there is no /etc/blkin/blkin.conf: the defaults apply");
     request.section = section ? section : guess_section(config);
-    (void)snprintf(patient->section, SECTION_BYTES, "%s", request.section);
-    patient->pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
+    (void)snprintf(checked->section, SECTION_BYTES, "%s", request.section);
+    checked->pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
     config_free(config);
     return config_read_view(&request, argc, argv, status);
 }
@@ -324,18 +324,18 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
 
 static const char *const names[LEVELS] = {"ok", "note", "bad", "skipped"};
 
-static unsigned count_of(const struct doctor *patient, enum level level)
+static unsigned count_of(const struct doctor *checked, enum level level)
 {
     unsigned count = 0;
 
-    for (unsigned i = 0; i < *patient->count; i++)
-        count += patient->findings[i].level == level;
+    for (unsigned i = 0; i < *checked->count; i++)
+        count += checked->findings[i].level == level;
     return count;
 }
 
 #define INDENT 27
 
-/* Behind what is INDENT columns wide, broken between words. */
+/* Prints text behind INDENT columns, with line breaks between words. */
 static void print_broken(const char *text, size_t width)
 {
     while (width > 2 * INDENT && strlen(text) > width - INDENT) {
@@ -353,33 +353,33 @@ static void print_broken(const char *text, size_t width)
     puts(text);
 }
 
-/* Of which service, why of that one, and how to have those of another. */
-static void print_view(const struct doctor *patient)
+/* Prints which service was checked, why, and how to check another. */
+static void print_view(const struct doctor *checked)
 {
-    const char *folder = config_text(patient->config, "runtime-dir");
+    const char *folder = config_text(checked->config, "runtime-dir");
     const char *why = section                                     ? "as --section asks"
-                      : service_is_here(folder, patient->section) ? "which runs here"
+                      : service_is_here(folder, checked->section) ? "which runs here"
                                                                   : "as no service was found here";
     char others[64] = "";
 
     for (size_t i = 0; i < SECTIONS; i++) {
-        if (!is_about(patient, sections[i]))
+        if (!is_about(checked, sections[i]))
             list_add(others, sizeof(others), sections[i]);
     }
     printf("These checks are for blkin %s, %s. For another: --section=NAME (%s).\n",
-           patient->section, why, others);
+           checked->section, why, others);
 }
 
-static void print_table(const struct doctor *patient)
+static void print_table(const struct doctor *checked)
 {
     static const char *const colours[LEVELS] = {"\033[32m", "\033[33m", "\033[1;31m", "\033[2m"};
     static const char *const short_names[LEVELS] = {"ok  ", "note", "BAD ", "-   "};
     const bool is_coloured = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
-    const size_t width = isatty(STDOUT_FILENO) ? screen().width : 0; /* 0: lines are not broken */
+    const size_t width = isatty(STDOUT_FILENO) ? screen().width : 0; /* 0: no line breaks */
 
-    print_view(patient);
-    for (unsigned i = 0; i < *patient->count; i++) {
-        const struct finding *finding = &patient->findings[i];
+    print_view(checked);
+    for (unsigned i = 0; i < *checked->count; i++) {
+        const struct finding *finding = &checked->findings[i];
 
         if (is_quiet && finding->level != LEVEL_BAD && finding->level != LEVEL_NOTE)
             continue;
@@ -391,22 +391,22 @@ static void print_table(const struct doctor *patient)
             print_broken(finding->mend, width);
         }
     }
-    if (count_of(patient, LEVEL_BAD) == 0)
-        printf("All is well for blkin %s", patient->section);
+    if (count_of(checked, LEVEL_BAD) == 0)
+        printf("All is well for blkin %s", checked->section);
     else
-        printf("%u bad for blkin %s: begin with the first", count_of(patient, LEVEL_BAD),
-               patient->section);
-    printf(" (%u ok, %u notes, %u not looked at).\n", count_of(patient, LEVEL_OK),
-           count_of(patient, LEVEL_NOTE), count_of(patient, LEVEL_SKIPPED));
+        printf("%u bad for blkin %s: begin with the first", count_of(checked, LEVEL_BAD),
+               checked->section);
+    printf(" (%u ok, %u notes, %u not looked at).\n", count_of(checked, LEVEL_OK),
+           count_of(checked, LEVEL_NOTE), count_of(checked, LEVEL_SKIPPED));
 }
 
-static void print_json(const struct doctor *patient)
+static void print_json(const struct doctor *checked)
 {
     json_t *checks = json_array();
     json_t *document;
 
-    for (unsigned i = 0; i < *patient->count; i++) {
-        const struct finding *finding = &patient->findings[i];
+    for (unsigned i = 0; i < *checked->count; i++) {
+        const struct finding *finding = &checked->findings[i];
         json_t *check = json_pack("{s:s, s:s, s:s}", "id", finding->id, "level",
                                   names[finding->level], "saw", finding->saw);
 
@@ -415,8 +415,8 @@ static void print_json(const struct doctor *patient)
         (void)json_array_append_new(checks, check);
     }
     document =
-        json_pack("{s:s, s:s, s:b, s:o}", "version", BLKIN_RELEASE, "section", patient->section,
-                  "well", count_of(patient, LEVEL_BAD) == 0, "checks", checks);
+        json_pack("{s:s, s:s, s:b, s:o}", "version", BLKIN_RELEASE, "section", checked->section,
+                  "well", count_of(checked, LEVEL_BAD) == 0, "checks", checks);
     if (document && json_dumpf(document, stdout, JSON_INDENT(2)) == 0)
         putchar('\n');
     json_decref(document);
@@ -424,7 +424,7 @@ static void print_json(const struct doctor *patient)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Of LTTng's part, which who reads rings does not need. */
+/* Returns whether the group checks LTTng, which the agent does not need. */
 static bool is_of_lttng(const struct group *group)
 {
     return group->run == check_sessiond || group->run == check_sessiond_answer ||
@@ -433,21 +433,22 @@ static bool is_of_lttng(const struct group *group)
            group->run == check_relayd_address;
 }
 
-/* A relay daemon is of live only, rules are of the recorder; of workers, what they need. */
-static bool is_of_interest(const struct doctor *patient, const struct group *group)
+/* Returns whether the section needs the group: the relay daemon only for live, rules only for the
+ * agent. */
+static bool is_of_interest(const struct doctor *checked, const struct group *group)
 {
-    if (group->run == check_work || is_about(patient, "work"))
-        return is_about(patient, "work") &&
+    if (group->run == check_work || is_about(checked, "work"))
+        return is_about(checked, "work") &&
                (group->run == check_work || group->run == check_clock || group->run == check_disk);
     if (group->run == check_relayd || group->run == check_relayd_session)
-        return is_about(patient, "live") && needs_lttng(patient);
-    if (group->run == check_host_session && !config_boolean(patient->config, "host"))
+        return is_about(checked, "live") && needs_lttng(checked);
+    if (group->run == check_host_session && !config_boolean(checked->config, "host"))
         return false;
     if (group->run == check_rules)
-        return is_about(patient, "agent");
+        return is_about(checked, "agent");
     if (group->run == check_rings)
-        return !needs_lttng(patient);
-    return needs_lttng(patient) || !is_of_lttng(group);
+        return !needs_lttng(checked);
+    return needs_lttng(checked) || !is_of_lttng(group);
 }
 
 static struct doctor patient_of(struct shared *shared, int file, char *argv[])
@@ -467,24 +468,24 @@ static struct shared *map_shared(int file)
     return shared == MAP_FAILED ? NULL : shared;
 }
 
-/* In a process of its own, which the doctor has started. */
+/* Runs in the process of a group. */
 static int run_group(const char *name, int argc, char *argv[])
 {
     struct shared *shared = map_shared(GROUP_FILE);
     struct config_request request = {shared ? shared->section : NULL, "", flags};
-    struct doctor patient;
+    struct doctor checked;
     struct config *config;
     int status = 1;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (!shared || getppid() != shared->doctor)
         return 1;
-    patient = patient_of(shared, GROUP_FILE, argv);
-    patient.config = config = config_read_view(&request, argc, argv, &status);
-    patient.pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
+    checked = patient_of(shared, GROUP_FILE, argv);
+    checked.config = config = config_read_view(&request, argc, argv, &status);
+    checked.pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
     for (size_t i = 0; config && i < GROUPS; i++) {
         if (strcmp(groups[i].name, name) == 0)
-            groups[i].run(&patient);
+            groups[i].run(&checked);
     }
     status = config ? 0 : status;
     config_free(config);
@@ -492,16 +493,16 @@ static int run_group(const char *name, int argc, char *argv[])
     return status;
 }
 
-static void run_groups(struct doctor *patient)
+static void run_groups(struct doctor *checked)
 {
-    struct facts *facts = patient->facts;
+    struct facts *facts = checked->facts;
 
     (void)snprintf(facts->session_name, sizeof(facts->session_name), "%s",
-                   config_text(patient->config, "session"));
-    tell_of_others(patient);
+                   config_text(checked->config, "session"));
+    tell_of_others(checked);
     for (size_t i = 0; i < GROUPS; i++) {
-        if (is_of_interest(patient, &groups[i]))
-            group_run(patient, &groups[i], LIMIT_MS);
+        if (is_of_interest(checked, &groups[i]))
+            group_run(checked, &groups[i], LIMIT_MS);
     }
 }
 
@@ -509,7 +510,7 @@ int doctor(int argc, char *argv[])
 {
     const int file = memfd_create("blkin-doctor", MFD_CLOEXEC);
     struct shared *shared;
-    struct doctor patient;
+    struct doctor checked;
     struct config *config;
     int status = 1;
 
@@ -525,16 +526,16 @@ int doctor(int argc, char *argv[])
         return 1;
     }
     shared->doctor = getpid();
-    patient = patient_of(shared, file, argv);
-    config = read_config(&patient, argc, argv, &status);
+    checked = patient_of(shared, file, argv);
+    config = read_config(&checked, argc, argv, &status);
     if (config) {
-        patient.config = config;
-        run_groups(&patient);
+        checked.config = config;
+        run_groups(&checked);
         if (is_json)
-            print_json(&patient);
+            print_json(&checked);
         else
-            print_table(&patient);
-        status = count_of(&patient, LEVEL_BAD) > 0;
+            print_table(&checked);
+        status = count_of(&checked, LEVEL_BAD) > 0;
         config_free(config);
     }
     (void)munmap(shared, sizeof(*shared));

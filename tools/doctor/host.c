@@ -56,7 +56,7 @@ static void check_library(const struct doctor *doctor)
             number / 10000, number / 100 % 100, number % 100, BLKIN_RELEASE);
 }
 
-/* What a command prints first. */
+/* Reads the first line of a command's output. */
 static bool read_output(const char *command, const char *argument, char *line, size_t size)
 {
     int ends[2];
@@ -153,7 +153,7 @@ void check_versions(const struct doctor *doctor)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-/* Of the last hour: what was lost before is no trouble of today. */
+/* Reports losses of the last hour only. */
 static void check_loss_of_service(const struct doctor *doctor, const json_t *status)
 {
     const json_t *lately = json_object_get(status, "lately");
@@ -184,7 +184,7 @@ static void check_loss_of_service(const struct doctor *doctor, const json_t *sta
                              "as far as the relay daemon still has it");
 }
 
-/* How it is by its own account, and what it has said last. */
+/* Reports the service's own state and its last messages. */
 static void check_state_of_service(const struct doctor *doctor, const json_t *status)
 {
     const char *state = json_string_value(json_object_get(status, "state"));
@@ -241,8 +241,8 @@ static void check_folder(const struct doctor *doctor, const char *folder)
     saw(doctor, LEVEL_OK, "service.folder", "%s (runtime-dir) is private to the service", folder);
 }
 
-/* Was one here that has not ended in good order? A live session may have a babeltrace2 that was
- * started by hand instead of us: see relayd.viewer. */
+/* Explains why no service answers: it was killed, or never ran. A babeltrace2 started by hand may
+ * read a live session instead: see relayd.viewer. */
 static void service_explain_none(const struct doctor *doctor, const char *folder, const char *why)
 {
     char path[512];
@@ -307,11 +307,10 @@ void check_clock(const struct doctor *doctor)
 
 /* ---- disk ------------------------------------------------------------------------------------ */
 
-#define MIB    UINT64_C(1048576)
 #define ENOUGH (256 * MIB)
 #define LITTLE (32 * MIB)
 
-/* The folder that is there, of the path of one that is not yet. */
+/* Finds the nearest existing parent of a path. */
 static bool find_existing(const char *path, char *folder, size_t size)
 {
     (void)snprintf(folder, size, "%s", path);
@@ -339,17 +338,17 @@ static void check_place(const struct doctor *doctor, const char *id, const char 
     left = (uint64_t)disk.f_bavail * disk.f_frsize;
     if (left < needed || disk.f_favail == 0) {
         saw(doctor, LEVEL_BAD, id, "%s: only %" PRIu64 " MiB left, %" PRIu64 " files", folder,
-            left / MIB, (uint64_t)disk.f_favail);
+            left / (uint64_t)MIB, (uint64_t)disk.f_favail);
         mend(doctor, "%s", advice);
     } else if (left < ENOUGH) {
-        saw(doctor, LEVEL_NOTE, id, "%s: only %" PRIu64 " MiB left", folder, left / MIB);
+        saw(doctor, LEVEL_NOTE, id, "%s: only %" PRIu64 " MiB left", folder, left / (uint64_t)MIB);
         mend(doctor, "%s", advice);
     } else {
-        saw(doctor, LEVEL_OK, id, "%s: %" PRIu64 " MiB left", folder, left / MIB);
+        saw(doctor, LEVEL_OK, id, "%s: %" PRIu64 " MiB left", folder, left / (uint64_t)MIB);
     }
 }
 
-/* LTTng's buffers of one user more, or of one process. */
+/* Returns the size of LTTng's buffers for one more user, or one more process. */
 static uint64_t buffer_bytes(const struct doctor *doctor)
 {
     const long processors = sysconf(_SC_NPROCESSORS_CONF);

@@ -1,5 +1,4 @@
-/*
- * Checks of LTTng: its session daemon, and the session.
+/* Checks LTTng's session daemon and the session.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +21,7 @@
 /* ---- the session daemon ---------------------------------------------------------------------- */
 
 struct daemons {
-    struct process roots, ours, others; /* pid 0: none runs */
+    struct process roots, ours, others; /* pid 0: none */
 };
 
 static void take_daemon(void *context, struct process *process)
@@ -32,7 +31,7 @@ static void take_daemon(void *context, struct process *process)
     if (strcmp(process->name, "lttng-sessiond") != 0)
         return;
     if (process->user == 0 && process_is_elsewhere(process->pid, "/run/lttng"))
-        return; /* a container's */
+        return; /* in a container */
     if (process->user == 0)
         daemons->roots = *process;
     else if (process->user == geteuid())
@@ -48,7 +47,8 @@ static const char *user_name(uid_t user)
     return entry ? entry->pw_name : "?";
 }
 
-/* As liblttng-ctl looks for it: root's if we may use it, else the user's own below its home. */
+/* Looks like liblttng-ctl: root's daemon if this user may use it, else the daemon in the user's
+ * home. */
 static void check_access(const struct doctor *doctor, const struct daemons *daemons)
 {
     const char *home = getenv("LTTNG_HOME") ? getenv("LTTNG_HOME") : getenv("HOME");
@@ -113,7 +113,7 @@ void check_sessiond(const struct doctor *doctor)
     }
 }
 
-/* In a group of its own: it connects also to one that is stopped, and then waits for ever. */
+/* A group of its own, as a request to a stopped session daemon waits forever. */
 void check_sessiond_answer(const struct doctor *doctor)
 {
     struct lttng_session *sessions = NULL;
@@ -135,7 +135,7 @@ struct view {
     const struct doctor *doctor;
     const char *name;
     struct lttng_session session;
-    struct lttng_domain domain; /* of user space; buf_type LTTNG_BUFFER_GLOBAL: there is none */
+    struct lttng_domain domain; /* user space; buf_type LTTNG_BUFFER_GLOBAL: none */
     struct lttng_handle *handle;
     struct lttng_channel *channels;
     int channel_count;
@@ -276,7 +276,7 @@ static bool is_enabled(struct view *view)
     return false;
 }
 
-/* Is it recorded? A pattern may be wanted as well as given: "zipkin:*". */
+/* Returns whether the session records the event. Both names may be patterns: "zipkin:*". */
 static bool is_covered(struct view *view, const char *wanted, bool *is_filtered)
 {
     bool is_found = false;
@@ -449,10 +449,9 @@ void check_session(const struct doctor *doctor)
     check_state(&view);
 }
 
-/*
- * A session daemon that asks a stopped consumer daemon for its channels waits for ever, and answers
- * nobody meanwhile; since LTTng 2.16 also if the consumer daemon waits for a relay daemon.
- */
+/* A group of its own: a session daemon that asks a stopped consumer daemon for its channels waits
+ * forever and answers no other request. Since LTTng 2.16 it waits also if the consumer daemon waits
+ * for a relay daemon. */
 void check_channel(const struct doctor *doctor)
 {
     struct view view = {.doctor = doctor, .name = doctor->facts->session_name};

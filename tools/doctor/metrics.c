@@ -1,6 +1,5 @@
-/*
- * Checks of what samples this host beside the spans: does `blkin host` run, can it see what it
- * should, and would it start with what it is told to read and to whom to send it?
+/* Checks the sampling of this host: whether `blkin host` runs, what it can read, and whether its
+ * configuration is valid.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,12 +24,12 @@
 #define LOCK "/host.lock"
 
 struct search {
-    pid_t but; /* not this one */
+    pid_t but; /* excluded */
     struct process found;
     char lock[PROCESS_PATH_MAX];
 };
 
-/* Who waits for its place has no lock, and who is in a container another /run. */
+/* Skips a sampler without the lock, which waits for its turn, and a sampler in a container. */
 static void take_other(void *context, struct process *process)
 {
     struct search *search = context;
@@ -41,7 +40,7 @@ static void take_other(void *context, struct process *process)
         search->found = *process;
 }
 
-/* One that samples by another runtime-dir than ours, or by ours, and cannot be asked there. */
+/* Notes a sampler with another runtime-dir, or one that does not answer. */
 static bool tell_of_other(const struct doctor *doctor, pid_t answers)
 {
     struct search search = {.but = answers};
@@ -73,7 +72,7 @@ static bool tell_of_other(const struct doctor *doctor, pid_t answers)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-/* Returns whether there is one all the same. */
+/* Returns whether another sampler runs. */
 static bool host_explain_none(const struct doctor *doctor, const char *why)
 {
     if (strncmp(why, "no `blkin", strlen("no `blkin")) != 0) {
@@ -101,7 +100,7 @@ static bool host_explain_none(const struct doctor *doctor, const char *why)
     return false;
 }
 
-/* What it could not do lately, of what it should have done. */
+/* Reports recent failures of the sampler. */
 static void check_counts(const struct doctor *doctor, const json_t *status)
 {
     static const struct count_name counts[] = {
@@ -127,7 +126,7 @@ static void check_counts(const struct doctor *doctor, const json_t *status)
     mend(doctor, "what to do about each is in doc/host.md, \"What is counted\"");
 }
 
-/* Returns its process; 0: none answers. */
+/* Returns the sampler's pid; 0: none answers. */
 static pid_t check_host_service(const struct doctor *doctor, bool *is_there)
 {
     struct error error = {""};
@@ -157,7 +156,7 @@ static pid_t check_host_service(const struct doctor *doctor, bool *is_there)
 
 /* ---- what it can see ------------------------------------------------------------------------- */
 
-/* A kernel with PSI that is off has the file, and does not let it be read. */
+/* Reads the file: a kernel with PSI switched off has the file but refuses reads. */
 static bool has_pressure(void)
 {
     const int fd = open("/proc/pressure/io", O_RDONLY | O_CLOEXEC);
@@ -191,7 +190,7 @@ static bool is_hidden(const char *line)
            strncmp(option, "hidepid=off", 11) != 0;
 }
 
-/* In the process's own view of files: that of a unit may have another /proc. */
+/* Reads the mounts of the process, as a unit may have its own /proc. */
 static bool proc_is_hidden(pid_t pid, bool *is_known)
 {
     char path[64], *line = NULL;
@@ -203,7 +202,7 @@ static bool proc_is_hidden(pid_t pid, bool *is_known)
     file = fopen(path, "re");
     *is_known = file != NULL;
     while (file && getline(&line, &size, file) > 0)
-        is = is_hidden(line) || (is && !strstr(line, " /proc ")); /* the last one is on top */
+        is = is_hidden(line) || (is && !strstr(line, " /proc ")); /* the last mount is on top */
     free(line);
     if (file)
         (void)fclose(file);
@@ -241,7 +240,7 @@ static bool can_be_read(const struct host_config *wanted, struct error *error)
     return host != NULL;
 }
 
-/* Not beside one that runs, which has the port. */
+/* Only without a running sampler, which uses the port. */
 static bool can_be_listened_at(const struct config *config, struct error *error)
 {
     const char *where = config_text(config, "host-listen");
@@ -280,7 +279,7 @@ static unsigned instances_of(const struct host_config *wanted, enum host_kind ki
     return instances;
 }
 
-/* What takes away needs not be there. */
+/* A rule that excludes names may name what does not exist. */
 static void look_for_names(const struct host_config *wanted, enum host_kind kind, char *missing,
                            size_t size)
 {
@@ -323,7 +322,7 @@ static void check_metrics_wanted(const struct doctor *doctor, bool is_there)
     struct error error = {""};
 
     if (!config)
-        return; /* config.file has told */
+        return; /* the check config.file reports it */
     if (!host_settings_read(config, &wanted, &error) || !can_be_read(&wanted, &error) ||
         (!is_there && !can_be_listened_at(config, &error))) {
         saw(doctor, LEVEL_BAD, "host.settings", "blkin host would not start: %s", error.text);

@@ -1,6 +1,5 @@
-/*
- * Checks of programs that "blkin run" has started: is its library in them, and is the file right by
- * which they are told what to trace?
+/* Checks programs that "blkin run" has started: whether they have loaded its library, and whether
+ * they can read its file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,8 +23,8 @@
 
 struct search {
     const struct doctor *doctor;
-    unsigned count;        /* of programs with the library */
-    struct process first;  /* of them */
+    unsigned count;        /* programs with the library */
+    struct process first;  /* the first of them */
     struct process wanted; /* --pid */
     unsigned filtered_count;
     struct process filtered; /* the first of them */
@@ -58,7 +57,7 @@ static void look_at_text(const struct doctor *doctor, const struct process *proc
     }
 }
 
-/* As the process itself would read it. */
+/* Opens the file with the rights of the process. */
 static void look_at_file(const struct doctor *doctor, const struct process *process)
 {
     char path[PROCESS_PATH_MAX], text[PRELOAD_CONFIG_MAX + 1];
@@ -94,8 +93,8 @@ static void look_at_file(const struct doctor *doctor, const struct process *proc
 
 /* ---- where its lines of BLKIN_DEBUG go ---- */
 
-/* libblkin/base/debug.c writes them to descriptor 2, but to syslog where that is a connection to a
- * client. Is a socket with that inode in the file, in its column of so many? */
+/* libblkin/base/debug.c writes messages to descriptor 2, or to syslog if that is a client's
+ * connection. Returns whether the file of /proc/net has the socket's inode in the column. */
 static bool lists_socket(const char *path, unsigned column, const char *inode)
 {
     FILE *file = fopen(path, "re");
@@ -116,7 +115,8 @@ static bool lists_socket(const char *path, unsigned column, const char *inode)
     return has;
 }
 
-/* In its network namespace, or in ours: a service with PrivateNetwork= has journald's. */
+/* Looks in the process's network namespace, then in this one: with PrivateNetwork=, journald's
+ * socket is in this one. */
 static bool is_in_net(pid_t pid, const char *name, unsigned column, const char *inode)
 {
     char theirs[64], ours[64];
@@ -137,7 +137,7 @@ static bool is_of_ip(pid_t pid, const char *inode)
     return false;
 }
 
-/* As inetd and socket units give a connection. */
+/* Returns whether the standard input is the same socket, as with inetd and socket units. */
 static bool is_standard_input(pid_t pid, const char *target)
 {
     char path[64], input[PROCESS_PATH_MAX];
@@ -199,7 +199,7 @@ static void look_at_target(pid_t pid, const char *target, struct place *place)
         set(place, false, "the file ", target);
 }
 
-/* Returns false with errno set if that cannot be seen. */
+/* Returns false with errno set if /proc/PID/fd is not readable. */
 static bool look_at_error(pid_t pid, struct place *place)
 {
     char path[64], target[PROCESS_PATH_MAX];
@@ -257,7 +257,7 @@ static bool is_child_of_traced(const struct process *process, struct process *pa
            parent->library[0];
 }
 
-/* Did the kernel tell ld.so to ignore variables? */
+/* Returns whether the kernel told ld.so to ignore variables (AT_SECURE). */
 static bool is_secure(const struct process *process)
 {
     char path[64];
@@ -284,7 +284,7 @@ static bool is_secure(const struct process *process)
     "rights: ld.so ignores LD_PRELOAD then, and the program is not traced"
 #define MEND_SECURE "start its first process as one user: User= in the unit, or setpriv --reuid"
 
-/* Its own name for it, which may be another one than ours. */
+/* Uses the path as the process sees it, which differs in a container. */
 static void preload_explain(const struct doctor *doctor, const struct process *process)
 {
     char list[PROCESS_PATH_MAX], path[64];
@@ -352,7 +352,7 @@ static bool is_told(const struct process *process, const char *key)
     return process_variable(process->pid, "BLKIN_RUN", text, sizeof(text)) && strstr(text, key);
 }
 
-/* Under a filter a program writes into the recorder's rings, or is not traced. */
+/* Returns whether a program with a seccomp filter stays untraced, as it gets no rings. */
 static bool is_left_alone(const struct process *process)
 {
     struct process with_rings = *process;
@@ -363,7 +363,7 @@ static bool is_left_alone(const struct process *process)
     return !process_find_libraries(&with_rings, LIBRARY, RINGS) || !with_rings.provider[0];
 }
 
-/* Can it reach the socket at which it would get rings? */
+/* Returns whether the process can reach the agent's socket for rings. */
 static bool can_ask_for_rings(const struct process *process, char path[PROCESS_PATH_MAX])
 {
     char seen[PROCESS_PATH_MAX + 32];
@@ -416,7 +416,7 @@ static bool has_mapped(const struct process *process, const char *file)
     return process_find_libraries(&other, LIBRARY, file) && other.provider[0];
 }
 
-/* Children of traced programs that are not traced themselves. */
+/* Notes untraced children of traced programs. */
 static void tell_of_untraced(const struct search *search)
 {
     if (search->secure_count) {
@@ -448,7 +448,7 @@ static void look_at_untraced(struct search *search, const struct process *proces
     }
 }
 
-/* Is LTTng in it, are rings, and why not? */
+/* Checks whether the process has LTTng or rings, and explains why not. */
 static void check_parts(const struct doctor *doctor, const struct process *process)
 {
     const int pid = (int)process->pid;

@@ -1,6 +1,4 @@
-/*
- * Checks of the programs: are those that use libblkin registered with LTTng, and what do they
- * sample?
+/* Checks whether programs with libblkin are registered with LTTng, and their sampling.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +16,8 @@
 #define LIBRARY       "/libblkin.so"
 #define PROVIDER      "/libblkin-lttng.so"
 #define PROVIDER_FILE "libblkin-lttng.so.1"
-#define LTTNG_THREAD  "-ust" /* how names of LTTng's threads end; what a fork has left has none */
+#define LTTNG_THREAD \
+    "-ust" /* the end of the names of LTTng's threads, which a fork does not inherit */
 
 /* ---- who is registered ----------------------------------------------------------------------- */
 
@@ -36,7 +35,7 @@ static bool is_of_blkin(const struct lttng_event *event)
     return strncmp(event->name, "blkin:", 6) == 0 || strncmp(event->name, "zipkin:", 7) == 0;
 }
 
-/* Returns how many programs there are with events of ours, or LTTng's error. */
+/* Returns the number of programs with BlkKin's events, or LTTng's error. */
 static int list_registered(struct facts *facts)
 {
     struct lttng_domain domain = {.type = LTTNG_DOMAIN_UST, .buf_type = LTTNG_BUFFER_PER_UID};
@@ -56,7 +55,7 @@ static int list_registered(struct facts *facts)
 
 /* ---- why one is not -------------------------------------------------------------------------- */
 
-/* Its own session daemon is found by this. */
+/* Finds the home folder of the process, where its user's session daemon has its sockets. */
 static void home_of(pid_t pid, char *home, size_t size)
 {
     if (!process_variable(pid, "LTTNG_HOME", home, size) &&
@@ -68,7 +67,7 @@ static bool has_other_home(const struct facts *facts, pid_t pid, char *home, siz
 {
     char other[256];
 
-    if (facts->sessiond_user == 0) /* root's is at one place for all */
+    if (facts->sessiond_user == 0) /* root's socket has one path for all users */
         return false;
     home_of(pid, home, size);
     home_of(facts->sessiond, other, sizeof(other));
@@ -83,7 +82,7 @@ static bool program_has_file(pid_t pid, const char *folder, const char *file)
     return access(path, F_OK) == 0;
 }
 
-/* Where libblkin looks: beside itself, then where ld.so does. */
+/* Looks like libblkin: beside the library, then in ld.so's folders. */
 static bool has_provider(const struct process *process)
 {
     static const char *const folders[] = {"/usr/lib", "/usr/local/lib", LIBRARY_DIR};
@@ -101,7 +100,7 @@ static bool has_provider(const struct process *process)
     return false;
 }
 
-/* Why it is not registered. */
+/* Adds the reason why the program is not registered. */
 __attribute__((format(printf, 5, 6))) static void explain(const struct doctor *doctor,
                                                           const struct process *process,
                                                           enum level level, const char *id,
@@ -117,7 +116,7 @@ __attribute__((format(printf, 5, 6))) static void explain(const struct doctor *d
         (int)process->pid, process->name, why);
 }
 
-/* Where its session daemon would be, there is none or another one. */
+/* Explains that the program looks for a session daemon elsewhere. */
 static bool explain_elsewhere(const struct doctor *doctor, const struct process *process)
 {
     char home[256];

@@ -1,6 +1,5 @@
-/*
- * Checks of what `blkin agent` tells of itself: how long its ring lasts, the cluster, and what was
- * dropped; and of its rings.
+/* Checks the status of `blkin agent` (time span of the rings, cluster, dropped messages) and its
+ * rings.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,12 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WELL_S        10 /* for a message's way, and a person who types */
+#define WELL_S        10 /* for a message's delay, and for a person's typing */
 #define LIBRARY       "/libblkin.so"
-#define RINGS         "/memfd:blkin-rings" /* as /proc/PID/maps shows the memory of rings */
+#define RINGS         "/memfd:blkin-rings" /* the memory of rings in /proc/PID/maps */
 #define EXPLAINED_MAX 8
 
-/* From a slow span's end to the copy of the rings. */
+/* Returns the time from a slow span's end to the copy of the rings. */
 static int64_t needed_s(const struct doctor *doctor)
 {
     static const char *const parts[] = {"alarm-poll-ms", "linger-ms", "fetch-interval-ms"};
@@ -30,7 +29,7 @@ static int64_t needed_s(const struct doctor *doctor)
     return (ms + 999) / 1000;
 }
 
-/* As measured: the size of the rings that programs have, and what they write. */
+/* Compares the size of the rings with the measured rate of writes. */
 static void check_ring(const struct doctor *doctor, const json_t *status)
 {
     const json_t *rings = json_object_get(status, "rings");
@@ -130,7 +129,7 @@ void check_recorder(const struct doctor *doctor, const json_t *status)
 
 /* ---- rings: can programs get them, and have they? -------------------------------------------- */
 
-/* Every program must come to the socket, whoever its user is. */
+/* Programs of all users must reach the socket. */
 static bool rings_check_socket(const struct doctor *doctor)
 {
     const char *path = config_text(doctor->config, "ring-socket");
@@ -201,7 +200,7 @@ static void rings_look_at(void *context, struct process *process)
         rings_explain(search->doctor, process);
 }
 
-/* Spans of OpenTelemetry's SDKs come without rings. */
+/* Returns whether the agent takes spans of OpenTelemetry's SDKs, which need no rings. */
 static bool takes_otlp(const struct doctor *doctor)
 {
     return is_about(doctor, "agent") && (*config_text(doctor->config, "otlp-listen") ||
@@ -236,7 +235,7 @@ void check_rings(const struct doctor *doctor)
 
 /* ---- of a service that holds them ------------------------------------------------------------ */
 
-/* Which limit is it? */
+/* Names the limit that was reached. */
 static void check_refused(const struct doctor *doctor, const json_t *rings, int64_t refused)
 {
     const int64_t users = number_in(rings, "users"), bytes = number_in(rings, "bytes");

@@ -1,5 +1,4 @@
-/*
- * Checks of the relay daemon: who reaches it, what it has, and who reads that.
+/* Checks the relay daemon: its address, its sessions, and their readers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +20,7 @@ struct place {
     char port[16];
 };
 
-/* Of relayd = own, or HOST[:PORT]. */
+/* Parses relayd = own, or HOST[:PORT]. */
 static bool find_place(const struct doctor *doctor, struct place *place)
 {
     const char *relayd = config_text(doctor->config, "relayd");
@@ -45,7 +44,7 @@ static bool find_place(const struct doctor *doctor, struct place *place)
 
 static bool is_loopback(const char *address)
 {
-    /* of /proc/net/tcp: bytes of the machine's order; ::1 and ::ffff:127.x.y.z of /proc/net/tcp6 */
+    /* /proc/net/tcp has the machine's byte order; ::1 and ::ffff:127.x.y.z are in /proc/net/tcp6 */
     return (strlen(address) == 8 && strncmp(address + 6, "7F", 2) == 0) ||
            strcmp(address, "00000000000000000000000001000000") == 0 ||
            (strlen(address) == 32 && strncmp(address, "0000000000000000FFFF0000", 24) == 0 &&
@@ -87,7 +86,7 @@ static void note_relayd(void *context, struct process *process)
     *(unsigned *)context += strcmp(process->name, "lttng-relayd") == 0;
 }
 
-/* Also of one that was started by hand, at LTTng's own ports. */
+/* Checks also a relay daemon that was started by hand, at LTTng's default ports. */
 void check_relayd_address(const struct doctor *doctor)
 {
     const unsigned ports[PORTS] = {(unsigned)config_integer(doctor->config, "relayd-control-port"),
@@ -173,7 +172,7 @@ static bool ask_for_sessions(const struct place *place, struct listing *listing)
     return listing_ask(url, listing);
 }
 
-/* After all that keeps a viewer from reading. */
+/* Runs after the checks of everything that a viewer needs. */
 void check_relayd_session(const struct doctor *doctor)
 {
     const char *name = doctor->facts->session_name;
@@ -245,7 +244,7 @@ static void look_at_relayd(const struct doctor *doctor)
 
 void check_relayd(const struct doctor *doctor)
 {
-    doctor->facts->relayd_hangs = true; /* for good, if this process is killed for its silence */
+    doctor->facts->relayd_hangs = true; /* stays true if the time limit kills this process */
     look_at_relayd(doctor);
     doctor->facts->relayd_hangs = false;
 }

@@ -1,7 +1,6 @@
-/*
- * Checks of what programs sample and which of their spans are slow, as libblkin reads it: from a
- * file if that is there, else from the environment that they were started with. (What a program
- * gave to blkin_set_sampling() or blkin_set_slow() itself leaves no trace.)
+/* Checks the sampling and slow-span rules of programs. libblkin reads them from a file, or, without
+ * the file, from the initial environment. (The doctor cannot see rules that a program set by
+ * blkin_set_sampling() or blkin_set_slow().)
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +17,7 @@
 #define PATH_BYTES 512
 #define TEXT_MAX   1024
 
-/* The library's own parser of such a text. */
+/* The library's parser of a rule. */
 typedef int parse_fn(const char *text);
 
 static const struct setting {
@@ -27,17 +26,17 @@ static const struct setting {
 } sampling = {"/run/blkin/sampling", "BLKIN_SAMPLING_FILE", "BLKIN_SAMPLING", "blkin_set_sampling"},
   slow = {"/run/blkin/slow", "BLKIN_SLOW_FILE", "BLKIN_SLOW", "blkin_set_slow"};
 
-/* What a process has of it. */
+/* The rule of a process. */
 struct found {
     bool is_there;
-    const char *origin; /* the path, or the variable */
-    int error;          /* of the file */
-    bool is_ignored;    /* the file, by libblkin */
-    struct stat status; /* of the file that is */
+    const char *origin; /* the path or the variable */
+    int error;          /* errno of the file */
+    bool is_ignored;    /* libblkin ignores the file */
+    struct stat status; /* of the ignored file */
     char path[PATH_BYTES], text[TEXT_MAX];
 };
 
-/* Stands for one that will start, where none runs: the file alone counts then. */
+/* Returns whether this stands for a future process, as none runs: then only the file counts. */
 static bool is_of_future(const struct process *process)
 {
     return process->pid == getpid();
@@ -52,7 +51,7 @@ static const char *name_process(const struct process *process)
     return is_of_future(process) ? "a program that starts now" : text;
 }
 
-/* The first line, as the process itself would read it. False with error set. */
+/* Reads the first line with the rights of the process. Returns false with found->error set. */
 static bool read_setting(const struct process *process, struct found *found)
 {
     const int fd = process_open(process, found->path);
@@ -65,7 +64,7 @@ static bool read_setting(const struct process *process, struct found *found)
         (void)close(fd);
     found->text[length > 0 ? length : 0] = '\0';
     found->text[strcspn(found->text, "\n")] = '\0';
-    if (length >= 0 && S_ISCHR(found->status.st_mode)) /* /dev/null: there is none */
+    if (length >= 0 && S_ISCHR(found->status.st_mode)) /* /dev/null: no rule */
         return false;
     found->is_ignored = length >= 0 && process_distrusts(process, &found->status);
     return length >= 0 && !found->is_ignored;
@@ -94,7 +93,7 @@ static bool is_blank(const char *text)
 struct search {
     const struct doctor *doctor;
     void (*look)(struct search *search, const struct process *process);
-    parse_fn *parse; /* NULL: the library is not to be found */
+    parse_fn *parse; /* NULL: no library found */
     unsigned programs, without_rules, bad;
 };
 
@@ -125,7 +124,7 @@ static struct search search_programs(const struct doctor *doctor, const struct s
 
 #define EXPLAINED_MAX 8
 
-/* One more is bad: is it among those that are explained? There is no room for a host full. */
+/* Counts a bad process. Returns whether it is one of the first, which get a finding each. */
 static bool search_explains(struct search *search)
 {
     return search->bad++ < EXPLAINED_MAX;
@@ -138,7 +137,7 @@ static void tell_of_more(const struct search *search, const char *id)
             search->bad - EXPLAINED_MAX);
 }
 
-/* Returns whether libblkin takes it. */
+/* Returns whether libblkin accepts the text. */
 static bool check_text(struct search *search, const struct process *process,
                        const struct found *found, const char *id, const char *such_as)
 {
@@ -153,7 +152,7 @@ static bool check_text(struct search *search, const struct process *process,
     return false;
 }
 
-/* Returns whether libblkin reads the file, if it is there. */
+/* Returns whether libblkin trusts the file, or whether there is none. */
 static bool check_trust(struct search *search, const struct process *process,
                         const struct found *found, const char *id)
 {
@@ -172,7 +171,7 @@ static bool check_trust(struct search *search, const struct process *process,
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
-/* Has any part of it a share above zero? "never" and "ratio=0" have none. */
+/* Returns whether any part samples more than zero. "never" and "ratio=0" do not. */
 static bool samples_something(const char *text)
 {
     const char *ratio = text;
@@ -221,7 +220,7 @@ void check_sampling(const struct doctor *doctor)
 
 /* ---- what is slow, and what keeps the recorder from having the whole trace ------------------- */
 
-/* With our rights: in a folder that it may not enter, all files are alike for the process. */
+/* Looks with the doctor's rights, as the process may not enter the folder. */
 static bool file_is_there(const struct process *process, struct found *found)
 {
     char full[600];
@@ -230,7 +229,7 @@ static bool file_is_there(const struct process *process, struct found *found)
     return stat(full, &found->status) == 0;
 }
 
-/* Is it the file that does not let the process read it, or a folder? */
+/* Returns whether the file's mode allows the read, so that a folder must be the reason. */
 static bool mode_lets_read(const struct process *process, const struct stat *status)
 {
     const mode_t bit = status->st_uid == process->user    ? S_IRUSR
@@ -267,7 +266,7 @@ static void look_at_slow(struct search *search, const struct process *process)
     }
 }
 
-/* A trace that was not sampled is in no ring. */
+/* Rings contain only sampled traces. */
 static void look_at_rules(struct search *search, const struct process *process)
 {
     struct found found;

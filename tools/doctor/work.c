@@ -1,5 +1,4 @@
-/*
- * Checks of `blkin work`: the brokers, the topics and their settings, and what is in them.
+/* Checks `blkin work`: brokers, topics, their settings, and their messages.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,17 +25,17 @@ void check_work(const struct doctor *doctor)
 #include <stdlib.h>
 #include <string.h>
 
-/* All together within the time of a group of checks. */
+/* The sum stays below the time limit of a group. */
 #define ASK_MS  1500
 #define READ_MS 1500
 
 struct kafka {
     const struct doctor *doctor;
     struct kafka_url url;
-    const char *deltas; /* "": no such topic */
+    const char *deltas; /* "": none */
     rd_kafka_t *client;
     int brokers;
-    int partitions; /* of the topic that is read */
+    int partitions; /* of the input topic */
     int32_t a_broker;
     bool has_deltas, has_transaction_state;
 };
@@ -44,9 +43,9 @@ struct kafka {
 /* ---- settings, as a broker has them ---------------------------------------------------------- */
 
 struct settings {
-    char time[32], cleanup[32]; /* of a topic */
+    char time[32], cleanup[32]; /* settings of a topic */
     int64_t message_bytes, retention_ms;
-    int64_t replicas, in_sync; /* of a broker: of the log of transactions */
+    int64_t replicas, in_sync; /* a broker's settings for the transaction log */
 };
 
 static void take_setting(void *context, const char *key, const char *value)
@@ -77,10 +76,10 @@ static void mend_setting(const struct kafka *kafka, const char *topic, const cha
 
 #define OUR_MESSAGE_BYTES 900000
 
-/* Of a topic that is read. */
+/* The wanted setting of an input topic. */
 struct wanted {
     const char *topic, *time_id, *size_id;
-    const char *harm; /* of another time */
+    const char *harm; /* the effect of another retention time */
 };
 
 static void check_input_settings(const struct kafka *kafka, const struct wanted *wanted)
@@ -137,7 +136,8 @@ static void check_deltas_settings(const struct kafka *kafka)
     }
 }
 
-/* The log of transactions is made with the first of them: then there must be enough brokers. */
+/* Kafka creates the transaction log with the first transaction, and needs enough brokers for its
+ * replicas. */
 static void check_transactions(const struct kafka *kafka)
 {
     struct settings settings = {.replicas = 0};
@@ -219,7 +219,7 @@ static void check_topics(const struct kafka *kafka)
 
 /* ---- what is in it --------------------------------------------------------------------------- */
 
-/* The last message of any partition that has one; NULL: none has. */
+/* Returns the last message of the first partition with messages; NULL: all are empty. */
 static rd_kafka_message_t *last_message(const struct kafka *kafka, const char *name, int partitions)
 {
     rd_kafka_topic_t *topic = rd_kafka_topic_new(kafka->client, name, NULL);
@@ -306,7 +306,7 @@ static rd_kafka_t *open_client(struct kafka *kafka, struct error *error)
     return kafka->client;
 }
 
-/* Why there is no connection, the client is told by and by. */
+/* Explains a failed connection. The client reports the reason later, by an event. */
 static void work_explain(const struct kafka *kafka, rd_kafka_resp_err_t code)
 {
     rd_kafka_event_t *event;

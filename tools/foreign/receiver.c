@@ -124,7 +124,7 @@ static void receiver_come_in(void *context, int fd, const union peer_address *fr
 static void receiver_set_busy(struct receiver *receiver, struct MHD_Connection *connection,
                               bool is_busy)
 {
-    struct peer *peer = http_peer(connection);
+    struct listener_peer *peer = http_peer(connection);
 
     if (!peer)
         return;
@@ -492,7 +492,7 @@ struct receiver *receiver_open(struct loop *loop, const struct foreign_options *
     receiver->turn = (struct timer){.due = receiver_go_on, .context = receiver};
     receiver->peers.hung_up = &counts->hung_up;
     receiver->peers.peers =
-        (struct peers){.time_ms = REQUEST_MS, .spares_busy = true, .spares_idle = true};
+        (struct listener_peers){.time_ms = REQUEST_MS, .spares_busy = true, .spares_idle = true};
     CDS_INIT_LIST_HEAD(&receiver->waiting);
     http_peers_begin(&receiver->peers, receiver_start_daemon(receiver));
     if (!http_begin(&receiver->http, loop, receiver->peers.daemon))

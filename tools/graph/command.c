@@ -1,5 +1,4 @@
-/*
- * blkin graph: who calls whom.
+/* blkin graph: the calls between services.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +12,7 @@
 #include <getopt.h>
 
 #define LIMIT_DEFAULT 50
-#define LIMIT_MAX     200 /* a picture of more says nothing */
+#define LIMIT_MAX     200 /* larger pictures are unreadable */
 
 static const char usage[] =
 #include "tools/graph/usage.txt.inc"

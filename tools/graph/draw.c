@@ -36,8 +36,8 @@ static int dot_run(FILE *input, FILE *output, int *status)
     return error;
 }
 
-/* Copies the picture. A part of a page has no XML declaration. Titles are dot's names of boxes,
- * which mean nothing to a reader: they are left out. */
+/* Copies the picture. Leaves out titles, which are dot's internal names, and for a part of a page
+ * the XML declaration. */
 static bool svg_copy(FILE *from, FILE *to, bool is_page)
 {
     static const char tag[] = "<svg ";
@@ -64,7 +64,7 @@ static bool svg_copy(FILE *from, FILE *to, bool is_page)
 
 enum graph_drawn graph_draw(FILE *file, const struct landscape *landscape, bool is_page)
 {
-    FILE *input = tmpfile(), *output = tmpfile(); /* dot and this process share their offsets */
+    FILE *input = tmpfile(), *output = tmpfile(); /* dot and this process share the file offsets */
     enum graph_drawn drawn = GRAPH_FAILED;
     int status = -1, error;
 
@@ -130,7 +130,7 @@ bool graph_json(const struct landscape *landscape)
 #define NAME_COLUMNS 100
 #define BAD          ", color=\"#c62828\", class=bad"
 
-/* Inside double quotes. dot knows the entities of HTML, and escapes that begin with a backslash. */
+/* Writes a name for double quotes. dot interprets HTML entities and escapes with a backslash. */
 static bool dot_put_name(FILE *file, const char *name)
 {
     char *safe = NULL;

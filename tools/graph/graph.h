@@ -1,5 +1,4 @@
-/*
- * The service graph in its forms. Functions write to the standard output or to `file`.
+/* Writes the service graph to the standard output or to `file`, in several formats.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,13 +10,13 @@
 
 #include <stdio.h>
 
-/* Of less than a second a rate says nothing. */
+/* A rate needs at least one second of data. */
 static inline bool graph_has_rates(const struct landscape *landscape)
 {
     return landscape->seconds >= 1;
 }
 
-/* "120 spans/s", or how many they are where there are no rates. what: "", for calls, or " spans" */
+/* Returns "120 spans/s", or the count if there are no rates. what: "" for calls, or " spans" */
 static inline struct figure graph_rate(const struct landscape *landscape, uint64_t count,
                                        const char *what)
 {
@@ -31,31 +30,32 @@ static inline struct figure graph_rate(const struct landscape *landscape, uint64
     return figure;
 }
 
-/* So many of them fail that it is shown red: 1 %. */
+/* Returns whether at least 1 % failed, which is shown red. */
 static inline bool graph_is_bad(uint64_t count, uint64_t errors)
 {
     return errors > 0 && errors >= count / 100;
 }
 
-/* As a tree and a table in lines of at most `width` columns. Out of memory: returns false. */
+/* Prints a tree and a table in lines of at most `width` columns. Returns false when out of memory.
+ */
 bool graph_text(const struct landscape *landscape, size_t width);
 
-/* Input for dot(1) of graphviz. Out of memory, or file cannot be written: returns false. */
+/* Writes input for dot(1) of graphviz. Returns false when out of memory or on a write error. */
 bool graph_dot(FILE *file, const struct landscape *landscape);
 
-/* An object in a line, as blkin-graph(1) has it. Out of memory: returns false. */
+/* Prints one line of JSON: see blkin-graph(1). Returns false when out of memory. */
 bool graph_json(const struct landscape *landscape);
 
 enum graph_drawn {
     GRAPH_DRAWN,
-    GRAPH_WITHOUT_DOT, /* graphviz is not installed: nothing was written */
-    GRAPH_FAILED,      /* dot failed, or there is no memory or room for temporary files */
+    GRAPH_WITHOUT_DOT, /* graphviz is not installed; nothing was written */
+    GRAPH_FAILED,      /* dot failed, or no memory or disk space was left */
 };
 
-/* Writes SVG that dot(1) draws: a file by itself, or (is_page) an element of a page. */
+/* Writes SVG by dot(1): a whole file, or (is_page) an element of a page. */
 enum graph_drawn graph_draw(FILE *file, const struct landscape *landscape, bool is_page);
 
-/* argv[0] is how messages begin. Returns the exit status. */
+/* argv[0]: the prefix of messages. Returns the exit status. */
 int graph_command(int argc, char *argv[]);
 
 #endif

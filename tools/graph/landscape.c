@@ -1,5 +1,4 @@
-/*
- * The service graph, made of statistics.
+/* Makes the service graph from statistics.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +19,7 @@ static const char *shown_name(const struct statistics *statistics, uint32_t id)
     return id == NAMES_OTHER ? "(other names)" : "(no name)";
 }
 
-/* The service of this number of a name; a new one has no spans. */
+/* Returns the service with this name id; a new one has no spans. */
 static struct landscape_service *service_of(struct landscape *landscape,
                                             const struct statistics *statistics, uint32_t id)
 {
@@ -58,7 +57,7 @@ static bool add_services(struct landscape *landscape, const struct statistics *s
     return true;
 }
 
-/* The same spans give the same order, in whatever order they come. */
+/* The order does not depend on the order of the input. */
 static int by_spans(const void *a, const void *b)
 {
     const struct landscape_service *left = a, *right = b;
@@ -67,7 +66,7 @@ static int by_spans(const void *a, const void *b)
     return order ? order : strcmp(left->name, right->name);
 }
 
-/* Those from the place `last` on become the one there. */
+/* Merges the services from index `last` on into that one. */
 static bool unite_rest(struct landscape *landscape, size_t last)
 {
     struct landscape_service *rest = &landscape->services[last];
@@ -101,7 +100,7 @@ static bool sort_services(struct landscape *landscape, size_t limit)
 
 /* ---- calls */
 
-/* A new one if there was none; of services beyond the limit several edges are one call. */
+/* Returns the call, a new one if needed. Edges between services beyond the limit are one call. */
 static struct landscape_call *call_between(struct landscape *landscape, size_t from, size_t to)
 {
     struct landscape_call *call = landscape->calls;
@@ -187,8 +186,8 @@ void landscape_destroy(struct landscape *landscape)
     *landscape = (struct landscape){.services = NULL};
 }
 
-/* One of LANDSCAPE_COLOURS, the same one in all pictures. The first form is for an index of
- * services, the second for the number of a name. */
+/* Returns one of LANDSCAPE_COLOURS, the same in all pictures: by index of a service, and by the id
+ * of a name. */
 static unsigned landscape_colour(const struct landscape *landscape, size_t service)
 {
     const bool has_own = service < LANDSCAPE_COLOURS - 1 && service < landscape->services_count;

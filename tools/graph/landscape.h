@@ -1,5 +1,4 @@
-/*
- * The service graph: services, and who calls whom, made of statistics.
+/* The service graph: services and the calls between them, made from statistics.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,45 +12,44 @@
 
 /* Times in ns. */
 struct landscape_service {
-    const char *name; /* as it is shown */
+    const char *name; /* for display */
     uint64_t spans;
     uint64_t errors;
-    struct histogram duration;   /* of all its spans */
-    double self_ns;              /* that all of these take by themselves */
+    struct histogram duration;   /* of all spans */
+    double self_ns;              /* the sum of the spans' self times */
     bool is_called;              /* by another service */
     uint32_t id;                 /* of the name */
-    size_t first_call, end_call; /* its calls are calls[first_call] to calls[end_call - 1] */
+    size_t first_call, end_call; /* calls[first_call] to calls[end_call - 1] */
 };
 
 struct landscape_call {
     size_t from; /* index of services */
-    size_t to;   /* may be the same one */
+    size_t to;   /* may equal from */
     uint64_t calls;
     uint64_t errors;
-    struct histogram duration; /* of the spans by which they are answered */
+    struct histogram duration; /* of the server's spans */
 };
 
 struct landscape {
-    struct landscape_service *services; /* that of most spans first */
+    struct landscape_service *services; /* the most spans first */
     size_t services_count;
     struct landscape_call *calls; /* sorted by from, then most calls first */
     size_t calls_count;
-    uint64_t spans; /* these three of all services */
+    uint64_t spans; /* this and the next two: of all services */
     uint64_t errors;
     double self_ns;
-    uint64_t traces; /* 0: not known */
-    double seconds;  /* that these took; 0: not known, so there are no rates */
-    size_t *places;  /* of services by the number of their name, + 1; 0: not there */
+    uint64_t traces; /* 0: unknown */
+    double seconds;  /* the period; 0: unknown, so there are no rates */
+    size_t *places;  /* name id to index of services + 1; 0: none */
     char rest_name[32];
 };
 
-/* How many colours pictures have for services. The last one is for all that have none. */
+/* The number of colours. The last one is for all further services. */
 #define LANDSCAPE_COLOURS 8
 
-/*
- * The limit services of most spans, and the others as one; 0: all of them. The names live as long
- * as the summary. Out of memory: returns false. landscape_destroy() is for both cases.
- */
+/* Makes the graph of the `limit` services with most spans and one for all others; limit 0: all
+ * services. The names live as long as the summary. Returns false when out of memory; the caller
+ * calls landscape_destroy() in any case. */
 bool landscape_make(struct landscape *landscape, const struct summary *summary, size_t limit);
 void landscape_destroy(struct landscape *landscape);
 

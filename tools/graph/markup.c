@@ -17,7 +17,8 @@ struct glyph {
     size_t columns;
 };
 
-/* Controls, what turns the direction of writing, what has no width, what XML has no place for. */
+/* Returns true for control characters, changes of direction, zero width, and characters that XML
+ * forbids. */
 static bool is_hidden(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code <= 0x9f) || text_changes_direction(code) ||
@@ -75,7 +76,7 @@ static const char *next_glyph(const char *text, struct glyph *glyph)
     return text + length;
 }
 
-/* Of the text as it will be seen; where it is cut, if it has more than max columns. */
+/* Counts the columns of the text. Returns the place of the cut if there are more than max. */
 static const char *cut_at(const char *text, size_t max, size_t *columns)
 {
     const char *cut = text;

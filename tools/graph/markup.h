@@ -1,5 +1,5 @@
-/*
- * Foreign text in HTML and SVG: nothing in it is markup, leaves its place or turns the line round.
+/* Writes foreign text into HTML and SVG, so that no part is markup or changes the direction of the
+ * line.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 /*
- * Any bytes; also as the value of an attribute in double quotes. Of more than max characters the
- * last one tells so. What XML cannot have, and what would not be seen, is written as an escape.
+ * Writes any bytes, also for an attribute in double quotes. A text of more than max characters ends
+ * with an ellipsis. Writes characters that are invisible or forbidden in XML as escapes.
  */
 void markup_put(FILE *file, const char *text, size_t max);
 

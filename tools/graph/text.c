@@ -1,8 +1,8 @@
 /*
- * The service graph in a terminal: who calls whom as a tree, then a table of the services.
+ * The service graph in a terminal: a tree of calls, then a table of the services.
  *
- * Each call is one line. A service whose calls were shown before has a mark there, so a graph of
- * many ways, or of circles, is no longer than its calls.
+ * Each call is one line. A service whose calls are shown elsewhere has a mark, so a graph with many
+ * paths or cycles has no more lines than calls.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define INDENT     3
-#define LEVELS_MAX 12 /* that are indented */
+#define LEVELS_MAX 12 /* indented levels */
 #define LABEL_MIN  9
 #define CELL       9
 #define CELLS      5
@@ -23,9 +23,9 @@
 struct drawing {
     const struct landscape *landscape;
     size_t label;
-    size_t levels;  /* that are indented: fewer where there is no room for names otherwise */
-    bool *is_shown; /* by service: its calls are */
-    bool *has_more; /* by level of the tree: calls that follow */
+    size_t levels;  /* indented levels: fewer if names need the room */
+    bool *is_shown; /* for each service: its calls are shown */
+    bool *has_more; /* for each level of the tree: more calls follow */
 };
 
 static void put_cell(struct figure figure)
@@ -58,7 +58,7 @@ static void put_titles(const struct drawing *drawing, const char *label, const c
 
 /* ---- who calls whom */
 
-/* Deep levels are no further to the right. Returns the columns taken. */
+/* Does not indent levels beyond the limit. Returns the columns taken. */
 static size_t put_branches(const struct drawing *drawing, size_t level)
 {
     const bool fancy = utf8();
@@ -98,8 +98,8 @@ static void put_call(const struct drawing *drawing, const struct landscape_call 
     putchar('\n');
 }
 
-/* All that is below a service, as deep as there are services at most. Returns how many calls that
- * were to a service shown before. */
+/* Prints the calls below a service. Returns the number of calls to services that were shown before.
+ */
 static size_t put_below(struct drawing *drawing, size_t from, size_t level)
 {
     const struct landscape *landscape = drawing->landscape;
@@ -120,7 +120,8 @@ static size_t put_below(struct drawing *drawing, size_t from, size_t level)
     return again;
 }
 
-/* From who is not called, and then, for circles that nobody calls, from who has most spans. */
+/* Begins with services without callers. For a cycle without a caller, begins with the service with
+ * most spans. */
 static void put_calls(struct drawing *drawing)
 {
     const struct landscape *landscape = drawing->landscape;
@@ -172,7 +173,7 @@ static void put_head(const struct landscape *landscape)
     printf(" in %.1f s, %" PRIu64 " with an error\n\n", landscape->seconds, landscape->errors);
 }
 
-/* As wide as the names want, where all of them are at a moderate depth. */
+/* Makes the tree as wide as its names need at a moderate depth. */
 static void tree_lay_out(struct drawing *drawing, size_t width)
 {
     const size_t room = width - CELLS * CELL;

@@ -53,14 +53,14 @@ struct host_filter {
 
 /* ---- what an interval says ------------------------------------------------------------------- */
 
-struct names {
+struct filter_names {
     enum host_kind kind;
     uint64_t present; /* in both */
 };
 
 static int filter_find_metric(const void *context, const char *name, size_t length)
 {
-    const struct names *names = context;
+    const struct filter_names *names = context;
 
     return host_metric_find(names->kind, names->present, name, length);
 }
@@ -70,8 +70,8 @@ static bool view_value(const struct host_rule *rule, const struct instance *inst
 {
     const bool is_gauge = rule->view->is_gauge;
     const bool has_before = instance->is_known && instance->last.at < sample->monotonic;
-    const struct names names = {sample->kind,
-                                sample->present & (is_gauge ? UINT64_MAX : instance->last.present)};
+    const struct filter_names names = {
+        sample->kind, sample->present & (is_gauge ? UINT64_MAX : instance->last.present)};
     const struct host_interval interval = {.from = has_before ? instance->last.at : 0,
                                            .to = sample->monotonic,
                                            .before = has_before ? instance->last.values : NULL,

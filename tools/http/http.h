@@ -1,6 +1,6 @@
 /*
- * An HTTP server by libmicrohttpd in a service's loop, without threads: it waits in an epoll set of
- * its own, which is one descriptor of the loop. So everything happens in one thread.
+ * An HTTP server by libmicrohttpd in a service's loop, without threads. The server has an epoll
+ * set, which is one descriptor of the loop.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,18 +17,18 @@ struct http {
     struct MHD_Daemon *daemon;
     struct watched epoll;
     struct timer run;
-    bool is_due;   /* since the last run: it runs again at once */
-    uint64_t runs; /* so far: what is called in one run has the same number */
+    bool is_due;   /* another run follows at once */
+    uint64_t runs; /* the number of runs; callbacks of one run see the same number */
 };
 
-/* Takes the daemon, which NULL is allowed for, and runs it for the first time. Returns false if
- * there is none, or it has no epoll set: http_end() is due in both cases. */
+/* Takes the daemon and runs it once. Returns false if the daemon is NULL or has no epoll set; the
+ * caller then calls http_end(). */
 bool http_begin(struct http *http, struct loop *loop, struct MHD_Daemon *daemon);
 
 /* Stops the daemon. */
 void http_end(struct http *http);
 
-/* What the daemon was told from outside its own calls, it looks at soon. */
+/* Runs the daemon soon, after a change from outside of its callbacks. */
 void http_run_soon(struct http *http);
 
 #endif

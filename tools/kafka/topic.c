@@ -1,7 +1,7 @@
 /*
  * A topic of Kafka.
  *
- * There is no consumer group: a reader of all partitions shares none, and keeps the offsets itself.
+ * Without a consumer group: one reader has all partitions and stores the offsets itself.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -101,15 +101,15 @@ struct topic {
     struct kafka_url url;
     int64_t offsets[TOPIC_PARTITIONS_MAX];
     enum partition_state states[TOPIC_PARTITIONS_MAX];
-    int32_t partitions; /* how many there are; 0: not known yet */
-    /* the answer that topic_ask() got */
+    int32_t partitions; /* their number; 0: unknown */
+    /* the answer to topic_ask() */
     rd_kafka_resp_err_t answer;
-    int32_t answer_partitions; /* -1: the answer does not tell */
+    int32_t answer_partitions; /* -1: not in the answer */
     rd_kafka_t *consumer;
     rd_kafka_topic_t *topic;
     rd_kafka_queue_t *messages;
     int fd;          /* an eventfd that librdkafka writes to */
-    int64_t read_ms; /* when the last message came */
+    int64_t read_ms; /* the time of the last message */
     struct error problem;
 };
 
@@ -126,7 +126,7 @@ static void topic_note_error(rd_kafka_t *handle, int code, const char *reason, v
 
     (void)handle;
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && topic->problem.text[0])
-        return; /* the problem before tells why */
+        return; /* the earlier problem is the cause */
     topic_set_problem(topic, (rd_kafka_resp_err_t)code, reason);
 }
 
@@ -137,8 +137,8 @@ const char *topic_problem(const struct topic *topic)
 
 /* ---- partitions ------------------------------------------------------------------------------ */
 
-/* Finds the offset of since_ns; the end, if the partition has nothing as new. Returns false with
- * the problem set. */
+/* Finds the offset of since_ns, or the partition's end if all messages are older. Returns false
+ * with the problem set. */
 static bool topic_offset_since(struct topic *topic, int32_t partition, int limit_ms,
                                int64_t *offset)
 {
@@ -203,9 +203,8 @@ void topic_take_answer(struct topic *topic, int limit_ms)
 
     (void)rd_kafka_poll(topic->consumer, 0);
     if (code && !(topic_is_of_no_broker(code) && topic->problem.text[0]))
-        topic_set_problem(
-            topic, code,
-            rd_kafka_err2str(code)); /* else the problem tells why there is no broker */
+        topic_set_problem(topic, code,
+                          rd_kafka_err2str(code)); /* if not, the problem has the reason already */
     if (count > TOPIC_PARTITIONS_MAX) {
         say(BK1102, "%s: it has %d partitions, only the first %d are read", topic->url.shown,
             (int)count, TOPIC_PARTITIONS_MAX);
@@ -247,7 +246,7 @@ bool topic_is_at_end(const struct topic *topic)
 /* ---- messages -------------------------------------------------------------------------------- */
 
 /* After such an error, librdkafka stops reading the partition, and refuses to seek in it. */
-static void topic_begin_anew(struct topic *topic, int32_t partition)
+static void topic_restart(struct topic *topic, int32_t partition)
 {
     topic->options.gap(topic->options.context, partition);
     (void)rd_kafka_consume_stop(topic->topic, partition);
@@ -268,7 +267,7 @@ static bool topic_take_error(struct topic *topic, const rd_kafka_message_t *mess
         topic->problem.text[0] = '\0';
     } else if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
                message->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE) {
-        topic_begin_anew(topic, partition);
+        topic_restart(topic, partition);
     } else {
         topic_set_problem(topic, message->err, rd_kafka_message_errstr(message));
     }
@@ -370,7 +369,7 @@ static bool topic_set_up(struct topic *topic, struct error *error)
     const char *const settings[][2] = {
         {"client.id", options->client_id},       {"fetch.wait.max.ms", options->fetch_wait_ms},
         {"isolation.level", "read_committed"},   {"enable.partition.eof", "true"},
-        {"auto.offset.reset", "error"}, /* so that a gap is known */
+        {"auto.offset.reset", "error"}, /* an error shows the gap */
         {"queued.max.messages.kbytes", "16384"}, {"reconnect.backoff.max.ms", "2000"},
         {"socket.keepalive.enable", "true"},     {NULL, NULL},
     };

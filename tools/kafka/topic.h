@@ -1,6 +1,6 @@
 /*
- * A topic of Kafka, read as a whole: all partitions, without a consumer group, and only what was
- * committed. librdkafka's threads speak to the brokers, and make topic_fd() readable.
+ * Reads a whole topic of Kafka: all partitions, without a consumer group, and only committed
+ * messages. librdkafka's threads talk to the brokers and make topic_fd() readable.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +20,7 @@
 struct topic_message {
     int32_t partition;
     int64_t offset;
-    int64_t log_ns;  /* when the broker got it, since 1970; 0: not known */
+    int64_t log_ns;  /* the broker's time of arrival, since 1970; 0: unknown */
     const char *key; /* NULL: none */
     size_t key_length;
     const char *data; /* NULL: the message removes the key */
@@ -30,15 +30,14 @@ struct topic_message {
 struct topic_options {
     const char *client_id;       /* of Kafka */
     const char *fetch_wait_ms;   /* how long a broker waits for new messages before it answers */
-    const struct kafka_url *url; /* it is copied */
+    const struct kafka_url *url; /* topic_open() copies it */
     const char *kafka_file;      /* lines of key=value; NULL or "": none */
-    int64_t since_ns; /* begins at this time in partitions without an offset; 0: at all */
-    const int64_t
-        *offsets; /* what to read next in TOPIC_PARTITIONS_MAX partitions; -1: not given */
+    int64_t since_ns;       /* the begin in partitions without an offset; 0: their first message */
+    const int64_t *offsets; /* the next offsets of TOPIC_PARTITIONS_MAX partitions; -1: unknown */
     /* Returns false to end topic_read(). */
     bool (*message)(void *context, const struct topic_message *message);
-    /* The partition has lost the messages that came next; reading continues with the first that is
-     * there. */
+    /* The broker has deleted the next messages of the partition. Reading continues with its first
+     * message. */
     void (*gap)(void *context, int32_t partition);
     void *context;
 };
@@ -49,7 +48,7 @@ struct topic;
 struct topic *topic_open(const struct topic_options *options, struct error *error);
 void topic_close(struct topic *topic); /* NULL is allowed */
 
-/* A descriptor that is readable when there is something to read. */
+/* Returns a descriptor that is readable when messages wait. */
 int topic_fd(const struct topic *topic);
 
 /* Reads for about 100 ms at most; *has_more: there is more now. Returns false if message() did. */
@@ -71,21 +70,19 @@ bool topic_read_all(struct topic *topic, int limit_ms,
 void topic_ask(struct topic *topic, int limit_ms);
 void topic_take_answer(struct topic *topic, int limit_ms);
 
-/* Instead of asking: reads the first partition from its beginning, and waits for nothing. */
+/* Reads the first partition from its begin, without a request for partitions. */
 bool topic_read_first(struct topic *topic);
 
-/* How many there are; 0: not known yet. */
+/* Returns the number of partitions; 0: unknown. */
 int32_t topic_partitions(const struct topic *topic);
 
-/* Was each partition read to its end? */
+/* Returns whether each partition was read to its end. */
 bool topic_is_at_end(const struct topic *topic);
 
-/* Why no messages come; NULL: there is no problem. */
+/* Returns the reason why no messages come; NULL: no problem. */
 const char *topic_problem(const struct topic *topic);
 
-/* What librdkafka has to say, as what we have to say. */
-
-/* For rd_kafka_conf_set_log_cb(): errors are warnings, as it goes on by itself. */
+/* For rd_kafka_conf_set_log_cb(). Logs errors as warnings, as librdkafka recovers by itself. */
 static inline void kafka_log_line(const rd_kafka_t *handle, int level, const char *facility,
                                   const char *text)
 {
@@ -93,7 +90,7 @@ static inline void kafka_log_line(const rd_kafka_t *handle, int level, const cha
     say(level <= 3 ? BK1100 : BK1101, "librdkafka: %s: %s", facility, text);
 }
 
-/* The settings of a topic or a broker, as a broker tells them. */
+/* The settings of a topic or a broker. */
 
 #ifdef HAS_KAFKA
 
@@ -102,7 +99,7 @@ static inline void kafka_log_line(const rd_kafka_t *handle, int level, const cha
 
 typedef void kafka_setting_fn(void *context, const char *key, const char *value);
 
-/* Calls for each setting. Returns false if they are not told within 1.5 s. */
+/* Calls the function for each setting. Returns false if no answer comes within 1.5 s. */
 bool kafka_settings(rd_kafka_t *client, rd_kafka_ResourceType_t type, const char *name,
                     kafka_setting_fn *take, void *context);
 

@@ -1,5 +1,4 @@
-/*
- * blkin live: keeps a live session, its relay daemon and its readers running.
+/* blkin live: runs a live session of LTTng, its relay daemon, and its readers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -34,15 +33,15 @@ static const char usage[] =
 #include "tools/live/usage.txt.inc"
     ;
 
-#define SWEEP_PERIOD_MS  600000 /* files of sessions that have ended */
+#define SWEEP_PERIOD_MS  600000 /* between deletions of files of ended sessions */
 #define DRAIN_LOOK_MS    100
-#define DRAIN_EXTRA_MS   5000 /* besides flush-timeout-ms */
+#define DRAIN_EXTRA_MS   5000 /* added to flush-timeout-ms */
 #define NOTIFY_PERIOD_MS 1000
-#define READY_MAX_MS     10000 /* with a session that is not read yet */
+#define READY_MAX_MS     10000 /* the longest wait for a first reader */
 
 struct service {
     struct frame frame;
-    struct stats_file stats_file; /* its path is NULL if there is none */
+    struct stats_file stats_file; /* path NULL: none */
     char *endpoint;
     struct utsname host;
     struct relay relay;
@@ -53,7 +52,7 @@ struct service {
     int64_t start_ms, start_ns, ended_ns, ended_trace_ns, drain_until_ms, next_stats_ms;
     int64_t next_sweep_ms;
     bool is_ready, is_ending, is_draining;
-    bool is_left; /* the saver hangs in the stats_file */
+    bool is_left; /* the saver still writes the stats_file at the end */
     int status;
 };
 
@@ -91,7 +90,7 @@ static json_t *status_json(void *context)
         (json_int_t)(service->tracing.names - 1));
 }
 
-/* And the counters that each sink has. */
+/* Returns the metrics page: the counters of the sinks, then the service's own. */
 static char *page(void *context)
 {
     struct service *service = context;
@@ -113,7 +112,8 @@ static char *page(void *context)
     return print_end(&printer);
 }
 
-/* By the saver: the place that the sink's own file has, and its lock. */
+/* Runs in the saver's thread. Writes the file as a sink writes its statistics-file, with the same
+ * lock. */
 static bool put_stats(void *context, const char *text, struct error *error)
 {
     return stats_file_put(context, text, error);
@@ -153,7 +153,7 @@ static void tell_systemd(struct service *service)
            readers_running(&service->readers));
 }
 
-/* As ready as it can be: also without a session daemon. */
+/* Reports the service as ready, also without a session daemon. */
 static void be_ready(struct service *service)
 {
     if (service->is_ready || service->is_ending)
@@ -278,7 +278,8 @@ static void readers_have_ended(void *context)
     tracing_destroy(&service->tracing, session_is_destroyed);
 }
 
-/* Trace time goes on also when a session is stopped: once it has passed the end, all is read. */
+/* Trace time advances also in a stopped session. All events are read once trace time has passed the
+ * end. */
 static void drain(void *context)
 {
     struct service *service = context;
@@ -311,7 +312,7 @@ static void start_drain(void *context)
         drain(service);
 }
 
-/* The second time, without waiting for the rest. */
+/* A second signal ends the service without waiting for unread events. */
 static void end(void *context)
 {
     struct service *service = context;
@@ -335,7 +336,7 @@ static bool take_configuration(void *context, struct config **given, struct erro
     struct readers_options options;
 
     say_open(service->frame.calls->title,
-             config_text(config, "log-level")); /* readers get it, too */
+             config_text(config, "log-level")); /* readers get this level, too */
     if (!readers_read_options(config, &service->relay.options, &options, error))
         return false;
     readers_reload(&service->readers, &options);

@@ -1,5 +1,4 @@
-/*
- * What the metadata of a trace has so far.
+/* Checks the metadata of a trace while it arrives.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,9 +9,10 @@
 #include <string.h>
 
 #define MAGIC UINT32_C(0x75d11d57)
-/* Of a packet: magic, UUID, checksum, content and packet size in bits, 5 single bytes. */
+/* The header of a packet: magic, UUID, checksum, content and packet size in bits, 5 single bytes.
+ */
 #define HEADER_BYTES 37
-/* A stream class beyond these is taken to be there. */
+/* A stream class with a higher id counts as declared. */
 #define CLASSES 64
 
 static uint64_t bit_of(unsigned long stream_class)
@@ -45,13 +45,13 @@ static void open_block(struct metadata *metadata)
     begin_statement(metadata);
 }
 
-/* A stream block without an id is that of class 0. */
+/* A stream block without an id declares class 0. */
 static void close_block(struct metadata *metadata)
 {
     if (metadata->depth > 0 && --metadata->depth == 0) {
         if (metadata->block == STREAM_BLOCK && !metadata->has_id)
             metadata->declared |= bit_of(0);
-        metadata->statement[0] = '}'; /* until its semicolon */
+        metadata->statement[0] = '}'; /* the semicolon follows */
         metadata->statement[1] = '\0';
         metadata->length = 1;
     }
@@ -125,7 +125,7 @@ static void add_character(struct metadata *metadata, char c)
     case IN_CODE:
         add_code(metadata, c);
         if (metadata->place != IN_CODE)
-            last = '\0'; /* of "/" "*" the latter ends nothing */
+            last = '\0'; /* the star of a comment's begin does not end the comment */
         break;
     case IN_TEXT:
         if (c == '"' && metadata->last != '\\')

@@ -1,9 +1,9 @@
 /*
- * Is the metadata of a trace (TSDL of CTF 1.8, as LTTng writes it) whole, as far as it has come?
+ * Tells whether the received metadata of a trace (TSDL of CTF 1.8, as LTTng writes it) is complete.
  *
- * LTTng sends it in packets of 4 KiB, cut anywhere, and waits for one of them only before it sends
- * what it describes. babeltrace2 takes what there is: it ends with an error where a block is cut or
- * a stream class is not there yet, and with a signal where there is none at all.
+ * LTTng sends metadata in packets of 4 KiB that may end anywhere, and sends events after the first
+ * packet that concerns them. babeltrace2 fails on a cut block or a missing stream class, and
+ * crashes without any metadata.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,25 +15,26 @@
 #include <stdint.h>
 
 struct metadata {
-    bool is_other;             /* no packets of TSDL: nothing is known of it */
-    uint64_t declared, wanted; /* stream classes: that are there, and that events are of; by bits */
-    unsigned depth;            /* of braces */
+    bool is_other;             /* no packets of TSDL, so nothing is known */
+    uint64_t declared, wanted; /* a bit for each stream class: declared, and used by an event */
+    unsigned depth;            /* open braces */
     enum { IN_CODE, IN_TEXT, IN_COMMENT, IN_LINE_COMMENT } place;
-    char last; /* character */
+    char last; /* the last character */
     enum { OTHER_BLOCK, CLOCK_BLOCK, STREAM_BLOCK, EVENT_BLOCK } block;
-    uint64_t offset;    /* of the clock, since 1970; 0: not known */
-    bool has_id;        /* the stream block */
-    char statement[64]; /* its beginning, without blanks, at depth 0 or 1 */
-    size_t length;      /* of all of it */
+    uint64_t offset;    /* the clock's offset since 1970; 0: unknown */
+    bool has_id;        /* the stream block has an id */
+    char statement[64]; /* the beginning of the statement, without blanks, at depth 0 or 1 */
+    size_t length;      /* of the whole statement */
 };
 
-/* More of it: whole packets, as the relay daemon gives them. All 0 at first. */
+/* Adds whole packets, as the relay daemon sends them. The struct begins with zeros. */
 void metadata_add(struct metadata *metadata, const unsigned char *packets, size_t size);
 
-/* Does it end between two blocks, with a stream class for each event, and one at all? */
+/* Returns whether the metadata ends between two blocks and declares at least one stream class and
+ * that of each event. */
 bool metadata_is_whole(const struct metadata *metadata);
 
-/* Does it have that stream class? UINT64_MAX: it is not known which one. */
+/* Returns whether the stream class is declared. UINT64_MAX: an unknown class. */
 bool metadata_has(const struct metadata *metadata, uint64_t stream_class);
 
 #endif

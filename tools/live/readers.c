@@ -1,5 +1,4 @@
-/*
- * The readers are started, ended, looked after, and started again.
+/* Starts, watches, restarts and ends the readers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,17 +20,18 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* A child that reads the same again may die of it, as of a corrupted packet. SIGKILL is most often
- * somebody's. */
+/* A restarted child that reads the same events may die again, for example of a corrupted packet.
+ * SIGKILL usually comes from outside and does not count. */
 #define AGAIN_KILLED   1
 #define AGAIN_FAILED   4
 #define AGAIN_MAX      12
-#define RESTART_MS     100 /* then twice as long each time */
+#define RESTART_MS     100 /* doubles with each failure */
 #define RESTART_MAX_MS 5000
 #define LOOK_MS        1000
-#define SILENT_NS      INT64_C(180000000000) /* a reader writes its account when it begins */
-#define STUCK_NS       INT64_C(5000000000)
-#define END_EXTRA_MS   3000 /* besides what the delivery of the rest may take */
+#define SILENT_NS \
+    INT64_C(180000000000) /* without an account, which a reader first writes at its start */
+#define STUCK_NS     INT64_C(5000000000)
+#define END_EXTRA_MS 3000 /* added to the limit for delivering the rest */
 
 /* ---- the configuration ----------------------------------------------------------------------- */
 
@@ -45,7 +45,7 @@ bool readers_read_options(const struct config *config, const struct relay_option
         .params = reader_params(config),
         .retry_us = (long)config_integer(config, "retry-us"),
         .flush_timeout_ms = config_integer(config, "flush-timeout-ms"),
-        /* the line of progress is ours, too */
+        /* this service logs the progress itself */
         .level = say_level() == BT_LOGGING_LEVEL_INFO ? BT_LOGGING_LEVEL_WARNING : say_level(),
     };
     if (!options->params)
@@ -67,7 +67,7 @@ const char *readers_path_of(const struct live_reader *reader, const char *end,
     return path;
 }
 
-/* file:PATH is a file for each run of a sink: the first one's, then PATH.2 ... */
+/* With file:PATH, each run of a sink has a file: PATH, PATH.2 ... */
 static void readers_set_endpoint(const struct live_reader *reader, json_t *params)
 {
     const char *endpoint = json_string_value(json_object_get(params, "endpoint"));
@@ -77,7 +77,7 @@ static void readers_set_endpoint(const struct live_reader *reader, json_t *param
                                   json_sprintf("%s.%u", endpoint, reader->readers->starts + 1));
 }
 
-/* A spool is of one sink. Its folder is made by it, but no more than one. */
+/* Gives each sink a spool folder of its own. The sink makes one level of the path only. */
 static void readers_set_spool(const struct live_reader *reader, json_t *params)
 {
     const char *spool = json_string_value(json_object_get(params, "spool"));
@@ -89,17 +89,15 @@ static void readers_set_spool(const struct live_reader *reader, json_t *params)
                               json_sprintf("%s/live-%s", spool, reader->file_name));
 }
 
-/*
- * The relay daemon has a session's packets: a reader reads them from the first one, and passes over
- * what is settled. Not if that kills readers; nor what an unknown relay daemon has of before.
- */
+/* Returns whether a reader starts at the session's first packet and skips settled events. It does
+ * not if those packets kill readers, nor for older packets of a foreign relay daemon. */
 static bool readers_reads_on(const struct live_reader *reader)
 {
     return (reader->readers->options.is_own_relay || reader->from.time_ns) &&
            reader->again <= AGAIN_MAX;
 }
 
-/* NULL: out of memory. */
+/* Returns NULL when out of memory. */
 static json_t *readers_order(const struct live_reader *reader)
 {
     const struct readers_options *options = &reader->readers->options;
@@ -160,7 +158,7 @@ static int readers_run(const void *bytes, size_t size)
     int status;
 
     (void)prctl(PR_SET_NAME, "blkin-reader");
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* what was read is delivered */
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* SIGTERM: the reader delivers what it has read */
     status = readers_read(order);
     json_decref(order);
     return status;
@@ -198,7 +196,7 @@ static void readers_start(void *context)
     if (reader->starts == 0)
         readers_find_what_was_before(reader);
     if (!readers_reads_on(reader)) {
-        reader->from = (struct position){.time_ns = 0};
+        reader->from = (struct trace_position){.time_ns = 0};
         reader->began_ns = wall_clock_ns();
     }
     if (!readers_start_child(reader)) {
@@ -251,7 +249,7 @@ static void readers_renew_next(struct readers *readers)
         const struct live_reader *reader = &readers->readers[i];
 
         if (reader->is_used && reader->is_renewed && reader->state == READER_ENDING)
-            return; /* one at a time */
+            return; /* restarts one reader at a time */
     }
     for (int i = 0; i < READERS_MAX; i++) {
         struct live_reader *reader = &readers->readers[i];
@@ -263,14 +261,14 @@ static void readers_renew_next(struct readers *readers)
     }
 }
 
-/* Is another one started in the place of this one? */
+/* Returns whether another child follows this one. */
 static bool readers_goes_on(const struct live_reader *reader, bool was_ending)
 {
     return !reader->readers->is_ending && !reader->is_retired &&
            (!was_ending || reader->is_renewed);
 }
 
-/* Of a child that has died: what it has not delivered is lost, or comes twice. */
+/* Logs a child's death, and how many spans are lost or come twice. */
 static void readers_say_death(struct live_reader *reader, int status, uint64_t lost, uint64_t twice,
                               bool goes_on)
 {
@@ -294,7 +292,7 @@ static void readers_say_death(struct live_reader *reader, int status, uint64_t l
     say(BK2031, "%s/%s: its reader %s; %s", reader->host, reader->session, how, what);
 }
 
-/* Did it die of what it read? */
+/* Counts deaths in a row without progress, as the events may have caused them. */
 static void readers_note_progress(struct live_reader *reader, int status, bool was_ending)
 {
     const int64_t read_ns = reader->now.counts.input.trace_time_ns;
@@ -415,7 +413,7 @@ void readers_relay_up(struct readers *readers)
     }
 }
 
-/* Those that run will notice. */
+/* Running children notice the end of the connection themselves. */
 void readers_relay_down(struct readers *readers)
 {
     readers->relay_is_up = false;
@@ -423,7 +421,8 @@ void readers_relay_down(struct readers *readers)
         struct live_reader *reader = &readers->readers[i];
 
         reader->is_listed = false;
-        reader->from = (struct position){.time_ns = 0}; /* another one has nothing of before */
+        reader->from =
+            (struct trace_position){.time_ns = 0}; /* a new relay daemon has no older packets */
         if (reader->is_used && reader->state == READER_WAITING)
             timer_clear(readers->loop, &reader->timer);
     }

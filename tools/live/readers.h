@@ -1,6 +1,6 @@
 /*
- * The readers: a child for each session on the relay daemon that is followed. It runs babeltrace2's
- * graph with the sink, and is started again when it dies.
+ * The readers: a child for each followed session on the relay daemon. A child runs babeltrace2's
+ * graph with the sink. The service restarts a child that dies.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,14 +17,14 @@
 
 #define READERS_MAX 64
 
-extern const struct job readers_job; /* what each of the children does */
+extern const struct job readers_job; /* the job of each child */
 
 struct readers_options {
     char live_url[320]; /* net://HOST:PORT of the relay daemon */
-    bool is_own_relay;  /* started by us: it has no sessions of earlier runs */
+    bool is_own_relay;  /* this service starts it, so it has no sessions of earlier runs */
     char folder[128];   /* the runtime folder */
     char follow[1024];  /* globs of HOST/SESSION, separated by commas */
-    json_t *params;     /* the sink's; ours from now on */
+    json_t *params;     /* the sink's parameters, owned by the struct */
     long retry_us;
     int64_t flush_timeout_ms;
     bt_logging_level level;
@@ -35,10 +35,10 @@ bool readers_read_options(const struct config *config, const struct relay_option
                           struct readers_options *options, struct error *error);
 
 enum reader_state {
-    READER_WAITING, /* to be started: at once, after a back-off, or when the relay daemon is back */
+    READER_WAITING, /* starts at once, after a back-off, or when the relay daemon is back */
     READER_RUNNING,
     READER_ENDING,
-    READER_ENDED /* for good */
+    READER_ENDED /* will not start again */
 };
 
 struct readers;
@@ -46,24 +46,24 @@ struct readers;
 struct live_reader {
     struct readers *readers;
     char host[256], session[256];
-    char file_name[48]; /* of its files in the runtime folder */
+    char file_name[48]; /* the prefix of its files in the runtime folder */
     bool is_used, is_own, is_listed, is_attached;
-    bool is_retired;      /* its session stood still: not started again */
-    bool is_renewed;      /* to be restarted with other parameters */
-    unsigned again;       /* what has died in a row without getting on: see AGAIN_MAX */
-    int64_t read_ns;      /* trace time, of all children: the latest */
-    int64_t began_ns;     /* when one has begun that reads nothing of before; 0: all is read */
-    struct position from; /* where the next one goes on; 0: from the begin */
+    bool is_retired;            /* the session stalled: no restart */
+    bool is_renewed;            /* restarts with new parameters */
+    unsigned again;             /* deaths in a row without progress: see AGAIN_MAX */
+    int64_t read_ns;            /* the latest trace time of all children */
+    int64_t began_ns;           /* the start of a child that skips older events; 0: it reads all */
+    struct trace_position from; /* the next child's start; 0: the session's begin */
     enum reader_state state;
     struct child child;
-    pid_t pid; /* of the last child, also when it has ended */
+    pid_t pid; /* of the last child, also after its end */
     struct output_lines lines;
-    struct timer timer; /* to start it, or to kill it */
+    struct timer timer; /* to start or kill the child */
     unsigned starts, failures;
     int64_t since_ns;
-    int64_t unread_since_ns;   /* 0: somebody reads */
-    struct reader_account now; /* of the child, as last seen */
-    struct counts before;      /* of the children before it */
+    int64_t unread_since_ns;   /* 0: a child reads */
+    struct reader_account now; /* the child's last account */
+    struct counts before;      /* of earlier children */
     struct watch watch;
 };
 
@@ -78,9 +78,9 @@ struct readers {
     struct readers_options options;
     struct readers_callbacks on;
     struct live_reader readers[READERS_MAX];
-    struct counts gone;          /* of readers whose session is gone */
-    uint64_t killed, lost_spans; /* readers that died, and what waited in them */
-    unsigned starts;             /* with these options */
+    struct counts gone;          /* sums of readers whose session is gone */
+    uint64_t killed, lost_spans; /* readers that died, and spans that waited there */
+    unsigned starts;             /* starts with the current options */
     bool relay_is_up, is_ending, was_full;
     struct timer look;
 };
@@ -89,25 +89,25 @@ void readers_begin(struct readers *readers, struct loop *loop,
                    const struct readers_options *options,
                    const struct readers_callbacks *callbacks);
 
-/* Others than before: those that run are restarted, one after the other, if anything but `follow`
- * is another. */
+/* Takes new options. If more than `follow` has changed, restarts the readers one after the other.
+ */
 void readers_reload(struct readers *readers, const struct readers_options *options);
 
-/* Our own session: its reader is there before it. */
+/* Adds the reader of the service's own session, before the session exists. */
 void readers_add_own(struct readers *readers, const char *host, const char *session);
 
 void readers_relay_up(struct readers *readers);
 void readers_relay_down(struct readers *readers);
 void readers_listed(struct readers *readers, const struct listing *listing);
 
-/* Not started again, and ended after a moment. */
+/* Ends the session's reader after a delay, without a restart. */
 void readers_retire(struct readers *readers, const char *session);
 
-/* Have those of our own session read up to that time of its clock? Those that had nothing to read
- * have, a moment after that time of the wall clock. */
+/* Returns whether the readers of the service's own session have read up to trace_ns of the
+ * session's clock. A reader without events counts as done shortly after wall_ns. */
 bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_ns);
 
-/* SIGINT to all; SIGKILL to those that do not end in time. Then all_ended(). */
+/* Sends SIGINT to all readers, later SIGKILL to those that still run. Then calls all_ended(). */
 void readers_end(struct readers *readers);
 
 struct counts readers_counts(struct readers *readers);

@@ -1,5 +1,4 @@
-/*
- * What the readers have done: their accounts, added up, and as JSON.
+/* The accounts of the readers: sums, and JSON.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -32,7 +31,7 @@ void readers_read_account(struct live_reader *reader)
         reader->now = account;
 }
 
-/* How many spans the last child of this name has begun to send. */
+/* Returns the number of spans that the last child of this reader has begun to send. */
 static uint64_t readers_read_sent(const struct live_reader *reader)
 {
     char path[READERS_PATH_SIZE];
@@ -57,7 +56,7 @@ void readers_read_last_account(struct live_reader *reader)
     (void)rename(readers_path_of(reader, "statistics", from),
                  readers_path_of(reader, "counted", to));
     if (reader->is_attached || reader->now.counts.input.trace_time_ns)
-        reader->failures = 0; /* it has worked */
+        reader->failures = 0; /* the child made progress */
 }
 
 uint64_t readers_note_settled(struct live_reader *reader)
@@ -72,7 +71,8 @@ uint64_t readers_note_settled(struct live_reader *reader)
     return sent > settled->sent ? sent - settled->sent : 0;
 }
 
-/* Spans that wait are given up, if nobody reads them again. Returns how many these are. */
+/* Counts waiting spans as undelivered unless another child reads them again. Returns their number.
+ */
 uint64_t readers_close_account(struct live_reader *reader, bool is_read_again)
 {
     uint64_t lost = 0;
@@ -80,7 +80,7 @@ uint64_t readers_close_account(struct live_reader *reader, bool is_read_again)
     if (is_read_again)
         counts_hand_over(&reader->now.counts);
     else
-        lost = counts_bury(&reader->now.counts);
+        lost = counts_close(&reader->now.counts);
     if (reader->now.pid)
         counts_follow(&reader->before, &reader->now.counts);
     reader->now = (struct reader_account){.pid = 0};
@@ -110,7 +110,7 @@ static void readers_say_what_was_before(const struct live_reader *reader,
         reader->session, account->pid, what);
 }
 
-/* Our own relay daemon has nothing of an earlier run. */
+/* The service's own relay daemon has no packets of an earlier run. */
 void readers_find_what_was_before(struct live_reader *reader)
 {
     struct reader_account account;
@@ -126,7 +126,7 @@ void readers_find_what_was_before(struct live_reader *reader)
     readers_say_what_was_before(reader, &account, twice);
 }
 
-/* Of the child that runs, and of those before it. */
+/* Returns the sum of the running child and its predecessors. */
 static struct counts readers_account_of(const struct live_reader *reader)
 {
     struct counts sum = reader->before;
@@ -146,7 +146,7 @@ bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_n
 
         if (!reader->is_used || !reader->is_own || reader->is_retired)
             continue;
-        if (reader->state == READER_WAITING) /* it has died, and will read what it missed */
+        if (reader->state == READER_WAITING) /* the next child will read the missed events */
             return false;
         if (reader->state != READER_RUNNING)
             continue;
@@ -224,7 +224,7 @@ json_t *readers_statistics(struct readers *readers)
         if (!reader->is_used)
             continue;
         readers_add_document(list, reader_statistics(readers_path_of(reader, "statistics", path)));
-        /* what the child before had counted at its end */
+        /* the final count of the previous child */
         readers_add_document(
             list, json_load_file(readers_path_of(reader, "counted", path), JSON_ALLOW_NUL, NULL));
     }

@@ -1,5 +1,4 @@
-/*
- * Which sessions are followed: a reader for each of them.
+/* Starts a reader for each session that the configuration follows.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,10 +13,10 @@
 
 #define RETIRE_MS 3000
 
-/* Of what relayd tells, which anybody may have told it: a short name that is safe in a folder. */
+/* Makes a short, safe file name. The relay daemon's names may come from any user. */
 static void readers_set_file_name(struct live_reader *reader)
 {
-    uint32_t hash = 2166136261; /* FNV-1a: other sessions have other files */
+    uint32_t hash = 2166136261; /* FNV-1a keeps names of different sessions apart */
     char name[32];
 
     (void)snprintf(name, sizeof(name), "%.15s-%.15s", reader->host, reader->session);
@@ -66,7 +65,7 @@ static struct live_reader *readers_add(struct readers *readers, const char *host
     (void)snprintf(reader->lines.source, sizeof(reader->lines.source), "%.160s/%.160s", host,
                    session);
     reader->lines.input.fd = -1;
-    reader->lines.dull = "events: "; /* its account: we add them up */
+    reader->lines.ignored = "events: "; /* the child's account, which this service sums */
     reader->timer.context = reader;
     reader->child = (struct child){.ended = readers_child_ended, .context = reader};
     reader->unread_since_ns = wall_clock_ns();
@@ -105,7 +104,7 @@ static bool readers_is_followed(const struct readers *readers, const struct list
 static void readers_note_attached(struct live_reader *reader, const struct listed_session *session)
 {
     reader->is_listed = true;
-    if (reader->state == READER_ENDED && !reader->is_retired) /* it has come back meanwhile */
+    if (reader->state == READER_ENDED && !reader->is_retired) /* the session is back */
         readers_start_in(reader, 0);
     reader->is_attached = session->viewers > 0 && reader->state == READER_RUNNING;
     if (!reader->is_attached || !reader->unread_since_ns)
@@ -143,7 +142,7 @@ void readers_listed(struct readers *readers, const struct listing *listing)
         if (!reader->is_used || reader->is_listed || (reader->is_own && !reader->is_retired))
             continue;
         if (was_listed[i])
-            continue; /* next time, if it is still so */
+            continue; /* the next listing decides */
         readers_end_one(reader);
         if (reader->state == READER_ENDED)
             readers_forget(reader);

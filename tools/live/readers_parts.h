@@ -1,5 +1,4 @@
-/*
- * What the files of the readers share.
+/* Shared by the files of the readers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,7 +8,7 @@
 #include "readers.h"
 
 #define READERS_PATH_SIZE 192
-#define READERS_STATS_MS  500 /* how often they write */
+#define READERS_STATS_MS  500 /* the period of a reader's statistics file */
 
 /* ---- its files: readers.c -------------------------------------------------------------------- */
 
@@ -21,28 +20,28 @@ const char *readers_path_of(const struct live_reader *reader, const char *end,
 
 void readers_read_account(struct live_reader *reader);
 
-/* Of a child that is gone, in this order. */
+/* The service calls the next three functions for a child that has ended, in this order. */
 void readers_read_last_account(struct live_reader *reader);
-/* Where the next one goes on. Returns how many spans come twice then, at most. */
+/* Sets the next child's start. Returns the most spans that may come twice. */
 uint64_t readers_note_settled(struct live_reader *reader);
-/* Returns how many spans went with it. */
+/* Returns the number of spans that are lost with the child. */
 uint64_t readers_close_account(struct live_reader *reader, bool is_read_again);
 
-/* Of a reader that an earlier run of the service has left. */
+/* Reads the files of a reader of an earlier run of the service. */
 void readers_find_what_was_before(struct live_reader *reader);
 
 /* ---- starting and ending one: readers.c ------------------------------------------------------ */
 
-/* So that it is started when that time is over, or later, when the relay daemon is there. */
+/* Starts a child in `ms`, or later when the relay daemon is there. */
 void readers_start_in(struct live_reader *reader, int64_t ms);
 
-/* Ends its child, if it runs, or its wait for one. */
+/* Ends the running child, or cancels a planned start. */
 void readers_end_one(void *context);
 
-/* Its session is gone. */
+/* Removes a reader whose session is gone. */
 void readers_forget(struct live_reader *reader);
 
-/* A child of this reader has ended. */
+/* The loop calls this when the child has ended. */
 void readers_child_ended(void *context, int status);
 
 #endif

@@ -22,12 +22,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LISTENS_MS     50   /* how often to look whether ours listens already */
-#define STARTED_MS     5000 /* it must by then */
+#define LISTENS_MS     50   /* the period of checks whether the own daemon listens */
+#define STARTED_MS     5000 /* the limit for that */
 #define LIST_MS        1000
-#define LIST_SOON_MS   250 /* while nothing is there */
+#define LIST_SOON_MS   250 /* while there is no session */
 #define LIST_LIMIT_MS  3000
-#define RESTART_MS     250 /* then twice as long each time */
+#define RESTART_MS     250 /* doubles with each failure */
 #define RESTART_MAX_MS 30000
 #define END_MS         5000
 
@@ -57,8 +57,8 @@ struct relay_options relay_reached(const struct relay_options *options)
 
 /* ---- the configuration ----------------------------------------------------------------------- */
 
-/* Asks the name server, once: the loop must not wait for that. IPv4, as babeltrace2 knows no other
- * for viewers. Returns false if the name is none of ours. */
+/* Looks up the name once, at the start, as the loop must not wait for a name server. babeltrace2's
+ * viewer has IPv4 only. Returns false if no address of this host has the name. */
 static bool relay_resolve(const char *host, struct in_addr *address)
 {
     const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
@@ -73,7 +73,7 @@ static bool relay_resolve(const char *host, struct in_addr *address)
     return true;
 }
 
-/* Puts the address into options, as numbers. */
+/* Sets the numeric address in options. */
 static bool relay_take_address(const struct config *config, struct relay_options *options,
                                struct error *error)
 {
@@ -152,7 +152,7 @@ static struct sockaddr_in relay_address(const struct relay_options *options, int
     return address;
 }
 
-/* Returns 0, or why nobody could listen there. */
+/* Returns 0 if a program could listen on the port, or the errno. */
 static int try_port(const struct relay_options *options, int port)
 {
     const struct sockaddr_in address = relay_address(options, port);
@@ -201,7 +201,7 @@ static int relay_run(const void *order, size_t size)
     char *arguments[] = {"lttng-relayd", "-C", control, "-D", data, "-L", live, "-o", output, NULL};
 
     (void)size;
-    sweep_all(o->output); /* nobody streams yet */
+    sweep_all(o->output); /* no session streams yet */
     (void)snprintf(control, sizeof(control), "tcp://%s:%d", o->host, o->control_port);
     (void)snprintf(data, sizeof(data), "tcp://%s:%d", o->host, o->data_port);
     (void)snprintf(live, sizeof(live), "tcp://%s:%d", o->host, o->live_port);
@@ -213,7 +213,7 @@ static int relay_run(const void *order, size_t size)
 
 const struct job relay_job = {.name = "live-relayd", .run = relay_run};
 
-/* On this host: the answer comes at once. */
+/* Connects to a port of this host, so the answer comes at once. */
 static bool listens(const struct relay_options *options, int port)
 {
     const struct timeval limit = {0, 20000};

@@ -1,5 +1,5 @@
 /*
- * The relay daemon: our own, or one that runs; and which sessions there are on it.
+ * The relay daemon, started by this service or already running, and the list of its sessions.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,24 +19,25 @@ extern const struct job relay_job;
 
 struct relay_options {
     bool is_own;
-    char host[256]; /* ours: what it listens at */
+    char host[256]; /* the own daemon's listening address */
     int control_port, data_port, live_port;
-    char output[4096]; /* ours: its folder */
+    char output[4096]; /* the own daemon's folder */
 };
 
 /* Returns false with error set. */
 bool relay_read_options(const struct config *config, struct relay_options *options,
                         struct error *error);
 
-/* As others reach it, who cannot use an address that stands for all of this host's. */
+/* Returns options with an address to connect to, in place of one that stands for all addresses. */
 struct relay_options relay_reached(const struct relay_options *options);
 
-/* It has come up, gone down, or told which sessions it has. */
+/* The relay daemon came up, went down, or listed its sessions. */
 struct relay_callbacks {
     void (*up)(void *context);
     void (*down)(void *context);
     void (*listed)(void *context, const struct listing *listing);
-    void (*failed)(void *context, const struct error *error); /* ours cannot be started at all */
+    void (*failed)(void *context,
+                   const struct error *error); /* the own daemon cannot be started at all */
     void *context;
 };
 
@@ -51,10 +52,10 @@ struct relay {
     int64_t since_ns, started_ms;
     struct child child;
     struct output_lines lines;
-    struct timer timer; /* to start it, to look whether it listens, or to list */
+    struct timer timer; /* the next start, check or listing */
     struct task task;
     bool is_listing, has_listed, is_ending;
-    bool is_urgent;         /* somebody waits for what is listed */
+    bool is_urgent;         /* a caller waits for the list */
     struct listing listing; /* the last one */
     void (*ended)(void *context);
 };
@@ -62,14 +63,14 @@ struct relay {
 void relay_begin(struct relay *relay, struct loop *loop, const struct relay_options *options,
                  const struct relay_callbacks *callbacks);
 
-/* Calls ended() when it is gone; at once, if it is not ours. */
+/* Ends the own daemon and calls ended() afterwards; at once for a foreign daemon. */
 void relay_end(struct relay *relay, void (*ended)(void *context));
 
-/* Where sessions stream to, and where viewers ask. */
+/* The URLs for sessions and for viewers. */
 void relay_url(const struct relay_options *options, char *url, size_t size);
 void relay_live_url(const struct relay_options *options, char *url, size_t size);
 
-/* Deletes what ours has kept of sessions that have ended long ago. */
+/* Deletes the own daemon's files of sessions that ended long ago. */
 void relay_sweep(struct relay *relay);
 
 json_t *relay_json(const struct relay *relay);

@@ -1,5 +1,4 @@
-/*
- * The files of sessions that have ended.
+/* Deletes the relay daemon's files of ended sessions.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +18,7 @@
 #define DATE_PATTERN "-" D D D D D D D D "-" D D D D D D /* "-20261121-113252" */
 #define DATE_LENGTH  (sizeof("-20261121-113252") - 1)
 
-/* FOLDER/HOST/SESSION-DATE-TIME, and nothing else that lies there. globfree() is due. */
+/* Finds FOLDER/HOST/SESSION-DATE-TIME. The caller calls globfree(). */
 static void sweep_find(const char *folder, glob_t *found)
 {
     char pattern[2 * 4096 + sizeof("/*/?*" DATE_PATTERN)], *at = pattern;
@@ -33,10 +32,10 @@ static void sweep_find(const char *folder, glob_t *found)
     (void)glob(pattern, 0, NULL, found);
 }
 
-/* The host's folder, too, if it is empty then. */
+/* Removes the session's folder, and the host's folder if that is empty then. */
 static void sweep_remove(char *path)
 {
-    if (tree_changed(path)) /* no link */
+    if (tree_changed(path)) /* 0: a link */
         (void)tree_remove(path);
     (void)rmdir(dirname(path));
 }
@@ -56,7 +55,7 @@ struct order {
     struct listing live;
 };
 
-/* Of the folders of a live session, the one that was changed last is in use, however old it is. */
+/* A live session uses the latest of its folders, even if nothing in it has changed for long. */
 static bool is_in_use(const struct order *order, const glob_t *found, size_t i)
 {
     const char *path = found->gl_pathv[i];

@@ -1,7 +1,7 @@
 /*
- * The relay daemon keeps the files of sessions that have ended, as FOLDER/HOST/SESSION-DATE-TIME.
- * They are deleted when nothing in them has changed for an hour, unless the session is live; and
- * all of them while no relay daemon runs.
+ * The relay daemon keeps the files of ended sessions in FOLDER/HOST/SESSION-DATE-TIME. The service
+ * deletes a folder without changes for an hour unless its session is live. It deletes all folders
+ * while no relay daemon runs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,10 +15,10 @@
 
 extern const struct job sweep_job;
 
-/* While no relay daemon runs: deletes all, and the folders that are empty then. */
+/* Deletes all sessions and the empty folders of hosts. No relay daemon may run. */
 void sweep_all(const char *folder);
 
-/* In a child: deletes what is old, and of no session in this listing. */
+/* Deletes old folders of sessions that are not in the listing, in a child. */
 void sweep(struct loop *loop, const char *folder, const struct listing *live);
 
 #endif

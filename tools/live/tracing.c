@@ -1,5 +1,5 @@
 /*
- * The session that we record.
+ * The service's own recording session.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,16 +15,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WATCH_MS        250  /* for the session daemon's socket: one stat(2) or two */
-#define LOOK_MS         2000 /* at the session */
-#define LOOK_SOON_MS    500  /* for a session daemon that has gone */
-#define RETRY_MS        1000 /* then twice as long each time */
+#define WATCH_MS        250  /* between checks of the session daemon's socket, a stat(2) or two */
+#define LOOK_MS         2000 /* between requests for the session's state */
+#define LOOK_SOON_MS    500  /* the same without a session daemon */
+#define RETRY_MS        1000 /* doubles with each failure */
 #define RETRY_MAX_MS    30000
-#define LIMIT_MS        10000 /* for what LTTng is asked */
+#define LIMIT_MS        10000 /* for a request to LTTng */
 #define UNLISTED_MAX_MS 2500
 #define STALL_PERIOD_MS 30000
-/* What the relay daemon keeps on disk for a reader that is slow: of each CPU and user. Once it is
- * full the oldest is overwritten, which the sink counts. */
+/* The disk space of the relay daemon for a slow reader, of each CPU and user. A full file
+ * overwrites its oldest events, which the sink counts. */
 #define KEPT_FILE_BYTES (UINT64_C(32) << 20)
 #define KEPT_FILES      4
 
@@ -56,7 +56,7 @@ bool tracing_read_spec(const struct config *config, const char *relay_url,
 
 /* ---- the session daemon ---------------------------------------------------------------------- */
 
-/* Of the sockets that liblttng-ctl may choose: each session daemon makes them anew. */
+/* Marks the sockets that liblttng-ctl may choose. Each session daemon creates new ones. */
 static uint64_t daemon_mark(void)
 {
     const char *home = getenv("LTTNG_HOME");
@@ -72,11 +72,11 @@ static uint64_t daemon_mark(void)
 
 struct making {
     struct session_spec spec;
-    bool is_anew;       /* one that is there is dead */
-    char leftover[256]; /* a session of ours from an earlier run; empty: none */
+    bool is_dead;       /* an existing session is dead */
+    char leftover[256]; /* the session of an earlier run; empty: none */
 };
 
-/* One whose relay daemon has died never delivers again: only destroying it helps. */
+/* Destroys a dead session first: without its relay daemon it never delivers again. */
 static void ensure_session(const struct making *making, struct session_answer *answer)
 {
     struct error ignored;
@@ -84,7 +84,7 @@ static void ensure_session(const struct making *making, struct session_answer *a
     if (making->leftover[0])
         (void)session_destroy(making->leftover, &ignored);
     session_ensure(&making->spec, answer);
-    if (making->is_anew &&
+    if (making->is_dead &&
         (answer->result == SESSION_ADOPTED || answer->result == SESSION_FAILED)) {
         (void)session_destroy(making->spec.name, &ignored);
         session_ensure(&making->spec, answer);
@@ -107,7 +107,7 @@ static void tracing_set_state(struct tracing *tracing, enum tracing_state state)
     tracing->state = state;
 }
 
-/* Said once, until it is something else. */
+/* Logs a problem once. */
 static void tracing_complain(struct tracing *tracing, enum tracing_state state,
                              const struct error *error)
 {
@@ -146,7 +146,7 @@ static void write_note(const struct tracing *tracing)
 static void is_made(struct tracing *tracing, const struct session_answer *answer)
 {
     tracing->makings++;
-    timer_clear(tracing->loop, &tracing->retry); /* the session daemon's socket may have set it */
+    timer_clear(tracing->loop, &tracing->retry); /* tracing_watch() may have set it */
     if (answer->result == SESSION_CREATED || !tracing->clock_offset_ns)
         tracing->clock_offset_ns = wall_clock_ns() - clock_ms() * 1000000;
     tracing->failures = 0;
@@ -177,7 +177,7 @@ static void has_made(void *context, const void *result)
     if (tracing->ended) {
         tracing_end_now(tracing);
     } else if (tracing->is_dead) {
-        tracing_make(tracing); /* the relay daemon has gone while it was made */
+        tracing_make(tracing); /* the relay daemon ended meanwhile */
     } else if (answer && answer->result <= SESSION_ADOPTED) {
         is_made(tracing, answer);
     } else if (answer && answer->result == SESSION_NO_DAEMON) {
@@ -190,7 +190,7 @@ static void has_made(void *context, const void *result)
 
 static void tracing_make(struct tracing *tracing)
 {
-    struct making making = {.spec = tracing->spec, .is_anew = tracing->is_dead};
+    struct making making = {.spec = tracing->spec, .is_dead = tracing->is_dead};
 
     tracing->is_wanted = tracing->is_busy;
     if (tracing->is_busy || tracing->ended || !tracing->relay_is_up)
@@ -232,7 +232,7 @@ static void tracing_make_again(struct tracing *tracing, const char *why)
     tracing_make(tracing);
 }
 
-/* Another session daemon than the one that was seen before. */
+/* Returns whether the session daemon is another one than at the last call. */
 static bool tracing_has_other_daemon(struct tracing *tracing)
 {
     const uint64_t mark = daemon_mark(), before = tracing->daemon_mark;
@@ -258,7 +258,7 @@ static void has_looked(void *context, const void *result)
         return;
     }
     if (tracing->state < TRACING_ACTIVE) {
-        if (tracing->is_wanted) /* the relay daemon has come back meanwhile */
+        if (tracing->is_wanted) /* the relay daemon is back */
             tracing_make(tracing);
         return;
     }
@@ -269,7 +269,7 @@ static void has_looked(void *context, const void *result)
     tracing->discarded_events = state->discarded_events;
     tracing->lost_packets = state->lost_packets;
     if (!state->is_there) {
-        /* it may have been restarted while this look went on */
+        /* the daemon may have restarted during this request */
         tracing_make_again(tracing, is_restarted || tracing_has_other_daemon(tracing)
                                         ? "LTTng's session daemon was restarted"
                                         : "somebody has destroyed it");
@@ -296,7 +296,7 @@ static void tracing_look(struct tracing *tracing)
                                   tracing->spec.name, sizeof(tracing->spec.name), LIMIT_MS);
 }
 
-/* A session daemon that has come has none of our sessions. */
+/* A new session daemon has none of the service's sessions. */
 static void tracing_watch(void *context)
 {
     struct tracing *tracing = context;
@@ -453,7 +453,7 @@ static void tracing_end_now(struct tracing *tracing)
         tracing->ended(tracing->on.context);
 }
 
-/* What is under way comes first: it may make the session. */
+/* Waits for a running task first, as the task may create the session. */
 static void tracing_end_by(struct tracing *tracing, const struct job *job,
                            void (*ended)(void *context))
 {

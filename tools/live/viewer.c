@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #define LISTED_BYTES 339   /* a session in a list */
-#define STREAMS_MAX  16384 /* a session's: CPUs times users times channels */
-#define STREAM_BYTES 4371  /* a stream in a list: id, trace, is it metadata, path, channel */
+#define STREAMS_MAX  16384 /* of a session: CPUs times users times channels */
+#define STREAM_BYTES 4371  /* a stream in a list: id, trace, metadata flag, path, channel */
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
@@ -93,7 +93,7 @@ static bool viewer_add_stream(struct viewer *viewer, const unsigned char *listed
     return true;
 }
 
-/* The reply to "attach" and to "new streams", whole. NULL: the connection is gone. */
+/* Returns the whole reply to "attach" or "new streams". NULL: the connection is gone. */
 static unsigned char *viewer_take_streams(struct viewer *viewer, size_t *bytes)
 {
     unsigned char head[8], *reply = NULL;
@@ -214,7 +214,7 @@ static bool viewer_give_new_streams(struct viewer *viewer, const unsigned char *
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* So many bytes, the rest's length in them: a number at this place times so many bytes. */
+/* Passes a reply on: a header, which has the number of sessions at its end, then the sessions. */
 static bool viewer_pass_list(const struct viewer *viewer)
 {
     unsigned char head[4];
@@ -231,8 +231,8 @@ static void viewer_limit_minor(unsigned char *version)
         memcpy(version + 12, &minor, sizeof(minor));
 }
 
-/* Later versions have longer replies. Each side speaks as the older one of the two does, by what
- * the other one tells: LTTng 2.16 tells its own version in the reply. */
+/* Announces version 2.4, as later versions have longer replies. Both sides use the older version of
+ * the two; LTTng 2.16 replies with its own. */
 static bool viewer_connect(const struct viewer *viewer, unsigned char *request, size_t size)
 {
     unsigned char reply[20];
@@ -306,7 +306,7 @@ static void *viewer_run(void *argument)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* IPv4, as babeltrace2 would. */
+/* IPv4 only, like babeltrace2. */
 static int viewer_connect_to_relay(const char *live_url)
 {
     const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
@@ -331,7 +331,7 @@ static int viewer_connect_to_relay(const char *live_url)
     return fd;
 }
 
-/* A signal that ends babeltrace2 interrupts its thread, not this one. */
+/* Blocks all signals: a signal that ends babeltrace2 must interrupt babeltrace2's thread. */
 static bool viewer_start_thread(struct viewer *viewer)
 {
     pthread_t thread;
@@ -349,7 +349,7 @@ int viewer_start(const char *live_url, bool is_local, bool from_beginning, int64
     if (!viewer)
         return 0;
     *viewer =
-        (struct viewer){.has_offset = is_local, /* of 0 */
+        (struct viewer){.has_offset = is_local, /* the offset is 0 */
                         .is_from_beginning = from_beginning,
                         .from_ns = from_ns,
                         .reader = -1,

@@ -1,5 +1,4 @@
-/*
- * The filter: metadata, when babeltrace2 may know of a packet or of a time, and the packets.
+/* The filter: metadata, packets, and the delay of packets and times.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,20 +6,21 @@
 
 #include <stdlib.h>
 
-#define METADATA_MAX (UINT64_C(64) << 20) /* bytes that babeltrace2 has not asked for */
-/* For metadata that is cut. Then babeltrace2 gets what there is. */
+#define METADATA_MAX (UINT64_C(64) << 20) /* bytes that babeltrace2 has not requested yet */
+/* The longest wait for the rest of cut metadata. After that, babeltrace2 gets the part. */
 #define METADATA_NS (INT64_C(10) * 1000000000)
 
-/* A stream is made, its first packet begins, and only then the relay daemon is told: in less. */
+/* The delay of times. LTTng announces a new stream to the relay daemon within less time after the
+ * begin of the first packet. */
 #define HOLD_NS (INT64_C(500) * 1000000)
 
-#define NO_PLACE (UINT64_C(1) << 62) /* the offset of a packet that only the filter has */
+#define NO_PLACE (UINT64_C(1) << 62) /* the offset of a packet made by the filter */
 
 /* ---- metadata: taken from the relay daemon, and given out when it is whole ------------------- */
 
 enum text_key { BY_STREAM, BY_TRACE };
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 static struct viewer_text *viewer_find_text(const struct viewer *viewer, enum text_key key,
                                             uint64_t id)
 {
@@ -71,7 +71,7 @@ static bool viewer_take_packets(const struct viewer *viewer, struct viewer_text 
     return true;
 }
 
-/* All that the relay daemon has. Returns false if the connection is gone. */
+/* Requests metadata until the relay daemon has no more. Returns false if the connection is gone. */
 static bool viewer_take_metadata(const struct viewer *viewer, struct viewer_text *text)
 {
     const uint64_t id = htobe64(text->stream);
@@ -95,7 +95,7 @@ static bool viewer_take_metadata(const struct viewer *viewer, struct viewer_text
     return true;
 }
 
-/* May babeltrace2 have it? */
+/* Returns whether babeltrace2 can read the metadata. */
 static bool viewer_is_whole(const struct viewer_text *text)
 {
     return text->is_gone || metadata_is_whole(&text->all) ||
@@ -133,13 +133,14 @@ bool viewer_give_metadata(const struct viewer *viewer, const unsigned char *requ
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
-/* Any number may come: sums wrap. */
+/* Subtracts with wrap-around, as the network may send any number. */
 static int64_t viewer_minus(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-/* When may babeltrace2 know of that time? By our clock, HOLD_NS after it at the earliest. */
+/* Returns when babeltrace2 may see the time: HOLD_NS later by this host's clock, at the earliest.
+ */
 static int64_t viewer_due_ns(struct viewer *viewer, uint64_t time, int64_t now)
 {
     const int64_t offset = viewer_minus(now, (int64_t)time);
@@ -150,19 +151,17 @@ static int64_t viewer_due_ns(struct viewer *viewer, uint64_t time, int64_t now)
     return (int64_t)(time + (uint64_t)viewer->offset_ns + HOLD_NS);
 }
 
-/*
- * babeltrace2 2.0 asks for new streams only with a packet. Where there is none, a beacon becomes an
- * empty packet: the header of the stream's last one, with the beacon's time.
- */
+/* babeltrace2 2.0 asks for new streams only after a packet. Turns a beacon into an empty packet:
+ * the stream's last packet header with the beacon's time. */
 static void viewer_make_packet(struct stream *stream, struct index_reply *reply)
 {
     const uint64_t bits = stream->header_bytes * 8;
     const uint64_t time = be64toh(reply->end);
     uint64_t discarded = 0;
 
-    memcpy(stream->header + 32, &time, 8); /* begin, end: in the order of bytes of this host */
+    memcpy(stream->header + 32, &time, 8); /* begin and end, in this host's byte order */
     memcpy(stream->header + 40, &time, 8);
-    memcpy(stream->header + 48, &bits, 8); /* content, packet */
+    memcpy(stream->header + 48, &bits, 8); /* content and packet size */
     memcpy(stream->header + 56, &bits, 8);
     memcpy(&discarded, stream->header + 72, stream->header_bytes == HEADER_BYTES ? 8 : 4);
     reply->offset = htobe64(NO_PLACE);
@@ -172,7 +171,8 @@ static void viewer_make_packet(struct stream *stream, struct index_reply *reply)
     reply->status = htobe32(STATUS_OK);
 }
 
-/* Has the trace's metadata what babeltrace2 needs for that? False: it is to wait. */
+/* Returns whether the metadata describes the reply's stream class. If not, babeltrace2 has to wait.
+ */
 static bool viewer_is_described(const struct stream *stream, const struct viewer_text *text,
                                 const struct index_reply *reply)
 {
@@ -183,17 +183,16 @@ static bool viewer_is_described(const struct stream *stream, const struct viewer
            viewer_minus(clock_ns(), stream->undescribed_ns) > METADATA_NS;
 }
 
-/* The relay daemon tells of more than it has given; or it was not looked whether the class is
- * there.
- */
+/* Returns whether the relay daemon announces new metadata, or the stream's class was not checked
+ * yet. */
 static bool viewer_needs_metadata(const struct stream *stream, const struct index_reply *reply)
 {
     return !stream->is_described || stream->undescribed_ns || stream->class_id != reply->class_id ||
            (be32toh(reply->flags) & FLAG_NEW_METADATA);
 }
 
-/* Streams that wait look at what another one of their trace has asked for; who comes round and
- * finds that nobody has asks. Returns false if the connection is gone. */
+/* Requests new metadata, unless another stream of the same trace has done so since this stream's
+ * last check. Returns false if the connection is gone. */
 static bool viewer_look_for_metadata(const struct viewer *viewer, struct stream *stream,
                                      struct viewer_text *text, struct index_reply *reply)
 {
@@ -216,7 +215,7 @@ static bool viewer_hold(const struct viewer *viewer, struct stream *stream,
     return write_all(viewer->reader, &later, sizeof(later));
 }
 
-/* Does the packet end before the time from which on events are wanted? */
+/* Returns whether the packet ends before from_ns. */
 static bool viewer_is_before(const struct viewer *viewer, const struct stream *stream,
                              const struct index_reply *reply)
 {
@@ -227,7 +226,8 @@ static bool viewer_is_before(const struct viewer *viewer, const struct stream *s
            viewer_minus((int64_t)(be64toh(reply->end) + text->all.offset), viewer->from_ns) < 0;
 }
 
-/* Of the next packet that is wanted. Returns false if the connection is gone. */
+/* Requests the index of the next packet that ends after from_ns. Returns false if the connection is
+ * gone. */
 static bool viewer_take_index(const struct viewer *viewer, struct stream *stream,
                               const unsigned char *request, size_t size, struct index_reply *reply)
 {
@@ -278,7 +278,7 @@ bool viewer_give_index(struct viewer *viewer, const unsigned char *request, size
     if (viewer_minus(due, viewer->asked_ns) > 0) {
         if (!viewer_look_for_streams(viewer))
             return false;
-        stream = viewer_find_stream(viewer, viewer_long_at(request)); /* they may have moved */
+        stream = viewer_find_stream(viewer, viewer_long_at(request)); /* the array may have moved */
         viewer->asked_ns = now;
     }
     stream->is_held = false;
@@ -288,7 +288,8 @@ bool viewer_give_index(struct viewer *viewer, const unsigned char *request, size
         reply.flags |= htobe32(FLAG_NEW_STREAM);
     }
     text = viewer_find_text(viewer, BY_TRACE, stream->trace);
-    if (text && text->size) /* we have asked for it, so the relay daemon does not say so */
+    if (text &&
+        text->size) /* the filter has requested it, so the relay daemon does not set the flag */
         reply.flags |= htobe32(FLAG_NEW_METADATA);
     if (be32toh(reply.status) == STATUS_OK)
         stream->packet_at = be64toh(reply.offset);
@@ -299,7 +300,7 @@ bool viewer_give_index(struct viewer *viewer, const unsigned char *request, size
 
 bool viewer_give_packet(struct viewer *viewer, const unsigned char *request, size_t size)
 {
-    static const unsigned char ours[4] = {0xc1, 0x1f, 0xfc, 0xc1}; /* of this host's byte order */
+    static const unsigned char ours[4] = {0xc1, 0x1f, 0xfc, 0xc1}; /* in this host's byte order */
     struct stream *stream = size < 20 ? NULL : viewer_find_stream(viewer, viewer_long_at(request));
     const uint64_t offset = stream ? viewer_long_at(request + 8) : 0;
     const uint32_t length = stream ? viewer_number_at(request + 16) : 0;

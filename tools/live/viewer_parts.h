@@ -1,5 +1,4 @@
-/*
- * What the files of the filter share: the state of its connection, and the bytes of the protocol.
+/* Shared by the files of the filter: the state of the connection and the protocol's bytes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,9 +16,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SESSIONS_MAX 8 /* of one name: consumer daemons of 64 and 32 bits, and the kernel's */
+#define SESSIONS_MAX 8 /* with one name: consumer daemons of 64 bits, 32 bits, and the kernel */
 #define REQUEST_MAX  256
-#define HEADER_BYTES 84 /* of a packet of LTTng-UST; 80 of one of 32 bits */
+#define HEADER_BYTES 84 /* of a packet of LTTng-UST; 80 for 32 bits */
 
 enum {
     CMD_CONNECT = 1,
@@ -41,41 +40,41 @@ struct index_reply {
 
 struct stream {
     uint64_t id, trace, packet_at;
-    size_t header_bytes; /* 0: not of LTTng-UST */
+    size_t header_bytes; /* 0: not from LTTng-UST */
     bool is_held, has_header;
-    bool is_described; /* the metadata has its class: */
+    bool is_described; /* the metadata declares this class: */
     uint64_t class_id;
-    uint32_t flags;     /* of packets that were passed over */
-    uint64_t asks_seen; /* of its trace's text, when that was looked at last */
+    uint32_t flags;     /* of skipped packets */
+    uint64_t asks_seen; /* the text's asks at the last check */
     struct index_reply held;
-    int64_t undescribed_ns;             /* since then metadata is waited for; 0: it is not */
-    unsigned char header[HEADER_BYTES]; /* of its last packet */
+    int64_t undescribed_ns;             /* the begin of a wait for metadata; 0: none */
+    unsigned char header[HEADER_BYTES]; /* of the last packet */
 };
 
-/* Of a trace: what the relay daemon has given, and what of it babeltrace2 has not. */
+/* The metadata of a trace: the part that babeltrace2 has not requested yet. */
 struct viewer_text {
     uint64_t stream, trace;
     struct metadata all;
     unsigned char *bytes;
     size_t size;
-    uint64_t asks;        /* how often the relay daemon was asked for more */
-    int64_t cut_since_ns; /* 0: it is whole */
-    bool is_gone;         /* there is no more */
+    uint64_t asks;        /* requests to the relay daemon */
+    int64_t cut_since_ns; /* 0: not cut */
+    bool is_gone;         /* the relay daemon has no such trace any more */
 };
 
 struct session {
     uint64_t id;
-    unsigned char *streams; /* the answer that babeltrace2 has not asked for yet; NULL: none */
+    unsigned char *streams; /* the answer to babeltrace2's next request; NULL: none */
     size_t bytes;
 };
 
 struct viewer {
     int listener, reader, relay;
     bool is_from_beginning, has_offset;
-    int64_t from_ns;   /* packets that end before are passed over */
-    bool has_flags;    /* babeltrace2 (since 2.1) takes the flag from a beacon, too */
-    int64_t offset_ns; /* how far the trace's clock is behind ours, at the least */
-    int64_t asked_ns;  /* no time up to this one has streams that babeltrace2 does not know */
+    int64_t from_ns;   /* skips packets that end before */
+    bool has_flags;    /* babeltrace2 2.1 and later reads the flag in a beacon, too */
+    int64_t offset_ns; /* the least distance of the trace's clock behind this host's */
+    int64_t asked_ns;  /* babeltrace2 knows all streams up to this time */
     struct session sessions[SESSIONS_MAX];
     size_t session_count, stream_count, text_count;
     struct stream *streams;
@@ -84,12 +83,11 @@ struct viewer {
 
 /* ---- bytes: viewer.c ------------------------------------------------------------------------- */
 
-/* All of them, or false: the connection is gone. (write_all() likewise: the thread takes no
- * SIGPIPE.)
- */
+/* Reads all bytes. Returns false if the connection is gone, like write_all(): the thread gets no
+ * SIGPIPE. */
 bool viewer_get(int fd, void *bytes, size_t count);
 
-/* Passes so many bytes of the relay daemon's reply on. */
+/* Passes `count` bytes of the relay daemon's reply to babeltrace2. */
 bool viewer_pass(const struct viewer *viewer, uint64_t count);
 
 /* Sends the relay daemon a request. */
@@ -113,20 +111,20 @@ static inline uint64_t viewer_long_at(const unsigned char *bytes)
 
 /* ---- streams: viewer.c ----------------------------------------------------------------------- */
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 struct stream *viewer_find_stream(const struct viewer *viewer, uint64_t id);
 
-/* Asks for streams that babeltrace2 does not know of: what it has not asked for is kept. */
+/* Requests new streams and keeps the answer for babeltrace2's next request. */
 bool viewer_look_for_streams(struct viewer *viewer);
 bool viewer_has_new_streams(const struct viewer *viewer);
 
 /* ---- metadata, times and packets: viewer_index.c --------------------------------------------- */
 
-/* Of a stream of metadata in a list. Returns false when out of memory. */
+/* Adds the metadata stream of a list. Returns false when out of memory. */
 bool viewer_add_text(struct viewer *viewer, const unsigned char *listed);
 void viewer_forget_texts(struct viewer *viewer);
 
-/* What babeltrace2 asks for: false if it makes no sense, or if a connection is gone. */
+/* Answers babeltrace2's requests. Return false for a malformed request or a lost connection. */
 bool viewer_give_metadata(const struct viewer *viewer, const unsigned char *request, size_t size);
 bool viewer_give_index(struct viewer *viewer, const unsigned char *request, size_t size);
 bool viewer_give_packet(struct viewer *viewer, const unsigned char *request, size_t size);

@@ -20,7 +20,7 @@ static bool no_daemon(int code)
     return code == -LTTNG_ERR_NO_SESSIOND;
 }
 
-/* code: as liblttng-ctl returns it, negative. Returns false. */
+/* code: a negative result of liblttng-ctl. Returns false with error set. */
 static bool refuse(struct error *error, const char *what, const char *name, int code)
 {
     if (no_daemon(code))
@@ -40,8 +40,8 @@ static struct lttng_handle *open_domain(const char *name, enum lttng_buffer_type
 
 /* ---- is the session that is there ours? */
 
-/* The host, the control and the data port, of "net://HOST:5342:5343" as of the "tcp4://HOST:5342/
- * [data: 5343]" that LTTng makes of it. */
+/* Host, control port and data port of "net://HOST:5342:5343", or of LTTng's form "tcp4://HOST:5342/
+ * [data: 5343]". */
 struct relay {
     char host[256];
     unsigned long ports[2];
@@ -84,7 +84,8 @@ static bool has_other_buffers(const struct session_spec *spec)
     return other;
 }
 
-/* One whose making was cut off has none: it gets it. After its first start it cannot. */
+/* A session whose creation was interrupted has no channel. The channel cannot be added after the
+ * first start. */
 static bool has_channel(struct lttng_handle *handle)
 {
     struct lttng_channel *channels = NULL;
@@ -97,7 +98,7 @@ static bool has_channel(struct lttng_handle *handle)
     return found;
 }
 
-/* Returns what is other about it, or NULL. */
+/* Returns the first difference of the session to the spec, or NULL. */
 static const char *difference(const struct session_spec *spec, const struct lttng_session *there)
 {
     if (there->snapshot_mode)
@@ -166,7 +167,7 @@ static int add_contexts(struct lttng_handle *handle)
         struct lttng_event_context context = {.ctx = types[i]};
         int code = lttng_add_context(handle, &context, NULL, CHANNEL);
 
-        /* once it was started it has them, and LTTng refuses all */
+        /* a session that was started has its contexts, and LTTng refuses new ones */
         if (code < 0 && code != -LTTNG_ERR_UST_CONTEXT_EXIST &&
             code != -LTTNG_ERR_TRACE_ALREADY_STARTED)
             return code;
@@ -208,7 +209,7 @@ static int enable_events(const struct session_spec *spec, struct lttng_handle *h
     return 0;
 }
 
-/* Stopped and not yet rotated to the end: LTTng refuses until it is. */
+/* LTTng refuses to start a stopped session until its rotation has ended. */
 static int start(const char *name)
 {
     int code;
@@ -218,7 +219,7 @@ static int start(const char *name)
     return code == -LTTNG_ERR_TRACE_ALREADY_STARTED ? 0 : code;
 }
 
-/* All of it is tolerated to be there already: the making of a session may have been cut off. */
+/* Accepts parts that exist already, as the creation of the session may have been interrupted. */
 static bool equip(const struct session_spec *spec, struct lttng_handle *handle, struct error *error)
 {
     int code;
@@ -234,7 +235,7 @@ static bool equip(const struct session_spec *spec, struct lttng_handle *handle, 
     return true;
 }
 
-/* The sessions, to be freed. Returns their number, or less than 0 as liblttng-ctl does. */
+/* The caller frees the sessions. Returns their number, or a negative code of liblttng-ctl. */
 static int list(struct lttng_session **sessions)
 {
     int count;
@@ -264,7 +265,8 @@ static enum session_result make(const struct session_spec *spec, struct lttng_ha
     }
     if (equip(spec, handle, error))
         return SESSION_CREATED;
-    (void)lttng_destroy_session_no_wait(spec->name); /* half a session would be adopted next time */
+    (void)lttng_destroy_session_no_wait(
+        spec->name); /* if not, the next call would adopt an incomplete session */
     return SESSION_FAILED;
 }
 
@@ -344,7 +346,8 @@ bool session_look(const char *name, struct session_state *state, struct error *e
     if (there != NULL) {
         state->is_there = true;
         state->is_active = there->enabled != 0;
-        handle = open_domain(name, LTTNG_BUFFER_PER_UID); /* looking, any will do */
+        handle =
+            open_domain(name, LTTNG_BUFFER_PER_UID); /* any domain is good enough for reading */
         if (handle != NULL) {
             add_losses(handle, state);
             lttng_destroy_handle(handle);

@@ -1,6 +1,6 @@
 /*
- * LTTng's sessions, by liblttng-ctl. All functions may hang as long as the session daemon does: a
- * service calls them in a task.
+ * LTTng's sessions, by liblttng-ctl. All functions may hang with the session daemon, so a service
+ * calls them in a task.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,35 +12,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Texts are copied into it, as it is handed to a child. */
+/* Contains its texts, as a service passes it to a child. */
 struct session_spec {
     char name[256];
     char events[1056]; /* names with *, separated by commas */
-    char filter[1024]; /* LTTng's filter expression; "": none. Not for blkin:metric by its name */
-    bool only_adopt;   /* it is not made if it is not there */
+    char filter[1024]; /* LTTng's filter expression, for all events but blkin:metric; "": none */
+    bool only_adopt;   /* does not create a missing session */
     uint64_t subbuf_bytes;
-    uint64_t subbuf_count; /* both of a channel, per CPU and user */
+    uint64_t subbuf_count; /* both: of a channel, per CPU and user */
     uint64_t live_timer_us;
     char relay_url[512];       /* net://127.0.0.1:5342:5343 */
-    uint64_t trace_file_bytes; /* the relay daemon keeps as many of these files for each CPU and */
-    uint64_t trace_file_count; /* user; 0: all */
+    uint64_t trace_file_bytes; /* of a file of the relay daemon */
+    uint64_t trace_file_count; /* files for each CPU and user; 0: no limit */
 };
 
 enum session_result {
     SESSION_CREATED,
-    SESSION_ADOPTED, /* it was there, and is as it should be, or was started again */
-    SESSION_OTHER,   /* one of this name is there and is not live, or is different: error
-                      * says how */
+    SESSION_ADOPTED, /* existed with the right settings, and is started */
+    SESSION_OTHER,   /* existed with other settings: error has the difference */
     SESSION_NO_DAEMON,
     SESSION_FAILED
 };
 
 struct session_answer {
     enum session_result result;
-    struct error error; /* of all but the first two */
+    struct error error; /* unset for the first two results */
 };
 
-/* with_host: what the host does meanwhile, too, which no filter of spans is for. */
+/* with_host: adds the samples of the host, which the filter does not apply to. */
 void session_set_events(struct session_spec *spec, const char *events, bool with_host);
 
 /*
@@ -49,21 +48,21 @@ void session_set_events(struct session_spec *spec, const char *events, bool with
  */
 void session_ensure(const struct session_spec *spec, struct session_answer *answer);
 
-/* What was lost by LTTng so far, as `lttng list` tells; is it there, and active? */
+/* The state of a session and its losses, as in `lttng list`. */
 struct session_state {
     bool has_daemon, is_there, is_active;
-    bool has_consumer; /* else LTTng's consumer daemon has died: the session records no more, and
-                        * none can be made until the session daemon is started anew */
+    bool has_consumer; /* false: LTTng's consumer daemon has died, and nothing is recorded until the
+                          session daemon restarts */
     uint64_t discarded_events, lost_packets;
 };
 
-/* Returns false with error set: no daemon. */
+/* Returns false with error set if there is no daemon. */
 bool session_look(const char *name, struct session_state *state, struct error *error);
 
-/* Does not wait for what the buffers hold. */
+/* Does not wait for the data in the buffers. */
 bool session_stop(const char *name, struct error *error);
 
-/* Does not wait either, for nothing may make it hang. */
+/* Does not wait either, so that it cannot hang. */
 bool session_destroy(const char *name, struct error *error);
 
 #endif

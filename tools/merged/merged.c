@@ -1,5 +1,4 @@
-/*
- * What all workers have counted, added up.
+/* The sums of all workers' counters and statistics.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of rows and edges, when all of their names are different; and a share for those that never come
- * into one. */
+/* Names for rows and edges, if all differ, and a share for names without a row. */
 #define NAMES_MAX   32768
 #define NAMES_BYTES (8U << 20)
 
@@ -51,7 +49,8 @@ static void forget(struct merged *merged, size_t i)
     merged->workers[i] = merged->workers[--merged->worker_count];
 }
 
-/* Those that have long been away; or, where there is no room, the one that has been for longest. */
+/* Forgets workers that are long silent. If there is no room then, forgets the one that is silent
+ * for longest. */
 static void worker_make_room(struct merged *merged, int64_t now_ns)
 {
     size_t oldest = 0;
@@ -95,7 +94,7 @@ void merged_widen(struct merged *merged, int64_t from_ns, int64_t to_ns)
         merged->to_ns = to_ns;
 }
 
-/* It goes to terminals, pages and JSON, and is any bytes. */
+/* Replaces unsafe bytes, as the name appears on terminals, in pages and in JSON. */
 static void clean_name(char name[WORKER_NAME_MAX], const char *instance)
 {
     (void)snprintf(name, WORKER_NAME_MAX, "%s", instance);
@@ -120,7 +119,7 @@ void merged_add_worker(struct merged *merged, const char *instance,
         work_counts_add(&worker->counts, counts);
         return;
     }
-    work_counts_add(&sum, &worker->counts); /* gauges stay those of later */
+    work_counts_add(&sum, &worker->counts); /* keeps the gauges of the newer account */
     worker->counts = sum;
 }
 
@@ -157,7 +156,7 @@ double work_counter_ratio(const struct work_counter *counter, const struct work_
     return value;
 }
 
-/* now + or - before of counters; gauges are those of now. */
+/* Adds or subtracts counters; the gauges are those of `now`. */
 static struct work_counts combine(const struct work_counts *now, const struct work_counts *other,
                                   bool subtract)
 {

@@ -1,5 +1,4 @@
-/*
- * What workers have counted, as a document: written, and read.
+/* Writes and reads the document of the workers' statistics.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -89,8 +88,8 @@ char *merged_document(const struct merged *merged, int64_t now_ns)
 
 /* ---- a worker's messages --------------------------------------------------------------------- */
 
-/* A broker takes 1 MB unless told otherwise; the longest row, of two full histograms, has half of
- * it. */
+/* A broker's default limit is 1 MB. The longest row, with two full histograms, takes half of that.
+ */
 #define MESSAGE_BYTES 450000
 
 struct deltas_writer {
@@ -98,7 +97,7 @@ struct deltas_writer {
     deltas_emit_fn *emit;
     void *context;
     struct printer printer;
-    const char *comma; /* NULL: no message is open */
+    const char *comma; /* NULL: no open message */
 };
 
 static bool deltas_emit(struct deltas_writer *writer)
@@ -111,7 +110,7 @@ static bool deltas_emit(struct deltas_writer *writer)
            writer->emit(writer->context, printer->buffer.data, printer->buffer.length);
 }
 
-/* Makes room for one of the array that is called so. */
+/* Makes room for an element of the named array. */
 static void deltas_continue(struct deltas_writer *writer, const char *array)
 {
     struct printer *printer = &writer->printer;
@@ -128,7 +127,7 @@ static void deltas_continue(struct deltas_writer *writer, const char *array)
 static bool deltas_write_rows(struct deltas_writer *writer, const struct statistics *statistics,
                               enum statistics_kind kind)
 {
-    if (writer->comma) { /* the message goes on with this array */
+    if (writer->comma) { /* this array follows in the same message */
         print(&writer->printer, "],\"%s\":[", statistics_arrays[kind].array);
         writer->comma = "";
     }
@@ -240,10 +239,10 @@ bool merged_add_document(struct merged *merged, const json_t *document, struct e
            add_workers(merged, document, error);
 }
 
-/* No transaction takes longer: what says so is a clock that is wrong. */
+/* The longest transaction. A longer period comes from a wrong clock. */
 #define PERIOD_MAX_NS (600 * INT64_C(1000000000))
 
-/* Looks at all of it first: of a message that is refused nothing is added. */
+/* Checks the whole message before it adds anything. */
 static bool deltas_add(struct merged *merged, const json_t *json, int64_t log_ns,
                        struct error *error)
 {

@@ -1,8 +1,7 @@
 /*
- * What all workers have counted, for Prometheus.
- *
- * Of exponential histograms it makes classic ones, whose bounds are powers of two in ns: these are
- * bounds of the exponential ones too, so each count is exact.
+ * The workers' statistics for Prometheus. Converts exponential histograms to classic ones with
+ * powers of two in ns as bounds. The exponential histograms have the same bounds, so each count is
+ * exact.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,16 +12,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* From 2^14 ns, 16 us, to 2^35 ns, 34 s. */
+/* Bounds from 2^14 ns (16 us) to 2^35 ns (34 s). */
 #define FIRST_BOUND 14
 #define LAST_BOUND  35
 
-/* How many series the page has of a histogram, of a row and of an edge. */
+/* The number of series for a histogram, a row and an edge. */
 #define HISTOGRAM_SERIES (LAST_BOUND - FIRST_BOUND + 1 + 3)
 #define ROW_SERIES       (2 + 2 * HISTOGRAM_SERIES)
 #define EDGE_SERIES      (2 + HISTOGRAM_SERIES)
 
-/* Of the series, rows may take three quarters and edges the rest. */
+/* Rows may use three quarters of the series, edges the rest. */
 static size_t rows_with_series(size_t series)
 {
     return series / 4 * 3 / ROW_SERIES;
@@ -40,13 +39,13 @@ static size_t without_series(size_t count, size_t most)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* For which there was no room. */
+/* A name without room becomes "(other)". */
 static struct text label_text(const struct names *names, uint32_t id)
 {
     return id == NAMES_OTHER ? text_of("(other)") : names_text(names, id);
 }
 
-/* Those of a row or an edge, once for all of its lines. */
+/* Returns the labels of a row or an edge, for all of its lines. */
 static char *labels(const struct names *names, const char *first, uint32_t first_id,
                     const char *second, uint32_t second_id)
 {
@@ -101,8 +100,8 @@ static void print_count(struct printer *page, const char *name, const char *show
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Those with series of their own: the first that came, as a series must not turn into another one.
- * All others, and the one for others, are in a sum, which never falls. */
+/* The rows with series of their own are the first ones, as a series must keep its meaning. A sum,
+ * which never falls, has all others. */
 struct shown {
     const struct statistics_row **rows;
     char **labels;
@@ -132,7 +131,7 @@ static bool shown_add_other(struct shown *shown, const struct statistics_row *ro
            histogram_merge(&shown->other.self, &row->self);
 }
 
-/* shown_close() is due, whatever it returns. */
+/* The caller calls shown_close() in any case. */
 static bool shown_open(struct shown *shown, const struct merged *merged, enum statistics_kind kind,
                        size_t most)
 {
@@ -223,7 +222,7 @@ static void print_worker(struct printer *page, const struct work_counter *counte
         print(page, "} %" PRIu64 "\n", work_counter_value(counter, &worker->counts));
 }
 
-/* How it is with a worker that is not there, nobody knows. */
+/* Leaves out the gauges of workers that are away. */
 static void print_counter(struct printer *page, const struct merged *merged,
                           const struct work_counter *counter, int64_t now_ns)
 {

@@ -23,14 +23,14 @@ struct graph {
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* The library only tells by which of its functions an error went. */
+/* Causes of the library only name the functions that passed the error on. */
 static bool graph_is_of_library(const bt_error_cause *cause)
 {
     return bt_error_cause_get_actor_type(cause) == BT_ERROR_CAUSE_ACTOR_TYPE_UNKNOWN &&
            strcmp(bt_error_cause_get_module_name(cause), "libbabeltrace2") == 0;
 }
 
-/* Without ": iter-addr=0x..., ..." and the like, which is for those who debug babeltrace2. */
+/* Cuts ": iter-addr=0x..., ...", which helps only to debug babeltrace2. */
 static size_t graph_useful_length(const char *message)
 {
     static const char *const noise[] = {"-addr=0x", "-status="};
@@ -58,7 +58,7 @@ static void graph_print_cause(const bt_error_cause *cause, const char *joint)
         fputc(message[i] == '\n' ? ' ' : message[i], stderr);
 }
 
-/* What has happened first, then what followed from it. */
+/* Prints the first cause, then its consequences. */
 static void graph_print_error(const char *what)
 {
     const bt_error *error = bt_current_thread_take_error();
@@ -89,7 +89,7 @@ static void graph_on_interrupt(int number)
     bt_interrupter_set(interrupter);
 }
 
-/* By way of SIGINT, which the sink extends: see signals.h of the plugin. */
+/* Raises SIGINT, whose handler the sink extends: see signals.h of the plugin. */
 static void graph_on_end(int number)
 {
     (void)number;
@@ -148,7 +148,7 @@ static const bt_plugin *graph_find_installed(void)
     return found;
 }
 
-/* Found once, and for as long as this process lives. */
+/* Found once, for the life of the process. */
 static struct plugins {
     const bt_plugin *ctf, *utils, *blkin;
 } plugins;
@@ -201,7 +201,7 @@ static bool graph_put_param(bt_value *map, const char *key, const json_t *value)
     return status == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK;
 }
 
-/* NULL: out of memory. */
+/* Returns NULL when out of memory. */
 static bt_value *graph_sink_params(const json_t *given)
 {
     bt_value *map = bt_value_map_create();
@@ -216,7 +216,7 @@ static bt_value *graph_sink_params(const json_t *given)
     return map;
 }
 
-/* Before the sources, as only it knows what an interruption is while something blocks. */
+/* Runs before the sources are added: only the sink handles an interruption of a blocking call. */
 static bool graph_add_sink(struct graph *graph)
 {
     const bt_component_class_sink *class =
@@ -233,7 +233,7 @@ static bool graph_add_sink(struct graph *graph)
     return is_added;
 }
 
-/* To the muxer's free port: it grows a new one each time. */
+/* Connects the source to the muxer's free port. The muxer adds a new one each time. */
 static bool graph_connect_source(struct graph *graph, const bt_component_source *source)
 {
     for (uint64_t i = 0; i < bt_component_source_get_output_port_count(source); i++) {
@@ -248,7 +248,7 @@ static bool graph_connect_source(struct graph *graph, const bt_component_source 
     return true;
 }
 
-/* {inputs: [input]}; NULL: out of memory. */
+/* Returns {inputs: [input]}; NULL: out of memory. */
 static bt_value *graph_source_params(const char *input)
 {
     bt_value *params = bt_value_map_create();
@@ -264,7 +264,7 @@ static bt_value *graph_source_params(const char *input)
     return NULL;
 }
 
-/* What they would log comes as the causes of an error, too. */
+/* Silences sources, as the causes of an error contain the same text. */
 static bt_logging_level graph_level_of_source(const struct graph *graph)
 {
     const bt_logging_level level = graph->spec->level;
@@ -272,7 +272,7 @@ static bt_logging_level graph_level_of_source(const struct graph *graph)
     return level <= BT_LOGGING_LEVEL_DEBUG ? level : BT_LOGGING_LEVEL_FATAL;
 }
 
-/* No two of them have the same name. */
+/* Gives each source a unique name. */
 static const bt_component_source *graph_add_source(struct graph *graph, const char *class_name,
                                                    const char *name, const bt_value *params)
 {
@@ -332,7 +332,7 @@ static bool graph_add_trace(struct graph *graph, const char *folder, unsigned nu
     return is_connected;
 }
 
-/* Each of its streams is an open file. */
+/* Each stream of a trace is an open file. */
 static void graph_raise_limit_of_files(void)
 {
     struct rlimit limit;
@@ -386,7 +386,7 @@ static void graph_wait_us(long us)
 {
     const struct timespec time = {us / 1000000, us % 1000000 * 1000};
 
-    (void)nanosleep(&time, NULL); /* a signal ends it */
+    (void)nanosleep(&time, NULL); /* a signal interrupts it */
 }
 
 static enum graph_status graph_loop(struct graph *graph)
@@ -409,7 +409,7 @@ static enum graph_status graph_loop(struct graph *graph)
     return GRAPH_FAILED;
 }
 
-/* The sink ends with the graph: it delivers what was read. */
+/* Frees the graph; the sink then delivers its last spans. */
 static void graph_end(struct graph *graph)
 {
     bt_graph_put_ref(graph->graph);

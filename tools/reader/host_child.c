@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RETRY_MS     1000 /* then twice as long each time */
+#define RETRY_MS     1000 /* doubles with each failure */
 #define RETRY_MAX_MS 30000
-#define LIVED_MS     10000 /* then it counts as the first time again */
+#define LIVED_MS     10000 /* a longer life resets the back-off */
 #define CLOSE_MS     1000
 #define CLOSE_US     2000
 
@@ -35,7 +35,7 @@ struct config *host_child_config(const void *order, size_t size)
     struct config *config;
     int status;
 
-    /* what it tells systemd would be about the service */
+    /* only the service itself notifies systemd */
     (void)unsetenv("NOTIFY_SOCKET");
     (void)unsetenv("WATCHDOG_USEC");
     config = config_read_arguments((char *)(uintptr_t)order, size, &status);
@@ -70,7 +70,7 @@ static void ended(void *context, int status)
 
     if (!host->is_wanted)
         return;
-    if (status == 0) { /* it was told to end, or to begin anew */
+    if (status == 0) { /* by host_child_stop() or host_child_reload() */
         timer_set(host->loop, &host->retry, 0);
         return;
     }
@@ -99,7 +99,7 @@ static void tell_to_end(struct host_child *host)
         (void)kill(host->child.pid, SIGTERM);
 }
 
-/* It begins anew, if it may: what it has to keep is LTTng's. */
+/* Restarts the child if the key allows it. */
 void host_child_reload(struct host_child *host, const struct config *config)
 {
     host->config = config;

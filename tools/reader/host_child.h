@@ -1,5 +1,4 @@
-/*
- * `blkin host` as a child of a service that records spans. One that dies is started again.
+/* Runs `blkin host` as a child of a service that records spans, and restarts it when it dies.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,37 +10,37 @@
 
 #include <jansson.h>
 
-/* Once, before the first child: main() says which job that is. */
+/* main() sets the job once, before the first child. */
 void host_child_set_job(const struct job *job);
 
-/* For the job: the service's configuration; what is said is said as by the service. Returns NULL
- * after it has said why. */
+/* For the job: reads the service's configuration from the order, and logs with the service's name.
+ * Returns NULL after logging the reason. */
 struct config *host_child_config(const void *order, size_t size);
 
 struct host_child {
-    struct loop *loop; /* NULL: it was never started */
+    struct loop *loop; /* NULL: never started */
     const struct config *config;
     struct child child;
     struct timer retry;
     int64_t begun_ms;
-    unsigned failures; /* one after the other */
+    unsigned failures; /* in a row */
     uint64_t died;
     bool is_wanted;
 };
 
-/* config: the service's. Does nothing where it says host=no. */
+/* config: of the service. Does nothing with host=no. */
 void host_child_start(struct host_child *host, struct loop *loop, const struct config *config);
 
-/* The configuration is another one. */
+/* Takes a new configuration. */
 void host_child_reload(struct host_child *host, const struct config *config);
 
-/* It ends; not killed, as that may be while it records. */
+/* Sends SIGTERM, not SIGKILL, as the child may be recording. */
 void host_child_stop(struct host_child *host);
 
-/* The same, and waits for it, 1 s at most. */
+/* The same, and waits for the end, 1 s at most. */
 void host_child_close(struct host_child *host);
 
-/* {"state", "pid", "died"} */
+/* Returns {"state", "pid", "died"}. */
 json_t *host_child_json(const struct host_child *host);
 
 #endif

@@ -1,5 +1,4 @@
-/*
- * Which live sessions does a relay daemon have? babeltrace2's plugin knows how to ask.
+/* Lists the live sessions of a relay daemon by babeltrace2's plugin.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

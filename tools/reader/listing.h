@@ -1,5 +1,4 @@
-/*
- * Which live sessions does a relay daemon have?
+/* Lists the live sessions of a relay daemon.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LISTED_MAX 96 /* sessions that are looked at */
+#define LISTED_MAX 96 /* the most sessions in a listing */
 
 struct listed_session {
     char host[256], name[256];
@@ -24,13 +23,13 @@ struct listing {
     struct listed_session sessions[LISTED_MAX];
 };
 
-/* url: net://HOST:PORT. The listing is empty before. Returns false if the daemon is not there. */
+/* url: net://HOST:PORT. listing is empty. Returns false if the daemon does not answer. */
 bool listing_ask(const char *url, struct listing *listing);
 
-/* The same as a task: its order is the url, its result a struct listing. */
+/* The same as a task: the order is the url, the result a struct listing. */
 extern const struct job listing_job;
 
-/* Also where there are too many to know. */
+/* Returns true also if the listing was cut. */
 bool listing_has(const struct listing *listing, const char *host, const char *session);
 
 #endif

@@ -22,8 +22,8 @@
 
 #define STATS_PERIOD_MS 500
 #define WATCH_MS        10000
-#define SILENT_MS       180000 /* neither at work nor waiting for its collector */
-#define HANG_MS         60000 /* at work for so long, without an event: corrupted input does that */
+#define SILENT_MS       180000 /* without CPU time, and not waiting for its collector */
+#define HANG_MS         60000  /* CPU time without an event, as with corrupted input */
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
@@ -35,7 +35,7 @@ json_t *reader_params(const struct config *config)
         return NULL;
     (void)json_object_del(params, "prometheus-listen");
     (void)json_object_del(params, "stats-file");
-    /* a collector that is away at the start is waited for like one that goes */
+    /* waits for a collector that is away at the start */
     if (!json_object_get(params, "require-collector"))
         (void)json_object_set_new(params, "require-collector", json_false());
     (void)json_object_set_new(params, "stats-period-ms", json_integer(STATS_PERIOD_MS));
@@ -103,7 +103,7 @@ bool reader_account(const struct reader *reader, struct reader_account *account)
 
 /* ---- does it hang? --------------------------------------------------------------------------- */
 
-/* The time that the child has been at work. */
+/* Returns the CPU time of the child. */
 static uint64_t ticks_of(pid_t pid)
 {
     char path[64], text[1024] = "";
@@ -128,10 +128,8 @@ static void kill_child(const struct reader *reader, const char *why)
     (void)kill(reader->child.pid, SIGKILL);
 }
 
-/*
- * One that waits for its collector does not work, and may wait for ever: its account tells that
- * spans wait. One that is locked up tells nothing, or that nothing waits.
- */
+/* Kills a hanging child. A child may wait for its collector without limit: its account then shows
+ * waiting spans. A deadlocked child shows none. */
 static void watch(void *context)
 {
     struct reader *reader = context;
@@ -173,8 +171,8 @@ void reader_open(struct reader *reader)
 {
     reader->child = (struct child){.ended = child_ended, .context = reader};
     reader->lines.input.fd = -1;
-    /* each one's account: `blkin status` has the sum */
-    reader->lines.dull = say_level() > BT_LOGGING_LEVEL_INFO ? "events: " : NULL;
+    /* the child's account; `blkin status` has the sum */
+    reader->lines.ignored = say_level() > BT_LOGGING_LEVEL_INFO ? "events: " : NULL;
     reader->watch = (struct timer){.due = watch, .context = reader};
     if (!reader->watch_ms)
         reader->watch_ms = WATCH_MS;

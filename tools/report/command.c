@@ -22,7 +22,7 @@ static const char usage[] =
     ;
 
 struct options {
-    const char *output; /* NULL: the standard output */
+    const char *output; /* NULL: standard output */
     const char *title;
     size_t traces;
 };

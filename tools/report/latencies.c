@@ -1,5 +1,4 @@
-/*
- * How long it takes: histograms over one axis of time, which is logarithmic.
+/* The durations of operations: histograms over one logarithmic axis of time.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,9 +17,9 @@
 #define AXIS      20
 #define BARS_MIN  24
 #define BARS_MAX  72
-#define SCALE_MAX 2 /* four bars where the time doubles */
+#define SCALE_MAX 2 /* four bars for each doubling of the time */
 
-/* The axis that all of them have. */
+/* The axis of all histograms. */
 struct axis {
     int scale;
     int32_t first; /* indexes of buckets at this scale */
@@ -39,7 +38,7 @@ static void note_range(const struct histogram *histogram, int scale, int32_t *lo
     }
 }
 
-/* As fine as there is room for. */
+/* Makes the finest axis that fits. */
 static struct axis make_axis(const struct page *page, const struct operation *rows, size_t count)
 {
     struct axis axis = {.scale = SCALE_MAX + 1};
@@ -70,7 +69,7 @@ static double x_of(const struct axis *axis, double ns)
     return x < 0 ? 0 : x > WIDTH ? WIDTH : x;
 }
 
-/* From 1 ns on, the powers of ten. */
+/* Writes ticks at powers of ten, from 1 ns on. */
 static void put_ticks(FILE *file, const struct axis *axis)
 {
     static const char *const units[] = {"ns", "µs", "ms", "s", "000 s", "000,000 s", "·10⁹ s"};
@@ -114,7 +113,7 @@ static uint64_t highest(const uint64_t *bars, int32_t count)
     return most;
 }
 
-/* What is there is seen, be it one of a million. */
+/* Returns at least a visible height, even for one of a million. */
 static double height_of(uint64_t count, uint64_t most)
 {
     const double height = (double)count * (HEIGHT - 4) / (double)most;
@@ -137,7 +136,7 @@ static void put_bars(FILE *file, const struct axis *axis, const uint64_t *bars, 
     }
 }
 
-/* As a line of steps. */
+/* Draws the outline of a histogram. */
 static void put_outline(FILE *file, const struct axis *axis, const uint64_t *bars, uint64_t most)
 {
     const double step = (double)WIDTH / axis->count;

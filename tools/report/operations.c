@@ -1,5 +1,4 @@
-/*
- * Where the time goes: a row for each service and span name, that of most self time first.
+/* The table of operations: a row for each service and span name, the most self time first.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +12,7 @@
 
 #define ROWS_MAX 50
 
-/* What stands in all columns but the first one. The longest self time has the longest bar. */
+/* Writes all columns but the first. The longest self time has the longest bar. */
 static void put_cells(const struct page *page, const struct statistics_row *row, double longest_ns)
 {
     const double share = longest_ns > 0 ? row->self.sum / longest_ns : 0;
@@ -49,7 +48,7 @@ static void operation_put_row(const struct page *page, const struct statistics_r
     put_cells(page, row, longest_ns);
 }
 
-/* Those that there are too many of, as one. */
+/* Writes the operations beyond the limit as one row. */
 static bool put_rest(const struct page *page, const struct operation *rows, size_t count,
                      double longest_ns)
 {

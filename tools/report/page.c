@@ -1,8 +1,6 @@
 /*
- * The whole page: head, figures, and the parts one after the other.
- *
- * It loads nothing: no scripts at all, and a policy that forbids them, should a text ever get out
- * of its place.
+ * The whole page: head, figures, and the parts. The page loads nothing and has no scripts. Its
+ * content security policy forbids scripts, in case a text of a trace is not escaped.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +18,7 @@
 #define DETAILS_MAX    6000
 #define SOURCE_COLUMNS 200
 
-/* Light or dark as the reader has it, from 400 pixels on. */
+/* Light or dark as the browser prefers, for a width of 400 pixels or more. */
 static const char page_style[] =
 #include "tools/report/page.css.inc"
     ;
@@ -206,7 +204,7 @@ static bool put_trace(struct page *page, struct summary *summary, const struct t
            put_timeline(page, trace->id, &summary->model, SPANS_MAX, is_open);
 }
 
-/* From those on that are not shown yet. */
+/* Shows failed traces that are not shown yet. */
 static bool put_failed(struct page *page, struct summary *summary, const struct trace **traces,
                        size_t from, size_t max)
 {
@@ -227,7 +225,7 @@ static bool put_failed(struct page *page, struct summary *summary, const struct 
     return true;
 }
 
-/* The slowest ones, then of the others that failed half as many. */
+/* Shows the slowest traces, then half as many other traces that failed. */
 static bool put_chosen(struct page *page, struct summary *summary, const struct trace **traces,
                        size_t max)
 {

@@ -1,5 +1,4 @@
-/*
- * The page and its parts. All texts of traces are foreign: they pass through markup_put().
+/* The page and its parts. All texts of traces are foreign and pass through markup_put().
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,29 +13,29 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Everything that a page shows a part of. */
+/* The data and the state of a page. */
 struct page {
     FILE *file;
     const char *source;
-    int64_t start_ns; /* of the first span; 0: not known */
+    int64_t start_ns; /* of the first span; 0: unknown */
     int64_t end_ns;
     const struct statistics *statistics;
     struct landscape landscape;
-    struct histogram traces; /* how long whole traces are */
-    size_t details_left;     /* how many tags and annotations may still be shown */
+    struct histogram traces; /* durations of whole traces */
+    size_t details_left;     /* tags and annotations that may still be shown */
     size_t details_missing;
 };
 
 #define NAME_COLUMNS 80
 
-/* The name of a service or a span, and what stands for one that is not known. */
+/* Writes the name of a service or span, or a placeholder for an unknown name. */
 void put_name(const struct page *page, uint32_t name);
 
 /* Begins a table, and a cell in it; a narrow screen shows the cell's title beside it. */
 void put_table(const struct page *page, const char *kind, const char *const *titles, size_t count);
 void put_cell(const struct page *page, const char *title, struct figure figure, bool is_bad);
 
-/* Out of memory: these return false. The first one is the whole page. */
+/* page_put() writes the whole page. All return false when out of memory. */
 bool page_put(FILE *file, const char *source, struct summary *summary, size_t max_traces);
 bool put_operations(const struct page *page);
 bool put_latencies(const struct page *page);

@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_REPORT_H
 #define BLKIN_TOOLS_REPORT_H
 
-/* argv[0] is how messages begin. Returns the exit status. */
+/* argv[0]: the prefix of messages. Returns the exit status. */
 int report_command(int argc, char *argv[]);
 
 #endif

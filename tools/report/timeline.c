@@ -1,9 +1,9 @@
 /*
- * A trace as a timeline: a line for each span, with its bar, and what it says when it is opened.
+ * A trace as a timeline: a line for each span, with a bar, and details that open by a click.
  *
- * Bars are pale where a child is under way and full where the span takes the time by itself. Where
- * spans tell how their threads spent the time, lines have columns of that. Of a large trace those
- * spans are shown that failed, and the longest ones.
+ * A bar is pale while a child is open, and full for the span's self time. Spans with usage tags
+ * have columns for their thread's time. For a large trace, shows only failed spans and the longest
+ * ones.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,17 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEGMENTS_MAX 40 /* of own time in a bar */
+#define SEGMENTS_MAX 40 /* of self time in a bar */
 #define MARKS_MAX    24 /* annotations on a bar */
-#define LEVELS_MAX   12 /* that are indented */
+#define LEVELS_MAX   12 /* indented levels */
 #define KEY_COLUMNS  60
 #define TEXT_COLUMNS 240
 #define TICKS        4
 
-/* What is told of how threads spent their time. */
+/* The columns for the threads' time. */
 enum usage_columns {
     USAGE_NONE,
-    USAGE_OFF_CPU, /* on a CPU, and not */
+    USAGE_OFF_CPU, /* on a CPU, off a CPU */
     USAGE_APART,   /* on a CPU, waiting for one, blocked */
 };
 
@@ -80,7 +80,7 @@ static size_t choose(const struct choice *choices, size_t count, size_t max, siz
     return chosen;
 }
 
-/* By node; free(3) it. Returns NULL when out of memory. */
+/* Returns a flag for each node, which the caller frees; NULL: out of memory. */
 static bool *shown_spans(const struct trace_model *model, size_t max)
 {
     struct choice *choices = calloc(model->count + 1, sizeof(*choices));
@@ -116,7 +116,7 @@ static double percent(const struct timeline *timeline, int64_t ns)
 }
 
 struct segments {
-    int64_t least_ns; /* shorter ones are left out */
+    int64_t least_ns; /* leaves out shorter segments */
     size_t count;
     struct {
         int64_t from, to;
@@ -135,7 +135,7 @@ static bool add_segment(struct segments *segments, int64_t from, int64_t to)
     return true;
 }
 
-/* When no child was under way; children are sorted by their starts. */
+/* Finds the times without an open child. Children are sorted by start. */
 static bool find_segments(const struct trace_model *model, uint32_t node, struct segments *segments)
 {
     const struct trace_span *span = &model->spans[node];
@@ -295,7 +295,7 @@ static void put_endpoint(const struct timeline *timeline, const struct json_span
         put_pair(timeline, term, text);
 }
 
-/* Is there room for one more of them on the page? */
+/* Counts one more detail. Returns false at the page's limit. */
 static bool may_add(const struct timeline *timeline)
 {
     struct page *page = timeline->page;

@@ -1,5 +1,4 @@
-/*
- * blkin rules: the plugin knows rules and events; this runs babeltrace2 with it.
+/* blkin rules: runs babeltrace2 with the plugin, which reads rules and events.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,7 +22,7 @@ static const char usage[] =
 #include "tools/rules/usage.txt.inc"
     ;
 
-/* Files that know nothing of each other may make spans of the same events: that may be meant. */
+/* Notes events that several files make spans of, as that may be a mistake. */
 static void rules_tell_shared(const struct rules *rules)
 {
     for (size_t i = 0; i < rules->point_count; i++) {
@@ -64,7 +63,7 @@ static int rules_check_file(const char *path, bool is_told)
     return 0;
 }
 
-/* Returns only if that fails. */
+/* Executes babeltrace2. Returns only on failure. */
 static int rules_run(const char *const arguments[])
 {
     execvp(arguments[0], (char *const *)(uintptr_t)arguments);
@@ -72,7 +71,7 @@ static int rules_run(const char *const arguments[])
     return 1;
 }
 
-/* The same of a recorded trace, also of what can be read of a damaged one. */
+/* The same for a recorded trace. Shows the readable part of a damaged one. */
 static int rules_read_trace(const char *const arguments[])
 {
     struct buffer printed = {.limit = SIZE_MAX};
@@ -88,7 +87,7 @@ static int rules_read_trace(const char *const arguments[])
     return is_read && is_printed && !read_is_partial ? 0 : 1;
 }
 
-/* Says so if not: babeltrace2 would in many lines. */
+/* Prints one line if the folder is no trace, in place of babeltrace2's many. */
 static bool rules_is_trace(const char *path)
 {
     if (is_trace(path))
@@ -97,7 +96,7 @@ static bool rules_is_trace(const char *path)
     return false;
 }
 
-/* Of a folder all events, of a live session those of some seconds. */
+/* Lists all events of a folder, or those of some seconds of a live session. */
 static int rules_events(const char *source, const char *relayd, const char *seconds)
 {
     char url[1024], params[64];

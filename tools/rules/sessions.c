@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Anybody may have told the relay daemon: it goes to a terminal. */
+/* Escapes the name, which may come from any user. */
 static void session_print(const struct listed_session *session)
 {
     char text[520];

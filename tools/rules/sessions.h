@@ -1,5 +1,4 @@
-/*
- * Live sessions, by the names that people give them.
+/* Finds live sessions by their short names.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,8 +9,8 @@
 #include <stddef.h>
 
 /*
- * What babeltrace2 reads the session by: name is NAME or HOST/NAME of one that the relay daemon at
- * HOST[:PORT] has, or a URL already. False after it has said why, and which sessions there are.
+ * Makes the session's URL for babeltrace2. name: NAME, HOST/NAME, or a URL; relayd: the relay
+ * daemon at HOST[:PORT]. Returns false after printing the reason and the existing sessions.
  */
 bool session_url(const char *name, const char *relayd, char *url, size_t size);
 

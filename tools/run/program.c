@@ -1,5 +1,4 @@
-/*
- * What the headers of a program's file tell.
+/* Reads the headers of a program's file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +14,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define INTERPRETERS_MAX 5 /* as the kernel has it */
+#define INTERPRETERS_MAX 5 /* the kernel's limit */
 #define LINE_MAX_BYTES   256
 #define HEADERS_MAX      256
 #define NAMES_MAX        (64 * 1024)
@@ -76,7 +75,7 @@ static bool read_at(int fd, void *buffer, size_t length, uint64_t offset)
     return offset <= INT64_MAX && pread(fd, buffer, length, (off_t)offset) == (ssize_t)length;
 }
 
-/* Of our own class, as far as it is more than its first bytes. */
+/* Reads the file's program headers if it has the class of this program. */
 static bool read_elf(int fd, struct elf *elf)
 {
     memset(elf, 0, sizeof(*elf));
@@ -101,7 +100,7 @@ static const ElfW(Phdr) * find_segment(const struct elf *elf, uint32_t type)
     return NULL;
 }
 
-/* A section of this name; strip(1) leaves those that are loaded. */
+/* Returns whether a section of this name exists. strip(1) keeps loaded sections. */
 static bool has_section(const struct elf *elf, const char *name)
 {
     const ElfW(Ehdr) *header = &elf->header;
@@ -130,7 +129,7 @@ static bool is_go(const struct elf *elf)
     return has_section(elf, ".go.buildinfo") || has_section(elf, ".note.go.buildid");
 }
 
-/* The program that loads it and its libraries: "": none, it is static. */
+/* Reads the path of the dynamic loader; "": a static program. */
 static void read_loader(const struct elf *elf, char loader[LINE_MAX_BYTES])
 {
     const ElfW(Phdr) *segment = find_segment(elf, PT_INTERP);
@@ -141,7 +140,7 @@ static void read_loader(const struct elf *elf, char loader[LINE_MAX_BYTES])
         loader[0] = '\0';
 }
 
-/* Is the library made for the same processor and class? */
+/* Returns whether the library is for the same processor and class. */
 static bool is_akin(const struct elf *elf, const char *library)
 {
     const int fd = open(library, O_RDONLY | O_CLOEXEC);
@@ -212,7 +211,7 @@ static bool check_privileges(int fd, const char *path, struct error *error)
 
 /* ---- scripts ---- */
 
-/* env(1) runs what it finds in PATH: skips its flags and variables. */
+/* Finds the program of env(1) in PATH, behind its flags and variables. */
 static bool find_words_program(char *words, char path[PATH_MAX])
 {
     char *word;
@@ -231,7 +230,7 @@ static bool is_env(const char *path)
     return strcmp(slash ? slash + 1 : path, "env") == 0;
 }
 
-/* The interpreter of the script whose first line is in `line`. */
+/* Finds the interpreter of a script. line: the first line of the script. */
 static bool find_interpreter(char *line, char path[PATH_MAX])
 {
     char *words = line + strlen("#!");
@@ -252,7 +251,7 @@ static bool find_interpreter(char *line, char path[PATH_MAX])
 
 enum found { FOUND_SCRIPT, FOUND_GOOD, FOUND_BAD };
 
-/* Of a script, path is made that of its interpreter. */
+/* For a script, replaces path with the path of its interpreter. */
 static enum found look_at(int fd, char path[PATH_MAX], const char *library, struct error *error)
 {
     char line[LINE_MAX_BYTES] = "";

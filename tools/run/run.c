@@ -19,7 +19,7 @@ static const char usage[] =
 #include "tools/run/usage.txt.inc"
     ;
 
-/* as env(1) and timeout(1) have them */
+/* the same as in env(1) and timeout(1) */
 enum { STATUS_USAGE = 2, STATUS_CANNOT = 125, STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
 
 #define PRELOAD_FILE "libblkin-preload.so"
@@ -46,16 +46,16 @@ static const struct option options[] = {
 };
 
 struct request {
-    const char *command; /* how messages begin */
+    const char *command; /* the prefix of messages */
     bool is_print, is_anyway, is_help, has_lttng;
     char run_file[PATH_MAX]; /* "": the default */
-    /* of BLKIN_RUN: that of the environment, then the options */
+    /* the value of BLKIN_RUN: from the environment, then from the options */
     char text[2 * PRELOAD_CONFIG_MAX];
 };
 
 /* ---- options ---- */
 
-/* One more key of the text; each is a line, which a value cannot end. */
+/* Appends a key to the text. A key is a line, so a value must not contain a newline. */
 static bool add_key(struct request *request, const char *key, const char *value)
 {
     const size_t length = strlen(request->text);
@@ -77,7 +77,7 @@ static bool add_key(struct request *request, const char *key, const char *value)
     return false;
 }
 
-/* A daemon goes to another folder. */
+/* Makes the path absolute, as a daemon changes its folder. */
 static bool set_run_file(struct request *request, const char *path)
 {
     char folder[PATH_MAX] = "";
@@ -115,7 +115,7 @@ static bool read_option(struct request *request, int option, int index)
     case HELP:
         request->is_help = true;
         return true;
-    default: /* getopt has said why */
+    default: /* getopt has printed the error */
         return false;
     }
 }
@@ -142,7 +142,7 @@ static bool read_options(struct request *request, int argc, char *argv[])
 
 /* ---- the library ---- */
 
-/* The folder of this program, and what is beside it. */
+/* Finds a file beside this program. */
 static bool find_beside(const char *beside, char path[PATH_MAX])
 {
     char self[PATH_MAX];
@@ -156,7 +156,7 @@ static bool find_beside(const char *beside, char path[PATH_MAX])
            access(path, R_OK) == 0;
 }
 
-/* In the build tree, where it was installed, or where that folder was moved to. */
+/* Looks in the build tree, in the installed folder, and beside a moved installation. */
 static bool find_library(char path[PATH_MAX], struct error *error)
 {
     char found[PATH_MAX];
@@ -179,10 +179,8 @@ static bool find_library(char path[PATH_MAX], struct error *error)
 
 /* ---- the environment ---- */
 
-/*
- * Behind what is preloaded already: a sanitizer's library insists on being the first. Returns NULL
- * without memory.
- */
+/* Appends the library to LD_PRELOAD, as a sanitizer's library has to be the first. Returns NULL
+ * when out of memory. */
 static char *preload_list(const char *library)
 {
     const char *others = getenv("LD_PRELOAD");
@@ -195,7 +193,7 @@ static char *preload_list(const char *library)
     return asprintf(&list, "%s:%s", others, library) < 0 ? NULL : list;
 }
 
-/* As systemd.exec(5) takes it. */
+/* Prints a variable in the syntax of systemd.exec(5). */
 static void print_variable(const char *name, const char *value)
 {
     printf("Environment=\"%s=", name);
@@ -236,15 +234,15 @@ static bool set_variables(const struct request *request, const char *library)
 
 /* ---- */
 
-/* Returns the exit status, if it does return. */
+/* Returns the exit status if the program does not run. */
 static int execute(const struct request *request, const char *path, char *argv[])
 {
-    (void)execvp(path, argv); /* a script may be without its first line */
+    (void)execvp(path, argv); /* execvp() also runs a script without a first line "#!" */
     fprintf(stderr, "%s: %s: %s\n", request->command, path, strerror(errno));
     return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
 }
 
-/* Returns 0, or the exit status after it has said why. */
+/* Returns 0, or the exit status after printing the reason. */
 static int prepare(const struct request *request, const char *path, const char *unit)
 {
     char library[PATH_MAX];

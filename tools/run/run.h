@@ -11,26 +11,27 @@
 #include <stdbool.h>
 #include <limits.h>
 
-/* argv[0] is how messages begin. Returns the exit status if the program was not run. */
+/* argv[0]: the prefix of messages. Returns the exit status if the program did not run. */
 int run_command(int argc, char *argv[]);
 
 /* A unit of systemd: do its filters allow what the preload needs? */
 
 /*
- * Prints the begin of a drop-in, with comments on which lines of the unit matter. unit: a name such
- * as nginx, or the path of its file. library: what is preloaded. False: there is no such unit.
+ * Prints the begin of a drop-in, with comments on the unit's lines that matter. unit: a name such
+ * as nginx, or the path of its file. library: the library to preload. Returns false with error set
+ * if there is no such unit.
  */
 bool unit_print(const char *unit, const char *library, struct error *error);
 
 /* Programs as files: where one is, and whether a library can be preloaded into it. */
 
-/* Where execvp(3) finds it. False with errno: ENOENT, EACCES. */
+/* Finds the path that execvp(3) would run. Returns false with errno set: ENOENT, EACCES. */
 bool program_find(const char *name, char path[PATH_MAX]);
 
 /*
- * Will ld.so preload the library into what runs when this file is executed? Of a script that is its
- * interpreter. False with the reason and what to do; a file that cannot be read is taken for one
- * that can.
+ * Returns whether ld.so can preload the library into the program, or into the interpreter of a
+ * script. Returns false with the reason and the remedy in error. Assumes that an unreadable file
+ * can.
  */
 bool program_takes(const char *path, const char *library, struct error *error);
 

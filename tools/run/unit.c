@@ -1,5 +1,4 @@
-/*
- * Reads a unit's file and its drop-ins, as systemd.unit(5) has them, as far as it has filters.
+/* Reads the filters of a unit: its file and drop-ins, see systemd.unit(5).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,8 +15,8 @@
 
 #define UNIT_BLANKS " \t"
 
-/* The system calls that this library makes in a traced program, without those of systemd's
- * @default, which each list of allowed calls has. */
+/* The system calls of libblkin in a traced program, except those of systemd's group @default, which
+ * every filter allows. */
 static const struct {
     const char *name, *group;
 } unit_calls[] = {
@@ -48,7 +47,7 @@ static bool unit_names_call(const char *word, size_t call)
            strcmp(word, "@system-service") == 0 || strcmp(word, "@known") == 0;
 }
 
-/* The first line decides whether what is not named is allowed. */
+/* The first line decides whether unnamed calls are allowed. */
 static void unit_read_calls(struct unit *unit, char *value)
 {
     const bool is_denied = *value == '~';
@@ -125,7 +124,7 @@ static void unit_read_line(struct unit *unit, char *line)
         unit->has_environment |= strstr(value, "LD_PRELOAD") != NULL;
 }
 
-/* A line that ends with \ goes on. */
+/* A line that ends with \ continues in the next one. */
 static void unit_read_text(struct unit *unit, char *text)
 {
     char *line;
@@ -165,7 +164,7 @@ static bool unit_read_all(struct unit *unit, const char *name)
         (void)snprintf(path, sizeof(path), "%s/%s%s", folders[i], name, end);
         is_found = unit_read(unit, path);
     }
-    for (size_t i = 0; i < 3; i++) { /* /lib is /usr/lib, or has none */
+    for (size_t i = 0; i < 3; i++) { /* /lib is a link to /usr/lib */
         glob_t found;
 
         (void)snprintf(path, sizeof(path), "%s/%s%s.d/*.conf", folders[i], name, end);

@@ -1,5 +1,4 @@
-/*
- * blkin show --around: programs whose spans no id joins, side by side.
+/* blkin show --around: the spans of all programs on a host, side by side.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +12,7 @@
 
 #define ID_DIGITS 16
 
-/* NULL: no tag tells where it was. */
+/* Returns the host by the span's tag; NULL: none. */
 static const char *around_host(const struct json_span *span)
 {
     return json_string_value(json_object_get(json_object_get(span->json, "tags"), "lttng.host"));
@@ -24,11 +23,9 @@ static bool around_is_known(const struct json_span *span)
     return around_host(span) && span->start_ns;
 }
 
-/*
- * The span whose id begins so. The two halves of a request, which share their id, are one: the
- * first of which it is known where and when it was. Returns NULL if there are others; *matches
- * tells how many have such ids.
- */
+/* Finds the span whose id begins with the text. Both halves of a request have the same id and count
+ * as one: the first half with a host and a time. Returns NULL for several ids; *matches is their
+ * number. */
 static const struct json_span *around_find(const struct trace *traces, size_t count, const char *id,
                                            size_t *matches)
 {

@@ -1,5 +1,5 @@
-/*
- * A trace as a timeline: per span its place in the tree, service and name, start, duration, a bar.
+/* A trace as a timeline: for each span its place in the tree, service, name, start, duration, and a
+ * bar.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,12 +16,12 @@
 #define BAR_MIN       8
 #define LABEL_MIN     14
 #define INDENT        2
-#define DEPTH_MAX     12 /* levels that are indented */
+#define DEPTH_MAX     12 /* indented levels */
 #define NOTE_ROOM_MIN 20
-#define USAGE_COLUMNS 21 /* in cells: on a CPU, waiting, blocked */
+#define USAGE_COLUMNS 21 /* columns of the cells: on a CPU, waiting, blocked */
 #define USAGE_CELL    (USAGE_COLUMNS / 3 - 1)
 
-#define HOST_TAG "blkin.host" /* as the sink has it: hosts/host_tags.h */
+#define HOST_TAG "blkin.host" /* the sink's tag: hosts/host_tags.h */
 
 struct chart {
     const struct trace *trace;
@@ -29,8 +29,8 @@ struct chart {
     size_t width;
     size_t label; /* columns of tree, service and name */
     size_t bar;
-    bool has_usage;  /* some span tells what its thread did */
-    uint32_t levels; /* that are indented: fewer where there is no room for names otherwise */
+    bool has_usage;  /* a span has usage tags */
+    uint32_t levels; /* indented levels: fewer if names need the room */
 };
 
 /* ---- the label */
@@ -54,7 +54,7 @@ static size_t indent(const struct chart *chart, uint32_t i, uint32_t levels)
     return (size_t)(depth < levels ? depth : levels) * INDENT;
 }
 
-/* The lines that lead from a parent to its children. */
+/* Draws the lines from a parent to its children. */
 static void put_branches(const struct chart *chart, uint32_t i, bool own)
 {
     const bool fancy = utf8();
@@ -115,7 +115,7 @@ static void repeat(const char *text, size_t count)
         fputs(text, stdout);
 }
 
-/* At least one column, wherever it is. */
+/* Draws a bar of at least one column. */
 static void put_bar(const struct chart *chart, const struct json_span *span)
 {
     const int64_t total = chart->trace->end_ns - chart->trace->start_ns;
@@ -146,7 +146,7 @@ static void put_time(int64_t ns, bool known)
 
 /* ---- the times of its thread */
 
-/* In five columns: "950us", "3.2ms", "32ms", "12s" */
+/* Formats a time in five columns: "950us", "3.2ms", "32ms", "12s" */
 static struct time_text short_text(int64_t us)
 {
     static const struct {
@@ -157,7 +157,7 @@ static struct time_text short_text(int64_t us)
     size_t unit = 0;
     int64_t tenths;
 
-    /* 999.6 ms is no "1000ms" */
+    /* 999.6 ms becomes "1.0s", not "1000ms" */
     while (unit < 3 && (us + units[unit].us / 2) / units[unit].us >= (unit == 2 ? 10000 : 1000))
         unit++;
     tenths = (us * 10 + units[unit].us / 2) / units[unit].us;
@@ -290,7 +290,7 @@ static void put_node(const struct chart *chart, uint32_t i, bool annotations)
 static struct chart layout(const struct trace *trace, const struct trace_model *model, size_t width)
 {
     struct chart chart = {trace, model, width, LABEL_MIN, BAR_MIN, false, DEPTH_MAX};
-    size_t fixed = 2 * (TIME_COLUMNS + 1) + 3; /* the times, a space, the bar's ends */
+    size_t fixed = 2 * (TIME_COLUMNS + 1) + 3; /* two times, a space, the ends of the bar */
     size_t limit;
 
     for (uint32_t i = 0; i < model->count; i++) {
@@ -310,7 +310,7 @@ static struct chart layout(const struct trace *trace, const struct trace_model *
     return chart;
 }
 
-/* What that time was, or that of the span around. */
+/* Prints the parts of that time, or of the enclosing span. */
 static void explain(const struct trace_model *model, uint32_t longest)
 {
     struct thread_time_part parts[THREAD_TIME_PARTS];
@@ -325,7 +325,7 @@ static void explain(const struct trace_model *model, uint32_t longest)
         printf("%s%s %s", i ? ", " : ": ", parts[i].what, time_text(parts[i].us).text);
 }
 
-/* Whole, whatever the width: a name that is cut is no answer. */
+/* Prints the whole name, also beyond the width. */
 static void put_span(const struct json_span *span)
 {
     put(span->service, SIZE_MAX);
@@ -333,7 +333,7 @@ static void put_span(const struct json_span *span)
     put(span->name[0] || span->service[0] ? span->name : span->id, SIZE_MAX);
 }
 
-/* Where to look first. */
+/* Prints the span with the longest self time. */
 static void put_longest(const struct trace *trace, const struct trace_model *model)
 {
     const uint32_t longest = model->longest_self;
@@ -355,8 +355,8 @@ static void put_longest(const struct trace *trace, const struct trace_model *mod
     putchar('\n');
 }
 
-/* What stood out on its host while it ran, or while the span around it did; a quiet host's nothing.
- */
+/* Prints what was unusual on the host during the span or its enclosing span; nothing for a quiet
+ * host. */
 static void put_host(const struct trace_model *model, uint32_t i, const char *before)
 {
     const uint32_t service = model->spans[i].service;
@@ -377,7 +377,7 @@ static void put_host(const struct trace_model *model, uint32_t i, const char *be
     putchar('\n');
 }
 
-/* On the host of the longest self time; of a request that is on its way, on the other side's, too.
+/* Prints the host of the longest self time, and for network time the host of the other side, too.
  */
 static void put_hosts(const struct trace *trace, const struct trace_model *model)
 {

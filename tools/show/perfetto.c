@@ -1,14 +1,13 @@
 /*
  * Traces in the Trace Event Format, for Perfetto.
  *
- * A process is a service at an address. Its threads are lanes: a span lies in the lane of its
- * parent if nothing else is open there and it does not outlive it, else in a lane that is free. So
- * on a thread a span is only ever within one that waits for it. Between processes a flow leads from
- * parent to child.
+ * A process is a service at an address. Its threads are lanes. A span is in the lane of its parent
+ * if no other span is open there and the span ends before its parent. If not, the span gets a free
+ * lane. So spans of a lane nest. Between processes, a flow connects parent and child.
  *
- * Perfetto sorts by time and keeps the order of the file for what is of the same time. It has a
- * flow begin at the innermost slice of the thread, so "s" comes right after its slice; and end at
- * the next one of the thread, so "f" comes right before it.
+ * Perfetto sorts by time and keeps the order of the file for equal times. A flow begins at the
+ * innermost slice of the thread, so "s" follows its slice. A flow ends at the next slice of the
+ * thread, so "f" precedes it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,23 +22,23 @@
 struct item {
     const struct json_span *span;
     int64_t start_us;
-    int64_t end_us; /* rounded away from the start, so that what nests still does */
+    int64_t end_us; /* rounded up, so that spans still nest */
     int64_t self_us;
-    uint32_t parent; /* items; NONE: none here */
+    uint32_t parent; /* index of items; NONE: not in the file */
     uint32_t depth;
     uint32_t process;
     uint32_t lane;
-    uint32_t below;      /* what is open in the lane below this one */
-    uint32_t first_flow; /* children in other processes */
+    uint32_t below;      /* the open item below this one in the lane */
+    uint32_t first_flow; /* the list of children in other processes */
     uint32_t next_flow;
 };
 
 struct lane {
     uint32_t process;
-    uint32_t number; /* of its process, from 1 on */
-    uint32_t next;   /* of its process, by number; NONE: it is the last */
-    uint32_t top;    /* the innermost open item; NONE: there is none */
-    int64_t end_us;  /* of the outermost one */
+    uint32_t number; /* in its process, from 1 */
+    uint32_t next;   /* the next lane of the process; NONE: the last */
+    uint32_t top;    /* the innermost open item; NONE: none */
+    int64_t end_us;  /* of the outermost open item */
 };
 
 struct export
@@ -48,10 +47,10 @@ struct export
     uint32_t count;
     uint32_t *order;       /* of items, by time */
     struct names *names;   /* of processes */
-    uint32_t *first_lanes; /* of processes, by the number of the name; NONE: it has none */
-    struct lane *lanes;    /* as many as items at most */
+    uint32_t *first_lanes; /* of processes, by name id; NONE: none */
+    struct lane *lanes;    /* at most as many as items */
     uint32_t lanes_count;
-    bool has_events; /* written */
+    bool has_events; /* an event was written */
 };
 
 /* ---- items */
@@ -77,7 +76,7 @@ static void add_items(struct export *export, const struct trace_model *model, si
 {
     const uint32_t base = export->count;
 
-    /* those without a time come last */
+    /* spans without a time come last */
     for (uint32_t i = 0; i < model->count; i++) {
         const struct trace_span *span = &model->spans[i];
         const struct trace_node *node = &model->nodes[i];
@@ -116,7 +115,7 @@ static int by_time(const void *a, const void *b, void *context)
     return (left > right) - (left < right);
 }
 
-/* Where time goes forwards: a child that begins before its parent is of a clock that is off. */
+/* Leaves out children that begin before their parents, as their clock is wrong. */
 static void link_flows(struct export *export)
 {
     for (uint32_t i = export->count; i-- > 0;) {
@@ -132,7 +131,7 @@ static void link_flows(struct export *export)
 
 /* ---- lanes */
 
-/* What has ended is no longer open. */
+/* Closes the items that have ended. */
 static void close_lane(const struct export *export, struct lane *lane, int64_t now_us)
 {
     while (lane->top != NONE && export->items[lane->top].end_us <= now_us)
@@ -152,7 +151,7 @@ static bool fits_parent(const struct export *export, const struct item *item)
     return lane->top == item->parent;
 }
 
-/* The first one of the process that is free: there are as many as it has at work at a time. */
+/* Returns the first free lane of the process, a new one if needed. */
 static uint32_t free_lane(struct export *export, const struct item *item)
 {
     uint32_t *place = &export->first_lanes[item->process], number = 1;
@@ -182,19 +181,19 @@ static void place_items(struct export *export)
 
 /* ---- events */
 
-/* From 1 on: NAMES_NONE is none. */
+/* Pids begin with 1. */
 static json_int_t pid_of(uint32_t process)
 {
     return process;
 }
 
-/* Threads have numbers of their own, as on one host. */
+/* Thread ids are unique over all processes. */
 static json_int_t tid_of(const struct export *export, uint32_t lane)
 {
     return (json_int_t)names_count(export->names) + lane;
 }
 
-/* Takes it. Out of memory: returns false. */
+/* Writes and frees the event. Returns false when out of memory. */
 static bool put_event(struct export *export, json_t *event)
 {
     bool is_done;
@@ -235,7 +234,8 @@ static json_t *event(const struct export *export, const struct item *item, const
                      pid_of(item->process), "tid", tid_of(export, item->lane));
 }
 
-/* From the parent, or to the child, whose number is the flow's. */
+/* Writes a flow's begin at the parent, or its end at the child. The child's index is the flow's id.
+ */
 static bool put_flow(struct export *export, const struct item *item, const char *phase,
                      uint32_t child)
 {
@@ -282,7 +282,7 @@ static bool put_annotations(struct export *export, const struct item *item)
         const json_int_t us = json_integer_value(json_object_get(annotation, "timestamp"));
         json_t *json;
 
-        /* elsewhere it would seem to be another span's */
+        /* an annotation outside would appear in another span */
         if (!text || us < item->start_us || us > item->end_us)
             continue;
         json = event(export, item, "i", text, us);

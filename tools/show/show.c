@@ -23,11 +23,11 @@ static const char *const formats[] = {"text", "perfetto", NULL};
 struct options {
     bool annotations;
     bool list;
-    unsigned is_perfetto; /* the place in formats */
+    unsigned is_perfetto; /* the index in formats */
     size_t width;
     const char *source;
-    const char *around; /* a span's id; NULL: not asked for */
-    const char *id;     /* NULL: the slowest one */
+    const char *around; /* a span's id; NULL: not given */
+    const char *id;     /* NULL: the slowest trace */
 };
 
 static int no_memory(void)
@@ -36,7 +36,7 @@ static int no_memory(void)
     return 1;
 }
 
-/* Out of memory: returns false. */
+/* Returns false when out of memory. */
 static bool list(const struct trace_list *traces, struct names *names, struct trace_model *model)
 {
     printf("%-32s %6s %6s %10s  %-26s  %s\n", "trace", "spans", "errors", "duration", "start",
@@ -72,7 +72,7 @@ static struct trace *slowest(const struct trace_list *traces)
     return found;
 }
 
-/* By the whole id, or else by its first digits. Reports by itself. */
+/* Finds a trace by its id or the first digits. Prints an error and returns NULL. */
 static struct trace *find(const struct trace_list *traces, const char *given, const char *source)
 {
     struct trace *found = NULL;
@@ -122,7 +122,7 @@ static int show_trace(const struct trace_list *traces, const struct options *opt
     return 0;
 }
 
-/* Of a span of the trace that was asked for, or of any. */
+/* Shows the spans around a span of the given trace, or of any trace. */
 static int show_beside(const struct trace_list *traces, const struct options *options)
 {
     const struct trace *trace = options->id ? find(traces, options->id, options->source) : NULL;
@@ -132,7 +132,7 @@ static int show_beside(const struct trace_list *traces, const struct options *op
     return show_around(traces, trace, options->around, options->source);
 }
 
-/* The one that was asked for, or all. */
+/* Writes the given trace, or all traces. */
 static int show_for_perfetto(const struct trace_list *traces, const struct options *options)
 {
     const struct trace *trace = options->id ? find(traces, options->id, options->source) : NULL;

@@ -8,28 +8,27 @@
 
 #include "tools/trace/traces.h"
 
-/* argv[0] is how messages begin. Returns the exit status. */
+/* argv[0]: the prefix of messages. Returns the exit status. */
 int show(int argc, char *argv[]);
 
 /* A trace as a timeline. */
 
-/* To the standard output, in lines of at most `width` columns; the model is that of the trace. */
+/* Prints lines of at most `width` columns. model: of the trace. */
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,
           bool annotations);
 
 /* What else ran on a span's host while it was open: spans of any trace, by time. */
 
-/* id: the span's, or its first digits; it is in the trace `within` (NULL: in any). Prints, or says
- * why not; returns the exit status. */
+/* id: of a span in the trace `within` (NULL: in any), or its first digits. Returns the exit status.
+ */
 int show_around(const struct trace_list *traces, const struct trace *within, const char *id,
                 const char *source);
 
 /* Traces for Perfetto's user interface. */
 
 /*
- * To the standard output, in the Trace Event Format (JSON), of which Perfetto asks that what shares
- * a thread nests. Spans whose start is not known are left out: *left_out of them. Out of memory:
- * returns false.
+ * Prints the Trace Event Format (JSON). Perfetto requires that the spans of a thread nest. Leaves
+ * out spans without a start and sets *left_out to their number. Returns false when out of memory.
  */
 bool perfetto(const struct trace *traces, size_t count, const char *source, size_t *left_out);
 

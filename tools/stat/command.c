@@ -1,5 +1,4 @@
-/*
- * blkin stat: statistics per service and span name, of a file or of what runs.
+/* blkin stat: statistics per service and span name, of a file or of running services.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +20,7 @@ static const char usage[] =
 #include "tools/stat/usage.txt.inc"
     ;
 
-/* Returns the exit status if there is nothing to do after this, or -1. */
+/* Returns the exit status if the command ends here, or -1. */
 static int read_options(int argc, char *argv[], struct options *options)
 {
     static const char *const orders[] = {[OPERATIONS_BY_RATE] = "rate",
@@ -76,7 +75,7 @@ static int stat_source(const struct options *options)
 
 /* ---- what runs */
 
-/* The configuration tells where; nothing else of it is of use here. */
+/* Reads only the sockets' folder from the configuration. */
 static int stat_services(const struct options *options, char *name)
 {
     char *flags[4] = {name};

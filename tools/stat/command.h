@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_STAT_COMMAND_H
 #define BLKIN_TOOLS_STAT_COMMAND_H
 
-/* argv[0] is how messages begin. Returns the exit status. */
+/* argv[0]: the prefix of messages. Returns the exit status. */
 int stat_command(int argc, char *argv[]);
 
 #endif

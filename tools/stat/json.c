@@ -1,5 +1,4 @@
-/*
- * The report as one line of JSON, as blkin-stat(1) has it.
+/* The report as one line of JSON: see blkin-stat(1).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of more digits nobody would know what they mean. */
+/* Rounds to the digits that are significant. */
 static json_t *rounded(double value)
 {
     return json_real(round(value * 1000) / 1000);
@@ -37,7 +36,7 @@ static json_t *row_json(const struct report *report, const struct operation *ope
     return json;
 }
 
-/* With the names that it has; those of the one for all others are "". */
+/* An edge and its names; "" in the edge for all others. */
 struct named_edge {
     const struct statistics_row *edge;
     const char *caller;
@@ -54,7 +53,7 @@ static int by_calls(const void *a, const void *b)
     return order ? order : strcmp(left->callee, right->callee);
 }
 
-/* To or from the services that are asked for, most calls first; free(3) them. Returns NULL when out
+/* Returns the edges of the wanted services, the most calls first. The caller frees them; NULL: out
  * of memory. */
 static struct named_edge *find_edges(const struct statistics *statistics, const char *glob,
                                      size_t *count)

@@ -1,5 +1,4 @@
-/*
- * What is shown: of an interval, or of all that a file has.
+/* The report of an interval, or of a whole file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,27 +20,27 @@ struct options {
     bool once;
     bool json;
     const char *service; /* a glob; NULL: all */
-    size_t width;        /* 0: the terminal's */
-    const char *source;  /* NULL: the services that run here */
+    size_t width;        /* 0: of the terminal */
+    const char *source;  /* NULL: the services of this host */
     const char *config;  /* the flags "--runtime-dir=..." and "--config=..."; NULL: not given */
     const char *runtime_dir;
 };
 
 struct report_traces {
     uint64_t complete;
-    uint64_t early; /* made room: a child that came later is missing in their self times */
+    uint64_t early; /* closed early: their self times lack later children */
     uint64_t open;
 };
 
 struct report_service {
     const char *name;
-    char only[64];   /* the spans that it has: "slow and failed requests"; empty: all */
-    json_t *account; /* its counters; NULL: it does not run */
+    char only[64];   /* its kind of spans: "slow and failed requests"; empty: all */
+    json_t *account; /* its counters; NULL: not running */
 };
 
 struct report {
     bool is_live;
-    double seconds; /* that the spans are of */
+    double seconds; /* the period */
     uint64_t spans;
     size_t sources; /* processes that count spans */
     struct report_traces traces;
@@ -49,18 +48,17 @@ struct report {
     struct report_service services[SERVICES_MAX];
 };
 
-/* In a second; 0 where the time is not known. */
+/* Returns the rate per second; 0: unknown period. */
 static inline double report_rate(const struct report *report, uint64_t count)
 {
     return report->seconds > 0 ? (double)count / report->seconds : 0;
 }
 
-/* These write to the standard output. Out of memory: they return false. */
+/* Write to the standard output. Return false when out of memory. */
 bool print_table(const struct report *report, const struct options *options);
 bool print_json(const struct report *report, const struct options *options);
 
-/*
- * Of the services whose sockets are in a folder. Returns the exit status; reports by itself.
+/* Watches the services with sockets in the folder. Prints its errors and returns the exit status.
  */
 int watch_services(const struct options *options, const char *folder);
 

@@ -19,10 +19,10 @@
 #define CELL_WIDTH 7
 #define COLUMNS    (sizeof(columns_of_table) / sizeof(columns_of_table[0]))
 
-struct table {
+struct stat_table {
     const struct report *report;
     size_t label;
-    int detail; /* columns of no more than this are shown */
+    int detail; /* the highest detail of shown columns */
     double self_sum;
 };
 
@@ -40,13 +40,13 @@ static struct figure count_cell(uint64_t value)
 
 /* ---- columns */
 
-static struct figure spans_cell(const struct table *table, const struct statistics_row *row)
+static struct figure spans_cell(const struct stat_table *table, const struct statistics_row *row)
 {
     (void)table;
     return count_cell(row->spans);
 }
 
-static struct figure rate_cell(const struct table *table, const struct statistics_row *row)
+static struct figure rate_cell(const struct stat_table *table, const struct statistics_row *row)
 {
     const struct report *report = table->report;
 
@@ -54,13 +54,13 @@ static struct figure rate_cell(const struct table *table, const struct statistic
                                : (struct figure){"-"};
 }
 
-static struct figure errors_cell(const struct table *table, const struct statistics_row *row)
+static struct figure errors_cell(const struct stat_table *table, const struct statistics_row *row)
 {
     (void)table;
     return count_cell(row->errors);
 }
 
-static struct figure share_cell(const struct table *table, const struct statistics_row *row)
+static struct figure share_cell(const struct stat_table *table, const struct statistics_row *row)
 {
     struct figure figure = {"-"};
 
@@ -71,9 +71,9 @@ static struct figure share_cell(const struct table *table, const struct statisti
 
 static const struct column {
     const char *title;
-    int detail; /* 0: shown on any terminal, 1: from 80 columns on, 2: on a wide one */
-    struct figure (*cell)(const struct table *table, const struct statistics_row *row);
-    size_t histogram; /* without a cell(): of this histogram */
+    int detail; /* 0: on any terminal; 1: from 80 columns on; 2: on a wide one */
+    struct figure (*cell)(const struct stat_table *table, const struct statistics_row *row);
+    size_t histogram; /* the histogram of a column without cell() */
     double q;
 } columns_of_table[] = {
 #define DURATION offsetof(struct statistics_row, duration)
@@ -86,7 +86,7 @@ static const struct column {
     {"selfmx", 2, NULL, SELF, 1},     {"self%", 1, share_cell, 0, 0},
 };
 
-static struct figure cell_of(const struct table *table, const struct column *column,
+static struct figure cell_of(const struct stat_table *table, const struct column *column,
                              const struct statistics_row *row)
 {
     if (column->cell)
@@ -97,7 +97,7 @@ static struct figure cell_of(const struct table *table, const struct column *col
 
 /* ---- lines */
 
-static void put_titles(const struct table *table)
+static void put_titles(const struct stat_table *table)
 {
     put_spaces(table->label - put("service: span", table->label));
     for (size_t i = 0; i < COLUMNS; i++) {
@@ -112,7 +112,7 @@ static size_t label_columns(const struct operation *row)
     return columns(row->service) + 2 + columns(row->name);
 }
 
-static size_t put_label(const struct table *table, const struct operation *row)
+static size_t put_label(const struct stat_table *table, const struct operation *row)
 {
     const size_t half = table->label / 2;
     size_t taken;
@@ -125,7 +125,7 @@ static size_t put_label(const struct table *table, const struct operation *row)
     return taken + 2 + put(row->name[0] ? row->name : "(no name)", table->label - taken - 2);
 }
 
-static void put_cells(const struct table *table, const struct statistics_row *row)
+static void put_cells(const struct stat_table *table, const struct statistics_row *row)
 {
     for (size_t i = 0; i < COLUMNS; i++) {
         if (columns_of_table[i].detail <= table->detail)
@@ -134,8 +134,8 @@ static void put_cells(const struct table *table, const struct statistics_row *ro
     putchar('\n');
 }
 
-/* What there is no room for, as one row. Out of memory: returns false. */
-static bool put_rest(const struct table *table, const struct operation *rows, size_t count)
+/* Prints the operations beyond the screen as one row. Returns false when out of memory. */
+static bool put_rest(const struct stat_table *table, const struct operation *rows, size_t count)
 {
     struct statistics_row rest = {.spans = 0};
     const bool done = operations_sum(rows, count, &rest);
@@ -154,7 +154,7 @@ static size_t lines_of(size_t length, size_t width)
     return length ? (length + width - 1) / width : 1;
 }
 
-/* Whole, over several lines if need be; returns how many. */
+/* Prints the whole text. Returns the number of lines. */
 static size_t put_whole(const char *text, size_t width)
 {
     fputs(text, stdout);
@@ -232,10 +232,10 @@ static size_t width_of_cells(int detail)
     return width;
 }
 
-static struct table layout(const struct report *report, const struct operation *rows, size_t count,
-                           size_t width)
+static struct stat_table layout(const struct report *report, const struct operation *rows,
+                                size_t count, size_t width)
 {
-    struct table table = {report, LABEL_WISH, 2, 0};
+    struct stat_table table = {report, LABEL_WISH, 2, 0};
     size_t room;
 
     for (size_t i = 0; i < statistics_size(report->statistics, STATISTICS_ROWS); i++)
@@ -257,7 +257,7 @@ bool print_table(const struct report *report, const struct options *options)
     size_t count, shown, room = SIZE_MAX;
     struct operation *rows =
         operations(report->statistics, options->order, options->service, &count);
-    struct table table;
+    struct stat_table table;
     bool done = rows != NULL;
 
     if (!done)

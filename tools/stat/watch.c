@@ -1,8 +1,6 @@
 /*
- * The live part of blkin stat.
- *
- * Each service tells what it has counted since somebody began to ask. An interval is what it tells
- * now, without what it told before.
+ * The live part of blkin stat. Each service answers with its counts since the first request. An
+ * interval is the difference of two answers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,26 +16,26 @@
 #include <string.h>
 #include <time.h>
 
-#define ASK_MS      5000 /* services count for 10 s after they were asked */
-#define COMPLETE_MS 2500 /* self times come when a trace is complete, which takes 2 s */
+#define ASK_MS      5000 /* services count for 10 s after a request */
+#define COMPLETE_MS 2500 /* self times need complete traces, which takes 2 s */
 #define NAMES_MAX   65536
 #define NAMES_BYTES ((size_t)16 << 20)
 
 static const char *const services[SERVICES_MAX] = {"live", "agent"};
 
-struct watch {
+struct stat_watch {
     const struct options *options;
-    const char *folder; /* of the services' sockets */
+    const char *folder; /* with the services' sockets */
     struct names *names;
     struct statistics *statistics;
-    json_t *before[SERVICES_MAX]; /* documents by their sources: when the interval began */
+    json_t *before[SERVICES_MAX]; /* the documents at the begin of the interval, by source */
     json_t *now[SERVICES_MAX];
     struct report report;
 };
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* {SOURCE: document, ...} of an answer to "statistics"; NULL stays NULL. */
+/* Returns {SOURCE: document, ...} from an answer to "statistics", or NULL for NULL. */
 static json_t *by_source(const json_t *answer)
 {
     const json_t *sources = json_object_get(answer, "sources");
@@ -51,8 +49,8 @@ static json_t *by_source(const json_t *answer)
     return map;
 }
 
-/* A service that is not there is no error. Returns whether it answers. */
-static bool ask_service(struct watch *watch, int i)
+/* Returns whether the service answers. A missing service is no error. */
+static bool ask_service(struct stat_watch *watch, int i)
 {
     struct report_service *service = &watch->report.services[i];
     struct error error;
@@ -70,7 +68,7 @@ static bool ask_service(struct watch *watch, int i)
     return watch->now[i] != NULL;
 }
 
-static bool ask_services(struct watch *watch)
+static bool ask_services(struct stat_watch *watch)
 {
     bool one_answers = false;
 
@@ -89,8 +87,8 @@ static uint64_t count_since(const json_t *now, const json_t *before, const char 
     return count > was ? count - was : 0;
 }
 
-/* All that it tells is added before anything is removed. */
-static bool add_source(struct watch *watch, const json_t *now, const json_t *before)
+/* Adds the new document before it subtracts the old one. */
+static bool add_source(struct stat_watch *watch, const json_t *now, const json_t *before)
 {
     struct report *report = &watch->report;
     const double seconds = json_number_value(json_object_get(now, "seconds")) -
@@ -111,7 +109,7 @@ static bool add_source(struct watch *watch, const json_t *now, const json_t *bef
     return true;
 }
 
-static bool add_service(struct watch *watch, int i)
+static bool add_service(struct stat_watch *watch, int i)
 {
     const char *source;
     json_t *document;
@@ -132,7 +130,7 @@ static bool add_service(struct watch *watch, int i)
     return true;
 }
 
-static void begin_interval(struct watch *watch)
+static void begin_interval(struct stat_watch *watch)
 {
     for (int i = 0; i < SERVICES_MAX; i++) {
         json_decref(watch->before[i]);
@@ -141,8 +139,8 @@ static void begin_interval(struct watch *watch)
     }
 }
 
-/* The interval until now, as the services have told it. Returns false after it has said why. */
-static bool end_interval(struct watch *watch, double seconds)
+/* Makes the report of the interval until now. Returns false after printing the reason. */
+static bool end_interval(struct stat_watch *watch, double seconds)
 {
     struct report *report = &watch->report;
     bool done = true;
@@ -175,9 +173,9 @@ static void sleep_until(int64_t end_ms)
         (void)nanosleep(&rest, NULL);
 }
 
-/* Asks now and then, so that services go on counting; the answer at the end is used. Returns false
- * if none answers any more. */
-static bool wait_for_interval(struct watch *watch, int64_t interval_ms)
+/* Asks repeatedly, so that services continue to count. Returns false if no service answers any
+ * more. */
+static bool wait_for_interval(struct stat_watch *watch, int64_t interval_ms)
 {
     const int64_t end_ms = clock_ms() + interval_ms;
 
@@ -191,7 +189,7 @@ static bool wait_for_interval(struct watch *watch, int64_t interval_ms)
     return true;
 }
 
-static int run(struct watch *watch)
+static int run(struct stat_watch *watch)
 {
     bool goes_on = !watch->options->once || wait_for_interval(watch, COMPLETE_MS);
 
@@ -207,7 +205,7 @@ static int run(struct watch *watch)
     return 0;
 }
 
-static void end(struct watch *watch)
+static void end(struct stat_watch *watch)
 {
     for (int i = 0; i < SERVICES_MAX; i++) {
         json_decref(watch->report.services[i].account);
@@ -220,7 +218,7 @@ static void end(struct watch *watch)
 
 int watch_services(const struct options *options, const char *folder)
 {
-    struct watch watch = {.options = options, .folder = folder, .report.is_live = true};
+    struct stat_watch watch = {.options = options, .folder = folder, .report.is_live = true};
     int status = 1;
 
     watch.names = names_new(NAMES_MAX, NAMES_BYTES);

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Three digits, rounded. */
+/* Returns the decimals for three significant digits. */
 static int decimals(double value)
 {
     return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
@@ -90,7 +90,7 @@ struct figure figure_share(double part, double whole)
     return figure;
 }
 
-/* To the nearest one, so that what is below 185 us is exact: see histogram.h. */
+/* Rounds to the nearest us, so values below 185 us are exact: see histogram.h. */
 static json_t *quantile_us(const struct histogram *histogram, double q)
 {
     const int64_t ns = histogram_quantile(histogram, q);

@@ -1,5 +1,4 @@
-/*
- * Figures as people read them: three digits that mean something, and a unit.
+/* Formats figures for people: three significant digits and a unit.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +15,7 @@ struct figure {
     char text[32];
 };
 
-/* How a time is written. */
+/* The form of a time. */
 enum figure_form {
     FIGURE_TEXT, /* "185 us" */
     FIGURE_CELL, /* "185us" */
@@ -26,7 +25,7 @@ enum figure_form {
 /* "950 ns", "185 us", "3.21 ms", "12.0 s", "3 d" */
 struct figure figure_time(int64_t ns, enum figure_form form);
 
-/* Of a histogram of times in ns; a dash if it is empty. */
+/* Returns a quantile of a histogram in ns; a dash if it is empty. */
 struct figure figure_quantile(const struct histogram *histogram, double q, enum figure_form form);
 
 /* "0.52", "19.0", "1250", "1.25M" */
@@ -35,11 +34,11 @@ struct figure figure_number(double value);
 /* "1,234,567" */
 struct figure figure_count(uint64_t value);
 
-/* In percent: "0 %", "0.4 %", "12 %" */
+/* Percent: "0 %", "0.4 %", "12 %" */
 struct figure figure_share(double part, double whole);
 
-/* {"count", "sum", "p50", "p99", "max"} of times in us; is_whole: "min" and "p90", too. NULL: out
- * of memory. */
+/* Returns {"count", "sum", "p50", "p99", "max"}, times in us; is_whole: with "min" and "p90". NULL:
+ * out of memory. */
 json_t *figure_json(const struct histogram *histogram, bool is_whole);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Reading of Zipkin v2 spans: a list of them, a list of such lists, or several one after the other.
- *
- * Another program wrote them, so nothing but the ids is taken for granted.
+ * Reads Zipkin v2 spans: a list, a list of lists, or several documents in a row. Another program
+ * wrote them, so only the ids are required.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In us: two of these in ns still add up to an int64_t. It is in the year 2116. */
+/* The latest time, in us: in the year 2116. The sum of two in ns fits into an int64_t. */
 #define MAX_TIME (INT64_MAX / 2000)
 
 bool id_parse(const char *text, char id[33])
@@ -34,7 +33,7 @@ bool id_parse(const char *text, char id[33])
     return true;
 }
 
-/* In ns. */
+/* Returns a time in ns. */
 static int64_t time_member(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -79,7 +78,7 @@ static bool add_span(struct span_list *list, const json_t *object, const char *s
                 source, list->count + 1);
         return false;
     }
-    /* Its own parent, or one of zeros: a root, as Zipkin sees it. */
+    /* A span that is its own parent, or has a parent of zeros, is a root, as in Zipkin. */
     if (!span_id(object, "parentId", span.parent) || strcmp(span.parent, span.id) == 0 ||
         strspn(span.parent, "0") == 16)
         span.parent[0] = '\0';
@@ -107,10 +106,8 @@ static bool load_add_spans(struct span_list *list, const json_t *json, const cha
     return true;
 }
 
-/*
- * Adds a span, a list of them or a list of lists, which must live as long. Reports what is wrong as
- * something of that source, and returns false.
- */
+/* Adds a span, a list, or a list of lists, which must live as long as spans. Prints an error with
+ * the source and returns false. */
 static bool spans_add(struct span_list *list, const json_t *json, const char *source)
 {
     return load_add_spans(list, json, source, 2);
@@ -133,7 +130,7 @@ static void complain(const char *source, const struct buffer *bytes, size_t befo
                 source, line, error->text);
 }
 
-/* Blanks, and the byte order mark that some editors and shells begin a file with. */
+/* Skips blanks, and a byte order mark, which some editors and shells write. */
 static size_t skip_space(const struct buffer *bytes, size_t position)
 {
     static const unsigned char mark[] = {0xef, 0xbb, 0xbf};

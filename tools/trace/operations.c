@@ -1,5 +1,4 @@
-/*
- * Operations, sorted and added up.
+/* Sorts and sums operations.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest key first, then what has more spans, then by name: the same spans give the same
- * order. */
+/* Sorts by key, then by number of spans, then by name, so that the order depends on the spans only.
+ */
 static int by_key(const void *a, const void *b)
 {
     const struct operation *left = a, *right = b;

@@ -1,5 +1,4 @@
-/*
- * Operations: a row of statistics for each service and span name, in the order that is asked for.
+/* Operations: a row of statistics for each service and span name, in a chosen order.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,23 +16,23 @@ enum operations_order {
     OPERATIONS_BY_ERRORS,
 };
 
-/* The names of the row for all others are "". */
+/* The row for all others has the names "". */
 struct operation {
     const struct statistics_row *row;
     const char *service;
     const char *name;
-    double key; /* that it is sorted by */
+    double key; /* the sort key */
 };
 
 /*
- * Those of the services that the glob fits (NULL: all), and the row for all others; the largest
- * first. *count of them; free(3) the array. Returns NULL when out of memory.
+ * Returns the operations of matching services (glob NULL: all) and the row for all others, the
+ * largest key first. Sets *count. The caller frees the array; NULL: out of memory.
  */
 struct operation *operations(const struct statistics *statistics, enum operations_order order,
                              const char *glob, size_t *count);
 
-/* Adds up what there is no room for. Out of memory: returns false, and only a part is added. The
- * sum's histograms are to be cleared in both cases. */
+/* Sums operations. Returns false with a partial sum when out of memory. The caller clears the sum's
+ * histograms in any case. */
 bool operations_sum(const struct operation *operations, size_t count, struct statistics_row *sum);
 
 static inline bool operations_want(const char *glob, const char *service)

@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTIONS_MAX 17 /* with --rules, which all of them have */
+#define OPTIONS_MAX 17 /* with --rules, an option of all commands */
 #define RULES       1
-#define FIRST       256 /* what getopt_long(3) returns for the first option; 'h' is for help */
+#define FIRST       256 /* getopt_long(3)'s value for the first option; 'h' is help */
 
 #define MIN_INTERVAL_S 0.1
 #define MAX_INTERVAL_S 86400.0
@@ -91,7 +91,7 @@ static bool take(const struct view_option *option, const char *text, const char 
     }
 }
 
-/* For getopt_long(3): the names, and the letters. */
+/* Makes the names and the letters for getopt_long(3). */
 static void list(const struct view_command *command, struct option *names, char *letters)
 {
     for (size_t i = 0; i < command->count; i++) {

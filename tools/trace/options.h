@@ -8,26 +8,26 @@
 
 #include <stddef.h>
 
-/* What an option takes, and what its value points to. */
+/* The type of an option's argument and of its value. */
 enum view_type {
     VIEW_FLAG,    /* nothing: bool, set to true */
     VIEW_TEXT,    /* const char * */
-    VIEW_CHOICE,  /* unsigned: the place in choices */
+    VIEW_CHOICE,  /* unsigned: the index in choices */
     VIEW_NUMBER,  /* size_t, min to max */
     VIEW_SECONDS, /* int64_t, in ms: 0.1 s to a day */
-    VIEW_ASCII,   /* nothing, and has no value: no UTF-8 on the terminal */
+    VIEW_ASCII,   /* nothing, without a value: switches off UTF-8 on the terminal */
 };
 
 struct view_option {
     const char *name;
     enum view_type type;
-    char letter; /* 0: it has a name alone */
+    char letter; /* 0: none */
     void *value;
     const char *const *choices; /* ends with NULL */
     size_t min, max;
 };
 
-/* Each of them but report has these two. */
+/* Two options of all these commands except report. */
 #define VIEW_WIDTH(columns)                                                      \
     {                                                                            \
         .name = "width", .letter = 'w', .type = VIEW_NUMBER, .value = (columns), \
@@ -39,17 +39,15 @@ struct view_option {
     }
 
 struct view_command {
-    const char *usage; /* printed by --help and -h, which all of them have */
+    const char *usage; /* the text of --help and -h */
     const struct view_option *options;
     size_t count;
     int operands_min, operands_max;
-    const char *expected; /* operands, as a message names them */
+    const char *expected; /* the operands, for messages */
 };
 
-/*
- * Reads the options; the operands are at argv[optind] then. Returns the exit status if there is
- * nothing to do after this, or -1.
- */
+/* Reads the options and leaves the operands at argv[optind]. Returns the exit status if the command
+ * ends here, or -1. */
 int view_options(int argc, char *argv[], const struct view_command *command);
 
 #endif

@@ -1,5 +1,4 @@
-/*
- * Reading of a file, the standard input, a URL with libcurl, or a recorded trace with babeltrace2.
+/* Reads a file, the standard input, a URL by libcurl, or a recorded trace by babeltrace2.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +21,7 @@
 
 #define TIMEOUT_MS 60000
 
-/* More than any viewer can show; it keeps a wrong file from filling the memory. */
+/* More than any viewer can show. The limit keeps a wrong file from filling the memory. */
 #define MAX_LENGTH ((size_t)1 << 30)
 
 static bool append(struct buffer *bytes, const char *data, size_t length)
@@ -61,7 +60,7 @@ static bool read_file(const char *path, struct buffer *bytes)
     return done;
 }
 
-/* Returns where its standard output can be read, or -1 with errno set. */
+/* Returns a descriptor of the child's standard output, or -1 with errno set. */
 static int start(const char *const arguments[], FILE *messages, pid_t *child)
 {
     posix_spawn_file_actions_t actions;
@@ -108,7 +107,8 @@ char *read_params(const char *params, const char *rules)
     return text;
 }
 
-/* False, and says why: what the sink would say of wrong rules is among babeltrace2's messages. */
+/* Returns false after printing errors in the rules. babeltrace2's messages would hide the sink's.
+ */
 static bool rules_are_right(void)
 {
     struct error error;
@@ -121,7 +121,8 @@ static bool rules_are_right(void)
     return are_right;
 }
 
-/* All messages, or those of the sink alone: its account is true for what was read. */
+/* Prints all messages, or only those of the sink, whose account is valid for the part that was
+ * read. */
 static void pass_on(FILE *messages, bool is_all)
 {
     char *line = NULL;
@@ -137,7 +138,7 @@ static void pass_on(FILE *messages, bool is_all)
 
 bool read_is_partial;
 
-/* Of babeltrace2 that has ended. */
+/* Judges the exit status of babeltrace2. */
 static bool judge(const char *path, int status, FILE *messages, const struct buffer *bytes)
 {
     read_is_partial = status != 0 && bytes->length > strlen("[\n]\n");
@@ -178,7 +179,7 @@ bool read_babeltrace(const char *const arguments[], struct buffer *bytes)
     return done;
 }
 
-/* A recorded trace: the sink makes spans of it. */
+/* Reads a recorded trace by the sink, which makes its spans. */
 static bool read_trace(const char *path, struct buffer *bytes)
 {
     char *params =
@@ -208,7 +209,7 @@ static size_t receive(char *data, size_t size, size_t count, void *bytes)
     return append(bytes, data, size * count) ? size * count : 0;
 }
 
-/* What somebody has in the browser is a page; the spans in it come from the API beside it. */
+/* Converts the URL of a page in a browser to the URL of the API with its spans. */
 static char *api_url(const char *url)
 {
     static const char page[] = "/zipkin/traces/";

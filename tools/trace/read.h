@@ -1,5 +1,4 @@
-/*
- * The bytes of a file or of a server's answer.
+/* Reads the bytes of a file or of a server's answer.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,32 +11,31 @@
 
 bool is_url(const char *source);
 
-/* Is it a folder, as a recorded trace is? */
+/* Returns whether the source is a folder, that is a recorded trace. */
 bool is_trace(const char *source);
 
-/* How messages name it. */
+/* Returns the name of the source for messages. */
 static inline const char *source_text(const char *source)
 {
     return source[0] == '-' && !source[1] ? "standard input" : source;
 }
 
-/* For recorded traces: rules that make spans of other programs' events; NULL: none. */
+/* The rules for recorded traces, which make spans of other programs' events; NULL: none. */
 extern const char *read_rules;
 
-/* "--params=PARAMS" for babeltrace2, with the sink's parameter "rules" if they are not NULL.
- * free(3) it; NULL: out of memory. */
+/* Returns "--params=PARAMS" for babeltrace2, with the sink's parameter "rules" unless rules is
+ * NULL. The caller frees it; NULL: out of memory. */
 char *read_params(const char *params, const char *rules);
 
 /*
- * Runs babeltrace2, whose second argument is a recorded trace, and reads what it prints. Where the
- * trace is damaged, what was read before is what there is: then read_is_partial is set, and the
- * command that shows it ends with status 1. Reports by itself what went wrong, and passes the
- * sink's messages on.
+ * Runs babeltrace2, whose second argument is a recorded trace, and reads its output. For a damaged
+ * trace, keeps the part before the damage and sets read_is_partial, with which the command ends
+ * with status 1. Prints errors and the sink's messages.
  */
 bool read_babeltrace(const char *const arguments[], struct buffer *bytes);
 extern bool read_is_partial;
 
-/* Reports by itself what went wrong. The bytes are to be freed, whether it worked or not. */
+/* Returns false after printing an error. The caller frees the bytes in any case. */
 bool read_source(const char *source, struct buffer *bytes);
 
 #endif

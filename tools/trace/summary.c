@@ -1,5 +1,4 @@
-/*
- * All that a source has.
+/* Loads a whole source.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -44,7 +43,7 @@ static bool add_statistics(struct summary *summary)
 
 /* ---- the document of `blkin work --root` */
 
-/* It is an object that says what it is; NULL if it is not. */
+/* Returns the document if the bytes are an object with the member "blkin"; if not, NULL. */
 static json_t *document_of(const struct buffer *bytes)
 {
     size_t begin = 0;

@@ -1,6 +1,6 @@
 /*
- * All that a source has: its traces, and the statistics of them; or statistics alone, if it is the
- * document of `blkin work --root` (work/merged.h). For who shows a whole of it.
+ * A whole source: its traces and their statistics; or only statistics, for a document of `blkin
+ * work --root` (tools/merged/merged.h).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,27 +15,27 @@ struct summary {
     struct names *names;
     struct statistics *statistics;
     struct span_list list;
-    struct trace_list traces; /* none if it is a document */
-    struct merged *merged;    /* the document, which has names and statistics then; or NULL */
-    struct trace_model model; /* of the trace that was linked last */
+    struct trace_list traces; /* none for a document */
+    struct merged *merged;    /* the document with names and statistics; NULL: traces */
+    struct trace_model model; /* of the last linked trace */
     double seconds;           /* from the first span's start to the last one's end */
-    int64_t start_ns;         /* 0: not known */
+    int64_t start_ns;         /* 0: unknown */
     int64_t end_ns;
     uint64_t spans;
-    uint64_t traces_count; /* of which the statistics are; 0: not known */
+    uint64_t traces_count; /* the traces in the statistics; 0: unknown */
 };
 
 /*
- * source is a path, "-" for the standard input, or an http(s) URL; also the page of a trace in
- * Zipkin's web interface. Reports what is wrong with it by itself and returns false; a source
- * without spans is wrong, too. summary_end() is for both cases.
+ * source: a path, "-" for the standard input, or an http(s) URL, also of a trace's page in Zipkin's
+ * web interface. Returns false after printing an error, also for a source without spans. The caller
+ * calls summary_end() in any case.
  */
 bool summary_load(const char *source, struct summary *summary);
 
-/* The traces alone, for who shows one of them: spans only, and no statistics are made. */
+/* Loads only the traces, without statistics. */
 bool summary_load_traces(const char *source, struct summary *summary);
 
-/* Returns the exit status: 1, too, where only a part of a damaged trace was read. */
+/* Frees the summary. Returns the exit status: also 1 if only a part of a damaged trace was read. */
 int summary_end(struct summary *summary, int status);
 
 #endif

@@ -11,7 +11,7 @@
 
 #define US_DIGITS 15
 
-/* Whoever has made the spans: numbers only, and none that makes a sum overflow. */
+/* Accepts only numbers that cannot overflow a sum, as any program may have made the spans. */
 static bool read_us(const struct json_span *span, const char *key, int64_t *us)
 {
     const char *text = json_string_value(json_object_get(json_object_get(span->json, "tags"), key));
@@ -38,7 +38,7 @@ struct thread_time thread_time_of(const struct json_span *span)
     return time;
 }
 
-/* The node that tells: itself, or the nearest around it, of the same service. */
+/* Returns the node with usage tags: the node itself or its nearest ancestor of the same service. */
 static uint32_t thread_time_around(const struct trace_model *model, uint32_t node)
 {
     const uint32_t service = model->spans[node].service;
@@ -51,7 +51,7 @@ static uint32_t thread_time_around(const struct trace_model *model, uint32_t nod
     return TRACE_NONE;
 }
 
-/* The longest one first; equal ones stay as they are. */
+/* Sorts by length, the longest first; stable. */
 static void sort(struct thread_time_part *parts, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
@@ -72,7 +72,7 @@ static size_t thread_time_parts(const struct thread_time *time, int64_t self_us,
         {time->is_apart ? "blocked" : "off CPU", time->blocked_us},
         {"waiting for a CPU", time->waiting_us},
         {"on CPU", time->on_cpu_us},
-        {"no thread worked for it", rest > 2 ? rest : 0}, /* as all of them are rounded */
+        {"no thread worked for it", rest > 2 ? rest : 0}, /* tolerates rounding */
     };
     size_t count = 1;
 

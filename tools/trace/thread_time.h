@@ -1,5 +1,4 @@
-/*
- * How the thread that worked for a span spent its time, as the tags usage.* tell (doc/library.md).
+/* The time of a span's thread, from the tags usage.* (doc/library.md).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +14,7 @@
 
 struct thread_time {
     bool is_known;
-    bool is_apart; /* waiting from blocked: else blocked_us has both */
+    bool is_apart; /* waiting and blocked are separate; false: blocked_us has both */
     int64_t on_cpu_us;
     int64_t waiting_us; /* for a CPU */
     int64_t blocked_us;
@@ -31,10 +30,9 @@ struct thread_time_part {
 };
 
 /*
- * What a node's time was: the times that are known, the longest first. What is more of its self
- * time is when no thread worked for it. A step, or another child without usage, has none: *around
- * is the span around it then, of the same service, whose whole time it is. Returns how many parts
- * there are; 0: no span tells.
+ * Splits a node's self time into its known parts, the longest first. The rest is time without a
+ * thread. A step or another child has no usage tags: then *around is the enclosing span of the same
+ * service, and the parts are of its whole time. Returns the number of parts; 0: unknown.
  */
 size_t thread_time_tell(const struct trace_model *model, uint32_t node, uint32_t *around,
                         struct thread_time_part parts[THREAD_TIME_PARTS]);

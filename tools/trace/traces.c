@@ -1,5 +1,4 @@
-/*
- * Loaded spans as traces.
+/* Sorts loaded spans into traces.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of the file where nothing else decides. */
+/* Keeps the order of the file for equal spans. */
 static int by_address(const void *a, const void *b)
 {
     return (a > b) - (a < b);
@@ -107,7 +106,7 @@ static enum span_kind kind_of(const char *text)
     return SPAN_LOCAL;
 }
 
-/* The span as the model has it; `of` is the loaded one. */
+/* Returns the span for the model; `of` is the loaded span. */
 static struct trace_span span_for_model(const struct json_span *span, struct names *names)
 {
     return (struct trace_span){

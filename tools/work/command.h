@@ -1,5 +1,4 @@
-/*
- * blkin work: a worker of a consumer group, or the root that adds up what all workers have counted.
+/* blkin work: a worker of a consumer group, or the root, which sums the counts of all workers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,9 +8,9 @@
 /* The name of the root's control socket: RUNTIME-DIR/work-root.sock. */
 #define ROOT_SERVICE "work-root"
 
-/* argv[0] is how messages begin. These return the exit status. */
+/* argv[0]: the prefix of messages. Both return the exit status. */
 int work_command(int argc, char *argv[]);
 int worker_command(int argc, char *argv[]);
-int root_command(int argc, char *argv[]); /* --root is among the arguments */
+int root_command(int argc, char *argv[]); /* the arguments contain --root */
 
 #endif

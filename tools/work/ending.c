@@ -1,5 +1,4 @@
-/*
- * Why a worker ends.
+/* The end of a worker.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,7 +1,6 @@
 /*
- * Why a worker ends: a signal asked for it, or something is not certain any more. A worker that has
- * failed commits nothing more, and the next one goes on from the last commit. There is one worker
- * in a process.
+ * The end of a worker: by a signal, or by a failure. A worker that has failed commits nothing more,
+ * and the next worker continues from the last commit. A process has one worker.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* From now on SIGTERM and SIGINT ask the worker to end. */
+/* Makes SIGTERM and SIGINT ask the worker to end. */
 void ending_take_signals(void);
 
 bool ending_is_asked(void);
@@ -20,7 +19,8 @@ __attribute__((format(printf, 1, 2))) void ending_fail(const char *format, ...);
 
 bool ending_has_failed(void);
 
-/* Nothing failed before the worker was asked to end: the group may change while a worker leaves. */
+/* Returns whether the worker was asked to end before any failure. Later failures do not count: the
+ * group may change while the worker leaves. */
 bool ending_is_well(void);
 
 #endif

@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMITTED_MS 30000 /* a transaction of the worker before may have to time out */
+#define COMMITTED_MS 30000 /* an open transaction of the previous worker may have to time out */
 #define POLL_MS      50    /* one wait for a message */
-#define BATCH        256   /* messages between looks at all else */
-#define ASSIGNED_MS  8000  /* a rebalance, with a member that was killed */
+#define BATCH        256   /* messages between the other tasks of the loop */
+#define ASSIGNED_MS  8000  /* the time of a rebalance with a killed member */
 
 struct group {
     const struct work_settings *settings;
@@ -26,7 +26,7 @@ struct group {
     struct input *input;
     struct transactions *transactions;
     bool is_member;
-    bool says_no_broker; /* it was said that no broker answers */
+    bool says_no_broker; /* has logged that no broker answers */
     int64_t idle_ns;
 };
 
@@ -37,7 +37,7 @@ const struct input *group_input(const struct group *group)
 
 /* ---- committing ------------------------------------------------------------------------------ */
 
-/* places: of partitions that were given back. */
+/* places: of revoked partitions. */
 static bool group_commit_with(struct group *group, rd_kafka_topic_partition_list_t *places)
 {
     bool is_committed;
@@ -74,16 +74,15 @@ static void group_assign(struct group *group, rd_kafka_topic_partition_list_t *p
         ending_fail("cannot read the committed offsets: %s", rd_kafka_err2str(code));
     for (int i = 0; is_right && i < committed->cnt; i++)
         is_right = input_assign(group->input, &committed->elems[i]);
-    for (int i = 0; i < committed->cnt; i++) /* librdkafka does not want the metadata */
+    for (int i = 0; i < committed->cnt; i++) /* librdkafka refuses the metadata */
         partitions->elems[i].offset = committed->elems[i].offset;
     rd_kafka_topic_partition_list_destroy(committed);
     group_take_answer(rd_kafka_incremental_assign(group->consumer, partitions));
 }
 
-/*
- * What was counted of these partitions is committed first. When the group has taken them already,
- * another worker counts it again, and what was counted of them is in one sum with all else.
- */
+/* Commits the counts of these partitions before it returns them. If the group has revoked them
+ * already, another worker counts the same messages again. The counts of all partitions are one sum,
+ * so the worker then has to fail. */
 static void group_give_back(struct group *group, rd_kafka_topic_partition_list_t *partitions)
 {
     rd_kafka_topic_partition_list_t *places = rd_kafka_topic_partition_list_new(partitions->cnt);
@@ -154,7 +153,7 @@ void group_read(struct group *group)
         message = count < BATCH && !ending_has_failed() ? rd_kafka_consumer_poll(group->consumer, 0)
                                                         : NULL;
     }
-    input_pass_time(group->input); /* others may be busy for ever */
+    input_pass_time(group->input); /* other partitions may always have messages */
     input_relieve(group->input);
 }
 
@@ -187,14 +186,12 @@ static void group_on_error(rd_kafka_t *handle, int code, const char *reason, voi
 
 static rd_kafka_t *group_consumer(struct group *group, struct error *error)
 {
-    /* the producer's options may be in the same file */
+    /* the file may contain options of the producer, too */
     static const char *const reserved[] = {"group.id", "enable.auto.commit", "isolation.level",
                                            "partition.assignment.strategy", NULL};
-    /*
-     * No group.instance.id, on purpose: a static member that dies between giving partitions up and
-     * joining again comes back without a rebalance, and these partitions are nobody's from then on.
-     * It would also keep its partitions for session.timeout.ms when it ends in good order.
-     */
+    /* No group.instance.id, on purpose: a static member that dies between revoking and joining
+     * returns without a rebalance, and no worker gets these partitions. A static member also keeps
+     * its partitions for session.timeout.ms after a normal end. */
     const char *const settings[][2] = {
         {"group.id", group->settings->group},
         {"enable.auto.commit", "false"},
@@ -203,7 +200,7 @@ static rd_kafka_t *group_consumer(struct group *group, struct error *error)
         {"partition.assignment.strategy", "cooperative-sticky"},
         {"isolation.level", "read_committed"},
         {"enable.partition.eof", "true"},
-        {"session.timeout.ms", "6000"}, /* the least that brokers allow, by default */
+        {"session.timeout.ms", "6000"}, /* the brokers' default minimum */
         {"heartbeat.interval.ms", "1000"},
         {"queued.max.messages.kbytes", "16384"},
         {"fetch.wait.max.ms", "100"},
@@ -263,10 +260,8 @@ bool group_join(struct group *group, struct transactions *transactions, struct e
 
 /* ---- leaving --------------------------------------------------------------------------------- */
 
-/*
- * librdkafka up to 2.1 aborts when a member leaves that was never told what is its own (its issue
- * 4312). Returns false if it is not told soon.
- */
+/* librdkafka up to 2.1 aborts when a member leaves before its first assignment (its issue 4312).
+ * Returns false if no assignment comes in time. */
 static bool group_wait_assigned(struct group *group)
 {
     const uint64_t *rebalances = &group->stage->counts.rebalances;
@@ -278,7 +273,7 @@ static bool group_wait_assigned(struct group *group)
     while (has_joined && *rebalances == 0 && clock_ms() < until_ms) {
         rd_kafka_message_t *message = rd_kafka_consumer_poll(group->consumer, 100);
 
-        if (message) /* another worker reads it then: nothing of it is committed */
+        if (message) /* not committed, so another worker reads the message */
             rd_kafka_message_destroy(message);
     }
     return !has_joined || *rebalances > 0;

@@ -12,7 +12,7 @@
 
 struct group;
 
-/* Speaks to nobody yet. Returns NULL with error set. */
+/* Does not connect yet. Returns NULL with error set. */
 struct group *group_open(const struct work_settings *settings, struct work_stage *stage,
                          struct error *error);
 /* NULL is allowed. */
@@ -20,22 +20,20 @@ void group_close(struct group *group);
 
 const struct input *group_input(const struct group *group);
 
-/* From now on the group gives it partitions. Returns false with error set. */
+/* Joins the group, which then assigns partitions. Returns false with error set. */
 bool group_join(struct group *group, struct transactions *transactions, struct error *error);
 
-/* Reads the messages that are there; lets the time pass of logs that have ended. */
+/* Reads the waiting messages. Advances the time of partitions whose log has ended. */
 void group_read(struct group *group);
 
-/* Commits what was counted with the places of all partitions. Returns false after ending_fail(). */
+/* Commits the counts with the places of all partitions. Returns false after ending_fail(). */
 bool group_commit(struct group *group);
 
-/*
- * A last commit, then leaves the group, which commits what its partitions have. Returns false if
- * that failed, or if the group has not yet told what is its own: end the process then.
- */
+/* Commits a last time and leaves the group. Returns false if that failed, or if the group has not
+ * assigned partitions yet: the caller then ends the process. */
 bool group_leave(struct group *group);
 
-/* The time that it has waited for messages since the last call. */
+/* Returns the time spent waiting for messages since the last call. */
 int64_t group_idle_ns(struct group *group);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The memory of a worker. In pages of 4 KiB a fifth of its time went into having them given, and
- * finding a trace was mostly a miss in the processor's table of pages.
+ * The memory of a worker. With pages of 4 KiB, a worker spent a fifth of its time on page faults,
+ * and most searches for a trace were TLB misses.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 #define LARGE_PAGE    ((uintptr_t)2 << 20)
-#define MMAP_FROM     (16 << 20) /* what brokers send is less */
+#define MMAP_FROM     (16 << 20) /* larger than a message of a broker */
 #define MMAP_MAX      65536      /* glibc's own */
 #define NEVER_TRIMMED (-1)
 
@@ -23,7 +23,7 @@ void heap_prepare(size_t bytes)
 
     (void)mallopt(M_MMAP_THRESHOLD, MMAP_FROM);
     (void)mallopt(M_TRIM_THRESHOLD, NEVER_TRIMMED);
-    (void)mallopt(M_MMAP_MAX, 0); /* at the end of the heap, which it stays a part of */
+    (void)mallopt(M_MMAP_MAX, 0); /* allocations extend the heap, which never shrinks */
     memory = malloc(bytes);
     (void)mallopt(M_MMAP_MAX, MMAP_MAX);
     if (!memory)

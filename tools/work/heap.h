@@ -9,9 +9,9 @@
 #include <stddef.h>
 
 /*
- * For a process that holds hundreds of MB, gives them back piece by piece, and takes them again:
- * malloc() keeps what was freed, and so many bytes, of the main thread, come in large pages where
- * the kernel has them. Memory is used up only where it is written to.
+ * For a process that allocates, frees and allocates hundreds of MB again: malloc() keeps freed
+ * memory, and the main thread's first `bytes` bytes use large pages where the kernel has them. Only
+ * memory that is written to counts as used.
  */
 void heap_prepare(size_t bytes);
 

@@ -1,5 +1,4 @@
-/*
- * The topic that a worker reads.
+/* The input topic of a worker.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,20 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMITTED_MS   30000 /* a transaction of the worker before may have to time out */
-#define TO_COME_MS     5000  /* a message's time may be so much later than ours */
-#define LAG_MS         500   /* so much brokers' clocks may differ where the log has ended */
-#define ASK_MS         200   /* a partition's end is asked for that often */
+#define COMMITTED_MS   30000 /* an open transaction of the previous worker may have to time out */
+#define TO_COME_MS     5000  /* the most that a message's time may be ahead of this host's clock */
+#define LAG_MS         500   /* the most that brokers' clocks may differ */
+#define ASK_MS         200   /* between requests for a partition's end */
 #define ASK_LIMIT_MS   1000
-#define RELIEVED_SHARE 10 /* what is over max_open_bytes, and a tenth of it, goes */
+#define RELIEVED_SHARE 10 /* input_relieve() goes a tenth below max_open_bytes */
 
 struct assigned {
-    struct partition partition; /* of spans */
+    struct partition partition; /* the traces */
     struct place committed;
-    int64_t end_offset; /* the end of the log was there; -1: not since the last message */
-    int64_t asked_ms;   /* when the broker was asked for its end last */
-    int64_t log_ms;     /* the log's time of the latest message, */
-    int64_t read_ms;    /* and when it was read, by the monotonic clock; 0: none was */
+    int64_t end_offset; /* the last known end of the log; -1: a message has come since */
+    int64_t asked_ms;   /* the last request for the end */
+    int64_t log_ms;     /* the log's time of the latest message */
+    int64_t read_ms;    /* the monotonic time of its read; 0: none */
 };
 
 struct input {
@@ -34,10 +33,10 @@ struct input {
     struct work_stage *stage;
     uint64_t max_open_bytes;
     const char *name;
-    struct assigned **assigned; /* by partition; NULL: another worker's */
+    struct assigned **assigned; /* by partition; NULL: assigned to another worker */
     int32_t room;
-    int32_t pass_next; /* the partition that is asked first whether its time passes */
-    bool says_times;   /* the worker has said that a log has the times of its writers */
+    int32_t pass_next; /* the first partition for the next input_pass_time() */
+    bool says_times;   /* has logged that a topic has the times of its writers */
 };
 
 static struct assigned *input_assigned(const struct input *input, int32_t partition)
@@ -63,11 +62,9 @@ static bool input_make_room(struct input *input, int32_t partition)
     return true;
 }
 
-/*
- * Of a log that ends before what was read: the first message that was written since, by the log's
- * time, else the log's end. What is before it was read: a broker has lost the rest, and writers may
- * have gone on. Of a topic that was made anew it is the beginning.
- */
+/* For a log that ends before the worker's place: finds the first message after time_ms, else the
+ * log's end. The worker has read everything before: a broker lost the rest, and writers may have
+ * continued. In a new topic it is the beginning. */
 static bool input_find_cut(const struct input *input, int32_t partition, int64_t time_ms,
                            int64_t high, int64_t *cut)
 {
@@ -91,7 +88,7 @@ static bool input_find_cut(const struct input *input, int32_t partition, int64_t
     return code == RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* The log ends at high, before the place. */
+/* The log ends at `high`, before the place. */
 static bool input_go_on_at_cut(const struct input *input, int32_t partition, int64_t low,
                                int64_t high, struct place *place)
 {
@@ -110,7 +107,7 @@ static bool input_go_on_at_cut(const struct input *input, int32_t partition, int
     return true;
 }
 
-/* Where to begin: what was committed, if the log has it still. *has_moved: it has not. */
+/* Finds the begin: the committed place if the log still has it. If not, sets *has_moved. */
 static bool input_find_place(const struct input *input, const rd_kafka_topic_partition_t *committed,
                              struct place *place, bool *has_moved)
 {
@@ -135,7 +132,7 @@ static bool input_find_place(const struct input *input, const rd_kafka_topic_par
     }
     if (place->read_back < low)
         place->read_back = low;
-    if (place->watermark < low) { /* the broker deletes faster than workers read */
+    if (place->watermark < low) { /* the broker has deleted unread messages */
         if (low > place->read_to)
             input->stage->counts.offsets_missing += (uint64_t)(low - place->read_to);
         *place =
@@ -223,8 +220,8 @@ void input_committed(struct input *input)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The log's time, which all workers see alike. Where a writer's clock is ahead it is our time, so
- * that the message closes nothing. */
+/* Returns the log's time of the message, which is the same for all workers. If a writer's clock is
+ * ahead, returns this host's time, so that the message closes no traces. */
 static int64_t input_time_of(struct input *input, const rd_kafka_message_t *message)
 {
     rd_kafka_timestamp_type_t type;
@@ -249,11 +246,9 @@ static int64_t input_time_of(struct input *input, const rd_kafka_message_t *mess
     return time_ms;
 }
 
-/*
- * The log went on before what was read: that is a broker that has lost the log's end, and then the
- * worker begins again where input_find_cut() says. Messages may also come late from before a
- * partition was given back and taken again.
- */
+/* Checks whether the log now ends before the worker's place. If it does, a broker has lost the
+ * log's end, and the worker continues at input_find_cut(). Late messages from before a revocation
+ * look alike. */
 static void input_check_end(const struct input *input, struct assigned *assigned, int32_t partition)
 {
     const int64_t now_ms = clock_ms(), next = partition_next(&assigned->partition);
@@ -275,7 +270,7 @@ void input_read(struct input *input, const rd_kafka_message_t *message)
     struct assigned *assigned = input_assigned(input, message->partition);
 
     if (!assigned)
-        return; /* it was under way when the partition was given back */
+        return; /* the partition was revoked meanwhile */
     if (message->offset < partition_next(&assigned->partition)) {
         input_check_end(input, assigned, message->partition);
         return;
@@ -301,16 +296,14 @@ void input_end(struct input *input, const rd_kafka_message_t *message)
 
 /* ---- time and room --------------------------------------------------------------------------- */
 
-/*
- * What the broker's clock shows at least: the latest message was written before it was read. Our
- * own clock may be ahead of the broker's, and would close traces whose spans are still to come.
- */
+/* Returns the least time of the broker's clock: the time of the latest message plus the time since
+ * its read. This host's clock may be ahead of the broker's and would close traces too early. */
 static int64_t input_log_time(const struct assigned *assigned, int64_t now_ms)
 {
     return assigned->read_ms ? assigned->log_ms + (now_ms - assigned->read_ms) - LAG_MS : INT64_MIN;
 }
 
-/* Once the broker has said that there is nothing more, what comes is later by its clock, too. */
+/* After the log's end, every further message has a later time by the broker's clock. */
 void input_pass_time(struct input *input)
 {
     const int64_t now_ms = clock_ms();
@@ -329,12 +322,12 @@ void input_pass_time(struct input *input)
                                              ASK_LIMIT_MS) == 0 &&
             high == assigned->end_offset)
             partition_pass(&assigned->partition, input_log_time(assigned, now_ms));
-        return; /* one at a time: messages may have come */
+        return; /* one partition in each call, as messages may have come */
     }
 }
 
-/* The partition whose oldest trace is the oldest; of those without any the one with the most to
- * forget. */
+/* Returns the partition with the oldest open trace. Without open traces, returns the one that
+ * remembers most. */
 static struct assigned *input_oldest(const struct input *input)
 {
     struct assigned *found = NULL;

@@ -1,6 +1,6 @@
 /*
- * The topic that a worker reads (key input): where the worker begins to read each of its
- * partitions, what it reads there, and how far it has read.
+ * The input topic of a worker (key input): the worker's place in each of its partitions, and the
+ * messages.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,14 +21,15 @@ void input_free(struct input *input); /* NULL is allowed */
 
 /* ---- partitions come and go */
 
-/* committed->offset gets the offset to read next. Returns false after ending_fail(). */
+/* Sets committed->offset to the next offset to read. Returns false after ending_fail(). */
 bool input_assign(struct input *input, rd_kafka_topic_partition_t *committed);
 
-/* places: gets the partition's place, if it has changed since the last commit. */
+/* Adds the partition's place to `places` if it has changed since the last commit. */
 void input_give_back(struct input *input, const rd_kafka_topic_partition_t *partition,
                      rd_kafka_topic_partition_list_t *places);
 
-/* The places that have changed since the last commit; and then: they are committed. */
+/* input_add_places() adds the places that have changed since the last commit; input_committed()
+ * follows that commit. */
 void input_add_places(const struct input *input, rd_kafka_topic_partition_list_t *places);
 void input_committed(struct input *input);
 
@@ -36,16 +37,17 @@ void input_committed(struct input *input);
 
 void input_read(struct input *input, const rd_kafka_message_t *message);
 
-/* The broker says that a partition's log has ended. */
+/* Takes a broker's message that the log of a partition has ended. */
 void input_end(struct input *input, const rd_kafka_message_t *message);
 
-/* Closes what is due in a partition whose log has ended: no message there tells the time. */
+/* Closes traces that are due in a partition whose log has ended, as no message there brings the
+ * time. */
 void input_pass_time(struct input *input);
 
-/* Closes traces before their time while there is more than max_open_bytes. */
+/* Closes traces early while they take more than max_open_bytes. */
 void input_relieve(struct input *input);
 
-/* Of the partition that is furthest behind; 0 where the log's end was reached. */
+/* Returns the lag of the partition that is furthest behind; 0 at the log's end. */
 double input_behind_s(const struct input *input);
 
 #endif

@@ -1,5 +1,4 @@
-/*
- * Where kept traces go.
+/* Writes kept traces.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,17 +10,17 @@
 
 #include <stdlib.h>
 
-/* What is written around the spans of an origin. */
+/* The bytes around the spans of an origin. */
 #define AROUND_MAX 64U
 
 struct keeper {
-    /* a topic */
+    /* for a topic */
     keeper_emit_fn *emit;
     void *context;
     uint32_t partitions;
-    struct buffer *messages;        /* of each partition the one that is filled */
-    const struct held_span **spans; /* of the trace, by origin */
-    /* an exporter */
+    struct buffer *messages;        /* for each partition, the message that is being filled */
+    const struct held_span **spans; /* of the trace, sorted by origin */
+    /* for an exporter */
     struct exporter *exporter;
     struct endpoint_table *endpoints;
     struct span whole;
@@ -92,7 +91,8 @@ static size_t keeper_size_of(const struct held_span *span)
     return AROUND_MAX + span->raw_length;
 }
 
-/* How many of the first spans are of one origin and fit into `room`. *size gets what they take. */
+/* Returns the number of first spans that have one origin and fit into `room`. Sets *size to their
+ * bytes. */
 static uint32_t run_length(const struct held_span *const *spans, uint32_t count, size_t room,
                            size_t *size)
 {
@@ -106,7 +106,7 @@ static uint32_t run_length(const struct held_span *const *spans, uint32_t count,
     return run;
 }
 
-/* A ResourceSpans of them. */
+/* Appends a ResourceSpans. */
 static void keeper_put_run(struct buffer *message, const struct held_span *const *spans,
                            uint32_t count)
 {
@@ -120,7 +120,7 @@ static void keeper_put_run(struct buffer *message, const struct held_span *const
     otlp_origin_end(message, &places, at);
 }
 
-/* A trace that fits into a message is in one. */
+/* Keeps a trace in one message if it fits. */
 static bool keeper_put_spans(struct keeper *keeper, uint32_t partition, uint32_t count,
                              struct work_counts *counts)
 {

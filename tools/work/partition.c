@@ -1,6 +1,5 @@
 /*
- * The traces of one partition: their memory and table; closed when they are due, remembered, and
- * forgotten.
+ * The traces of one partition: memory, table, closing, remembering and forgetting.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -73,7 +72,7 @@ void assembly_close(struct assembly *assembly)
 
 /* ---- the table: it grows, and traces leave it ------------------------------------------------ */
 
-/* A free one, for one that is not there. */
+/* Returns a free slot for a trace that is not in the table. */
 static struct table_place *partition_find_free(const struct partition *partition, uint64_t hash)
 {
     uint32_t i = (uint32_t)hash & partition->table_mask;
@@ -102,7 +101,7 @@ bool partition_set_table(struct partition *partition, uint32_t places)
     return true;
 }
 
-/* Closes the gap that the trace leaves. */
+/* Removes a trace from the table and moves later entries into the gap. */
 static void partition_remove_place(struct partition *partition, struct table_place *place)
 {
     uint32_t gap = (uint32_t)(place - partition->table);
@@ -115,7 +114,7 @@ static void partition_remove_place(struct partition *partition, struct table_pla
         if (!partition->table[i].trace)
             break;
         home = (uint32_t)partition->table[i].hash & partition->table_mask;
-        /* does it lie between the gap and here, where it is found from? */
+        /* an entry whose search begins between the gap and its slot stays */
         if (((i - home) & partition->table_mask) < ((i - gap) & partition->table_mask))
             continue;
         partition->table[gap] = partition->table[i];
@@ -131,7 +130,8 @@ static struct log_time *partition_time_at(struct partition *partition, uint32_t 
     return &partition->times[i % LOG_TIMES];
 }
 
-/* A note now and then. In a ring that is full the last one is taken back: so more is read back. */
+/* Notes the time in steps of wait / 32. In a full ring, the new note replaces the last one, so the
+ * next worker reads back more. */
 void partition_note_time(struct partition *partition, int64_t offset)
 {
     const int64_t step = partition->assembly->wait_ms / 32 + 1;
@@ -146,14 +146,14 @@ void partition_note_time(struct partition *partition, int64_t offset)
         (struct log_time){partition->time_ms, offset};
 }
 
-/* The time that the watermark has, or that comes before it. */
+/* Returns the time at the watermark, or before it. */
 static int64_t partition_watermark_ms(const struct partition *partition)
 {
     return partition->open_traces.first ? partition->open_traces.first->first_ms
                                         : partition->time_ms;
 }
 
-/* Keeps the last note of before what is remembered at the watermark. */
+/* Drops the notes before the last one that precedes the remembered traces. */
 static void partition_forget_times(struct partition *partition)
 {
     const int64_t from_ms = partition_watermark_ms(partition) - partition_memory_ms(partition);
@@ -201,7 +201,7 @@ static void partition_close_first(struct partition *partition)
     const struct held_trace *next = partition->open_traces.first;
     struct work_counts *counts = partition->assembly->counts;
 
-    if (next) { /* it is closed soon, and the one after it */
+    if (next) { /* prefetches the next traces to close */
         __builtin_prefetch(next->first);
         __builtin_prefetch(next->next, 1);
     }
@@ -215,7 +215,7 @@ static void partition_close_first(struct partition *partition)
     partition_decide(partition, trace);
 }
 
-/* What is forgotten next was last touched long ago, as was the one after it. */
+/* Prefetches the next traces to forget, which are not in the cache. */
 static void partition_fetch_forgotten(const struct partition *partition,
                                       const struct held_trace *trace)
 {
@@ -238,7 +238,7 @@ static void partition_forget_first(struct partition *partition)
     partition_free_trace(partition->assembly, trace);
 }
 
-/* Those that something came of since they were queued are queued once more. */
+/* Queues a trace again if spans of it have come since it was queued. */
 static void partition_forget(struct partition *partition, int64_t time_ms)
 {
     struct held_trace *trace;
@@ -322,7 +322,7 @@ struct place partition_place(const struct partition *partition)
         .time_ms = partition->message_ms,
     };
 
-    /* while what was read before is read once more, that is what holds */
+    /* while the worker reads back, the committed place stays valid */
     if (place.watermark < partition->start.watermark)
         place.watermark = partition->start.watermark;
     if (place.read_to < partition->start.read_to)

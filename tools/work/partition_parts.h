@@ -1,5 +1,4 @@
-/*
- * What the files of a partition share. What is needed for each span or trace is inline.
+/* Shared by the files of a partition. Functions that run for each span or trace are inline.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +11,7 @@
 
 /* ---- memory of traces and spans -------------------------------------------------------------- */
 
-/* More free ones; none when out of memory. */
+/* Adds free traces; none when out of memory. */
 void partition_add_traces(struct assembly *assembly);
 void partition_add_spans(struct assembly *assembly);
 
@@ -51,7 +50,7 @@ static inline struct held_span *partition_new_span(struct assembly *assembly)
     return span;
 }
 
-/* All at once. */
+/* Frees all spans of the trace at once. */
 static inline void partition_free_spans(struct assembly *assembly, struct held_trace *trace)
 {
     if (!trace->first)
@@ -65,7 +64,7 @@ static inline void partition_free_spans(struct assembly *assembly, struct held_t
 /* ---- the table: open addressing, at most half full ------------------------------------------- */
 
 struct table_place {
-    uint64_t hash; /* of the trace's id: so few traces are looked at */
+    uint64_t hash; /* of the trace id; saves most accesses to traces */
     struct held_trace *trace;
 };
 
@@ -75,7 +74,7 @@ static inline uint64_t partition_hash(const struct partition *partition, uint64_
     return hash_mix(low ^ hash_mix(high ^ partition->assembly->seed));
 }
 
-/* Where it is first looked for. */
+/* Returns the first slot of a search. */
 static inline struct table_place *partition_home_of(const struct partition *partition,
                                                     uint64_t hash)
 {
@@ -87,7 +86,7 @@ static inline bool partition_has_ids(const struct held_trace *trace, uint64_t hi
     return trace->low == low && trace->high == high;
 }
 
-/* Where it is, or would be. */
+/* Returns the slot of the trace, or the free slot for it. */
 static inline struct table_place *partition_find(const struct partition *partition, uint64_t hash,
                                                  uint64_t high, uint64_t low)
 {
@@ -99,7 +98,8 @@ static inline struct table_place *partition_find(const struct partition *partiti
     return &partition->table[i];
 }
 
-/* So many places: a power of two. When out of memory the old table stays: returns false. */
+/* Resizes the table; `places` is a power of two. Returns false and keeps the old table when out of
+ * memory. */
 bool partition_set_table(struct partition *partition, uint32_t places);
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -126,7 +126,7 @@ static inline struct held_trace *partition_take_first(struct held_traces *list)
 
 /* ---- traces that are closed ------------------------------------------------------------------ */
 
-/* For how long after its last span a closed trace is known. */
+/* Returns how long a closed trace is remembered after its last span. */
 static inline int64_t partition_memory_ms(const struct partition *partition)
 {
     return 2 * partition->assembly->wait_ms;
@@ -138,7 +138,7 @@ static inline bool partition_is_remembered(const struct partition *partition,
     return trace->last_ms + partition_memory_ms(partition) > time_ms;
 }
 
-/* Its spans are counted: the trace is only remembered from now on. */
+/* The spans are counted: remembers the trace as decided. */
 void partition_decide(struct partition *partition, struct held_trace *trace);
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -148,10 +148,10 @@ static inline uint64_t partition_origins_bytes(const struct held_message *messag
     return message->origins_room * sizeof(*message->origins);
 }
 
-/* Frees the messages that no open trace needs any more. */
+/* Frees messages that no open trace needs. */
 void partition_release_messages(struct partition *partition);
 
-/* The log has the partition's time at this offset. */
+/* Notes that the log has the partition's time at this offset. */
 void partition_note_time(struct partition *partition, int64_t offset);
 
 #endif

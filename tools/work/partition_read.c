@@ -1,5 +1,4 @@
-/*
- * Messages are read: their spans are held in the traces that they belong to.
+/* Reads messages and adds their spans to the traces.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,9 +6,7 @@
 
 #include <stdlib.h>
 
-/*
- * Traces are all over the memory: their places are fetched into the cache while the spans before
- * are still at work, of so many spans at once.
+/* Traces are scattered in memory. The reader prefetches the table slots of this many spans ahead.
  */
 #define WAITING    32U
 #define CACHE_LINE 64
@@ -24,9 +21,9 @@ struct reading {
     struct held_message *message;
     struct otlp_origin origin;
     uint32_t service;
-    bool is_back;             /* before the watermark: only to know which traces there were */
-    bool is_again;            /* the worker before has read it, too */
-    struct held_trace *trace; /* of the span before: mostly the next one's */
+    bool is_back;             /* before the watermark: read only to know the decided traces */
+    bool is_again;            /* the previous worker has read the message, too */
+    struct held_trace *trace; /* of the previous span, mostly also of the next one */
     uint32_t count;
     struct waiting waiting[WAITING];
 };
@@ -89,7 +86,7 @@ static uint32_t partition_name_id(const struct reading *reading, struct text nam
     return names_id(reading->partition->assembly->names, text_cut(name, WORK_NAME_MAX));
 }
 
-/* Most spans are of the origin of the one before. */
+/* Most spans have the origin of the previous span. */
 static bool partition_is_same_origin(const struct reading *reading,
                                      const struct otlp_origin *origin)
 {
@@ -123,7 +120,7 @@ static bool partition_take_origin(struct reading *reading, const struct otlp_ori
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-/* Field by field, here and below: as one it becomes a loop, which takes longer than all of these.
+/* Assigns field by field, here and below: a struct assignment compiles to a loop, which is slower.
  */
 static void partition_describe(const struct reading *reading, const struct otlp_span *span,
                                struct trace_span *described)
@@ -179,7 +176,7 @@ static void partition_count_in(const struct reading *reading)
         counts->spans_in++;
 }
 
-/* Of a trace that is decided: counted before, or late. */
+/* Takes a span of a decided trace: counted by the previous worker, or late. */
 static void partition_take_decided(const struct reading *reading, const struct held_trace *trace,
                                    const struct otlp_span *span)
 {
@@ -277,7 +274,7 @@ static void partition_count_message(const struct reading *reading,
     counts->messages_broken += decoded->is_broken;
 }
 
-/* What was read before was looked at before. */
+/* Skips offsets that the previous worker has read and counted. */
 static void partition_count_gap(const struct partition *partition, int64_t offset)
 {
     const int64_t expected =
@@ -287,7 +284,8 @@ static void partition_count_gap(const struct partition *partition, int64_t offse
         partition->assembly->counts->offsets_missing += (uint64_t)(offset - expected);
 }
 
-/* Theirs may be a part of something much larger. Returns NULL when out of memory. */
+/* Copies the message, as the caller's bytes may be part of a much larger buffer. Returns NULL when
+ * out of memory. */
 static struct held_message *partition_copy_message(struct partition *partition,
                                                    const struct log_message *message)
 {
@@ -339,7 +337,7 @@ void partition_read(struct partition *partition, const struct log_message *messa
     if (message->time_ms > partition->message_ms)
         partition->message_ms = message->time_ms;
     partition_note_time(partition, message->offset);
-    partition->next = message->offset; /* what is closed now began before it */
+    partition->next = message->offset; /* traces that close now began before this message */
     partition_pass(partition, partition->time_ms);
     copy = partition_copy_message(partition, message);
     partition->assembly->is_starved |= !copy;

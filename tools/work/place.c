@@ -1,5 +1,4 @@
-/*
- * Where a worker stands, as the text of a commit; and after the log has lost messages.
+/* A worker's place: the text of a commit, and the place after the log has lost messages.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

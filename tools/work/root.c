@@ -1,9 +1,7 @@
 /*
- * blkin work --root: its parts put together in one loop.
- *
- * It reads the deltas of all workers from their topic, in no group: several roots may run, each has
- * all. Numbers are shown only when all has been read that there is: what was shown before a restart
- * is never more than what is shown after it.
+ * blkin work --root: the root's loop. It reads the deltas of all workers without a group, so
+ * several roots may run, each with all deltas. It shows numbers only after reading all existing
+ * deltas, so that no number falls after a restart.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,27 +29,27 @@ static const char usage[] =
 #include "tools/work/root.txt.inc"
     ;
 
-#define LOOK_MS       2000 /* for partitions, as long as there are none */
+#define LOOK_MS       2000 /* between requests for partitions while there are none */
 #define LOOK_LATER_MS 30000
-#define LOOK_LIMIT_MS 1000 /* so long the brokers may take to answer */
+#define LOOK_LIMIT_MS 1000 /* for the brokers' answer */
 #define SAVE_MS       1000
-#define SAVE_SHARE    20    /* of the time, one part of so many at most is for saving */
-#define ONCE_LIMIT_MS 30000 /* --once: without anything new */
-#define SAVE_MAX_MS   60000 /* also when the disk has hung for long */
+#define SAVE_SHARE    20    /* saving may take 1/20 of the time */
+#define ONCE_LIMIT_MS 30000 /* --once: the longest wait for a message */
+#define SAVE_MAX_MS   60000 /* the most time between saves after a hanging disk */
 
 struct root {
     struct frame frame;
     struct root_deltas deltas;
     char state_path[4100];
-    bool is_ready; /* all has been read that there was at the start */
+    bool is_ready; /* all deltas of before the start are read */
     bool has_failed;
-    bool is_unsaved; /* it was said that the state cannot be saved */
+    bool is_unsaved; /* has logged that the state cannot be saved */
     struct saver_wait saved;
     int64_t save_began_ms;
-    char told[512]; /* the problem that was said last; "": none */
+    char told[512]; /* the last logged problem; "": none */
     struct watched watched;
     struct timer look, more, save;
-    struct thread_job ask; /* the brokers, for partitions */
+    struct thread_job ask; /* asks the brokers for partitions */
 };
 
 /* ---- what it has added up -------------------------------------------------------------------- */
@@ -79,7 +77,7 @@ static json_t *root_workers_json(const struct merged *merged)
     return list;
 }
 
-/* Sums and workers, for persons. NULL: out of memory. */
+/* Returns sums and workers for `blkin status`. NULL: out of memory. */
 static json_t *root_summary_json(const struct root_deltas *deltas)
 {
     const struct merged *merged = deltas->merged;
@@ -108,7 +106,7 @@ static bool root_print(const struct root_deltas *deltas, bool is_json)
     return (document || summary) && fflush(stdout) == 0 && !ferror(stdout);
 }
 
-/* --once: reads what the topic has, and prints it. Returns the exit status. */
+/* --once: reads the whole topic and prints the sums. Returns the exit status. */
 static int root_once(struct root_deltas *deltas, int64_t since_ns, bool is_json)
 {
     struct error error = {"cannot write"};
@@ -209,7 +207,7 @@ static bool root_load(struct root *root, struct error *error)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Once when it begins, and once when it is over. */
+/* Logs the begin and the end of a problem. */
 static void root_tell_problem(struct root *root)
 {
     const char *problem = topic_problem(root->deltas.topic);
@@ -350,7 +348,7 @@ static const struct config_flag flags[] = {{"root", &is_root, NULL},
                                            {"since", NULL, &since},
                                            {NULL, NULL, NULL}};
 
-/* "10m", or a date and time; 0: neither. */
+/* Parses "10m", or a date and time; 0: neither. */
 static int64_t root_parse_since(const char *text)
 {
     struct tm tm = {0};

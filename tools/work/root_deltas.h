@@ -1,8 +1,8 @@
 /*
- * The topic of deltas, as the root reads it: all of it, in no group, added up as it comes. And what
- * the root keeps over a restart: all that was added up, and up to where the topic was read. Both
- * are in one file, which is replaced as a whole: so each delta is in it once, or is still to be
- * read; and counters never fall, however little the topic keeps.
+ * The root's reader of the topic of deltas. It reads all partitions, without a group, and sums the
+ * deltas. For a restart it saves the sums and the offsets in one file, which it replaces
+ * atomically. So the sums contain each delta once, and counters never fall, however short the
+ * topic's retention is.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,24 +17,23 @@ struct root_deltas {
     const struct config *config;
     struct merged *merged;
     struct topic *topic;
-    int64_t offsets[TOPIC_PARTITIONS_MAX]; /* what to read next; -1: not known */
+    int64_t offsets[TOPIC_PARTITIONS_MAX]; /* the next offsets to read; -1: unknown */
     struct kafka_url url;                  /* of the topic */
-    bool is_changed;                       /* since the state was written */
+    bool is_changed;                       /* since the last save */
 };
 
-/* Nothing is added up yet, and nothing read. Returns false with error set. */
+/* Begins with empty sums. Returns false with error set. */
 bool root_deltas_open(struct root_deltas *deltas, const struct config *config, struct error *error);
 void root_deltas_close(struct root_deltas *deltas);
 
-/* Goes on where the state of an earlier run ends. A state that cannot be used, such as that of
- * another topic, is renamed to PATH.old, and all that the topic has is read again. Returns false
- * when out of memory. */
+/* Continues from the saved state. Renames an unusable state, such as that of another topic, to
+ * PATH.old, and reads the whole topic. Returns false when out of memory. */
 bool root_deltas_load(struct root_deltas *deltas, const char *path);
 
-/* The file's text, to be written as a whole (saver.h). NULL: out of memory. */
+/* Returns the text of the state file for saver_write(). NULL: out of memory. */
 char *root_deltas_state(const struct root_deltas *deltas, int64_t now_ns);
 
-/* From now on topic_read(deltas->topic) adds up: what is newer than since_ns, where it is not 0. It
+/* Starts to read: topic_read(deltas->topic) then adds deltas newer than since_ns (0: all), and
  * returns false when out of memory. Returns false with error set. */
 bool root_deltas_read(struct root_deltas *deltas, int64_t since_ns, struct error *error);
 

@@ -1,5 +1,4 @@
-/*
- * What a worker is configured with, but for the sink's own parameters.
+/* The configuration of a worker, without the sink's parameters.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,11 +12,12 @@ struct work_settings {
     struct kafka_url input; /* the topic of spans */
     const char *kafka_file;
     const char *group;
-    const char *deltas; /* the topic of what was counted; "": it is not written */
+    const char *deltas; /* the topic for counts; "": none */
     char instance[WORKER_NAME_MAX];
-    bool is_named; /* the instance, by the configuration: another worker may have it by mistake */
+    bool is_named; /* the configuration names the instance, so another worker may have the same name
+                    */
     int64_t wait_ms, commit_ms;
-    uint64_t max_open_bytes; /* above it, traces are closed before their time */
+    uint64_t max_open_bytes; /* above it, traces close early */
 };
 
 #endif

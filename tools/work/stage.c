@@ -1,5 +1,4 @@
-/*
- * The stage: what becomes of a trace that is closed.
+/* The stage: counts a closed trace, and keeps it if a rule matches.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +12,8 @@
 #define NAMES_MAX       65536U
 #define NAMES_BYTES_MAX (16U << 20)
 
-/* A tag of a span: an attribute of it, or of its resource. The host has another key there. */
+/* Looks for a tag in the attributes of the span and of its resource. The resource has another key
+ * for the host. */
 static bool work_stage_has_tag(void *context, const struct trace_span *span, struct text key,
                                const char *glob)
 {

@@ -1,12 +1,12 @@
 /*
- * The stage of a worker: traces are put together, counted, and kept if the rules want that. Knows
+ * The stage of a worker: assembles traces, counts them, and keeps them if a rule matches. Knows
  * nothing of Kafka.
  *
- * The sink's chain of stages (babeltrace-plugin/stages/chain.h) is not used here. It takes whole
- * spans, and to decode these would cost more than all that a worker does with a span. And what a
- * worker counts must be a function of the log of one partition: joining needs both halves of a
- * request, whose trace ids lie in different partitions, and tail sampling of the sink waits for the
- * last span of a trace, where the worker closes it a fixed time after its first message.
+ * A worker does not use the sink's stages (babeltrace-plugin/stages/chain.h). The stages take
+ * decoded spans, and decoding costs more than all other work of a worker. A worker's counts must
+ * also be a function of the log of one partition. The stage join needs both halves of a request,
+ * which are in different partitions. Tail sampling waits for a trace's last span, while a worker
+ * closes a trace a fixed time after its first message.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,21 +18,21 @@
 #include "keeper.h"
 #include "partition.h"
 
-/* Zeros, then work_stage_open(). */
+/* Begins with zeros, then work_stage_open(). */
 struct work_stage {
     struct work_counts counts;
     struct names *names;
     struct statistics *statistics;
     struct trace_model model;
     struct tail_rules *rules;
-    struct keeper *keeper; /* NULL: nothing is kept */
+    struct keeper *keeper; /* NULL: keeps no traces */
     struct assembly assembly;
 };
 
-/* Returns false when out of memory: close it all the same. */
+/* Returns false when out of memory; the caller closes it in any case. */
 bool work_stage_open(struct work_stage *stage, int64_t wait_ms);
 
-/* Rules and keeper, too. */
+/* Frees the rules and the keeper, too. */
 void work_stage_close(struct work_stage *stage);
 
 #endif

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define STEP_MS      2000  /* one wait for a broker */
-#define START_MS     10000 /* the first one, until it is said that there is none */
+#define START_MS     10000 /* the first wait, until the worker logs that no broker answers */
 #define ASK_AGAIN_MS 200
 
 struct transactions {
@@ -25,17 +25,17 @@ struct transactions {
     struct work_stage *stage;
     rd_kafka_t *producer;
     rd_kafka_topic_t *deltas, *kept; /* NULL: none */
-    bool is_open;                    /* a transaction */
-    bool is_away;                    /* no broker was to be reached; that was said */
-    struct work_counts committed;    /* as of the last commit */
-    int64_t period_ns;               /* since 1970, when that was */
+    bool is_open;                    /* a transaction is open */
+    bool is_away;                    /* has logged that no broker answers */
+    struct work_counts committed;    /* the counts of the last commit */
+    int64_t period_ns;               /* the time of the last commit, since 1970 */
 };
 
 /* ---- what librdkafka answers ----------------------------------------------------------------- */
 
 enum answer { ANSWER_DONE, ANSWER_AGAIN, ANSWER_FAILED };
 
-/* Frees the error. A broker that is away is logged once, and asked again. */
+/* Frees the error. Logs an unreachable broker once and asks for a retry. */
 static enum answer transactions_judge(struct transactions *transactions, rd_kafka_error_t *answer,
                                       const char *what)
 {
@@ -53,7 +53,7 @@ static enum answer transactions_judge(struct transactions *transactions, rd_kafk
             say(BK7011, "%s: %s: the worker tries again, nothing is lost", what,
                 rd_kafka_error_string(answer));
         transactions->is_away = true;
-        notify("WATCHDOG=1"); /* it waits, and does not hang */
+        notify("WATCHDOG=1"); /* a wait for brokers is no hang */
         judged = ANSWER_AGAIN;
     } else {
         ending_fail("%s: %s", what, rd_kafka_error_string(answer));
@@ -122,8 +122,8 @@ static bool transactions_write_deltas(struct transactions *transactions)
 
 /* ---- committing ------------------------------------------------------------------------------ */
 
-/* Waits for brokers that are away, also when the worker was asked to end: until their own time-out
- * of transactions, after which they have aborted this one. */
+/* Waits for unreachable brokers, also after a request to end. Gives up after the brokers' time-out
+ * of transactions, when they have aborted this one. */
 static bool transactions_commit_places(struct transactions *transactions, rd_kafka_t *consumer,
                                        const rd_kafka_topic_partition_list_t *places)
 {
@@ -219,7 +219,7 @@ static void transactions_on_error(rd_kafka_t *handle, int code, const char *reas
         say(BK7012, "%s", reason);
 }
 
-/* Waits for the brokers until there are any, or until it is to end. */
+/* Waits until a broker answers, or until the worker is asked to end. */
 static bool transactions_init(struct transactions *transactions)
 {
     int64_t said_ms = clock_ms() + START_MS;
@@ -295,7 +295,7 @@ struct transactions *transactions_open(const struct work_settings *settings,
     return NULL;
 }
 
-/* A topic that was just made is not known at once. */
+/* Retries, as brokers do not know a new topic at once. */
 uint32_t transactions_open_kept(struct transactions *transactions, const char *topic,
                                 struct error *error)
 {

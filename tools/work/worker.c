@@ -1,14 +1,14 @@
 /*
- * blkin work: a worker of a consumer group. One thread reads spans, puts traces together, counts
- * them, and commits what it has counted and kept together with where it stands.
+ * blkin work: a worker of a consumer group. One thread reads spans, assembles traces, counts them,
+ * and commits counts, kept traces and places in one transaction.
  *
- * The promise: readers of what is committed find each span that the brokers have acknowledged
- * counted once, and each kept trace once, however often workers and brokers are killed. So a worker
- * that is not certain of something ends, and the next one goes on from the last commit.
+ * The contract: the committed results count each acknowledged span once and contain each kept trace
+ * once, however often workers and brokers are killed. So a worker that is in doubt ends, and the
+ * next worker continues from the last commit.
  *
- * The worker is not on the frame of services (tools/config/frame.h): any number of workers run on a
- * host, and a control socket is one per name; and the worker waits inside librdkafka and inside
- * transactions, where SIGTERM must end the waiting at once, which a loop would see too late.
+ * The worker does not use the frame of services (tools/config/frame.h) for two reasons. Several
+ * workers run on a host, but a control socket has one name. And SIGTERM must end a wait inside
+ * librdkafka at once, which a loop would notice too late.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -39,10 +39,10 @@ static const char usage[] =
 #include "tools/work/usage.txt.inc"
     ;
 
-#define PAGE_MS   25   /* the page is served that often */
-#define QUIET_MS  5000 /* nothing new: a commit shows that the worker lives */
+#define PAGE_MS   25   /* between calls that serve the metrics page */
+#define QUIET_MS  5000 /* without new counts; a commit then shows that the worker runs */
 #define WINDOW_NS INT64_C(1000000000)
-#define CLOSE_S   40 /* to leave the group, and to deliver kept traces */
+#define CLOSE_S   40 /* the limit for leaving the group and delivering kept traces */
 
 struct worker {
     struct config *config;
@@ -54,7 +54,7 @@ struct worker {
     bool has_joined; /* the group */
     struct metrics_server *page;
     int64_t page_ms;
-    int64_t window_ns; /* when the share of the time was measured last */
+    int64_t window_ns; /* the last measurement of the busy share */
     int64_t committed_ms;
 };
 
@@ -82,7 +82,7 @@ static void worker_print_own(struct printer *printer, const struct work_counter 
                      work_counter_value(counter, counts));
 }
 
-/* What has become of the spans of kept traces. */
+/* Prints the outcomes of kept spans. */
 static void worker_print_exporter(struct printer *printer, const struct exporter_counts *output)
 {
     const struct counts counts = {.output = *output};
@@ -91,12 +91,12 @@ static void worker_print_exporter(struct printer *printer, const struct exporter
         const struct counter *counter = &counters[i];
 
         if (counter->section == SECTION_SPANS || counter->section == SECTION_SPOOL)
-            worker_print(printer, "blkin_", counter->name, counter->kind == COUNTER, counter->help,
-                         counter_value(counter, &counts));
+            worker_print(printer, "blkin_", counter->name, counter->kind == METRIC_COUNTER,
+                         counter->help, counter_value(counter, &counts));
     }
 }
 
-/* For Prometheus; a metrics_page_fn. */
+/* A metrics_page_fn. */
 static char *worker_page(void *context)
 {
     const struct work_stage *stage = context;
@@ -189,7 +189,8 @@ static void worker_report(void *context, const char *message)
     say(BK7019, "kept traces: %s", message);
 }
 
-/* A topic of OTLP traces in the cluster that is read: in our transactions. */
+/* Returns whether the endpoint is an OTLP topic of the input's cluster, which the worker's
+ * transactions include. */
 static bool worker_is_own_topic(const struct worker *worker, struct kafka_url *url)
 {
     const struct exporter_options *options = &worker->params.exporter;
@@ -229,7 +230,7 @@ static bool worker_open_keeper(struct worker *worker, struct error *error)
     return worker->stage.keeper != NULL;
 }
 
-/* A name of its own, unless one is configured: nobody waits for the old name to come back. */
+/* Makes a random name unless the configuration has one. */
 static void worker_set_instance(struct work_settings *settings, const char *given)
 {
     char host[128] = "";
@@ -296,7 +297,7 @@ static bool worker_open(struct worker *worker, struct error *error)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* The process ends as if it were killed: nobody needs what is left to be freed in order. */
+/* Ends the process without freeing memory. */
 static _Noreturn void worker_give_up(struct worker *worker)
 {
     transactions_abort(worker->transactions);

@@ -77,13 +77,13 @@ struct held {
 };
 
 /* Those of one kind take equally long: what came first ends first. */
-struct queue {
+struct held_queue {
     struct held *held;
     unsigned first, count;
 };
 
 /* Of the even and of the odd phases. */
-struct account {
+struct tick_account {
     uint64_t requests, cpu_ns;
     uint32_t *times; /* [i]: requests whose calls of the library took 100 i ns */
 };
@@ -93,8 +93,8 @@ struct account {
 static unsigned host, hosts;
 static struct lane *lane;
 static struct made_file *made_file;
-static struct queue slow_ones, late_ones;
-static struct account accounts[2];
+static struct held_queue slow_ones, late_ones;
+static struct tick_account accounts[2];
 static uint64_t uncalled;
 static int64_t behind; /* ns, at most */
 static volatile sig_atomic_t ends;
@@ -258,7 +258,7 @@ static void mark_ended(struct made *made)
 
 /* ---- those that take their time ---- */
 
-static void end_first(struct queue *queue)
+static void end_first(struct held_queue *queue)
 {
     struct held *held = &queue->held[queue->first % HELD_MAX];
 
@@ -269,14 +269,14 @@ static void end_first(struct queue *queue)
     queue->count--;
 }
 
-static void end_due(struct queue *queue, int64_t at)
+static void end_due(struct held_queue *queue, int64_t at)
 {
     while (queue->count > 0 && (queue->held[queue->first % HELD_MAX].due <= at))
         end_first(queue);
 }
 
 /* At the end: one cut short were none that a rule fits. */
-static void end_all(struct queue *queue)
+static void end_all(struct held_queue *queue)
 {
     while (queue->count > 0) {
         const int64_t due = queue->held[queue->first % HELD_MAX].due;
@@ -292,7 +292,7 @@ static bool ends_late(uint64_t k)
     return host == 0 && is_one_in(k, IS_LATE, want.late);
 }
 
-static struct queue *queue_of(uint64_t k)
+static struct held_queue *queue_of(uint64_t k)
 {
     return ends_late(k) ? &late_ones : &slow_ones;
 }
@@ -300,7 +300,7 @@ static struct queue *queue_of(uint64_t k)
 static void hold(uint64_t k, uint64_t parent, uint32_t why, uint32_t where)
 {
     const bool is_late = ends_late(k);
-    struct queue *queue = queue_of(k);
+    struct held_queue *queue = queue_of(k);
     struct held *held;
     uint64_t ids[SPANS];
 
@@ -315,7 +315,7 @@ static void hold(uint64_t k, uint64_t parent, uint32_t why, uint32_t where)
 
 /* ---- all of them ---- */
 
-static void count_time(struct account *account, int64_t took)
+static void count_time(struct tick_account *account, int64_t took)
 {
     const int64_t i = took / 100;
 
@@ -397,7 +397,7 @@ static void run(void)
 
 /* ---- what is asked for, and what came of it ---- */
 
-static double percentile(const struct account *account, double share)
+static double percentile(const struct tick_account *account, double share)
 {
     uint64_t left = (uint64_t)((double)account->requests * share);
     unsigned i = 0;
@@ -407,7 +407,7 @@ static double percentile(const struct account *account, double share)
     return i / 10.0;
 }
 
-static void print_account(const char *name, const struct account *account)
+static void print_account(const char *name, const struct tick_account *account)
 {
     const double requests = (double)(account->requests ? account->requests : 1);
 
