@@ -148,9 +148,9 @@ BLKIN_PUBLIC int blkin_init_timestamp_annotation(struct blkin_annotation *annota
                                                  const struct blkin_endpoint *endpoint);
 
 /*
- * Records the annotation as one LTTng-UST event of provider "zipkin", stamped now, if a session
- * has it enabled, or as the same event for a recorder. -EINVAL, and nothing recorded, if trace or
- * annotation is NULL, the trace has no name, neither gives an endpoint with ip and name, or the
+ * Records the annotation now, as one LTTng-UST event of provider "zipkin" if a session has it
+ * enabled, and as the same event for a recorder. -EINVAL, and nothing is recorded, in four cases:
+ * trace or annotation is NULL; the trace has no name; neither has an endpoint with ip and name; the
  * annotation lacks its key or string.
  */
 BLKIN_PUBLIC int blkin_record(const struct blkin_trace *trace,
@@ -349,8 +349,8 @@ BLKIN_PLAIN_ int blkin_init_new_trace(struct blkin_trace *new_trace, const char 
 #endif /* BLKIN_PLAIN_ */
 
 /*
- * One-line recording. Each is a single statement, safe as the body of an if/else, evaluates its
- * arguments once, and records nothing when an argument cannot be used (see blkin_record()).
+ * One-line recording. Each macro is a single statement, safe as the body of an if/else, and
+ * evaluates its arguments once. An argument that cannot be used records nothing: blkin_record().
  */
 #define BLKIN_TIMESTAMP(trace, endp, event)                                       \
     do {                                                                          \

@@ -28,9 +28,8 @@ struct blkin_span;
  */
 struct blkin_thread {
     uint64_t id_counter;
-    uint64_t
-        number; /* 60 random bits that name this thread in events. 0: the thread has not recorded */
-    uint32_t sequence;          /* of the last blkin:span or blkin:process event */
+    uint64_t number;   /* 60 random bits that name the thread in events; 0: it has not recorded */
+    uint32_t sequence; /* of the last blkin:span or blkin:process event */
     uint32_t streamed_sequence; /* of the last streaming event */
     struct blkin_span *current;
     void *provider_slot; /* see struct blkin_provider */

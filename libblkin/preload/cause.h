@@ -3,8 +3,8 @@
  *
  * 1. Owner: the connection was opened for that request.
  *
- * 2. Only: no other request is open on this thread (read, not answered, and not waiting for a call
- * of its own), and the thread has heard of it since it last waited.
+ * 2. Only: no other request is open on this thread, and the thread has heard of the request since
+ * it last waited. Open: read, not answered, and not waiting for a call of its own.
  *
  * 3. Prefix: the call forwards the request: the longest common first bytes, at least 8 of the 39
  * that are kept, and no other open request has as many.

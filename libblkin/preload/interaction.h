@@ -39,15 +39,14 @@ enum phase {
 };
 
 struct interaction {
-    struct pool_item
-        item;           /* referenced by connection, thread, lists and the calls that it caused */
-    uint8_t phase;      /* also read without a reference: change it only by atomic stores */
-    uint8_t cause;      /* the first member that interaction_make() clears */
-    bool is_worked_for; /* a thread works for it */
-    bool is_partial;    /* the last write was incomplete, or more will follow */
-    bool is_ambiguous;  /* a call may have been for this or for another request */
-    bool has_called;    /* a call was made, perhaps for it */
-    bool is_past_call;  /* it has certainly called, or its thread has, right after reading it */
+    struct pool_item item; /* referenced by connection, thread, lists and its calls */
+    uint8_t phase;         /* also read without a reference: change it only by atomic stores */
+    uint8_t cause;         /* the first member that interaction_make() clears */
+    bool is_worked_for;    /* a thread works for it */
+    bool is_partial;       /* the last write was incomplete, or more will follow */
+    bool is_ambiguous;     /* a call may have been for this or for another request */
+    bool has_called;       /* a call was made, perhaps for it */
+    bool is_past_call;     /* it has certainly called, or its thread has, right after reading it */
     uint8_t head_length;
     struct connection *connection; /* referenced */
     struct interaction *owner;     /* for a client's: the certain cause; referenced */
@@ -87,11 +86,10 @@ struct worker {
 /* The interactions of the calling thread. */
 struct interaction_thread {
     struct interaction *work; /* the request that the thread works for, or NULL; referenced */
-    struct interaction
-        *lent;             /* was current when the program set its own current span; referenced */
-    struct worker *worker; /* NULL: no interaction so far */
-    uint64_t round;        /* counts waits for events of several descriptors; 0: none so far */
-    pool_name heard;       /* the request just read, while the thread has done nothing else */
+    struct interaction *lent; /* was current when the program set its own span; referenced */
+    struct worker *worker;    /* NULL: no interaction so far */
+    uint64_t round;           /* counts waits for events of several descriptors; 0: none so far */
+    pool_name heard;          /* the request just read, while the thread has done nothing else */
     pool_name called;   /* the request for which it called right after reading it, in this round */
     bool has_one_event; /* the wait of this round has returned one event, after sleeping */
     bool is_in_order;   /* it once read another request after the call for the last */

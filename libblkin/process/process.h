@@ -1,6 +1,6 @@
 /*
- * The life of the process: the first need of the library, the table through which events are
- * recorded (LTTng's, the rings', or none), the periodic work of once a second, children of fork(2).
+ * The life of the process: the first need of the library, the table of the provider in use (LTTng,
+ * the rings, or none), the periodic work of once a second, children of fork(2).
  *
  * Only the sources of the public headers, metric/ and preload/ call process/. The rooms below use
  * data and one function pointer in base/, which process/ sets.
