@@ -29,6 +29,7 @@ static struct {
     dev_t device;
     ino_t inode;
     uint64_t until_ns;
+    unsigned stale; /* answers for an earlier user that are still to come */
 } ring_asked;
 
 void ring_ask_close(int descriptor)
@@ -60,22 +61,26 @@ void ring_ask_stop(void)
     if (ring_ask_is_same())
         ring_ask_close(ring_asked.descriptor);
     ring_asked.is_open = ring_asked.is_awaited = ring_asked.is_kept = false;
+    ring_asked.stale = 0;
 }
 
 void ring_ask_forget(void)
 {
-    if (ring_asked.is_awaited)
+    if (ring_asked.is_awaited && !ring_asked.is_kept)
         ring_ask_stop();
+    ring_asked.stale += ring_asked.is_awaited;
+    ring_asked.is_awaited = false;
 }
 
 void ring_ask_keep(void)
 {
     ring_asked.is_kept = ring_asked.is_open;
+    ring_asked.until_ns = blkin_monotonic_ns() + RING_KEPT_NS;
 }
 
 bool ring_ask_has_kept(void)
 {
-    return ring_asked.is_open && !ring_asked.is_awaited;
+    return ring_asked.is_open && ring_asked.is_kept;
 }
 
 void ring_ask_expire(void)
@@ -213,13 +218,19 @@ enum ring_answer ring_ask_look(int *descriptor, uint64_t *bytes)
     if (length < 0 && (errno == EAGAIN || errno == EINTR) &&
         blkin_monotonic_ns() < ring_asked.until_ns)
         return RING_ANSWER_LATER;
+    *descriptor = length < 0 ? -1 : ring_ask_take(&message);
+    if (length > 0 && ring_asked.stale) {
+        ring_asked.stale--;
+        if (*descriptor >= 0)
+            ring_ask_close(*descriptor);
+        return ring_ask_look(descriptor, bytes);
+    }
     if (length > 0 && ring_asked.is_kept) {
         ring_asked.is_awaited = false;
         ring_asked.until_ns = blkin_monotonic_ns() + RING_KEPT_NS;
     } else {
         ring_ask_stop();
     }
-    *descriptor = length < 0 ? -1 : ring_ask_take(&message);
     *bytes = hello.bytes;
     if (length == (long)sizeof(hello) && hello.mark == RING_MARK && *descriptor >= 0)
         return RING_ANSWER;

@@ -369,6 +369,26 @@ static void another_root(void)
     agent_stop(&agent);
 }
 
+/* The agent's first answer comes later than the program waits for it. */
+static void another_root_of_a_busy_agent(void)
+{
+    if (geteuid() != 0)
+        return;
+    agent.stays = true;
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(spans(&memory) > 0);
+    __atomic_store_n(&agent.is_busy, true, __ATOMIC_RELEASE);
+    ring_find_before_chroot();
+    CHECK(chdir("/proc/self/fd") == 0 && chroot(".") == 0 && setuid(65534) == 0);
+    RECORD_UNTIL(!ring_map());
+    agent_give(&agent, &other);
+    __atomic_store_n(&agent.is_busy, false, __ATOMIC_RELEASE);
+    RECORD_UNTIL(spans(&other) > 0);
+    CHECK(agent.user == 65534);
+    RECORD_UNTIL(high_descriptor() < 0);
+    agent_stop(&agent);
+}
+
 #ifndef __SANITIZE_ADDRESS__
 /* Rings are no reason for a program to run out of its address space. */
 static void narrow(void)
@@ -556,6 +576,7 @@ int main(void)
     RUN(user_for_a_while);
     RUN(user_without);
     RUN(another_root);
+    RUN(another_root_of_a_busy_agent);
 #ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer itself needs more address space than that */
     RUN(narrow);
 #endif
