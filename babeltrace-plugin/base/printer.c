@@ -30,18 +30,25 @@ void print_string(struct printer *printer, const char *string)
 void print(struct printer *printer, const char *format, ...)
 {
     const locale_t theirs = uselocale(real_locale());
-    char text[512];
+    char text[512], *long_text = NULL;
     va_list values;
     int length;
 
     va_start(values, format);
     length = vsnprintf(text, sizeof(text), format, values);
     va_end(values);
+    if (length >= (int)sizeof(text)) {
+        va_start(values, format);
+        length = vasprintf(&long_text, format, values);
+        va_end(values);
+    }
     (void)uselocale(theirs);
-    if (length >= 0 && (size_t)length < sizeof(text))
-        print_text(printer, text, (size_t)length);
+    if (length >= 0)
+        print_text(printer, length < (int)sizeof(text) ? text : long_text, (size_t)length);
     else
         printer->has_failed = true;
+    if (length >= (int)sizeof(text))
+        free(long_text);
 }
 
 void print_label(struct printer *page, const char *key, struct text value)

@@ -23,7 +23,6 @@ void print_string(struct printer *printer, const char *string);
         .buffer = {(array), 0, sizeof(array), sizeof(array) } \
     }
 
-/* For short texts. */
 void print(struct printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A label of Prometheus' text format, KEY="VALUE": of any bytes; the page is UTF-8. */

@@ -180,17 +180,18 @@ class ClusterTest(unittest.TestCase):
         first.wait_state(hosts=["store-1"])
         second = self.peers(broker, "store-2", "--answer").wait_state(hosts=["store-1", "store-2"])
         first.wait_state(hosts=["store-1", "store-2"], away=[])
-        first.say("want 1")
-        wait_until(lambda: first.answers["store-1"], "the answer")
+        first.say("want 1 100000")
+        wait_until(lambda: first.answers["store-1"], "the answer to a long message")
 
         # a host that is away is one that a trace may have passed, and gets what it missed
         second.kill()
         first.wait_state(hosts=["store-1", "store-2"], away=["store-2"])
-        first.say("want 1")
-        wait_until(lambda: first.report()["sent"] == 2, "the broker has the want")
-        again = self.peers(broker, "store-2", "--answer").wait_state()
-        wait_until(lambda: first.sent[1] in [answer[0] for answer in first.answers["store-1"]],
-                   "the answer of the host that is back")
+        first.say("want 8")
+        wait_until(lambda: first.report()["sent"] == 9, "the broker has the wants")
+        # which are together no more than a second's share, and the host knows us from its file
+        again = self.peers(broker, "store-2", "--answer", cluster_wants_per_s=10).wait_state()
+        wait_until(lambda: set(first.sent[1:]) <= {answer[0] for answer in first.answers["store-1"]},
+                   lambda: f"all answers of the host that is back; over its share: {again.over}")
 
         # also one that starts while the broker is away knows the hosts
         for peer in (again, first):
@@ -305,8 +306,8 @@ class ClusterTest(unittest.TestCase):
         first, second = join("store-1"), join("store-2")
         for peer in (first, second):
             peer.wait_state(hosts=["store-1", "store-2"])
-        first.say("want 1")
-        wait_until(lambda: first.answers["store-1"], "the answer")
+        first.say("want 1 100000")
+        wait_until(lambda: first.answers["store-1"], "the answer to a long message")
 
         # whoever has a password writes in no other's name, and reads no other's answers
         join("store-3", cluster_user="store-2", cluster_password_file=f"{self.folder}/store-2.password").wait_state()

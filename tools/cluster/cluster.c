@@ -351,7 +351,8 @@ struct cluster *cluster_open(struct loop *loop, const struct config *config, con
     if (getrandom(&instance, sizeof(instance), 0) < 0)
         instance = (uint64_t)wall_clock_ns();
     (void)snprintf(cluster->instance, sizeof(cluster->instance), "%016" PRIx64, instance);
-    if (hosts_open(cluster) && cluster_set_up(cluster, config, cluster_take_event, error)) {
+    /* the keys come first: they have the share of each host */
+    if (cluster_set_up(cluster, config, cluster_take_event, error) && hosts_open(cluster)) {
         cluster_due(cluster);
         return cluster;
     }
