@@ -41,7 +41,7 @@ static void record_nowhere(struct packed_event *event, const void *payload, size
     (void)thread_slot;
 }
 
-/* The chores put the rings' table back, once a second. */
+/* The periodic work puts the rings' table back, once a second. */
 static void go_to(const struct blkin_provider *provider)
 {
     __atomic_store_n(&blkin_provider_table, provider, __ATOMIC_RELEASE);

@@ -1,11 +1,11 @@
 /*
- * The frame of a span: its begin and its end.
+ * The begin and the end of a span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "blkin.h"
 
-#include "libblkin/base/chores.h"
+#include "libblkin/base/periodic.h"
 #include "libblkin/base/provider.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
@@ -24,7 +24,7 @@ unsigned blkin_version(void)
 
 uint64_t blkin_now(void)
 {
-    return span_now_ns();
+    return blkin_clock_now();
 }
 
 uint64_t blkin_time(const struct timespec *monotonic)
@@ -32,7 +32,7 @@ uint64_t blkin_time(const struct timespec *monotonic)
     return (uint64_t)monotonic->tv_sec * 1000000000 + (uint64_t)monotonic->tv_nsec;
 }
 
-/* Other threads may be asking, to begin a child. */
+/* Other threads may read the state to begin a child. */
 static inline void set_state(struct blkin_span *span, uint8_t state)
 {
     __atomic_store_n(&span->state_, state, __ATOMIC_RELAXED);
@@ -40,16 +40,11 @@ static inline void set_state(struct blkin_span *span, uint8_t state)
 
 /* ---- begin ---- */
 
-static bool has_ids(const struct blkin_context *context)
-{
-    return context && (context->trace_id | context->trace_id_high);
-}
-
-/* The span's own ids, in the trace of parent or in a new one. */
+/* Sets the span's ids: in the trace of parent, or in a new one. */
 static HOT void set_ids(struct blkin_context *context, const struct blkin_context *parent,
                         struct blkin_thread *thread)
 {
-    if (has_ids(parent)) {
+    if (parent && blkin_has_trace_(parent)) {
         const uint64_t parent_id = parent->span_id; /* parent may be context */
 
         *context = *parent;
@@ -65,7 +60,7 @@ static HOT void set_ids(struct blkin_context *context, const struct blkin_contex
     context->span_id = blkin_id_next(thread);
 }
 
-/* Made once per trace, where it starts, and carried with it. */
+/* The decision is made once per trace, where it starts, and travels with it. */
 static struct blkin_decision decide(const struct blkin_context *context, const char *name,
                                     size_t name_length)
 {
@@ -77,9 +72,9 @@ static struct blkin_decision decide(const struct blkin_context *context, const c
 }
 
 /*
- * Of a thread that waits for the recorder's rings: to read the counter costs more than all else of
- * a span that is not recorded. So a thread that has called just before does it once in LOOKS_EACH
- * calls.
+ * While a thread waits for the agent's rings, a reading of the counter costs more than the rest of
+ * a span that is not recorded. So a thread that has called a moment ago reads the counter once in
+ * LOOKS_EACH calls.
  */
 #define LOOKS_EACH        32
 #define LOOKS_OFTEN_TICKS (UINT64_C(1) << 20) /* less than a millisecond */
@@ -98,7 +93,7 @@ __attribute__((noinline)) static bool look_for_rings(void)
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
 }
 
-/* The recorder's rings may come; meanwhile LTTng may want the span. */
+/* The agent's rings may come; meanwhile LTTng may want the span. */
 static inline bool finds_rings(void)
 {
     if (looks.left == 0)
@@ -110,14 +105,12 @@ static inline bool finds_rings(void)
 bool blkin_wants_spans_(bool looks_for_rings)
 {
     if (looks_for_rings)
-        blkin_do_chores_if_due(blkin_ticks());
+        blkin_do_periodic_if_due(blkin_ticks());
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
 }
 
-/*
- * The provider is loaded; false if nobody wants spans.
- * acquire: who sees the gate that the loading has set sees all else that it has set.
- */
+/* Opens the library; false if no span is wanted. acquire: a thread that sees the gate of an open
+ * library sees everything else that the opening has set. */
 static HOT bool is_loaded(void)
 {
     int word;
@@ -134,13 +127,13 @@ static HOT void set_name(struct span_fields *inside, const char *name, size_t le
     inside->name_length = (uint8_t)length;
 }
 
-/* Of a span of so many bytes: for the whole name, which may be too long. */
+/* Room in a span of `size` bytes. The fast path takes any name of SPAN_NAME_MAX. */
 static size_t room_for_name(size_t size)
 {
     return size < SPAN_SIZE_USUAL ? size - SPAN_LOG_AT : SPAN_NAME_MAX;
 }
 
-/* The rest of every begin: name, ids, kind and flags are in place. */
+/* The common end of every begin: name, ids, kind and flags are set. */
 static inline void begin(struct blkin_span *span, size_t size, uint64_t start_ns)
 {
     struct span_fields *inside = span_inside(span);
@@ -156,17 +149,18 @@ static inline void begin(struct blkin_span *span, size_t size, uint64_t start_ns
     set_state(span, SPAN_RECORDED);
 }
 
-/* The same with the chores, which are always due while usage is measured or spans are checked. */
-__attribute__((noinline)) static void begin_with_chores(struct blkin_span *span, size_t size)
+/* The same with the periodic work, which is always due while usage is measured or spans are
+ * checked. */
+__attribute__((noinline)) static void begin_with_periodic(struct blkin_span *span, size_t size)
 {
     struct span_fields *inside = span_inside(span);
     uint64_t start_ns = 0;
 
-    blkin_do_chores_if_due(blkin_ticks());
+    blkin_do_periodic_if_due(blkin_ticks());
     inside->size = (uint16_t)size;
     if (blkin_usage_is_on() && size >= SPAN_SIZE_CHARGED)
         start_ns = blkin_usage_begin(span);
-    begin(span, size, start_ns ? start_ns : span_now_ns());
+    begin(span, size, start_ns ? start_ns : blkin_clock_now());
     if (start_ns) {
         inside->end = (uint16_t)(size - sizeof(struct blkin_span_usage));
         inside->limit = (int16_t)inside->end;
@@ -199,7 +193,7 @@ __attribute__((noinline)) static void begin_streamed(struct blkin_span *span)
     inside->flags |= BLKIN_SPAN_STREAMED;
 }
 
-/* The same with all that may be due. */
+/* The same with everything that may be due. */
 static void begin_slow(struct blkin_span *span, size_t size)
 {
     const uint64_t counter = blkin_counter();
@@ -207,15 +201,15 @@ static void begin_slow(struct blkin_span *span, size_t size)
 
     if (size > SPAN_SIZE_MAX)
         size = SPAN_SIZE_MAX;
-    if (blkin_chores_are_due(counter) || !blkin_clock_try(counter, &start_ns))
-        begin_with_chores(span, size);
+    if (blkin_periodic_is_due(counter) || !blkin_clock_try(counter, &start_ns))
+        begin_with_periodic(span, size);
     else
         begin(span, size, start_ns);
     if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN))
         begin_streamed(span);
 }
 
-/* The name is put only into a span that is recorded. */
+/* Puts the name only into a span that is recorded. */
 static HOT void begin_root(struct blkin_span *span, size_t size, const char *name,
                            size_t name_length, uint32_t kind, const struct blkin_context *context,
                            uint64_t id)
@@ -237,14 +231,14 @@ static HOT void begin_root(struct blkin_span *span, size_t size, const char *nam
     if (!decision.sampled) {
         span->has_context_ = CONTEXT_PASSED_ON;
         set_state(span, 0);
-        /* a process that records nothing must see the sampling file change too */
-        blkin_do_chores_if_due(blkin_ticks());
+        /* a process that records nothing must also see changes of the sampling file */
+        blkin_do_periodic_if_due(blkin_ticks());
         if (blkin_usage_is_on())
             blkin_usage_turn_away();
         return;
     }
     span->context.flags |= BLKIN_CONTEXT_SAMPLED;
-    (void)blkin_default_service(); /* from now on there is one */
+    (void)blkin_default_service(); /* ensures that the service exists */
     set_name(inside, name, blkin_cut(name, name_length, room_for_name(size)));
     inside->sampled = decision.ppm;
     inside->kind = (uint8_t)kind;
@@ -277,7 +271,7 @@ static HOT void set_child(struct blkin_span *span, const char *name, size_t name
     span->context.span_id = id;
     inside->sampled = above->sampled;
     inside->kind = (uint8_t)kind;
-    /* not those of its event, which its end, in another thread perhaps, may be changing */
+    /* not the event's flags, which the end may be changing in another thread */
     inside->flags = parent->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0;
     set_name(inside, name, name_length);
 }
@@ -313,7 +307,7 @@ void blkin_span_begin_child_(struct blkin_span *span, size_t size, const char *n
                              parent->has_context_ != CONTEXT_OWN ||
                              blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN) ||
                              !(id = blkin_id_try(&blkin_thread)) ||
-                             blkin_chores_are_due(counter = blkin_counter()) ||
+                             blkin_periodic_is_due(counter = blkin_counter()) ||
                              !blkin_clock_try(counter, &start_ns),
                          0)) {
         begin_child_slow(span, size, name, name_length, kind, parent);
@@ -330,10 +324,8 @@ static inline uint64_t duration_from(uint64_t start_ns, uint64_t end_ns)
     return end_ns > start_ns ? end_ns - start_ns : 0;
 }
 
-/*
- * Around the name, which is in place, the rest of the event before its log. at is SPAN_EVENT_AT of
- * the span or of a copy: what is written over is read before.
- */
+/* Puts the fixed part and the head of the event around the name. at: SPAN_EVENT_AT of the span or
+ * of a copy. Fields are read before they are overwritten. */
 static HOT void put_event(bool by_pdep, char *at, const struct blkin_span *span, uint8_t flags,
                           uint64_t end_ns, uint64_t duration_ns, struct blkin_thread *thread)
 {
@@ -353,10 +345,8 @@ static HOT void put_event(bool by_pdep, char *at, const struct blkin_span *span,
                   end_ns, thread, ++thread->sequence, dropped);
 }
 
-/*
- * Records a span that may have more: usage, a service of its own, an error, an alarm. Then the
- * span's content is still needed, or its room is too small for the event.
- */
+/* Records a span with usage, an own service, an error or an alarm from a copy: the span's content
+ * is still needed, or its room is too small for the event. */
 __attribute__((noinline)) static void record_copy(struct blkin_span *span, uint64_t end_ns,
                                                   uint64_t duration_ns,
                                                   const struct blkin_provider *provider,
@@ -400,7 +390,7 @@ __attribute__((noinline)) static void record_by_shifts(struct blkin_span *span, 
     record_in_place(false, span, end_ns, duration_ns, provider, service);
 }
 
-/* Also for what blkin_put_block() puts beyond the service's end. */
+/* blkin_put_block() may write beyond the service's end. */
 static inline bool has_room_for_service(const struct span_fields *inside,
                                         const struct blkin_service *service)
 {
@@ -409,7 +399,7 @@ static inline bool has_room_for_service(const struct span_fields *inside,
     return inside->used + size <= inside->size;
 }
 
-/* Records a span that has nothing else to report (see record_copy()). */
+/* Records a span that needs no copy, see record_copy(). */
 static HOT void record_span(struct blkin_span *span, uint64_t end_ns,
                             const struct blkin_provider *provider)
 {
@@ -438,9 +428,9 @@ static void stream_usage(const struct blkin_span *span, uint64_t end_ns,
 }
 
 /*
- * The chores come first: if the clocks have come apart, as in a suspend, that is seen here. Of both
- * forms the whole one comes first: who reads them knows it by the streamed one that is still open,
- * and that one ends once.
+ * The periodic work comes first: it notices if the clocks differ, as after a suspend. The whole
+ * span is recorded before its streamed end: readers recognize it by the streamed span that is still
+ * open.
  */
 __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint64_t time_ns)
 {
@@ -451,7 +441,7 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
 
     if (blkin_is_misuse(span, CHECK_END))
         return;
-    blkin_do_chores_if_due(now);
+    blkin_do_periodic_if_due(now);
     now_ns = blkin_clock_ns(now);
     usage.length = 0;
     if (state & SPAN_CHARGED)
@@ -462,7 +452,7 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     duration_ns = duration_from(span_start_ns(span), time_ns);
     set_state(span, blkin_checks ? BLKIN_HAS_ENDED_ : 0);
     if (blkin_event_enabled(blkin_provider(),
-                            BLKIN_EVENT_SPAN)) /* else it is streamed, as it seems */
+                            BLKIN_EVENT_SPAN)) /* false: only a streaming session is left */
         record_copy(span, time_ns, duration_ns, blkin_provider(), &usage);
     if (state & SPAN_STREAMED) {
         stream_usage(span, time_ns, &usage);
@@ -479,7 +469,7 @@ void blkin_span_end_(struct blkin_span *span)
     if (__builtin_expect(span->state_ != SPAN_RECORDED || !blkin_thread.number ||
                              (span_inside(span)->depth | span_inside(span)->failed) ||
                              !blkin_event_enabled(provider, BLKIN_EVENT_SPAN) ||
-                             blkin_chores_are_due(counter = blkin_counter()) ||
+                             blkin_periodic_is_due(counter = blkin_counter()) ||
                              !blkin_clock_try(counter, &now_ns),
                          0)) {
         blkin_span_end_at_(span, UINT64_MAX);
@@ -494,7 +484,7 @@ void blkin_span_drop_(struct blkin_span *span)
     if (blkin_is_misuse(span, CHECK_END))
         return;
     if (__builtin_expect(span->state_ != SPAN_RECORDED, 0)) {
-        const uint64_t now_ns = span_now_ns();
+        const uint64_t now_ns = blkin_clock_now();
         struct blkin_usage_tags none;
 
         if (span->state_ & SPAN_CHARGED)
@@ -520,7 +510,7 @@ struct blkin_span *blkin_set_current(struct blkin_span *span)
 {
     struct blkin_span *before = blkin_thread.current;
 
-    blkin_thread.current = span; /* first: a signal handler puts back what it has found */
+    blkin_thread.current = span; /* first, because a signal handler restores what it has found */
     if (blkin_usage_is_on())
         return blkin_usage_switch(span, before);
     return before;

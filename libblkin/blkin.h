@@ -15,10 +15,11 @@
  *         return error;
  *     }
  *
- * A span is memory of the caller, on the stack or inside a request. The library allocates nothing,
- * takes no lock and sends nothing. A span needs no call that releases it: a span that never ends is
- * never recorded. One thread may begin a span and another thread may end it, but two threads must
- * not use one span at the same time. Do not copy a span: use its address.
+ * A span is memory of the caller, on the stack or inside a request. It allocates nothing, takes no
+ * lock and sends nothing, except for first spans (see "Threads and signals"). A span needs no call
+ * that releases it: a span that never ends is never recorded. One thread may begin a span and
+ * another thread may end it, but two threads must not use one span at the same time. Do not copy a
+ * span: use its address.
  *
  * Parents. Any number of threads may begin children below one span, or read its context, without a
  * lock: from its begin until its memory is used for something else. The parent may have ended.
@@ -27,8 +28,8 @@
  * brackets. It is two records of its span's event and costs a fraction of a span. Use a span for
  * work that another thread continues, that overlaps with its siblings, or that outlives its parent.
  *
- * Recording. A span is recorded if, when it begins, a recorder runs or an LTTng session has the
- * event "blkin:span" enabled, and if its trace is sampled. On a span that is not recorded, every
+ * Recording. A span is recorded if its trace is sampled and if, at its begin, a recorder runs or an
+ * LTTng session has "blkin:span" enabled. On a span that is not recorded, every
  * call after the begin tests one byte. What does not fit into a span is dropped, and counted in it.
  *
  * Texts are copied, end with a NUL and are UTF-8; NULL means "". Long ones are cut between two
@@ -40,8 +41,8 @@
  *
  * Threads and signals. Any thread may call every function. A signal handler may call
  * blkin_current(), and on spans of its own the functions on spans, except those that format a text
- * or an address. The first span of a process loads the LTTng provider: call blkin_init() before.
- * The first span of a thread allocates: call blkin_init_thread() before.
+ * or an address. The first span of a process takes a lock and opens the library: call blkin_init()
+ * before. The first span of a thread allocates: call blkin_init_thread() before.
  *
  * Functions keep errno. With -DBLKIN_DISABLE, all functions are empty and need no library. Files
  * with and without it may pass spans to each other. doc/library.md is the guide;
@@ -149,8 +150,8 @@ BLKIN_API_ void blkin_heartbeat(void) BLKIN_ELSE_();
 
 /*
  * Sets how the traces that this process starts are sampled: "always", "never", "ratio=0.01",
- * "rate=100" (traces per second), each optionally with rules for names of root spans, the least
- * severity of annotations and a level of usage: "ratio=0.01,scrub:never,severity=notice,usage=2".
+ * "rate=100" (traces per second). Optional parts follow: rules for names of root spans, the least
+ * severity of annotations, a level of usage: "ratio=0.01,scrub:never,severity=notice,usage=2".
  * A trace that arrives with a decision keeps it. The environment variable BLKIN_SAMPLING and a
  * file set the same from outside, see doc/library.md: call this after blkin_init(), which reads
  * them. Returns 0, or -EINVAL for another text. Takes a lock: not for signal handlers.

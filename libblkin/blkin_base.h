@@ -38,11 +38,8 @@ extern "C" {
 
 struct blkin_context;
 
-/*
- * What a function of the library is declared with, and after its arguments what it returns with
- * -DBLKIN_DISABLE, where it is an inline one. The struct is declared again so that a semicolon can
- * follow the body.
- */
+/* The declaration of a library function, and the value it returns with -DBLKIN_DISABLE, where the
+ * function is inline. The struct is declared again so that a semicolon can follow the body. */
 #ifndef BLKIN_DISABLE
 #define BLKIN_API_ BLKIN_PUBLIC
 #define BLKIN_ELSE_(value)
@@ -56,19 +53,17 @@ struct blkin_context;
 #endif
 
 /*
- * Loads the tracepoint provider if LTTng is there. Call it once, early, from main() and before
- * threads start: registering with a session daemon takes a few ms, 1 s at most, and it waits up to
- * 0.3 s for a recorder that is busy. A program that never calls it registers at its first record,
- * and waits only 5 ms for the recorder. A child of fork(2) uses its parent's registration as long
- * as that is enough. Always returns 0.
+ * Opens the library, and loads LTTng's provider if a session daemon runs or BLKIN_LTTNG=yes is set.
+ * Call it once, early, from main(), before threads start. Registering with a session daemon takes a
+ * few ms, 1 s at most; a busy recorder takes up to 0.3 s. A program that uses the shared library
+ * and never calls it loads LTTng before main() under the same conditions; its first record waits
+ * only 5 ms for the recorder. A program with libblkin.a, or one that had threads when the library
+ * was loaded, gets LTTng only by this call. Always returns 0.
  */
 BLKIN_API_ int blkin_init(void) BLKIN_ELSE_(0);
 
-/*
- * Prepares the calling thread for recording. Call it if a signal handler may make the thread's
- * first record, because that one allocates memory. Needs no counterpart; another call costs
- * nothing.
- */
+/* Prepares the calling thread for recording. The first record of a thread allocates memory: call
+ * this before a signal handler may make it. Needs no counterpart; another call costs nothing. */
 BLKIN_API_ void blkin_init_thread(void) BLKIN_ELSE_();
 
 #ifdef __cplusplus

@@ -13,9 +13,9 @@
  *    byte behind it. White space around the value is an error: a caller that reads raw header lines
  *    must strip it first, as HTTP libraries do.
  *  - A to_* function writes into a buffer of the caller, of the constant size named with it. Text
- *    ends with a NUL. It returns the number of bytes written without that NUL, or -EINVAL, with the
- *    buffer unchanged, if the context has nothing that the format can carry (and for a NULL
- *    argument).
+ *    ends with a NUL. It returns the number of bytes written without that NUL. It returns -EINVAL
+ *    for a NULL argument, and if the context has nothing that the format can carry; the buffer is
+ *    then unchanged.
  *  - No function allocates, takes a lock, keeps state or changes errno. Any thread may call every
  *    function at any time. All are async-signal-safe, unless their comment says the opposite.
  *    Two threads that write the same struct at the same time need a lock of their own.
@@ -77,8 +77,8 @@ struct blkin_context {
 };
 
 /*
- * 1 if the context names a span, 0 if it is empty or carries no more than a sampling decision (as
- * B3 and the packed form can). context must not be NULL.
+ * 1 if the context names a span. 0 if it is empty or has only a sampling decision, as B3 and the
+ * packed form can. context must not be NULL.
  */
 static inline int blkin_context_has_ids(const struct blkin_context *context)
 {
@@ -92,7 +92,7 @@ static inline int blkin_context_has_ids(const struct blkin_context *context)
 /*
  * From the value of a "traceparent" header: 00-<32 hex>-<16 hex>-<2 hex>, lower case. Version ff,
  * and a trace or span id of zeros, are errors. If the version is above 00, only the first 55
- * characters count, the next one (if any) must be "-", and only the flag "sampled" is used. A trace
+ * characters and the flag "sampled" count; the next character (if any) must be "-". A trace
  * id with 16 leading zeros becomes a 64-bit one. The format cannot say "not decided", so DECIDED is
  * always set; SAMPLED is as sent. The context has no tracestate yet.
  * Source: W3C Trace Context level 1, 3.2.2 and 3.2.4; level 2 for the random flag.
@@ -118,8 +118,8 @@ BLKIN_API_ int blkin_context_to_traceparent(const struct blkin_context *context,
  * the caller keeps it alive and unchanged for as long as the context, or a copy of it, is in use.
  * It is passed on byte for byte. A list without entries, such as "", leaves the context without a
  * tracestate.
- * Returns -EINVAL if the context has no ids, if the text is not a list of at most 32 members (empty
- * ones count), or if the text is longer than BLKIN_TRACESTATE_MAX. The context then stays as it
+ * Returns -EINVAL in three cases: the context has no ids; the text is not a list of at most 32
+ * members (empty ones count); it is longer than BLKIN_TRACESTATE_MAX. The context then stays as it
  * was: an invalid tracestate is dropped, and the trace goes on. Keys follow level 2, which allows
  * everything that level 1 allows. Two entries with the same key are no error here: both are passed
  * on.

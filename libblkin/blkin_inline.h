@@ -1,5 +1,6 @@
 /*
- * The inline half of blkin.h: what programs compile in. Read blkin.h; nothing here is for use.
+ * The inline half of blkin.h, which programs compile in. Read blkin.h; programs do not use names of
+ * this file.
  *
  * A call on a span that is not recorded tests one byte and calls nothing.
  *
@@ -23,7 +24,7 @@ BLKIN_PUBLIC extern const int *blkin_gate_;
 
 #endif
 
-/* Called by its address, without the detour of a PLT. */
+/* Calls these functions by address, without a PLT entry. */
 #if defined(__has_attribute)
 #if __has_attribute(noplt)
 #define BLKIN_CALL_ BLKIN_PUBLIC __attribute__((noplt))
@@ -33,7 +34,7 @@ BLKIN_PUBLIC extern const int *blkin_gate_;
 #define BLKIN_CALL_ BLKIN_PUBLIC
 #endif
 
-/* One for each operation, on a span that is recorded (begin: that may be). */
+/* One function for each operation on a recorded span (begin: on one that may be recorded). */
 BLKIN_CALL_ void blkin_span_begin_(struct blkin_span *span, size_t size, const char *name,
                                    size_t name_length, uint32_t kind,
                                    const struct blkin_context *context);
@@ -83,13 +84,13 @@ static inline int blkin_is_on(void)
 #endif
 }
 
-/* A constant for a literal. */
+/* The compiler computes the length of a literal. */
 static inline size_t blkin_length_(const char *text)
 {
     return text ? __builtin_strlen(text) : 0;
 }
 
-/* Of a text of at most length bytes. */
+/* The length of a text of at most `length` bytes. */
 static inline size_t blkin_length_within_(const char *text, size_t length)
 {
     const char *end = text ? (const char *)__builtin_memchr(text, 0, length) : text;
@@ -102,7 +103,7 @@ static inline int blkin_has_trace_(const struct blkin_context *context)
     return (context->trace_id | context->trace_id_high) != 0;
 }
 
-/* Is it decided that this trace is not recorded? */
+/* True if the trace's decision is "do not record". */
 static inline int blkin_is_refused_(const struct blkin_context *context)
 {
     return (context->flags & (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED |
@@ -111,10 +112,8 @@ static inline int blkin_is_refused_(const struct blkin_context *context)
 
 #define BLKIN_HAS_ENDED_ 128 /* bit of state_, with BLKIN_DEBUG=check only */
 
-/*
- * What all of it asks: is the span recorded; may a span be recorded below this context (or none);
- * and below this span, which another thread may be ending meanwhile?
- */
+/* Tests for: a recorded span; a context (or none) below which a span may be recorded; a parent
+ * span, which another thread may be ending meanwhile. */
 #ifndef BLKIN_DISABLE
 #define BLKIN_IS_RECORDED_(span) __builtin_expect((span)->state_ != 0, 0)
 #define BLKIN_IS_WANTED_(context) \
@@ -128,7 +127,7 @@ static inline int blkin_is_refused_(const struct blkin_context *context)
 #define BLKIN_IS_PARENT_(span)    0
 #endif
 
-/* A span that is not recorded passes on what it was given: the next process may be traced. */
+/* A span that is not recorded passes on its context: the next process may be traced. */
 static inline void blkin_pass_on_(struct blkin_span *span, const struct blkin_context *context)
 {
     if (context)
@@ -193,7 +192,7 @@ static inline struct blkin_span *blkin_span_in(void *room)
 {
     struct blkin_span *span = (struct blkin_span *)room;
 
-    __asm__("" : "+r"(span)); /* for the compiler it is of any size */
+    __asm__("" : "+r"(span)); /* hides the size from the compiler */
     return span;
 }
 
@@ -230,7 +229,7 @@ static inline const struct blkin_context *blkin_span_context(const struct blkin_
     return span->has_context_ ? &span->context : &none;
 }
 
-/* A call that does something on a span that is recorded, and nothing on another one. */
+/* Defines a call that does nothing unless the span is recorded. */
 #define BLKIN_ON_RECORDED_(name, parameters, call) \
     static inline void name parameters             \
     {                                              \

@@ -1,7 +1,7 @@
 /*
  * Completed spans: one packed buffer becomes one span. See blkin_record_span() in blkin.h.
  *
- * The buffer is looked through first: a buffer that is wrong anywhere records nothing.
+ * The buffer is checked first: an invalid buffer records nothing.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,7 +38,7 @@ struct attribute {
     size_t value_length;
 };
 
-/* What follows the head is read from here to the end. */
+/* Reads the attributes, which follow head and name. */
 struct reader {
     const char *at;
     const char *end;
@@ -46,7 +46,7 @@ struct reader {
 
 /* ---- reading ---- */
 
-/* False at the end, and where the rest is too short for an attribute: then at is not the end. */
+/* False at the end, and before an attribute that is cut off: then `at` is not the end. */
 static bool reader_next(struct reader *reader, struct attribute *attribute)
 {
     const size_t left = (size_t)(reader->end - reader->at);
@@ -112,7 +112,9 @@ static bool read_buffer(const void *buffer, size_t length, struct packed_head *h
 
 /* ---- recording ---- */
 
-/* Names of services and addresses are short, and the functions want a NUL. */
+/*
+ * Copies a text with a NUL, which the functions expect. Names of services and addresses are short.
+ */
 static const char *with_nul(char *text, size_t size, const char *from, size_t length)
 {
     if (length >= size)

@@ -32,7 +32,7 @@ int blkin_init(void)
     return 0;
 }
 
-/* Seeding is left to functions of its own, so that the others save no registers for its sake. */
+/* Separate functions seed the thread, so that the callers save no registers. */
 __attribute__((noinline, cold)) static void seed_and_init(struct blkin_trace_info *trace_info)
 {
     blkin_thread_seed(&blkin_thread);
@@ -70,7 +70,7 @@ static inline int init_child(struct blkin_trace *child, const struct blkin_trace
     id = (int64_t)blkin_id_try(&blkin_thread);
     if (__builtin_expect(id == 0, 0))
         return seed_and_init_child(child, info, endpoint, child_name);
-    /* info may be child's own: a span that becomes its own child */
+    /* info may be child's own: a span may become its own child */
     child->info = (struct blkin_trace_info){
         .trace_id = info->trace_id,
         .span_id = id,

@@ -13,8 +13,8 @@
  *    Nothing else goes wrong: while no session and no recorder is on, recording does nothing.
  *  - Every function may be called from any thread at any time. Two threads that write the same
  *    struct at the same time need a lock of their own.
- *  - No function is async-signal-safe unless it says so. (LTTng-UST tracepoints are, but the first
- *    call of a process may load the provider with dlopen(3).)
+ *  - No function is async-signal-safe unless it says so: the first record of a process and of a
+ *    thread takes a lock and allocates.
  *  - A trace id of 0 means "not traced": recording on such a trace does nothing and returns 0.
  *
  * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: nothing is
@@ -148,9 +148,9 @@ BLKIN_PUBLIC int blkin_init_timestamp_annotation(struct blkin_annotation *annota
                                                  const struct blkin_endpoint *endpoint);
 
 /*
- * Records the annotation as one LTTng-UST event of provider "zipkin", stamped now, if a session
- * has it enabled, or as the same event for a recorder. -EINVAL, and nothing recorded, if trace or
- * annotation is NULL, the trace has no name, neither gives an endpoint with ip and name, or the
+ * Records the annotation now, as one LTTng-UST event of provider "zipkin" if a session has it
+ * enabled, and as the same event for a recorder. -EINVAL, and nothing is recorded, in four cases:
+ * trace or annotation is NULL; the trace has no name; neither has an endpoint with ip and name; the
  * annotation lacks its key or string.
  */
 BLKIN_PUBLIC int blkin_record(const struct blkin_trace *trace,
@@ -349,8 +349,8 @@ BLKIN_PLAIN_ int blkin_init_new_trace(struct blkin_trace *new_trace, const char 
 #endif /* BLKIN_PLAIN_ */
 
 /*
- * One-line recording. Each is a single statement, safe as the body of an if/else, evaluates its
- * arguments once, and records nothing when an argument cannot be used (see blkin_record()).
+ * One-line recording. Each macro is a single statement, safe as the body of an if/else, and
+ * evaluates its arguments once. An argument that cannot be used records nothing: blkin_record().
  */
 #define BLKIN_TIMESTAMP(trace, endp, event)                                       \
     do {                                                                          \

@@ -27,7 +27,9 @@ install-service: units
 		$(DESTDIR)$(COMPLETIONDIR)
 	$(INSTALL) -m 644 $(units:%=$(BUILD)/systemd/%) $(DESTDIR)$(UNITDIR)
 	$(INSTALL) -m 644 packaging/systemd/blkin.sysusers $(DESTDIR)$(SYSUSERSDIR)/blkin.conf
-	$(INSTALL) -m 644 packaging/systemd/blkin.tmpfiles $(DESTDIR)$(TMPFILESDIR)/blkin.conf
+	for name in blkin blkin-slow; do \
+		$(INSTALL) -m 644 packaging/systemd/$$name.tmpfiles $(DESTDIR)$(TMPFILESDIR)/$$name.conf || exit; \
+	done
 	$(INSTALL) -m 644 packaging/completion/blkin $(DESTDIR)$(COMPLETIONDIR)
 	@# one that is there is the operator's
 	[ -e $(DESTDIR)$(SYSCONFDIR)/blkin/blkin.conf ] || \
@@ -35,7 +37,8 @@ install-service: units
 
 uninstall: uninstall-service
 uninstall-service:
-	rm -f $(units:%=$(DESTDIR)$(UNITDIR)/%) $(DESTDIR)$(SYSUSERSDIR)/blkin.conf $(DESTDIR)$(TMPFILESDIR)/blkin.conf \
+	rm -f $(units:%=$(DESTDIR)$(UNITDIR)/%) $(DESTDIR)$(SYSUSERSDIR)/blkin.conf \
+		$(DESTDIR)$(TMPFILESDIR)/blkin.conf $(DESTDIR)$(TMPFILESDIR)/blkin-slow.conf \
 		$(DESTDIR)$(COMPLETIONDIR)/blkin
 	@cd $(DESTDIR)$(SYSCONFDIR)/blkin 2>/dev/null && cmp -s blkin.conf '$(SRC)/packaging/blkin.conf' && \
 		rm blkin.conf && rmdir ../blkin || :

@@ -1,13 +1,13 @@
 /*
- * Packed events: description, registration and the probe.
+ * Packed events: their description, registration and probe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #define LTTNG_UST_COMPAT_API_VERSION 1
 /*
- * The RCU read side inline instead of three calls: a tenth of an event's time. liburcu and
- * LTTng-UST offer this to code under licences that go with the LGPL; it concerns libblkin-lttng.so
- * alone.
+ * Inlines the RCU read side instead of three calls: a tenth of an event's time. liburcu and
+ * LTTng-UST offer this to code under licences that are compatible with the LGPL; it concerns only
+ * libblkin-lttng.so.
  */
 #define _LGPL_SOURCE
 #include "packed.h"
@@ -17,14 +17,14 @@
 #include <string.h>
 #include <lttng/ust-ringbuffer-context.h>
 
-/* No arrays in it: what guards the stack against them would only cost. */
+/* These functions have no arrays: stack protection would only cost time. */
 #if __has_attribute(no_stack_protector)
 #define HOT __attribute__((no_stack_protector))
 #else
 #define HOT
 #endif
 
-/* Byte-aligned on every architecture: the payload has no padding. */
+/* Byte-aligned on every architecture, so that the payload has no padding. */
 #define INTEGER_TYPE(bits, print_base)                                                        \
     {                                                                                         \
         .parent = {.type = lttng_ust_type_integer},                                           \
@@ -45,11 +45,11 @@ static const struct lttng_ust_type_string string_type = {
     .encoding = lttng_ust_string_encoding_UTF8,
 };
 
-/* What a tracepoint and its probe must agree on: the arguments of probe() after the first. */
+/* Must be the same for a tracepoint and its probe: the arguments of probe() after the first. */
 static const char signature[] =
     "struct packed_event *, event, const void *, payload, size_t, length";
 
-/* What a filter or a capture sees of a field. */
+/* A field as filters and captures see it. */
 union stack_entry {
     uint64_t integer;
     const char *string;
@@ -57,7 +57,7 @@ union stack_entry {
 
 _Static_assert(sizeof(union stack_entry) == 8, "LTTng looks for 8 bytes per field");
 
-/* In sizes that the compiler knows: a copy is one load then. */
+/* The compiler knows the sizes, so that a copy is one load. */
 #define LOAD(type)                              \
     do {                                        \
         type value;                             \
@@ -66,7 +66,7 @@ _Static_assert(sizeof(union stack_entry) == 8, "LTTng looks for 8 bytes per fiel
         payload += sizeof(value);               \
     } while (0)
 
-/* The values of all fields where filters and captures look for them. */
+/* Puts the values of all fields where filters and captures look for them. */
 static void fill_stack(union stack_entry *entry, const struct packed_event *event,
                        const char *payload)
 {
@@ -84,7 +84,7 @@ static void fill_stack(union stack_entry *entry, const struct packed_event *even
             break;
         case PACKED_STRING:
             entry->string = payload;
-            if (i + 1 < event->field_count) /* where the last one ends is not asked */
+            if (i + 1 < event->field_count) /* the end of the last field is not needed */
                 payload += strlen(payload) + 1;
             break;
         }
@@ -100,7 +100,7 @@ write_to_ring_buffer(struct lttng_ust_event_recorder *recorder,
 
     lttng_ust_ring_buffer_ctx_init(&ctx, recorder, length, 1, probe_ctx);
     if (channel->ops->event_reserve(&ctx) < 0)
-        return; /* LTTng has counted it as discarded */
+        return; /* LTTng has counted the event as discarded */
     channel->ops->event_write(&ctx, payload, length, 1);
     channel->ops->event_commit(&ctx);
 }
@@ -135,7 +135,7 @@ static inline bool is_wanted(const struct lttng_ust_event_common *common)
            CMM_ACCESS_ONCE(common->enabled);
 }
 
-/* For who looks at values: a filter, or a trigger. */
+/* For filters and triggers, which look at values. */
 static void record_by_values(struct lttng_ust_event_common *common, const char *stack,
                              const void *payload, size_t length)
 {
@@ -152,7 +152,7 @@ static void record_by_values(struct lttng_ust_event_common *common, const char *
         notify(common->child, &probe_ctx, stack);
 }
 
-/* From the first on that looks at values: they are taken apart once for all that follow. */
+/* From the first session that looks at values: unpacks the values once for all that follow. */
 __attribute__((noinline)) static void
 record_rest_by_values(const struct lttng_ust_tracepoint_probe *each,
                       const struct packed_event *event, const void *payload, size_t length)
@@ -164,7 +164,7 @@ record_rest_by_values(const struct lttng_ust_tracepoint_probe *each,
         record_by_values(each->data, (const char *)stack, payload, length);
 }
 
-/* False: to be done by values. */
+/* False: this session looks at values. */
 static inline __attribute__((always_inline)) bool
 record_plainly(struct lttng_ust_event_common *common, const void *payload, size_t length)
 {
@@ -178,7 +178,8 @@ record_plainly(struct lttng_ust_event_common *common, const void *payload, size_
     return true;
 }
 
-/* What LTTng calls for each session (or trigger) that wants the event; as the macros' probes do. */
+/* LTTng calls it for each session (or trigger) that wants the event, as it calls the macros'
+ * probes. */
 static void probe(void *data, struct packed_event *event, const void *payload, size_t length)
 {
     union stack_entry stack[PACKED_FIELDS_MAX];
@@ -187,10 +188,8 @@ static void probe(void *data, struct packed_event *event, const void *payload, s
     record_by_values(data, (const char *)stack, payload, length);
 }
 
-/*
- * The read side of LTTng's RCU, as its own inline functions have it, but with one look-up of the
- * thread's variable for ever instead of four each time: each is a call.
- */
+/* The read side of LTTng's RCU, like LTTng's inline functions, but with one look-up of the thread's
+ * variable for ever instead of four calls each time. */
 static inline struct lttng_ust_urcu_reader *read_lock(void **thread_slot)
 {
     struct lttng_ust_urcu_reader **variable = *thread_slot;
@@ -225,14 +224,14 @@ static inline void read_unlock(struct lttng_ust_urcu_reader *reader)
 HOT void packed_record(struct packed_event *event, const void *payload, size_t length,
                        void **thread_slot)
 {
-    int *const error = &errno; /* LTTng wakes its consumer daemon up, who may be gone */
+    int *const error = &errno; /* LTTng wakes its consumer daemon, which may be gone */
     const int saved_errno = *error;
     struct lttng_ust_urcu_reader *reader = read_lock(thread_slot);
     const struct lttng_ust_tracepoint_probe *each =
         lttng_ust_tp_rcu_dereference(event->tracepoint.probes);
 
     for (; each && each->func; each++) {
-        /* always probe() above: LTTng has it from the tracepoint's class */
+        /* always probe() above, from the tracepoint's class */
         if (!record_plainly(each->data, payload, length)) {
             record_rest_by_values(each, event, payload, length);
             break;

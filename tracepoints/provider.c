@@ -18,15 +18,15 @@
 #include <lttng/ust-fork.h>
 #include <lttng/ust-thread.h>
 
-#define RECORD(event)                                                                            \
-    static void record_##event(const struct blkin_trace *trace,                                  \
-                               const struct blkin_endpoint *endpoint,                            \
-                               const struct blkin_annotation *annotation)                        \
-    {                                                                                            \
-        const int saved_errno = errno; /* LTTng wakes its consumer daemon up, who may be gone */ \
-                                                                                                 \
-        lttng_ust_do_tracepoint(zipkin, event, trace, endpoint, annotation);                     \
-        errno = saved_errno;                                                                     \
+#define RECORD(event)                                                                           \
+    static void record_##event(const struct blkin_trace *trace,                                 \
+                               const struct blkin_endpoint *endpoint,                           \
+                               const struct blkin_annotation *annotation)                       \
+    {                                                                                           \
+        const int saved_errno = errno; /* LTTng wakes its consumer daemon, which may be gone */ \
+                                                                                                \
+        lttng_ust_do_tracepoint(zipkin, event, trace, endpoint, annotation);                    \
+        errno = saved_errno;                                                                    \
     }
 
 RECORD(keyval_string)
@@ -61,10 +61,8 @@ static struct packed_event blkin_events[BLKIN_EVENTS] = {BLKIN_EACH_EVENT(EVENT)
 
 /* ---- forks ---- */
 
-/*
- * LTTng waits for itself for ever if it is told of a fork twice. That would happen in a program
- * that has libblkin.a linked in and runs below libblkin-preload.so, which brings libblkin.so.
- */
+/* Counts nested calls: LTTng deadlocks if it is told of a fork twice. That would happen in a
+ * program with libblkin.a that runs under libblkin-preload.so, which brings libblkin.so. */
 static _Thread_local struct {
     unsigned depth;
     sigset_t signals;
@@ -93,14 +91,12 @@ static void after_fork_child(void)
 
 /* ---- descriptors ---- */
 
-/*
- * Of liblttng-ust-common, as liblttng-ust-fd.so calls them; no header of LTTng's has them. Both
- * hold LTTng's lock of descriptors and leave its own ones out.
- */
+/* Functions of liblttng-ust-common, called as liblttng-ust-fd.so does; LTTng has no header for
+ * them. Both hold LTTng's lock of descriptors and spare LTTng's own descriptors. */
 int lttng_ust_safe_close_fd(int fd, int (*close_fd)(int fd));
 int lttng_ust_safe_closefrom_fd(int lowest, int (*close_fd)(int fd));
 
-/* Numbers [first, next) are not LTTng's, and not closed yet. */
+/* The numbers [first, next) are not LTTng's, and not closed yet. */
 static _Thread_local struct {
     unsigned first, next, last;
     int flags, result;
@@ -111,10 +107,10 @@ static void close_range_until(unsigned last)
 {
     if (range.first <= last && range.real(range.first, last, range.flags) < 0)
         range.result = -1;
-    range.flags = 0; /* CLOSE_RANGE_UNSHARE is done */
+    range.flags = 0; /* done by the first call */
 }
 
-/* Is called for all numbers in turn that are not LTTng's. */
+/* LTTng calls it in ascending order for all numbers that are not its own. */
 static int see_number(int fd)
 {
     if ((unsigned)fd > range.last)
@@ -161,20 +157,17 @@ BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider = {
     .close_range = close_range_of_program,
 };
 
-/*
- * After LTTng's own constructors, which its headers put into this file: they find the functions
- * that registration needs.
- */
+/* Runs after LTTng's own constructors, which its headers put into this file: they find the
+ * functions for registration. */
 __attribute__((constructor)) static void register_blkin_events(void)
 {
     packed_register("blkin", blkin_events, BLKIN_EVENTS);
-    lttng_ust__events_init__zipkin(); /* counted twice: exit(3) does not unregister the events */
+    lttng_ust__events_init__zipkin(); /* counted twice, so that exit(3) does not unregister the
+                                         events */
 }
 
-/*
- * Before LTTng's own destructors, which wait for all readers: a program that has left a record by
- * siglongjmp(3) would not end.
- */
+/* Runs before LTTng's own destructors, which wait for all readers: a program that has left a record
+ * by siglongjmp(3) would not end. */
 __attribute__((destructor)) static void leave_at_exit(void)
 {
     packed_leave();

@@ -14,22 +14,23 @@
 
 #define FIRST_MEASURE_NS 200000
 #define LONGEST_LINE_NS  UINT64_C(1000000000)
-#define AHEAD_NS         100000   /* a line begins so long after it is drawn */
-#define LINES            16       /* so many seconds may pass while a thread reads one */
-#define UNREAD_NS        10000000 /* a line that ended longer ago was read by no thread since */
+#define AHEAD_NS         100000 /* a new line begins this much ahead of the counter */
+#define LINES \
+    16 /* a slot is reused after this many seconds, so a thread may still read an old line */
+#define UNREAD_NS 10000000 /* no thread reads a line that ended longer ago */
 
-/* The first one is for ticks that are ns already. */
+/* The first line is the identity, for ticks that are already ns. */
 static struct blkin_clock_line lines[LINES] = {
     {.rate = UINT64_C(1) << 32, .later = UINT64_C(1) << 32},
 };
 
 struct blkin_clock blkin_clock = {.line = lines};
 
-uint64_t blkin_monotonic_ns(void)
+uint64_t blkin_clock_read(clockid_t clock)
 {
-    struct timespec now;
+    struct timespec now = {0};
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
@@ -39,25 +40,23 @@ struct moment {
     uint64_t ns;
 };
 
-/* Of who draws. */
+/* State of the thread that computes the next line. */
 static bool is_drawing;
 static struct moment last;
-static uint64_t odd_rate; /* the last one measured that was not believed */
+static uint64_t odd_rate; /* the last measured rate that was rejected as an outlier */
 static uint64_t next_line_ns;
 
-/*
- * The best of some: an interrupt between the readings would make a first measure wrong by as much
- * as it took in 0.2 ms, and with it all durations.
- */
+/* The best of eight readings: an interrupt between the two clocks would spoil the first measure,
+ * which takes 0.2 ms, and with it all durations. */
 static struct moment moment_now(void)
 {
     struct moment best = {0, 0};
     uint64_t least = UINT64_MAX;
 
     for (int i = 0; i < 8; i++) {
-        const uint64_t before = blkin_ticks();
+        const uint64_t before = blkin_counter();
         const uint64_t ns = blkin_monotonic_ns();
-        const uint64_t took = blkin_ticks() - before;
+        const uint64_t took = blkin_counter() - before;
 
         if (took < least) {
             least = took;
@@ -94,10 +93,8 @@ static enum kernel_clock kernel_clock(void)
                                                           : KERNEL_USES_ANOTHER;
 }
 
-/*
- * The kernel watches the counters of all CPUs: only while it takes time from them itself are they
- * in step. And the counter must not stop or change its speed with the CPU's.
- */
+/* The counters of all CPUs are in step only while the kernel, which checks them, uses them itself.
+ * The counter must also not change its speed with the CPU's. */
 static bool counter_is_good(void)
 {
     unsigned a, b, c, d;
@@ -140,7 +137,7 @@ static uint64_t on_line(const struct blkin_clock_line *line, uint64_t ticks)
            blkin_clock_scale(since - line->span, line->later);
 }
 
-/* On the last line, or where that has not begun yet, on the one before. */
+/* On the last line or, where that has not begun yet, on the line before. */
 static uint64_t ns_at(uint64_t ticks)
 {
     const struct blkin_clock_line *at = __atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE);
@@ -155,8 +152,8 @@ static uint64_t ns_at(uint64_t ticks)
 
 static void add_line(const struct blkin_clock_line *line)
 {
-    struct blkin_clock_line *at =
-        &lines[((size_t)(blkin_clock.line - lines) + 1) % LINES]; /* only who draws changes it */
+    struct blkin_clock_line *at = &lines[((size_t)(blkin_clock.line - lines) + 1) %
+                                         LINES]; /* only the computing thread changes it */
 
     __atomic_store_n(&at->ticks, line->ticks, __ATOMIC_RELAXED);
     __atomic_store_n(&at->ns, line->ns, __ATOMIC_RELAXED);
@@ -171,11 +168,11 @@ static uint64_t ticks_in(uint64_t ns, uint64_t rate)
     return (uint64_t)(((unsigned __int128)ns << 32) / rate);
 }
 
-/* From where we are to where CLOCK_MONOTONIC will be. */
+/* A line from the current span time to where CLOCK_MONOTONIC will be. */
 static void draw_to_meet(struct moment now, uint64_t rate, uint64_t apart_ns)
 {
     const uint64_t ahead = ticks_in(AHEAD_NS, rate);
-    const uint64_t steep = 100 * apart_ns; /* at most 1 % faster or slower */
+    const uint64_t steep = 100 * apart_ns; /* its slope differs from the rate by 1 % at most */
     const uint64_t ns = next_line_ns > steep ? next_line_ns : steep;
     const uint64_t from_ns = ns_at(now.ticks + ahead);
     const uint64_t to_ns = now.ns + AHEAD_NS + ns;
@@ -190,7 +187,7 @@ static void draw_to_meet(struct moment now, uint64_t rate, uint64_t apart_ns)
     });
 }
 
-/* Where CLOCK_MONOTONIC is. ticks: of who has noticed, not long ago. */
+/* A line that begins at CLOCK_MONOTONIC. ticks: the reading that found the old line ended. */
 static void draw_anew(struct moment now, uint64_t rate, uint64_t ticks)
 {
     const uint64_t ago = now.ticks - ticks;
@@ -211,11 +208,8 @@ static bool differ(uint64_t one, uint64_t other)
     return one > other + other / 500 || one < other - other / 500;
 }
 
-/*
- * The rate since the last line was drawn. An odd one says that the host was suspended or migrated
- * in between, and nothing of the rate. If the next measure agrees, the counter is now another one,
- * or the rate we had was wrong.
- */
+/* The rate since the last line was computed. A single outlier means that the host was suspended or
+ * migrated. If the next measure agrees with the outlier, the rate has really changed. */
 static uint64_t measured_rate(struct moment now, uint64_t old)
 {
     uint64_t rate;
@@ -230,10 +224,8 @@ static uint64_t measured_rate(struct moment now, uint64_t old)
     return rate;
 }
 
-/*
- * Of a process that was idle: who reads a line after its end draws the next one. So no time that
- * was given out is later than now, and no difference of two is wrong by a step.
- */
+/* No thread has read the clock since the last line ended, as in an idle process. A step to
+ * CLOCK_MONOTONIC then changes no difference of two readings. */
 static bool is_unread(struct moment now)
 {
     const struct blkin_clock_line line = read_line(blkin_clock.line);
@@ -259,26 +251,32 @@ static void draw(uint64_t ticks)
         draw_anew(now, rate, ticks);
 }
 
-/* The last line has come to its end, or the counter has stepped back to before its beginning. */
+/* acquire: the counter's line was published before. */
+static bool uses_counter(void)
+{
+    return __atomic_load_n(&blkin_clock.use_counter, __ATOMIC_ACQUIRE);
+}
+
+/* The last line has ended, or the counter has stepped back to before its beginning. */
 static bool is_due(void)
 {
     const struct blkin_clock_line line =
         read_line(__atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE));
-    const uint64_t since = blkin_ticks() - line.ticks;
+    const uint64_t since = blkin_counter() - line.ticks;
 
     if ((int64_t)since < 0)
         return -since > 2 * ticks_in(AHEAD_NS, line.later);
     return since >= line.span;
 }
 
-/* ---- without the counter, once the kernel has given it up ---- */
+/* ---- fallback, once the kernel has stopped using the counter ---- */
 
-/* Of ticks that are ns of CLOCK_MONOTONIC. Where the counter was ahead, the time goes slower until
- * CLOCK_MONOTONIC has come up. */
+/* Its ticks are ns of CLOCK_MONOTONIC. If the span clock was ahead, this line runs slower until
+ * CLOCK_MONOTONIC has caught up. */
 static struct blkin_clock_line fallback;
 static bool has_fallen_back;
 
-/* Who has read the counter just before it was given up gets the time of now. */
+/* A thread that read the counter just before the fallback gets the current time. */
 static uint64_t fallback_ns(uint64_t ticks)
 {
     const uint64_t now = blkin_monotonic_ns();
@@ -310,7 +308,7 @@ static void fall_back(void)
 
 void blkin_clock_recheck(void)
 {
-    if (!blkin_clock.use_counter || kernel_clock() != KERNEL_USES_ANOTHER ||
+    if (!uses_counter() || kernel_clock() != KERNEL_USES_ANOTHER ||
         __atomic_exchange_n(&is_drawing, true, __ATOMIC_ACQUIRE))
         return;
     fall_back();
@@ -333,13 +331,22 @@ uint64_t blkin_clock_ns(uint64_t ticks)
         return ns;
     if (__atomic_load_n(&has_fallen_back, __ATOMIC_ACQUIRE))
         return fallback_ns(ticks);
-    if (blkin_clock.use_counter && is_due() &&
-        !__atomic_exchange_n(&is_drawing, true, __ATOMIC_ACQUIRE)) {
-        if (blkin_clock.use_counter && is_due())
+    if (uses_counter() && is_due() && !__atomic_exchange_n(&is_drawing, true, __ATOMIC_ACQUIRE)) {
+        if (uses_counter() && is_due())
             draw(ticks);
         __atomic_store_n(&is_drawing, false, __ATOMIC_RELEASE);
     }
     return ns_at(ticks);
+}
+
+uint64_t blkin_clock_now(void)
+{
+    uint64_t ns;
+
+    if (uses_counter())
+        return blkin_clock_ns(blkin_counter());
+    ns = blkin_monotonic_ns();
+    return __atomic_load_n(&has_fallen_back, __ATOMIC_ACQUIRE) ? fallback_ns(ns) : ns;
 }
 
 void blkin_clock_forked(void)
@@ -347,18 +354,18 @@ void blkin_clock_forked(void)
     is_drawing = false;
 }
 
-/* The first lines are short, as the first rates are not exact: 1 ms, 10 ms, 100 ms, 1 s. */
+/* The first lines are short, because the first rates are not exact: 1 ms, 10 ms, 100 ms, 1 s. */
 void blkin_clock_init(void)
 {
     struct moment now;
 
     if (!counter_is_good())
         return;
-    blkin_clock.use_counter = true;
     last = moment_now();
     do
         now = moment_now();
     while (now.ns - last.ns < FIRST_MEASURE_NS || now.ticks == last.ticks);
     next_line_ns = 1000000;
     draw_anew(now, rate_between(last, now), now.ticks);
+    __atomic_store_n(&blkin_clock.use_counter, true, __ATOMIC_RELEASE);
 }

@@ -1,5 +1,5 @@
 /*
- * Lines for people.
+ * Messages of the library.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,7 +23,7 @@ static bool is_same_file(int fd, int other)
            a.st_ino == b.st_ino;
 }
 
-/* A unix(7) socket is journald's or sshd's, unless requests are read from it, too. */
+/* A unix(7) socket usually leads to journald or sshd, unless standard input is the same socket. */
 static bool leads_to_a_client(int fd)
 {
     int domain;
@@ -41,7 +41,7 @@ __attribute__((constructor)) static void debug_look_at_stderr(void)
     had_no_stderr = fcntl(STDERR_FILENO, F_GETFD) < 0;
 }
 
-/* A program that was started with a closed stderr gets the number for a file that it opens. */
+/* A program that was started without stderr gets the descriptor number for one of its files. */
 static bool leads_to_a_file_of_the_program(int fd)
 {
     struct stat status;

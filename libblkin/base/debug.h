@@ -1,16 +1,13 @@
 /*
- * What the library says to people: what is wrong with a configuration, and, with BLKIN_DEBUG set,
- * more.
+ * Messages of the library: errors in a configuration and, with BLKIN_DEBUG set, details.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_DEBUG_H
 #define BLKIN_DEBUG_H
 
-/*
- * A line, which format does not end, to the standard error; to syslog(3) where that is a connection
- * to another host: programs that inetd starts have their client there. errno is kept.
- */
+/* Writes a line to standard error and keeps errno. The line goes to syslog(3) if standard error is
+ * a connection to another host, such as inetd's client. format has no line end. */
 __attribute__((format(printf, 1, 2), visibility("hidden"))) void blkin_debug_say(const char *format,
                                                                                  ...);
 

@@ -1,11 +1,12 @@
 /*
- * The table of a process without LTTng.
+ * The table of a process without LTTng, and the initial state of periodic.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "provider.h"
 
 #include "blkin.h"
+#include "periodic.h"
 
 static const int never = 0;
 static const int not_known_yet = 1 | BLKIN_GATE_LOOKS;
@@ -33,3 +34,21 @@ const struct blkin_provider blkin_no_provider = {
 
 const struct blkin_provider *blkin_provider_table = &blkin_no_provider;
 const int *blkin_gate_ = &not_known_yet;
+
+/* ---- periodic.h ---- */
+
+struct blkin_wiped blkin_wiped;
+bool blkin_checks;
+uint32_t blkin_usage_state;
+
+void blkin_usage_set(unsigned level)
+{
+    const uint32_t state = blkin_usage_state;
+
+    if ((state & BLKIN_USAGE_LEVEL_MAX) == level)
+        return;
+    __atomic_store_n(&blkin_usage_state, (state | BLKIN_USAGE_LEVEL_MAX) + 1 + level,
+                     __ATOMIC_SEQ_CST);
+    if (level)
+        __atomic_store_n(&blkin_wiped.periodic_due_ticks, BLKIN_PERIODIC_ALWAYS, __ATOMIC_SEQ_CST);
+}

@@ -1,8 +1,8 @@
 /*
- * The pointer to the provider's table, through which every event is recorded.
+ * The table through which every event is recorded.
  *
- * Here is only what the rooms that record need: data that process/ sets when it has loaded the
- * provider. So none of them has to know process/.
+ * The rooms that record need only this pointer, which process/ sets. So they do not depend on
+ * process/.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,20 +12,19 @@
 #include "thread.h"
 #include "tracepoints/format/provider_table.h"
 
-/*
- * Never NULL: before the provider is loaded, and where LTTng is missing, it is a table whose events
- * are always disabled. So the hot path has no question to ask but "enabled?".
- */
+/* Never NULL. Without LTTng and without rings, the table's events are always disabled: so the hot
+ * path only asks "enabled?". */
 extern __attribute__((visibility("hidden"))) const struct blkin_provider *blkin_provider_table;
 
-/* That table. */
+/* The table without any event. */
 extern __attribute__((visibility("hidden"))) const struct blkin_provider blkin_no_provider;
 
 /*
- * In the word of blkin_gate_, or of an event of the original API: whoever finds it does the chores
- * if they are due, and then looks again. Else a program that records nothing, or only events of the
- * original API, would not find the recorder's rings. Without bit 0, nothing is wanted; with both
- * bits, that is not known yet.
+ * A bit in the word of blkin_gate_ and of an event of the original API: run the periodic work if it
+ * is due, then look again. Without the bit, a program that records nothing would not find the
+ * agent's rings.
+ *
+ * Bit 0 is clear: no span is wanted. Both bits are set: that is not known yet.
  */
 #define BLKIN_GATE_LOOKS 2
 

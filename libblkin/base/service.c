@@ -29,7 +29,8 @@ void blkin_service_prepare(struct blkin_service *prepared, const char *name, con
     prepared->length = (uint8_t)(at - prepared->text);
 }
 
-/* Never changed in place: a thread may be reading it. A slot is used again after 3 changes. */
+/* A service never changes in place, because a thread may be reading it. A slot is reused after
+ * three changes. */
 static const struct blkin_service *service_in_slot(const char *name, const char *ip, uint16_t port)
 {
     static struct blkin_service slots[4];
@@ -45,7 +46,7 @@ const struct blkin_service *blkin_make_service(void)
     const struct blkin_service *none = NULL,
                                *made = service_in_slot(program_invocation_short_name, NULL, 0);
 
-    /* a blkin_set_service() at the same time has the last word */
+    /* a concurrent blkin_set_service() wins */
     if (__atomic_compare_exchange_n(&blkin_service, &none, made, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE))
         return made;

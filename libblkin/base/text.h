@@ -1,6 +1,6 @@
 /*
- * Texts of policies and configurations. Libc's string functions only: the command reads some of
- * them, too.
+ * Helpers for the texts of policies and configurations. They use only libc's string functions,
+ * because the command `blkin` reads such texts, too.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +13,7 @@
 
 #define BLKIN_BLANKS " \t"
 
-/* A text without the blanks around it, which are cut off. */
+/* Cuts the blanks off both ends of the text. */
 static inline char *blkin_trimmed(char *text)
 {
     size_t length;
@@ -26,11 +26,11 @@ static inline char *blkin_trimmed(char *text)
     return text;
 }
 
-/* "*" stands for any text, also with slashes; "?" for any byte. */
+/* "*" matches any text, including slashes; "?" matches any byte. */
 static inline bool blkin_glob_fits(const char *glob, const char *text)
 {
-    const char *star = NULL; /* what follows the last one ... */
-    const char *from = text; /* ... and where that is tried */
+    const char *star = NULL; /* the part of the glob after the last "*" ... */
+    const char *from = text; /* ... and the place in the text where it is tried */
 
     while (*text) {
         if (*glob == '*') {

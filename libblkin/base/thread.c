@@ -1,5 +1,5 @@
 /*
- * A thread begins: its seed, its number.
+ * The first record of a thread: its seed and its number.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 _Thread_local struct blkin_thread blkin_thread = {.id_counter = BLKIN_ID_COUNTER_UNSEEDED};
@@ -20,14 +19,10 @@ blkin_thread_fn *blkin_thread_prepare;
 
 const uint64_t blkin_id_factors[2] = {BLKIN_ID_FACTOR, BLKIN_ID_STEP};
 
-/* For kernels and sandboxes without getrandom(2): differs by process, thread and time. */
+/* For kernels and sandboxes without getrandom(2). The seed differs by process, thread and time. */
 static uint64_t weak_seed(const void *address)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return ((uint64_t)now.tv_sec << 32) ^ ((uint64_t)now.tv_nsec << 20) ^
-           ((uint64_t)getpid() << 44) ^ (uintptr_t)address;
+    return (blkin_monotonic_ns() << 20) ^ ((uint64_t)getpid() << 44) ^ (uintptr_t)address;
 }
 
 void blkin_thread_seed(struct blkin_thread *thread)
@@ -35,7 +30,8 @@ void blkin_thread_seed(struct blkin_thread *thread)
     uint64_t *counter = &thread->id_counter;
     const int saved_errno = errno;
 
-    /* 8 bytes are never cut short, and GRND_NONBLOCK never waits, not even early in boot. */
+    /* getrandom() never cuts 8 bytes short. With GRND_NONBLOCK it never waits, not even early in
+     * boot. */
     if (blkin_is_quiet)
         *counter = blkin_quiet_seed();
     else if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
@@ -51,7 +47,7 @@ void blkin_thread_begin(struct blkin_thread *thread)
     if (prepare)
         prepare();
     errno = saved_errno;
-    blkin_thread_seed(thread); /* always: a first try for an id has moved the counter on */
+    blkin_thread_seed(thread); /* always: an earlier id may have advanced an unseeded counter */
     thread->sequence = thread->streamed_sequence = 0;
     do
         thread->number = blkin_id_next(thread) >> (64 - BLKIN_THREAD_BITS);
@@ -61,7 +57,7 @@ void blkin_thread_begin(struct blkin_thread *thread)
                            (size_t)(thread->number >> 48));
 }
 
-/* ---- what a quiet process has instead of getpid(2) and getrandom(2) ---- */
+/* ---- replacements for getpid(2) and getrandom(2) in a quiet process ---- */
 
 bool blkin_is_quiet;
 
@@ -91,8 +87,8 @@ void blkin_quiet_begin(void)
     __atomic_store_n(&blkin_is_quiet, true, __ATOMIC_RELEASE);
 }
 
-/* The thread's number, which is that of a child with one thread. The kernel has written it into the
- * thread's memory, and glibc writes it into a mutex that the thread owns. */
+/* The thread's number, which is also the pid of a child with one thread. glibc copies the number
+ * from the thread's memory into the owner of a mutex. */
 static uint32_t quiet_thread(void)
 {
     pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;

@@ -1,6 +1,6 @@
 /*
- * What libblkin keeps for each thread: its source of ids, its event sequence, its current span; and
- * quiet processes.
+ * The state that libblkin keeps for each thread: ids, event sequence, current span. Also: quiet
+ * processes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,23 +18,25 @@
 struct blkin_span;
 
 /*
- * Ids: one counter per thread, seeded with getrandom(2) at the thread's first id and again after
- * fork(2). An id is a bijection of the counter, so one thread never repeats an id, and two threads
- * do only if their stretches of one 2^64 cycle overlap. The counter's step is that of splitmix64
- * (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), of whose
- * mixing one round of two is enough for ids. Not for secrets: who sees one id can compute the next.
+ * Ids: each thread has a counter, seeded with getrandom(2) at its first id and again after fork(2).
+ * An id is a bijection of the counter. So a thread never repeats an id, and two threads do only if
+ * their parts of one 2^64 cycle overlap.
+ *
+ * The step is that of splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
+ * generators", OOPSLA 2014); one of its two mixing rounds is enough for ids. Ids are not secret:
+ * the next one can be computed from any id.
  */
 struct blkin_thread {
     uint64_t id_counter;
-    uint64_t number;   /* 60 random bits: names this thread in events. 0: it has not recorded */
-    uint32_t sequence; /* of the last blkin:span or blkin:process */
+    uint64_t number;   /* 60 random bits that name the thread in events; 0: it has not recorded */
+    uint32_t sequence; /* of the last blkin:span or blkin:process event */
     uint32_t streamed_sequence; /* of the last streaming event */
     struct blkin_span *current;
     void *provider_slot; /* see struct blkin_provider */
-    char digits[16];     /* that packed texts begin with: version and number, eleven */
+    char digits[16];     /* the first eleven characters of packed texts: version and number */
 };
 
-/* Not seeded. The next id would be 0, which no id may be: so one test for 0 is enough. */
+/* Not seeded. The next id would be 0, which is no valid id: so one test for 0 finds both. */
 #define BLKIN_ID_COUNTER_UNSEEDED (-BLKIN_ID_STEP)
 
 extern __attribute__((visibility("hidden"),
@@ -42,18 +44,13 @@ extern __attribute__((visibility("hidden"),
 
 typedef void blkin_thread_fn(void);
 
-/*
- * What the rooms above do at a thread's first record: load the provider, register this child of
- * fork(2), allocate. process/ sets the pointer before it loads the provider, so before anything is
- * recorded. A constructor would be too late: a program's own may run first. NULL: nothing was
- * loaded yet.
- */
+/* Prepares a thread at its first record: opens the library, allocates. process/ sets the pointer at
+ * the first need; NULL before. A constructor would be too late: a program's own may run first. */
 extern __attribute__((visibility("hidden"))) blkin_thread_fn *blkin_thread_prepare;
 
-/* The first record of a thread. Cold. */
 __attribute__((cold)) void blkin_thread_begin(struct blkin_thread *thread);
 
-/* The calling thread's state, ready to record. Before what the provider says is looked at. */
+/* The calling thread's state, ready to record. Call it before you use blkin_provider(). */
 static inline struct blkin_thread *blkin_this_thread(void)
 {
     struct blkin_thread *thread = &blkin_thread;
@@ -63,15 +60,13 @@ static inline struct blkin_thread *blkin_this_thread(void)
     return thread;
 }
 
-/* Gives the calling thread's ids a new seed. Cold. */
+/* Seeds the calling thread's ids. */
 __attribute__((cold)) void blkin_thread_seed(struct blkin_thread *thread);
 
 extern __attribute__((visibility("hidden"))) const uint64_t blkin_id_factors[2];
 
-/*
- * In one instruction, so that a signal handler's ids are never those of the code under it. On x86
- * that needs no lock, as no other thread is concerned; elsewhere an atomic addition.
- */
+/* One instruction, so that a signal handler never gets the id of the code that it interrupts.
+ * x86-64 needs no lock prefix for that, because only this thread uses the counter. */
 static inline uint64_t blkin_id_step(struct blkin_thread *thread)
 {
     uint64_t step = blkin_id_factors[1];
@@ -85,7 +80,7 @@ static inline uint64_t blkin_id_step(struct blkin_thread *thread)
 #endif
 }
 
-/* 64 random bits; 0, which is no id: seed the thread and try again. */
+/* Returns 64 random bits. 0 is no id: seed the thread and try again. */
 static inline uint64_t blkin_id_try(struct blkin_thread *thread)
 {
     uint64_t id = blkin_id_step(thread);
@@ -107,33 +102,32 @@ static inline uint64_t blkin_id_next(struct blkin_thread *thread)
 /*
  * ---- a quiet process: one that is about to install a seccomp filter ----
  *
- * From then on, a system call that its filter does not expect may end it. So the library makes none
- * in a quiet process. The recorder's rings need none: they are mapped, and times come from pages
- * that the kernel maps.
+ * After that, a system call that the filter does not expect may end the process: so the library
+ * makes none. The agent's rings need none: they are mapped, and the clocks are read from pages that
+ * the kernel maps.
  */
 
-/* Never false again. */
+/* Once true, it stays true. */
 extern __attribute__((visibility("hidden"))) bool blkin_is_quiet;
 
-/* Gets what a quiet process needs, and makes it one. */
+/* Makes this process quiet. */
 void blkin_quiet_begin(void);
 
 /* In a child of fork(2), in its first thread. */
 void blkin_quiet_after_fork(void);
 
-/* The process's number, quiet or not. */
+/* The process id, in a quiet process too. */
 uint32_t blkin_pid(void);
 
-/* Differs by process and call, as random numbers do. */
+/* A pseudorandom number that differs by process and call. */
 uint64_t blkin_quiet_seed(void);
 
-/* ---- signals, while work of the library's must not be interrupted by a handler of the program's
- * ---- */
+/* ---- blocked signals, for work that no signal handler may interrupt ---- */
 
 /*
- * Blocks the calling thread's signals; they come when pthread_sigmask() sets those of before again.
- * A signal of the thread's own doing (a fault, a system call that a filter traps) kills a thread
- * that blocks it.
+ * Blocks the calling thread's signals, until pthread_sigmask() restores `before`. Signals that the
+ * thread itself causes (a fault, a trapped system call) stay open: blocked, they would kill the
+ * process.
  */
 static inline void blkin_block_signals(sigset_t *before)
 {

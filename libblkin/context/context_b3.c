@@ -38,7 +38,7 @@ static char decision_of(const struct blkin_context *context)
     return context->flags & BLKIN_CONTEXT_DECIDED ? '0' : '\0';
 }
 
-/* A decision may travel without ids; ids in part may not. */
+/* A decision may travel without ids, but not with some of them. */
 static int can_write(const struct blkin_context *context)
 {
     if (blkin_context_has_ids(context))
@@ -64,10 +64,8 @@ static char *write_trace_id(char *text, const struct blkin_context *context)
     return blkin_hex_write(text, context->trace_id);
 }
 
-/*
- * "<decision>[-<16 hex>]", or "<16 hex>": the second is the parent span id. That without a decision
- * is not in the specification, but Brave writes and reads it.
- */
+/* "<decision>[-<16 hex>]", or "<16 hex>": the hex digits are the parent span id. The specification
+ * does not allow a parent without a decision, but Brave writes and reads it. */
 static int read_decision_and_parent(struct blkin_context *context, const char *text, size_t length)
 {
     unsigned valid = 1;

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* OpenCensus: the version, then fields, each led by its id: where each begins */
+/* OpenCensus: the offsets of the version and of the fields. Each field begins with its id. */
 enum { VERSION = 0, TRACE_ID = 1, SPAN_ID = 18, OPTIONS = 27 };
 enum { TRACE_ID_FIELD = 0, SPAN_ID_FIELD = 1, OPTIONS_FIELD = 2 };
 

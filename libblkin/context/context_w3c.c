@@ -267,7 +267,7 @@ int blkin_context_from_environment(struct blkin_context *context)
     return error;
 }
 
-/* What was written behind the variable's name gets it; nothing: none. */
+/* Puts the variable's name before a value that the caller has written behind it. */
 static int put_variable(char *buffer, const char *prefix, int length)
 {
     const int before = (int)strlen(prefix);

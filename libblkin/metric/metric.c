@@ -1,5 +1,5 @@
 /*
- * blkin:metric.
+ * The event blkin:metric.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +21,7 @@ void blkin_metric_open(void)
     blkin_process_start();
 }
 
-/* Of the chores it needs one: rings come and go. */
+/* `blkin host` does one part of the periodic work itself: looking for rings. */
 bool blkin_metric_is_on(void)
 {
     static uint64_t look_ns;

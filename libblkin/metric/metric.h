@@ -1,5 +1,5 @@
 /*
- * blkin:metric. Not for programs that are traced: only `blkin host` links it.
+ * The event blkin:metric. Only `blkin host` links it, not traced programs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One sample. Texts that are longer are cut. */
+/* One sample. Longer texts are cut. */
 #define BLKIN_METRIC_GROUP_MAX    31
 #define BLKIN_METRIC_INSTANCE_MAX 191
 #define BLKIN_METRIC_NAMES_MAX    2600
@@ -18,21 +18,23 @@
 
 struct blkin_metric {
     const char *group;
-    const char *instance; /* "": the group has but one */
-    const char *names;    /* as in events.h; "": as they were */
+    const char *instance; /* "": the group has only one instance */
+    const char *names;    /* as in events.h; "": unchanged */
     uint64_t monotonic;   /* ns */
     uint32_t period_ms;
     const uint64_t *values;
-    size_t count; /* of them; more are left out */
+    size_t count; /* of values; more than BLKIN_METRIC_VALUES_MAX are left out */
 };
 
-/* Registers this process with LTTng, which takes ms; with a session daemon that hangs, seconds. */
+/*
+ * Opens the library and loads LTTng, which takes some ms, or 1 s with a session daemon that hangs.
+ */
 void blkin_metric_open(void);
 
-/* Does any session record it? After that. */
+/* True if a session or the agent records metrics. After blkin_metric_open(). */
 bool blkin_metric_is_on(void);
 
-/* Does nothing where none does. One thread. */
+/* Records the sample if metrics are on. One thread at a time. */
 void blkin_metric_record(const struct blkin_metric *metric);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Policies: where their texts come from, and what is in them.
+ * Policies: the sources of their texts, and parts of texts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +17,9 @@
 
 #define DIGITS "0123456789"
 
-/* A thread must not be cancelled with the lock: reading the file would be a place for that. */
+/*
+ * Reading the file is a cancellation point: a thread that is cancelled there would keep the lock.
+ */
 static int policy_begin(void)
 {
     int state;
@@ -47,7 +49,7 @@ int blkin_policy_set(struct blkin_policy_source *source, const char *text)
     return wrong ? -EINVAL : 0;
 }
 
-/* A policy that was being written is not the current one: it is written again. */
+/* A policy that the parent was writing is not in force: its slot is written again. */
 void blkin_policy_after_fork(struct blkin_policy_source *source)
 {
     (void)pthread_mutex_init(&source->lock, NULL);
@@ -55,7 +57,7 @@ void blkin_policy_after_fork(struct blkin_policy_source *source)
 
 /* ---- environment and file ---- */
 
-/* What nobody else can report: a daemon runs on with the policy it had. */
+/* Reports an invalid text. The program continues with the policy that it had. */
 static void take_from(struct blkin_policy_source *source, const char *where, const char *text)
 {
     const char *wrong = source->take(text);
@@ -84,7 +86,7 @@ static bool is_unchanged(const struct blkin_policy_source *source, const struct 
            status->st_ctim.tv_nsec == source->changed.tv_nsec;
 }
 
-/* Only root and the user that the program acts as decide what is recorded of it. */
+/* Only root and the user that the program runs as decide what is recorded. */
 static bool is_trusted(const struct stat *status)
 {
     return (status->st_uid == 0 || status->st_uid == geteuid()) &&
@@ -103,7 +105,8 @@ static void refuse(const struct blkin_policy_source *source, const struct stat *
 
 static void take_text_of(struct blkin_policy_source *source, int fd)
 {
-    char text[BLKIN_POLICY_TEXT_MAX + 1]; /* one more than allowed: what is cut is refused */
+    char text[BLKIN_POLICY_TEXT_MAX + 1]; /* one byte more than allowed, so that a text that is too
+                                             long is refused and not cut */
 
     if (!read_text(fd, text, sizeof(text), source->has_lines))
         return;
@@ -111,10 +114,8 @@ static void take_text_of(struct blkin_policy_source *source, int fd)
     take_from(source, source->path, text);
 }
 
-/*
- * A file that is not there, or that says nothing valid, changes nothing. One that was refused is
- * looked at again, as the program may have become its user meanwhile.
- */
+/* A file that is missing or invalid changes nothing. A refused file is checked again, because the
+ * program may have become its owner meanwhile. */
 static void take_file_over(struct blkin_policy_source *source)
 {
     struct stat status;
@@ -127,8 +128,8 @@ static void take_file_over(struct blkin_policy_source *source)
     fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return;
-    /* of what was opened: the name may be another file's by now */
-    if (fstat(fd, &status) == 0 && !S_ISCHR(status.st_mode)) { /* /dev/null: there is none */
+    /* of the open file: the name may refer to another file by now */
+    if (fstat(fd, &status) == 0 && !S_ISCHR(status.st_mode)) { /* /dev/null: no file */
         is_known = is_unchanged(source, &status);
         source->is_refused = !is_trusted(&status);
         if (!source->is_refused)
@@ -137,7 +138,7 @@ static void take_file_over(struct blkin_policy_source *source)
             refuse(source, &status);
         source->inode = status.st_ino;
         source->size = status.st_size;
-        source->changed = status.st_ctim; /* not st_mtim, which can be kept */
+        source->changed = status.st_ctim; /* not st_mtim, which programs can preserve */
     }
     close(fd);
 }
@@ -205,7 +206,7 @@ bool blkin_policy_number(const char *text, double *number, const char **end)
 
 /* ---- rates ---- */
 
-/* A thread may be held up for so long between its look at the clock and its look at the rate. */
+/* How long a thread may be delayed between its reading of the clock and its use of the rate. */
 #define HELD_UP_NS UINT64_C(1000000000)
 
 bool blkin_within_rate(struct blkin_rate *rate, uint64_t burst_ns, uint64_t now_ns)
@@ -216,7 +217,8 @@ bool blkin_within_rate(struct blkin_rate *rate, uint64_t burst_ns, uint64_t now_
     do {
         start = next > now_ns ? next : now_ns;
         if (start - now_ns > burst_ns + rate->period_ns + HELD_UP_NS)
-            start = now_ns; /* the clock has stepped back, as in a process restored elsewhere */
+            start = now_ns; /* the clock has stepped back, as in a process that was restored on
+                               another host */
         if (start - now_ns > burst_ns)
             return false;
     } while (!__atomic_compare_exchange_n(&rate->next_ns, &next, start + rate->period_ns, true,

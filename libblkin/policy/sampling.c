@@ -1,9 +1,9 @@
 /*
  * Sampling policies: their text form, their file, and the decision.
  *
- * A policy in force never changes in place: a new one is written to another slot and then made the
- * current one with a single store, so that the decision is plain loads. There are few enough
- * changes (once a second at most from the file) that a slot is not reused while somebody reads it.
+ * A policy in force never changes in place. A new policy is written to another slot and becomes
+ * current by a single store, so that the decision needs only plain loads. There is at most one
+ * change a second from the file, so no slot is reused while a thread reads it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +12,7 @@
 #include "blkin.h"
 #include "libblkin/base/clock.h"
 #include "libblkin/base/text.h"
-#include "libblkin/base/chores.h"
+#include "libblkin/base/periodic.h"
 #include "policy.h"
 
 #include <errno.h>
@@ -29,18 +29,17 @@ enum mode { ALWAYS, NEVER, RATIO, RATE };
 struct rule {
     char name[64];
     size_t length;
-    bool is_prefix; /* the text was name* */
+    bool is_prefix; /* the text was NAME* */
     enum mode mode;
     uint32_t ppm;           /* of RATIO, ALWAYS and NEVER */
-    uint64_t threshold;     /* of RATIO: sampled if the id's low 56 bits are below */
-    struct blkin_rate rate; /* of RATE; the one thing that changes */
+    uint64_t threshold;     /* for RATIO: sampled if the low 56 bits of the id are below */
+    struct blkin_rate rate; /* for RATE; the only member that changes */
 };
 
 struct policy {
     char text[TEXT_MAX];
-    uint32_t
-        severity; /* the least that is recorded: enum blkin_severity, whose greatest is least */
-    int usage;    /* the level; -1: the program's */
+    uint32_t severity; /* the least severe that is recorded: the largest enum blkin_severity */
+    int usage;         /* the usage level; -1: the program's */
     unsigned rule_count;
     struct rule otherwise;
     struct rule rules[RULES_MAX];
@@ -129,7 +128,7 @@ static bool parse_usage(const char *text, int *level)
     return *level >= 0 && *level <= BLKIN_USAGE_LEVEL_MAX && text[1] == '\0';
 }
 
-/* What may follow the first part. */
+/* A part after the first one. */
 static bool parse_part(char *text, struct policy *policy)
 {
     if (strncmp(text, "severity=", 9) == 0)
@@ -236,7 +235,7 @@ const char *blkin_sampling_text(void)
 
 /* ---- the decision ---- */
 
-/* Of its own: where there are no rules, no registers are saved. */
+/* noinline: without rules, blkin_sampling_decide() saves no registers. */
 __attribute__((noinline)) static struct rule *rule_for(struct policy *policy, const char *name,
                                                        size_t length)
 {

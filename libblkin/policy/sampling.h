@@ -1,5 +1,5 @@
 /*
- * Which of the traces that this process starts are recorded.
+ * Sampling: which of the traces that this process starts are recorded.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,16 +12,14 @@
 
 struct blkin_decision {
     bool sampled;
-    uint32_t ppm; /* the share that is sampled, in millionths; 0: not a share (rate limit) */
+    uint32_t ppm; /* sampled share in millionths; 0: not a share, but a rate limit */
 };
 
-/* For the root span of this name in the trace of this id (its low 64 bits). */
+/* Decides for a root span. trace_id: the low 64 bits. */
 struct blkin_decision blkin_sampling_decide(const char *name, size_t length, uint64_t trace_id);
 
-/*
- * Annotations of a severity above this are not recorded in blkin:span: the policy's word. Streaming
- * has LTTng's log levels for that.
- */
+/* The policy's limit: less severe annotations are not recorded in blkin:span. Streaming has LTTng's
+ * log levels for that. */
 extern __attribute__((visibility("hidden"))) uint32_t blkin_least_severity;
 
 static inline bool blkin_is_severe_enough(uint32_t severity)
@@ -29,17 +27,17 @@ static inline bool blkin_is_severe_enough(uint32_t severity)
     return severity <= __atomic_load_n(&blkin_least_severity, __ATOMIC_RELAXED);
 }
 
-/* Reads BLKIN_SAMPLING and finds the sampling file. Once, before the first decision. */
+/* Reads BLKIN_SAMPLING and the sampling file. Once, before the first decision. */
 void blkin_sampling_init(void);
 
-/* BLKIN_CONTEXT_RANDOM for traces that start here, if BLKIN_RANDOM_FLAG=1 is set: OpenTelemetry's
- * SDK for Go before 1.42 refuses a traceparent that has the flag. */
+/* BLKIN_CONTEXT_RANDOM for traces that start here, if BLKIN_RANDOM_FLAG=1 is set. It is off by
+ * default: OpenTelemetry's SDK for Go before 1.42 refuses a traceparent with that flag. */
 extern __attribute__((visibility("hidden"))) uint32_t blkin_root_flags;
 
-/* Takes the sampling file's policy over if it has changed. One thread at a time. */
+/* Reads the sampling file again if it has changed. One thread at a time. */
 void blkin_sampling_refresh(void);
 
-/* In a child of fork(2), while it has one thread: another one may have held the lock. */
+/* In a child of fork(2), while it has one thread. */
 void blkin_sampling_after_fork(void);
 
 /* The policy in force, as blkin_set_sampling() takes it. */

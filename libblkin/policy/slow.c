@@ -1,7 +1,7 @@
 /*
- * The rules in force, the cap, and the event.
+ * Slow spans: the rules in force, the cap of alarms, and the event.
  *
- * As with sampling, rules in force never change in place: new ones are written to another slot.
+ * Rules in force never change in place: new ones are written to another slot, as in sampling.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define SLOTS 8
-#define KEEP  BLKIN_SLOW_RULES_MAX /* counted as a rule of its own */
+#define KEEP  BLKIN_SLOW_RULES_MAX /* keep requests are counted like one more rule */
 
 #define WHY_MAX     120
 #define NAME_MAX    120
@@ -28,7 +28,8 @@
 struct policy {
     struct blkin_slow_rules rules;
     struct blkin_rate cap;
-    uint32_t held_back[BLKIN_SLOW_RULES_MAX + 1]; /* by rule, and not told yet */
+    uint32_t held_back[BLKIN_SLOW_RULES_MAX + 1]; /* alarms that the cap suppressed, by rule, and
+                                                     that are not reported yet */
 };
 
 static struct policy slots[SLOTS] = {
@@ -68,7 +69,7 @@ static void raise_alarm(struct policy *policy, unsigned rule, struct blkin_slow_
 {
     uint32_t *held_back = &policy->held_back[rule];
 
-    if (!blkin_within_rate(&policy->cap, BLKIN_SLOW_BURST_NS, blkin_clock_ns(blkin_ticks()))) {
+    if (!blkin_within_rate(&policy->cap, BLKIN_SLOW_BURST_NS, blkin_clock_now())) {
         (void)__atomic_add_fetch(held_back, 1, __ATOMIC_RELAXED);
         return;
     }
@@ -95,7 +96,7 @@ void blkin_slow_keep(struct blkin_slow_event *event, const char *why, const char
     raise_alarm(__atomic_load_n(&current, __ATOMIC_ACQUIRE), KEEP, event, why, name, service);
 }
 
-/* Of the rules in this slot, whether they are in force or were. */
+/* Reports the suppressed alarms of a slot's rules, in force or not. */
 static void tell_held_back(struct policy *policy)
 {
     for (unsigned i = 0; i <= KEEP; i++) {
@@ -152,10 +153,8 @@ static void tell_all_held_back(void)
     pthread_mutex_unlock(&source.lock);
 }
 
-/*
- * Reports the counts of the last second at exit. Not in a destructor: that might run after LTTng's,
- * because this library does not depend on LTTng.
- */
+/* Also reports the counts of the last second at exit. Not in a destructor, which might run after
+ * LTTng's: this library does not depend on LTTng. */
 void blkin_slow_init(void)
 {
     blkin_policy_init(&source);
@@ -173,7 +172,7 @@ void blkin_slow_offer(const char *text)
     blkin_policy_offer(&source, text);
 }
 
-/* What the parent has held back, it tells. */
+/* The parent reports its own suppressed alarms. */
 void blkin_slow_after_fork(void)
 {
     blkin_policy_after_fork(&source);

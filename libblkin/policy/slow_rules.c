@@ -29,7 +29,8 @@ static bool parse_duration(const char *text, uint64_t *least_ns)
     unit += strspn(unit, " \t");
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (strcmp(unit, units[i].name) == 0 && number * units[i].ns <= 1e18) {
-            *least_ns = (uint64_t)(number * units[i].ns + 0.5) + 1; /* above it */
+            *least_ns =
+                (uint64_t)(number * units[i].ns + 0.5) + 1; /* a slow span takes longer than that */
             return true;
         }
     }
@@ -51,7 +52,7 @@ static bool parse_globs(char *text, struct blkin_slow_rule *rule)
     return rule->service[0] && rule->name[0];
 }
 
-/* The word is cut off: what is left is nothing, SERVICE or SERVICE:NAME. */
+/* The text before ":error": empty, SERVICE or SERVICE:NAME. */
 static bool parse_error_rule(char *text, struct blkin_slow_rule *rule)
 {
     rule->is_of_error = true;
@@ -92,7 +93,7 @@ static bool parse_cap(const char *text, uint64_t *period_ns)
     return true;
 }
 
-/* Of the same text twice: to be kept, and to be taken apart. */
+/* text is kept as it is; to_cut is a copy that parsing changes. */
 static bool parse_part(struct blkin_slow_rules *rules, const char *text, char *to_cut)
 {
     struct blkin_slow_rule *rule = &rules->rules[rules->count];

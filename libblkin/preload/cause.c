@@ -1,5 +1,5 @@
 /*
- * The rule of four steps.
+ * Finds the request that has caused a call: the four rules of cause.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define PREFIX_LEAST   8
-#define ELSEWHERE_MOST 512 /* interactions that are looked at: some ns each */
+#define ELSEWHERE_MOST 512 /* interactions to compare with: some ns each */
 
 static size_t cause_common_length(const struct interaction *interaction, struct bytes head)
 {
@@ -28,21 +28,21 @@ static size_t cause_common_length(const struct interaction *interaction, struct 
 }
 
 struct survey {
-    unsigned count;           /* of those that may make a call now */
+    unsigned count;           /* requests that may make a call now */
     unsigned in_round;        /* of these, heard of since the thread last waited */
     unsigned uncalled;        /* of these, without a call so far */
-    struct interaction *last; /* of these */
+    struct interaction *last; /* the last of these */
     struct interaction *eldest;
-    struct interaction *alike; /* has the longest prefix; NULL: no other two bytes are the same */
-    size_t length;             /* of that */
+    struct interaction *alike; /* the request with the longest common prefix */
+    size_t length;             /* of that prefix */
     bool is_tied;
-    bool has_unseen; /* there are others, taken while nobody looked: nothing is certain */
+    bool has_unseen; /* some requests came while tracing was off: nothing is certain */
 };
 
 static struct survey cause_survey(const struct worker *worker, struct bytes head)
 {
     struct survey survey = {.has_unseen = connection_any_unseen()};
-    const uint64_t stale_ns = worker->open_count > 1 ? preload_now_ns() - PRELOAD_STALE_NS : 0;
+    const uint64_t stale_ns = worker->open_count > 1 ? blkin_now() - PRELOAD_STALE_NS : 0;
 
     for (unsigned i = 0; i < worker->open_count; i++) {
         struct interaction *interaction = worker->open[i];
@@ -72,7 +72,7 @@ static bool cause_is_waiting_for_answer(const struct interaction *interaction)
     return __atomic_load_n(&interaction->calls, __ATOMIC_RELAXED) != 0;
 }
 
-/* What the thread works for, if that is not answered yet. */
+/* The request that the thread works for, if it is not answered yet. */
 static struct interaction *cause_unanswered_work(void)
 {
     struct interaction *work = interaction_thread.work;
@@ -80,7 +80,7 @@ static struct interaction *cause_unanswered_work(void)
     return work && interaction_phase(work) == PHASE_REQUEST ? work : NULL;
 }
 
-/* Who works for a request that another thread has heard the answer for. */
+/* The thread works for a request whose call another thread has heard the answer of. */
 static void cause_reopen_work(struct worker *worker)
 {
     struct interaction *work = cause_unanswered_work();
@@ -89,7 +89,8 @@ static void cause_reopen_work(struct worker *worker)
         interaction_opens(worker, work);
 }
 
-/* The request without a call that the thread has read, and done nothing else since, or NULL. */
+/* The request that the thread has just read, without a call and without any other work since; or
+ * NULL. */
 static struct interaction *cause_just_heard(const struct worker *worker)
 {
     struct interaction *work = cause_unanswered_work();
@@ -101,11 +102,11 @@ static struct interaction *cause_just_heard(const struct worker *worker)
 }
 
 /*
- * The event loop's order. The thread has just read a request, and calls. So the call is for that
- * request, if the thread does all for an event before it looks at the next one: that is certain for
- * the only event of a round, and for a thread that was seen to do so, and never to do otherwise. A
- * request without a call may wait for something that is not seen, such as a timer, in which the
- * thread comes back to it; one that has called waits for the rest of the answer.
+ * The order of an event loop: the thread has just read a request, and calls. The call is for that
+ * request if the thread finishes an event before it looks at the next one. That is certain for the
+ * only event of a round, and for a thread that was seen to do so and never otherwise. A request
+ * without a call may also wait for something unseen, such as a timer; a request that has called
+ * waits for the rest of its answer.
  */
 static struct interaction *cause_by_order(const struct worker *worker, const struct survey *survey)
 {
@@ -121,7 +122,7 @@ static struct interaction *cause_by_order(const struct worker *worker, const str
                : NULL;
 }
 
-/* A call begins, or a connection for one: what does that tell of the thread's order? */
+/* A call or a connection begins: learns the order in which the thread works. */
 static void cause_learn_order(const struct worker *worker, const struct interaction *certain)
 {
     struct interaction *heard = cause_just_heard(worker);
@@ -136,7 +137,7 @@ static void cause_learn_order(const struct worker *worker, const struct interact
     }
 }
 
-/* The one request that it can be, or NULL. */
+/* The only request that can be the cause, or NULL. */
 static struct interaction *cause_only_one(const struct worker *worker, const struct survey *survey,
                                           bool is_decided_now)
 {
@@ -149,13 +150,13 @@ static struct interaction *cause_only_one(const struct worker *worker, const str
     if (one)
         return one;
     if (survey->count == 0) {
-        /* a second call beside the first one; but what comes after the response may be anything */
+        /* a second call beside the first one; but after the response, it may be for anything */
         return work && !work->is_ambiguous ? work : NULL;
     }
     if (survey->count > 1 || survey->in_round == 0)
         return NULL;
     one = survey->last;
-    /* or is it a second call of another one, heard of just now? */
+    /* may this be a second call for another request that was just heard of? */
     return one->is_ambiguous || (work && work != one) ? NULL : one;
 }
 
@@ -203,7 +204,7 @@ struct cause cause_of_call(const struct connection *connection, struct bytes hea
     interaction_tidy(worker);
     cause_reopen_work(worker);
     survey = cause_survey(worker, head);
-    /* else it was when the connection began, or was asked for */
+    /* otherwise it was decided when the connection was opened or the wait for it began */
     is_decided_now = !connection->is_fresh && !connection->is_awaited;
     only = cause_only_one(worker, &survey, is_decided_now);
     if (!only && survey.length >= PREFIX_LEAST && !survey.is_tied && !survey.has_unseen &&
@@ -227,7 +228,7 @@ static bool cause_may_have_handed_on(const struct interaction *interaction)
            interaction->worker != interaction_thread.worker;
 }
 
-/* Where more than ELSEWHERE_MOST were ever under way at once, there is no guess. */
+/* Without a guess if more than ELSEWHERE_MOST interactions were ever open at once. */
 struct interaction *cause_elsewhere(struct bytes head)
 {
     struct interaction *alike = NULL;
@@ -273,7 +274,7 @@ struct interaction *cause_of_connect(void)
     return only;
 }
 
-/* Requests that were heard of in this round may share it, as in a group commit. */
+/* Requests of the same round may share the call, as in a group commit. */
 struct cause cause_of_file_call(void)
 {
     if (cause_is_of_program())
@@ -303,7 +304,7 @@ static const char *const cause_texts[] = {
     [PRELOAD_BY_GUESS] = "guess",
 };
 
-/* Trace and span of the guess, as Zipkin writes them. */
+/* Tags the guess: its trace id and span id in Zipkin's form. */
 static void cause_tag_guess(struct blkin_span *span, const struct interaction *guess)
 {
     const struct blkin_context *context = blkin_span_context(&guess->span);

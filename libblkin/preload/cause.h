@@ -1,19 +1,22 @@
 /*
- * What has caused a call: the rule of four steps.
+ * Which request has caused a call. The rules, in this order:
  *
  * 1. Owner: the connection was opened for that request.
- * 2. Only: no other request is open on this thread, that is, taken, not answered, and not waiting
- *    for the answer to a call of its own; and it was heard of since the thread last waited.
- * 3. Prefix: the call sends the request on: the longest common first bytes, 8 or more of the 39
- * that are kept, and no other open request has as many.
- *    Neither is certain while the thread has requests to answer that it took before there was a
- *    session.
- * 4. Else a guess. All that were open are ambiguous from then on: which of them has called is not
- *    known, so that nothing about them is certain by elimination.
  *
- * A thread that has taken no request calls for a request of another thread, as varnish's fetching
- * threads do. The library does not see which thread handed the work over. If exactly one request of
- * another thread matches by the rule of the prefix, that request is a guess.
+ * 2. Only: no other request is open on this thread, and the thread has heard of the request since
+ * it last waited. Open: read, not answered, and not waiting for a call of its own.
+ *
+ * 3. Prefix: the call forwards the request: the longest common first bytes, at least 8 of the 39
+ * that are kept, and no other open request has as many.
+ *
+ * Rules 2 and 3 do not apply while the thread has to answer requests that it read before tracing
+ * began.
+ *
+ * 4. Guess. All open requests are then ambiguous: nothing about them is certain by elimination.
+ *
+ * A thread without requests calls for another thread, as varnish's fetching threads do. The library
+ * does not see the hand-over. If exactly one request of another thread matches by prefix, it is the
+ * guess.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,49 +27,50 @@
 
 /* How the cause of a call was found. */
 enum preload_cause {
-    PRELOAD_NO_CAUSE,      /* no request is known: a trace of its own */
-    PRELOAD_BY_PROGRAM,    /* the program's own current span (it uses libblkin) */
-    PRELOAD_BY_OWNER,      /* the connection was opened for that request */
-    PRELOAD_BY_BEING_ONLY, /* the only one that it can be */
-    PRELOAD_BY_PREFIX,     /* the request is sent on: the same first bytes */
+    PRELOAD_NO_CAUSE,      /* unknown: the call is a trace of its own */
+    PRELOAD_BY_PROGRAM,    /* the program's own current span */
+    PRELOAD_BY_OWNER,      /* rule 1 */
+    PRELOAD_BY_BEING_ONLY, /* rule 2 */
+    PRELOAD_BY_PREFIX,     /* rule 3: the same first bytes */
     PRELOAD_BY_GUESS,
 };
 
 struct cause {
     enum preload_cause how;
-    struct interaction *interaction; /* the request, not referenced; NULL: none, or the program's */
+    struct interaction *interaction; /* not referenced; NULL: none, or the program's span */
 };
 
-/* Of the first bytes of a client's request. */
+/* head: the first bytes of the call's request. */
 struct cause cause_of_call(const struct connection *connection, struct bytes head);
 
-/* No request of this thread has caused the call: one of another thread's that is alike, with a
+/* For a call without a cause on this thread: a matching request of another thread, with a
  * reference, or NULL. */
 struct interaction *cause_elsewhere(struct bytes head);
 
-/* Of a new connection: certain, or none. */
+/* For a new connection: a certain cause, or NULL. */
 struct interaction *cause_of_connect(void);
 
-/* Of a file call, which is made at once by who works for a request. */
+/* For a file call, which the thread makes for the request that it works for. */
 struct cause cause_of_file_call(void);
 
-/* Begins the span of what is so caused, and tags it. */
+/* Begins and tags the span of a call. */
 void cause_begin(struct blkin_span *span, const char *name, size_t length, enum blkin_kind kind,
                  struct cause cause);
 
-/* The same of a file call that has been made since. */
+/* The same for a file call that has already ended. */
 void cause_begin_at(struct blkin_span *span, const char *name, struct cause cause,
                     uint64_t start_ns);
 
 /*
- * Begins a span of what the thread does now for the request that it works for: below it and tagged
- * with "blkin.cause", or, if that is a guess only and guesses are not linked, as a trace of its own
- * with "blkin.guess". Returns how it was found; PRELOAD_NO_CAUSE: no span was begun.
+ * Begins a span for what the thread does now: below its request, with the tag "blkin.cause". If the
+ * cause is only a guess and guesses are not linked, the span is a trace of its own with the tag
+ * "blkin.guess". Returns the rule; PRELOAD_NO_CAUSE: no span was begun.
  */
 enum preload_cause cause_begin_child(struct blkin_span *span, const char *name, size_t length,
                                      enum blkin_kind kind);
 
-/* How many requests this thread has taken and not answered: what it does may be for all of them. */
+/* The number of requests that this thread has read and not answered: its work may be for all of
+ * them. */
 unsigned cause_sharers(void);
 
 #endif

@@ -19,8 +19,8 @@ _Static_assert(PRELOAD_CONFIG_MAX == BLKIN_POLICY_TEXT_MAX,
 #define SLOTS 8
 
 static struct preload_config slots[SLOTS] = {
-    {.usage = PRELOAD_USAGE_UNSET}};         /* nothing is traced */
-static struct preload_config of_environment; /* what the file changes a part of */
+    {.usage = PRELOAD_USAGE_UNSET}};         /* initially, nothing is traced */
+static struct preload_config of_environment; /* the base that the file changes */
 static char program_name[64];
 
 const struct preload_config *preload_config_in_force = &slots[0];
@@ -38,7 +38,7 @@ static struct blkin_policy_source source = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
-static const char *environment; /* the variable's text */
+static const char *environment; /* text of the variable */
 
 const char *preload_service_name(void)
 {
@@ -77,7 +77,7 @@ void preload_config_look(uint64_t now_ns)
 {
     uint64_t due_ns = __atomic_load_n(&preload_config_due_ns, __ATOMIC_RELAXED);
 
-    /* who moves the time on does the work: the others are not held up */
+    /* the thread that moves the deadline does the work; no other thread waits */
     if (now_ns >= due_ns &&
         __atomic_compare_exchange_n(&preload_config_due_ns, &due_ns, now_ns + PRELOAD_CONFIG_EVERY,
                                     false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
@@ -94,8 +94,9 @@ static void after_fork(void)
     blkin_policy_after_fork(&source);
 }
 
-/* Names are kept, as programs write over their arguments, which they are a part of: nginx,
- * postgres. */
+/*
+ * Copies the name: programs such as nginx and postgres overwrite their arguments, which contain it.
+ */
 void preload_config_init(void)
 {
     (void)snprintf(program_name, sizeof(program_name), "%s", program_invocation_short_name);

@@ -1,18 +1,78 @@
 /*
- * What is traced of a program that runs with libblkin-preload.so: the text of BLKIN_RUN, which
- * "blkin run" has made of its options, then a file that may be changed while the program runs.
+ * The run-time configuration of a program under libblkin-preload.so: the text of BLKIN_RUN, which
+ * `blkin run` makes from its options, then a file that may change while the program runs.
  *
- * What is in force never changes in place: a new one is written to another slot and made the
- * current one with a single store. A slot is used again after seven changes, a second each.
+ * A configuration in force never changes in place. A new one is written to another slot and becomes
+ * current by a single store. A slot is reused after seven changes, at most one a second.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_PRELOAD_CONFIG_H
 #define BLKIN_PRELOAD_CONFIG_H
 
-#include "config_text.h"
-
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* ---- the text: config_text.c, also linked by the command ---- */
+
+#define PRELOAD_CONFIG_MAX  1024 /* of a text, including its NUL */
+#define PRELOAD_RANGES_MAX  64
+#define PRELOAD_SERVICE_MAX 64
+#define PRELOAD_PAYLOAD_MAX 64
+#define PRELOAD_USAGE_UNSET (-1)
+
+/* Which file calls are spans of their own. */
+enum preload_file_calls {
+    PRELOAD_FILES_AUTO, /* each, but totals where several requests share a call */
+    PRELOAD_FILES_EACH,
+    PRELOAD_FILES_TOTALS,
+    PRELOAD_FILES_OFF
+};
+
+/* How a process with a seccomp filter is traced. */
+enum preload_filters {
+    PRELOAD_FILTERS_RINGS, /* into the agent's rings, without LTTng */
+    PRELOAD_FILTERS_LEAVE, /* not at all */
+    PRELOAD_FILTERS_TRACE, /* normally: an inherited filter allows what LTTng does */
+};
+
+struct preload_range {
+    uint16_t first, last;
+};
+
+struct preload_config {
+    unsigned generation; /* a new generation invalidates earlier decisions */
+    bool is_traced;      /* this program matches `programs` */
+    bool guesses_are_linked;
+    uint8_t filters;     /* enum preload_filters */
+    int8_t usage;        /* 0 to 3, or PRELOAD_USAGE_UNSET */
+    uint8_t file_calls;  /* enum preload_file_calls */
+    uint8_t payload;     /* recorded bytes of a request */
+    uint8_t range_count; /* 0: all */
+    uint64_t least_ns;   /* shorter spans are not recorded */
+    struct preload_range ranges[PRELOAD_RANGES_MAX];
+    char service[PRELOAD_SERVICE_MAX]; /* "": the program's name */
+    /* globs, each with its NUL; an empty one ends the list; none: all */
+    char programs[PRELOAD_CONFIG_MAX + 1];
+    char files[PRELOAD_CONFIG_MAX + 1];
+};
+
+void preload_config_clear(struct preload_config *config); /* to the defaults */
+
+/*
+ * Applies a text of key=value pairs, separated by commas or lines; a line that begins with "#" is a
+ * comment. Returns NULL, or the wrong part, copied to `wrong`, with the expected form in *expected;
+ * the configuration is then not usable.
+ */
+const char *preload_config_read(struct preload_config *config, const char *text,
+                                char wrong[PRELOAD_CONFIG_MAX], const char **expected);
+
+bool preload_config_has_port(const struct preload_config *config, unsigned port);
+bool preload_config_has_program(const struct preload_config *config, const char *name);
+bool preload_config_has_file(const struct preload_config *config, const char *path);
+
+/* ---- what is in force: config.c ---- */
 
 #define PRELOAD_CONFIG_FILE  "/run/blkin/run"
 #define PRELOAD_CONFIG_EVERY UINT64_C(1000000000) /* ns */
@@ -20,7 +80,7 @@
 extern __attribute__((visibility("hidden"))) const struct preload_config *preload_config_in_force;
 extern __attribute__((visibility("hidden"))) uint64_t preload_config_due_ns;
 
-/* Until preload_config_init() nothing is wanted. Good until the next call that may wait. */
+/* Valid until the next call that may wait. Until preload_config_init(), nothing is traced. */
 static inline const struct preload_config *preload_config(void)
 {
     return __atomic_load_n(&preload_config_in_force, __ATOMIC_ACQUIRE);
@@ -29,16 +89,16 @@ static inline const struct preload_config *preload_config(void)
 /* Reads the environment and the file. Once, before main(). */
 void preload_config_init(void);
 
-/* The file is not looked at any more. */
+/* The file is not read any more. */
 void preload_config_fix(void);
 
-/* The configured one, or the program's name as it was at the start. */
+/* The configured name, or the program's name at its start. */
 const char *preload_service_name(void);
 
-/* Takes the file over if it has changed; one thread at a time does it. */
+/* Reads the file if it has changed. One thread at a time does the work. */
 void preload_config_look(uint64_t now_ns);
 
-/* The same if that was not done for a second: else a load and a comparison. */
+/* The same, at most once a second. */
 static inline void preload_config_refresh(uint64_t now_ns)
 {
     if (__builtin_expect(now_ns >= __atomic_load_n(&preload_config_due_ns, __ATOMIC_RELAXED), 0))

@@ -1,9 +1,10 @@
 /*
- * The text of a run-time configuration. Libc's string functions only: the command reads it, too.
+ * Parses the text of a run-time configuration. Uses only libc's string functions, because the
+ * command reads such texts, too.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "config_text.h"
+#include "config.h"
 
 #include "libblkin/base/text.h"
 
@@ -35,7 +36,7 @@ static bool read_word(const char *text, const char *const words[], unsigned *ind
     return false;
 }
 
-/* Behind those that are there. It fits: all of them are parts of one text. */
+/* Appends a glob. It always fits: all globs are parts of one text. */
 static bool add_glob(char globs[PRELOAD_CONFIG_MAX + 1], const char *glob)
 {
     char *at = globs;
@@ -111,15 +112,15 @@ static const char *const seccomp[] = {"rings", "leave", "trace", NULL};
 
 #define AT(member) offsetof(struct preload_config, member)
 
-/* A key without a function sets the byte `at`: to a number, or to the index of a word. */
+/* A key without a function sets the byte `at` to a number or to the index of a word. */
 static const struct key {
     const char *name;
     bool (*read)(struct preload_config *config, char *item);
     size_t at;
     unsigned max;             /* of a number */
     const char *const *words; /* NULL: a number */
-    bool is_cleared;          /* `at` is set to 0 first: there need not be a value */
-    char between;             /* items of a list; '\0': it is none */
+    bool is_cleared;          /* `at` is set to 0 first; the value may be empty */
+    char between;             /* separator of the list's items; '\0': no list */
     const char *expected;
 } keys[] = {
     {"ports", read_port, AT(range_count), 0, NULL, true, ',',
@@ -155,7 +156,7 @@ static const struct key *find_key(const char *name, size_t length)
 
 struct reading {
     struct preload_config *config;
-    const struct key *key; /* whose list goes on after a comma; NULL: none */
+    const struct key *key; /* the key whose list continues after a comma; NULL: none */
     const char *expected;
 };
 
@@ -184,7 +185,7 @@ static bool read_items(struct reading *reading, char *value)
     return true;
 }
 
-/* key=value, or one more item of the list before. */
+/* key=value, or another item of the previous list. */
 static bool read_part(struct reading *reading, char *part)
 {
     char *equals = strchr(part, '=');

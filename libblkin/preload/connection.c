@@ -15,10 +15,12 @@
 
 static struct pool connection_pool = {.size = sizeof(struct connection)};
 
-/* The calling thread's requests that nobody has looked at; its address names the thread. */
+/*
+ * The calling thread's requests that came while tracing was off. The address identifies the thread.
+ */
 static __thread struct {
-    uint32_t at;       /* connections before this one have none of this thread */
-    uint64_t until_ns; /* when the other ones are stale; 0: not known yet */
+    uint32_t at;       /* no connection before this one has a request of this thread */
+    uint64_t until_ns; /* when the others are stale; 0: unknown */
 } connection_unseen __attribute__((tls_model("initial-exec")));
 
 /* ---- the table of descriptors ---- */
@@ -80,7 +82,8 @@ void connection_let_go(struct connection *connection)
 
 /* ---- descriptors come and go ---- */
 
-/* Puts a connection, whose reference becomes the slot's, or another word in place of what is there.
+/*
+ * Puts a word into the slot: a connection, whose reference the slot takes over, or a preload_kind.
  */
 static void connection_set_slot(struct preload_slot *slot, uintptr_t word)
 {
@@ -123,7 +126,7 @@ bool connection_connecting(int fd, const struct sockaddr *address, socklen_t len
     struct connection *connection = connection_of(slot, 0);
     bool is_new = false;
 
-    /* asked again how a non-blocking connect goes on */
+    /* the program asks how a non-blocking connect goes on */
     if (connection && connection->role == ROLE_CLIENT && connection->is_fresh) {
         connection_let_go(connection);
         errno = saved_errno;
@@ -173,12 +176,8 @@ void connection_forget(int fd)
 
 void connection_fd_is_new(int fd)
 {
-    if (fd >= 0 && !preload_is_off()) {
-        const int saved_errno = preload_enter();
-
-        connection_forget(fd);
-        preload_leave(saved_errno);
-    }
+    if (fd >= 0 && !preload_is_off())
+        PRELOAD_INSIDE(connection_forget(fd));
 }
 
 void connection_is_no_stream(int fd)
@@ -207,7 +206,7 @@ void connection_forget_range(unsigned first, unsigned last)
         if (preload_slot((int)fd))
             connection_forget((int)fd);
         else
-            fd |= PRELOAD_LEAF - 1; /* the rest of a leaf that is not there */
+            fd |= PRELOAD_LEAF - 1; /* skips a leaf that does not exist */
     }
 }
 
@@ -231,7 +230,7 @@ void connection_duplicated(int from, int to)
 
 /* ---- use ---- */
 
-/* A socket that is of no interest is not looked at again; what is no socket may be a file. */
+/* A socket of no interest is not examined again. Anything else may be a file. */
 void connection_adopt(int fd)
 {
     const int saved_errno = errno;
@@ -251,7 +250,7 @@ void connection_adopt(int fd)
     errno = saved_errno;
 }
 
-/* UNIX sockets have no port: they are traced if no port is asked for. */
+/* UNIX sockets have no port: they are traced unless the configuration names ports. */
 static void connection_check(struct connection *connection, const struct preload_config *config)
 {
     connection->is_traced =
@@ -261,7 +260,7 @@ static void connection_check(struct connection *connection, const struct preload
     connection->checked_by = config->generation;
 }
 
-/* Somebody closed the descriptor without a wrapper: looks at the descriptor again. */
+/* The descriptor was closed without a wrapper: examines it again. */
 static void connection_replaced(int fd, const struct connection *connection)
 {
     struct preload_slot *slot = preload_slot(fd);
@@ -290,7 +289,7 @@ bool connection_is_traced(struct connection *connection, int fd)
     return connection->is_traced;
 }
 
-/* ---- requests that nobody has looked at ---- */
+/* ---- requests that came while tracing was off ---- */
 
 void connection_read_unseen(struct connection *connection)
 {
@@ -307,7 +306,7 @@ static bool connection_is_own_unseen(const struct connection *connection)
            __atomic_load_n(&connection->reader, __ATOMIC_RELAXED) == (uintptr_t)&connection_unseen;
 }
 
-/* Most are not, which is seen without a reference. */
+/* Most connections have none, which the first test sees without a reference. */
 static bool connection_has_unseen(struct connection *connection)
 {
     bool has_unseen;
@@ -330,7 +329,7 @@ bool connection_any_unseen(void)
         connection_unseen.at++;
     if (!connection)
         return false;
-    now_ns = preload_now_ns();
+    now_ns = blkin_now();
     if (!connection_unseen.until_ns)
         connection_unseen.until_ns = now_ns + PRELOAD_STALE_NS;
     return now_ns < connection_unseen.until_ns;
@@ -338,7 +337,7 @@ bool connection_any_unseen(void)
 
 /* ---- a process that is about to be quiet ---- */
 
-#define QUIET_LOOKED_AT 1024 /* the lowest descriptors */
+#define QUIET_LOOKED_AT 1024 /* descriptors from 0 on */
 
 static void connection_look_while_possible(int fd)
 {

@@ -1,10 +1,10 @@
 /*
- * Connections: what is known of each stream socket, found by its descriptor.
+ * Connections: the state of each stream socket, found by its descriptor.
  *
- * One that the wrappers have not seen from its begin, as it was inherited, passed in a message or
- * made by a bare system call, is adopted at its first use: which side it is, its addresses tell,
- * and where they do not it is left alone. One that was closed behind our back is found out before
- * an interaction begins on it, by the kernel's cookie of the socket.
+ * A connection that the wrappers have not seen from its beginning is adopted at its first use. It
+ * may be inherited, passed in a message, or made by a bare system call. Its addresses tell which
+ * side it is; if they do not, it is not traced. The kernel's cookie of the socket reveals, before
+ * an interaction begins, that a descriptor was closed without a wrapper.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,33 +19,33 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* ---- the table of descriptors: what this file and file.h know of each ---- */
+/* ---- the table of descriptors, for this file and file.h ---- */
 
-/* What else than a connection's pointer is in a slot. */
+/* Values of a slot that are no connection. */
 enum preload_kind {
-    PRELOAD_UNKNOWN,   /* not looked at yet, or closed */
-    PRELOAD_NO_SOCKET, /* a file, a pipe, whatever */
+    PRELOAD_UNKNOWN,   /* not examined yet, or closed */
+    PRELOAD_NO_SOCKET, /* a file, a pipe or the like */
     PRELOAD_OTHER,     /* a socket of no interest */
 };
 
-/* One per descriptor; made at the first need, never freed, all zeros at first. */
+/* One for each descriptor; made at the first need, never freed, initially zero. */
 struct preload_slot {
-    uintptr_t connection; /* a preload_kind, or a pointer */
-    uintptr_t file;       /* file.h's own; 0 again once the descriptor is closed or replaced */
-    void *file_memory;    /* file.h's own; stays */
+    uintptr_t connection; /* a preload_kind or a pointer */
+    uintptr_t file;       /* for file.h; 0 again when the descriptor is closed or replaced */
+    void *file_memory;    /* for file.h; stays */
 };
 
-/* Any number that RLIMIT_NOFILE allows: leaves of slots, mapped at the first need. */
+/* Leaves of slots are mapped at the first need. They cover any number that RLIMIT_NOFILE allows. */
 #define PRELOAD_LEAF   16384
 #define PRELOAD_LEAVES 65536
 
-/* The slot, or NULL if there is none yet. Any number may come. */
+/* The slot, or NULL if there is none yet. fd may be any number. */
 struct preload_slot *preload_slot(int fd);
 
-/* The same, made if need be; NULL if there is no memory or fd is no descriptor. */
+/* The same, made if needed. NULL: out of memory, or fd is no descriptor. */
 struct preload_slot *preload_slot_make(int fd);
 
-/* True for one that the wrappers of sockets take; false: file.h may have it. */
+/* True: a socket, for the wrappers of sockets. False: file.h may handle it. */
 static inline bool preload_is_socket(const struct preload_slot *slot)
 {
     return slot && __atomic_load_n(&slot->connection, __ATOMIC_RELAXED) > PRELOAD_NO_SOCKET;
@@ -56,7 +56,7 @@ static inline bool preload_is_connection(const struct preload_slot *slot, const 
     return slot && __atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == (uintptr_t)connection;
 }
 
-/* Is there anything to forget when the descriptor is closed? */
+/* True if the slot has any state. */
 static inline bool preload_is_known(const struct preload_slot *slot)
 {
     return slot && (__atomic_load_n(&slot->connection, __ATOMIC_RELAXED) |
@@ -66,7 +66,7 @@ static inline bool preload_is_known(const struct preload_slot *slot)
 /* ---- connections ---- */
 
 enum role {
-    ROLE_NONE,   /* not traced: neither side, or not a port of the configuration */
+    ROLE_NONE,   /* not traced: neither side, or a port that is not configured */
     ROLE_SERVER, /* accepted */
     ROLE_CLIENT, /* connected */
 };
@@ -74,75 +74,71 @@ enum role {
 enum direction {
     DIRECTION_NONE,
     DIRECTION_IN,
-    DIRECTION_UNSEEN, /* in, of a message that is no interaction: nobody has seen its begin */
+    DIRECTION_UNSEEN, /* in, but the begin of the message was not seen: no interaction */
     DIRECTION_OUT,
 };
 
-struct interaction; /* interaction.h: here they are only kept, and begin as NULL */
+struct interaction; /* see interaction.h */
 
-#define PASSING_MAX 4 /* threads that answer on one connection, each in the middle of it */
+#define PASSING_MAX 4 /* threads that answer on one connection at the same time */
 
 struct connection {
-    struct pool_item item; /* references: its slots, its interactions, who looks at it */
-    /* These two are looked at without a reference, too: changed by atomic stores only. */
-    uintptr_t reader;  /* of what nobody looked at: the thread's connection_unseen */
+    struct pool_item item; /* referenced by its slots, its interactions and temporary users */
+    /* These two are also read without a reference: change them only by atomic stores. */
+    uintptr_t reader;  /* thread that read while tracing was off: its connection_unseen */
     uint8_t direction; /* of the last bytes */
-    uint8_t role;      /* the first of what connection_take() clears */
-    bool is_prepared;  /* what follows is known */
-    bool is_traced;    /* by checked_by */
+    uint8_t role;      /* the first member that connection_take() clears */
+    bool is_prepared;  /* the members below are known */
+    bool is_traced;    /* according to checked_by */
     bool is_whole;     /* seen from its first byte */
-    bool is_fresh;     /* no request was sent yet */
-    bool is_awaited;   /* it is to be written to as soon as that can be: see called_will_write() */
+    bool is_fresh;     /* no request has been sent yet */
+    bool is_awaited;   /* the program waits to write: see called_will_write() */
     bool is_unix;
-    bool is_key_final;        /* no need to try again for the key */
-    struct interaction *open; /* the one at hand; referenced */
-    /* whose answers are being sent while that is at hand, or wait to be recorded; referenced */
+    bool is_key_final;        /* the key is not computed again */
+    struct interaction *open; /* the current interaction; referenced */
+    /* interactions whose answers are still being sent or are to be recorded; referenced */
     struct interaction *passing[PASSING_MAX];
-    struct interaction
-        *opener;             /* for which it was connected, until its first request; referenced */
-    uint64_t received, sent; /* bytes */
-    uint64_t cookie;         /* of the socket, from its first request on; 0: the kernel has none */
-    uint64_t key;            /* of what its interactions' keys begin with; 0: not to be had */
-    uint64_t place;          /* where this end is, if the key alone is no proof: see JOIN_TAG */
-    unsigned checked_by;     /* generation of the configuration that has set is_traced */
-    uint32_t slots;          /* descriptors */
-    uint32_t forks;          /* preload_forks when open and opener were set */
+    struct interaction *opener; /* the request for which the connection was opened, until its first
+                                   request; referenced */
+    uint64_t received, sent;    /* bytes */
+    uint64_t cookie;            /* of the socket, from its first request on; 0: unknown */
+    uint64_t key;               /* hash for its interactions' keys; 0: unknown */
+    uint64_t place;             /* location of this end, if the key is not unique: see JOIN_TAG */
+    unsigned checked_by;        /* generation of the configuration that set is_traced */
+    uint32_t slots;             /* number of descriptors */
+    uint32_t forks;             /* preload_forks when open and opener were set */
     uint8_t name_length;
-    char name[48]; /* of its interactions' spans: "serve :6379" */
+    char name[48]; /* name of its spans: "serve :6379" */
     uint16_t port, peer_port;
     char ip[INET6_ADDRSTRLEN], peer_ip[INET6_ADDRSTRLEN];
 } __attribute__((aligned(64)));
 
 /* ---- descriptors come and go ---- */
 
-/*
- * A new connection: accepted, or about to be connected. errno is kept. address: of the peer, as
- * accept(2) has told it to the program; NULL: it has not asked.
- */
+/* A new connection: accepted, or about to be connected. errno is kept. address: the peer, if
+ * accept(2) has told the program; else NULL. */
 void connection_accepted(int fd, int listener, const struct sockaddr *address, socklen_t length);
-/* Returns false if it is none that could be traced. */
+/* Returns false if the connection cannot be traced. */
 bool connection_connecting(int fd, const struct sockaddr *address, socklen_t length);
 
-/* A new descriptor, of open(2) say: what was known of one of this number is over. In a child of
- * vfork(2), whose descriptors are its own, but whose memory is its parent's: nothing. */
+/* A new descriptor, for example of open(2): forgets an older one of the same number. Does nothing
+ * in a child of vfork(2), which has its own descriptors but its parent's memory. */
 void connection_forget(int fd);
-/* The same outside of preload_enter(), also where nothing is recorded: that may begin at any time.
- * fd may be what a call that has failed returned. */
+/* The same outside of preload_enter(), and also while tracing is off, because tracing may begin at
+ * any time. fd may be -1. */
 void connection_fd_is_new(int fd);
 
-/* In a quiet process, a new descriptor of a socket without connections. */
+/* In a quiet process: a new socket that has no connections. */
 void connection_is_no_stream(int fd);
 
-/* All from first to last are about to be closed. */
+/* The descriptors from first to last are about to be closed. */
 void connection_forget_range(unsigned first, unsigned last);
 
-/*
- * Another process has the connection, too. How many bytes go by is no longer known, so its spans
- * get no key.
- */
+/* Another process shares the connection: the byte counts are no longer complete, so its spans get
+ * no key. */
 void connection_shared(int fd);
 
-/* to is now the same as from. */
+/* `to` is now a duplicate of `from`. */
 void connection_duplicated(int from, int to);
 
 /* ---- use ---- */
@@ -152,7 +148,7 @@ static inline uint64_t connection_add_bytes(uint64_t *bytes, size_t count)
     return __atomic_fetch_add(bytes, count, __ATOMIC_RELAXED);
 }
 
-/* Returns the direction of before. */
+/* Returns the previous direction. */
 static inline enum direction connection_turn(struct connection *connection,
                                              enum direction direction)
 {
@@ -162,33 +158,29 @@ static inline enum direction connection_turn(struct connection *connection,
                                                __ATOMIC_RELAXED);
 }
 
-/* A part of a request was read, and nobody looks. */
+/* A part of a request was read while tracing was off. */
 void connection_read_unseen(struct connection *connection);
 
-/* Is there a request that the calling thread has read while nobody looked, and not answered? */
+/* True if the calling thread has read, and not answered, a request while tracing was off. */
 bool connection_any_unseen(void);
 
 #define PRELOAD_STALE_NS \
-    UINT64_C(10000000000) /* a request that waits so long gets no answer, such as a feed */
+    UINT64_C(10000000000) /* a request this old will get no answer, for example a feed */
 
-/*
- * The connection of the slot, with a reference, or NULL. generation is the one from before the real
- * call, which the connection must still have; 0: any.
- */
+/* The connection of the slot, with a reference, or NULL. generation: the connection's before the
+ * real call, which must still be the same; 0: any. */
 struct connection *connection_of(const struct preload_slot *slot, uint32_t generation);
 
 void connection_let_go(struct connection *connection);
 
-/* Looks at an unknown descriptor. A socket that can be traced gets a connection. */
+/* Examines an unknown descriptor. A socket that can be traced gets a connection. */
 void connection_adopt(int fd);
 
-/*
- * Before an interaction begins: is it still the same socket, is it to be traced? Finds out
- * addresses and names at the first time.
- */
+/* Before an interaction begins: true if it is still the same socket and is to be traced. The first
+ * call finds out addresses and names. */
 bool connection_is_traced(struct connection *connection, int fd);
 
-/* In a process that is about to be quiet: room, and what is known of each descriptor. */
+/* Before the process becomes quiet: reserves memory, and examines all descriptors. */
 void connection_reserve(void);
 
 /* ---- the two ends of a connection: connection_ends.c, for connection.c ---- */
@@ -200,32 +192,30 @@ bool connection_is_stream(int fd);
 bool connection_can_be_traced(const struct sockaddr *address, socklen_t length);
 uint16_t connection_server_port(const struct connection *connection);
 
-/* Is it an ephemeral port, as the kernel gives to clients? */
+/* True for an ephemeral port, which the kernel gives to clients. */
 bool connection_is_ephemeral(uint16_t port);
 
-/* Fills in what a connected socket's addresses say. False: it is not connected (any more). */
+/* Fills in the addresses of a connected socket. False: it is not connected. */
 bool connection_prepare(struct connection *connection, int fd);
 
-/* The same by the address of the UNIX socket that listens. */
+/* The same for the address of the UNIX socket that listens. */
 void connection_fill_unix(struct connection *connection, const struct sockaddr_un *listener,
                           socklen_t length);
 
-/*
- * In a quiet process: by what is known without a system call. peer: NULL, or as the program has it.
- * Without both addresses, the requests have no key.
- */
+/* In a quiet process: fills in what is known without a system call. peer: as the program knows it,
+ * or NULL. Without both addresses, the requests have no key. */
 void connection_fill_quietly(struct connection *connection, int listener,
                              const struct sockaddr *peer, socklen_t length);
 
-/* Keeps the address of a socket that listens, for a quiet process. False: it is no socket. */
+/* Keeps the address of a listening socket, for a quiet process. False: not a socket. */
 bool connection_note_listener(int fd);
 
 /* ---- keys: connection_key.c ---- */
 
-/* What all keys have in common is found out now. */
+/* Computes the common part of all keys now. */
 void connection_prepare_keys(void);
 
-/* The hash that the key of an interaction begins with, or 0. */
+/* The hash for the keys of interactions, or 0. */
 uint64_t connection_key(struct connection *connection, int fd);
 
 #endif

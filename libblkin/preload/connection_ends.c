@@ -1,13 +1,13 @@
 /*
- * The two ends of connections: addresses, names, and which side this is.
+ * The two ends of a connection: addresses, names, and which side this process is.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "connection.h"
 
+#include "libblkin/base/address.h"
 #include "preload.h"
 
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
@@ -16,7 +16,7 @@
 #define SO_COOKIE 57
 #endif
 
-/* ---- what the kernel says of a descriptor ---- */
+/* ---- the kernel's data of a descriptor ---- */
 
 uint64_t connection_cookie_of(int fd)
 {
@@ -28,7 +28,7 @@ uint64_t connection_cookie_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) == 0 ? cookie : 0;
 }
 
-/* LTTng's own, of the threads that it has in every traced process. */
+/* A connection of LTTng's threads, which every process with LTTng has. */
 static bool connection_is_lttng(const struct sockaddr *address, socklen_t length)
 {
     static const char name[] = "/lttng-ust-sock-";
@@ -59,24 +59,6 @@ bool connection_can_be_traced(const struct sockaddr *address, socklen_t length)
 
 /* ---- addresses ---- */
 
-static void connection_take_ip(const struct sockaddr_storage *address, char ip[INET6_ADDRSTRLEN],
-                               uint16_t *port)
-{
-    const struct sockaddr_in *v4 = (const void *)address;
-    const struct sockaddr_in6 *v6 = (const void *)address;
-
-    if (address->ss_family == AF_INET) {
-        (void)inet_ntop(AF_INET, &v4->sin_addr, ip, INET6_ADDRSTRLEN);
-        *port = ntohs(v4->sin_port);
-    } else {
-        if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
-            (void)inet_ntop(AF_INET, &v6->sin6_addr.s6_addr[12], ip, INET6_ADDRSTRLEN);
-        else
-            (void)inet_ntop(AF_INET6, &v6->sin6_addr, ip, INET6_ADDRSTRLEN);
-        *port = ntohs(v6->sin6_port);
-    }
-}
-
 static void connection_set_name(struct connection *connection, const char *what, size_t length)
 {
     const char *verb = connection->role == ROLE_SERVER ? "serve " : "call ";
@@ -102,7 +84,7 @@ static void connection_name_by_port(struct connection *connection)
     connection_set_name(connection, text, (size_t)length);
 }
 
-/* The file's name; an abstract one begins with an @, as ss(8) shows it. */
+/* The name is the file's; an abstract name begins with @, as in ss(8). */
 static void connection_name_by_path(struct connection *connection,
                                     const struct sockaddr_un *address, socklen_t length)
 {
@@ -129,7 +111,6 @@ static void connection_name_by_path(struct connection *connection,
 
 /* ---- which side is it? ---- */
 
-/* Ephemeral ports: the kernel gives them to clients. */
 bool connection_is_ephemeral(uint16_t port)
 {
     static unsigned first, last; /* the same for all threads */
@@ -146,7 +127,7 @@ bool connection_is_ephemeral(uint16_t port)
            port <= __atomic_load_n(&last, __ATOMIC_RELAXED);
 }
 
-/* An accepted socket has the name of the listening one; a client's socket has no name. */
+/* An accepted socket has the name of the listening socket; a client's socket has none. */
 static enum role connection_role_of_unix(socklen_t own_length, socklen_t peer_length)
 {
     const bool is_named = own_length > offsetof(struct sockaddr_un, sun_path);
@@ -171,7 +152,7 @@ struct connection_sides {
     socklen_t own_length, peer_length;
 };
 
-/* Who has accepted on a UNIX socket need not ask for the other end, which has no name. */
+/* The other end of an accepted UNIX socket has no name: no need to ask. */
 static bool connection_find_ends(int fd, enum role role, struct connection_sides *ends)
 {
     ends->own_length = ends->peer_length = sizeof(ends->own);
@@ -188,7 +169,6 @@ static void connection_set_prepared(struct connection *connection)
     __atomic_store_n(&connection->is_prepared, true, __ATOMIC_RELEASE);
 }
 
-/* listener: of the socket that listens. */
 void connection_fill_unix(struct connection *connection, const struct sockaddr_un *listener,
                           socklen_t length)
 {
@@ -199,8 +179,8 @@ void connection_fill_unix(struct connection *connection, const struct sockaddr_u
     connection_set_prepared(connection);
 }
 
-/* That a client is a stream was seen when it connected, and no other socket of these is accepted.
- */
+/* A client was seen to be a stream when it connected, and an accepted internet socket is always
+ * one. */
 static bool connection_is_other(const struct connection *connection, int fd,
                                 const struct connection_sides *ends)
 {
@@ -209,7 +189,6 @@ static bool connection_is_other(const struct connection *connection, int fd,
             !connection_is_stream(fd));
 }
 
-/* Fills in what a connected socket's addresses say. False: it is not connected (any more). */
 bool connection_prepare(struct connection *connection, int fd)
 {
     struct connection_sides ends;
@@ -229,8 +208,9 @@ bool connection_prepare(struct connection *connection, int fd)
                              is_peers ? ends.peer_length : ends.own_length);
         return true;
     } else {
-        connection_take_ip(&ends.own, connection->ip, &connection->port);
-        connection_take_ip(&ends.peer, connection->peer_ip, &connection->peer_port);
+        connection->port = blkin_address_text(&ends.own, ends.own_length, connection->ip);
+        connection->peer_port =
+            blkin_address_text(&ends.peer, ends.peer_length, connection->peer_ip);
         if (is_adopted)
             connection->role = (uint8_t)connection_role_by_ports(connection);
         connection_name_by_port(connection);
@@ -264,21 +244,6 @@ static bool connection_is_any(const char *ip)
     return strcmp(ip, "0.0.0.0") == 0 || strcmp(ip, "::") == 0;
 }
 
-/* address: as accept(2) has put it into the program's memory, or as the program has given it. */
-static bool connection_take_known(const struct sockaddr *address, socklen_t length,
-                                  char ip[INET6_ADDRSTRLEN], uint16_t *port)
-{
-    struct sockaddr_storage copy;
-
-    if (!address ||
-        !(length == sizeof(struct sockaddr_in) || length == sizeof(struct sockaddr_in6)))
-        return false;
-    memcpy(&copy, address, length);
-    connection_take_ip(&copy, ip, port);
-    return true;
-}
-
-/* From what is known without a system call. Without both addresses, its requests have no key. */
 void connection_fill_quietly(struct connection *connection, int listener,
                              const struct sockaddr *peer, socklen_t length)
 {
@@ -292,12 +257,10 @@ void connection_fill_quietly(struct connection *connection, int listener,
         connection_name_by_path(connection, (const void *)named, named_length);
         connection->is_whole = false;
     } else {
-        const bool has_peer =
-            connection_take_known(peer, length, connection->peer_ip, &connection->peer_port);
-        const bool has_own =
-            connection_take_known(own, at ? at->length : 0, connection->ip, &connection->port);
-
-        connection->is_whole = has_peer && has_own && !connection_is_any(connection->ip);
+        connection->peer_port = blkin_address_text(peer, length, connection->peer_ip);
+        connection->port = blkin_address_text(own, at ? at->length : 0, connection->ip);
+        connection->is_whole =
+            connection->peer_ip[0] && connection->ip[0] && !connection_is_any(connection->ip);
         connection_name_by_port(connection);
     }
     connection_set_prepared(connection);

@@ -1,5 +1,5 @@
 /*
- * The keys of connections: what both ends know, hashed.
+ * The keys of connections: hashes of what both ends know.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,8 +22,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Inodes are the same on all hosts, loopback addresses in all network namespaces, too. 0: unknown.
- */
+/* A hash of the host and, if has_namespace, the network namespace: inodes are unique per host,
+ * loopback addresses per namespace. 0: unknown. */
 static uint64_t connection_hash_of_place(bool has_namespace)
 {
     static uint64_t known[2];
@@ -49,10 +49,8 @@ static bool connection_is_loopback(const char *ip)
     return strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
 }
 
-/*
- * Has one host in the world this address? Neither those of private networks (RFC 1918, 4193, 6598),
- * which are the same in many, nor those for links, tests and examples.
- */
+/* True if only one host in the world has this address. False for private networks (RFC 1918, 4193,
+ * 6598), link-local, test and example addresses. */
 static bool connection_is_routable(const char *ip)
 {
     static const struct {
@@ -89,12 +87,12 @@ void connection_prepare_keys(void)
     (void)connection_hash_of_place(true);
 }
 
-/* One that is not known is nobody else's. */
+/* An unknown place gets a unique value. */
 static uint64_t connection_place(void)
 {
     const uint64_t hash = connection_hash_of_place(true);
 
-    return key_finish(hash ? hash : ((uint64_t)getpid() << 40 ^ preload_now_ns()));
+    return key_finish(hash ? hash : ((uint64_t)getpid() << 40 ^ blkin_now()));
 }
 
 static uint64_t connection_key_by_addresses(struct connection *connection)
@@ -113,10 +111,8 @@ static uint64_t connection_key_by_addresses(struct connection *connection)
     return key_add(KEY_BEGIN, text, (size_t)length);
 }
 
-/*
- * ---- the peer's inode, by sock_diag(7): what ss -x shows. By bare system calls: those of libc are
- * points where a thread may be cancelled ----
- */
+/* ---- the peer's inode, by sock_diag(7), as in ss -x. By bare system calls, because those of libc
+ * are cancellation points ---- */
 
 static int unix_peer_ask(int netlink, uint32_t inode)
 {
@@ -140,7 +136,7 @@ static int unix_peer_ask(int netlink, uint32_t inode)
                : 0;
 }
 
-/* The kernel has put the answer there when send(2) returns: there is nothing to wait for. */
+/* The answer is there when sendto(2) returns: no need to wait. */
 static int unix_peer_read(int netlink, uint32_t *peer)
 {
     union {
@@ -170,10 +166,8 @@ static int unix_peer_read(int netlink, uint32_t *peer)
     return -ENOENT;
 }
 
-/*
- * The inode of the peer of a connected UNIX socket with this inode. A client has no peer before it
- * was accepted. Returns 0 or -errno. Costs 8 us: to be asked once per connection.
- */
+/* Finds the inode of the peer of a connected UNIX socket. A client has no peer before it is
+ * accepted. Returns 0 or -errno. Costs 8 us: once per connection. */
 static int unix_peer(uint32_t inode, uint32_t *peer)
 {
     int netlink, result;
@@ -191,7 +185,7 @@ static int unix_peer(uint32_t inode, uint32_t *peer)
 
 /* ---- keys ---- */
 
-/* By the client's inode, which the client sees at once, and which the server has to ask for. */
+/* The key is the client's inode. The client sees it at once; the server asks the kernel. */
 static uint64_t connection_key_by_inode(const struct connection *connection, int fd)
 {
     struct stat status;

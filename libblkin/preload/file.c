@@ -18,7 +18,7 @@
 
 struct file {
     struct pool_item item;
-    unsigned config; /* the generation by which is_wanted was decided */
+    unsigned config; /* generation for which is_wanted is valid */
     bool is_wanted;
     dev_t device;
     ino_t inode;
@@ -27,13 +27,13 @@ struct file {
 
 static struct pool file_pool = {.size = (sizeof(struct file) + 15) / 16 * 16};
 
-enum { /* in a slot, where no struct file is */
+enum { /* values of a slot without a struct file */
        NOT_LOOKED_AT,
-       NO_FILE, /* a pipe, a terminal, an eventfd */
-       NAMED,   /* not looked at, but the slot's memory has the path that it was opened by */
+       NO_FILE, /* for example a pipe, terminal or eventfd */
+       NAMED,   /* not examined, but the slot's memory has the path of open(2) */
 };
 
-/* Kept for the slot's next file. Only the slot has it: it is never published. */
+/* The slot's memory for files. It stays with the slot and is never published. */
 static struct file *file_memory_of(struct preload_slot *slot)
 {
     void *there = __atomic_load_n(&slot->file_memory, __ATOMIC_ACQUIRE);
@@ -49,14 +49,14 @@ static struct file *file_memory_of(struct preload_slot *slot)
     return there;
 }
 
-/* What the kernel makes up is none, and memory neither: LTTng has its buffers there. */
+/* Excludes files that the kernel generates, and memory, where LTTng has its buffers. */
 static bool file_is_storage(const char *path)
 {
     return strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 &&
            strncmp(path, "/memfd:", 7) != 0 && strncmp(path, "/dev/shm/", 9) != 0;
 }
 
-/* Of a long one the end, which tells more. */
+/* Keeps the end of a long path, which is the more specific part. */
 static void file_keep_path(struct file *file, const char *path, size_t length)
 {
     if (length <= FILE_PATH_BYTES)
@@ -86,9 +86,9 @@ static void file_read_path(struct file *file, int fd)
 }
 
 /*
- * To ask the kernel for a path takes longer than the rest of a small call's span. It is asked where
- * the program has named what the kernel makes up: "/proc/self/exe" is a link. A child of vfork(2)
- * opens files of its own in slots that are its parent's.
+ * Keeps the path of open(2), because asking the kernel for it costs more than the rest of a small
+ * call's span. The kernel is asked for its generated files: "/proc/self/exe" is a link. A child of
+ * vfork(2) has its own files in its parent's slots.
  */
 void file_opened(int fd, const char *path)
 {
@@ -118,7 +118,7 @@ static uintptr_t file_by_its_name(struct preload_slot *slot)
     return (uintptr_t)file;
 }
 
-/* What the slot is to have. Another thread that looks at the same time finds the same. */
+/* Examines a descriptor. Two threads at the same time get the same result. */
 static uintptr_t file_look(struct preload_slot *slot, int fd, bool is_named)
 {
     struct stat status;
@@ -158,10 +158,8 @@ static struct file *file_find(int fd)
     return known <= NAMED ? NULL : (struct file *)known;
 }
 
-/*
- * The same, and if need be it is looked at again: before a call that waits for the disk it costs
- * nothing to see if the descriptor was closed behind our back and is another one.
- */
+/* The same, and checks that the descriptor still refers to that file. Only for calls that wait for
+ * the disk, where this check costs nothing. */
 static struct file *file_find_surely(int fd)
 {
     struct file *file = file_find(fd);
@@ -185,7 +183,7 @@ static bool file_is_wanted(struct file *file, int fd)
 
 /* ---- spans ---- */
 
-/* strerror(3) may read the language's file. */
+/* Not strerror(3), which may read a file of the locale. */
 static void file_tag_error(struct blkin_span *span, int error)
 {
     static const struct {
@@ -217,20 +215,18 @@ static void file_tag_result(struct blkin_span *span, int64_t result, int64_t off
 /* ---- spans that are recorded later ---- */
 
 /*
- * While a request is on its way to its answer, each microsecond is its client's. So a thread that
- * does one request after the other, each from a blocking read to the answer, records its calls
- * after the answer; but at once one that takes long, and what finds no room.
+ * While a request is being processed, each microsecond delays its client. So a thread that answers
+ * one request after the other, with blocking reads, records its file calls after the answer. Calls
+ * that take long, or find no room, are recorded at once.
  */
 #define LONG_NS 1000000
 
-/*
- * A call whose span is recorded once the request has its answer. Filled by its thread;
- * recorded by that, or at the end of the process by another one.
- */
+/* A call whose span is recorded after the answer. Its thread fills it in; its thread records it, or
+ * another one at the end of the process. */
 struct file_later {
     uint8_t state;
-    uint8_t how;               /* its cause */
-    int error;                 /* if result is less than 0 */
+    uint8_t how;               /* enum preload_cause */
+    int error;                 /* if result is negative */
     struct interaction *cause; /* referenced */
     const char *name;
     uint64_t start_ns, end_ns;
@@ -242,7 +238,7 @@ struct file_later {
 
 struct file_thread {
     struct pool_item item;
-    struct file_later later[FILE_LATER_MAX]; /* the end of the process looks at them, too */
+    struct file_later later[FILE_LATER_MAX]; /* read by another thread at the end of the process */
 };
 
 static struct pool file_threads = {.size = (sizeof(struct file_thread) + 15) / 16 * 16};
@@ -250,7 +246,8 @@ __thread struct file_thread *file_thread __attribute__((tls_model("initial-exec"
 
 enum { LATER_NONE, LATER_FULL, LATER_TAKEN };
 
-/* Its cause is looked for now; the program may leave the call by longjmp(3), and never end it. */
+/* Finds the cause now. It is held by name, because the program may leave the call by longjmp(3) and
+ * never end it. */
 static bool file_is_for_later(struct file_call *call)
 {
     struct cause cause;
@@ -277,7 +274,7 @@ static void file_record_one(const struct file_later *later)
     blkin_span_end_at(&span, later->end_ns);
 }
 
-/* NULL: there is no room. */
+/* NULL: no room. */
 static struct file_later *file_find_later(void)
 {
     struct file_thread *own = file_thread;
@@ -305,7 +302,7 @@ static void file_end_later(const struct file_call *call, uint64_t ns, int64_t re
     struct file_later *later;
     struct file_later now;
 
-    if (!cause) { /* ended by a signal handler's calls, within this one */
+    if (!cause) { /* a signal handler's calls within this call have ended it */
         preload_count(PRELOAD_FILE_NOBODYS);
         return;
     }
@@ -411,7 +408,7 @@ void file_reserve(void)
 
 /* ---- calls ---- */
 
-/* Is it a span, is it added up, or is it nobody's? */
+/* Decides: a span, a sum, or no request's. */
 static bool file_begin(struct file_call *call, const struct file *file)
 {
     const uint8_t calls = preload_config()->file_calls;
@@ -449,12 +446,12 @@ bool file_call_begin(struct file_call *call, int fd, const char *name, enum file
     call->kind = kind;
     file = kind == FILE_SYNC ? file_find_surely(fd) : file_find(fd);
     is_ours = file && file_is_wanted(file, fd) && file_begin(call, file);
-    call->start_ns = is_ours ? preload_now_ns() : 0;
+    call->start_ns = is_ours ? blkin_now() : 0;
     preload_leave(saved_errno);
     return is_ours;
 }
 
-/* It ends now, not at a time that was taken before: only so its usage is known. */
+/* Ends the span now and not at an earlier reading of the clock: only so its usage is known. */
 static void file_end_span(struct blkin_span *span, ssize_t result, int64_t offset, int error)
 {
     file_tag_result(span, result, offset, error);
@@ -470,11 +467,11 @@ static void file_drop_span(struct file_call *call)
 
 void file_call_end(struct file_call *call, ssize_t result, int64_t offset)
 {
-    const uint64_t ns = preload_now_ns() - call->start_ns;
+    const uint64_t ns = blkin_now() - call->start_ns;
     const int saved_errno = preload_enter();
 
     if (result < 0 && (saved_errno == EAGAIN || saved_errno == EINTR)) {
-        /* nothing was done, as by sendfile(2) to a socket that takes no more; it is tried again */
+        /* nothing was done, as by sendfile(2) to a full socket; the program will try again */
         if (call->is_span)
             file_drop_span(call);
     } else if (call->is_later) {

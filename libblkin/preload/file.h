@@ -1,9 +1,9 @@
 /*
- * Calls on files: spans below the request that they are made for, or sums of it.
+ * Calls on files: spans below the request that causes them, or sums of the request.
  *
- * A call is a span if it is known whose it is. Where a thread has taken several requests and not
- * answered them, as in a group commit, the call is for all of them, and none's alone: it is added
- * to what each of them has waited for ("file.shared_us"). The configuration may say otherwise.
+ * A call is a span if its request is known. If a thread has read several requests and not answered
+ * them, as in a group commit, the call is for all of them: it is added to the time that each of
+ * them waits ("file.shared_us"). The configuration can change this.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,7 +25,7 @@ struct file_call {
     enum file_kind kind;
     uint64_t start_ns;
     bool is_span;
-    bool is_later; /* its span is begun when it is recorded */
+    bool is_later; /* the span begins when it is recorded */
     uint8_t how;
     pool_name cause;
     union {
@@ -35,16 +35,16 @@ struct file_call {
 };
 
 /*
- * A call on a descriptor that is not a traced socket: read, write, sendfile's source. Returns false
- * if it is of no interest; then there is no end. name is a literal: the call's, as POSIX has it.
+ * A call on a descriptor that is not a traced socket: read, write, the source of sendfile. False:
+ * not of interest; then do not call file_call_end(). name: a literal, the POSIX name of the call.
  * Outside of preload_enter().
  */
 bool file_call_begin(struct file_call *call, int fd, const char *name, enum file_kind kind);
 
-/* Once the real call is done, errno being what that has left. offset: -1 if the call has none. */
+/* After the real call, with its errno. offset: -1 if the call has none. */
 void file_call_end(struct file_call *call, ssize_t result, int64_t offset);
 
-/* Both, around real_call: the rest of a wrapper. */
+/* The body of a wrapper: both functions around real_call. */
 #define FILE_CALL(is_on, fd, name, kind, offset, real_call)           \
     do {                                                              \
         struct file_call file_call;                                   \
@@ -57,9 +57,9 @@ void file_call_end(struct file_call *call, ssize_t result, int64_t offset);
         return file_result;                                           \
     } while (0)
 
-/* ---- calls of the calling thread whose spans were put off until the answer ---- */
+/* ---- calls of the calling thread that are recorded after the answer ---- */
 
-/* NULL: it never had some. */
+/* NULL: it never had any. */
 extern __thread struct file_thread *file_thread __attribute__((tls_model("initial-exec")));
 
 bool file_is_any_later_slow(void);
@@ -69,7 +69,7 @@ static inline bool file_is_any_later(void)
     return file_thread && file_is_any_later_slow();
 }
 
-/* Records them. Before the thread waits or reads, and once it has sent an answer. */
+/* Records them: before the thread waits or reads, and after it has sent an answer. */
 void file_record_later_slow(void);
 
 static inline void file_record_later(void)
@@ -78,16 +78,16 @@ static inline void file_record_later(void)
         file_record_later_slow();
 }
 
-/* Tracing is off. */
+/* Drops them: tracing is off. */
 void file_drop_later(void);
 
-/* The same of all threads: the process ends. */
+/* Records those of all threads: the process ends. */
 void file_record_all(void);
 
-/* The calling thread has ended; nothing is put off. */
+/* The calling thread has ended; none are left. */
 void file_drop_thread(void);
 
-/* Room for the files of a quiet process. */
+/* Reserves memory for a quiet process. */
 void file_reserve(void);
 
 /* In a child of fork(2). */
@@ -95,10 +95,8 @@ void file_forget_all(void);
 
 /* ---- descriptors ---- */
 
-/*
- * The program has opened a file, by a path that is absolute or of no use: so that it need not be
- * asked for. Between preload_enter() and preload_leave().
- */
+/* The program has opened a file. An absolute path is kept, so that the kernel need not be asked.
+ * Between preload_enter() and preload_leave(). */
 void file_opened(int fd, const char *path);
 
 #endif

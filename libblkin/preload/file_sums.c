@@ -36,7 +36,7 @@ static void file_sums_tag_number(struct blkin_span *span, const char *key, uint6
         blkin_span_tag_uint64(span, key, value);
 }
 
-/* Less than one is told as one: it was there. */
+/* A time below 1 us counts as 1 us, so that it is visible. */
 static void file_sums_tag_us(struct blkin_span *span, const char *key, uint64_t ns)
 {
     file_sums_tag_number(span, key, ns && ns < 1000 ? 1 : ns / 1000);
@@ -53,7 +53,7 @@ void file_sums_tag(struct blkin_span *span, const struct file_totals *totals)
 
     for (int i = 0; i < FILE_KINDS; i++) {
         file_sums_tag_number(span, keys[i].calls, last->own[i].calls - first->own[i].calls);
-        file_sums_tag_number(span, keys[i].bytes, /* of syncs none */
+        file_sums_tag_number(span, keys[i].bytes, /* syncs have none */
                              last->own[i].bytes - first->own[i].bytes);
         file_sums_tag_us(span, keys[i].us, last->own[i].ns - first->own[i].ns);
     }

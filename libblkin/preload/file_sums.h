@@ -1,5 +1,5 @@
 /*
- * Sums of a thread's calls on files, and an interaction's part of them.
+ * Sums of a thread's file calls, and each interaction's share.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,37 +14,36 @@
 
 enum file_kind {
     FILE_READ,
-    FILE_WRITE, /* and what else changes the file */
+    FILE_WRITE, /* and other changes of the file */
     FILE_SYNC,  /* waits for the disk */
     FILE_KINDS
 };
 
-/* What a thread has done so far, beside the calls that were spans. */
+/* The sums of a thread, without calls that were spans. */
 struct file_sums {
     struct {
         uint64_t calls, bytes, ns;
     } own[FILE_KINDS]; /* while it had one request to answer */
     struct {
         uint64_t calls, syncs, ns;
-    } shared; /* while it had several */
+    } shared; /* while it had several requests */
 };
 
-/* An interaction's part of it: what was done between these. */
+/* An interaction's share is the difference of these two. */
 struct file_totals {
     struct file_sums at_begin, at_answer;
 };
 
-/* A call of this thread. is_shared: it has several requests to answer. */
+/* Adds a call of this thread. is_shared: the thread has several requests to answer. */
 void file_sums_add(enum file_kind kind, size_t bytes, uint64_t ns, bool is_shared);
 
-/* An interaction begins on this thread: what the thread has done so far is not the interaction's.
- */
+/* An interaction begins on this thread: it gets no share of earlier calls. */
 void file_sums_begin(struct file_totals *totals);
 
-/* It has had its answer, or one more part of it, by the same thread, which goes on with others. */
+/* The thread that began the interaction has sent a part of its answer. */
 void file_sums_answer(struct file_totals *totals);
 
-/* It is recorded: for tags of what was done meanwhile. By any thread. */
+/* Tags the recorded span with its share. Any thread. */
 void file_sums_tag(struct blkin_span *span, const struct file_totals *totals);
 
 #endif

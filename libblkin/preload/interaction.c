@@ -1,5 +1,5 @@
 /*
- * Interactions: their references, their begin, what a thread has open and works for, their end.
+ * Interactions: references, begin, a thread's open requests and work, end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -94,7 +94,7 @@ void interaction_clear(struct interaction **place, struct interaction *interacti
         interaction_let_go(interaction);
 }
 
-/* In a child of fork(2), what was at hand is the parent's. */
+/* In a child of fork(2), the open interactions belong to the parent. */
 static void interaction_check_forks(struct connection *connection)
 {
     if (__builtin_expect(connection->forks == preload_forks, 1))
@@ -112,7 +112,7 @@ struct interaction *interaction_in(struct interaction *const *place)
 
     while ((there = __atomic_load_n(place, __ATOMIC_ACQUIRE))) {
         if (!pool_try(&there->item, pool_generation(&there->item)))
-            continue; /* another thread has ended it just now */
+            continue; /* another thread has just ended it */
         if (__atomic_load_n(place, __ATOMIC_ACQUIRE) == there)
             return there;
         interaction_let_go(there);
@@ -184,7 +184,7 @@ void interaction_add_head(struct interaction *interaction, struct bytes head)
     if (head.length < room)
         room = head.length;
     memcpy(interaction->head + interaction->head_length, head.first, room);
-    /* other threads compare the bytes before that */
+    /* release: other threads compare the bytes before that */
     __atomic_store_n(&interaction->head_length, (uint8_t)(interaction->head_length + room),
                      __ATOMIC_RELEASE);
 }
@@ -233,7 +233,9 @@ void interaction_opens(struct worker *worker, struct interaction *interaction)
     interaction->open_at = worker->open_count;
 }
 
-/* At any place: the list may have lost some; nothing is certain until all others are answered. */
+/*
+ * The list may be inconsistent anywhere. Nothing is certain until all other requests are answered.
+ */
 void interaction_after_jump(void)
 {
     struct worker *worker = interaction_thread.worker;
@@ -242,7 +244,7 @@ void interaction_after_jump(void)
     if (!worker)
         return;
     before = worker->open_count;
-    /* one more: interaction_closes() may have been about to move it */
+    /* one entry more: interaction_closes() may have been moving it */
     for (unsigned i = 0; i <= before && i < OPEN_MAX; i++) {
         struct interaction *interaction = worker->open[i];
 
@@ -305,7 +307,7 @@ void interaction_stop_work(void)
     if (blkin_current() == &work->span) {
         (void)blkin_set_current(NULL);
     } else if (blkin_current() && interaction_thread.worker && !interaction_thread.lent) {
-        interaction_thread.lent = work; /* what the program's own span may put back when it ends */
+        interaction_thread.lent = work; /* the program's span may restore it when it ends */
         return;
     }
     interaction_let_go(work);
@@ -333,7 +335,7 @@ void interaction_is_not_held(struct interaction *interaction)
         (void)__atomic_sub_fetch(&interaction->owner->calls_held, 1, __ATOMIC_ACQ_REL);
 }
 
-/* True for the one who ends it, and has to record it. */
+/* True for the thread that ends the interaction and must record it. */
 static bool interaction_end_once(struct interaction *interaction)
 {
     if (__atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL) == PHASE_OVER)
@@ -353,7 +355,7 @@ bool interaction_is_plain(const struct blkin_span *span)
     return __atomic_load_n(&span->state_, __ATOMIC_RELAXED) == SPAN_RECORDED;
 }
 
-/* A text has no control characters except tab, line feed and carriage return. */
+/* A text contains no control characters except tab, line feed and carriage return. */
 static bool interaction_is_text(const char *first, size_t length)
 {
     bool is_text = true;
@@ -364,8 +366,8 @@ static bool interaction_is_text(const char *first, size_t length)
     return is_text;
 }
 
-/* The first bytes of a request. A text as it is; other bytes, as those of DNS, with \xNN for all
- * that are not ASCII's printable ones. length: PRELOAD_PAYLOAD_MAX at most. */
+/* Tags the first bytes of a request, at most PRELOAD_PAYLOAD_MAX: a text as it is; in other data,
+ * such as DNS, bytes that are not printable ASCII become \xNN. */
 static void interaction_tag_payload(struct blkin_span *span, const char *first, size_t length)
 {
     char text[4 * PRELOAD_PAYLOAD_MAX];
@@ -398,7 +400,7 @@ static void interaction_tag(struct interaction *interaction)
     char key[32];
 
     if (connection->role == ROLE_SERVER && interaction_is_plain(span))
-        interaction_set_endpoints(interaction); /* not on the way to the answer */
+        interaction_set_endpoints(interaction); /* not before the answer was sent */
     if (connection->key) {
         key_digits(key, key_of(connection->key, interaction->offset));
         key_digits(key + 16, connection->place);
@@ -434,10 +436,8 @@ static void interaction_record(struct interaction *interaction)
     blkin_span_end_at(&interaction->span, last_ns);
 }
 
-/*
- * Without an answer there is no interaction: a farewell, or a client that has given up. But what a
- * request has caused needs it.
- */
+/* Without an answer there is no span: the message was a farewell, or the client has given up. A
+ * request that has caused calls is recorded, because they need their parent. */
 static void interaction_discard(struct interaction *interaction)
 {
     const uint8_t before = __atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL);
@@ -473,7 +473,7 @@ void interaction_finish(struct interaction *interaction)
     if (interaction_thread.work == interaction)
         interaction_stop_work();
     is_ours = interaction_end_once(interaction);
-    interaction_detach(interaction); /* first, as recording takes its time */
+    interaction_detach(interaction); /* first, because recording takes time */
     if (is_ours)
         interaction_record(interaction);
 }
@@ -484,7 +484,7 @@ void interaction_give_up(struct interaction *interaction)
     interaction_detach(interaction);
 }
 
-/* Nobody can answer the interaction any more. If it has an answer, the answer is complete. */
+/* Ends an interaction that no thread can answer any more. An existing answer is complete. */
 static void interaction_end_forgotten(struct interaction *interaction)
 {
     if (interaction_phase(interaction) == PHASE_ANSWERED && interaction_end_once(interaction))

@@ -1,12 +1,12 @@
 /*
- * What is answered is held until it is certainly over.
+ * Holds answered interactions until they are certainly over.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "interaction.h"
 #include "preload.h"
 
-/* The one that is held longest is not held any more. With a reference; NULL: it is gone. */
+/* Takes the interaction that was held longest, with a reference. NULL: it is gone. */
 static struct interaction *interaction_take_eldest(struct worker *worker)
 {
     struct interaction *eldest = interaction_find(worker->held[worker->held_first % HELD_MAX]);
@@ -42,7 +42,7 @@ static inline uint64_t interaction_is_held_until(const struct interaction *inter
     return __atomic_load_n(&interaction->last_ns, __ATOMIC_RELAXED) + HOLD_NS;
 }
 
-/* A first part of the answer: true for the one thread that has it. */
+/* The first part of the answer: true for one thread. */
 static bool interaction_becomes_answered(struct interaction *interaction)
 {
     uint8_t request = PHASE_REQUEST;
@@ -56,7 +56,7 @@ void interaction_add_answer(struct interaction *interaction, size_t count)
     struct worker *worker = interaction_worker();
 
     connection_add_bytes(&interaction->answered, count);
-    __atomic_store_n(&interaction->last_ns, preload_now_ns(), __ATOMIC_RELAXED);
+    __atomic_store_n(&interaction->last_ns, blkin_now(), __ATOMIC_RELAXED);
     if (interaction->worker == worker)
         file_sums_answer(&interaction->files);
     if (!interaction_becomes_answered(interaction))
@@ -92,12 +92,10 @@ void interaction_finish_held(struct worker *worker, uint64_t now_ns)
     }
 }
 
-/* ---- of any thread ---- */
+/* ---- for any thread ---- */
 
-/*
- * The first one is read first: the other way round, a thread that holds more and records that
- * meanwhile would seem to hold 2^32 of them.
- */
+/* Reads `held_first` first. In the other order, a thread that meanwhile adds and records some would
+ * seem to hold 2^32. */
 static void interaction_finish_those(const struct worker *worker,
                                      bool (*is_over)(const struct interaction *held))
 {
@@ -118,10 +116,10 @@ static void interaction_finish_those(const struct worker *worker,
 
 static bool interaction_is_over_by_now(const struct interaction *held)
 {
-    return interaction_is_whole(held) && interaction_is_held_until(held) <= preload_now_ns();
+    return interaction_is_whole(held) && interaction_is_held_until(held) <= blkin_now();
 }
 
-/* Another thread's, which may be waiting for something that we do not see. */
+/* Another thread may be waiting in a call without a wrapper. */
 static void interaction_finish_others(void *worker)
 {
     interaction_finish_those(worker, interaction_is_over_by_now);
@@ -156,7 +154,7 @@ bool interaction_waits_for_events(void)
 
     if (worker->held_first == worker->held_end)
         return false;
-    interaction_finish_held(worker, preload_now_ns());
+    interaction_finish_held(worker, blkin_now());
     return worker->held_first != worker->held_end;
 }
 

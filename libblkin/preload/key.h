@@ -1,5 +1,5 @@
 /*
- * Keys by which the two halves of an interaction find each other: a hash of what both sides know.
+ * Keys by which the two halves of an interaction find each other: hashes of what both sides know.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* FNV-1a of 64 bits, which can be continued. */
+/* FNV-1a of 64 bits, for text in several parts. */
 #define KEY_BEGIN UINT64_C(0xcbf29ce484222325)
 
 static inline uint64_t key_add(uint64_t hash, const char *text, size_t length)
@@ -19,7 +19,7 @@ static inline uint64_t key_add(uint64_t hash, const char *text, size_t length)
     return hash;
 }
 
-/* The finish of splitmix64: all bits depend on all. */
+/* The finish of splitmix64: every bit depends on every bit. */
 static inline uint64_t key_finish(uint64_t hash)
 {
     hash = (hash ^ hash >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -27,14 +27,14 @@ static inline uint64_t key_finish(uint64_t hash)
     return hash ^ hash >> 31;
 }
 
-/* Writes 16 hex digits, no NUL. */
+/* Writes 16 hex digits without a NUL. */
 static inline void key_digits(char digits[16], uint64_t key)
 {
     for (int i = 15; i >= 0; i--, key >>= 4)
         digits[i] = "0123456789abcdef"[key & 15];
 }
 
-/* A number in decimal; returns its length. */
+/* Writes a decimal number; returns its length. */
 static inline size_t key_decimal(char text[20], uint64_t number)
 {
     char reversed[20];
@@ -48,10 +48,8 @@ static inline size_t key_decimal(char text[20], uint64_t number)
     return length;
 }
 
-/*
- * "TRANSPORT CLIENT SERVER OFFSET", hashed up to the offset by who knows the addresses: the offset,
- * of the request's first byte in what the client sends, is added here.
- */
+/* Completes a hash of "TRANSPORT CLIENT SERVER " with the offset of the request's first byte in
+ * what the client sends. */
 static inline uint64_t key_of(uint64_t hash, uint64_t offset)
 {
     char text[20];

@@ -1,5 +1,5 @@
 /*
- * Messages: what the wrappers tell, and interactions where the connection was made.
+ * Messages: what the wrappers report, and interactions on connections that this process made.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +22,7 @@ static void called_count_cause(enum preload_cause how)
     preload_count(counts[how]);
 }
 
-/* A certain cause waits for the answer from now on. */
+/* From now on, a certain cause waits for the answer. */
 static void called_set_cause(struct interaction *interaction, struct cause cause)
 {
     interaction->cause = (uint8_t)cause.how;
@@ -53,7 +53,7 @@ void called_forget_opener(struct connection *connection)
     interaction_let_go(opener);
 }
 
-/* Ends an interaction that is answered. Returns true if an unanswered request is open. */
+/* Ends an answered interaction. True: an unanswered request is open. */
 static bool called_goes_on(struct connection *connection)
 {
     struct interaction *interaction = interaction_at_hand(connection);
@@ -65,7 +65,7 @@ static bool called_goes_on(struct connection *connection)
         interaction_finish(interaction);
     if (interaction_phase(interaction) == PHASE_NEW)
         interaction->worker =
-            interaction_worker(); /* a first write that has failed is tried again */
+            interaction_worker(); /* the first write has failed and is tried again */
     goes_on = interaction_phase(interaction) < PHASE_ANSWERED;
     interaction_let_go(interaction);
     return goes_on;
@@ -77,10 +77,10 @@ static void called_before_write(struct connection *connection, int fd)
     uint64_t now_ns;
 
     if (called_goes_on(connection) ||
-        /* the middle of a message that began while nobody looked */
+        /* the middle of a message that began while tracing was off */
         __atomic_load_n(&connection->direction, __ATOMIC_RELAXED) == DIRECTION_OUT)
         return;
-    now_ns = preload_now_ns();
+    now_ns = blkin_now();
     preload_config_refresh(now_ns);
     if (!connection_is_traced(connection, fd) || connection->role != ROLE_CLIENT)
         return;
@@ -92,7 +92,7 @@ static void called_before_write(struct connection *connection, int fd)
     interaction_let_go(interaction);
 }
 
-/* The first bytes are sent: its span, and what has caused it. */
+/* The first bytes are sent: begins the span and finds its cause. */
 static void called_begin(struct interaction *interaction, struct bytes head)
 {
     struct connection *connection = interaction->connection;
@@ -114,11 +114,13 @@ static void called_begin(struct interaction *interaction, struct bytes head)
     if (__atomic_compare_exchange_n(&interaction->phase, &new, PHASE_REQUEST, false,
                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
         if (__atomic_load_n(&interaction->answered, __ATOMIC_RELAXED))
-            interaction_add_answer(interaction, 0); /* by another thread, meanwhile */
+            interaction_add_answer(interaction,
+                                   0); /* another thread has read the answer meanwhile */
     } else {
         interaction_stop_waiting(interaction);
         interaction_is_not_held(interaction);
-        blkin_span_drop(&interaction->span); /* closed by another thread, meanwhile */
+        blkin_span_drop(
+            &interaction->span); /* another thread has closed the connection meanwhile */
     }
 }
 
@@ -143,9 +145,9 @@ static void called_has_written(struct connection *connection, struct bytes head,
 }
 
 /*
- * Has the thread read for the request that has caused the call, and goes on with it? Not if it has
- * one of its own to answer and another thread has taken that one: of threads that share a
- * connection to the next server, one reads what all of them wait for.
+ * True if the thread has read for the request that caused the call, and continues with it. False if
+ * the thread has its own request to answer: where threads share a connection to the next server,
+ * one thread reads for all.
  */
 static bool called_has_read_for(const struct interaction *owner)
 {
@@ -214,7 +216,7 @@ void called_connects(int fd, const struct sockaddr *address, socklen_t length, b
     connection_let_go(connection);
 }
 
-/* ---- what the wrappers tell ---- */
+/* ---- reports of the wrappers ---- */
 
 static void message_finish_whole(struct connection *connection)
 {
@@ -268,7 +270,7 @@ pool_name message_before_write(const struct preload_slot *slot, int fd, uint32_t
     struct connection *connection;
     pool_name written;
 
-    /* the usual way: a thread answers what it works for, and has a reference to that */
+    /* the usual case: a thread answers its own request, to which it has a reference */
     if (interaction && preload_is_connection(slot, interaction->connection) &&
         interaction_phase(interaction) != PHASE_OVER) {
         *generation = pool_generation(&interaction->connection->item);
@@ -307,8 +309,7 @@ bool message_has_answered(pool_name written, size_t count, size_t wanted)
     return is_all;
 }
 
-/* Whose answer is being sent is recorded by who sends it: the peer may have closed at its last
- * byte. */
+/* A thread that is sending an answer records it: the peer may have closed after the last byte. */
 void message_connection_ends(struct connection *connection)
 {
     struct interaction *interaction = interaction_at_hand(connection);

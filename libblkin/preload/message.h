@@ -1,5 +1,5 @@
 /*
- * Messages on connections: what the wrappers tell, between preload_enter() and preload_leave().
+ * Messages on connections, reported by the wrappers between preload_enter() and preload_leave().
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,50 +8,47 @@
 
 #include "interaction.h"
 
-/* A thread is about to read: what was answered is over. */
+/* A thread is about to read: earlier answers are over. */
 void message_before_read(struct connection *connection);
 void message_has_read(struct connection *connection, int fd, struct bytes head, size_t count);
-/* The peer has closed its side, or the connection. */
+/* The peer has closed its side or the connection. */
 void message_has_read_end(struct connection *connection);
 
 /*
- * A client's request is known before it is sent, as another thread may read the answer; and what a
- * server answers, as another thread may read the next request. Returns that answer's name, or 0.
- * *generation: of the slot's connection; unchanged, if there is none.
+ * Called before a write, because another thread may read the answer or the next request at once. It
+ * makes a client's interaction; for an answer it returns the interaction's name, else 0.
+ * *generation: that of the slot's connection; unchanged if there is none.
  */
 pool_name message_before_write(const struct preload_slot *slot, int fd, uint32_t *generation);
-/* Of wanted bytes count of an answer were written; 0 if the call has failed. Returns true if these
- * were all. Another thread may have closed the connection meanwhile. */
+/* `count` of `wanted` bytes of an answer were written; 0: the call has failed. True: all were
+ * written. Another thread may have closed the connection meanwhile. */
 bool message_has_answered(pool_name written, size_t count, size_t wanted);
-/* The same of what is no answer. */
+/* The same for bytes that are no answer. */
 void message_has_written(struct connection *connection, struct bytes head, size_t count);
 /* No more will be written. */
 void message_stops_sending(struct connection *connection);
 
-/* While tracing is off: gives up the interaction at hand, which can no longer be recorded. */
+/* Tracing is off: gives up the interaction at hand. */
 void message_abandon(struct connection *connection);
 
-/*
- * A connection is being made. is_on: for the request that certainly has caused this, if there is
- * one.
- */
+/* A connection is being made. is_on: find the request that has certainly caused it. */
 void called_connects(int fd, const struct sockaddr *address, socklen_t length, bool is_on);
 
-/* It is to be written to, as soon as that can be: as where one is being made. */
+/* The program waits to write on the connection: finds the cause, like for a new connection. */
 void called_will_write(struct connection *connection);
 
-/* Its first request is sent, or it ends: no request waits for the connection any more. */
+/* The first request was sent, or the connection ends: its opener no longer waits for it. */
 void called_forget_opener(struct connection *connection);
 
-/* The calling thread ends: what it holds is recorded. */
+/* The calling thread ends: records what it holds. */
 void message_thread_ends(void);
 
 /* In a child of fork(2). */
 void message_forget_all(void);
 
-/* ---- messages of a connection that was accepted: served.c ---- */
+/* ---- messages on an accepted connection: served.c ---- */
 
-/* Does this process have clients, or had some? */
+/* True if this process has had clients. */
 bool served_any(void);
 
 void served_has_read(struct connection *connection, int fd, struct bytes head, size_t count);
@@ -59,17 +56,15 @@ pool_name served_before_write(struct interaction *interaction);
 bool served_has_written(struct interaction *interaction, size_t count, size_t wanted);
 void served_has_written_late(struct connection *connection, size_t count);
 
-/*
- * Another thread is in the middle of sending the answer: the next request is here, or the
- * connection's end, before that thread can say that this was the last part.
- */
+/* The next request or the end of the connection comes while another thread is still sending the
+ * answer. */
 void served_pass(struct connection *connection, struct interaction *answered);
-/* The connection has ended: nothing more comes, except what a thread is sending at this moment. */
+/* The connection has ended: nothing more will be sent, except by a thread that is sending now. */
 void served_end_passing(struct connection *connection);
 /* Tracing is off. */
 void served_drop_passing(struct connection *connection);
 
-/* The calling thread has left a write, or ends in it: it will not say that it has written. */
+/* The calling thread has left a write without its end, or ends itself. */
 void served_end_abandoned(void);
 
 /* In a child of fork(2). */

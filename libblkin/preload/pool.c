@@ -30,7 +30,7 @@ void *pool_at(struct pool *pool, uint32_t index)
 
 #define POOL_RESERVED_BYTES (8 << 20)
 
-static bool pool_is_fixed; /* of all */
+static bool pool_is_fixed; /* for all pools */
 
 void pool_fix(void)
 {
@@ -52,7 +52,7 @@ void pool_reserve(struct pool *pool)
     }
 }
 
-/* Two threads may map the same chunk: the second one finds that it is there. */
+/* If two threads map the same chunk, the second one uses the first one's. */
 static char *map_chunk(struct pool *pool, uint32_t index)
 {
     char **place = &pool->chunks[index / POOL_CHUNK];
@@ -71,7 +71,7 @@ static char *map_chunk(struct pool *pool, uint32_t index)
     return there;
 }
 
-/* Still without a reference. */
+/* The object has no reference yet. */
 static struct pool_item *begin_use(struct pool_item *item)
 {
     const uint64_t before = __atomic_load_n(&item->word, __ATOMIC_RELAXED);
@@ -109,7 +109,9 @@ void *pool_take(struct pool *pool)
         if (index == 0)
             return take_new(pool);
         item = in_chunk(pool, chunk_of(pool, index - 1), index - 1);
-        /* of no use if another thread has taken it meanwhile: then the change below fails */
+        /*
+         * invalid if another thread has taken the object meanwhile; then the exchange below fails
+         */
         rest = ((first >> 32) + 1) << 32 | __atomic_load_n(&item->next, __ATOMIC_RELAXED);
     } while (!__atomic_compare_exchange_n(&pool->free, &first, rest, true, __ATOMIC_ACQ_REL,
                                           __ATOMIC_ACQUIRE));
@@ -160,7 +162,7 @@ void pool_for_each(struct pool *pool, void (*look)(void *object))
     }
 }
 
-/* Their generations go on, so that names of before name nothing. */
+/* Generations continue, so that old names stay invalid. */
 void pool_forget(struct pool *pool)
 {
     pool->free = 0;

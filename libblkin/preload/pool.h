@@ -1,6 +1,6 @@
 /*
- * Objects of one kind, shared by all threads without a lock, in memory that is never given back:
- * a pointer to one is readable for ever, and its generation tells whether it is still the same.
+ * Objects of one kind, shared by all threads without a lock. Their memory is never freed: a pointer
+ * to an object stays readable, and the generation tells whether it is still the same object.
  * Async-signal-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What an object begins with. */
+/* The first member of an object. */
 struct pool_item {
-    uint64_t word; /* generation << 32 | references; one without references is free */
+    uint64_t word; /* generation << 32 | references; 0 references: free */
     uint32_t next; /* in the free list: index + 1 */
     uint32_t index;
 };
@@ -25,7 +25,7 @@ struct pool_item {
 struct pool {
     size_t size;   /* of an object, a multiple of 16 */
     uint64_t free; /* changes << 32 | index + 1 of the first */
-    uint32_t used; /* objects that were ever taken */
+    uint32_t used; /* objects ever taken */
     char *chunks[POOL_CHUNKS];
 };
 
@@ -42,19 +42,17 @@ static inline pool_name pool_name_of(const struct pool_item *item)
     return (pool_name)pool_generation(item) << 32 | (item->index + 1);
 }
 
-/* Maps 8 MiB of room at once: a page of it is there once an object is. */
+/* Maps 8 MiB at once. Pages become resident at their first use. */
 void pool_reserve(struct pool *pool);
 
-/* No pool gets room any more, as that is a system call. */
+/* No pool grows any more, because that needs a system call. */
 void pool_fix(void);
 
-/*
- * One that only the caller has, or NULL. All else in it is as it was left: no other thread finds
- * the object before the caller has filled it in and publishes it.
- */
+/* Returns an object that only the caller has, or NULL. Its content is unchanged: other threads do
+ * not find it before pool_publish(). */
 void *pool_take(struct pool *pool);
 
-/* From now on other threads find the object. It has one reference. */
+/* From now on, other threads find the object. It has one reference. */
 static inline void pool_publish(struct pool_item *item)
 {
     const uint64_t word = __atomic_load_n(&item->word, __ATOMIC_RELAXED);
@@ -62,31 +60,31 @@ static inline void pool_publish(struct pool_item *item)
     __atomic_store_n(&item->word, word + 1, __ATOMIC_RELEASE);
 }
 
-/* One more reference, by who has one. */
+/* Adds a reference; the caller has one. */
 static inline void pool_hold(struct pool_item *item)
 {
     (void)__atomic_fetch_add(&item->word, 1, __ATOMIC_RELAXED);
 }
 
-/* A reference to what may have been given back: false if it has. */
+/* Adds a reference unless the object was given back: then false. */
 bool pool_try(struct pool_item *item, uint32_t generation);
 
-/* The same by name: NULL if it has. */
+/* The same by name; NULL: given back. */
 void *pool_find(struct pool *pool, pool_name name);
 
-/* True if that was the last reference: then nobody else can get at it, and pool_give() is due. */
+/* Drops a reference. True: it was the last one; call pool_give(). */
 static inline bool pool_let_go(struct pool_item *item)
 {
     return (uint32_t)__atomic_sub_fetch(&item->word, 1, __ATOMIC_ACQ_REL) == 0;
 }
 
-/* One without references: nobody has published it, or pool_let_go() was true. */
+/* Gives back an object without references, or one that was never published. */
 void pool_give(struct pool *pool, void *object);
 
-/* The object of this index, used or not; NULL: none was ever taken. */
+/* The object with this index, in use or not; NULL: never taken. */
 void *pool_at(struct pool *pool, uint32_t index);
 
-/* Calls a function for each object that somebody has: with a reference meanwhile. */
+/* Calls a function for each object in use, with a reference. */
 void pool_for_each(struct pool *pool, void (*look)(void *object));
 
 /* In a child of fork(2): all objects are free. */

@@ -1,5 +1,5 @@
 /*
- * The real functions, the guard against ourselves, and which process this is.
+ * The real functions, the guard against our own calls, and the identity of the process.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,9 +25,8 @@ static pid_t preload_own_pid;
 struct preload_real preload_real_functions;
 bool preload_real_is_ready;
 
-/*
- * Two threads at once find the same. The pointer is copied as bytes: ISO C has no conversion.
- */
+/* The pointer is copied as bytes, because ISO C has no conversion. Two threads at the same time
+ * find the same. */
 static void find(void *pointer, const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);
@@ -58,7 +57,7 @@ ssize_t preload_read_file(const char *path, char *text, size_t size)
     return length;
 }
 
-/* As early as can be: before the constructors of libraries that are loaded after us. */
+/* Before the constructors of libraries that are loaded later. */
 __attribute__((constructor(101))) static void find_at_start(void)
 {
     preload_find_real();
@@ -74,7 +73,7 @@ bool preload_was_left(const void *frame, const void *now)
 
     if (now < frame || preload_is_quiet())
         return false;
-    /* a handler on a stack of its own is within, wherever that is */
+    /* a handler on an alternate stack runs inside the call, wherever its frame is */
     was_left = sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_ONSTACK);
     errno = saved_errno;
     return was_left;
@@ -101,15 +100,12 @@ void preload_mend(void)
 bool preload_finds_rings(void)
 {
     bool is_wanted;
-    int saved_errno;
 
-    if (preload_is_off()) /* a wrapper's own code asks, too, in the middle of it */
+    if (preload_is_off()) /* a wrapper also asks in the middle of its own code */
         return preload_thread.is_inside && blkin_wants_spans_(false);
     if (!preload_config()->is_traced)
         return false;
-    saved_errno = preload_enter();
-    is_wanted = blkin_wants_spans_(true);
-    preload_leave(saved_errno);
+    PRELOAD_INSIDE(is_wanted = blkin_wants_spans_(true));
     return is_wanted;
 }
 
@@ -128,6 +124,6 @@ bool preload_is_own_process(void)
 void preload_forked(void)
 {
     blkin_forked_();
-    if (*blkin_process_mark_) /* else libblkin has not begun */
+    if (*blkin_process_mark_) /* false: libblkin's constructor has not run yet */
         start_after_fork();
 }

@@ -41,40 +41,37 @@
 #include "real.h"
 
 #include <errno.h>
-#include <time.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define PRELOAD_PUBLIC __attribute__((visibility("default")))
 
-/* A second name: where long has 64 bits, as it has here, pread64 is pread, in glibc too. */
+/* A second name for a function: pread64 is pread, in glibc too, because long has 64 bits. */
 #define PRELOAD_ALIAS(name, function) \
     extern PRELOAD_PUBLIC __typeof__(function) name __attribute__((alias(#function)))
 
 /* ---- the calling thread ---- */
 
 struct preload_thread {
-    bool is_inside;        /* the code of this library, or what it calls, runs */
-    const void *inside_at; /* the frame that it was entered in */
+    bool is_inside;        /* this library's code, or code that it calls, is running */
+    const void *inside_at; /* the frame of preload_enter() */
 };
 
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 
 /*
- * A seccomp filter may end the process at a system call that it does not expect. A filter that was
- * inherited, as in a container, is seen at the start: it allows what the program's own start needs,
- * and this library makes no other calls under it. One that the program installs is seen by the
- * calls that install it, before they do. None of these is ever false again.
+ * A seccomp filter may end the process at an unexpected system call. An inherited filter, as in a
+ * container, is seen at the start: it allows the calls of the program's own start, and this library
+ * makes no others. A filter that the program installs is noticed before that call. Once true, these
+ * stay true.
  */
-extern __attribute__((visibility("hidden"))) bool preload_has_filter; /* of whatever origin */
+extern __attribute__((visibility("hidden"))) bool preload_has_filter; /* inherited or installed */
 
-/* The program is left alone: the wrappers only pass on. */
+/* The program is not traced: wrappers only call the real functions. */
 extern __attribute__((visibility("hidden"))) bool preload_is_filtered;
 
-/*
- * Requests are recorded, and this library makes no system calls. Start of that: start.c. Then
- * connections and files are known only by what the program's own calls have said of them.
- */
+/* Requests are recorded, but this library makes no system calls: see start.c. Connections and files
+ * are known only from the program's own calls. */
 extern __attribute__((visibility("hidden"))) bool preload_quiet;
 
 static inline bool preload_is_quiet(void)
@@ -83,19 +80,21 @@ static inline bool preload_is_quiet(void)
 }
 
 /*
- * A signal handler may leave a call by siglongjmp(3): the end of the call never comes. Is that so
- * for what has begun in a frame, seen from the frame of now? A call or a handler within it has a
- * frame below. Frames: __builtin_frame_address(0), of this thread.
+ * A signal handler may leave a call by siglongjmp(3), so that its end never comes. True if that has
+ * happened to what began in `frame`, seen from the frame `now`: a call or handler within it has a
+ * lower frame. Frames: __builtin_frame_address(0) of this thread.
  */
 __attribute__((cold)) bool preload_was_left(const void *frame, const void *now);
 
-/* The same of our own code. True: it still runs. False: it was left, and the thread is mended. */
+/* The same for our own code. True: it still runs. False: it was left, and the thread's state is
+ * repaired. */
 __attribute__((cold)) bool preload_is_still_inside(const void *now);
 
-/* This thread has left our code, and what that has called, at any place. */
+/* Repairs the state of this thread, which has left our code at any place. */
 __attribute__((cold)) void preload_mend(void);
 
-/* Is this a call of our own, or must none be made? Then a wrapper only passes on. */
+/* True for calls of our own code, and where no work is allowed: the wrapper only calls the real
+ * function. */
 static inline bool preload_is_off(void)
 {
     return (__builtin_expect(preload_thread.is_inside, 0) &&
@@ -103,10 +102,10 @@ static inline bool preload_is_off(void)
            __atomic_load_n(&preload_is_filtered, __ATOMIC_RELAXED);
 }
 
-/* Looks for the recorder's rings if it is time. Returns whether spans are wanted. */
+/* Looks for the agent's rings if it is time. True: spans are wanted. */
 __attribute__((cold)) bool preload_finds_rings(void);
 
-/* Are spans wanted? Where the recorder's rings may come, it looks for them once a second. */
+/* True if spans are wanted. While the agent's rings may come, looks for them once a second. */
 static inline bool preload_is_wanted(void)
 {
     const int *gate = __atomic_load_n(&blkin_gate_, __ATOMIC_RELAXED);
@@ -116,19 +115,19 @@ static inline bool preload_is_wanted(void)
 }
 
 /*
- * Is anything to be done, and is this not a call of our own, of LTTng's on our behalf, or of a
- * signal handler in the middle of ours? If not, the wrapper calls the real function (a socket's
- * counts its bytes all the same).
+ * True if there is work: spans are wanted, and this is not a call of our own code, of LTTng, or of
+ * a signal handler that interrupted ours. Otherwise the wrapper only calls the real function; for
+ * sockets it also counts bytes.
  */
 static inline bool preload_is_on(void)
 {
     return preload_is_wanted() && !preload_is_off() && preload_config()->is_traced;
 }
 
-/* In a child of _Fork(3) or of a bare clone(2), at the first call that it makes. */
+/* In a child of _Fork(3) or of a bare clone(2), at its first call. */
 __attribute__((cold)) void preload_forked(void);
 
-/* Around all that is done before or after the real call. Returns errno, for preload_leave(). */
+/* Around all work before or after the real call. Returns errno for preload_leave(). */
 static inline int preload_enter(void)
 {
     const int saved_errno = errno;
@@ -149,55 +148,55 @@ static inline void preload_leave(int saved_errno)
     preload_thread.is_inside = false;
 }
 
-/* ns of CLOCK_MONOTONIC, as all times of spans. Not blkin_now(): another thread may be about to
- * open libblkin, which sets up the counter that blkin_now() reads. */
-static inline uint64_t preload_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+/* Runs a statement without declarations between the two. */
+#define PRELOAD_INSIDE(...)                        \
+    do {                                           \
+        const int inside_errno_ = preload_enter(); \
+                                                   \
+        __VA_ARGS__;                               \
+        preload_leave(inside_errno_);              \
+    } while (0)
 
 /* ---- the process ---- */
 
-/* Notes which process this is: at the start, and in a child of fork(2). */
+/* Notes the process id: at the start, and in a child of fork(2). */
 void preload_note_process(void);
 
-/* False in a child of vfork(2), whose descriptors are not those of this memory. A quiet process
- * cannot tell. */
+/* False in a child of vfork(2), which has its own descriptors but its parent's memory. A quiet
+ * process cannot tell. */
 bool preload_is_own_process(void);
 
-/* Forks of this process since the first one: what was at hand then is the parent's. */
+/* Counts forks, including its parents': interactions of an older count belong to the parent. */
 extern uint32_t preload_forks;
 
-/* ---- what a lower file tells an upper one ---- */
+/* ---- notifications from a lower file to an upper one ---- */
 
 struct connection;
 
-/* In the child: what was at hand is the parent's. */
+/* In the child: open interactions belong to the parent. */
 void start_after_fork(void);
 
-/* This thread has left the code of this library by siglongjmp(3). */
+/* This thread has left the library's code by siglongjmp(3). */
 void interaction_after_jump(void);
 
-/* The calling one; see thread_follow(). */
+/* The calling thread ends: see thread_follow(). */
 void start_thread_ends(void);
 
-/* The process ends. Also requests that have caused calls: nobody will answer them. */
+/* The process ends. Also records requests that have caused calls: nobody will answer them. */
 void start_end_all(void);
 
-/* Records all that is answered or put off, of all threads: the process ends, or must be quiet. */
+/* Records everything that is answered or deferred, of all threads: the process ends, or must be
+ * quiet. */
 void start_flush_all(void);
 
-/* The program installs a seccomp filter: gets all that needs a system call. False: this process
- * cannot be traced without. */
+/* The program installs a seccomp filter: prepares everything that needs system calls. False: the
+ * process cannot be traced without them. */
 bool start_be_quiet(void);
 
-/* The program calls chroot(2): gets all that needs the agent's socket or /proc. */
+/* The program calls chroot(2): prepares everything that needs the agent's socket or /proc. */
 void start_leave_files(void);
 
-/* The last descriptor is closed, or was behind our back. */
+/* The last descriptor was closed, with or without a wrapper. */
 void message_connection_ends(struct connection *connection);
 
 #endif

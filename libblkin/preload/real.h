@@ -1,6 +1,6 @@
 /*
- * The functions that are wrapped, as the program would have called them without us: found behind
- * this library by dlsym(3), before main() or at the first call, whichever comes first.
+ * The wrapped functions as the program would call them without this library. dlsym(3) finds them
+ * before main() or at the first call.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,7 +23,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Not in every glibc's headers, or only where _FORTIFY_SOURCE is set. */
+/* Missing in some glibc headers, or only declared with _FORTIFY_SOURCE. */
 #if !__GLIBC_PREREQ(2, 34)
 int close_range(unsigned first, unsigned last, int flags);
 void closefrom(int first);
@@ -75,10 +75,8 @@ extern bool preload_real_is_ready;
 
 void preload_find_real(void);
 
-/*
- * real()->read(...). A member is NULL where this glibc has no such function: then the program has
- * found our name only, and gets ENOSYS.
- */
+/* Use: real()->read(...). A member is NULL where this glibc has no such function: the wrapper then
+ * returns ENOSYS. */
 static inline const struct preload_real *real(void)
 {
     if (__builtin_expect(!__atomic_load_n(&preload_real_is_ready, __ATOMIC_ACQUIRE), 0))
@@ -86,8 +84,8 @@ static inline const struct preload_real *real(void)
     return &preload_real_functions;
 }
 
-/* Reads the beginning of a file, NUL behind it; -1: it cannot be read. Async-signal-safe, no point
- * where a thread may be cancelled, and the kernel sees no call that ld.so has not made before. */
+/* Reads the beginning of a file and adds a NUL; -1: unreadable. Async-signal-safe, no cancellation
+ * point, and only system calls that ld.so has made before. */
 ssize_t preload_read_file(const char *path, char *text, size_t size);
 
 #endif

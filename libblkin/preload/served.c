@@ -1,5 +1,5 @@
 /*
- * Interactions where the connection was accepted.
+ * Interactions on accepted connections.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,10 +10,11 @@
 
 static bool has_served;
 
-/* An answer that the calling thread sends just now; cancelled in it, the thread never says so. */
+/* The answer that the calling thread is sending. A thread that is cancelled in the write never ends
+ * it. */
 static __thread struct {
     pool_name name;
-    const void *at; /* the frame of that */
+    const void *at; /* the frame of the write */
 } served_writing __attribute__((tls_model("initial-exec")));
 
 bool served_any(void)
@@ -21,7 +22,7 @@ bool served_any(void)
     return __atomic_load_n(&has_served, __ATOMIC_RELAXED);
 }
 
-/* Who may find its client's half says so by the trace's id: see join.h. */
+/* The trace id marks a trace whose client's half may be found: see join.h. */
 static void served_begin_trace(struct interaction *interaction, bool has_key)
 {
     const struct connection *connection = interaction->connection;
@@ -35,7 +36,7 @@ static void served_begin_trace(struct interaction *interaction, bool has_key)
 
 static struct interaction *served_begin(struct connection *connection, int fd, uint64_t offset)
 {
-    const uint64_t now_ns = preload_now_ns();
+    const uint64_t now_ns = blkin_now();
     struct worker *worker = interaction_worker();
     struct interaction *interaction;
 
@@ -57,7 +58,7 @@ static struct interaction *served_begin(struct connection *connection, int fd, u
     return interaction;
 }
 
-/* Is a part of the answer still to come? */
+/* True if a part of the answer is still to come. */
 static bool served_is_being_sent(const struct connection *connection,
                                  const struct interaction *answered)
 {
@@ -67,8 +68,8 @@ static bool served_is_being_sent(const struct connection *connection,
            __atomic_load_n(&connection->slots, __ATOMIC_ACQUIRE);
 }
 
-/* Records it if its answer was being sent while the next request came, and is. The caller has a
- * reference. */
+/* Records an answer that was still being sent when the next request came, once it is complete. The
+ * caller has a reference. */
 static void served_passed(struct connection *connection, struct interaction *answered)
 {
     if (served_is_being_sent(connection, answered))
@@ -77,14 +78,14 @@ static void served_passed(struct connection *connection, struct interaction *ans
         if (__atomic_load_n(&connection->passing[i], __ATOMIC_SEQ_CST) != answered)
             continue;
         if (interaction_phase(answered) == PHASE_REQUEST)
-            interaction_give_up(answered); /* it could not be sent */
+            interaction_give_up(answered); /* the answer could not be sent */
         else
             interaction_finish(answered);
         interaction_clear(&connection->passing[i], answered);
     }
 }
 
-/* False: there is no room. */
+/* False: no room. */
 static bool served_put_passing(struct connection *connection, struct interaction *answered)
 {
     interaction_hold(answered);
@@ -102,15 +103,14 @@ static bool served_put_passing(struct connection *connection, struct interaction
 void served_pass(struct connection *connection, struct interaction *answered)
 {
     (void)served_put_passing(connection, answered);
-    served_passed(connection, answered); /* meanwhile */
+    served_passed(connection, answered); /* the answer may have become complete meanwhile */
     interaction_detach(answered);
 }
 
 /*
- * The next request is here, so that what another thread has answered is over. To record it takes
- * time, which is the next one's until that is answered: then served_end_passing() does it. (Not the
- * thread that comes to read from the connection: it runs beside the request, on the CPU that the
- * client needs for the answer.)
+ * The next request is here, so an answer of another thread is over. Recording takes time, which
+ * would delay the next request: so served_end_passing() records it after the next answer. (The
+ * thread that reads next from the connection would compete with the client for its CPU.)
  */
 static void served_is_over(struct connection *connection, struct interaction *answered)
 {
@@ -148,7 +148,7 @@ void served_drop_passing(struct connection *connection)
     }
 }
 
-/* Is another thread in the middle of its answer? */
+/* True if another thread is sending the answer. */
 static bool served_is_answered_now(const struct interaction *own)
 {
     if (interaction_phase(own) == PHASE_OVER)
@@ -159,11 +159,8 @@ static bool served_is_answered_now(const struct interaction *own)
            own != interaction_thread.work && __atomic_load_n(&own->is_worked_for, __ATOMIC_ACQUIRE);
 }
 
-/*
- * What this read goes on with, with a reference, or NULL. A request that another thread has read
- * and works for is not that: this one is read beside it, and certainly a new one, as after an
- * answer.
- */
+/* Finds the request that this read continues, with a reference; NULL: none. If another thread has
+ * read a request and works for it, this read begins a new request. */
 static struct interaction *served_goes_on_with(struct connection *connection, bool *is_new)
 {
     struct interaction *own = interaction_own(connection);
@@ -188,7 +185,7 @@ static struct interaction *served_goes_on_with(struct connection *connection, bo
     return NULL;
 }
 
-/* The descriptor has turned out to be another connection's, which nobody has told us of. */
+/* The descriptor belongs to another connection: a close without a wrapper. */
 static void served_received_by_another(const struct connection *connection, int fd,
                                        struct bytes head, size_t count)
 {
@@ -226,10 +223,8 @@ void served_has_read(struct connection *connection, int fd, struct bytes head, s
     interaction_let_go(interaction);
 }
 
-/*
- * What this thread has used for it is settled once it has answered: another thread may be who
- * records it, and cannot read this one's meters. What is sent after that counts, too.
- */
+/* This thread's usage is charged once it has answered: another thread, which cannot read its
+ * meters, may record the span. Later sending is charged, too. */
 static void served_settle_usage(const struct interaction *interaction)
 {
     if (blkin_current() == &interaction->span)
@@ -242,8 +237,8 @@ static void served_resume_usage(struct interaction *interaction)
         (void)blkin_set_current(&interaction->span);
 }
 
-/* What this thread has read was taken for answered, and what it sends now is no answer to what
- * another thread has read since. */
+/* True if this thread's request already counted as answered: its bytes are no answer to a request
+ * that another thread has read since. */
 static bool served_is_late(const struct interaction *interaction)
 {
     const struct interaction *work = interaction_thread.work;
@@ -263,7 +258,7 @@ pool_name served_before_write(struct interaction *interaction)
     name = pool_name_of(&interaction->item);
     if (served_writing.name && preload_was_left(served_writing.at, __builtin_frame_address(0)))
         served_end_abandoned();
-    if (!served_writing.name) { /* else this is a signal handler */
+    if (!served_writing.name) { /* otherwise this is a signal handler */
         served_writing.at = __builtin_frame_address(0);
         served_writing.name = name;
     }
@@ -306,7 +301,7 @@ bool served_has_written(struct interaction *interaction, size_t count, size_t wa
     }
     if (served_writing.name == pool_name_of(&interaction->item))
         served_writing.name = 0;
-    /* answered before that, for who reads the next request */
+    /* a thread that reads the next request sees the answer first */
     (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_SEQ_CST);
     if (is_all)
         served_end_passing(connection);

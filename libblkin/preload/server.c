@@ -1,8 +1,7 @@
 /*
- * A server looks for the agent's rings when it first waits for connections: no client waits for
- * that, the server has its final user by then, and children that it forks for connections have the
- * rings already. Other programs look with their first request: most programs that a preload reaches
- * never serve one.
+ * Looks for the agent's rings when a server first waits for connections: no client waits yet, the
+ * server has its final user, and its forked children inherit the rings. Other programs look at
+ * their first request, because most programs under a preload never serve one.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +15,7 @@
 
 int server_state;
 
-/* Returns false if it is not `from`, or another thread was faster. */
+/* False if the state is not `from`, or another thread was faster. */
 static bool server_turn(int from, int to)
 {
     return __atomic_compare_exchange_n(&server_state, &from, to, false, __ATOMIC_ACQ_REL,
@@ -48,7 +47,7 @@ void server_never_begins(void)
 
 /* ---- signals ---- */
 
-/* Those that are ignored, or stop or end the process, end no call. */
+/* Ignored signals, and those that stop or end the process, interrupt no call. */
 static bool server_signal_ends_call(int number, bool may_restart)
 {
     struct sigaction action;

@@ -27,11 +27,8 @@ void start_end_all(void)
     interaction_end_unanswered();
 }
 
-/*
- * What was at hand is the parent's: who answers it there records it. The locks of this library are
- * none, so that nothing is left locked; what another thread was changing is left as it is, and
- * lost.
- */
+/* Open interactions belong to the parent, which records them. This library has no locks that a fork
+ * could leave taken. What another thread was changing stays as it is, and is lost. */
 void start_after_fork(void)
 {
     if (preload_is_filtered)
@@ -44,7 +41,7 @@ void start_after_fork(void)
     thread_forget_all();
 }
 
-/* What was put off is recorded first: before the requests that it was done for. */
+/* Deferred file calls are recorded first, before their requests. */
 void start_thread_ends(void)
 {
     if (!preload_is_filtered) {

@@ -27,7 +27,7 @@ static struct pool thread_pool = {.size = sizeof(struct thread)};
 static __thread struct thread *thread_own __attribute__((tls_model("initial-exec")));
 static pthread_key_t thread_key;
 static bool thread_has_key;
-static uint64_t thread_counts[PRELOAD_COUNTS]; /* of threads that have ended, or have no state */
+static uint64_t thread_counts[PRELOAD_COUNTS]; /* of ended threads, and of those without a state */
 
 /* ---- the account ---- */
 
@@ -71,10 +71,8 @@ void thread_print_counts(void)
 
 /* ---- threads ---- */
 
-/*
- * The end of the process: after its main function, before LTTng's own end. Registered late for
- * that, and not a destructor.
- */
+/* The end of the process: after its main function, but before LTTng's end. So it is registered
+ * late, and not a destructor. */
 static void thread_at_exit(void)
 {
     int saved_errno;
@@ -96,7 +94,7 @@ static void thread_follow_exit(void)
         (void)atexit(thread_at_exit);
 }
 
-static uint64_t thread_seed; /* of threads of a quiet process */
+static uint64_t thread_seed; /* for threads of a quiet process */
 
 void thread_reserve(void)
 {
@@ -116,10 +114,9 @@ bool thread_follow(void)
         return false;
     memset((char *)thread + sizeof(thread->item), 0, sizeof(*thread) - sizeof(thread->item));
     if (preload_is_quiet())
-        thread->random =
-            key_finish((thread_seed += UINT64_C(0x9e3779b97f4a7c15)) ^ preload_now_ns());
+        thread->random = key_finish((thread_seed += UINT64_C(0x9e3779b97f4a7c15)) ^ blkin_now());
     else if (getrandom(&thread->random, sizeof(thread->random), GRND_NONBLOCK) < 0)
-        thread->random = preload_now_ns() ^ (uint64_t)getpid() << 40 ^ (uintptr_t)thread;
+        thread->random = blkin_now() ^ (uint64_t)getpid() << 40 ^ (uintptr_t)thread;
     if (thread_has_key)
         (void)pthread_setspecific(thread_key, thread);
     pool_publish(&thread->item);
@@ -137,7 +134,7 @@ uint64_t thread_random(void)
     return key_finish(thread_own->random += UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* A destructor of the program's that runs after this one may make another one. */
+/* A later destructor of the program may make another state. */
 static void thread_at_end(void *state)
 {
     struct thread *thread = state;
@@ -159,7 +156,7 @@ void thread_forget_all(void)
     pool_forget(&thread_pool);
     memset(thread_counts, 0, sizeof(thread_counts));
     thread_own = NULL;
-    if (thread_has_key) /* what this thread had may be another one's here */
+    if (thread_has_key) /* the parent's key values may not belong to this thread */
         (void)pthread_setspecific(thread_key, NULL);
 }
 

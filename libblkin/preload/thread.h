@@ -9,38 +9,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * From now on the end of the calling thread is told (preload.h), and so is the process's. False: no
- * memory.
- */
+/* From now on, the ends of the calling thread and of the process are reported (preload.h). False:
+ * out of memory. */
 bool thread_follow(void);
 
-/* Is there anything to record or to count at the end of the process? */
+/* True if the end of the process has anything to record or count. */
 bool thread_is_any_followed(void);
 
-/* 64 random bits for a thread that is followed, of splitmix64: not for secrets. */
+/* 64 pseudorandom bits (splitmix64) for a followed thread. Not for secrets. */
 uint64_t thread_random(void);
 
 /* ---- the account: one line on stderr at exit if BLKIN_DEBUG is set ---- */
 
 /* clang-format off */
 #define PRELOAD_EACH_COUNT(X)                                                                      \
-    X(SERVED, "served") /* interactions where accepted */                                          \
-    X(CALLED, "called") /* where connected */                                                      \
+    X(SERVED, "served") /* interactions on accepted connections */                                          \
+    X(CALLED, "called") /* interactions on connections that were made */                                                      \
     X(FILE_CALLS, "files") /* spans of file calls */                                               \
-    X(FILE_NOBODYS, "nobodys-files") /* that were for no request: no span */                       \
+    X(FILE_NOBODYS, "nobodys-files") /* file calls for no request: no span */                       \
     X(UNANSWERED, "unanswered") /* requests whose connection was closed unanswered: no span */     \
-    X(UNASKED, "unasked") /* messages that no request came before, such as greetings: no span */   \
-    X(LATE, "late") /* writes that came after their interaction was recorded */                    \
-    X(SHORT, "short") /* less than min-us: no span */                                              \
+    X(UNASKED, "unasked") /* messages without a request, such as greetings: no span */   \
+    X(LATE, "late") /* writes after their interaction was recorded */                    \
+    X(SHORT, "short") /* shorter than min-us: no span */                                              \
     X(OWNED, "owner") /* causes of client interactions */                                          \
     X(ONLY, "only")                                                                                \
     X(BY_CONTENT, "prefix")                                                                        \
     X(GUESSED, "guess")                                                                            \
     X(CAUSELESS, "no-cause")                                                                       \
-    X(KEYLESS, "keyless") /* without blkin.join: the offset or the peer is not known */            \
-    X(REPLACED, "replaced") /* descriptors that were closed behind our back */                     \
-    X(NO_MEMORY, "no-memory") /* interactions that were not traced for want of memory */
+    X(KEYLESS, "keyless") /* without blkin.join: unknown offset or peer */            \
+    X(REPLACED, "replaced") /* descriptors that were closed without a wrapper */                     \
+    X(NO_MEMORY, "no-memory") /* interactions that were not traced for lack of memory */
 /* clang-format on */
 
 #define PRELOAD_COUNT_(which, name) PRELOAD_##which,
@@ -55,7 +53,7 @@ void thread_print_counts(void);
 /* In a child of fork(2): this thread is the only one, and new. */
 void thread_forget_all(void);
 
-/* Room for the threads of a quiet process, and seeds. */
+/* Reserves memory and seeds for threads of a quiet process. */
 void thread_reserve(void);
 
 #endif

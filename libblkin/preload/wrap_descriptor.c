@@ -1,5 +1,5 @@
 /*
- * Wrappers of the calls by which descriptors come and go, and of the end of the process.
+ * Wrappers of calls that open, duplicate and close descriptors, and of the end of the process.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +22,7 @@ static int descriptor_accepted(int fd, int listener, const struct sockaddr *addr
     if (fd >= 0 && !preload_is_off()) {
         const int saved_errno = preload_enter();
 
-        /* without an address, the kernel has not looked at length */
+        /* without an address, length is not valid */
         connection_accepted(fd, listener, address, address ? *length : 0);
         interaction_hears_else();
         preload_leave(saved_errno);
@@ -30,18 +30,13 @@ static int descriptor_accepted(int fd, int listener, const struct sockaddr *addr
     return fd;
 }
 
-/* False, with errno: a signal has come meanwhile. */
+/* False, with errno: a signal has come. */
 static bool descriptor_waits(void)
 {
     if (server_before_wait(true))
         return false;
-    if (interaction_thread.worker && preload_is_on()) {
-        const int saved_errno = preload_enter();
-
-        file_record_later();
-        interaction_waits();
-        preload_leave(saved_errno);
-    }
+    if (interaction_thread.worker && preload_is_on())
+        PRELOAD_INSIDE(file_record_later(), interaction_waits());
     return true;
 }
 
@@ -68,22 +63,20 @@ PRELOAD_PUBLIC int accept4(int fd, struct sockaddr *address, socklen_t *length, 
                               : -1;
 }
 
-/* Told afterwards, when the kernel has found that the address is one. */
+/* After the real call: the kernel has checked the address. */
 PRELOAD_PUBLIC int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
     const int result = real()->connect(fd, address, length);
 
     if ((result == 0 || errno == EINPROGRESS || errno == EINTR) && !preload_is_off()) {
         const bool is_on = preload_is_on();
-        const int saved_errno = preload_enter();
 
-        called_connects(fd, address, length, is_on);
-        preload_leave(saved_errno);
+        PRELOAD_INSIDE(called_connects(fd, address, length, is_on));
     }
     return result;
 }
 
-/* What is known of descriptors that the kernel has given out is that of others, long closed. */
+/* The kernel has given out the number: a known descriptor of that number was closed long ago. */
 PRELOAD_PUBLIC int socket(int domain, int type, int protocol)
 {
     const int fd = real()->socket(domain, type, protocol);
@@ -105,14 +98,14 @@ PRELOAD_PUBLIC int socketpair(int domain, int type, int protocol, int fds[2])
     return result;
 }
 
-/* Before the real call: after it, the number may be another thread's. */
+/* Before the real call: after it, the number may belong to another thread. */
 static void descriptor_closes(int fd)
 {
     if (preload_is_known(preload_slot(fd)))
         connection_fd_is_new(fd);
 }
 
-/* LTTng's table, if the program must not close LTTng's descriptors: it does not know them. */
+/* LTTng's table, if LTTng's descriptors must be spared: the program does not know them. */
 static const struct blkin_provider *descriptor_lttng(void)
 {
     return __atomic_load_n(&preload_is_filtered, __ATOMIC_RELAXED) ? NULL : blkin_lttng_();
@@ -128,13 +121,9 @@ PRELOAD_PUBLIC int close(int fd)
 
 static void descriptor_closes_range(unsigned first, unsigned last)
 {
-    int saved_errno;
-
     if (preload_is_off() || first > last || !preload_is_own_process())
         return;
-    saved_errno = preload_enter();
-    connection_forget_range(first, last);
-    preload_leave(saved_errno);
+    PRELOAD_INSIDE(connection_forget_range(first, last));
 }
 
 static int descriptor_close_range(unsigned first, unsigned last, int flags)
@@ -171,12 +160,8 @@ static int descriptor_duplicated(int from, int to)
 {
     if (to >= 0 && to != from && !preload_is_off() &&
         (preload_is_known(preload_slot(from)) || preload_is_known(preload_slot(to))) &&
-        preload_is_own_process()) {
-        const int saved_errno = preload_enter();
-
-        connection_duplicated(from, to);
-        preload_leave(saved_errno);
-    }
+        preload_is_own_process())
+        PRELOAD_INSIDE(connection_duplicated(from, to));
     return to;
 }
 
@@ -195,7 +180,7 @@ PRELOAD_PUBLIC int dup3(int from, int to, int flags)
     return descriptor_duplicated(from, real()->dup3(from, to, flags));
 }
 
-/* The third argument is a number or a pointer, and may be missing: passed on as it came. */
+/* The third argument is a number, a pointer or missing: passed on unchanged. */
 PRELOAD_PUBLIC int fcntl(int fd, int command, ...)
 {
     va_list arguments;
@@ -212,24 +197,21 @@ PRELOAD_PUBLIC int fcntl(int fd, int command, ...)
 }
 PRELOAD_ALIAS(fcntl64, fcntl);
 
-/* Nothing more is sent: a response is complete. */
+/* No more is sent: the response is complete. */
 PRELOAD_PUBLIC int shutdown(int fd, int how)
 {
     if (preload_is_on() && how != SHUT_RD) {
         struct connection *connection = connection_of(preload_slot(fd), 0);
 
         if (connection) {
-            const int saved_errno = preload_enter();
-
-            message_stops_sending(connection);
-            preload_leave(saved_errno);
+            PRELOAD_INSIDE(message_stops_sending(connection));
             connection_let_go(connection);
         }
     }
     return real()->shutdown(fd, how);
 }
 
-/* Not exit(3), which calls thread_at_exit() of thread.c. */
+/* exit(3) calls thread_at_exit() of thread.c. */
 PRELOAD_PUBLIC void _exit(int status)
 {
     if (thread_is_any_followed() && !preload_is_off() && preload_is_own_process()) {

@@ -1,9 +1,9 @@
 /*
- * Wrappers of the calls that are of files only. read(2), write(2) and their like, which are of
- * sockets too, are in wrap_socket.c.
+ * Wrappers of calls on files only. wrap_socket.c has read(2), write(2) and similar calls, which are
+ * for sockets, too.
  *
- * Not here: msync(2), which tells no file; calls of paths, such as truncate(2); and asynchronous
- * ones, aio(7) and io_uring(7), whose time is not the caller's.
+ * Not wrapped: msync(2), which names no file; calls with paths, such as truncate(2); asynchronous
+ * calls, aio(7) and io_uring(7), whose time is not the caller's.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -58,7 +58,7 @@ FILE_WRAPPER(ssize_t, pwritev2,
              (fd, parts, count, offset, flags), fd, "pwritev", FILE_WRITE, offset)
 PRELOAD_ALIAS(pwritev64v2, pwritev2);
 
-/* It is the target's: what is written. */
+/* The call belongs to the target, which is written. */
 FILE_WRAPPER(ssize_t, copy_file_range,
              (int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length,
               unsigned flags),
@@ -81,23 +81,19 @@ FILE_WRAPPER(int, syncfs, (int fd), (fd), fd, "syncfs", FILE_SYNC, NO_OFFSET)
 FILE_WRAPPER(int, sync_file_range, (int fd, off64_t offset, off64_t length, unsigned flags),
              (fd, offset, length, flags), fd, "sync_file_range", FILE_SYNC, offset)
 
-/* ---- opening and closing: what was known of a descriptor of this number is over ---- */
+/* ---- opening and closing: an older descriptor of the same number is forgotten ---- */
 
-/* It was closed behind our back if anything is known of it. */
+/* A known descriptor of the same number was closed without a wrapper. */
 static int wrap_file_opened(int fd, const char *path)
 {
-    int saved_errno;
-
     connection_fd_is_new(fd);
     if (fd < 0 || !preload_is_on() || preload_config()->file_calls == PRELOAD_FILES_OFF)
         return fd;
-    saved_errno = preload_enter();
-    file_opened(fd, path);
-    preload_leave(saved_errno);
+    PRELOAD_INSIDE(file_opened(fd, path));
     return fd;
 }
 
-/* The mode, which only some calls have. */
+/* Only some calls have a mode. */
 static mode_t wrap_file_mode_of(int flags, va_list rest)
 {
     return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(rest, mode_t) : 0;
@@ -143,7 +139,7 @@ PRELOAD_PUBLIC int creat(const char *path, mode_t mode)
 }
 PRELOAD_ALIAS(creat64, creat);
 
-/* These close by a function of libc's own. fileno(3) fails for a stream without a descriptor. */
+/* These functions close the descriptor inside libc. fileno(3) fails for a stream without one. */
 static void wrap_file_forget_stream(FILE *stream)
 {
     const int saved_errno = errno;

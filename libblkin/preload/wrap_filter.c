@@ -1,6 +1,6 @@
 /*
- * Wrappers of the calls after which less is allowed, seccomp(2) and chroot(2), and of those that
- * LTTng makes at the end.
+ * Wrappers of calls that reduce the process's rights: seccomp(2), chroot(2), setuid(2); and of
+ * calls that LTTng makes at the end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,7 +23,7 @@ static void filter_expect(void)
         return;
     saved_errno = preload_enter();
     if (!start_be_quiet()) {
-        start_flush_all(); /* while that is still allowed */
+        start_flush_all(); /* while system calls are still allowed */
         preload_has_filter = true;
         __atomic_store_n(&preload_is_filtered, true, __ATOMIC_RELEASE);
     }
@@ -46,26 +46,16 @@ PRELOAD_PUBLIC int prctl(int option, ...)
 
 PRELOAD_PUBLIC int chroot(const char *path)
 {
-    int saved_errno;
-
     if (!preload_is_off() && !preload_is_quiet() && preload_config()->is_traced &&
-        preload_is_own_process()) {
-        saved_errno = preload_enter();
-        start_leave_files();
-        preload_leave(saved_errno);
-    }
+        preload_is_own_process())
+        PRELOAD_INSIDE(start_leave_files());
     return real()->chroot(path);
 }
 
 static int filter_has_set_user(int result)
 {
-    int saved_errno;
-
-    if (result == 0 && !preload_is_off() && !preload_is_quiet() && preload_is_own_process()) {
-        saved_errno = preload_enter();
-        blkin_after_chroot_();
-        preload_leave(saved_errno);
-    }
+    if (result == 0 && !preload_is_off() && !preload_is_quiet() && preload_is_own_process())
+        PRELOAD_INSIDE(blkin_after_chroot_());
     return result;
 }
 
@@ -84,7 +74,7 @@ PRELOAD_PUBLIC int setresuid(uid_t user, uid_t effective, uid_t saved)
     return filter_has_set_user(real()->setresuid(user, effective, saved));
 }
 
-/* ld.so tells without a system call. */
+/* dladdr(3) needs no system call. */
 static bool filter_is_code_of_lttng(const void *caller)
 {
     Dl_info info;
@@ -93,9 +83,9 @@ static bool filter_is_code_of_lttng(const void *caller)
 }
 
 /*
- * Is this the end of LTTng at exit(3), under a filter that came after LTTng? It cancels LTTng's
- * threads and waits for readers by membarrier(2), calls that filters rarely allow. The process ends
- * anyway, and nobody reads.
+ * True at LTTng's end in exit(3), under a filter that came after LTTng. LTTng then cancels its
+ * threads and calls membarrier(2), which filters rarely allow. The process ends anyway, and nobody
+ * reads.
  */
 static bool filter_is_end_of_lttng(const void *caller)
 {
@@ -109,7 +99,7 @@ PRELOAD_PUBLIC int pthread_cancel(pthread_t thread)
     return real()->pthread_cancel(thread);
 }
 
-/* seccomp(2) has no function of libc's. */
+/* libc has no function for seccomp(2). */
 PRELOAD_PUBLIC long syscall(long number, ...)
 {
     long argument[6];

@@ -1,8 +1,9 @@
 /*
  * Wrappers of the calls that wait for events.
  *
- * While answered interactions are held, a wait is split: if nothing has happened for HOLD_NS, they
- * are over, and the wait goes on for the rest of its time. The program sees one wait.
+ * While answered interactions are held, a wait is split. After HOLD_NS without an event, these
+ * interactions are over, and the wait continues for the rest of its time. The program sees one
+ * wait.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,11 +22,12 @@
 
 static const struct timespec hold_time = {.tv_nsec = HOLD_NS};
 
-#define IDLE_LOOKS 4 /* of no time, after which a thread goes on with what it has */
+#define IDLE_LOOKS 4 /* waits with time-out 0 that do not begin a round */
 
-static __thread unsigned poll_looks __attribute__((tls_model("initial-exec"))); /* in turn */
+static __thread unsigned poll_looks
+    __attribute__((tls_model("initial-exec"))); /* waits with time-out 0 in a row */
 
-/* Before a wait. Returns true if it is to be split. */
+/* Before a wait. True: the wait is split. */
 static bool poll_waits(bool begins_round)
 {
     bool holds;
@@ -51,13 +53,14 @@ static bool poll_waits(bool begins_round)
         holds = false;
     }
     preload_leave(saved_errno);
-    return holds && !preload_is_quiet(); /* between the parts of a wait, signals are blocked */
+    return holds &&
+           !preload_is_quiet(); /* signals are blocked between the parts, by system calls */
 }
 
 /*
- * After a wait that began no round before. One of no time begins a round if there was something:
- * else the thread has only looked, and goes on with what it has. A loop that always only looks
- * waits, too.
+ * After a wait that has not begun a round. A wait with time-out 0 begins one if it has returned an
+ * event; else the thread has only checked and continues its work. After IDLE_LOOKS of these in a
+ * row, the thread counts as waiting.
  */
 static void poll_has_waited(bool is_empty)
 {
@@ -75,16 +78,13 @@ static void poll_has_waited(bool is_empty)
     preload_leave(saved_errno);
 }
 
-/* Between the two parts of a wait. True, with errno: a signal has come meanwhile, and ends it. */
+/* Between the two parts of a wait. True, with errno: a signal has come, and ends the wait. */
 static bool poll_is_idle(void)
 {
     sigset_t before;
-    int saved_errno;
 
     blkin_block_signals(&before);
-    saved_errno = preload_enter();
-    interaction_is_idle();
-    preload_leave(saved_errno);
+    PRELOAD_INSIDE(interaction_is_idle());
     return server_let_signals_in(&before, false);
 }
 
@@ -100,7 +100,7 @@ static inline int poll_rest_ms(int timeout)
     return timeout < 0 ? timeout : timeout - HOLD_MS;
 }
 
-/* False for what is no time, too: that is for the real function to find out. */
+/* False also for an invalid time: the real function reports it. */
 static bool poll_is_long(const struct timespec *timeout)
 {
     return !timeout ||
@@ -120,13 +120,11 @@ static struct timespec poll_rest_of(const struct timespec *timeout)
     return rest;
 }
 
-/* What the program points at is looked at only if the wait is split. */
+/* The program's memory is read only if the wait is split. */
 #define REST(timeout) ((timeout) ? (const struct timespec[]){poll_rest_of(timeout)} : NULL)
 
-/*
- * Copies from an address of the program's that libc hands to the kernel unread: the kernel is asked
- * here, too, so that a bad address is an error and no signal. Many seccomp filters forbid to ask.
- */
+/* Copies from an address of the program that libc would not read itself. The kernel checks the
+ * address, so that a bad one is an error and no signal. Many seccomp filters forbid that call. */
 static bool poll_copy_from_program(void *to, const void *from, size_t size)
 {
     const struct iovec target = {to, size}, source = {(void *)(uintptr_t)from, size};
@@ -139,11 +137,11 @@ static bool poll_copy_from_program(void *to, const void *from, size_t size)
     return is_copied;
 }
 
-/* ---- what is waited for ---- */
+/* ---- the descriptors of a wait ---- */
 
 #define SET_SMALL 8
 
-/* Also one that nobody has used: a socket of datagrams, or one that listens. */
+/* Also true for an unused socket of datagrams, and for one that listens. */
 static bool poll_is_socket(int fd)
 {
     if (!preload_is_known(preload_slot(fd)))
@@ -152,9 +150,9 @@ static bool poll_is_socket(int fd)
 }
 
 /*
- * Does the thread wait for one accepted connection and for connections that it has made, and for
- * nothing else? Then it is in the middle of one client's work. A pipe that tells of the program's
- * end does not count until it does.
+ * True if the thread waits only for one accepted connection and for connections that it has made:
+ * it is in the middle of one client's work. An idle pipe, which signals the program's end, does not
+ * count.
  */
 static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
 {
@@ -172,7 +170,7 @@ static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
                                (connection->role == ROLE_SERVER && client && client != connection)
                          : fds[i].revents || poll_is_socket(fds[i].fd);
         if (connection && connection->role == ROLE_SERVER)
-            client = connection; /* only to be compared */
+            client = connection; /* only for comparison */
         if (connection)
             connection_let_go(connection);
         if (is_strange)
@@ -181,17 +179,14 @@ static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
     return true;
 }
 
-/* Is the wait one in the middle of a request? */
+/* True for a wait in the middle of a request. */
 static bool poll_goes_on(const struct pollfd *fds, nfds_t count)
 {
-    int saved_errno;
     bool goes_on;
 
     if (preload_is_off())
         return true;
-    saved_errno = preload_enter();
-    goes_on = poll_is_of_one_client(fds, count);
-    preload_leave(saved_errno);
+    PRELOAD_INSIDE(goes_on = poll_is_of_one_client(fds, count));
     return goes_on;
 }
 
@@ -203,9 +198,9 @@ static bool poll_is_time(const struct timespec *timeout)
 /* ---- the wrappers ---- */
 
 /*
- * The body of a wrapper: the call as it is or, split, for HOLD and then for the rest. is_time: is
- * it not of no time? fds: of poll(2), which are looked at only when the kernel has; of few may be
- * seen that they are one client's.
+ * The body of a wrapper: the call unchanged or, split, for HOLD and then for the rest. is_time: the
+ * time-out is not 0. fds: of poll(2), read only after the kernel has; a few of them can show that
+ * all belong to one client.
  */
 #define WAIT(is_time, fds, count, is_long, whole_call, call_for_hold, call_for_rest) \
     const bool sleeps = is_time, is_small = (count) <= SET_SMALL;                    \
@@ -235,7 +230,8 @@ PRELOAD_PUBLIC int epoll_ctl(int poll, int operation, int fd, struct epoll_event
     struct connection *connection;
     int saved_errno;
 
-    /* where each change is told, and not all is asked for once and for all */
+    /* only where the program waits to write, and not for an edge-triggered registration of
+     * everything */
     if (result < 0 || operation == EPOLL_CTL_DEL ||
         (event->events & (EPOLLOUT | EPOLLET)) != EPOLLOUT || !interaction_thread.worker ||
         !preload_is_on() || !(connection = connection_of(preload_slot(fd), 0)))
@@ -289,7 +285,7 @@ PRELOAD_PUBLIC int poll(struct pollfd *fds, nfds_t count, int timeout)
          real()->poll(fds, count, HOLD_MS), real()->poll(fds, count, poll_rest_ms(timeout)));
 }
 
-/* The real one ends the program if its array is too small. */
+/* The real function ends the program if its array is too small. */
 PRELOAD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
 {
     return room / sizeof(*fds) < count ? real()->__poll_chk(fds, count, timeout, room)
@@ -311,15 +307,15 @@ PRELOAD_PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct ti
                                        : ppoll(fds, count, timeout, mask);
 }
 
-/* ---- sets: they are the program's question and the kernel's answer in one ---- */
+/* ---- sets: both the program's question and the kernel's answer ---- */
 
 struct sets {
-    size_t size; /* of what is in use, in bytes */
+    size_t size; /* bytes in use */
     fd_set *at[3];
     fd_set asked[3];
 };
 
-/* False for sets that are larger than the type or cannot be read: then the wait is not split. */
+/* False for sets that are too large or cannot be read: the wait is not split. */
 static bool poll_keep_sets(struct sets *sets, int count, fd_set *readable, fd_set *writable,
                            fd_set *failed)
 {
@@ -344,7 +340,7 @@ static void poll_ask_again(const struct sets *sets)
     }
 }
 
-/* select(2) takes from the timeout what it has waited. */
+/* select(2) subtracts the elapsed time from the time-out. */
 static void poll_take_time(struct timeval *timeout, suseconds_t waited_us)
 {
     if (!timeout)
@@ -356,7 +352,7 @@ static void poll_take_time(struct timeval *timeout, suseconds_t waited_us)
     }
 }
 
-/* As poll_is_long(): false for negative ones, which are errors. More than 10^6 us are valid. */
+/* Like poll_is_long(): false for negative times, which are errors. More than 10^6 us are valid. */
 static bool poll_is_long_timeval(const struct timeval *timeout)
 {
     return timeout->tv_sec >= 0 && timeout->tv_usec >= 0 &&

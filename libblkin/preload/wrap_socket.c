@@ -1,5 +1,5 @@
 /*
- * Wrappers of the calls that read and write sockets, and of those that sockets share with files.
+ * Wrappers of calls that read and write sockets, including those that sockets share with files.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,17 +12,17 @@
 #include <stdio_ext.h>
 #include <string.h>
 
-/* ---- what is common to all that read or write ---- */
+/* ---- common parts ---- */
 
-/* A call on a descriptor, between its two sides. */
+/* A call on a descriptor, before and after the real call. */
 struct socket_call {
     int fd;
-    uint32_t generation; /* of the connection; 0: there is none */
+    uint32_t generation; /* of the connection; 0: none */
     bool is_on;
-    pool_name written; /* the interaction that is written to; 0: none */
+    pool_name written; /* the interaction that is answered; 0: none */
 };
 
-/* Also while nobody looks: a message that is told later has its place among all bytes. */
+/* Also used while tracing is off: byte counts must be complete for later messages. */
 static struct connection *socket_connection_before(struct socket_call *call, int fd)
 {
     struct connection *connection = connection_of(preload_slot(fd), 0);
@@ -32,17 +32,14 @@ static struct connection *socket_connection_before(struct socket_call *call, int
     return connection;
 }
 
-/* Looks the descriptor up, and at it if nothing is known of it. */
+/* Finds the descriptor, and examines an unknown one. */
 static bool socket_is_socket(int fd, bool is_on)
 {
     const struct preload_slot *slot = preload_slot(fd);
 
     if (is_on &&
         (!slot || __atomic_load_n(&slot->connection, __ATOMIC_RELAXED) == PRELOAD_UNKNOWN)) {
-        const int saved_errno = preload_enter();
-
-        connection_adopt(fd);
-        preload_leave(saved_errno);
+        PRELOAD_INSIDE(connection_adopt(fd));
         slot = preload_slot(fd);
     }
     return preload_is_socket(slot);
@@ -51,25 +48,19 @@ static bool socket_is_socket(int fd, bool is_on)
 static void socket_begin_read(struct socket_call *call, int fd, bool is_on)
 {
     struct connection *connection;
-    int saved_errno;
 
     call->is_on = is_on;
     connection = socket_connection_before(call, fd);
     if (!connection)
         return;
-    if (is_on) {
-        saved_errno = preload_enter();
-        file_record_later();
-        message_before_read(connection);
-        preload_leave(saved_errno);
-    }
+    if (is_on)
+        PRELOAD_INSIDE(file_record_later(), message_before_read(connection));
     connection_let_go(connection);
 }
 
 static void socket_begin_write(struct socket_call *call, int fd, bool is_on)
 {
     struct connection *connection;
-    int saved_errno;
 
     call->is_on = is_on;
     call->written = 0;
@@ -81,12 +72,10 @@ static void socket_begin_write(struct socket_call *call, int fd, bool is_on)
     }
     call->fd = fd;
     call->generation = 0;
-    saved_errno = preload_enter();
-    call->written = message_before_write(preload_slot(fd), fd, &call->generation);
-    preload_leave(saved_errno);
+    PRELOAD_INSIDE(call->written = message_before_write(preload_slot(fd), fd, &call->generation));
 }
 
-/* Nobody looks: where it is in the streams is all that is kept. */
+/* Tracing is off: only counts bytes. */
 static void socket_only_count(struct connection *connection, enum direction direction, size_t count)
 {
     uint64_t *bytes = direction == DIRECTION_IN ? &connection->received : &connection->sent;
@@ -97,13 +86,8 @@ static void socket_only_count(struct connection *connection, enum direction dire
     else
         __atomic_store_n(&connection->direction, (uint8_t)direction, __ATOMIC_RELAXED);
     if ((__atomic_load_n(&connection->open, __ATOMIC_RELAXED) || file_is_any_later()) &&
-        !preload_is_off()) {
-        const int saved_errno = preload_enter();
-
-        file_drop_later();
-        message_abandon(connection);
-        preload_leave(saved_errno);
-    }
+        !preload_is_off())
+        PRELOAD_INSIDE(file_drop_later(), message_abandon(connection));
 }
 
 static struct connection *socket_connection_after(const struct socket_call *call)
@@ -181,10 +165,8 @@ static struct bytes socket_first_of(const struct iovec *vector, size_t count)
     return (struct bytes){NULL, 0};
 }
 
-/*
- * The same of a request that was sent: varnish sends "GET", " " and the path as vectors of their
- * own. No vector is looked at of which nothing was sent: it may be no address.
- */
+/* Collects the first bytes of a request that was sent: varnish sends "GET", " " and the path as
+ * separate vectors. Reads only vectors that were sent, because others may have bad addresses. */
 static struct bytes socket_gathered(const struct iovec *vector, size_t count, ssize_t sent,
                                     char head[PRELOAD_PAYLOAD_MAX])
 {
@@ -219,11 +201,8 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
 
 /* ---- the wrappers ---- */
 
-/*
- * A call on a socket. What the program points at is looked at after the real call, and only if
- * that has not failed: what is no address is for the kernel to find out. The head of what is
- * written may depend on socket_result.
- */
+/* A call on a socket. The program's memory is read only after the real call has succeeded: the
+ * kernel checks addresses. The head of written data may depend on socket_result. */
 #define READ_CALL(fd, head, wanted, real_call)                                                 \
     do {                                                                                       \
         struct socket_call socket_call;                                                        \
@@ -246,12 +225,12 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
                                  : socket_end_write(&socket_call, head, wanted, socket_result); \
     } while (0)
 
-/* The body of a wrapper of what may be a call of files, too. */
+/* The body of a wrapper for sockets and files. */
 #define READ_ANY(name, fd, head, wanted, real_call)           \
     const bool is_on = preload_is_on();                       \
                                                               \
     if (!socket_is_socket(fd, is_on)) {                       \
-        interaction_hears_else(); /* of a pipe, say */        \
+        interaction_hears_else(); /* for example of a pipe */ \
         FILE_CALL(is_on, fd, name, FILE_READ, -1, real_call); \
     }                                                         \
     READ_CALL(fd, head, wanted, real_call)
@@ -263,13 +242,13 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
         FILE_CALL(is_on, fd, name, FILE_WRITE, -1, real_call); \
     WRITE_CALL(fd, head, wanted, real_call)
 
-/* Reads that do not take bytes out of the stream; out-of-band data is not in it. */
+/* Flags of reads that take no bytes out of the stream; out-of-band data is not in the stream. */
 #define NOT_TAKEN (MSG_PEEK | MSG_ERRQUEUE | MSG_OOB)
 
-/* MSG_TRUNC: the bytes are thrown away. */
+/* MSG_TRUNC discards the bytes. */
 #define RECEIVED(buffer, size, flags) (flags & MSG_TRUNC ? NO_BYTES : HEAD(buffer, size))
 
-/* And of a read of sockets only. */
+/* The same for sockets only. */
 #define RECEIVE(fd, buffer, size, flags, real_call)        \
     const bool is_on = preload_is_on();                    \
                                                            \
@@ -329,7 +308,7 @@ PRELOAD_PUBLIC ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t 
             real()->__recvfrom_chk(fd, buffer, size, room, flags, address, length));
 }
 
-/* After the call, as who knows before what the pointers are. */
+/* After the call, because the kernel has then checked the pointers. */
 static void socket_for_each_passed(const struct msghdr *message, void (*tell)(int fd))
 {
     struct msghdr copy = *message;
@@ -351,14 +330,14 @@ static void socket_for_each_passed(const struct msghdr *message, void (*tell)(in
     preload_leave(saved_errno);
 }
 
-/* Descriptors that came in a message are new: what had their numbers was closed. */
+/* Descriptors that were received are new: older ones of their numbers were closed. */
 static inline void socket_look_for_passed(const struct msghdr *message, ssize_t result)
 {
     if (result >= 0 && message->msg_controllen && !preload_is_off())
         socket_for_each_passed(message, connection_forget);
 }
 
-/* And those that went are another process's, too. */
+/* Descriptors that were sent are shared with another process. */
 static inline void socket_look_for_given(const struct msghdr *message, ssize_t result)
 {
     if (result >= 0 && message->msg_controllen && !preload_is_off())
@@ -407,7 +386,7 @@ PRELOAD_PUBLIC int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     return result;
 }
 
-/* That it sends more at once is as if it had wanted to. */
+/* MSG_MORE counts as an incomplete write. */
 static inline size_t socket_with_more(size_t size, int flags)
 {
     return size + (flags & MSG_MORE ? 1 : 0);
@@ -423,15 +402,11 @@ PRELOAD_PUBLIC ssize_t send(int fd, const void *buffer, size_t size, int flags)
                real()->send(fd, buffer, size, flags));
 }
 
-/* TCP Fast Open: sends with what connects. */
+/* TCP Fast Open: connects and sends. */
 static void socket_connects(int fd, const struct sockaddr *address, socklen_t length, bool is_on)
 {
-    if (address && !preload_is_off()) {
-        const int saved_errno = preload_enter();
-
-        called_connects(fd, address, length, is_on);
-        preload_leave(saved_errno);
-    }
+    if (address && !preload_is_off())
+        PRELOAD_INSIDE(called_connects(fd, address, length, is_on));
 }
 
 PRELOAD_PUBLIC ssize_t sendto(int fd, const void *buffer, size_t size, int flags,
@@ -509,7 +484,7 @@ PRELOAD_PUBLIC int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     return result;
 }
 
-/* The file's side is told to file.h, the socket's here. */
+/* file.h handles the file's side. */
 PRELOAD_PUBLIC ssize_t sendfile(int to, int from, off_t *offset, size_t count)
 {
     const bool is_on = preload_is_on();
@@ -544,7 +519,7 @@ PRELOAD_PUBLIC ssize_t splice(int from, off64_t *from_offset, int to, off64_t *t
     result = real()->splice(from, from_offset, to, to_offset, count, flags);
     if (is_from && result >= 0)
         (void)socket_end_read(&in, NO_BYTES, count, result);
-    /* what was wanted is what the pipe had: count is the most that it may have */
+    /* the pipe's content, not count, was wanted */
     if (is_to)
         (void)socket_end_write(&out, NO_BYTES, result < 0 ? 1 : (size_t)result, result);
     return result;
@@ -552,8 +527,8 @@ PRELOAD_PUBLIC ssize_t splice(int from, off64_t *from_offset, int to, off64_t *t
 
 /* ---- stdio(3) ---- */
 
-/* What exim and others write by stdio(3), libc writes by a function of its own. What the buffer
- * overflows by is not seen. */
+/* Programs such as exim write by stdio(3), which uses libc's internal write. A flush because of a
+ * full buffer is not seen. */
 PRELOAD_PUBLIC int fflush(FILE *stream)
 {
     const size_t wanted = stream ? __fpending(stream) : 0;

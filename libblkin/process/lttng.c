@@ -1,5 +1,5 @@
 /*
- * The decision, the file, and what LTTng is told of forks.
+ * Loading LTTng: the decision, the provider's file, and LTTng's handlers of forks.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -33,7 +33,7 @@ static bool is_decided;
 static const struct blkin_provider *provider_in_use = &blkin_no_provider;
 static bool follows_forks;
 static char
-    *timeout_text; /* of the environment, while LTTng is loaded; LTTng keeps pointers to it */
+    *timeout_text; /* in the environment while LTTng is loaded; LTTng keeps a pointer to it */
 static char why[300] =
     "blkin_init() was not called by this program, which has libblkin.a linked in";
 
@@ -67,7 +67,7 @@ void blkin_lttng_report(void)
 
 /* ---- the decision ---- */
 
-/* In DIRECTORY/BELOW. */
+/* Looks in the folder DIRECTORY + BELOW. */
 static bool has_socket(const char *directory, const char *below)
 {
     char path[PATH_MAX];
@@ -144,7 +144,7 @@ static bool is_wanted(bool rings_come_first)
 
 /* ---- the file ---- */
 
-/* This shared object; its name is "" in a program that libblkin.a is linked into. */
+/* This shared object; its name is "" in a program with libblkin.a. */
 static struct link_map *find_this_object(void)
 {
     struct link_map *object = NULL;
@@ -169,9 +169,9 @@ static void *open_file(const char *file)
 }
 
 /*
- * Beside the shared object that this is a part of, if its path is one that nobody else can bend: a
- * program's own path is argv[0], a relative one depends on the working directory, and in a
- * set-user-ID program only ld.so knows which folders are to be trusted.
+ * Opens the provider beside this shared object, if nobody else can change that path. A program's
+ * own path is argv[0]. A relative path depends on the working directory. In a set-user-ID program,
+ * only ld.so knows which folders are trusted.
  */
 static void *open_beside(const struct link_map *object)
 {
@@ -209,7 +209,7 @@ static const struct blkin_provider *open_provider(const struct link_map *object)
 
 /* ---- loading ---- */
 
-/* liblttng-ust-fork.so does what the handlers below would do: twice is a deadlock. */
+/* liblttng-ust-fork.so does what the handlers below would do; doing it twice is a deadlock. */
 static bool fork_is_wrapped(void)
 {
     void *symbol = dlsym(RTLD_DEFAULT, "fork");
@@ -238,9 +238,9 @@ static void after_fork_child(void)
 }
 
 /*
- * With a shorter wait for a session daemon that does not answer, if the environment may be changed.
- * LTTng keeps a pointer to the value, and reads it again in children. So the text is a copy that
- * stays: nginx and others write their title over the strings of the environment.
+ * Loads LTTng, with a shorter wait for a session daemon that does not answer if the environment may
+ * be changed. LTTng keeps a pointer to the value and reads it again in children. So the text is a
+ * copy that stays: nginx and others overwrite the strings of the environment.
  */
 static void load(const struct link_map *object, bool may_set_environment)
 {
@@ -250,8 +250,7 @@ static void load(const struct link_map *object, bool may_set_environment)
     const struct blkin_provider *provider;
 
     timeout_text = may_set_environment ? malloc(size) : NULL;
-    /* In a child, LTTng starts threads: the handlers of forks that were registered before come
-     * first. */
+    /* In a child, LTTng starts threads: so the handlers that were registered before run first. */
     (void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     if (timeout_text) {
         (void)snprintf(timeout_text, size, TIMEOUT_VARIABLE "=%s", value);
@@ -260,13 +259,13 @@ static void load(const struct link_map *object, bool may_set_environment)
     provider = open_provider(object);
     /* NOLINTBEGIN(concurrency-mt-unsafe,clang-analyzer-unix.Malloc) */
     if (timeout_text && given)
-        (void)putenv(given - strlen(TIMEOUT_VARIABLE "=")); /* the program's own string again */
+        (void)putenv(given - strlen(TIMEOUT_VARIABLE "=")); /* restores the program's own string */
     else if (timeout_text)
         (void)unsetenv(TIMEOUT_VARIABLE);
     /* NOLINTEND(concurrency-mt-unsafe,clang-analyzer-unix.Malloc) */
     if (provider == &blkin_no_provider)
         return;
-    /* this library's handlers of forks must stay as long as LTTng does */
+    /* LTTng calls this library's handlers of forks: so the library stays loaded, too */
     if (object && object->l_name[0])
         (void)dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     follows_forks = !fork_is_wrapped();

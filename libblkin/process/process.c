@@ -1,6 +1,5 @@
 /*
- * The table in force, the process event, the chores of once a second, and what is new in a child of
- * fork.
+ * The table in force, the process event, the periodic work, and the state of a forked child.
  *
  * With BLKIN_DEBUG set, the first need reports whether LTTng is loaded and whether there are rings.
  * BLKIN_DEBUG=check also checks the use of spans. Set-user-ID programs ignore it.
@@ -30,13 +29,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define CHORES_EVERY_NS UINT64_C(1000000000)
-#define CHORES_SOON_NS  UINT64_C(500000) /* the first time; then twice as long, and so on */
+#define PERIODIC_NS UINT64_C(1000000000)
+#define PERIODIC_SOON_NS                                                    \
+    UINT64_C(500000) /* the first retry; each later one waits twice as long \
+                      */
 
 /* ---- the table ---- */
 
-/* What blkin_gate_ and the tracepoints of the original API say where only the agent's rings may
- * come. Before the first need the latter say the same: then the chores are due. */
+/* The word of blkin_gate_ and of the original API's tracepoints while the agent's rings may still
+ * come. The tracepoints have it from the start. */
 static const int awaits_rings = BLKIN_GATE_LOOKS;
 static blkin_record_fn record_below;
 static const struct blkin_tracepoint awaiting[BLKIN_ORIGINAL_EVENTS] = {
@@ -45,11 +46,11 @@ static const struct blkin_tracepoint awaiting[BLKIN_ORIGINAL_EVENTS] = {
 
 const struct blkin_tracepoint *blkin_original_tracepoints = awaiting;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the first need */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held during the first need */
 static bool is_open;
 
-/* Idempotent: if two threads publish at once and the older state wins, the next chores publish
- * again. */
+/* Publishes the table in force. If two threads publish at once and the older state wins, the next
+ * periodic work publishes again. */
 static void publish(void)
 {
     const struct blkin_provider *below = blkin_lttng_provider_in_use();
@@ -66,7 +67,7 @@ static void publish(void)
 
 _Static_assert(RING_RULES_MAX <= BLKIN_POLICY_TEXT_MAX, "the agent's rules have to fit");
 
-/* Takes the agent's answer, and the rules that come with the rings. */
+/* Takes the agent's answer, and the rules in its memory. */
 static enum ring_found find_rings(void)
 {
     const enum ring_found found = ring_find();
@@ -97,7 +98,7 @@ static void open_with_lock(bool is_at_start)
     __atomic_store_n(&is_open, true, __ATOMIC_RELEASE);
 }
 
-/* Of the calling thread, which records for the first time. */
+/* For a thread that records for the first time. */
 static void prepare_thread(void)
 {
     blkin_process_load(false);
@@ -105,7 +106,7 @@ static void prepare_thread(void)
     blkin_usage_thread_begin();
 }
 
-/* With signals blocked: a handler that records must not find the lock taken by its own thread. */
+/* Signals are blocked: a handler that records must not wait for a lock of its own thread. */
 void blkin_process_load(bool is_at_start)
 {
     static _Thread_local bool is_loading __attribute__((tls_model("initial-exec")));
@@ -116,16 +117,16 @@ void blkin_process_load(bool is_at_start)
     __atomic_store_n(&blkin_thread_prepare, prepare_thread, __ATOMIC_RELAXED);
     if (__atomic_load_n(&is_open, __ATOMIC_ACQUIRE)) {
         if (is_at_start)
-            publish(); /* blkin_init() may have loaded LTTng just now */
+            publish(); /* blkin_init() may just have loaded LTTng */
         return;
     }
-    if (is_loading) /* this is the handler of a fault */
+    if (is_loading) /* the handler of a fault in this function */
         return;
     is_loading = true;
     blkin_block_signals(&signals);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    /* Early, as the agent answers meanwhile, and not with the lock: it takes the one of libdl,
-     * which another thread may have that records in a constructor. */
+    /* Before the lock is taken: the agent can answer meanwhile. Also, this call takes libdl's lock,
+     * which another thread may hold in a constructor that records. */
     ring_find_begin();
     pthread_mutex_lock(&lock);
     if (!is_open)
@@ -164,32 +165,24 @@ void blkin_process_start(void)
     blkin_process_load(true);
 }
 
-/* ---- the chores ---- */
+/* ---- the periodic work ---- */
 
 static const char *version = "";
 static uint64_t really_due_ticks;
-/* Of whoever does the work. */
-static uint64_t soon_ns = CHORES_SOON_NS;
-static uint64_t rest_due_ticks; /* all but the provider's chores, which may come earlier */
+/* State of the thread that does the work. */
+static uint64_t soon_ns = PERIODIC_SOON_NS;
+static uint64_t rest_due_ticks; /* of all work except looking for rings, which may be due earlier */
 
 void blkin_set_version(const char *new_version)
 {
     __atomic_store_n(&version, new_version ? new_version : "", __ATOMIC_RELEASE);
 }
 
-static uint64_t realtime_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static void record_process(const struct blkin_provider *provider)
 {
     struct blkin_thread *thread = blkin_this_thread();
     const struct blkin_process_event event = {
-        .realtime = realtime_ns(),
+        .realtime = blkin_clock_read(CLOCK_REALTIME),
         .monotonic = blkin_monotonic_ns(),
         .thread = thread->number,
         .sequence = ++thread->sequence,
@@ -205,15 +198,15 @@ static void record_process(const struct blkin_provider *provider)
     blkin_record_event(provider, BLKIN_EVENT_PROCESS, payload, (size_t)(at - payload));
 }
 
-/* Whoever changes the usage's level at the same time has the last word. */
-static void set_chores_due(uint64_t due)
+/* A concurrent change of the usage level wins. */
+static void set_periodic_due(uint64_t due)
 {
     uint32_t state;
 
     do {
         state = __atomic_load_n(&blkin_usage_state, __ATOMIC_SEQ_CST);
-        __atomic_store_n(&blkin_wiped.chores_due_ticks,
-                         blkin_usage_is_on() || blkin_checks ? BLKIN_CHORES_ALWAYS : due,
+        __atomic_store_n(&blkin_wiped.periodic_due_ticks,
+                         blkin_usage_is_on() || blkin_checks ? BLKIN_PERIODIC_ALWAYS : due,
                          __ATOMIC_SEQ_CST);
     } while (state != __atomic_load_n(&blkin_usage_state, __ATOMIC_SEQ_CST));
 }
@@ -234,43 +227,43 @@ static void do_rest(void)
         record_process(provider);
 }
 
-void blkin_do_chores(uint64_t now_ticks)
+void blkin_do_periodic(uint64_t now_ticks)
 {
     const int saved_errno = errno;
     uint64_t due = __atomic_load_n(&really_due_ticks, __ATOMIC_RELAXED);
-    uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS), then = next;
+    uint64_t next = now_ticks + blkin_ticks_of_ns(PERIODIC_NS), then = next;
     int cancel_state;
 
     if (!blkin_wiped.process_mark)
         blkin_forked_();
-    /* who moves the time on does the work: the others are not held up */
+    /* the thread that moves the deadline does the work; no other thread waits */
     if (!blkin_is_due(now_ticks, due)) {
         if (!blkin_usage_is_on() && !blkin_checks)
-            set_chores_due(due);
+            set_periodic_due(due);
         return;
     }
     if (!__atomic_compare_exchange_n(&really_due_ticks, &due, next, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return;
-    set_chores_due(next);
-    /* reading files would be a place to be cancelled: half of the work would not be done */
+    set_periodic_due(next);
+    /* reading files is a cancellation point: the work would be left half done */
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     if (blkin_process_refresh()) {
         then = now_ticks + blkin_ticks_of_ns(soon_ns);
         soon_ns *= 2;
     } else {
-        soon_ns = CHORES_SOON_NS;
+        soon_ns = PERIODIC_SOON_NS;
     }
     errno = saved_errno;
     if (blkin_is_due(now_ticks, rest_due_ticks)) {
         rest_due_ticks = next;
         do_rest();
     }
-    /* also the same time again: who does the work next sees what we have written */
+    /* also stores an unchanged deadline: the release publishes our writes to the next worker */
     if (__atomic_compare_exchange_n(&really_due_ticks, &next, then, false, __ATOMIC_RELEASE,
                                     __ATOMIC_RELAXED) &&
         then != next)
-        set_chores_due(then);
+        set_periodic_due(then);
     (void)pthread_setcancelstate(cancel_state, NULL);
 }
 
@@ -281,7 +274,7 @@ uint64_t blkin_look(void)
     if (!__atomic_load_n(&is_open, __ATOMIC_ACQUIRE))
         blkin_process_load(false);
     now_ticks = blkin_ticks();
-    blkin_do_chores_if_due(now_ticks);
+    blkin_do_periodic_if_due(now_ticks);
     return now_ticks;
 }
 
@@ -295,7 +288,7 @@ void blkin_heartbeat(void)
 void blkin_server_begins_(void)
 {
     blkin_process_load(true);
-    blkin_do_chores_if_due(blkin_ticks());
+    blkin_do_periodic_if_due(blkin_ticks());
 }
 
 void blkin_before_chroot_(void)
@@ -337,7 +330,7 @@ const uint32_t *blkin_process_mark_ = &blkin_wiped.process_mark;
 
 static bool is_following;
 
-/* In each forked child, whose one thread is a copy of the parent's. */
+/* In each forked child, which has one thread. */
 static void after_fork(void)
 {
     blkin_wiped.process_mark = 1;
@@ -345,7 +338,7 @@ static void after_fork(void)
     blkin_thread.number = 0;
     blkin_clock_forked();
     blkin_quiet_after_fork();
-    (void)pthread_mutex_init(&lock, NULL); /* another thread of the parent may have been loading */
+    (void)pthread_mutex_init(&lock, NULL); /* another thread of the parent may have held it */
     ring_find_after_fork();
     if (is_open)
         publish();
@@ -356,13 +349,13 @@ static void after_fork(void)
 
 void blkin_forked_(void)
 {
-    if (!is_following) /* the constructor of another library calls, before follow_forks() has run */
+    if (!is_following) /* called by another library's constructor before follow_forks() */
         return;
     blkin_lttng_leave("this is a child of _Fork(3) or clone(2)");
     after_fork();
 }
 
-/* At load time, when no thread of this library can be in fork() yet. */
+/* When this library is loaded: no thread is in its code yet. */
 __attribute__((constructor)) static void follow_forks(void)
 {
     is_following = true;

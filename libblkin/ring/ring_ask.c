@@ -1,5 +1,5 @@
 /*
- * The conversation with the agent: connect, one message, close.
+ * The conversation with the agent: connect, receive one message, close.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,17 +18,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define RING_ASK_LOWEST 200 /* number of a descriptor */
+#define RING_ASK_LOWEST 200 /* the least number of the descriptor */
 
-/* A connection: the descriptor, and by what it is known again. */
+/* The connection. Device and inode identify the socket. */
 static struct {
     bool is_open;
-    bool is_awaited; /* an answer */
+    bool is_awaited; /* an answer is expected */
     bool is_kept;
     int descriptor;
     dev_t device;
     ino_t inode;
     uint64_t until_ns;
+    unsigned stale; /* answers for an earlier user that are still to come */
 } ring_asked;
 
 void ring_ask_close(int descriptor)
@@ -36,7 +37,7 @@ void ring_ask_close(int descriptor)
     (void)syscall(SYS_close, descriptor);
 }
 
-/* To a higher number. */
+/* Moves the descriptor to a high number. */
 static int ring_ask_lift(int descriptor)
 {
     const long higher = syscall(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, RING_ASK_LOWEST);
@@ -60,22 +61,26 @@ void ring_ask_stop(void)
     if (ring_ask_is_same())
         ring_ask_close(ring_asked.descriptor);
     ring_asked.is_open = ring_asked.is_awaited = ring_asked.is_kept = false;
+    ring_asked.stale = 0;
 }
 
 void ring_ask_forget(void)
 {
-    if (ring_asked.is_awaited)
+    if (ring_asked.is_awaited && !ring_asked.is_kept)
         ring_ask_stop();
+    ring_asked.stale += ring_asked.is_awaited;
+    ring_asked.is_awaited = false;
 }
 
 void ring_ask_keep(void)
 {
     ring_asked.is_kept = ring_asked.is_open;
+    ring_asked.until_ns = blkin_monotonic_ns() + RING_KEPT_NS;
 }
 
 bool ring_ask_has_kept(void)
 {
-    return ring_asked.is_open && !ring_asked.is_awaited;
+    return ring_asked.is_open && ring_asked.is_kept;
 }
 
 void ring_ask_expire(void)
@@ -84,7 +89,7 @@ void ring_ask_expire(void)
         ring_ask_stop();
 }
 
-/* The kernel checks that this process is that user. */
+/* Asks again on the same connection. The kernel checks the credentials. */
 static bool ring_ask_once_more(void)
 {
     char text = 0;
@@ -113,7 +118,7 @@ static int ring_ask_connect(const char *path)
     struct stat status;
     int descriptor;
 
-    if (stat(path, &status) != 0) /* where no agent runs, this is all */
+    if (stat(path, &status) != 0) /* without an agent, this is the whole cost */
         return -1;
     descriptor =
         (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -144,7 +149,7 @@ void ring_ask(const char *path)
         if (ring_asked.is_awaited)
             return;
         if (ring_ask_once_more()) {
-            ring_ask_await(RING_KEPT_NS); /* there is no second try */
+            ring_ask_await(RING_KEPT_NS); /* no later retry is possible */
             return;
         }
     }
@@ -161,7 +166,7 @@ void ring_ask(const char *path)
     ring_ask_await(RING_ASK_NS);
 }
 
-/* Of a message: the first descriptor that came with it. All others are closed. */
+/* Returns the first descriptor that came with a message, and closes the others. */
 static int ring_ask_take(struct msghdr *message)
 {
     int found = -1, each;
@@ -213,13 +218,19 @@ enum ring_answer ring_ask_look(int *descriptor, uint64_t *bytes)
     if (length < 0 && (errno == EAGAIN || errno == EINTR) &&
         blkin_monotonic_ns() < ring_asked.until_ns)
         return RING_ANSWER_LATER;
+    *descriptor = length < 0 ? -1 : ring_ask_take(&message);
+    if (length > 0 && ring_asked.stale) {
+        ring_asked.stale--;
+        if (*descriptor >= 0)
+            ring_ask_close(*descriptor);
+        return ring_ask_look(descriptor, bytes);
+    }
     if (length > 0 && ring_asked.is_kept) {
         ring_asked.is_awaited = false;
         ring_asked.until_ns = blkin_monotonic_ns() + RING_KEPT_NS;
     } else {
         ring_ask_stop();
     }
-    *descriptor = length < 0 ? -1 : ring_ask_take(&message);
     *bytes = hello.bytes;
     if (length == (long)sizeof(hello) && hello.mark == RING_MARK && *descriptor >= 0)
         return RING_ANSWER;

@@ -1,5 +1,5 @@
 /*
- * Asking, taking and leaving memories of rings.
+ * Which memory of rings this process uses: asking for it, taking it, leaving it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,12 +18,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Until ring_find_begin() is done, by another thread perhaps: nobody knows, but soon. */
+/* RING_SOON until ring_find_begin() is done, perhaps by another thread. */
 static enum ring_found ring_state = RING_SOON;
-static uid_t ring_user; /* whose rings this process has */
+static uid_t ring_user; /* the user whose rings this process has */
 static bool ring_is_debugged;
 static bool ring_has_complained;
-static bool ring_is_busy; /* somebody looks: who comes meanwhile goes by what was found */
+static bool ring_is_busy; /* a thread looks for rings; others use the state that it found before */
 static char ring_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 
 static bool ring_enter(void)
@@ -48,9 +48,10 @@ enum ring_found ring_find_state(void)
 
 /* ---- the socket ---- */
 
-static char ring_chosen[sizeof(ring_path) + 1]; /* at the start; "": not at all */
+static char ring_chosen[sizeof(ring_path) + 1]; /* value at the start; "": not set */
 
-/* Before the program can clear its environment, or write over it, as exim and postgres do. */
+/* Reads the variable before the program can clear or overwrite its environment, as exim and
+ * postgres do. */
 __attribute__((constructor)) static void ring_note_environment(void)
 {
     const char *chosen = secure_getenv(RING_VARIABLE);
@@ -59,7 +60,7 @@ __attribute__((constructor)) static void ring_note_environment(void)
         (void)snprintf(ring_chosen, sizeof(ring_chosen), "%s", chosen);
 }
 
-/* False: there is none to ask. */
+/* False: there is no socket to ask. */
 static bool ring_choose_path(void)
 {
     const char *chosen = secure_getenv(RING_VARIABLE);
@@ -83,7 +84,8 @@ static bool ring_choose_path(void)
 int __cxa_atexit(void (*function)(void *), void *argument, void *handle);
 void __cxa_finalize(void *handle);
 
-static char ring_exit_handle; /* no shared object's: dlclose(3) does not call the function */
+static char
+    ring_exit_handle; /* belongs to no shared object: dlclose(3) does not call the function */
 static bool ring_is_exiting;
 
 static void ring_note_exit(void *unused)
@@ -92,10 +94,8 @@ static void ring_note_exit(void *unused)
     ring_is_exiting = true;
 }
 
-/*
- * After all of dlclose(3)'s other handlers and destructors of this object, which may still record.
- * At exit(3) the memories stay: other threads may be recording.
- */
+/* Runs after the other destructors of this object, which may still record. At exit(3), the memories
+ * stay mapped, because other threads may be recording. */
 __attribute__((destructor(101))) static void ring_end(void)
 {
     if (ring_is_exiting)
@@ -108,10 +108,8 @@ __attribute__((destructor(101))) static void ring_end(void)
 
 /* ---- the user ---- */
 
-/*
- * Root, if the process can become root again: a server that is its clients' users for a while, in
- * one thread or in all, has one memory.
- */
+/* Root, if the process can become root again: a server that acts as its clients' users for a while
+ * has one memory. */
 static uid_t ring_owner(void)
 {
     uid_t real = 0, effective = 0, saved = 0;
@@ -122,11 +120,11 @@ static uid_t ring_owner(void)
 
 #define RING_REFRAIN_NS UINT64_C(5000000000)
 
-static uint64_t ring_refrains_since_ns; /* 0: not now */
+static uint64_t ring_refrains_since_ns; /* 0: asking is allowed */
 
 /*
- * The agent gives the rings of the thread's effective user. While that is a client of this server,
- * it is better not to ask; but not for long, as some servers never become root again.
+ * The agent gives the rings of the thread's effective user. While that user is a client of this
+ * server, the library does not ask. The limit of 5 s is for servers that never become root again.
  */
 static bool ring_may_ask(void)
 {
@@ -179,7 +177,7 @@ void ring_find_report(void)
 }
 
 #define RING_WAIT_NS      5000000
-#define RING_LAST_WAIT_NS 900000000 /* of an agent that has just answered */
+#define RING_LAST_WAIT_NS 900000000 /* for an agent that has just answered */
 
 void ring_find_wait(bool is_at_start)
 {
@@ -211,10 +209,10 @@ static void ring_change(const struct ring_map *to)
         ring_map_leave(from);
 }
 
-/* ---- whether anybody reads it ---- */
+/* ---- does an agent read the memory? ---- */
 
-static uint64_t ring_beats;   /* of the memory, when they were looked at last, */
-static uint64_t ring_beat_ns; /* and when they were another number */
+static uint64_t ring_beats;   /* the memory's beats at the last look */
+static uint64_t ring_beat_ns; /* time of their last change */
 
 static void ring_note_beats(const struct ring_map *map)
 {
@@ -231,7 +229,7 @@ static bool ring_is_quiet(const struct ring_map *map)
 
 /* ---- asking ---- */
 
-/* The one that this process has already, or another one. */
+/* Takes the memory, unless this process already has it. */
 static void ring_take(int descriptor, uint64_t bytes)
 {
     const struct ring_map *now = ring_process.map;
@@ -250,9 +248,9 @@ static void ring_take(int descriptor, uint64_t bytes)
         ring_note_beats(ring_process.map);
 }
 
-static bool ring_is_asked_twice; /* as the first answer was of no use */
+static bool ring_is_asked_twice; /* because the first answer was useless */
 
-/* The memory that there is will do until there is another one, unless the agent has left it. */
+/* The current memory stays in use until another one comes, unless the agent has left it. */
 static enum ring_found ring_ask_again(void)
 {
     int descriptor;
@@ -266,7 +264,7 @@ static enum ring_found ring_ask_again(void)
     case RING_ANSWER:
         ring_take(descriptor, bytes);
         if (!ring_process.map && !ring_is_asked_twice) {
-            /* the agent may have left it since it has answered: it has another one */
+            /* the agent has left the memory since it answered: there is another one */
             ring_is_asked_twice = true;
             ring_ask(ring_path);
             return RING_SOON;
@@ -281,7 +279,8 @@ static enum ring_found ring_ask_again(void)
     return ring_process.map ? RING_FOUND : RING_AWAITED;
 }
 
-/* It stays mapped: to unmap it is a system call, too. */
+/* In a quiet process. A memory that the agent has left stays mapped, because munmap(2) is a system
+ * call. */
 static enum ring_found ring_look_quietly(void)
 {
     if (ring_process.map && ring_map_is_on(ring_process.map))
@@ -290,7 +289,7 @@ static enum ring_found ring_look_quietly(void)
     return RING_NEVER;
 }
 
-/* A worker that root has started becomes another user once, as it begins. */
+/* A worker of a root process changes its user once, at its start. */
 #define RING_USERS_AWAITED 2
 
 static unsigned ring_changes; /* of the user */
@@ -298,7 +297,7 @@ static unsigned ring_changes; /* of the user */
 static enum ring_found ring_look(void)
 {
     const uid_t user = ring_owner();
-    const bool is_last = ring_ask_has_kept(); /* chance to ask */
+    const bool is_last = ring_ask_has_kept(); /* the last chance to ask */
 
     if (ring_user != user) {
         ring_ask_forget();
@@ -349,5 +348,5 @@ void ring_find_after_fork(void)
     ring_changes = 0;
     ring_is_busy = false; /* another thread of the parent may have been looking */
     ring_write_after_fork();
-    ring_ask_stop(); /* the answer is for the parent */
+    ring_ask_stop(); /* the answer belongs to the parent */
 }

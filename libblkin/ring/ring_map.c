@@ -1,5 +1,5 @@
 /*
- * Checks of a memory of rings, and its mapping.
+ * A memory of rings: its checks and its mapping.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +14,7 @@
 
 struct ring_process ring_process;
 
-static struct ring_map *ring_newest; /* of all that this process has had */
+static struct ring_map *ring_newest; /* of all memories of this process */
 
 static void ring_map_fill(struct ring_map *map, char *base, const struct ring_memory *memory)
 {
@@ -30,10 +30,8 @@ static void ring_map_fill(struct ring_map *map, char *base, const struct ring_me
     };
 }
 
-/*
- * In place of what is there. After mlockall(MCL_FUTURE) all pages of a new mapping are there at
- * once, and locked: so it is made elsewhere, unlocked, and only then moved.
- */
+/* Maps over `place`. After mlockall(MCL_FUTURE), a new mapping would be populated and locked at
+ * once. So it is made elsewhere with PROT_NONE, unlocked, and then moved. */
 static bool ring_map_over(char *place, size_t bytes, int flags, int descriptor)
 {
     const int access = PROT_READ | PROT_WRITE;
@@ -44,7 +42,7 @@ static bool ring_map_over(char *place, size_t bytes, int flags, int descriptor)
         return true;
     if (made != MAP_FAILED)
         (void)munmap(made, bytes);
-    /* where addresses are scarce */
+    /* where address space is scarce */
     return mmap(place, bytes, access, flags | MAP_FIXED, descriptor, 0) == place;
 }
 
@@ -56,7 +54,7 @@ static const char *ring_map_at(struct ring_map *map, char *place, int descriptor
 
     if (!ring_map_over(place, bytes, MAP_SHARED, descriptor))
         return "it cannot be mapped";
-    (void)madvise(place, bytes, MADV_DONTDUMP); /* the agent has it all after a crash */
+    (void)madvise(place, bytes, MADV_DONTDUMP); /* the agent keeps it after a crash */
     memory = *(const volatile struct ring_memory *)(const void *)place;
     wrong = ring_problem(&memory, bytes);
     if (!wrong && memory.state != RING_ON)
@@ -66,7 +64,7 @@ static const char *ring_map_at(struct ring_map *map, char *place, int descriptor
     return wrong;
 }
 
-/* Nearly all processes have one memory in their lives: its map is where all records look at. */
+/* Most processes have one memory: its map is where all records look. */
 static struct ring_map *ring_map_placed(struct ring_map *map)
 {
     if (ring_process.first.memory)
@@ -80,7 +78,7 @@ static size_t ring_map_page(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Room for the memory, at a multiple of RING_HUGE, and for a page right before it. */
+/* Reserves address space for the memory, at a multiple of RING_HUGE, and for one page before it. */
 static char *ring_map_room(size_t page, size_t bytes)
 {
     const size_t kept = page + ((bytes + page - 1) & -page), size = kept + RING_HUGE;
@@ -102,7 +100,7 @@ static void ring_map_unmap(const struct ring_map *map)
     (void)munmap((char *)map->memory - ring_map_page(), ring_map_page() + map->bytes);
 }
 
-/* The map is in the page before the memory. */
+/* The page before the memory holds the map. */
 static struct ring_map *ring_map_somewhere(int descriptor, size_t bytes, const char **wrong)
 {
     const size_t page = ring_map_page();
@@ -120,10 +118,8 @@ static struct ring_map *ring_map_somewhere(int descriptor, size_t bytes, const c
     return NULL;
 }
 
-/*
- * One that this process has had goes to its place of then. A process that changes its user to and
- * fro, or outlives many agents, would run out of mappings otherwise.
- */
+/* Maps a memory that this process has had before at the same place. Otherwise, a process that often
+ * changes its user, or outlives many agents, would run out of mappings. */
 static struct ring_map *ring_map_again(struct ring_map *map, int descriptor, const char **wrong)
 {
     struct ring_map now;
@@ -186,7 +182,7 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
     return map;
 }
 
-/* What is written there later touches pages of its own: nobody would notice if they failed. */
+/* A store to the old memory would touch fresh pages, whose failure nobody would notice. */
 void ring_map_leave(const struct ring_map *map)
 {
     (void)ring_map_over((char *)map->memory, map->bytes,
@@ -226,7 +222,7 @@ bool ring_map_rules(const struct ring_map *map, char text[RING_RULES_MAX])
     turn = __atomic_load_n(&rules->turn, __ATOMIC_ACQUIRE);
     if (turn == 0 || turn % 2)
         return false;
-    for (size_t i = 0; i < RING_RULES_MAX; i++) /* in this order, before turn is read again */
+    for (size_t i = 0; i < RING_RULES_MAX; i++) /* in this order, before `turn` is read again */
         text[i] = __atomic_load_n(&rules->text[i], __ATOMIC_ACQUIRE);
     return __atomic_load_n(&rules->turn, __ATOMIC_RELAXED) == turn &&
            memchr(text, '\0', RING_RULES_MAX);

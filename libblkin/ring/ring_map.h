@@ -1,9 +1,9 @@
 /*
- * A memory of rings, mapped: where its parts are, checked once.
+ * A mapped memory of rings: the places of its parts, checked once.
  *
- * The memory is shared with all programs of a user: what is in it is never believed. The sizes are
- * copied and checked before anything is written, and cannot change afterwards. The seals see to it
- * that no access ends in SIGBUS.
+ * All programs of a user share the memory, so its content is not trusted. The sizes are copied and
+ * checked before any write and cannot change later. The memfd's seals ensure that no access ends in
+ * SIGBUS.
  *
  * All functions are async-signal-safe.
  *
@@ -23,8 +23,8 @@ enum ring_which { RING_EVENTS, RING_ALARMS, RING_KINDS };
 /* The rings of one kind. */
 struct ring_part {
     struct ring_head *heads; /* one for each CPU */
-    char *data;              /* of the ring of CPU 0; that of CPU 1 follows */
-    uint64_t mask;           /* bytes of a ring, less 1 */
+    char *data;              /* the rings of all CPUs, one after the other */
+    uint64_t mask;           /* bytes of a ring, minus 1 */
     uint64_t cpus;
 };
 
@@ -32,50 +32,46 @@ struct ring_map {
     struct ring_part parts[RING_KINDS];
     struct ring_memory *memory;
     size_t bytes; /* of the memory */
-    dev_t device; /* by these two it is known again */
+    dev_t device; /* device and inode identify the memory */
     ino_t inode;
     struct ring_map *older;
 };
 
-/* What every record looks at: in two cache lines that a processor fetches together. */
+/* What every record reads: two cache lines that the processor fetches together. */
 struct ring_process {
-    const struct ring_map *map; /* into which this process writes; NULL: none. See ring_find.h */
-    ptrdiff_t thread_at;        /* struct ring_thread, from the thread pointer */
-    uint64_t head; /* what records begin with: struct ring_record; 0: ring_write() knows */
-    struct ring_map first __attribute__((aligned(64))); /* that it has had */
+    const struct ring_map *map; /* the current memory; NULL: none. See ring_find.h */
+    ptrdiff_t thread_at;        /* offset of struct ring_thread from the thread pointer */
+    uint64_t head; /* first word of records, see struct ring_record; 0: take the slow path */
+    struct ring_map first __attribute__((aligned(64))); /* the first memory of the process */
 } __attribute__((aligned(128)));
 
 extern __attribute__((visibility("hidden"))) struct ring_process ring_process;
 
-/*
- * Maps what the descriptor refers to, which stays open: the map of before if this process has had
- * this memory. NULL: it is no memory of rings that one could write into; *wrong says why.
- */
+/* Maps the descriptor's memory; the descriptor stays open. A memory that this process has had gets
+ * the same map. NULL: the memory is not usable; *wrong says why. */
 struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong);
 
 /*
- * Lets go of the memory: from now on, what other threads are just writing goes to memory of this
- * process alone. The map itself and its addresses stay for ever, as a thread may use them at any
- * time: a page, and room for addresses, for each memory that the process has had.
+ * Leaves the memory: other threads that are writing now write to private memory. The map and its
+ * addresses stay for ever, because a thread may use them at any time. That costs a page and address
+ * space for each memory of the process.
  */
 void ring_map_leave(const struct ring_map *map);
 
-/* Unmaps all memories that this process has had: no thread uses one any more. */
+/* Unmaps all memories. No thread may be using one. */
 void ring_map_unmap_all(void);
 
-/* Is the agent not done with it? */
+/* False: the agent has left the memory. */
 bool ring_map_is_on(const struct ring_map *map);
 
-/* What the agent raises as long as it lives. */
+/* The counter that the agent increments as long as it lives. */
 uint64_t ring_map_beats(const struct ring_map *map);
 
-/*
- * Copies the rules of slow spans that the agent has put there. False: there are none, they are
- * being written, or a program has overwritten them.
- */
+/* Copies the agent's rules of slow spans. False: there are none, they are being written, or a
+ * program has overwritten them. */
 bool ring_map_rules(const struct ring_map *map, char text[RING_RULES_MAX]);
 
-/* Does the descriptor refer to this memory? */
+/* True if the descriptor is this memory. */
 bool ring_map_is_of(const struct ring_map *map, int descriptor);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The tables, and how events of the original API are packed.
+ * The provider tables for rings, and the packing of the original API's events.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-/* What a table's `event` points to. */
+/* The object behind a table's `event` pointer. */
 struct ring_over_event {
     const int *enabled_below;
     struct packed_event *below;
@@ -40,7 +40,7 @@ static const struct ring_over_event *ring_over_event(struct packed_event *event)
     return (const struct ring_over_event *)(const void *)event;
 }
 
-/* To both, or to the one below alone. */
+/* Records to the rings and to the provider below. */
 __attribute__((noinline)) static void
 ring_record_slow(struct packed_event *event, const void *payload, size_t length, void **thread_slot)
 {
@@ -59,8 +59,10 @@ _Static_assert(sizeof(struct blkin_detail_event) + BLKIN_DETAIL_HEAD_SIZE >= RIN
                    sizeof(struct blkin_metric_event) + 4 * sizeof("-") >= RING_PAYLOAD_MIN,
                "a payload is too short");
 
-/* The fast path calls nothing, so that it saves few registers. Children of fork(2),
- * processes with a clock of their own, and what is wanted below take the other one. */
+/*
+ * The fast path calls nothing, so that it saves few registers. The slow path is for children of
+ * fork(2), for processes in another time namespace, and for events that the provider below wants.
+ */
 static void ring_record(struct packed_event *event, const void *payload, size_t length,
                         void **thread_slot)
 {
@@ -84,7 +86,7 @@ _Static_assert(sizeof(struct ring_original) + 4 * (RING_NAME_MAX + RING_MARK_MAX
                    RING_PAYLOAD_MAX,
                "an event of the original API may be too long");
 
-/* As the sink marks what it cuts: json_put_string(). */
+/* Cuts and marks a text like the sink's json_put_string(). */
 static char *ring_put_text(char *at, const char *string, size_t max)
 {
     const size_t length = string ? strlen(string) : 0, cut = blkin_cut(string, length, max);
@@ -101,7 +103,7 @@ static void ring_write_original(const struct ring_map *map, const struct blkin_t
                                 const struct blkin_annotation *annotation)
 {
     const struct ring_original head = {
-        .monotonic = blkin_clock_ns(blkin_ticks()),
+        .monotonic = blkin_clock_now(),
         .trace_id = (uint64_t)trace->info.trace_id,
         .span_id = (uint64_t)trace->info.span_id,
         .parent_span_id = (uint64_t)trace->info.parent_span_id,

@@ -1,13 +1,12 @@
 /*
- * The provider that writes into the rings, over the one that records with LTTng.
+ * The provider that writes into the rings, on top of LTTng's provider or none.
  *
- * It is a table like any provider's, so the code that records an event does not know about rings.
- * The table lies over LTTng's provider, or over none. If the provider below wants an event, the
- * event goes there, too. The table does not change when the process gets or loses a memory: without
- * a memory, events go only to the provider below.
+ * It is a table like any provider's, so the recording code does not know about rings. An event that
+ * the provider below wants goes there, too. The table does not change when the process gets or
+ * loses a memory: without a memory, events go only to the provider below.
  *
  * The rings always get spans, process events, metrics, alarms and the original API's events. They
- * get streaming events only while a session below wants these: the recorder has the whole spans.
+ * get streaming events only while a session below wants them: the agent has the whole spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,11 +15,11 @@
 
 #include "tracepoints/format/provider_table.h"
 
-/* Makes the tables over this provider and over blkin_no_provider. Once, before they are asked for.
- */
+/* Makes the tables over this provider and over blkin_no_provider. Once, before
+ * ring_provider_over(). */
 void ring_provider_init(const struct blkin_provider *below);
 
-/* The table over one of those two. */
+/* The table over this provider, or over blkin_no_provider. */
 const struct blkin_provider *ring_provider_over(const struct blkin_provider *below);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* cppcheck cannot read them */
+/* cppcheck cannot parse them */
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(BLKIN_PORTABLE) && \
     !defined(__CPPCHECK__)
 #define RING_HAS_SEQUENCES 1
@@ -19,22 +19,22 @@
 #define RING_HAS_SEQUENCES 0
 #endif
 
-/* What the kernel keeps of a thread: the beginning of its struct rseq. */
+/* The beginning of the kernel's struct rseq of a thread. */
 struct ring_thread {
-    uint32_t cpu_id_start; /* always a CPU's number */
-    uint32_t cpu_id;       /* the same; of a thread that is not registered: no CPU's */
-    uint64_t sequence;     /* the address of what the thread is in, or 0 */
+    uint32_t cpu_id_start; /* always a valid CPU number */
+    uint32_t cpu_id;       /* the same; not a CPU number if the thread is not registered */
+    uint64_t sequence;     /* address of the current sequence's descriptor, or 0 */
 };
 
-/* What a sequence is to do. */
+/* The input of a sequence. */
 struct ring_store {
     uint64_t *committed;
-    const uint64_t *head; /* what the record begins with */
-    uint64_t before;      /* its value */
+    const uint64_t *head; /* first word of the record */
+    uint64_t before;      /* expected value of *committed */
     char *to;
-    uint64_t size;       /* that it is moved on by; the trailer ends there */
+    uint64_t size;       /* bytes of the record; its trailer ends there */
     const void *payload; /* at least 32 bytes */
-    size_t length;       /* 0: only the trailer */
+    size_t length;       /* 0: write only the trailer */
     uint64_t trailer;
 };
 
@@ -49,9 +49,11 @@ static inline uint32_t ring_this_cpu(void)
 }
 
 /*
- * False: nothing is committed. The sequence is from 1 to 2; if the kernel finds that the thread has
- * lost its CPU within, or takes it to a signal handler, the thread goes on at 4. The descriptor (3)
- * is unmapped with this library, so a thread must not refer to it for longer.
+ * Writes a record and commits it. False: nothing is committed.
+ *
+ * The sequence is from 1 to 2. If the thread loses its CPU or gets a signal within, the kernel
+ * continues the thread at 4. The descriptor (3) is unmapped with this library, so the thread must
+ * not keep a pointer to it.
  */
 static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                                                               const struct ring_store *store)
@@ -78,7 +80,7 @@ static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                  "leaq -24(%[to],%[length]), %%rdx\n\t"
                  "movl $32, %%ecx\n\t"
                  "subq %[length], %%rcx\n\t"
-                 "5:\n\t" /* 32 bytes each time; then the last 32 */
+                 "5:\n\t" /* 32 bytes each time, then the last 32 */
                  "movups (%%rax,%%rcx), %%xmm0\n\t"
                  "movups 16(%%rax,%%rcx), %%xmm1\n\t"
                  "movups %%xmm0, (%%rdx,%%rcx)\n\t"
@@ -96,7 +98,7 @@ static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                  "2:\n\t"
                  "movq $0, %%fs:8(%[self])\n\t"
                  ".pushsection __rseq_failure, \"ax\"\n\t"
-                 ".byte 0x0f, 0xb9, 0x3d\n\t" /* with the signature, an undefined instruction */
+                 ".byte 0x0f, 0xb9, 0x3d\n\t" /* signature, preceded by an undefined instruction */
                  ".long 0x53053053\n\t"
                  "4:\n\t"
                  "jmp %l[failed]\n\t"
@@ -129,10 +131,8 @@ static inline uint32_t ring_this_cpu(void)
     return __atomic_load_n(&ring_this_thread()->cpu_id_start, __ATOMIC_RELAXED);
 }
 
-/*
- * As above. Here the order of stores has to be asked for: what a reader sees of this record comes
- * after the commit of the one before (dmb), and the commit after the record (stlr).
- */
+/* The same for AArch64, which needs explicit order. A reader sees this record after the commit of
+ * the one before (dmb), and this commit after the record (stlr). */
 static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                                                               const struct ring_store *store)
 {
@@ -162,7 +162,7 @@ static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                  "add x11, %[to], #8\n\t"
                  "sub x10, %[length], #16\n\t"
                  "mov x9, xzr\n\t"
-                 "5:\n\t" /* 16 bytes each time; then the last 16 */
+                 "5:\n\t" /* 16 bytes each time, then the last 16 */
                  "ldr q0, [%[payload], x9]\n\t"
                  "str q0, [x11, x9]\n\t"
                  "add x9, x9, #16\n\t"
@@ -177,7 +177,7 @@ static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                  "2:\n\t"
                  "str xzr, [%[self], #8]\n\t"
                  ".pushsection __rseq_failure, \"ax\"\n\t"
-                 ".inst 0xd428bc00\n\t" /* the signature: brk #0x45e0 */
+                 ".inst 0xd428bc00\n\t" /* signature: brk #0x45e0 */
                  "4:\n\t"
                  "b %l[failed]\n\t"
                  ".popsection\n\t"

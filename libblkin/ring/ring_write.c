@@ -1,5 +1,5 @@
 /*
- * The end of a ring, and what else is rare.
+ * The slow path of ring records: the end of a ring, other clocks, the identity of the process.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,7 +7,9 @@
 
 #include "libblkin/base/namespaces.h"
 #include "libblkin/base/thread.h"
-#include "ring_time.h"
+#include "tracepoints/format/digits.h"
+#include "tracepoints/format/events.h"
+#include "tracepoints/format/provider_table.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,7 +17,7 @@
 
 #define RING_TRIES 16
 
-/* By their names: an older C library has no such symbols. */
+/* An older C library has no such symbols. */
 bool ring_write_init(void)
 {
     const unsigned *size = dlsym(RTLD_DEFAULT, "__rseq_size");
@@ -32,9 +34,9 @@ bool ring_write_init(void)
 static struct {
     bool is_known;
     uint32_t pid_ns;
-    uint64_t head;     /* as ring_process.head, which is 0 while times are moved */
-    int64_t ahead_ns;  /* what the clock is ahead of the host's */
-    uint64_t moved_ns; /* what is added to times, so that they are the agent's */
+    uint64_t head;     /* like ring_process.head, which is 0 while times are moved */
+    int64_t ahead_ns;  /* how far this clock is ahead of the host's */
+    uint64_t moved_ns; /* added to times, so that they are the agent's */
 } ring_self;
 
 void ring_write_know(const struct ring_map *map)
@@ -57,6 +59,61 @@ void ring_write_after_fork(void)
 {
     ring_process.head = 0;
     ring_self.is_known = false;
+}
+
+/* ---- the moment in each payload, for a process whose clock is not the agent's:
+ * time_namespaces(7). Durations, and times within a span, are differences ---- */
+
+#define MOMENT_SIZE 8 /* 64 bits, or digits of base 64 at the end of a packed head */
+
+static void time_move_digits(char *at, uint64_t by_ns)
+{
+    uint64_t moment = 0;
+
+    for (int i = MOMENT_SIZE - 1; i >= 0; i--)
+        moment = moment << 6 | ((unsigned)(at[i] - '0') & 63);
+    (void)blkin_put_word_by(false, at, moment + by_ns);
+}
+
+static void time_move_number(char *at, uint64_t by_ns)
+{
+    uint64_t moment;
+
+    memcpy(&moment, at, sizeof(moment));
+    moment += moment ? by_ns : 0; /* 0: an alarm that belongs to no span */
+    memcpy(at, &moment, sizeof(moment));
+}
+
+static size_t time_after_name(const char *payload, size_t at, size_t length)
+{
+    return at + strnlen(payload + at, length - at) + 1;
+}
+
+static void ring_time_move(unsigned event, char *payload, size_t length, uint64_t by_ns)
+{
+    size_t at, head_size = 0;
+
+    if (event >= RING_ORIGINAL) {
+        at = offsetof(struct ring_original, monotonic);
+    } else if (event == BLKIN_EVENT_SLOW) {
+        at = offsetof(struct blkin_slow_event, monotonic);
+    } else if (event == BLKIN_EVENT_PROCESS) {
+        at = offsetof(struct blkin_process_event, monotonic);
+    } else if (event == BLKIN_EVENT_METRIC) {
+        at = offsetof(struct blkin_metric_event, monotonic);
+    } else if (event == BLKIN_EVENT_SPAN || event == BLKIN_EVENT_BEGIN) {
+        at = event == BLKIN_EVENT_SPAN ? sizeof(struct blkin_span_event)
+                                       : sizeof(struct blkin_begin_event);
+        at = time_after_name(payload, at, length);
+        head_size = BLKIN_HEAD_SIZE;
+    } else {
+        at = sizeof(struct blkin_detail_event);
+        head_size = BLKIN_DETAIL_HEAD_SIZE;
+    }
+    if (head_size && at + head_size <= length)
+        time_move_digits(payload + at + head_size - MOMENT_SIZE, by_ns);
+    else if (!head_size)
+        time_move_number(payload + at, by_ns);
 }
 
 /* ---- the rare ways --------------------------------------------------------------------------- */
@@ -105,7 +162,7 @@ static bool ring_try_often(const struct ring_part *part, uint64_t kind, const vo
     return false;
 }
 
-/* The stack of other processes has no room for it. */
+/* noinline: only these processes need the stack space. */
 __attribute__((noinline)) static bool ring_write_moved(const struct ring_part *part, uint64_t kind,
                                                        const void *payload, size_t length)
 {

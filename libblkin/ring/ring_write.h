@@ -1,10 +1,10 @@
 /*
- * Writing a record into the ring of the CPU that the thread runs on.
+ * Writing a record into the ring of the current CPU.
  *
- * Copy and commit are one restartable sequence (rseq(2)): if the thread loses its CPU, or a signal
- * comes, before the commit, then nothing was written and the thread tries again. So there is no
- * lock and no locked instruction, and a writer that is killed leaves the ring whole. It needs the
- * C library to have registered the thread with the kernel, as glibc does since 2.35.
+ * Copy and commit are one restartable sequence (rseq(2)). If the thread loses its CPU or gets a
+ * signal before the commit, nothing is written and the thread tries again. So there is no lock and
+ * no locked instruction, and a killed writer leaves the ring consistent. The C library must have
+ * registered the thread with the kernel, as glibc does since 2.35.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,26 +14,27 @@
 #include "ring_map.h"
 #include "ring_sequence.h"
 
-/* No event has a shorter payload. */
+/* The least length of a payload. */
 #define RING_PAYLOAD_MIN 32
 
 #define RING_PAYLOAD_MAX (RING_RECORD_MAX - RING_TRAILER_SIZE - sizeof(struct ring_record))
 
-/* Once, before ring_write(). False: this processor, C library or kernel has no such sequences. */
+/* Once, before ring_write(). False: the processor, C library or kernel does not support such
+ * sequences. */
 bool ring_write_init(void);
 
-/* What this process's records have: its number, and the agent's clock, as that memory says it.
- * Again when it has another memory; with the next record after fork(2). */
+/* Notes the pid and the clock offset for records into this memory. Again for each new memory, and
+ * with the first record after fork(2). */
 void ring_write_know(const struct ring_map *map);
 void ring_write_after_fork(void);
 
-/* What a record's trailer has besides its position and the length of its payload. */
+/* The constant part of a record's trailer, without position and payload length. */
 static inline uint64_t ring_kind(unsigned event)
 {
     return ring_trailer(0, event, sizeof(struct ring_record));
 }
 
-/* What there is to store at `before`. */
+/* The input of ring_commit() for a record at `before`. */
 static inline __attribute__((always_inline)) struct ring_store
 ring_store(const struct ring_part *part, uint64_t cpu, uint64_t before, uint64_t kind,
            const void *payload, size_t length)
@@ -59,9 +60,9 @@ static inline uint64_t ring_left(const struct ring_part *part, uint64_t before)
 }
 
 /*
- * Prefetches some records ahead of the writer. A ring is larger than a CPU's caches, so without
- * that the stores of each record would wait for memory. A usual record has four cache lines. A
- * prefetch beyond the ring does nothing.
+ * Prefetches some records ahead of the writer: a ring is larger than a CPU's caches, so the stores
+ * of each record would wait for memory. A usual record has four cache lines. A prefetch beyond the
+ * ring does nothing.
  */
 static inline __attribute__((always_inline)) void ring_prefetch(const struct ring_store *store)
 {
@@ -73,7 +74,7 @@ static inline __attribute__((always_inline)) void ring_prefetch(const struct rin
     __builtin_prefetch(ahead + 192, 1);
 }
 
-/* One try, of a record of the lengths above, in a process that has a head for it. */
+/* The fast path: one try, for a payload of valid length, in a process with a `head`. */
 static inline __attribute__((always_inline)) bool
 ring_try(const struct ring_part *part, uint64_t kind, const void *payload, size_t length)
 {
@@ -92,10 +93,9 @@ ring_try(const struct ring_part *part, uint64_t kind, const void *payload, size_
 }
 
 /*
- * Any record. False: it went nowhere, and is counted in the memory. That is so after 16
- * interruptions in a row, as under a debugger that steps through the sequence; on a CPU that the
- * memory has no ring for; and with a payload of another length than those above.
- * Async-signal-safe.
+ * Writes a record of any length. False: the record is lost, and counted in the memory. That happens
+ * after 16 interruptions in a row, as when a debugger steps through the sequence; on a CPU without
+ * a ring; and with a payload of invalid length. Async-signal-safe.
  */
 bool ring_write(const struct ring_map *map, enum ring_which which, uint64_t kind,
                 const void *payload, size_t length);

@@ -1,7 +1,7 @@
 /*
- * The spans that are known, and what is wrong with a call.
+ * Checks of the use of spans: the table of known spans, and the rules.
  *
- * The table is for debugging: it has a lock, and forgets a span when it is full. A signal handler
+ * The table is for debugging. It has a lock, and forgets spans when it is full. A signal handler
  * that finds the lock taken is not checked.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -28,7 +28,7 @@ struct known {
 };
 
 static struct known spans[SPANS_MAX];
-static bool has_forgotten; /* a span that is not in the table may have been begun */
+static bool has_forgotten; /* a span that is not in the table may be valid */
 static bool is_busy;
 
 static bool check_lock(void)
@@ -86,8 +86,8 @@ void blkin_check_begun(const struct blkin_span *span)
 
 /* ---- places ---- */
 
-/* The first return address outside of this library; in a program that is linked statically, that of
- * the function that looks. */
+/* The first return address outside of this library; in a statically linked program, that of the
+ * calling function. */
 static const void *find_caller(void)
 {
     void *frames[FRAMES_MAX];
@@ -103,7 +103,7 @@ static const void *find_caller(void)
     return count > 2 ? frames[2] : NULL;
 }
 
-/* As addr2line(1) takes it. */
+/* In the form that addr2line(1) takes. */
 static const char *name_place(char *text, size_t size, const void *address)
 {
     Dl_info info;

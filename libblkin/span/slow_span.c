@@ -1,5 +1,5 @@
 /*
- * What is slow about a span that has been recorded: itself, or one of the steps in its log.
+ * Finds what is slow in a recorded span: the span, or a step in its log.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,7 +38,7 @@ static void keep(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns)
     struct blkin_slow_event event = event_of(span, span->context.span_id, duration_ns, end_ns);
     const size_t key_length = sizeof(keep_key) - 1;
     struct walk walk;
-    char why[SPAN_TEXT_MAX + 1] = "keep"; /* where the log had no room for more */
+    char why[SPAN_TEXT_MAX + 1] = "keep"; /* default: the log had no room for the reason */
 
     blkin_walk_begin(&walk, inside);
     for (const char *at = walk.at; at < walk.end; at += blkin_record_size(at)) {
@@ -64,7 +64,7 @@ void blkin_slow_step(const struct blkin_span *span, uint64_t id, const char *nam
         (void)blkin_slow_check(&event, name, service_of(span_inside_const(span)), false);
 }
 
-/* Is it slow? end: its time since the log's base. */
+/* end: the step's end, relative to the log's base. */
 static bool check_step(const struct blkin_span *span, const struct walk_step *step, uint64_t end)
 {
     const struct span_fields *inside = span_inside_const(span);
@@ -81,7 +81,7 @@ static bool check_step(const struct blkin_span *span, const struct walk_step *st
     return blkin_slow_check(&event, name, service_of(inside), false);
 }
 
-/* The first that ended is enough: what is kept is the trace. */
+/* Checks until the first slow step: one alarm keeps the whole trace. */
 static void check_steps(const struct blkin_span *span, uint64_t end_ns)
 {
     const struct span_fields *inside = span_inside_const(span);

@@ -1,5 +1,5 @@
 /*
- * Inside of a recorded span: its states, and the event that it grows into.
+ * The inside of a recorded span: its states, and the event that it becomes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,7 +7,7 @@
 #define BLKIN_SPAN_H
 
 #include "blkin.h"
-#include "libblkin/base/chores.h"
+#include "libblkin/base/periodic.h"
 #include "libblkin/base/clock.h"
 #include "libblkin/base/provider.h"
 #include "libblkin/base/service.h"
@@ -16,18 +16,18 @@
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/put.h"
 
-/* blkin_span.state_; 0 is "not recorded". */
+/* blkin_span.state_; 0: not recorded. */
 enum {
-    SPAN_RECORDED = 1, /* as blkin:span, when it ends */
-    SPAN_STREAMED = 2, /* and as blkin:begin, annotations, tags and blkin:end as they happen */
-    SPAN_CHARGED = 4,  /* with what it uses */
-    SPAN_MOVED = 8,    /* the log says first of all how long before or after its base it began */
+    SPAN_RECORDED = 1, /* as blkin:span, at its end */
+    SPAN_STREAMED = 2, /* also as streaming events: blkin:begin, annotations, tags, blkin:end */
+    SPAN_CHARGED = 4,  /* with its usage */
+    SPAN_MOVED = 8,    /* the log begins with the distance of the start from its base */
 };
 
-/* blkin_span.has_context_; 0 is "not set". */
+/* blkin_span.has_context_; 0: not set. */
 enum {
-    CONTEXT_PASSED_ON = 1, /* another span's, or of a trace that is not recorded here */
-    CONTEXT_OWN = 2,       /* of a span that is recorded, or was */
+    CONTEXT_PASSED_ON = 1, /* of another span, or of a trace that is not recorded here */
+    CONTEXT_OWN = 2,       /* of a span that is or was recorded */
 };
 
 /* Longer texts are cut. */
@@ -36,25 +36,25 @@ enum {
 #define SPAN_KEY_MAX  100
 #define SPAN_STEP_MAX 100 /* of a step's name */
 
-/* Of the longest record of a log: a tag. */
+/* The longest record of a log is a tag. */
 #define SPAN_RECORD_MAX (5 + SPAN_KEY_MAX + SPAN_TEXT_MAX)
 
 #define SPAN_DEPTH_MAX 12 /* steps that are open at once */
 
-#define SPAN_KEEP_KEY "blkin.keep" /* of the tag that says why */
+#define SPAN_KEEP_KEY "blkin.keep" /* the key of the tag with the reason */
 
-/* In span.failed, as all of it is looked at in one. */
+/* span.failed: one field, so that a fast path tests it once. */
 #define SPAN_FAILED      0x1fffU
-#define SPAN_LOST_STEP   0x2000U /* a step is open that is dropped */
-#define SPAN_OWN_SERVICE 0x4000U /* it has one */
-#define SPAN_KEEP        0x8000U /* the program wants it */
+#define SPAN_LOST_STEP   0x2000U /* the innermost open step is dropped */
+#define SPAN_OWN_SERVICE 0x4000U /* the span has its own service */
+#define SPAN_KEEP        0x8000U /* the program wants to keep the span */
 
-/* The most bytes of a span, with its header, that the library uses, even if the room is larger. */
+/* The library uses at most so many bytes of a span, including the header. */
 #define SPAN_SIZE_MAX 2048
 
-/* ---- what a span keeps of its usage: usage/ fills it in, a span has the room for it ---- */
+/* ---- the usage of a span: usage/ fills it in ---- */
 
-/* Readings, or differences of them. */
+/* Meter readings, or differences of them. */
 enum blkin_usage_time { USAGE_WALL, USAGE_CPU, USAGE_RUN_DELAY, USAGE_TIMES };
 enum blkin_usage_count {
     USAGE_SWITCHES,
@@ -70,72 +70,72 @@ struct blkin_usage {
     uint32_t counts[USAGE_COUNTS];
 };
 
-/* What a span with SPAN_CHARGED has at its very end, where the log does not come. */
+/* At the very end of a span with SPAN_CHARGED, behind the log. */
 struct blkin_span_usage {
-    struct blkin_usage amount; /* free at its begin; once it was current: charged so far */
-    uintptr_t holder;    /* the thread that charges it as its current span; 0: none; 1: lost */
-    uint32_t generation; /* blkin_usage_state at its begin */
-    uint8_t level;       /* that all its readings had */
+    struct blkin_usage amount; /* free at the begin; once the span was current: the amount so far */
+    uintptr_t holder;          /* the thread whose current span this is; 0: none; 1: lost */
+    uint32_t generation;       /* blkin_usage_state at the begin */
+    uint8_t level;             /* the least level of its readings */
     bool was_current;
 };
 
 /* ---- a span that is recorded ---- */
 
 /*
- * What a struct blkin_span holds while it is recorded: the header, which the ABI knows up to
- * `size`; the name and its NUL; a gap; the log, which grows; free room; and from `end` on what few
- * spans have: a service of the span's own, its usage.
+ * The content of a recorded struct blkin_span: the header, which the ABI knows up to `size`; the
+ * name and NUL; a gap; the log, which grows; free room; and from `end` on an own service and the
+ * usage, which few spans have.
  *
- * The end of a usual span makes the event in place: its fixed part goes where the fields from `end`
- * to `flags` were, right before the name, and its head into the gap. So a span without annotations
- * and tags touches three cache lines. Children look at their parent after its end, too: at what is
- * before `end`.
+ * A usual span becomes its event in place. The fixed part of the event replaces the fields from
+ * `end` to `flags`, directly before the name; the packed head goes into the gap. So a span without
+ * annotations and tags touches three cache lines. Children read their parent's fields before `end`
+ * even after its end.
  */
 struct span_fields {
     char of_abi[offsetof(struct blkin_span, inside_)];
-    uint16_t size;    /* of all of it */
+    uint16_t size;    /* of the span's memory */
     uint32_t sampled; /* in millionths; 0: not known */
-    uint16_t end;     /* of the room for the log */
+    uint16_t end;     /* end of the room for the log */
     int16_t limit;    /* of `used`, for the fast path; negative: SPAN_SLOW */
-    uint16_t used;    /* where the log ends */
-    uint16_t failed;  /* bit d: an error at depth d, or below, since that was opened; SPAN_... */
-    uint64_t base_ns; /* from which the times of the log count: its start, but see SPAN_MOVED */
+    uint16_t used;    /* end of the log */
+    uint16_t failed;  /* bit d: an error since depth d was opened, there or below; SPAN_... */
+    uint64_t base_ns; /* base of the log's times: the start, but see SPAN_MOVED */
     uint16_t dropped;
     uint8_t depth; /* open steps that are not dropped */
     uint8_t name_length;
-    uint32_t next_step; /* its number; 0: the span never had a step */
+    uint32_t next_step; /* number of the next step; 0: the span never had one */
     uint8_t kind;
     uint8_t flags; /* BLKIN_SPAN_* */
     char name[];
 } __attribute__((may_alias));
 
-/* In the gap: what only the slow paths need. */
+/* In the gap: fields of the slow paths. */
 struct span_rest {
-    uint16_t unstreamed; /* of a streamed span: dropped records that the stream does not have */
-    /* once the span has had a step: */
+    uint16_t unstreamed; /* if streamed: dropped records that the stream does not have */
+    /* valid once the span has had a step: */
     uint8_t reserve;      /* bytes before `end` that are for steps only */
-    uint8_t is_cut;       /* the log does not have the step that was begun last */
-    uint32_t lost_depth;  /* open steps that are dropped, within those that are not */
-    uint16_t walk_at;     /* where a walk may begin: no step was open there; 0: not known */
-    uint32_t walk_number; /* of the last step before that */
+    uint8_t is_cut;       /* the last begun step is not in the log */
+    uint32_t lost_depth;  /* dropped open steps, all within those that are not dropped */
+    uint16_t walk_at;     /* where a walk may begin, with no step open; 0: unknown */
+    uint32_t walk_number; /* number of the last step before walk_at */
 } __attribute__((packed, may_alias));
 
-/* A limit for the slow path: whatever is added to it, it stays negative. */
+/* Any record on top of this limit keeps it negative: the slow path. */
 #define SPAN_SLOW (-SPAN_SIZE_MAX)
 
 #define SPAN_EVENT_AT offsetof(struct span_fields, end)
 
-/* Where the log of a span without a name begins. */
+/* The offset of the log in a span without a name. */
 #define SPAN_LOG_AT (offsetof(struct span_fields, name) + 1 + BLKIN_HEAD_SIZE)
 
-/* A span of fewer bytes takes the slow path: any name fits others. */
+/* A smaller span takes the slow path; any name fits into others. */
 #define SPAN_SIZE_USUAL (SPAN_LOG_AT + SPAN_NAME_MAX)
 
-/* Of fewer bytes: no usage. */
+/* A smaller span has no usage. */
 #define SPAN_SIZE_CHARGED (SPAN_SIZE_USUAL + sizeof(struct blkin_span_usage))
 
-/* Open steps that find no room in the log go on in a quarter of what is left when a span's first
- * step begins, or in this. */
+/* The reserve for steps that find the log full: a quarter of the room that is left at the first
+ * step, at most this. */
 #define SPAN_RESERVE_MAX 128
 
 _Static_assert(offsetof(struct span_fields, sampled) == 52 && sizeof(struct blkin_span) == 640 &&
@@ -182,7 +182,7 @@ static inline struct span_rest *span_rest(const struct span_fields *inside)
     return (struct span_rest *)(uintptr_t)(inside->name + inside->name_length + 1);
 }
 
-/* Its own service, or NULL. */
+/* The span's own service, or NULL. */
 static inline const struct blkin_service *span_own_service(const struct span_fields *inside)
 {
     return inside->failed & SPAN_OWN_SERVICE
@@ -190,7 +190,7 @@ static inline const struct blkin_service *span_own_service(const struct span_fie
                : NULL;
 }
 
-/* When it began. */
+/* The start of the span. */
 static inline uint64_t span_start_ns(const struct blkin_span *span)
 {
     const struct span_fields *inside = span_inside_const(span);
@@ -207,12 +207,7 @@ static inline bool span_is_streamed(const struct blkin_span *span)
     return __builtin_expect(span->state_ & SPAN_STREAMED, 0);
 }
 
-static inline uint64_t span_now_ns(void)
-{
-    return blkin_clock_ns(blkin_ticks());
-}
-
-/* One more record has found no room. is_told: if the span is streamed, the stream has it. */
+/* Counts a record without room. is_told: the stream of a streamed span has it. */
 static inline void span_drop_record(struct blkin_span *span, bool is_told)
 {
     struct span_fields *inside = span_inside(span);
@@ -223,13 +218,13 @@ static inline void span_drop_record(struct blkin_span *span, bool is_told)
         span_rest(inside)->unstreamed++;
 }
 
-/* Where the log must end, but for open steps and what is in them. */
+/* The end of the room for everything but open steps. */
 static inline size_t span_room_of_log(const struct span_fields *inside)
 {
     return inside->end - (inside->next_step ? span_rest(inside)->reserve : 0U);
 }
 
-/* Where the log must end with what is said now. */
+/* The end of the room for the current record. */
 static inline size_t span_room(const struct span_fields *inside)
 {
     if (inside->failed & SPAN_LOST_STEP)
@@ -237,7 +232,7 @@ static inline size_t span_room(const struct span_fields *inside)
     return inside->depth ? inside->end : span_room_of_log(inside);
 }
 
-/* For the fast path. size: at most of a few records. */
+/* The test of the fast path. size: of a few records at most. */
 static inline bool span_has_room(const struct span_fields *inside, size_t size)
 {
     return __builtin_expect(inside->used + (int)size <= inside->limit, 1);
@@ -245,7 +240,7 @@ static inline bool span_has_room(const struct span_fields *inside, size_t size)
 
 /* ---- packed texts: see events.h ---- */
 
-/* And the version. */
+/* Also puts the version. */
 static inline char *span_put_thread(char *at, const struct blkin_thread *thread)
 {
     memcpy(at, thread->digits, 8);
@@ -253,10 +248,8 @@ static inline char *span_put_thread(char *at, const struct blkin_thread *thread)
     return at + BLKIN_THREAD_SIZE;
 }
 
-/*
- * The head of a blkin:span or blkin:begin, of the span or of the step of it whose id this is.
- * What of it the span has is read where it is put: few registers are needed.
- */
+/* Puts the head of a blkin:span or blkin:begin event. id: of the span, or of a step. The function
+ * reads fields of the span where it needs them, so that it uses few registers. */
 static inline __attribute__((always_inline)) void span_put_head(bool by_pdep, char *at,
                                                                 const struct blkin_span *span,
                                                                 uint64_t id, uint64_t monotonic,
@@ -277,16 +270,14 @@ static inline __attribute__((always_inline)) void span_put_head(bool by_pdep, ch
 
 /* ---- a walk over the log: its records and its steps: step.c ---- */
 
-/*
- * The log is all that is known of the steps that are open: who wants their numbers walks.
- */
-/* Of the record that is here, if it is one: see events.h. */
+/* The log is the only record of the open steps: their numbers are found by a walk. */
+/* The size of the record at this place: see events.h. */
 size_t blkin_record_size(const char *at);
 
-/* A step that is open where the walk has come to. */
+/* An open step of the walk. */
 struct walk_step {
-    const char *first; /* its records: that of its number, if it has one, ... */
-    const char *begin; /* ... and its begin */
+    const char *first; /* its first record: its number if it has one */
+    const char *begin; /* its begin */
     uint32_t number;
 };
 
@@ -298,35 +289,31 @@ struct walk {
     struct walk_step open[SPAN_DEPTH_MAX];
 };
 
-/* From the log's begin. */
+/* Starts at the begin of the log. */
 void blkin_walk_begin(struct walk *walk, const struct span_fields *inside);
 
-/*
- * To the next step that ends: it is open[depth]. Returns the record of its end; NULL where the log
- * ends: the steps below `depth` are still open.
- */
+/* Goes to the next end of a step, which is open[depth], and returns that record. NULL: end of the
+ * log; the steps below `depth` are open. */
 const char *blkin_walk(struct walk *walk);
 
 /* ---- the open steps: step.c ---- */
 
 /* The id of the innermost open step, or the span's own. */
 uint64_t blkin_open_id(const struct blkin_span *span);
-/* Of the step that is open at this depth; 0: of the span. */
+/* The id of the open step at this depth; depth 0: the span's own. */
 uint64_t blkin_id_at(const struct blkin_span *span, unsigned depth);
 
-/* Ends the open steps of a span that ends; if it is dropped, for those only who read the stream. */
+/* Ends the open steps of a span that ends. A dropped span only tells its stream. */
 void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded);
 
 /* ---- the streaming events, for programs that hang or crash: span_log.c ---- */
 
-/*
- * Records a streaming event, if it is enabled: what happened at time_ns to the span or the step of
- * it whose id this is, with a text of at most SPAN_RECORD_MAX bytes, or none (NULL).
- */
+/* Records a streaming event if it is enabled. id: of the span or of a step. text: at most
+ * SPAN_RECORD_MAX bytes, or NULL. */
 void blkin_stream(const struct blkin_span *span, uint64_t id, enum blkin_packed_event kind,
                   uint64_t time_ns, const char *text, size_t length);
 
-/* The begin of the span, or of a step of it: name is of at most SPAN_NAME_MAX bytes. */
+/* The begin of a span or step. name: at most SPAN_NAME_MAX bytes. */
 struct stream_begin {
     uint64_t id;
     uint64_t parent_id;
@@ -339,29 +326,29 @@ struct stream_begin {
 
 void blkin_stream_begin(const struct blkin_span *span, const struct stream_begin *begin);
 
-/* Says before a streamed span's end how much the stream does not have. */
+/* Tells the stream before the span's end how many records it lacks. */
 void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns);
 
 /* ---- which part of a recorded span is slow: slow_span.c ---- */
 
-/* Looks at a span that has been recorded just now, or at a step of it in an event of its own. */
+/* Checks a span that was just recorded, or a step with an event of its own. */
 void blkin_slow_span(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns);
 void blkin_slow_step(const struct blkin_span *span, uint64_t id, const char *name,
                      uint64_t duration_ns, uint64_t end_ns);
 
 /*
- * ---- BLKIN_DEBUG=check: misuse of spans, each told once per place with the caller's address ----
+ * ---- BLKIN_DEBUG=check: reports each misuse of a span once per place ----
  *
- * Recorded spans alone are checked. While checks are on, every begin takes the slow path, every
- * span is told so by a limit of 0, and a span that has ended keeps a state, so that calls on it
- * come here. Off, the slow paths test one byte for it.
+ * Only recorded spans are checked. While checks are on, every begin takes the slow path, every span
+ * has the limit SPAN_SLOW, and a span that has ended keeps a state: so all calls come here. While
+ * checks are off, the slow paths test one byte.
  */
 
 enum check_call { CHECK_USE, CHECK_END, CHECK_STEP_BEGIN, CHECK_STEP_END };
 
 __attribute__((cold)) void blkin_check_begun(const struct blkin_span *span);
 
-/* The call is a misuse, and has been told: do nothing. */
+/* True: the call is a misuse and was reported. Do nothing. */
 __attribute__((cold)) bool blkin_check_refuses(const struct blkin_span *span, enum check_call call);
 
 static inline bool blkin_is_misuse(const struct blkin_span *span, enum check_call call)
@@ -369,9 +356,9 @@ static inline bool blkin_is_misuse(const struct blkin_span *span, enum check_cal
     return __builtin_expect(blkin_checks, 0) && blkin_check_refuses(span, call);
 }
 
-/* ---- the begin of a span whose id may be known already: blkin.c ---- */
+/* ---- begin with a known id: blkin.c ---- */
 
-/* As blkin_span_begin_remote() begins it, in so many bytes; id 0: a new one. */
+/* Like blkin_span_begin_remote(), for a span of `size` bytes. id 0: a new one. */
 __attribute__((visibility("hidden"))) void
 blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name, size_t name_length,
                     uint32_t kind, const struct blkin_context *context, uint64_t id);

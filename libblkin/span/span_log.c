@@ -1,6 +1,6 @@
 /*
- * What is said of a recorded span between its begin and its end: into its log, and, if it is
- * streamed, out at once.
+ * What the program adds to a recorded span: into its log, and into the stream if the span is
+ * streamed.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -65,7 +65,7 @@ void blkin_stream(const struct blkin_span *span, uint64_t id, enum blkin_packed_
     blkin_record_event(provider, kind, payload, (size_t)(at - payload));
 }
 
-/* ---- log records: see events.h. Each returns its end ---- */
+/* ---- log records: see events.h. Each function returns the record's end ---- */
 
 static HOT char *put_annotation(char *at, uint32_t severity, const char *text, size_t length,
                                 uint64_t offset_ns)
@@ -123,7 +123,7 @@ _Static_assert(ANNOTATION_SIZE(SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
 
 /* ---- the log ---- */
 
-/* Where a record of this size goes. */
+/* Takes the room of a record. */
 static inline char *take_room(struct span_fields *inside, size_t size)
 {
     char *at = span_at(inside, inside->used);
@@ -132,7 +132,7 @@ static inline char *take_room(struct span_fields *inside, size_t size)
     return at;
 }
 
-/* The same, or NULL: a record that has no room is counted. */
+/* The same, or NULL. A record without room is counted. */
 static char *find_room(struct blkin_span *span, size_t size)
 {
     struct span_fields *inside = span_inside(span);
@@ -143,7 +143,7 @@ static char *find_room(struct blkin_span *span, size_t size)
     return NULL;
 }
 
-/* Into the log, and out with it if the span is streamed. */
+/* Puts a record into the log and, if the span is streamed, into the stream. */
 static void add_tag(struct blkin_span *span, const char *record, const char *end)
 {
     struct span_fields *inside = span_inside(span);
@@ -156,7 +156,7 @@ static void add_tag(struct blkin_span *span, const char *record, const char *end
     if (at)
         (void)blkin_put_bytes(at, record, size);
     if (span_is_streamed(span) && !(inside->failed & SPAN_LOST_STEP))
-        blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_TAG, span_now_ns(), record, size);
+        blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_TAG, blkin_clock_now(), record, size);
 }
 
 /* ---- annotations ---- */
@@ -166,7 +166,7 @@ __attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, 
                                                        uint64_t time_ns)
 {
     struct span_fields *inside = span_inside(span);
-    const uint64_t now_ns = span_now_ns();
+    const uint64_t now_ns = blkin_clock_now();
     char *at = NULL;
 
     if (blkin_is_misuse(span, CHECK_USE))
@@ -201,7 +201,7 @@ void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char
 
 void blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list arguments)
 {
-    char text[SPAN_TEXT_MAX + 2]; /* one more: so that blkin_cut() sees where it cuts */
+    char text[SPAN_TEXT_MAX + 2]; /* one byte more, so that blkin_cut() sees where to cut */
     const int saved_errno = errno;
     int length;
 
@@ -230,7 +230,7 @@ static inline bool is_error(const char *key, size_t length)
     return __builtin_expect(length == 5, 0) && memcmp(key, "error", 5) == 0;
 }
 
-/* Of the open step and of all around it. */
+/* Marks the innermost open step and all around it. */
 static void note_error(struct span_fields *inside)
 {
     if (!(inside->failed & SPAN_LOST_STEP))
@@ -262,7 +262,7 @@ void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key
         tag_string_slow(span, key, key_length, value, value_length);
 }
 
-/* The tag is for people, and it holds the text until the end. */
+/* The tag shows the reason, and keeps the text until the end. */
 void blkin_span_keep_(struct blkin_span *span, const char *why, size_t length)
 {
     struct span_fields *inside = span_inside(span);
@@ -346,17 +346,17 @@ void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns)
     }
 }
 
-/* ---- what the beginning did not know ---- */
+/* ---- changes of the begin ---- */
 
-/* The caller has already set the value in the span; this tells the readers of a streamed span. */
+/* Tells the readers of a streamed span. The caller has already changed the span. */
 static void tell(const struct blkin_span *span, const char *record, const char *end)
 {
     if (span_is_streamed(span))
-        blkin_stream(span, span->context.span_id, BLKIN_EVENT_TAG, span_now_ns(), record,
+        blkin_stream(span, span->context.span_id, BLKIN_EVENT_TAG, blkin_clock_now(), record,
                      (size_t)(end - record));
 }
 
-/* What is from there to the end of the log goes elsewhere by so many bytes. */
+/* Moves the part of the log after `from` by some bytes. */
 static void move_log(struct span_fields *inside, size_t from, ptrdiff_t by)
 {
     char *const at = span_at(inside, from);
@@ -366,7 +366,7 @@ static void move_log(struct span_fields *inside, size_t from, ptrdiff_t by)
     inside->used = (uint16_t)(inside->used + by);
 }
 
-/* Cut to what the log leaves. */
+/* The name is cut to the room that the log leaves. */
 void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t length)
 {
     struct span_fields *inside = span_inside(span);
@@ -395,7 +395,7 @@ void blkin_span_set_remote_(struct blkin_span *span, const char *name, const cha
     add_tag(span, record, put_endpoint(record, 'r', name, ip, port));
 }
 
-/* Before the end of the room; a negative size gives it back. False: it is full. */
+/* Takes room before `end`; a negative size gives it back. False: no room. */
 static bool take_end(struct blkin_span *span, ptrdiff_t size)
 {
     struct span_fields *inside = span_inside(span);
@@ -437,7 +437,7 @@ static void tell_service(const struct blkin_span *span, const char *name, const 
     tell(span, record, end);
     for (unsigned depth = 1; span_is_streamed(span) && depth <= span_inside_const(span)->depth;
          depth++)
-        blkin_stream(span, blkin_id_at(span, depth), BLKIN_EVENT_TAG, span_now_ns(), record,
+        blkin_stream(span, blkin_id_at(span, depth), BLKIN_EVENT_TAG, blkin_clock_now(), record,
                      (size_t)(end - record));
 }
 
@@ -463,10 +463,8 @@ void blkin_span_set_service_(struct blkin_span *span, const char *name, const ch
     tell_service(span, blkin_service_name(of_process), text, of_process->port);
 }
 
-/*
- * The log says it first of all, unless it is empty, so that what is in it keeps its place in time.
- * Where there is no room for that, the start stays.
- */
+/* Changes the start. A log that is not empty gets a first record with the distance, so that its
+ * times stay right. Without room for that, the start does not change. */
 static bool move_start(struct blkin_span *span, uint64_t time_ns)
 {
     struct span_fields *inside = span_inside(span);
@@ -494,7 +492,8 @@ void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns)
     const uint64_t start_ns = span_start_ns(span), by_ns = start_ns - time_ns;
     char record[START_SIZE] = {'t'};
 
-    if (!blkin_is_misuse(span, CHECK_USE) && (time_ns <= start_ns || time_ns <= span_now_ns()) &&
-        move_start(span, time_ns) && span_is_streamed(span))
+    if (!blkin_is_misuse(span, CHECK_USE) &&
+        (time_ns <= start_ns || time_ns <= blkin_clock_now()) && move_start(span, time_ns) &&
+        span_is_streamed(span))
         tell(span, record, blkin_put_digits16(record + 1, by_ns));
 }

@@ -1,8 +1,8 @@
 /*
- * Steps: children of a span that are a pair of records in its log.
+ * Steps: children of a span, each a pair of records in its log.
  *
- * A step that the log cannot hold goes on in the reserve behind it. It is the last thing in the log
- * then, and all that it has is in it; so at its end it is cut off and recorded as an event of its
+ * A step that the log cannot hold uses the reserve behind the log. Such a step and its records are
+ * the last part of the log. At its end, the step is cut off the log and recorded as an event of its
  * own.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -20,15 +20,13 @@ _Static_assert(NUMBER_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) <= SPAN_RESERVE_MAX,
 _Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MAX < 13,
                "a number is too large for its digits");
 
-/*
- * The usual way does not look at it: it takes no more steps than a log has room for before it must
- * be left, for it is never taken right after a step was cut off.
- */
+/* Only the slow path checks this limit. The fast path cannot exceed it: between two slow calls, it
+ * begins at most as many steps as fit into a span. */
 #define STEPS_MAX (BLKIN_STEPS_MAX - SPAN_SIZE_MAX / BEGIN_SIZE(0))
 
 /* ---- walks ---- */
 
-/* Never more, also of a record that a signal handler finds half written. */
+/* Limited, because a signal handler may find a record that is half written. */
 static size_t length_at(const char *digits)
 {
     return (size_t)blkin_number_at(digits, 2) & 4095;
@@ -110,7 +108,9 @@ static char *put_number(char *at, uint32_t number)
 
 /* ---- ids ---- */
 
-/* The steps that are open now, at least one. The next walk begins at the first of them. */
+/*
+ * Finds the open steps, of which there is at least one. The next walk begins at the first of them.
+ */
 static void find_open(const struct blkin_span *span, struct walk *walk)
 {
     const char *const inside = (const char *)span;
@@ -129,7 +129,7 @@ static void find_open(const struct blkin_span *span, struct walk *walk)
     }
 }
 
-/* Of the step that is open at this depth; 0: of the span. */
+/* depth 0: the span's own id. */
 static uint64_t id_at(const struct blkin_span *span, const struct walk *walk, unsigned depth)
 {
     const uint64_t id = span->context.span_id;
@@ -166,7 +166,7 @@ void blkin_step_context_(const struct blkin_span *span, struct blkin_context *co
 
 /* ---- begin ---- */
 
-/* For the fast path, where nothing takes the slow one. */
+/* The limit of the fast path, if no condition forces the slow path. */
 static void set_limit(struct blkin_span *span)
 {
     struct span_fields *inside = span_inside(span);
@@ -176,7 +176,7 @@ static void set_limit(struct blkin_span *span)
                         : (int16_t)span_room_of_log(inside);
 }
 
-/* The first step keeps some of the room for steps that find the log full. */
+/* At the first step: reserves room for steps that find the log full. */
 static inline void keep_reserve(struct span_fields *inside)
 {
     struct span_rest *rest = span_rest(inside);
@@ -194,7 +194,7 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
                                                  size_t length, uint32_t kind)
 {
     struct span_fields *inside = span_inside(span);
-    const uint64_t now_ns = span_now_ns();
+    const uint64_t now_ns = blkin_clock_now();
     const size_t at = inside->used;
     struct span_rest *rest = span_rest(inside);
     uint64_t parent_id;
@@ -263,10 +263,8 @@ void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length,
 
 /* ---- end ---- */
 
-/*
- * Records the innermost open step, which is last in the log, as an event of its own, and cuts it
- * off the log.
- */
+/* Records the innermost open step, which is last in the log, as an event of its own, and cuts it
+ * off the log. */
 static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
 {
     struct span_fields *inside = span_inside(span);
@@ -285,7 +283,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     struct walk walk;
 
     find_open(span, &walk);
-    if (walk.depth < depth) /* somebody has written into the span */
+    if (walk.depth < depth) /* the program has overwritten the span */
         return;
     record = walk.open[depth - 1].begin;
     inside->used = (uint16_t)(walk.open[depth - 1].first - span_at(inside, 0));
@@ -347,7 +345,7 @@ static inline void put_end(struct span_fields *inside, uint64_t end_ns)
 __attribute__((noinline)) static void end_slow(struct blkin_span *span)
 {
     struct span_fields *inside = span_inside(span);
-    const uint64_t now_ns = span_now_ns();
+    const uint64_t now_ns = blkin_clock_now();
     uint64_t id;
 
     if (blkin_is_misuse(span, CHECK_STEP_END))
@@ -361,7 +359,7 @@ __attribute__((noinline)) static void end_slow(struct blkin_span *span)
     }
     if (!inside->depth)
         return;
-    id = span_is_streamed(span) ? blkin_open_id(span) : 0; /* while the log has it open */
+    id = span_is_streamed(span) ? blkin_open_id(span) : 0; /* while the step is open in the log */
     if (inside->used + END_SIZE <= span_room_of_log(inside))
         put_end(inside, now_ns);
     else
@@ -386,10 +384,8 @@ void blkin_step_end_(struct blkin_span *span)
     close_step(inside);
 }
 
-/*
- * Those that the log holds end with the span for who reads it. As with spans, the event of its own
- * comes before the streamed end.
- */
+/* Readers end the open steps that are in the log together with the span. As with spans, a step's
+ * own event comes before its streamed end. */
 void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded)
 {
     struct span_fields *inside = span_inside(span);

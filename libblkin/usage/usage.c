@@ -1,45 +1,202 @@
 /*
- * The meters of a thread, and which of its spans they are charged to.
+ * The meters of a thread, and the spans to which they are charged.
  *
- * What a thread works for follows from the program's calls: it is the current span. If the program
- * makes no span current, it follows from begins and ends that are nested like brackets. The thread
- * keeps the ids of these open spans, each below the one before. When the thread turns to a span
- * that is not below any of them, or to the children of an outer one, the spans left behind get no
- * usage: for which of them the thread works from now on is unknown. The thread keeps only ids,
- * because a span that is not current may no longer exist.
+ * The current span says what a thread works for. If the program sets no current span, begins and
+ * ends that are nested like brackets say it: the thread keeps the ids of these open spans, each
+ * below the one before. If the thread begins a span that is not below any of them, or turns to
+ * children of an outer one, the others get no usage: it is unknown which of them the thread works
+ * for. The thread keeps only ids, because a span that is not current may no longer exist.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "usage.h"
 
 #include "libblkin/span/span.h"
-#include "run_delay.h"
 #include "tracepoints/format/step_id.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#define OPEN_MAX_ 32 /* nested spans of one thread that can have usage */
+#define OPEN_MAX_ 32 /* nested spans of a thread that can have usage */
 
 enum { HOLDER_NONE = 0, HOLDER_LOST = 1 };
 
 struct meter {
-    uint32_t generation; /* all of it is of this blkin_usage_state */
-    uint8_t level;       /* that this thread can read */
-    bool is_busy;        /* else a signal handler would find it in between */
-    uint32_t depth;      /* of open[] */
-    uint32_t base;       /* of these, the current span and those around it */
-    uint64_t charging;   /* the id of the current span if it is charged, or 0 */
+    uint32_t generation; /* blkin_usage_state for which all of this is valid */
+    uint8_t level;       /* the highest level that this thread can read */
+    bool is_busy;        /* a signal handler must not use the meter now */
+    uint32_t depth;      /* number of ids in open[] */
+    uint32_t base;       /* of these, how many are the current span and those around it */
+    uint64_t charging;   /* id of the current span if it is charged, or 0 */
     struct blkin_span *current;
-    struct blkin_usage since; /* when that became the current one; free */
+    struct blkin_usage since; /* reading when the span became current; free */
     struct blkin_usage charged;
     uint64_t open[OPEN_MAX_];
 };
 
 static _Thread_local struct meter own_meter;
 
+/*
+ * ---- /proc/thread-self/schedstat, which a thread keeps open to read its run delay ----
+ *
+ * A program may close descriptors that it does not know, and open other files under the same
+ * numbers. So fstat(2) checks before each use that the descriptor still refers to this file.
+ */
+
+#define FILES_MAX 1024 /* with such a file at the same time */
+
+/* All files are in one table, so that a forked child can close them. */
+struct file {
+    int fd_plus_1; /* 0: free; -1: taken, but not open yet */
+    dev_t device;
+    ino_t inode;
+};
+
+static struct file files[FILES_MAX];
+static unsigned files_used; /* all entries that were ever taken are before this one */
+static _Thread_local struct file *own_file;
+static pthread_key_t at_thread_end;
+static bool has_key;
+
+/* A negative number: not open. */
+static int fd_of(const struct file *file)
+{
+    return __atomic_load_n(&file->fd_plus_1, __ATOMIC_RELAXED) - 1;
+}
+
+static bool is_still_ours(const struct file *file)
+{
+    struct stat status;
+
+    return fd_of(file) >= 0 && fstat(fd_of(file), &status) == 0 && status.st_dev == file->device &&
+           status.st_ino == file->inode;
+}
+
+static void give_back(struct file *file)
+{
+    if (is_still_ours(file))
+        close(fd_of(file));
+    __atomic_store_n(&file->fd_plus_1, 0, __ATOMIC_RELEASE);
+}
+
+static struct file *take_file(void)
+{
+    for (unsigned i = 0; i < FILES_MAX; i++) {
+        unsigned used = __atomic_load_n(&files_used, __ATOMIC_RELAXED);
+        int none = 0;
+
+        if (!__atomic_compare_exchange_n(&files[i].fd_plus_1, &none, -1, false, __ATOMIC_ACQUIRE,
+                                         __ATOMIC_RELAXED))
+            continue;
+        while (used <= i && !__atomic_compare_exchange_n(&files_used, &used, i + 1, true,
+                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            continue;
+        return &files[i];
+    }
+    return NULL;
+}
+
+static bool open_file(struct file *file)
+{
+    const int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    struct stat status;
+
+    if (fd < 0)
+        return false;
+    /* must not replace a standard stream that the program has closed */
+    if (fd <= STDERR_FILENO || fstat(fd, &status) < 0) {
+        close(fd);
+        return false;
+    }
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
+    __atomic_store_n(&file->fd_plus_1, fd + 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+static bool second_number(const char *text, const char *end, uint64_t *number)
+{
+    while (text < end && *text != ' ')
+        text++;
+    *number = 0;
+    for (text++; text < end && *text >= '0' && *text <= '9'; text++)
+        *number = *number * 10 + (uint64_t)(*text - '0');
+    return text < end; /* only a number that something follows is complete */
+}
+
+static bool read_file(const struct file *file, uint64_t *ns)
+{
+    char text[80];
+    const ssize_t length = pread(fd_of(file), text, sizeof(text), 0);
+
+    return length > 0 && second_number(text, text + length, ns);
+}
+
+static bool file_is_open(void)
+{
+    if (!own_file) {
+        if (!has_key || pthread_setspecific(at_thread_end, files) != 0)
+            return false;
+        own_file = take_file();
+    }
+    return own_file && (is_still_ours(own_file) || open_file(own_file));
+}
+
+static bool run_delay(uint64_t *ns)
+{
+    const int saved_errno = errno;
+    const bool is_read = file_is_open() && read_file(own_file, ns);
+
+    errno = saved_errno;
+    return is_read;
+}
+
+static void end_of_thread(void *unused)
+{
+    (void)unused;
+    if (own_file)
+        give_back(own_file);
+    own_file = NULL;
+}
+
+/* May allocate: called before a signal handler needs the file. */
+static void run_delay_thread_begin(void)
+{
+    if (has_key)
+        (void)pthread_setspecific(at_thread_end, files);
+}
+
+static void run_delay_after_fork(void)
+{
+    for (unsigned i = 0; i < files_used; i++)
+        give_back(&files[i]);
+    files_used = 0;
+    own_file = NULL;
+}
+
+__attribute__((constructor)) static void run_delay_begin(void)
+{
+    has_key = pthread_key_create(&at_thread_end, end_of_thread) == 0;
+}
+
+/* dlclose(3) of a plug-in unloads the library, but the threads that used it continue. */
+__attribute__((destructor)) static void run_delay_end(void)
+{
+    if (!has_key)
+        return;
+    has_key = false;
+    (void)pthread_key_delete(at_thread_end);
+    for (unsigned i = 0; i < files_used; i++)
+        give_back(&files[i]);
+}
+
 /* ---- the meter ---- */
 
-/* NULL: there is no level, or this is a signal handler that has interrupted us. */
+/* NULL: usage is off, or a signal handler has interrupted the meter's thread. */
 static struct meter *enter(void)
 {
     const uint32_t generation = __atomic_load_n(&blkin_usage_state, __ATOMIC_RELAXED);
@@ -84,15 +241,7 @@ static struct blkin_usage difference(const struct blkin_usage *from, const struc
     return rest;
 }
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec time = {0};
-
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-/* Not its times: where CPU time is accounted by ticks, they are late. */
+/* Not the times: where the kernel accounts CPU time by ticks, they are late. */
 static void read_counts(struct meter *meter, struct blkin_usage *usage)
 {
     struct rusage rusage;
@@ -106,34 +255,36 @@ static void read_counts(struct meter *meter, struct blkin_usage *usage)
     } else if (meter->level >= 2) {
         meter->level = 1;
     }
-    if (meter->level >= 3 && !blkin_run_delay(&usage->ns[USAGE_RUN_DELAY]))
+    if (meter->level >= 3 && !run_delay(&usage->ns[USAGE_RUN_DELAY]))
         meter->level = 2;
 }
 
-/* The CPU clock last, so that what reading the rest takes is not the span's; returns free. */
+/*
+ * Reads the CPU clock last, so that the other readings are not charged to the span. Returns free.
+ */
 static struct blkin_usage read_at_begin(struct meter *meter, uint64_t *now_ns)
 {
     struct blkin_usage usage = {0};
 
     read_counts(meter, &usage);
-    usage.ns[USAGE_CPU] = cpu_ns();
-    usage.ns[USAGE_WALL] = *now_ns = span_now_ns();
+    usage.ns[USAGE_CPU] = blkin_clock_read(CLOCK_THREAD_CPUTIME_ID);
+    usage.ns[USAGE_WALL] = *now_ns = blkin_clock_now();
     return difference(&usage, &meter->charged);
 }
 
-/* And first. */
+/* Reads the CPU clock first. */
 static struct blkin_usage read_at_end(struct meter *meter, uint64_t now_ns)
 {
     struct blkin_usage usage = {.ns[USAGE_WALL] = now_ns};
 
-    usage.ns[USAGE_CPU] = cpu_ns();
+    usage.ns[USAGE_CPU] = blkin_clock_read(CLOCK_THREAD_CPUTIME_ID);
     read_counts(meter, &usage);
     return difference(&usage, &meter->charged);
 }
 
 /* ---- what the thread works for ---- */
 
-/* Is a span with this parent below this one, or below a step of it? */
+/* True if a span with this parent is below the span `id`, or below a step of it. */
 static bool is_below(uint64_t parent_id, uint64_t id)
 {
     uint64_t number;
@@ -141,10 +292,8 @@ static bool is_below(uint64_t parent_id, uint64_t id)
     return parent_id && (parent_id == id || blkin_step_number(id, parent_id, &number));
 }
 
-/*
- * The thread does something for a span with this parent. Returns true if that may be charged as the
- * next one in open[]. It may not if the span does not belong to the current span.
- */
+/* The thread does something for a span with this parent. True: it may be charged as the next one in
+ * open[]. False: it does not belong to the current span. */
 static bool turn_to(struct meter *meter, uint64_t parent_id)
 {
     uint32_t depth = meter->depth;
@@ -182,7 +331,7 @@ static bool push(struct meter *meter, uint64_t id)
     return true;
 }
 
-/* Its place in open[] plus 1, or 0. */
+/* The index in open[] plus 1, or 0. */
 static uint32_t find(const struct meter *meter, uint64_t id)
 {
     uint32_t place = meter->depth;
@@ -206,7 +355,7 @@ uint64_t blkin_usage_begin(struct blkin_span *span)
     if (turn_to(meter, span->context.parent_span_id) && push(meter, span->context.span_id))
         usage->amount = read_at_begin(meter, &now_ns);
     else
-        now_ns = span_now_ns();
+        now_ns = blkin_clock_now();
     usage->level = meter->level;
     leave(meter);
     return now_ns;
@@ -214,7 +363,7 @@ uint64_t blkin_usage_begin(struct blkin_span *span)
 
 /* ---- the current span ---- */
 
-/* It is not the current one any more. */
+/* Charges the span that is no longer current. */
 static void settle(struct meter *meter, const struct blkin_usage *now)
 {
     const struct blkin_usage part = difference(now, &meter->since);
@@ -223,7 +372,7 @@ static void settle(struct meter *meter, const struct blkin_usage *now)
     uintptr_t self = (uintptr_t)meter;
 
     add(&meter->charged, &part);
-    /* it may have ended, and another one have begun in its place */
+    /* the span may have ended, and another one have begun in its memory */
     if (__atomic_load_n(&span->state_, __ATOMIC_RELAXED) & SPAN_CHARGED &&
         span->context.span_id == meter->charging &&
         __atomic_load_n(&usage->holder, __ATOMIC_RELAXED) == self) {
@@ -237,7 +386,7 @@ static void settle(struct meter *meter, const struct blkin_usage *now)
     meter->base = 0;
 }
 
-/* Two threads that have it as their current span at once would both charge it. */
+/* False if another thread has the span as its current span, too: both would charge it. */
 static bool hold(struct meter *meter, struct blkin_span_usage *usage)
 {
     uintptr_t holder = HOLDER_NONE;
@@ -285,7 +434,7 @@ struct blkin_span *blkin_usage_switch(struct blkin_span *span, struct blkin_span
                  span_usage(span)->generation == meter->generation;
     if (!(is_charged && meter->charging == span->context.span_id) &&
         (is_charged || meter->charging)) {
-        now = read_at_end(meter, span_now_ns());
+        now = read_at_end(meter, blkin_clock_now());
         if (meter->charging) {
             settle(meter, &now);
             now = meter->since;
@@ -314,7 +463,7 @@ static bool end_of_current(struct meter *meter, struct blkin_span *span, uint64_
     return __atomic_load_n(&usage->holder, __ATOMIC_ACQUIRE) == HOLDER_NONE;
 }
 
-/* One that never was the current one. */
+/* A span that was never current. */
 static bool end_of_open(struct meter *meter, struct blkin_span *span, uint64_t now_ns, bool is_now)
 {
     struct blkin_span_usage *usage = span_usage(span);
@@ -325,7 +474,7 @@ static bool end_of_open(struct meter *meter, struct blkin_span *span, uint64_t n
         (void)turn_to(meter, span->context.parent_span_id);
         return false;
     }
-    if (place <= meter->base) { /* while one within it is the current one */
+    if (place <= meter->base) { /* while an inner span is current */
         meter->open[place - 1] = 0;
         return false;
     }
@@ -341,10 +490,10 @@ static bool end_of_open(struct meter *meter, struct blkin_span *span, uint64_t n
 
 /* ---- tags ---- */
 
-/* As they are in the log, with zeros for the numbers: only those have to be put. */
+/* The tags in the form of a log, with zeros in place of the numbers. */
 #define TAG(length, key) "I" length "000000000000" key
 
-static const char all_tags[] =                                      /* of level: */
+static const char all_tags[] =                                      /* level: */
     TAG("<", "usage.cpu_us") TAG("@", "usage.off_cpu_us")           /* 1 */
     TAG(">", "usage.switches") TAG("A", "usage.preemptions")        /* 2 */
     TAG("<", "usage.faults") TAG("B", "usage.major_faults")         /* 2 */
@@ -364,10 +513,8 @@ static uint64_t to_us(uint64_t ns)
     return (ns + 500) / 1000;
 }
 
-/*
- * Readings of two clocks, between which anything may happen: nothing takes more CPU time than time,
- * nor waits longer than it is off the CPU.
- */
+/* The two clocks are not read at the same moment. So CPU time is limited to the elapsed time, and
+ * the run delay to the time off the CPU. */
 static void put_tags(struct blkin_usage_tags *tags, const struct blkin_span_usage *usage)
 {
     const uint64_t *ns = usage->amount.ns;
@@ -417,13 +564,13 @@ void blkin_usage_end(struct blkin_span *span, uint64_t now_ns, bool is_now,
 void blkin_usage_thread_begin(void)
 {
     *(volatile bool *)&own_meter.is_busy = own_meter.is_busy;
-    blkin_run_delay_thread_begin();
+    run_delay_thread_begin();
 }
 
-/* Open spans get no usage: the child's own meter starts at 0. */
+/* Open spans get no usage: the child's meter starts at 0. */
 void blkin_usage_after_fork(void)
 {
     own_meter = (struct meter){0};
     blkin_usage_state += BLKIN_USAGE_LEVEL_MAX + 1;
-    blkin_run_delay_after_fork();
+    run_delay_after_fork();
 }

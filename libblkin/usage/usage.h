@@ -1,22 +1,21 @@
 /*
- * Usage: what a span's thread has used while it worked for it, as tags of the span: CPU time, time
- * off the CPU, switches, faults, the wait for a CPU.
+ * Usage: what a thread has used while it worked for a span, as tags of the span: CPU time, time off
+ * the CPU, switches, faults, the wait for a CPU.
  *
- * A thread's meters only ever go up. What a span has used is the difference between two readings of
- * them on one thread, or the sum of several; and no part of it is charged twice: the thread keeps
- * the sum of what it has charged, and a reading is the meter without that ("free"). So a span's own
- * usage is without that of the spans within it, and nothing has to be known of those at its end.
+ * The meters of a thread only count up. A span's usage is the difference of two readings on one
+ * thread, or a sum of such differences. Nothing is charged twice: the thread keeps the sum of all
+ * charges, and a reading is the meter minus that sum ("free"). So a span's usage excludes the spans
+ * within it.
  *
- * The level is 0 as a rule. Then there is nothing to do but one test in blkin_set_current(): a
- * span's begin finds out by way of the chores, which are always due while there is a level, and its
- * end by the span's state.
+ * Usage is usually off (level 0). Then the only cost is a test in blkin_set_current(): a begin
+ * learns of a level because the periodic work is then always due, and an end by the span's state.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_USAGE_H
 #define BLKIN_USAGE_H
 
-#include "libblkin/base/chores.h"
+#include "libblkin/base/periodic.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,29 +29,25 @@ struct blkin_usage_tags {
     char text[240];
 };
 
-/* The size of the first one, of the least of a tag. */
+/* The size of the first tag. */
 size_t blkin_usage_tag_size(const char *tag);
 
-/*
- * A span that has its ids begins: reads the meters, and returns the time to which they belong, its
- * start; or 0: it has no usage, and must not get SPAN_CHARGED.
- */
+/* Reads the meters for a span that has its ids. Returns the time of the reading, which is the
+ * span's start. 0: the span has no usage and must not get SPAN_CHARGED. */
 uint64_t blkin_usage_begin(struct blkin_span *span);
 
-/*
- * A span with SPAN_CHARGED ends now (or did so at another time: is_now is false), on whichever
- * thread. No tags: it is not known what it has used.
- */
+/* Ends the usage of a span with SPAN_CHARGED, on any thread. is_now: the span ends at this moment.
+ * No tags: the usage is not known. */
 void blkin_usage_end(struct blkin_span *span, uint64_t now_ns, bool is_now,
                      struct blkin_usage_tags *tags);
 
-/* A root that is not sampled begins: the thread turns to something that is not seen. */
+/* A root that is not sampled begins: the thread works for something unknown. */
 void blkin_usage_turn_away(void);
 
-/* This span, or none, is the thread's current one from now on. Returns `before`, for the caller. */
+/* Makes this span, or none, the thread's current one. Returns `before`. */
 struct blkin_span *blkin_usage_switch(struct blkin_span *span, struct blkin_span *before);
 
-/* Makes room for what is kept of a thread, as its first record does. */
+/* Allocates the thread's state at its first record. */
 void blkin_usage_thread_begin(void);
 
 /* In a child of fork(2), while it has one thread. */

@@ -92,7 +92,8 @@ static void late(void)
     RECORD_UNTIL(spans(&memory) > 0);
     CHECK(agent_asked(&agent) == 1);
     agent_stop(&agent);
-    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > 2); /* chores need no agent */
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) >
+                 2); /* the periodic work needs no agent */
     CHECK(ring_find_state() == RING_FOUND);
 }
 
@@ -217,7 +218,7 @@ static void wrong(void)
 }
 
 /* The agent has left what it gave before the program looks, which asks again: not only with the
- * chores, a second later. */
+ * periodic work, a second later. */
 static void left_at_once(void)
 {
     memory.head->state = RING_LEFT;
@@ -330,7 +331,7 @@ static void user_for_a_while(void)
     RECORD_UNTIL(spans(&memory) > 0);
     CHECK(seteuid(65534) == 0);
     before = rings_count(&memory, BLKIN_EVENT_PROCESS);
-    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 1); /* chores */
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 1); /* periodic work */
     CHECK(agent_asked(&agent) == 1 && agent.user == 0);
     agent_give(&agent, &other);
     __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
@@ -368,6 +369,26 @@ static void another_root(void)
     agent_stop(&agent);
 }
 
+/* The agent's first answer comes later than the program waits for it. */
+static void another_root_of_a_busy_agent(void)
+{
+    if (geteuid() != 0)
+        return;
+    agent.stays = true;
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(spans(&memory) > 0);
+    __atomic_store_n(&agent.is_busy, true, __ATOMIC_RELEASE);
+    ring_find_before_chroot();
+    CHECK(chdir("/proc/self/fd") == 0 && chroot(".") == 0 && setuid(65534) == 0);
+    RECORD_UNTIL(!ring_map());
+    agent_give(&agent, &other);
+    __atomic_store_n(&agent.is_busy, false, __ATOMIC_RELEASE);
+    RECORD_UNTIL(spans(&other) > 0);
+    CHECK(agent.user == 65534);
+    RECORD_UNTIL(high_descriptor() < 0);
+    agent_stop(&agent);
+}
+
 #ifndef __SANITIZE_ADDRESS__
 /* Rings are no reason for a program to run out of its address space. */
 static void narrow(void)
@@ -395,7 +416,7 @@ static bool rule_is_above_s(uint64_t seconds)
     return blkin_slow_least_ns == seconds * 1000000000 + 1;
 }
 
-/* They come with the rings, and change with the chores; what is damaged changes nothing. */
+/* They come with the rings, and change with the periodic work; what is damaged changes nothing. */
 static void rules(void)
 {
     struct ring_rules *there = (struct ring_rules *)(void *)(memory.memory.at + RING_RULES_AT);
@@ -555,6 +576,7 @@ int main(void)
     RUN(user_for_a_while);
     RUN(user_without);
     RUN(another_root);
+    RUN(another_root_of_a_busy_agent);
 #ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer itself needs more address space than that */
     RUN(narrow);
 #endif

@@ -170,7 +170,7 @@ static int bare(void)
     (void)blkin_init();
     blkin_span_begin(&parent, "parent", BLKIN_SERVER, NULL);
     CHECK(blkin_span_is_recorded(&parent));
-    record_below(&parent, &id); /* the chores are done */
+    record_below(&parent, &id); /* the periodic work is done */
     fork_below(&parent, false);
     fork_below(&parent, true);
     blkin_span_end(&parent);

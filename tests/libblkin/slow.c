@@ -236,7 +236,7 @@ static void set_many_rules(uint64_t until_ns)
         CHECK(blkin_set_slow(rules) == 0);
 }
 
-/* At last while the lock of the rules is held nearly always: then the chores find it so. */
+/* At last while the lock of the rules is held nearly always: then the periodic work finds it so. */
 static int signals(void)
 {
     const struct itimerval timer = {{0, 200}, {0, 200}};

@@ -1,16 +1,18 @@
 // alone
 /*
  * The clock of spans: right from the start, however often a process starts; it never jumps but
- * where CLOCK_MONOTONIC and the counter have come apart, and does not stay wrong. The chores that
- * it drives come in time, also after a step back.
+ * where CLOCK_MONOTONIC and the counter have come apart, and does not stay wrong. The periodic work
+ * that it drives come in time, also after a step back.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "libblkin/base/chores.h"
+#include "libblkin/base/periodic.h"
 #include "libblkin/base/clock.c"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 
 #define EXACT_NS 20000 /* what a busy host may add to a reading */
 
@@ -186,21 +188,56 @@ static void test_fallback(void)
 
 #endif
 
-static void test_chores(void)
+static void test_periodic(void)
 {
     const uint64_t second = blkin_ticks_of_ns(1000000000);
     const uint64_t due_times[] = {0, 1, second, UINT64_C(1) << 62, UINT64_C(1) << 63, -second};
 
     for (size_t i = 0; i < sizeof(due_times) / sizeof(due_times[0]); i++) {
-        const uint64_t due = blkin_wiped.chores_due_ticks = due_times[i];
+        const uint64_t due = blkin_wiped.periodic_due_ticks = due_times[i];
 
-        CHECK(!blkin_chores_are_due(due - 1));
-        CHECK(!blkin_chores_are_due(due - second));
-        CHECK(blkin_chores_are_due(due));
-        CHECK(blkin_chores_are_due(due + 100 * second));
+        CHECK(!blkin_periodic_is_due(due - 1));
+        CHECK(!blkin_periodic_is_due(due - second));
+        CHECK(blkin_periodic_is_due(due));
+        CHECK(blkin_periodic_is_due(due + 100 * second));
         /* the counter has stepped back by that much */
-        CHECK(blkin_chores_are_due(due - 100 * second));
-        CHECK(blkin_chores_are_due(due - 1000000 * second));
+        CHECK(blkin_periodic_is_due(due - 100 * second));
+        CHECK(blkin_periodic_is_due(due - 1000000 * second));
+    }
+}
+
+static bool is_wrong, is_stopped;
+
+static void *read_clock(void *unused)
+{
+    while (!__atomic_load_n(&is_stopped, __ATOMIC_RELAXED)) {
+        const uint64_t before = blkin_monotonic_ns(), ns = blkin_clock_now();
+
+        if (ns + CLOCK_STEP_NS < before || ns > blkin_monotonic_ns() + CLOCK_STEP_NS)
+            __atomic_store_n(&is_wrong, true, __ATOMIC_RELAXED);
+    }
+    return unused;
+}
+
+/* A thread reads the clock while another one opens the library. */
+static void test_concurrent_start(void)
+{
+    int status;
+
+    for (int i = 0; i < 300; i++) {
+        const pid_t child = fork();
+
+        if (child == 0) {
+            pthread_t reader;
+
+            if (pthread_create(&reader, NULL, read_clock, NULL) != 0)
+                _exit(2);
+            blkin_clock_init();
+            __atomic_store_n(&is_stopped, true, __ATOMIC_RELAXED);
+            (void)pthread_join(reader, NULL);
+            _exit(is_wrong);
+        }
+        CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
     }
 }
 
@@ -211,13 +248,14 @@ int main(void)
 
     /* before, and where there is no counter, ticks are ns */
     CHECK(blkin_clock_ns(UINT64_C(123456789012345678)) == UINT64_C(123456789012345678));
-    test_chores();
+    test_periodic();
+    test_concurrent_start();
     blkin_clock_init();
     if (!blkin_clock.use_counter) {
         puts("the counter is not the clock here");
         return 77;
     }
-    test_chores();
+    test_periodic();
     begin = moment_now();
     usleep(500000);
     end = moment_now();

@@ -51,7 +51,7 @@ export BLKIN_SAMPLING=always,usage=3
 for mode in allocations handler; do
     "$cost" $mode || fail "$mode with usage: status $?"
 done
-# on a busy machine these take longer than until the chores come due, and those do write
+# on a busy machine these take longer than until the periodic work is due, and those do write
 for try in 1 2 3 4 5 6; do
     "$cost" writes && break
     [ "$try" -lt 6 ] || fail "writes with usage: status $?"
@@ -67,7 +67,7 @@ if type -P strace >/dev/null && strace -o "$WORK/strace.log" true 2>/dev/null; t
     few=$(calls 10)
     many=$(calls 100000)
     echo "system calls: $few for 10 pairs of spans, $many for 100000"
-    # LTTng has four for each full sub-buffer, the chores of once a second have a stat
+    # LTTng has four for each full sub-buffer, the periodic work of each second has a stat
     ((many > few / 2 && many < few + 500)) || {
         cat "$WORK/strace.log"
         fail "$few system calls for 10 pairs of spans, $many for 100000"

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "libblkin/base/chores.h"
+#include "libblkin/base/periodic.h"
 #include "libblkin/policy/policy.h"
 #include "libblkin/policy/sampling.h"
 

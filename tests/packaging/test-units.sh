@@ -27,14 +27,20 @@ grep -q '^FileDescriptorStoreMax=' blkin-agent.service && grep -qx 'ReadWritePat
     exit 1
 }
 
-# its folder is of the service's user, and all others come there
+# its folder is of the service's user, and all others come there; programs have rules from the first start on, and
+# those that somebody wrote stay
 root=$TMPDIR/root
 mkdir -p "$root/etc" && echo 'root:x:0:0::/:/bin/sh
 blkin:x:990:991::/:/bin/sh' >"$root/etc/passwd" && echo 'root:x:0:
 blkin:x:991:' >"$root/etc/group" || exit 1
 if [ "$(id -u)" = 0 ] && chown 990:991 "$root/etc/group"; then
-    timeout 60 systemd-tmpfiles --root="$root" --create "$SRC/packaging/systemd/blkin.tmpfiles" &&
-        [ "$(stat -c '%u:%g %a' "$root/run/blkin" "$root/run/blkin/rings" | xargs)" = '0:0 755 990:991 755' ] || {
+    timeout 60 systemd-tmpfiles --root="$root" --create "$SRC/packaging/systemd/blkin.tmpfiles" \
+        "$SRC/packaging/systemd/blkin-slow.tmpfiles" &&
+        [ "$(stat -c '%u:%g %a' "$root/run/blkin" "$root/run/blkin/rings" "$root/run/blkin/slow" | xargs)" = \
+            '0:0 755 990:991 755 0:0 644' ] && [ "$(<"$root/run/blkin/slow")" = 'error, *>1s' ] &&
+        echo '*>5ms' >"$root/run/blkin/slow" &&
+        timeout 60 systemd-tmpfiles --root="$root" --create "$SRC/packaging/systemd/blkin-slow.tmpfiles" &&
+        [ "$(<"$root/run/blkin/slow")" = '*>5ms' ] || {
         ls -lnR "$root/run"
         exit 1
     }

@@ -27,8 +27,7 @@ static struct bytes bytes(const char *text)
 /* A request that this thread has taken now, begun so long ago. */
 static struct interaction *request_of_before(const char *text, uint64_t age_ns)
 {
-    struct interaction *request =
-        interaction_make(&server, interaction_worker(), 0, preload_now_ns());
+    struct interaction *request = interaction_make(&server, interaction_worker(), 0, blkin_now());
 
     request->phase = PHASE_REQUEST;
     request->start_ns -= age_ns;
@@ -449,8 +448,7 @@ static struct connection accepted = {.item = {.word = UINT64_C(1) << 32 | 100000
 /* A request that another thread has taken, and hands on. */
 static void *take_elsewhere(void *text)
 {
-    struct interaction *taken =
-        interaction_make(&accepted, interaction_worker(), 0, preload_now_ns());
+    struct interaction *taken = interaction_make(&accepted, interaction_worker(), 0, blkin_now());
 
     interaction_add_head(taken, bytes(text));
     __atomic_store_n(&taken->phase, PHASE_REQUEST, __ATOMIC_RELEASE);

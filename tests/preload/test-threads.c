@@ -22,8 +22,7 @@ static struct connection server = {.item = {.word = UINT64_C(1) << 32 | 1000000}
 /* One that this thread has taken. */
 static struct interaction *request(void)
 {
-    struct interaction *taken =
-        interaction_make(&server, interaction_worker(), 0, preload_now_ns());
+    struct interaction *taken = interaction_make(&server, interaction_worker(), 0, blkin_now());
 
     __atomic_store_n(&taken->phase, PHASE_REQUEST, __ATOMIC_RELEASE);
     interaction_opens(interaction_thread.worker, taken);

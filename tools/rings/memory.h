@@ -84,7 +84,7 @@ void memory_close(struct memory *memory);
 
 bool memory_is_of_size(const struct memory *memory, const struct memory_size *size);
 
-/* Programs find it with their chores. */
+/* Programs find it with their periodic work. */
 void memory_set_state(struct memory *memory, enum ring_state state);
 enum ring_state memory_state(const struct memory *memory);
 
@@ -95,7 +95,7 @@ uint64_t memory_beats(const struct memory *memory);
 /* What this process's clock is ahead of the host's: for programs with another one. */
 void memory_set_ahead(const struct memory *memory, int64_t ahead_ns);
 
-/* Rules of slow spans for its programs, which see them with their chores. */
+/* Rules of slow spans for its programs, which see them within a second. */
 void memory_set_rules(const struct memory *memory, const char *text);
 
 /* Do both refer to the same one? */

@@ -1,5 +1,5 @@
 /*
- * Which processors write digits fast.
+ * Detects processors that write digits fast.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,7 +9,7 @@
 
 bool blkin_has_pdep;
 
-/* On AMD's before Zen 3, pdep is a loop of microcode. */
+/* AMD processors before Zen 3 run pdep as a loop of microcode. */
 __attribute__((constructor)) static void look_for_pdep(void)
 {
     __builtin_cpu_init();

@@ -1,10 +1,10 @@
 /*
- * Numbers in packed texts and logs: a digit's character is '0' plus its value, the least digit
- * comes first. So there is no zero byte in a number, a text of the trace shows it, and no letters
- * have to be told from digits: half of the instructions of hexadecimal.
+ * Numbers in packed texts and logs. The character of a digit is '0' plus its value; the least
+ * significant digit comes first. So a number has no zero byte, text tools can show it, and it takes
+ * half the instructions of hexadecimal.
  *
- * Base 64 ('0' to 'o') in words of 48 bits, and for lengths; base 16 ('0' to '?') in records of
- * rare kinds: links, ports.
+ * Base 64 ('0' to 'o'): words of 48 bits, and lengths. Base 16 ('0' to '?'): rare records such as
+ * links and ports.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,10 +20,8 @@
 #include <emmintrin.h>
 #endif
 
-/*
- * Eight digits of base 64: the lower 48 bits of the value. Two instructions where the processor has
- * "pdep" and is fast at it; a dozen or two elsewhere.
- */
+/* Eight digits of base 64: the lower 48 bits of the value. Two instructions where the processor has
+ * a fast "pdep"; a dozen or two elsewhere. */
 static inline uint64_t blkin_word_by_shifts(uint64_t value)
 {
     uint64_t digits = (value & 0xffffff) | (value << 8 & UINT64_C(0x00ffffff00000000));
@@ -50,7 +48,7 @@ static inline uint64_t blkin_word_by_pdep(uint64_t value)
 #define blkin_word_by_pdep(value) blkin_word_by_shifts(value)
 #endif
 
-/* by_pdep: a constant, for the only way that is compiled; who asks has looked at blkin_has_pdep. */
+/* by_pdep: a constant, so that one way is compiled. The caller has tested blkin_has_pdep. */
 static inline __attribute__((always_inline)) char *blkin_put_word_by(bool by_pdep, char *at,
                                                                      uint64_t value)
 {
@@ -67,10 +65,7 @@ static inline char *blkin_put_word(char *at, uint64_t value)
                                                : blkin_put_word_by(false, at, value);
 }
 
-/*
- * Eleven digits: 64 bits. Written as the first eight and the last eight digits; five of them are
- * the same.
- */
+/* Eleven digits: 64 bits. Written as the first eight and the last eight digits, which overlap. */
 static inline char *blkin_put_long(char *at, uint64_t value)
 {
     (void)blkin_put_word(at, value);
@@ -113,7 +108,7 @@ static inline char *blkin_put_digits16(char *at, uint64_t value)
 
 #endif
 
-/* The value of so many digits of base 64. */
+/* The value of `count` digits of base 64. */
 static inline uint64_t blkin_number_at(const char *digits, unsigned count)
 {
     uint64_t value = 0;

@@ -1,15 +1,15 @@
 /*
  * The payloads of the events of provider "blkin", as they lie in the ring buffer. doc/format.md
- * describes the format to the byte, and what may be added to it without a new version. Whatever is
- * changed here is changed there, and in tests/format.
+ * describes the format to the byte, and which additions need no new version. Change this file,
+ * doc/format.md and tests/format together.
  *
- * Each struct is followed by NUL-terminated strings, without padding. fields.h describes them
- * one by one under these names, to LTTng and in metadata of traces: to every reader this is an
- * ordinary event of integers and strings. libblkin writes the struct, so that an event costs LTTng
- * one copy instead of one call per field: see doc/performance.md.
+ * Each struct is followed by NUL-terminated strings, without padding. fields.h names the fields for
+ * LTTng and for metadata: readers see ordinary events of integers and strings. libblkin writes the
+ * struct, so that an event costs LTTng one copy instead of one call per field: see
+ * doc/performance.md.
  *
- * What a field costs its reader goes by the field, not by its bytes. So fields of their own have
- * only what people filter by and look at; all else is in one text, "packed".
+ * The cost of reading depends on the number of fields, not on bytes. So only data that people
+ * filter by or look at has a field of its own; the rest is in the text "packed".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,11 +18,11 @@
 
 #include <stdint.h>
 
-/* The first digit of every packed text. A reader refuses what is newer. */
+/* The first digit of every packed text. Readers refuse newer versions. */
 #define BLKIN_FORMAT_VERSION 1
 
-/* Of the head of blkin:span and blkin:begin, and of the others; of the version and the thread that
- * each begins with; of a tail without its ip. */
+/* Sizes: head of blkin:span and blkin:begin; head of other events; version and thread, with which
+ * each begins; tail without the ip. */
 #define BLKIN_HEAD_SIZE        51
 #define BLKIN_DETAIL_HEAD_SIZE 35
 #define BLKIN_THREAD_SIZE      11
@@ -31,10 +31,8 @@
 #define BLKIN_THREAD_BITS 60
 #define BLKIN_DROPPED_MAX 0xfff
 
-/*
- * For readers, flags and kind are one field: "flags", 16 bits in the processor's order. Its upper
- * half is the kind.
- */
+/* Readers see flags and kind as one field, "flags": 16 bits in the processor's byte order, with the
+ * kind in the upper half. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define BLKIN_FLAGS_AND_KIND          \
     uint8_t flags; /* BLKIN_SPAN_* */ \
@@ -56,11 +54,11 @@ struct blkin_span_event {
     BLKIN_FLAGS_AND_KIND;
 } __attribute__((packed));
 
-#define BLKIN_SPAN_DEBUG    1  /* recorded against sampling */
+#define BLKIN_SPAN_DEBUG    1  /* recorded although sampling says no */
 #define BLKIN_SPAN_REMOTE   2  /* the parent is in another process */
 #define BLKIN_SPAN_ERROR    4  /* the span, or a step of it, has a tag "error" */
-#define BLKIN_SPAN_STEP     8  /* a step that found no room in the log of its span */
-#define BLKIN_SPAN_STREAMED 16 /* the span, and so its steps, are streaming events too */
+#define BLKIN_SPAN_STEP     8  /* a step that found no room in its span's log */
+#define BLKIN_SPAN_STREAMED 16 /* the span and its steps are streaming events, too */
 
 /*
  * blkin:begin, as it happens: the span, or step, began at the moment in its head.
@@ -81,23 +79,23 @@ struct blkin_detail_event {
 } __attribute__((packed));
 
 /*
- * blkin:slow, at the end of a span that a rule of blkin_set_slow() fits, or that the program wants
- * to be kept. Strings: why, name, service. It is for an alarm: who watches reads these, nothing
- * else, and finds them in packets by their mark, whatever is around them.
+ * blkin:slow, at the end of a span that matches a rule of blkin_set_slow() or that the program
+ * wants to keep. Strings: why, name, service. It is an alarm: a watcher reads only these events,
+ * and finds them in packets by their mark.
  */
 struct blkin_slow_event {
     uint64_t mark;     /* BLKIN_SLOW_MARK */
-    uint64_t trace_id; /* 0, as all below to monotonic: it only tells of `dropped` */
+    uint64_t trace_id; /* 0, like all fields up to monotonic: the event only reports `dropped` */
     uint64_t trace_id_high;
     uint64_t span_id;
     uint64_t duration;  /* ns */
-    uint64_t monotonic; /* the span's end, as CLOCK_MONOTONIC has it in ns */
+    uint64_t monotonic; /* the span's end: CLOCK_MONOTONIC in ns */
     uint32_t pid;
-    uint32_t sequence; /* of this process's events of this kind, from 1: a gap is a loss */
-    uint32_t dropped; /* spans that the rule `why` fits and its cap has held back, since its last */
+    uint32_t sequence; /* of this process's alarms, from 1: a gap is a loss */
+    uint32_t dropped;  /* alarms of rule `why` that its cap suppressed since the last one */
 } __attribute__((packed));
 
-/* "blkslow1" in little endian's order. Its digit is the version of all that follows it. */
+/* "blkslow1" in little endian. The last digit is the version of what follows. */
 #define BLKIN_SLOW_MARK    UINT64_C(0x31776f6c736b6c62)
 #define BLKIN_SLOW_VERSION '1'
 
@@ -111,22 +109,24 @@ struct blkin_process_event {
 } __attribute__((packed));
 
 /*
- * blkin:metric, of a host: one sample of a group of metrics, of one instance where a group has
- * several (a disk, an interface, a process). Values are as the kernel has them, counters are
- * cumulative: what was meanwhile is in the difference of two samples, so that a lost one costs
- * resolution and no counts. Strings: group, instance, names, values.
+ * blkin:metric, of a host: one sample of a group of metrics, for one instance if the group has
+ * several (disks, interfaces, processes). Values are as in the kernel, counters cumulative: a
+ * reader takes the difference of two samples, so a lost sample costs resolution, but no counts.
+ * Strings: group, instance, names, values.
  *
- *   instance "-" where the group has but one. (No text is empty: babeltrace2 2.0.4 shows what
- *            an earlier event had instead.)
- *   names    in the first event of a group's instance, when they have changed, and each 5 s:
- *            NAME:UNIT:KIND with blanks between, KIND being c (counter) or g (gauge); else "-"
- *   values   unsigned decimal numbers with blanks between, in the order of the names
+ * instance: "-" where the group has only one. (No text is empty: babeltrace2 2.0.4 would show an
+ * earlier event's text.)
+ *
+ * names: NAME:UNIT:KIND separated by blanks, where KIND is c (counter) or g (gauge). They are in
+ * the first event of an instance, after a change, and every 5 s; else "-".
+ *
+ * values: unsigned decimal numbers separated by blanks, in the order of the names.
  */
 struct blkin_metric_event {
-    uint64_t monotonic; /* when it was read, as CLOCK_MONOTONIC has it in ns */
+    uint64_t monotonic; /* time of reading: CLOCK_MONOTONIC in ns */
     uint64_t thread;    /* random number of the process */
-    uint32_t sequence;  /* of this process's events of this kind, from 1: a gap is a loss */
-    uint32_t period_ms; /* that the group is read at */
+    uint32_t sequence;  /* of this process's metrics, from 1: a gap is a loss */
+    uint32_t period_ms; /* interval of the group's samples */
 } __attribute__((packed));
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * The fields of the events in events.h, by name, and their log levels: for whoever describes them
- * to LTTng, or in the metadata of a trace.
+ * The fields of the events in events.h, by name, and the events' log levels, for descriptions to
+ * LTTng and for the metadata of a trace.
  *
- * A log level is the severity of an annotation. What gives a span its frame is of the highest one,
- * so that "lttng enable-event -u 'blkin:*' --loglevel=WARNING" leaves out only annotations.
+ * The log level of an annotation is its severity. The other events of a span have the highest
+ * level, so that "lttng enable-event -u 'blkin:*' --loglevel=WARNING" leaves out only annotations.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * Appending to the payload of an event: each returns the place behind what it has put.
+ * Functions that append to an event's payload and return the end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,10 +8,8 @@
 
 #include <string.h>
 
-/*
- * Texts are short: overlapping moves are cheaper than a call of memcpy. Neither side is touched
- * outside of its length bytes.
- */
+/* Texts are short: overlapping moves cost less than a call of memcpy. Both sides are accessed only
+ * within their length. */
 static inline __attribute__((always_inline)) char *blkin_put_bytes(char *at, const void *bytes,
                                                                    size_t length)
 {
@@ -40,10 +38,8 @@ static inline __attribute__((always_inline)) char *blkin_put_bytes(char *at, con
     return at + length;
 }
 
-/*
- * The same of a block of ours: up to BLKIN_BLOCK bytes are put as that many, as both sides must
- * have so much room.
- */
+/* The same for a block of the library's: up to BLKIN_BLOCK bytes are copied as that many. Both
+ * sides must have that much room. */
 #define BLKIN_BLOCK 32
 
 static inline __attribute__((always_inline)) char *blkin_put_block(char *at, const void *bytes,
@@ -55,22 +51,20 @@ static inline __attribute__((always_inline)) char *blkin_put_block(char *at, con
     return at + length;
 }
 
-/*
- * How much of a text to put where there is room for max bytes: all, or as many whole characters of
- * UTF-8. What is not UTF-8 is cut anywhere.
- */
+/* The length to put where there is room for max bytes: all, or as many whole characters of UTF-8.
+ * Other encodings are cut anywhere. */
 static inline size_t blkin_cut(const char *text, size_t length, size_t max)
 {
     if (__builtin_expect(length <= max, 1))
         return length;
     for (size_t cut = max; cut > 0 && max - cut < 4; cut--) {
-        if (((unsigned char)text[cut] & 0xc0) != 0x80) /* here a character begins */
+        if (((unsigned char)text[cut] & 0xc0) != 0x80) /* a character begins here */
             return cut;
     }
     return max;
 }
 
-/* The string and its NUL, cut to max bytes. NULL is "". */
+/* Puts the string and its NUL, cut to max bytes. NULL is "". */
 static inline char *blkin_put_string(char *at, const char *string, size_t max)
 {
     const size_t length = string ? strlen(string) : 0;

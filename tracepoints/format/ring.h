@@ -1,34 +1,31 @@
 /*
- * The recorder's rings: a memory that programs write events into and the recorder reads at any
- * time.
+ * The recorder's rings: a memory that programs write events into and the agent reads at any time.
  *
- * The recorder's agent makes one memory for each user: a memfd, sealed so that nobody can change
- * its size. It has a ring of events and a small ring of alarms for each CPU that the host may have.
- * Whoever may write to it may write anything: both sides check what they use, and a program that
- * scribbles harms the spans of its own user.
+ * The agent makes one memory for each user: a memfd, sealed against changes of its size. It has a
+ * ring of events and a small ring of alarms for each CPU that the host may have. Every program of
+ * the user can write anything there. So both sides check what they use, and a faulty program harms
+ * only spans of its own user.
  *
- * Memory: struct ring_memory and struct ring_rules in a page of their own; from heads_at on a
- * struct ring_head for each ring; from data_at on the rings of events, one after the other, and
- * then those of alarms. The ring of CPU c is ring c, its alarms are ring cpus + c.
+ * Memory: struct ring_memory and struct ring_rules in a page of their own; from heads_at on, a
+ * struct ring_head for each ring; from data_at on, the rings of events, then those of alarms. The
+ * ring of CPU c is ring c, its alarms are ring cpus + c.
  *
  * A record is a struct ring_record, the event's payload as in events.h (of the original's events:
  * struct ring_original), zero bytes up to a multiple of 8, and a trailer of 8 bytes: the position
- * of the trailer divided by 8 (its lower 40 bits), the event (8 bits), the length of head and
- * payload (16 bits), the position in the upper bits. Positions count all bytes that were ever
- * written to the ring. So one reads from the newest record to the oldest, and a trailer whose
- * position is not its own is none. A record does not go over the end of the ring: one of event
- * RING_PAD fills it.
+ * of the trailer divided by 8 (its lower 40 bits, in the upper bits), the event (8 bits), the
+ * length of head and payload (16 bits). Positions count all bytes ever written to the ring. So a
+ * reader goes from the newest record to the oldest, and a trailer with a wrong position is invalid.
+ * A record does not cross the end of the ring: a record of event RING_PAD fills it.
  *
- * A ring's state is one number, `committed`: the position up to which it is written. A writer
- * stores into [committed, committed + RING_RECORD_MAX) only, and only then moves `committed`; both
- * are done in one restartable sequence (rseq(2)), so on each CPU one writer at a time gets through.
- * So when a reader finds the value c, copies the ring, and then finds c2, the positions from c2 +
- * RING_RECORD_MAX - size to c are whole in its copy. A writer that is killed leaves nothing to be
- * mended.
+ * The state of a ring is one number, `committed`: the position up to which it is written. A writer
+ * stores only into [committed, committed + RING_RECORD_MAX) and then advances `committed`, all in
+ * one restartable sequence (rseq(2)). So on each CPU one writer at a time succeeds. A reader that
+ * finds the value c, copies the ring and then finds c2 has valid data for the positions from c2 +
+ * RING_RECORD_MAX - size to c. A killed writer leaves nothing to repair.
  *
- * How a program gets it: it connects to a Unix socket (SOCK_SEQPACKET) of the agent, RING_SOCKET or
- * what the environment variable BLKIN_RINGS names, and is sent one struct ring_hello with the
- * descriptor (SCM_RIGHTS). Whose memory it is the agent knows from SO_PEERCRED.
+ * A program connects to a Unix socket (SOCK_SEQPACKET) of the agent: RING_SOCKET, or the path in
+ * the environment variable BLKIN_RINGS. The agent sends one struct ring_hello with the descriptor
+ * (SCM_RIGHTS). SO_PEERCRED tells the agent the user.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -40,7 +37,7 @@
 #define RING_SOCKET   "/run/blkin/rings/socket"
 #define RING_VARIABLE "BLKIN_RINGS" /* another path, or "none" */
 
-/* "blkring1" in little endian's order. Its digit is the version of all that is described here. */
+/* "blkring1" in little endian. The last digit is the version of everything described here. */
 #define RING_MARK UINT64_C(0x31676e69726b6c62)
 
 #define RING_PAGE 4096
@@ -55,52 +52,50 @@
 #define RING_BYTES_MAX (UINT64_C(1) << 36)
 #define RING_CPUS_MAX  8192
 
-/* The agent writes it before any program gets the memory. Later only `state`, `lost` and `beats`
- * change. */
+/* The agent writes the head before any program gets the memory. Later only `state`, `lost` and
+ * `beats` change. */
 struct ring_memory {
     uint64_t mark;        /* RING_MARK */
     uint32_t cpus;        /* that the host may ever have */
-    uint32_t user;        /* whose it is */
+    uint32_t user;        /* the owner of the programs */
     uint64_t event_bytes; /* of each ring of events: a power of two */
     uint64_t alarm_bytes; /* of each ring of alarms: a power of two */
     uint64_t heads_at;
     uint64_t data_at;
-    uint64_t bytes; /* of all of it */
+    uint64_t bytes; /* of the memory */
     uint64_t made;  /* CLOCK_REALTIME, ns since the Unix epoch */
-    int32_t state;  /* enum ring_state: programs look at it with their chores, once a second */
-    uint64_t lost;  /* records that programs could not write: they add to it */
-    uint64_t beats; /* the agent raises it once a second: it lives, and reads */
-    /* What the agent's CLOCK_MONOTONIC is ahead of the host's, time_namespaces(7), in ns. Programs
-     * with another clock move the times of their records. */
+    int32_t state;  /* enum ring_state: programs read it once a second */
+    uint64_t lost;  /* records that programs could not write; they increment it */
+    uint64_t beats; /* the agent increments it once a second while it reads */
+    /* How far the agent's CLOCK_MONOTONIC is ahead of the host's, in ns: time_namespaces(7).
+     * Programs with another clock correct the times of their records. */
     int64_t ahead;
 } __attribute__((aligned(64)));
 
 /*
- * The host's rules of slow spans, at RING_RULES_AT: for programs that have no rules of their own.
- * The agent writes them whenever they change. Agents of before leave zeros there, and programs of
- * before do not look: so this has no version of its own.
+ * The host's rules of slow spans, at RING_RULES_AT: for programs without rules of their own. The
+ * agent writes them whenever they change. Older agents leave zeros, and older programs do not look:
+ * so the rules have no version of their own.
  */
 #define RING_RULES_AT  2048
 #define RING_RULES_MAX 1024
 
 struct ring_rules {
-    uint32_t turn;             /* 0: there are none. Odd: they are being written */
-    char text[RING_RULES_MAX]; /* with its NUL */
+    uint32_t turn;             /* 0: no rules. Odd: being written */
+    char text[RING_RULES_MAX]; /* including the NUL */
 };
 
 enum ring_state {
-    /*
-     * The agent is leaving this memory: ask for another one. Programs that record see this within
-     * 2 s, and write for that long at most. So the agent reads the memory for as long.
-     */
+    /* The agent is leaving this memory: ask for another one. Programs that record see this within 2
+     * s and stop writing. So the agent reads the memory for as long. */
     RING_LEFT = 0,
     RING_ON = 1,
 };
 
 /*
- * The agent may be killed; then nobody reads the memory any more. So a program that sees the same
- * beats for this long, by its own clock, asks for another memory. It continues to write until then:
- * the agent may only be stopped, or come back with the same memory.
+ * If the agent is killed, nobody reads the memory. So a program that sees the same beats for this
+ * long asks for another memory. It continues to write until then: the agent may only be stopped, or
+ * come back with the same memory.
  */
 #define RING_QUIET_NS UINT64_C(5000000000)
 
@@ -108,23 +103,20 @@ struct ring_head {
     uint64_t committed;
 } __attribute__((aligned(128)));
 
-/* What each record begins with. */
+/* The first word of each record. */
 struct ring_record {
-    uint32_t pid;    /* as the program knows its own, */
+    uint32_t pid;    /* as the program sees it, */
     uint32_t pid_ns; /* in this pid namespace: its inode; 0: not known */
 };
 
-/* In a trailer: enum blkin_packed_event, or one of these. */
+/* The event in a trailer: enum blkin_packed_event, or one of these. */
 enum ring_event {
     RING_ORIGINAL = 64, /* + enum blkin_annotation_type: an event of the original API */
-    RING_PAD = 255,     /* nothing: up to the end of the ring */
+    RING_PAD = 255,     /* padding up to the end of the ring */
 };
 
-/*
- * An event of the original API. Strings: trace_name, service_name, ip, then what it has of
- * zipkin_trace.h: event; key and val; or key. A longer text is cut, and a mark follows: so of the
- * texts here, those that are cut are longer than this.
- */
+/* An event of the original API. Strings: trace_name, service_name, ip, and the fields of
+ * zipkin_trace.h: event; key and val; or key. A longer text is cut, and followed by a mark. */
 #define RING_NAME_MAX 240
 #define RING_TEXT_MAX 2400 /* of event and val */
 
@@ -162,7 +154,7 @@ static inline uint64_t ring_data_bytes(const struct ring_memory *head)
     return head->cpus * (head->event_bytes + head->alarm_bytes);
 }
 
-/* The agent's layout, of a head that has its sizes: as small as one can be. */
+/* The agent's layout for a head that has its sizes: the smallest one. */
 static inline void ring_lay_out(struct ring_memory *head)
 {
     head->heads_at = RING_PAGE;
@@ -172,9 +164,9 @@ static inline void ring_lay_out(struct ring_memory *head)
 }
 
 /*
- * What is wrong with a memory of so many bytes that has this head; NULL: nothing. Then all parts
- * lie within the memory, none overlaps, and nothing follows the last ring. It must be a copy of the
- * head: programs may write there at any time.
+ * Checks a head for a memory of so many bytes. Returns the problem or NULL; then all parts lie
+ * within the memory, none overlap, and nothing follows the last ring. Pass a copy of the head,
+ * because programs may write to the original at any time.
  */
 static inline const char *ring_problem(const struct ring_memory *head, uint64_t bytes)
 {
@@ -213,14 +205,14 @@ static inline uint64_t ring_length_of(uint64_t trailer)
     return trailer & 0xffff;
 }
 
-/* Of a record with so many bytes of head and payload. */
+/* The size of a record with so many bytes of head and payload. */
 static inline uint64_t ring_record_size(uint64_t length)
 {
     return ((length + 7) & ~UINT64_C(7)) + RING_TRAILER_SIZE;
 }
 
-/* Of the record that ends at + 8 with this trailer; 0: it is none. Whoever reads records has room
- * for RING_RECORD_MAX. */
+/* The size of the record whose trailer is at `at`; 0: the trailer is invalid. Readers of records
+ * have room for RING_RECORD_MAX. */
 static inline uint64_t ring_size_by(uint64_t trailer, uint64_t at)
 {
     const uint64_t size = ring_record_size(ring_length_of(trailer));

@@ -1,11 +1,10 @@
 /*
- * The ids of steps, which are stored nowhere: libblkin and whoever reads its events derive them
+ * The ids of steps, which are stored nowhere: libblkin and the readers of its events derive them
  * from the span's id and the step's number.
  *
- * A thread's ids are a bijection of a counter that goes up by the constant of splitmix64: see
- * libblkin/base/thread.h. A step's id is what the thread's counter will give 2^44 ids per number
- * later; so no thread gives an id twice before it has given 2^44 of them, and no two steps of a
- * span have the same.
+ * The ids of a thread are a bijection of a counter with the constant step of splitmix64: see
+ * libblkin/base/thread.h. The id of step n is the id that the thread's counter will give n * 2^44
+ * ids later. So a thread gives no id twice within 2^44 ids, and all steps of a span differ.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,7 +28,7 @@ static inline uint64_t blkin_id_of_counter(uint64_t counter)
     return id ^ (id >> 29);
 }
 
-/* And back: each of the three operations has an inverse. */
+/* The inverse: each of the three operations has one. */
 static inline uint64_t blkin_counter_of_id(uint64_t id)
 {
     id ^= (id >> 29) ^ (id >> 58);
@@ -37,10 +36,8 @@ static inline uint64_t blkin_counter_of_id(uint64_t id)
     return id ^ (id >> 32);
 }
 
-/*
- * The id of another step of the same span: number is counted from that of the one whose id this is,
- * modulo 2^64; a span's own number is 0.
- */
+/* The id of another step of the same span. number: relative to the step of `id`, modulo 2^64; a
+ * span's own number is 0. */
 static inline uint64_t blkin_step_id(uint64_t id, uint64_t number)
 {
     const uint64_t step_id =
@@ -49,10 +46,7 @@ static inline uint64_t blkin_step_id(uint64_t id, uint64_t number)
     return step_id ? step_id : 1; /* once in 2^64: 0 is no id */
 }
 
-/*
- * The number that makes id of another one's, modulo 2^20. Returns false if they are not of the same
- * span.
- */
+/* The number of `id` relative to from_id, modulo 2^20. False: they belong to different spans. */
 static inline bool blkin_step_number(uint64_t from_id, uint64_t id, uint64_t *number)
 {
     const uint64_t distance = blkin_counter_of_id(id) - blkin_counter_of_id(from_id);

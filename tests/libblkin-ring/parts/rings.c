@@ -131,10 +131,15 @@ static void *serve(void *argument)
 
     while ((poll(events, 3, 500) >= 0 || errno == EINTR) && !events[1].revents) {
         const struct rings *rings = __atomic_load_n(&agent->rings, __ATOMIC_ACQUIRE);
-        const int connection = accept4(agent->listener, NULL, NULL, SOCK_CLOEXEC);
+        int connection;
 
         if (rings && !agent->is_quiet)
             (void)__atomic_add_fetch(&rings->head->beats, 1, __ATOMIC_RELAXED);
+        if (__atomic_load_n(&agent->is_busy, __ATOMIC_ACQUIRE)) {
+            (void)poll(&events[1], 1, 1);
+            continue;
+        }
+        connection = accept4(agent->listener, NULL, NULL, SOCK_CLOEXEC);
         if (events[2].revents && unix_socket_sender(events[2].fd, &agent->user))
             answer(agent, events[2].fd);
         if (connection < 0)

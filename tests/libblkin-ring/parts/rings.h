@@ -64,6 +64,7 @@ struct agent {
     unsigned asked;
     uid_t user;    /* of the last who has asked */
     bool is_quiet; /* does not raise the number of beats */
+    bool is_busy;  /* accepts nobody */
     bool stays;    /* keeps the last connection, and answers once more for each message */
 };
 
