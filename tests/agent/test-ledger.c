@@ -128,6 +128,23 @@ static void test_incomplete(void)
     ledger_free(ledger);
 }
 
+/* A machine that stands still keeps answers from being read: that is no silence of other hosts. */
+static void test_stall(void)
+{
+    struct ledger *ledger = begin();
+
+    ask(ledger, "r1", 1, 1, 2, NULL);
+    answer(ledger, ANSWER("a", TRACE("1", "10", "10") ", " TRACE("2", "11", "11")));
+    CHECK(ledger_judge(ledger, 50) == 100);
+    ledger_note_stall(ledger, 5000);
+    CHECK(ledger_judge(ledger, 5050) == 5100);
+    CHECK_TEXT(said, "");
+    answer(ledger, ANSWER("b", ""));
+    (void)ledger_judge(ledger, 5051);
+    CHECK_TEXT(said, "1 complete: a, b\n2 complete: a, b\n");
+    ledger_free(ledger);
+}
+
 /* What a person asks for by its id later is as old as its spans, and lasts no longer for the span
  * that tells of it. */
 static void test_time(void)
@@ -343,6 +360,7 @@ int main(void)
 {
     test_complete();
     test_incomplete();
+    test_stall();
     test_time();
     test_held();
     test_yield();

@@ -429,6 +429,11 @@ static void asking_listed(void *context, const char *name, const struct request 
     asking_ask(asking, request, name, 0);
 }
 
+void asking_note_stall(struct asking *asking, int64_t stall_ms)
+{
+    ledger_note_stall(asking->ledger, stall_ms);
+}
+
 int64_t asking_judge(struct asking *asking)
 {
     const size_t open = ledger_open(asking->ledger);

@@ -53,6 +53,7 @@ void asking_load(struct asking *asking, const struct kept *kept);
 
 /* Judges what can be judged; returns when to call it again. */
 int64_t asking_judge(struct asking *asking);
+void asking_note_stall(struct asking *asking, int64_t stall_ms); /* as ledger_note_stall() */
 
 /* Traces and requests that are not judged yet. */
 size_t asking_open_count(const struct asking *asking);

@@ -494,6 +494,14 @@ int64_t ledger_judge(struct ledger *ledger, int64_t now_ms)
     return next_ms;
 }
 
+void ledger_note_stall(struct ledger *ledger, int64_t stall_ms)
+{
+    for (struct entry *entry = ledger->entries; entry; entry = entry->next) {
+        entry->deadline_ms += entry->deadline_ms ? stall_ms : 0;
+        entry->limit_ms += entry->limit_ms ? stall_ms : 0;
+    }
+}
+
 size_t ledger_open(const struct ledger *ledger)
 {
     size_t open = 0;

@@ -24,8 +24,10 @@ static const char usage[] =
 #include "tools/agent/usage.txt.inc"
     ;
 
-#define STEP_MS 5000 /* at the latest */
-#define POST_MS 20   /* at the end: is the last answer posted? */
+#define STEP_MS  5000 /* at the latest */
+#define STALL_MS 1000 /* that much later than planned: the machine, or this process, stood still \
+                       */
+#define POST_MS 20    /* at the end: is the last answer posted? */
 /* After a change from slow to all: spans of a trace that is this old were not sent. */
 #define SWITCH_MS 60000
 
@@ -33,6 +35,7 @@ struct service {
     struct frame frame;
     struct agent_parts parts;
     struct timer deadline; /* of the end */
+    int64_t planned_ms;    /* of the next step; 0: none was made */
     bool is_stopping, is_last_call, has_failed;
 };
 
@@ -117,6 +120,8 @@ static void service_step(void *context)
     const int64_t now_ms = clock_ms();
     int64_t next_ms = now_ms + STEP_MS, fetch_ms, judge_ms;
 
+    if (service->planned_ms && now_ms - service->planned_ms > STALL_MS)
+        asking_note_stall(parts->asking, now_ms - service->planned_ms);
     if (parts->later)
         next_ms = later_look(parts->later) < next_ms ? later_look(parts->later) : next_ms;
     asking_again(parts->asking);
@@ -124,7 +129,8 @@ static void service_step(void *context)
     judge_ms = asking_judge(parts->asking);
     next_ms = fetch_ms < next_ms ? fetch_ms : next_ms;
     next_ms = judge_ms < next_ms ? judge_ms : next_ms;
-    timer_set(parts->agent.loop, &parts->agent.step, next_ms > now_ms ? next_ms - now_ms : 0);
+    service->planned_ms = next_ms > now_ms ? next_ms : now_ms;
+    timer_set(parts->agent.loop, &parts->agent.step, service->planned_ms - now_ms);
     if (service->is_stopping)
         service_step_to_end(service);
 }
