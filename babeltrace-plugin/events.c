@@ -1,5 +1,5 @@
 /*
- * Counting of event classes, and a proposal of rules from their names.
+ * Counts event classes, and proposes rules from their names.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +16,7 @@
 
 #define EVENT_CLASSES_MAX 20000
 
-/* Events of one name; of several classes with this name, the fields are the first one's. */
+/* Events of one name. If several classes have the name, the fields are the first one's. */
 struct kind {
     struct table_link in_table;
     struct text name;
@@ -28,9 +28,9 @@ struct kind {
 
 struct events {
     bt_message_iterator *iterator;
-    int64_t end_ms; /* by our clock: what comes later is not counted; INT64_MAX: all is */
+    int64_t end_ms; /* by our clock: later events are not counted; INT64_MAX: all are */
     struct table kinds;
-    uint64_t left_out; /* of more kinds than there is room for */
+    uint64_t left_out; /* events of further kinds */
 };
 
 static char *events_copy(const char *string)
@@ -75,7 +75,7 @@ static bool events_has_thread(const bt_event_class *class)
     return context && bt_field_class_structure_borrow_member_by_name_const(context, "vtid") != NULL;
 }
 
-/* NULL: no memory, or no room. */
+/* Returns NULL when out of memory or room. */
 static struct kind *events_add(struct events *events, const bt_event_class *class, uint64_t hash)
 {
     struct kind *kind = events->kinds.count < EVENT_CLASSES_MAX ? calloc(1, sizeof(*kind)) : NULL;
@@ -110,9 +110,9 @@ static void events_count(struct events *events, const bt_message *message)
         events->left_out++;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
-/* What the name of a begin has in place of what the name of its end has. */
+/* Words in names of begins, and the words of the ends. */
 static const char *const events_pairs[][2] = {
     {"start", "end"},     {"start", "done"},       {"start", "stop"},
     {"start", "finish"},  {"begin", "end"},        {"enter", "exit"},
@@ -133,7 +133,7 @@ static const struct kind *events_find(struct events *events, struct text name)
     return kind;
 }
 
-/* The event whose name differs from this one's in that word only; NULL: there is none. */
+/* Returns the event whose name differs from this one's in that word only; NULL: none. */
 static const struct kind *events_partner(struct events *events, const struct kind *kind,
                                          const char *const pair[2])
 {
@@ -184,7 +184,7 @@ static int events_compare(const void *a, const void *b)
                                          : text_compare(first->name, second->name);
 }
 
-/* Whoever writes a trace may choose names: they go to a terminal. */
+/* The author of a trace chooses the names, and a terminal shows them. */
 static void events_clean(struct text text)
 {
     for (char *at = (char *)(uintptr_t)text.data; *at; at++) {
@@ -245,7 +245,7 @@ static struct events *events_of(bt_self_component_sink *self)
 
 #define EVENT_SECONDS_MAX 86400
 
-/* The parameter "seconds", from now on. False: it is none. */
+/* Reads the parameter "seconds", counted from now. Returns false for an invalid value. */
 static bool events_read_end(struct events *events, const bt_value *params)
 {
     const bt_value *seconds = bt_value_map_borrow_entry_value_const(params, "seconds");
@@ -309,7 +309,7 @@ bt_component_class_sink_consume_method_status events_consume(bt_self_component_s
         bt_message_put_ref(messages[i]);
     }
     if (status < 0 && events->kinds.count)
-        events_print(events); /* of what could be read */
+        events_print(events); /* the events that could be read */
     if (status < 0 || (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_END &&
                        (events->end_ms == INT64_MAX || clock_ms() < events->end_ms)))
         return (bt_component_class_sink_consume_method_status)status;

@@ -1,7 +1,7 @@
 /*
- * sink.blkin.events: which events a trace has, how often, with which fields; and which of them
- * could begin and end spans, as rules. For who writes rules: `blkin rules events`. Of a live
- * session it counts for some seconds.
+ * sink.blkin.events lists the events of a trace with their numbers and fields, and proposes rules
+ * for those that could begin and end spans. Authors of rules call `blkin rules events`. A live
+ * session is counted for some seconds.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

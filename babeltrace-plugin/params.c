@@ -1,5 +1,5 @@
 /*
- * Reading of parameters.
+ * Reads parameters.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,7 +29,7 @@ static const char *const format[] = {"auto", "zipkin", "otlp", NULL};
     {name, PARAM_BOOLEAN, PARAM_OFFSET(member), 0, 0, value, NULL, NULL}
 
 static const struct param_rule rules[] = {
-    TEXT_PARAM("endpoint", exporter.transport.endpoint, NULL), /* that of the format */
+    TEXT_PARAM("endpoint", exporter.transport.endpoint, NULL), /* default: by the format */
     CHOICE_PARAM("format", exporter.format, format, FORMAT_AUTO),
     INTEGER_PARAM("idle-timeout-ms", idle_timeout_ms, 1, DAY_MS, 10000),
     INTEGER_PARAM("end-timeout-ms", end_timeout_ms, 0, DAY_MS, 50),
@@ -93,7 +93,7 @@ static void *params_member_of(struct params *params, const struct param_rule *ru
 void params_note_given(struct params *params, const struct param_rule *rule)
 {
     static_assert(PARAM_COUNT <= 64, "a bit each");
-    if (rule >= rules && rule < rules + PARAM_COUNT) /* no key of somebody else's table */
+    if (rule >= rules && rule < rules + PARAM_COUNT) /* only for keys of this table */
         params->given |= UINT64_C(1) << (rule - rules);
 }
 
@@ -176,7 +176,7 @@ bool params_add_closing(struct params *params, const struct param_rule *rule, st
         text.data, params->closing.count + 1);
 }
 
-/* With commas in between. */
+/* Reads a list with commas. */
 static bool params_read_closing(struct params *params, const struct param_rule *rule,
                                 const char *text, struct error *error)
 {
@@ -246,10 +246,9 @@ static bool params_is_given(const struct params *params, const char *name)
     return params->given & UINT64_C(1) << i;
 }
 
-/*
- * A batch becomes a message for each partition, and these are worth the more the larger they are.
- * librdkafka tries again by itself until the request's time is over: by then a broker is back.
- */
+/* Sets defaults for Kafka. A batch becomes one message per partition, and large messages are
+ * cheaper. Retries of
+ * librdkafka fill the request's time, so a broker may return. */
 static void params_set_kafka_defaults(struct params *params)
 {
     struct exporter_options *options = &params->exporter;
@@ -273,8 +272,7 @@ void params_end(struct params *params)
         params_set_kafka_defaults(params);
 }
 
-/* ---- parameters that go together --------------------------------------------------------------
- */
+/* ---- combinations ---------------------------------------------------------------------------- */
 
 static bool params_fits_only(const struct params *params, struct error *error)
 {

@@ -1,5 +1,5 @@
 /*
- * The component's parameters: one table says what there is, of what type, in what range.
+ * The component's parameters: one table has their names, types and ranges.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,9 +19,9 @@
 #define GIB    (1024 * MIB)
 #define DAY_MS INT64_C(86400000)
 
-/* Texts are those of the values that were set. */
+/* The texts belong to the values that were set. */
 struct params {
-    uint64_t given; /* a bit for each row of the table; the others have their defaults */
+    uint64_t given; /* a bit for each given row of the table; other rows have defaults */
     int64_t idle_timeout_ms;
     int64_t end_timeout_ms;
     int64_t open_timeout_ms;
@@ -40,7 +40,7 @@ struct params {
     int64_t join_wait_ms;
     int64_t join_max_bytes;
     int64_t join_skew_us;
-    int64_t host_min_ms; /* -1: no span is tagged with what its host did */
+    int64_t host_min_ms; /* -1: no span gets tags of its host */
     const char *stats_file;
     int64_t stats_period_ms;
     const char *prometheus_listen;
@@ -50,10 +50,10 @@ struct params {
     struct closing closing; /* empty: not given */
 };
 
-/* Do they go together? Returns false with error set. */
+/* Checks the combination of parameters. Returns false with error set. */
 bool params_fit(const struct params *params, struct error *error);
 
-/* ---- the table, for who takes values from elsewhere, or has keys of its own of these types */
+/* ---- the table, also for other sources of values and keys */
 
 enum param_type { PARAM_TEXT, PARAM_INTEGER, PARAM_CHOICE, PARAM_BOOLEAN, PARAM_CLOSING };
 
@@ -63,31 +63,33 @@ struct param_rule {
     size_t offset; /* in struct params */
     int64_t min;
     int64_t max;                /* of a text: bytes; 0: any number */
-    int64_t default_integer;    /* of all types but PARAM_TEXT */
+    int64_t default_integer;    /* of all types except PARAM_TEXT */
     const char *default_text;   /* NULL: not given */
     const char *const *choices; /* in the order of their enum, ends in NULL */
 };
 
 const struct param_rule *params_table(size_t *count);
 
-/* What is meant depends on the type: an integer or 0 and 1, else a text. */
+/* By type: an integer (0 or 1 for a boolean), or a text. */
 struct param_value {
     const char *text;
     int64_t integer;
 };
 
-/* First, then each value that is given, then the defaults that depend on other values. */
+/*
+ * Called in this order: begin, then set for each given value, then defaults that depend on others.
+ */
 void params_begin(struct params *params);
 bool params_set(struct params *params, const struct param_rule *rule,
                 const struct param_value *value, struct error *error); /* false: with error set */
 void params_end(struct params *params);
 
-/* For a list that is no text: that it is given, and one of it. */
+/* For a list: marks it as given, and adds one element. */
 void params_note_given(struct params *params, const struct param_rule *rule);
 bool params_add_closing(struct params *params, const struct param_rule *rule, struct text text,
                         struct error *error);
 
-/* Is the value as the rule wants it? Returns false with error set. */
+/* Checks the value by the rule. Returns false with error set. */
 bool param_check(const struct param_rule *rule, const struct param_value *value,
                  struct error *error);
 

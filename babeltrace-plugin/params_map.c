@@ -1,5 +1,5 @@
 /*
- * The component's parameters, as babeltrace2 gives them.
+ * Reads parameters from babeltrace2's values.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -37,7 +37,7 @@ static bool params_map_refuse(const struct param_rule *rule, const char *expecte
                      params_map_type_name(value));
 }
 
-/* An array of strings, or one string with commas in between. */
+/* An array of strings, or one string with commas. */
 static bool params_map_read_closing(struct params *params, const struct param_rule *rule,
                                     const bt_value *array, struct error *error)
 {
@@ -59,7 +59,7 @@ static bool params_map_read_closing(struct params *params, const struct param_ru
                      rule->name);
 }
 
-/* The command line writes 5 as a signed and +5 as an unsigned integer: both are a number. */
+/* The command line makes 5 a signed and +5 an unsigned integer: both are a number. */
 static bool params_map_get_integer(const bt_value *value, int64_t *integer)
 {
     uint64_t given;
@@ -85,7 +85,8 @@ static bool params_map_read_value(struct params *params, const struct param_rule
     if (bt_value_is_string(value))
         plain.text = bt_value_string_get(value);
     else if (rule->type == PARAM_CHOICE)
-        plain.text = params_map_type_name(value); /* none of the choices: the error names it */
+        plain.text =
+            params_map_type_name(value); /* no choice has this name, so the error shows it */
     else if (bt_value_is_bool(value))
         plain.integer = bt_value_bool_get(value);
     if (rule->type == PARAM_INTEGER && !params_map_get_integer(value, &plain.integer))

@@ -1,5 +1,5 @@
 /*
- * The component's parameters, as babeltrace2 gives them.
+ * The component's parameters from babeltrace2's values.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,8 +10,8 @@
 
 #include <babeltrace2/babeltrace.h>
 
-/* Fills params from the map, defaults included; its texts are the map's. Returns false, with error
- * set, naming the culprit. */
+/* Fills params from the map, with defaults; the texts belong to the map. Returns false with error
+ * set, which names the wrong value. */
 bool params_read(struct params *params, const bt_value *map, struct error *error);
 
 #endif

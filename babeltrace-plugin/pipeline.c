@@ -1,5 +1,5 @@
 /*
- * The pipeline at work, and its end.
+ * The running pipeline, and its end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -34,7 +34,7 @@ static void pipeline_look_at_stages(struct pipeline *pipeline)
     counts->spans_sampled_out = chain->left_out[STAGE_SAMPLED_OUT];
 }
 
-/* What was given out when the trace was read up to a mark is settled once it has its outcome. */
+/* Spans that were given out before a mark are settled once they have an outcome. */
 static bool pipeline_settle_next(struct pipeline *pipeline)
 {
     struct settling *settling = &pipeline->settling;
@@ -66,7 +66,7 @@ static void pipeline_publish_now(struct pipeline *pipeline)
 
 #define FLUSH_STEP 1024 /* spans: well below a millisecond */
 
-/* There may be a million open spans: an interruption in between is heeded. */
+/* Flushes in steps: a million spans may be open, and an interruption must take effect. */
 static void pipeline_flush(struct pipeline *pipeline)
 {
     if (pipeline->rules)
@@ -103,7 +103,7 @@ void pipeline_end(struct pipeline *pipeline)
         pipeline_say_error(pipeline, "the account does not add up: this is a bug of BlkKin");
 }
 
-/* Whether all has ended as it should: error is set if not. */
+/* True if all ended well; if not, error is set. */
 static bool pipeline_has_delivered(struct pipeline *pipeline, struct error *error)
 {
     const struct exporter_counts out = exporter_counts(pipeline->exporter);
@@ -126,7 +126,7 @@ bool pipeline_finish(struct pipeline *pipeline, struct error *error)
     bool has_told;
 
     pipeline_flush(pipeline);
-    /* all of the trace was read: of less it would be false */
+    /* only after the whole trace: the file would be wrong for a part */
     has_told = !pipeline->only || only_write_found(pipeline->only, error);
     pipeline_publish_now(pipeline);
     exporter_flush(pipeline->exporter);

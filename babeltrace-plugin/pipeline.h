@@ -1,8 +1,9 @@
 /*
- * The pipeline: events in, spans through the stages to the exporter, and the account of both. It
- * knows no source: the sink gives it babeltrace2's messages, and `blkin live` records of rings.
+ * The pipeline: takes events, passes spans through the stages to the exporter, and counts both. The
+ * pipeline knows no source: the sink gives it babeltrace2's messages, and `blkin agent` records of
+ * rings.
  *
- * A source counts what it reads in `intake`, and gives events to the assembler. One thread calls
+ * A source counts what it has read in `intake`, and gives events to the assembler. One thread calls
  * all functions.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -37,13 +38,13 @@ struct pipeline {
     struct only *only; /* NULL: all traces are wanted */
     struct exporter *exporter;
     struct chain chain;                        /* the stages, from the assembler to the exporter */
-    struct stage *rules, *join, *hosts, *tail; /* of the chain; NULL: not wanted */
-    FILE *rules_report;                        /* NULL: none is asked for */
+    struct stage *rules, *join, *hosts, *tail; /* of the chain; NULL: off */
+    FILE *rules_report;                        /* NULL: no report */
     struct account *account;
     bool has_ended;
     struct pipeline_statistics {
-        struct live_statistics *live; /* NULL: nobody asks */
-        int64_t until_ms;             /* somebody asks until then */
+        struct live_statistics *live; /* NULL: no client asks */
+        int64_t until_ms;             /* a client asks until then */
         int64_t next_look_ms, next_write_ms;
         char *file, *asked, *fresh; /* statistics-file, and PATH.asked and PATH.new; or NULL */
     } statistics;
@@ -51,59 +52,62 @@ struct pipeline {
         bool is_asked_for;
         int fd; /* of sent-file */
         struct marks marks;
-        struct mark next;      /* settled, once */
-        uint64_t given;        /* so many spans have their outcome */
+        struct mark next;      /* the next mark to settle */
+        uint64_t given;        /* so many spans have an outcome */
         _Atomic uint64_t sent; /* as in the file */
-        pthread_mutex_t lock;  /* of the file */
+        pthread_mutex_t lock;  /* protects the file */
     } settling;
 };
 
 /*
- * Of one that is all zero but for calls and shows_progress. Returns false with error set: then
- * pipeline_close() is called, too, which loses what was not delivered before pipeline_end().
+ * Opens a pipeline that is all zero except calls and shows_progress. Returns false with error set:
+ * then the caller calls pipeline_close(), too. Spans that are not delivered before pipeline_end()
+ * are lost.
  */
 bool pipeline_open(struct pipeline *pipeline, const struct params *params, struct error *error);
 void pipeline_close(struct pipeline *pipeline);
 
 void pipeline_warn(void *pipeline, const char *message);
 
-/* What is read goes on while the collector does not. */
+/* Reading goes on while the collector is away. */
 void pipeline_set_live(struct pipeline *pipeline);
 
-/* The same, and a word is said when nothing comes any more: see watch.h. */
+/* Same, with a warning when the session stops: see watch.h. */
 void pipeline_watch(struct pipeline *pipeline);
 
-/* After some events. Returns false with error set: to read on would only be to lose on. */
+/*
+ * Called after some events. Returns false with error set: further reading would only lose events.
+ */
 bool pipeline_go_on(struct pipeline *pipeline, struct error *error);
 
-/* Nothing has come. */
+/* Called when no event has come. */
 void pipeline_rest(struct pipeline *pipeline);
 
-/* All was read: delivers it. Returns false with error set if something was not delivered. */
+/*
+ * Delivers all at the end of the trace. Returns false with error set if a span was not delivered.
+ */
 bool pipeline_finish(struct pipeline *pipeline, struct error *error);
 
-/*
- * Also when the reading was interrupted or has failed: what was read is delivered all the same. The
- * second time it does nothing.
- */
+/* Delivers the spans of all events that were read, also after an interruption or an error. A second
+ * call has no effect. */
 void pipeline_end(struct pipeline *pipeline);
 
-/* Is all that was accepted stored? Returns false with error set. */
+/* Returns whether all accepted spans are stored; if not, error is set. */
 bool pipeline_is_stored(struct pipeline *pipeline, struct error *error);
 
-/* Up to now. */
+/* The current counts. */
 struct counts pipeline_counts(struct pipeline *pipeline);
 
 /*
- * The statistics of spans since somebody began to ask, as the document of live_statistics.h; free()
- * it. From now on they are made for 10 s. Returns NULL when out of memory.
+ * The statistics of spans since a client began to ask, as the document of live_statistics.h, for
+ * free(). From this call on, the pipeline computes them for 10 s. Returns NULL when out of memory.
  *
- * With the parameter statistics-file=PATH another process asks: it sets the time of PATH.asked to
- * the present, at least each 10 s. Then the pipeline writes the document to PATH twice a second.
+ * With the parameter statistics-file=PATH, another process asks: it sets the time of PATH.asked to
+ * the present at least every 10 s. Then the pipeline writes the document to PATH twice a second.
  */
 char *pipeline_statistics(struct pipeline *pipeline);
 
-/* ---- for the pipeline's own files */
+/* ---- between the pipeline's files */
 
 /* Returns false with error set. */
 bool pipeline_open_statistics(struct pipeline *pipeline, const struct params *params,

@@ -1,5 +1,5 @@
 /*
- * Setting up a pipeline: the assembler, the stages, the exporter and the account.
+ * Sets up a pipeline: the assembler, the stages, the exporter and the account.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first stage, where only some traces are wanted. */
+/* The stage `only`: tags the spans of the named traces, and skips spans that were sent before. */
 static bool only_skips(void *context, struct span *span)
 {
     struct pipeline *pipeline = context;
@@ -52,14 +52,14 @@ static void use_metric(void *context, const struct event *event, int64_t time_ns
         hosts_stage_add(pipeline->hosts, event, time_ns, assembler_now(pipeline->assembler));
 }
 
-/* On a sender's thread. The kernel has the number also when this process is killed. */
+/* Called by a sender's thread. The kernel has the number even if this process is killed. */
 static void note_taken(void *context, uint64_t spans)
 {
     struct settling *settling = &((struct pipeline *)context)->settling;
 
     LOCK_GUARD(&settling->lock);
     if (spans <= atomic_load(&settling->sent))
-        return; /* another thread has told of more */
+        return; /* another thread has noted more */
     atomic_store(&settling->sent, spans);
     if (pwrite(settling->fd, &spans, sizeof(spans), 0) != (ssize_t)sizeof(spans))
         pipeline_warn(context, "sent-file: cannot be written");
@@ -115,7 +115,7 @@ static bool open_account(struct pipeline *pipeline, const struct params *params,
     return pipeline->account != NULL;
 }
 
-/* Returns true also if all traces are wanted. */
+/* Also returns true if all traces are wanted. */
 static bool open_only(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
     if (!params->only_traces)
@@ -140,7 +140,7 @@ static void use_rule_event(void *context, const struct event *event)
     pairing_take(pipeline->rules, event);
 }
 
-/* The first stage. What rules make is in no trace that was chosen before. */
+/* With only-traces there are no rules: the spans of rules are in no trace that a line names. */
 static bool open_rules(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
     struct rules *rules;
@@ -159,14 +159,14 @@ static bool open_rules(struct pipeline *pipeline, const struct params *params, s
     pairing_set_assembler(pipeline->rules, pipeline->assembler);
     if (!params->rules_report)
         return true;
-    /* not /dev/stdout, which would be cut where it is a file */
+    /* not /dev/stdout: if that is a file, it would be truncated */
     pipeline->rules_report = strcmp(params->rules_report, "-") == 0
                                  ? fdopen(dup(STDOUT_FILENO), "w")
                                  : fopen(params->rules_report, "we");
     if (!pipeline->rules_report)
         error_set(error, "rules-report \"%s\": cannot be written: %s", params->rules_report,
                   strerror(errno));
-    return pipeline->rules_report && pairing_keep_examples(pipeline->rules);
+    return pipeline->rules_report && pairing_store_examples(pipeline->rules);
 }
 
 static bool open_join(struct pipeline *pipeline, const struct params *params, struct error *error)
@@ -181,7 +181,7 @@ static bool open_join(struct pipeline *pipeline, const struct params *params, st
     return pipeline_append(pipeline, pipeline->join, error);
 }
 
-/* Of traces that were chosen by a rule or by hand, every span is of interest. */
+/* If a rule or a person has chosen the traces, every span gets host tags. */
 static bool open_hosts(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
     const int64_t min_ms = params->only_traces ? 0 : params->host_min_ms;
@@ -215,7 +215,7 @@ static bool open_only_stage(struct pipeline *pipeline, struct error *error)
            pipeline_append(pipeline, skip_stage_new("only", only_skips, pipeline), error);
 }
 
-/* In their order. */
+/* In the order of the chain. */
 static bool open_stages(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
     error->text[0] = '\0';
@@ -224,7 +224,7 @@ static bool open_stages(struct pipeline *pipeline, const struct params *params, 
            open_tail(pipeline, params, error);
 }
 
-/* Returns true also if nobody asks. */
+/* Also returns true if no mark is wanted. */
 static bool open_settling(struct pipeline *pipeline, const struct params *params,
                           struct error *error)
 {

@@ -1,5 +1,5 @@
 /*
- * The pipeline's statistics of spans: notices requests for them, and writes the file of a child.
+ * The pipeline's statistics of spans: notices requests, and writes the file of a child process.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -37,7 +37,7 @@ bool pipeline_open_statistics(struct pipeline *pipeline, const struct params *pa
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Readers see the old document or the new one. */
+/* Readers see the old or the new document. */
 static bool statistics_put(const struct pipeline_statistics *statistics, const char *text)
 {
     const int fd = open(statistics->fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -63,7 +63,7 @@ static void statistics_write(struct pipeline *pipeline)
     free(text);
 }
 
-/* The time of PATH.asked is that of the system's clock. */
+/* The system's clock sets the time of PATH.asked. */
 static void statistics_look_at_file(struct pipeline_statistics *statistics, int64_t now_ms)
 {
     struct stat asked;
@@ -126,7 +126,7 @@ char *pipeline_statistics(struct pipeline *pipeline)
     return statistics->live ? live_statistics_text(statistics->live) : NULL;
 }
 
-/* All spans are there; whoever asks learns of the last ones, too. */
+/* All spans are known: clients get the last ones, too. */
 void pipeline_end_statistics(struct pipeline *pipeline)
 {
     struct pipeline_statistics *statistics = &pipeline->statistics;

@@ -9,7 +9,7 @@
 #include "babeltrace-plugin/help.inc"
 #include "blkin_base.h"
 
-/* babeltrace 2.0 finds a plugin by symbols that its macros do not export by themselves. */
+/* babeltrace 2.0 finds a plugin by symbols that its macros do not export. */
 #pragma GCC visibility push(default)
 
 BT_PLUGIN_MODULE();

@@ -10,18 +10,18 @@
 #include <stddef.h>
 #include <time.h>
 
-#define NUDGE SIGRTMIN /* does nothing, but interrupts what blocks */
+#define NUDGE SIGRTMIN /* has no effect but to interrupt blocking calls */
 
 typedef void handler_fn(int number);
 
 static volatile sig_atomic_t has_come;
 static unsigned users;
-static struct sigaction interrupt; /* of SIGINT, as it was before */
-static bool has_interrupt;         /* that one has a handler */
+static struct sigaction interrupt; /* of SIGINT, before signals_open() */
+static bool has_interrupt;         /* the former handler is valid */
 static timer_t timer;
 static bool has_timer;
 
-/* SIG_ERR: one of another kind. */
+/* SIG_ERR: not a plain handler. */
 static handler_fn *handler_of(int number)
 {
     struct sigaction action;
@@ -71,7 +71,7 @@ static void on_end(int number)
         on_interrupt(SIGINT);
 }
 
-/* ---- beginning and end ---- */
+/* ---- set-up ---- */
 
 static void open_interrupt(void)
 {
@@ -111,7 +111,7 @@ void signals_close(void)
     if (has_timer)
         (void)timer_delete(timer);
     has_timer = false;
-    exchange(NUDGE, on_nudge, SIG_IGN, 0); /* also if one is on its way */
+    exchange(NUDGE, on_nudge, SIG_IGN, 0); /* also if one is pending */
     exchange(NUDGE, SIG_IGN, SIG_DFL, 0);
 }
 

@@ -1,14 +1,14 @@
 /*
  * The signals that end babeltrace2.
  *
- * It has a handler for SIGINT only, which interrupts the graph, and none where SIGINT was ignored
- * when it started. SIGTERM and SIGHUP would end it on the spot, with all that waits to be
- * delivered: while a sink is open they are handled here, unless somebody else does or they are
- * ignored, and are passed on as SIGINT. A second one of the same ends the process at once.
+ * babeltrace2 has a handler for SIGINT only, which interrupts the graph, and none if SIGINT was
+ * ignored at its start. SIGTERM and SIGHUP would end the process at once, with all waiting spans.
+ * So an open sink handles both and passes them on as SIGINT, unless they are ignored or have a
+ * handler. A second signal of the same kind ends the process at once.
  *
- * One signal is enough also while the relay daemon hangs. babeltrace2 says goodbye to it before the
- * sinks end, and would wait for its answer; so a second after the first signal what blocks on the
- * graph's thread is interrupted again, each second until the last sink is closed.
+ * One signal is enough even while the relay daemon hangs. Before the sinks end, babeltrace2 sends a
+ * last message to the daemon and waits for the answer. So a second after the first signal, and each
+ * second until the last sink is closed, blocking calls of the graph's thread are interrupted.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,11 +17,11 @@
 
 #include <stdbool.h>
 
-/* Each sink calls both, on the graph's thread. */
+/* Each sink calls both, in the graph's thread. */
 void signals_open(void);
 void signals_close(void);
 
-/* Has SIGTERM or SIGHUP come? Where SIGINT is ignored, the graph does not know. */
+/* True after SIGTERM or SIGHUP. If SIGINT is ignored, the graph does not know about them. */
 bool signals_ask_to_end(void);
 
 bool signals_ignore_sigint(void);

@@ -1,5 +1,5 @@
 /*
- * The component: babeltrace2's messages in, events to the pipeline.
+ * The component: gives babeltrace2's messages as events to the pipeline.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -30,7 +30,7 @@ static bt_self_component *self_component(struct sink *sink)
     BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT( \
         bt_self_component_sink_as_self_component(self), __VA_ARGS__)
 
-/* ---- what the pipeline calls ----------------------------------------------------------------- */
+/* ---- callbacks of the pipeline --------------------------------------------------------------- */
 
 static void sink_say(void *context, bt_logging_level level, const char *message)
 {
@@ -59,7 +59,7 @@ static bool sink_is_interrupted(void *context)
     return bt_self_component_sink_is_interrupted(sink->self) || signals_ask_to_end();
 }
 
-/* ---- beginning ------------------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static void sink_free(struct sink *sink)
 {
@@ -159,7 +159,7 @@ static struct sink *sink_of(bt_self_component_sink *self)
     return bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
 }
 
-/* Is there a live session at the other end, maybe beyond filters? */
+/* True if the source is a live session, perhaps behind filters. */
 static bool comes_from_live(const bt_port_input *port)
 {
     const bt_connection *connection =
@@ -174,7 +174,8 @@ static bool comes_from_live(const bt_port_input *port)
     if (!bt_component_is_filter(component))
         return strcmp(bt_component_class_get_name(bt_component_borrow_class_const(component)),
                       "lttng-live") == 0;
-    filter = (const bt_component_filter *)component; /* the header has the way up only */
+    filter = (const bt_component_filter *)
+        component; /* the header has only the conversion to the base type */
     for (uint64_t i = 0; i < bt_component_filter_get_input_port_count(filter); i++) {
         if (comes_from_live(bt_component_filter_borrow_input_port_by_index_const(filter, i)))
             return true;
@@ -215,7 +216,8 @@ static bt_component_class_sink_consume_method_status end_of_trace(struct sink *s
                        BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END);
 }
 
-/* Not only in sink_finalize(), before which babeltrace2 says goodbye to the relay daemon. */
+/* Not only in sink_finalize(): before that call, babeltrace2 sends a last message to the relay
+ * daemon. */
 static bt_component_class_sink_consume_method_status end_early(struct sink *sink)
 {
     struct error error;
@@ -227,7 +229,7 @@ static bt_component_class_sink_consume_method_status end_early(struct sink *sink
         error_set(&error, "the trace was not read to its end: ended by a signal");
         has_worked = false;
     }
-    /* then the graph ends */
+    /* the graph ends then */
     return sink_result(sink, has_worked, &error,
                        BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN);
 }
@@ -260,7 +262,7 @@ bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sin
                    ? end_early(sink)
                    : result;
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN:
-        pipeline_set_live(&sink->pipeline); /* a trace on disk never says so */
+        pipeline_set_live(&sink->pipeline); /* a trace on disk has no such beacons */
         pipeline_rest(&sink->pipeline);
         return sink_is_interrupted(sink) ? end_early(sink) : result;
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END:

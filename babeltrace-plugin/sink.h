@@ -1,6 +1,6 @@
 /*
- * The component classes sink.blkin.zipkin and sink.blkin.otlp: one component, which is told by the
- * second that format is "otlp" unless it is given.
+ * The component classes sink.blkin.zipkin and sink.blkin.otlp: one component. The second class sets
+ * the default of format to "otlp".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -42,7 +42,7 @@ $(call fuzz_both,fuzz-context): fuzz_own = $(wildcard libblkin/context/*.c)
 small_spans := $(wildcard babeltrace-plugin/spans/*.c)
 $(call fuzz_both,fuzz-assembler fuzz-packed fuzz-rules): fuzz_own = $(small_spans)
 $(call fuzz_both,fuzz-assembler fuzz-packed fuzz-rules): fuzz_flags = \
-	-DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 -DSEQUENCE_PLACES=16 -DOPEN_SAME_IDS_MAX=4
+	-DRECENT_SLOTS=16 -DRECENT_SHARED_SLOTS=16 -DSEQUENCE_SLOTS=16 -DOPEN_SAME_IDS_MAX=4
 $(call fuzz_both,fuzz-foreign): fuzz_own = tools/foreign/store.c
 $(call fuzz_both,fuzz-foreign): fuzz_flags = '-DFOREIGN_STORE_MIN=UINT64_C(4096)'
 # with a clock of the fuzzer's own

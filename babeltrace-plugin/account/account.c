@@ -1,5 +1,5 @@
 /*
- * The display of the account while the sink runs.
+ * The display of the counters while the sink runs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,27 +24,27 @@
 
 struct account {
     struct account_callbacks callbacks;
-    struct stats_file file; /* its path is NULL if there is none */
+    struct stats_file file; /* path NULL: no file */
     int64_t period_ms;
     bool shows_progress;
     bool has_reported_file;
-    pthread_mutex_t file_lock; /* of the file and these three */
+    pthread_mutex_t file_lock; /* protects the file and these three */
     struct metrics_server *server;
     int64_t begin_ms;
     pthread_t thread;
     bool has_thread;
-    int end_fd;              /* readable: the thread is to end */
-    int64_t next_publish_ms; /* the graph's thread's */
+    int end_fd;              /* readable: the thread ends */
+    int64_t next_publish_ms; /* used by the graph's thread */
     char *endpoint;
     int64_t start_ns;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the members below */
     bool is_live;
     struct watch watch;
     struct counts published;   /* without output */
-    int64_t published_wall_ns; /* when */
+    int64_t published_wall_ns; /* the time of the copy */
 };
 
-/* ---- the counters, from both sides ----------------------------------------------------------- */
+/* ---- the counters ---------------------------------------------------------------------------- */
 
 void account_publish_now(struct account *account, const struct input_counts *input,
                          const struct assembler_counts *core)
@@ -92,7 +92,7 @@ struct counts account_counts(struct account *account)
     return read_counts(account, &ignored);
 }
 
-/* ---- showing --------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static char *page(void *context)
 {
@@ -134,7 +134,7 @@ static void show_file(struct account *account, bool has_ended)
 
 #define DISTANCE_MAX 48
 
-/* How far behind the present a live session's events are; empty before there were any. */
+/* Prints how far a live session's events are behind the present; nothing before the first event. */
 static void print_distance(struct account *account, const struct counts *counts,
                            const struct run_info *run, char text[DISTANCE_MAX])
 {
@@ -241,7 +241,7 @@ static void end_thread(struct account *account)
     (void)pthread_join(account->thread, NULL);
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static bool open_file(struct account *account, const char *path, struct error *error)
 {

@@ -12,7 +12,7 @@
 
 #define COUNTS_OFFSET(member) offsetof(struct counts, member)
 
-/* Sections in their order; in a sum, the total comes first. One counter is one entry. */
+/* Sections in order; in a sum, the total comes first. Each counter has one entry. */
 /* clang-format off */
 const struct counter counters[] = {
     {"events", METRIC_COUNTER, SECTION_EVENTS, "", COUNTS_OFFSET(input.events),
@@ -201,7 +201,7 @@ const struct counter counters[] = {
      "Samples of hosts' metrics whose names had not arrived yet."},
     {"metrics_invalid", METRIC_COUNTER, SECTION_NOTES, "metrics unreadable", COUNTS_OFFSET(input.hosts.invalid),
      "Samples of hosts' metrics whose names or values make no sense."},
-    {"metrics_anew", METRIC_COUNTER, SECTION_NOTES, "metrics begun again", COUNTS_OFFSET(input.hosts.anew),
+    {"metrics_anew", METRIC_COUNTER, SECTION_NOTES, "metrics begun again", COUNTS_OFFSET(input.hosts.resets),
      "Samples of hosts' metrics with a counter that is smaller than before."},
     {"metrics_no_room", METRIC_COUNTER, SECTION_NOTES, "metrics without room", COUNTS_OFFSET(input.hosts.no_room),
      "Samples of hosts' metrics from more hosts or groups than there is room for."},
@@ -282,7 +282,7 @@ uint64_t counter_value(const struct counter *counter, const struct counts *count
     return value;
 }
 
-/* The first counter of a section of this kind is its total. */
+/* The first counter of a sum's section is the total. */
 static bool is_total(size_t i)
 {
     return sections[counters[i].section].is_sum &&
@@ -317,8 +317,8 @@ bool counts_add_up(const struct counts *counts)
                counts->output.spool.found + counts->output.outcome[OUTCOME_SPOOLED];
 }
 
-/* Most have nothing to join, no spool, no Kafka, no run before, least of all one that was killed,
- * and no alarms, metrics or newer programs, and want all traces. */
+/* True for counters that are 0 in most runs: joining, spool, Kafka, an earlier run, alarms,
+ * metrics, newer programs, unwanted traces. */
 static bool counter_is_rare(const struct counter *counter, const struct counts *counts)
 {
     if (counter->offset == COUNTS_OFFSET(output.outcome[OUTCOME_SKIPPED]) ||

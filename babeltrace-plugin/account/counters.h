@@ -1,5 +1,5 @@
 /*
- * The account: every event and every span that came, and what has become of it.
+ * The counters of every event and every span.
  *
  *     events = in spans + foreign + ... (the parts of SECTION_EVENTS)
  *     spans finished = accepted + refused + ... + waiting (the parts of SECTION_SPANS)
@@ -8,8 +8,8 @@
  *     spans in the spool = delivered + ... + waiting there (the parts of SECTION_SPOOL)
  *                        = found there + spooled
  *
- * One table in counters.c has all counters: the summary line, the progress line, the statistics
- * file and the Prometheus page are made from it, so a new counter is one line there.
+ * One table in counters.c has all counters. The summary line, the progress line, the statistics
+ * file and the Prometheus page come from the table, so a new counter is one line there.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,37 +27,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the trace reader and the decoder let through, or do not. */
+/* The counts of the trace reader and the decoder. */
 struct input_counts {
     uint64_t events;
     uint64_t foreign;
     uint64_t unreadable;
     uint64_t newer;             /* of a newer version of the format */
-    uint64_t alarms;            /* blkin:slow: what watches a program reads them */
+    uint64_t alarms;            /* blkin:slow: for the program's monitoring */
     uint64_t unwanted;          /* of traces that only-traces does not name */
     uint64_t discarded_events;  /* lost by LTTng: full ring buffer */
     uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
-    uint64_t streams_open;      /* that have begun and not ended */
+    uint64_t streams_open;      /* begun and not ended */
     int64_t trace_time_ns;      /* the trace was read up to here; 0: nothing yet */
-    struct mark settled;        /* all that began before has its outcome; of a live session */
-    uint64_t spans;             /* given to the stages; of these, */
-    uint64_t spans_skipped;     /* left out, */
-    uint64_t spans_sampled_out; /* and left out */
+    struct mark settled;        /* all spans that began before have an outcome; of a live session */
+    uint64_t spans;             /* given to the stages */
+    uint64_t spans_skipped;     /* of these: left out */
+    uint64_t spans_sampled_out; /* of these: left out */
     struct rule_counts rules;
     struct join_counts join;
     struct hosts_counts hosts;
     struct tail_counts tail;
 };
 
-/* What a source has read so far. */
+/* The state of reading. */
 struct intake {
     struct input_counts counts;
-    struct trace_position read; /* until where; only where events have an order */
+    struct trace_position read; /* the position, if events are in order */
 };
 
-/* Of the display itself. */
+/* The counts of the display. */
 struct display_counts {
-    uint64_t file_errors; /* the statistics file could not be written */
+    uint64_t file_errors; /* failed writes of the statistics file */
 };
 
 /* All counters at one time. */
@@ -68,36 +68,35 @@ struct counts {
     struct display_counts display;
 };
 
-/* What is known of a run besides its counters. */
+/* Data of a run besides its counters. */
 struct run_info {
     char *endpoint;    /* see endpoint_shown() */
-    int64_t start_ns;  /* these three since 1970 */
-    int64_t events_ns; /* the counters of events are of this time */
-    int64_t now_ns;    /* all others are of this */
+    int64_t start_ns;  /* these three: since 1970 */
+    int64_t events_ns; /* time of the events' counters */
+    int64_t now_ns;    /* time of the other counters */
     bool has_ended;
 };
 
-/* In the order of the way through the sink, and of the lines. */
+/* In the order of the path through the sink, and of the lines. */
 enum section {
     SECTION_EVENTS,  /* a total, then the parts that add up to it */
-    SECTION_MISSING, /* known only by the gap that it has left */
+    SECTION_MISSING, /* known only by gaps */
     SECTION_SPANS,   /* a total, then the parts that add up to it */
-    SECTION_RULES,   /* a total, then the parts; in lines only where there are any */
-    SECTION_JOINS,   /* a total, then the parts; in lines only where there are any */
-    SECTION_SPOOL,   /* a total, then the parts; in lines only where there is a spool */
-    SECTION_LOST,    /* by LTTng: never got here */
+    SECTION_RULES,   /* a total, then the parts; in lines only if not 0 */
+    SECTION_JOINS,   /* a total, then the parts; in lines only if not 0 */
+    SECTION_SPOOL,   /* a total, then the parts; in lines only with a spool */
+    SECTION_LOST,    /* by LTTng, before the sink */
     SECTION_NOTES,   /* in no sum */
     METRIC_SECTIONS
 };
 
 enum counter_kind {
     METRIC_COUNTER, /* never falls */
-    METRIC_GAUGE    /* as it is now */
+    METRIC_GAUGE    /* current value */
 };
 
 struct counter {
-    const char
-        *name; /* in JSON; for Prometheus: blkin_NAME, and _total if it is a METRIC_COUNTER */
+    const char *name; /* in JSON; for Prometheus: blkin_NAME, with _total for a METRIC_COUNTER */
     enum counter_kind kind;
     enum section section;
     const char *label; /* in a line, after the number; NULL: in no line */
@@ -110,23 +109,22 @@ extern const size_t counters_count;
 
 uint64_t counter_value(const struct counter *counter, const struct counts *counts);
 
-/*
- * The stages' part of the account of spans: output is of the exporter alone before, and of all
- * spans after. What the exporter has got since the stages were counted is no more held by them.
- */
+/* Adds the stages' part: before, output has the exporter's spans; afterwards all spans. Spans that
+ * the exporter has got since the stages were counted are no longer held. */
 void counts_add_stages(struct counts *counts);
 
-/* Do the sums hold? */
+/* True if the sums are right. */
 bool counts_add_up(const struct counts *counts);
 
 enum line_style {
-    LINE_WHOLE, /* all counters, but for notes that are 0: for the end */
-    LINE_SHORT  /* totals, and what is not 0 */
+    LINE_WHOLE, /* all counters except notes that are 0: for the end */
+    LINE_SHORT  /* totals, and other counters that are not 0 */
 };
 
 #define COUNTS_LINE_MAX 6144
 
-/* The account in one line, without a newline; needs no memory, as its lack may be what it tells. */
+/* Writes the counters in one line, without a newline. Needs no memory, because a lack of memory may
+ * be the subject. */
 void counts_line(const struct counts *counts, enum line_style style, char line[COUNTS_LINE_MAX]);
 
 #endif

@@ -15,7 +15,7 @@ static void http_peers_count(struct http_peers *http)
         ++*http->hung_up;
 }
 
-/* libmicrohttpd sees that the connection has ended, and closes it in its next round. */
+/* libmicrohttpd sees the end of the connection, and closes it in its next round. */
 static void http_peers_hang_up(void *context, struct listener_peer *peer)
 {
     struct http_peers *http = context;
@@ -51,7 +51,7 @@ void http_peers_admit(struct http_peers *http, int fd, const union peer_address 
     peers_add(&http->peers, peer, fd);
     http->admitted = peer;
     (void)MHD_add_connection(http->daemon, fd, &from->any, length);
-    if (http->admitted) { /* libmicrohttpd has closed it, and told nothing */
+    if (http->admitted) { /* libmicrohttpd has closed the connection without a notification */
         http_peers_count(http);
         http_peers_forget(http, peer);
     }

@@ -1,7 +1,7 @@
 /*
- * What HTTP servers by libmicrohttpd share: connections, and answers. The server accepts them
- * itself. Without free descriptors, libmicrohttpd would try again at once, for ever. With too many
- * connections, it would not choose the one to close.
+ * Connections and answers of HTTP servers with libmicrohttpd. The server accepts connections
+ * itself. Without free descriptors, libmicrohttpd would retry at once, for ever. With too many
+ * connections, libmicrohttpd would not choose a connection to close.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,28 +12,28 @@
 
 #include <microhttpd.h>
 
-/* Since 0.9.77 MHD_add_connection() only takes a note, unless it is told that there is one thread.
- */
+/* Since 0.9.77, MHD_add_connection() only queues the connection, unless a flag says that there is
+ * one thread. */
 #if MHD_VERSION >= 0x00097707
 #define HTTP_ONE_THREAD MHD_USE_NO_THREAD_SAFETY
 #else
 #define HTTP_ONE_THREAD 0U
 #endif
 
-/* For MHD_start_daemon(), with whatever else the server needs. */
+/* For MHD_start_daemon(), with the server's other flags. */
 #define HTTP_FLAGS (MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | HTTP_ONE_THREAD)
 
 struct http_peers {
-    struct listener_peers peers; /* the owner sets its limits, */
-    uint64_t *hung_up; /* counts peers that had to leave, or were refused; NULL: nobody counts */
+    struct listener_peers peers; /* the owner sets its limits */
+    uint64_t *hung_up;           /* counts peers that were hung up on or refused; NULL: no count */
     struct MHD_Daemon *daemon;
-    struct listener_peer *admitted; /* while libmicrohttpd takes it */
+    struct listener_peer *admitted; /* the connection that is passed to libmicrohttpd */
 };
 
-/* The daemon, for which NULL is allowed, is the server's. */
+/* The server owns the daemon, which may be NULL. */
 void http_peers_begin(struct http_peers *http, struct MHD_Daemon *daemon);
 
-/* Takes a connection that was accepted. */
+/* Passes an accepted connection to libmicrohttpd. */
 void http_peers_admit(struct http_peers *http, int fd, const union peer_address *from,
                       socklen_t length);
 
@@ -44,12 +44,12 @@ void http_peers_notify(void *http, struct MHD_Connection *connection, void **pla
 struct listener_peer *http_peer(struct MHD_Connection *connection);
 
 struct http_header {
-    unsigned status; /* of answers that have it; 0: all */
+    unsigned status; /* only for this status; 0: for all */
     const char *name, *value;
 };
 
-/* Frees the text. NULL, for want of memory, ends the connection. The headers end with a name of
- * NULL. */
+/* Answers, and frees the text. A text NULL (out of memory) ends the connection. The headers end
+ * with a name of NULL. */
 enum MHD_Result http_answer(struct MHD_Connection *connection, unsigned status, const char *type,
                             char *text, const struct http_header *headers);
 

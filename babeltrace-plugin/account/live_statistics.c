@@ -1,5 +1,5 @@
 /*
- * Statistics while somebody asks.
+ * Statistics on demand.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A child comes before its parent, except for what other processes' buffers hold back. */
+/* a child comes before its parent, except for delays in other processes' buffers */
 #define LIVE_QUIET_MS        2000
 #define TRACES_BYTES         ((size_t)64 << 20)
 #define LIVE_TRACE_SPANS_MAX 10000

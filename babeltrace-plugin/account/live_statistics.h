@@ -1,13 +1,13 @@
 /*
- * Statistics of the spans that a pipeline hands to its exporter, for `blkin stat`. The pipeline
- * makes them only while somebody asks for them.
+ * Statistics of the spans that a pipeline gives to its exporter, for `blkin stat`. The pipeline
+ * computes them only while a client asks.
  *
- * A span counts at once, its self time and its calls when its trace is complete: 2 s after its last
- * span. All counts go up: a reader subtracts what it was told before.
+ * A span counts at once. Its self time and its calls count when its trace is complete: 2 s after
+ * the trace's last span. All counts grow: a client subtracts the earlier counts.
  *
- * The memory is bounded: traces that are not complete take 64 MiB at most, and have 10,000 spans
- * each; names take 16 MiB, and what has other names counts in one row. With histograms of more than
- * 64 MiB, the statistics begin again.
+ * The memory is bounded. Incomplete traces take 64 MiB at most, with 10,000 spans each. Names take
+ * 16 MiB, and further names count in one row. With histograms of more than 64 MiB, the statistics
+ * begin again.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,17 +24,16 @@ void live_statistics_free(struct live_statistics *statistics); /* NULL is allowe
 
 void live_statistics_add(struct live_statistics *statistics, const struct span *span);
 
-/* Closes traces that are complete by now. Returns false if the statistics have to begin again, for
- * want of memory. */
+/* Closes complete traces. Returns false if the statistics must begin again, for lack of memory. */
 bool live_statistics_advance(struct live_statistics *statistics, int64_t now_ms);
 
-/* Closes all traces: no more spans come. */
+/* Closes all traces: no further spans come. */
 void live_statistics_close_traces(struct live_statistics *statistics);
 
 /*
- * The document, for free(): that of tools/merged/merged.h, without workers, and with
+ * Returns the document of tools/merged/merged.h, without workers, for free(), and with
  *
- *     "source": "4711-1700000000000000000"   one beginning of one process
+ *     "source": "4711-1700000000000000000"   one start of one process
  *     "traces": 7, "traces_early": 0, "traces_open": 2
  *
  * early: closed to make room. Returns NULL when out of memory.

@@ -26,7 +26,7 @@ struct metrics_server {
     struct metrics_page {
         const char *path, *content_type;
         metrics_page_fn *print;
-    } pages[SERVER_PAGES]; /* the first is /metrics; a path of NULL: no more */
+    } pages[SERVER_PAGES]; /* the first is /metrics; a path of NULL ends the list */
     void *context;
     char url[LISTEN_URL_MAX + 8];
 };
@@ -65,7 +65,7 @@ static const struct metrics_page *find_page(const struct metrics_server *server,
     return NULL;
 }
 
-/* Answers as soon as the request's head is there: a body is not waited for. */
+/* Answers after the request's head, without waiting for a body. */
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
                               const char *method, const char *version, const char *data,
                               size_t *size, void **place)
@@ -101,7 +101,7 @@ static void run_daemon(struct metrics_server *server)
            left_ms == 0);
 }
 
-/* A crowd is served in parts: there is a file to be written, too. */
+/* Serves many clients in parts, because the thread also writes a file. */
 static void accept_clients(struct metrics_server *server)
 {
     union peer_address from;
@@ -111,7 +111,7 @@ static void accept_clients(struct metrics_server *server)
     for (int i = 0; i < ACCEPTS && (fd = listener_accept(&server->listener, &from, &length)) >= 0;
          i++) {
         if (server->http.peers.count == SERVER_CLIENTS)
-            run_daemon(server); /* whoever has sent a request is answered first */
+            run_daemon(server); /* answers pending requests first */
         http_peers_admit(&server->http, fd, &from, length);
         run_daemon(server);
     }
@@ -141,7 +141,7 @@ void metrics_server_serve(struct metrics_server *server, const struct pollfd *fd
     run_daemon(server);
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static bool start_daemon(struct metrics_server *server)
 {

@@ -1,11 +1,11 @@
 /*
- * A small HTTP server, by libmicrohttpd: GET and HEAD of /metrics and few pages more, one answer
- * per connection.
+ * A small HTTP server with libmicrohttpd: GET and HEAD of /metrics and a few other pages, one
+ * answer per connection.
  *
- * It has no thread and never blocks: its owner polls, and calls it when there is something to do. A
- * client has METRICS_CLIENT_MS; the server hangs up on slower ones. Nobody has to wait for clients
- * that say nothing: when all places are taken, the client that has been idle for longest loses its
- * place.
+ * The server has no thread and never blocks: its owner polls, and calls the server when a
+ * descriptor is ready. A client has METRICS_CLIENT_MS; the server hangs up on slower ones. At the
+ * limit of connections, the client that has been idle for longest is disconnected, so silent
+ * clients block nobody.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,18 +20,18 @@
 #define SERVER_CLIENTS    8
 #define METRICS_CLIENT_MS 3000
 
-/* Returns the page's text, which is freed, or NULL when out of memory. */
+/* Returns the page's text for free(), or NULL when out of memory. */
 typedef char *metrics_page_fn(void *context);
 
 struct metrics_server;
 
-/* Listens at "[ADDRESS:]PORT", which is the value of the setting `key`. Returns NULL with error
- * set. */
+/* Listens at "[ADDRESS:]PORT", the value of the setting `key`. Returns NULL with error set. */
 struct metrics_server *metrics_server_open(const char *key, const char *where,
                                            metrics_page_fn *page, void *context,
                                            struct error *error);
 
-/* One page more, at a path of its own: "/statistics". The texts are the caller's for as long. */
+/* Adds a page with a path such as "/statistics". The caller owns the texts, which must live as
+ * long. */
 void metrics_server_add(struct metrics_server *server, const char *path, const char *content_type,
                         metrics_page_fn *page);
 #define SERVER_PAGES 2
@@ -44,11 +44,11 @@ const char *metrics_server_url(const struct metrics_server *server);
 
 #define SERVER_POLLFDS 2
 
-/* Fills all SERVER_POLLFDS of fds with what to wait for, -1 where there is nothing, and returns the
- * time (clock_ms()) at which metrics_server_serve() is to be called in any case. */
+/* Fills all SERVER_POLLFDS of fds; an unused element is -1. Returns the time (clock_ms()) of the
+ * next metrics_server_serve() without an event. */
 int64_t metrics_server_prepare(struct metrics_server *server, struct pollfd *fds);
 
-/* Does what can be done now, after a poll() of fds. */
+/* Serves ready descriptors after a poll() of fds. */
 void metrics_server_serve(struct metrics_server *server, const struct pollfd *fds);
 
 #endif

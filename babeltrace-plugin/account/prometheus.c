@@ -1,5 +1,5 @@
 /*
- * The account as a page of Prometheus' text format.
+ * The counters as a page of Prometheus' text format.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

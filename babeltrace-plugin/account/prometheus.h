@@ -1,5 +1,5 @@
 /*
- * The account as a page of Prometheus' text format, version 0.0.4.
+ * The counters as a page of Prometheus' text format, version 0.0.4.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

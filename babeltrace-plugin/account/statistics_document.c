@@ -1,5 +1,5 @@
 /*
- * Statistics as JSON: written, and read.
+ * Writes and reads statistics as JSON.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -49,7 +49,7 @@ static void print_name(struct printer *printer, const char *key, const struct na
                                       printer->buffer.data);
 }
 
-/* An empty one is left out. */
+/* An empty histogram is left out. */
 static void print_histogram(struct printer *printer, const char *before,
                             const struct histogram *histogram)
 {
@@ -137,7 +137,7 @@ static uint32_t name_at(const struct statistics_reading *reading, const json_t *
                                 : NAMES_OTHER;
 }
 
-/* Returns false if it is none, or when out of memory. */
+/* Returns false if the array is invalid, or when out of memory. */
 static bool read_buckets(struct histogram *histogram, int scale, const json_t *array)
 {
     for (size_t i = 0; i + 1 < json_array_size(array); i += 2) {
@@ -152,7 +152,7 @@ static bool read_buckets(struct histogram *histogram, int scale, const json_t *a
     return true;
 }
 
-/* One that is not there is empty. Whatever it returns, histogram_clear() is due. */
+/* A missing histogram is empty. After any result, the caller calls histogram_clear(). */
 static bool read_histogram(struct histogram *histogram, int scale, const json_t *json)
 {
     *histogram = (struct histogram){.count = 0};

@@ -1,6 +1,6 @@
 /*
- * Statistics as JSON: the members "spans", "errors", "rows" and "edges" of a document. What they
- * are says tools/merged/merged.h.
+ * Statistics as JSON: the members "spans", "errors", "rows" and "edges" of a document, which
+ * tools/merged/merged.h describes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-/* How the arrays of rows and edges, and their members, are called. */
+/* The names of the arrays of rows and edges, and of their members. */
 struct statistics_array {
     const char *array, *first, *second, *count;
 };
@@ -25,21 +25,21 @@ void statistics_print_row(struct printer *printer, const struct statistics *stat
                           enum statistics_kind kind, size_t i);
 
 /*
- * Anybody may have written what was added up. A reader of JSON takes no integer above 2^63 - 1 and
- * no number that is not finite: one of them would make the whole document unreadable. So this
- * prints a smaller one. before: what stands before the value, such as ",\"spans\":".
+ * Prints a count after `before`, such as ",\"spans\":". A JSON reader accepts no integer above 2^63
+ * - 1 and no infinite number: one would make the document unreadable. So a larger count is cut,
+ * because sums come from untrusted documents.
  */
 void statistics_print_count(struct printer *printer, const char *before, uint64_t count);
 
-/* Any JSON; 0: there is no such count. */
+/* Reads a count of any JSON; 0: no such count. */
 uint64_t statistics_count_at(const json_t *object, const char *key);
 
 enum statistics_change { STATISTICS_ADD, STATISTICS_REMOVE };
 
 /*
  * Adds the document's rows and edges, or removes those of an earlier document of the same source.
- * Any JSON; its "scale" is 0 to 20. Returns false with error set; a part may be changed then.
- * statistics and names NULL: the document is only looked at.
+ * Accepts any JSON; its "scale" is 0 to 20. Returns false with error set; a part may have been
+ * added. statistics and names NULL: only checks the document.
  */
 bool statistics_read(struct statistics *statistics, struct names *names, const json_t *document,
                      enum statistics_change change, struct error *error);

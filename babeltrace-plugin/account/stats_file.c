@@ -1,5 +1,5 @@
 /*
- * The account as a JSON file.
+ * The counters as a JSON file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How every such file begins: by this it is known. */
+/* The beginning of every such file, to recognise the file. */
 static const char mark[] = "{\n  \"sink\": \"sink.blkin.zipkin\"";
 
 static bool stats_file_error(struct error *error, const char *path, const char *what)
@@ -59,7 +59,7 @@ static int print_piece(const char *text, size_t length, void *context)
 char *stats_text(const struct counts *counts, const struct run_info *run)
 {
     const int64_t trace_ns = counts->input.trace_time_ns;
-    /* "o" of NULL, out of memory, makes the whole NULL */
+    /* "o" with NULL, out of memory, makes json_pack() return NULL */
     json_t *json = json_pack(
         "{ss, ss, sI, so, so, so, so, s{sI, sI, sI}, ss, ss, so}", "sink", "sink.blkin.zipkin",
         "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "started", json_time(run->start_ns),
@@ -110,7 +110,7 @@ static bool check(const char *path, struct error *error)
     if (path[0] == '\0')
         return error_set(error, "stats-file: expected the path of a file, got an empty text");
     if (lstat(path, &status) < 0)
-        return true; /* what else there may be, writing will tell */
+        return true; /* stats_file_write() reports any other problem */
     if (!S_ISREG(status.st_mode))
         return error_set(
             error, "stats-file \"%s\": expected a regular file, which would be replaced", path);
@@ -131,14 +131,15 @@ static bool stats_file_is_at(int fd, const char *path)
            ours.st_ino == there.st_ino;
 }
 
-/* The lock is on a file that its owner replaces: what counts is the one that has the name still. */
+/* The lock is on a file that its owner may replace: the lock counts only if the file still has the
+ * name. */
 static bool claim(struct stats_file *file, struct error *error)
 {
     for (;;) {
         const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 
         if (fd < 0)
-            return true; /* if it is not simply missing, writing will tell */
+            return true; /* stats_file_write() reports any other problem */
         if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
             close(fd);
             return refuse_taken(file->path, error);
@@ -170,18 +171,18 @@ void stats_file_close(struct stats_file *file)
     *file = (struct stats_file){NULL, -1};
 }
 
-static int create_anew(const char *path)
+static int create_again(const char *path)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
     int fd = open(path, flags, 0666);
 
-    /* left by one that was killed: a name with our process id is nobody else's */
+    /* left by a killed sink: only this process has a name with its process id */
     if (fd < 0 && errno == EEXIST && unlink(path) == 0)
         fd = open(path, flags, 0666);
     return fd;
 }
 
-/* Some file systems tell only at a close that they could not write: the second one's is it. */
+/* Some file systems report a failed write only at close(2), so this closes a second descriptor. */
 static bool is_stored(int fd)
 {
     const int second = dup(fd);
@@ -189,10 +190,10 @@ static bool is_stored(int fd)
     return second < 0 || close(second) == 0;
 }
 
-/* Returns the file, locked, or -1 with errno set. */
+/* Returns the locked file, or -1 with errno set. */
 static int fill(const char *path, const char *text)
 {
-    const int fd = create_anew(path);
+    const int fd = create_again(path);
     int cause;
 
     if (fd < 0)
@@ -206,7 +207,8 @@ static int fill(const char *path, const char *text)
     return -1;
 }
 
-/* Nothing may be replaced that has come since there was nothing. Returns false with errno set. */
+/* Renames the file. A file that has appeared meanwhile is not replaced. Returns false with errno
+ * set. */
 static bool move(const char *from, const char *to, bool may_replace)
 {
     if (!may_replace) {
@@ -214,7 +216,7 @@ static bool move(const char *from, const char *to, bool may_replace)
             return unlink(from) == 0;
         if (errno == EEXIST)
             return false;
-        /* a file system without links */
+        /* the file system has no links */
     }
     return rename(from, to) == 0;
 }

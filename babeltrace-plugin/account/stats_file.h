@@ -1,6 +1,6 @@
 /*
- * The account as a JSON file that is replaced as a whole: who reads it sees an old or a new one,
- * never a part of one. It is not synced to disk: after a crash of the machine it may be empty.
+ * The counters as a JSON file that is replaced as a whole: readers see the old or the new file. The
+ * file is not synced to disk: after a crash of the machine it may be empty.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,33 +12,29 @@
 
 #include <jansson.h>
 
-/* {"events": ..., ...}. NULL: out of memory. */
+/* Returns {"events": ..., ...}. NULL: out of memory. */
 json_t *counts_json(const struct counts *counts);
 
-/* The file's text. Returns NULL when out of memory; free() it. */
+/* Returns the file's text, for free(); NULL when out of memory. */
 char *stats_text(const struct counts *counts, const struct run_info *run);
 
 struct stats_file {
     char *path;
-    int fd; /* of the file as it is now, locked: a second sink finds it taken; -1: there is none yet
-             */
+    int fd; /* of the current file, locked against a second sink; -1: no file yet */
 };
 
-/*
- * Takes the place, if there may be a statistics file: not where another sink has one, nor in place
- * of something else: a device, or a file that is not an earlier statistics file. Writes nothing.
- * Returns false with error set.
- */
+/* Claims the path. Another sink's file is an error, and so is a device or any file that is no
+ * statistics file. Writes nothing. Returns false with error set. */
 bool stats_file_open(struct stats_file *file, const char *path, struct error *error);
 
-/* Returns false with error set; the old file, if any, is still there then. */
+/* Returns false with error set: then the old file stays. */
 bool stats_file_write(struct stats_file *file, const struct counts *counts,
                       const struct run_info *run, struct error *error);
 
-/* The same with a text of stats_text(), maybe in another thread; NULL: there was no memory. */
+/* Same with a text of stats_text(), perhaps in another thread; NULL: out of memory. */
 bool stats_file_put(struct stats_file *file, const char *text, struct error *error);
 
-/* Leaves the place; the file stays. Nothing happens to one that is {NULL, -1}. */
+/* Releases the path; the file stays. {NULL, -1} is allowed. */
 void stats_file_close(struct stats_file *file);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Is a live session alive?
+ * Watches a live session.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,8 +1,8 @@
 /*
- * Is a live session alive? Trace time goes on while it is, also when nothing happens: LTTng tells
- * so at each tick of the session's live timer. It stands still when session, consumer or relay
- * daemon are gone or hang, and when a program was killed in the middle of a record: all that is
- * recorded from then on may be lost, and nothing else shows it.
+ * Watches whether a live session is alive. Then trace time moves, even without events: LTTng sends
+ * a beacon at each tick of the session's live timer. Trace time stops when session, consumer or
+ * relay daemon are gone or hang, and when a program was killed in the middle of a record. All later
+ * events may be lost then, and no other sign exists.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,20 +11,20 @@
 
 #include "counters.h"
 
-#define WATCH_STILL_MS    10000 /* so long without progress is worth a word */
-#define WATCH_PERIOD_MS   500   /* watch_look() is to be called at least so often */
+#define WATCH_STILL_MS    10000 /* the time without progress before a warning */
+#define WATCH_PERIOD_MS   500   /* the longest time between two calls of watch_look() */
 #define WATCH_MESSAGE_MAX 256
 
 struct watch {
-    int64_t trace_time_ns; /* when it was last seen to move */
-    int64_t since_ms;      /* that was then */
+    int64_t trace_time_ns; /* the last value that moved */
+    int64_t since_ms;      /* the time of that move */
     bool had_streams;
-    bool is_still; /* and this was said */
+    bool is_still; /* the warning was given */
 };
 
 void watch_begin(struct watch *watch, int64_t now_ms);
 
-/* is_stuck: the graph's thread does not come back. Returns whether there is something to say. */
+/* is_stuck: the graph's thread does not return. Returns whether there is a warning. */
 bool watch_look(struct watch *watch, const struct input_counts *input, bool is_stuck,
                 int64_t now_ms, char message[WATCH_MESSAGE_MAX]);
 

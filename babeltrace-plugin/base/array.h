@@ -19,7 +19,7 @@ static inline bool array_grow(void *array, size_t *room, size_t count, size_t si
     while (larger <= count)
         larger *= 2;
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-    larger = count + 1; /* who asks for too little is caught at once */
+    larger = count + 1; /* a caller that reserves too few elements is caught at once */
 #endif
     memcpy(&things, array, sizeof(things));
     more = reallocarray(things, larger, size);
@@ -30,8 +30,11 @@ static inline bool array_grow(void *array, size_t *room, size_t count, size_t si
     return true;
 }
 
-/* Is there room for one more than count, in the array that has room for so many? If not, it gets
- * more. False when out of memory: array and room, a size_t, are as they were. */
+/*
+ * Makes room in the array for one element more than count. `room` is a size_t: the number of
+ * elements that the array can have. Returns false when out of memory: then the array and its room
+ * stay as they are.
+ */
 #define ARRAY_FITS(array, room, count) \
     ((count) < (room) || array_grow(&(array), &(room), count, sizeof(*(array))))
 

@@ -1,7 +1,6 @@
 /*
- * How long to wait before the next attempt: first_ms after the first failure, then twice as long
- * after each one more, up to limit_ms. The caller counts its failures in a row, or has a struct
- * backoff for that. Full jitter keeps callers that failed together from coming back together.
+ * Exponential back-off: a pause of first_ms after the first failure, twice as long after each
+ * further failure, up to limit_ms. Full jitter spreads the retries of callers that failed together.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +11,7 @@
 
 #include <stdint.h>
 
-/* Without a failure it is first_ms, too. */
+/* failures: the failures in a row. With 0 failures the result is first_ms, too. */
 static inline int64_t backoff_ms(unsigned failures, int64_t first_ms, int64_t limit_ms)
 {
     int64_t ms = first_ms;
@@ -36,11 +35,14 @@ static inline struct backoff backoff_new(int64_t first_ms, int64_t limit_ms)
     return backoff;
 }
 
-/* To be called after each failure. after_ms: the pause that the peer asks for; 0: none. */
+/* The caller calls this function after each failure. after_ms: the pause that the peer asks for; 0:
+ * none. */
 static inline int64_t backoff_pause_ms(struct backoff *backoff, int64_t after_ms)
 {
     const int64_t limit_ms = backoff_ms(++backoff->failures, backoff->first_ms, backoff->limit_ms);
-    /* jitter, too, as the peer may have told all callers the same pause */
+    /*
+     * the peer may have sent one pause to all callers, so a random part is added to that pause, too
+     */
     const int64_t most_ms = after_ms ? backoff->first_ms : limit_ms;
 
     backoff->random += UINT64_C(0x9e3779b97f4a7c15);

@@ -1,7 +1,6 @@
 /*
- * A growing byte buffer with a hard limit.
- *
- * Writers reserve room once for a whole piece of output and then write without further checks.
+ * A growing byte buffer with a hard limit. Writers reserve room for a whole piece of output, then
+ * write without further checks.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,11 +16,11 @@ struct buffer {
     char *data;
     size_t length;
     size_t capacity;
-    size_t limit; /* length never passes this; 0: no limit */
+    size_t limit; /* the most bytes; 0: no limit */
 };
 
-/* Makes room for size more bytes. Returns false, buffer as it was, at the limit or out of memory.
- */
+/* Makes room for size more bytes. Returns false at the limit or when out of memory: the buffer
+ * stays as it is. */
 static inline bool buffer_reserve(struct buffer *buffer, size_t size)
 {
     size_t capacity = buffer->capacity ? buffer->capacity : 4096;
@@ -34,7 +33,7 @@ static inline bool buffer_reserve(struct buffer *buffer, size_t size)
     while (capacity - buffer->length < size)
         capacity *= 2;
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-    capacity = buffer->length + size; /* who reserves too little is caught at once */
+    capacity = buffer->length + size; /* a caller that reserves too little is caught at once */
 #endif
     data = realloc(buffer->data, capacity);
     if (!data)
@@ -44,7 +43,7 @@ static inline bool buffer_reserve(struct buffer *buffer, size_t size)
     return true;
 }
 
-/* Appends without a check: there is room. */
+/* Appends bytes for which the caller has reserved room. */
 static inline void buffer_put(struct buffer *buffer, const char *data, size_t length)
 {
     if (length)

@@ -1,5 +1,6 @@
 /*
- * Times since 1970, in ns: now, and as documents tell them, "2026-11-21T11:33:27.981Z".
+ * Times in ns since 1970: the current time, and the text form of documents,
+ * "2026-11-21T11:33:27.981Z".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +22,7 @@ static inline int64_t wall_clock_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Returns false where there is no time: it is 0. */
+/* Returns false if time_ns is 0 (no time). */
 static inline bool date_write(int64_t time_ns, char text[DATE_MAX])
 {
     const time_t seconds = (time_t)(time_ns / 1000000000);
@@ -35,7 +36,7 @@ static inline bool date_write(int64_t time_ns, char text[DATE_MAX])
     return true;
 }
 
-/* 0: the text, for which NULL is allowed, is none. */
+/* Returns 0 if the text is no date. NULL is allowed. */
 static inline int64_t date_read(const char *text)
 {
     struct tm tm = {0};

@@ -1,5 +1,5 @@
 /*
- * Reading the numbers of packed texts and logs: doc/format.md tells their form.
+ * Reads the base-64 numbers of packed texts and logs. doc/format.md describes their form.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,13 +13,11 @@
 #include <emmintrin.h>
 #endif
 
-/*
- * Of base 64: eight digits, as loaded, into 48 bits. *wrong gets bits that are not 0 where one is
- * no digit, and is otherwise left alone, so that many numbers are checked at once.
- */
+/* Reads eight digits of base 64, as loaded from memory, into 48 bits. Sets bits of *wrong if a byte
+ * is no digit; else *wrong keeps its value, so that one test covers many numbers. */
 static inline uint64_t digits_value(uint64_t digits, uint64_t *wrong)
 {
-    /* of bytes below '0' the first one borrows, and shows it in its own upper bits */
+    /* a byte below '0' borrows from the next byte, and its own upper bits show that */
     uint64_t value = digits - UINT64_C(0x3030303030303030);
 
     *wrong |= value & UINT64_C(0xc0c0c0c0c0c0c0c0);
@@ -36,7 +34,7 @@ static inline uint64_t digits_word(const char *at, uint64_t *wrong)
     return digits_value(le64toh(digits), wrong);
 }
 
-/* Two words, of the digits one after the other: in half of the instructions, where it can be. */
+/* Reads two words of eight digits, one after the other. SSE2 halves the instructions. */
 static inline void digits_two_words(const char *at, uint64_t *first, uint64_t *second,
                                     uint64_t *wrong)
 {
@@ -44,7 +42,7 @@ static inline void digits_two_words(const char *at, uint64_t *first, uint64_t *s
     __m128i value =
         _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), _mm_set1_epi8('0'));
 
-    /* the bits 6 and 7 of each byte */
+    /* bits 6 and 7 of each byte */
     *wrong |= (uint64_t)_mm_movemask_epi8(_mm_or_si128(value, _mm_slli_epi16(value, 1)));
     value = _mm_or_si128(_mm_and_si128(value, _mm_set1_epi16(0x003f)),
                          _mm_and_si128(_mm_srli_epi16(value, 2), _mm_set1_epi16(0x0fc0)));
@@ -60,7 +58,8 @@ static inline void digits_two_words(const char *at, uint64_t *first, uint64_t *s
 #endif
 }
 
-/* The last so many digits before end, 1 to 7; there are eight bytes before it. */
+/* Reads the last `count` digits before end. count is 1 to 7, and at least eight bytes lie before
+ * end. */
 static inline uint64_t digits_last(const char *end, unsigned count, uint64_t *wrong)
 {
     const unsigned unused = 64 - 8 * count;
@@ -71,7 +70,7 @@ static inline uint64_t digits_last(const char *end, unsigned count, uint64_t *wr
     return digits_value(digits, wrong);
 }
 
-/* Two digits: 12 bits. */
+/* Reads two digits: 12 bits. */
 static inline unsigned digits_two(const char *at, uint64_t *wrong)
 {
     uint16_t digits;
@@ -83,7 +82,7 @@ static inline unsigned digits_two(const char *at, uint64_t *wrong)
     return (value & 63) | (value >> 2 & 0xfc0);
 }
 
-/* 64 bits in eleven digits, of which the last one has four: the first eight and the last three. */
+/* Reads 64 bits from eleven digits: eight digits, then three digits with the upper 16 bits. */
 static inline uint64_t digits_long(const char *at, uint64_t *wrong)
 {
     const uint64_t low = digits_word(at, wrong);
@@ -93,7 +92,7 @@ static inline uint64_t digits_long(const char *at, uint64_t *wrong)
     return high << 48 | low;
 }
 
-/* 48 bits of two's complement. */
+/* Extends the sign of 48 bits in two's complement. */
 static inline int64_t digits_signed(uint64_t word)
 {
     return (int64_t)(word << 16) >> 16;

@@ -13,8 +13,8 @@
 
 #define DURATION_MAX_NS 1e18 /* 30 years */
 
-/* A number, then ns, us, ms, s, m, h or d, in ns; -1: it is none, or longer than DURATION_MAX_NS.
- */
+/* Reads a number with the unit ns, us, ms, s, m, h or d. Returns ns, or -1 if the text is no
+ * duration or the duration exceeds DURATION_MAX_NS. */
 static inline int64_t duration_read(const char *text)
 {
     static const struct {
@@ -34,7 +34,7 @@ static inline int64_t duration_read(const char *text)
     return -1;
 }
 
-/* In ms, of 1 ms to a day; 0: it is none. */
+/* Returns ms: 1 ms to a day; 0 if the text is no such duration. */
 static inline int64_t duration_read_ms(const char *text)
 {
     const int64_t ns = duration_read(text);

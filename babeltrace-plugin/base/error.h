@@ -1,6 +1,6 @@
 /*
- * One error message, owned by the caller: who finds the error writes it, callers pass it on, and
- * the component reports it once.
+ * One error message, owned by the caller. The function that finds the error writes the message,
+ * callers pass the message on, and the component reports the message once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@ struct error {
     char text[1024];
 };
 
-/* A message that does not fit is cut. */
+/* Cuts a message that does not fit. */
 __attribute__((format(printf, 2, 3))) static inline void error_print(struct error *error,
                                                                      const char *format, ...)
 {
@@ -26,8 +26,8 @@ __attribute__((format(printf, 2, 3))) static inline void error_print(struct erro
     va_end(values);
 }
 
-/* The same; its value is false, which is what a function that fails returns. A call with variable
- * arguments is never inline: so compilers and checkers see that value. */
+/* Same as error_print(), with the value false: the result of a function that fails. The call with
+ * variable arguments is never inlined, so compilers and checkers see the value. */
 #define error_set(...) (error_print(__VA_ARGS__), error_is_set())
 
 static inline bool error_is_set(void)
@@ -35,7 +35,7 @@ static inline bool error_is_set(void)
     return false;
 }
 
-/* The same, for a function that returns a pointer. */
+/* Same as error_set(), for a function that returns a pointer. */
 #define error_null(...) (error_set(__VA_ARGS__), NULL)
 
 #endif

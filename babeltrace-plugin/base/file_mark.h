@@ -1,5 +1,6 @@
 /*
- * Has a file changed? Whoever keeps what was read of it looks at its mark now and then.
+ * A number that changes when a file changes. A reader that caches a file compares the mark now and
+ * then.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,7 +11,7 @@
 
 #include <sys/stat.h>
 
-/* Another one when the file is written or replaced; 0: there is none. */
+/* Returns another number after the file was written or replaced; 0 if there is no file. */
 static inline uint64_t file_mark(const char *path)
 {
     struct stat status;

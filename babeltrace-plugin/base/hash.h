@@ -1,5 +1,5 @@
 /*
- * Hashing of ids and short texts for the core's tables.
+ * Hashes of ids and short texts for tables.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,10 +11,8 @@
 #include <stdint.h>
 #include <sys/random.h>
 
-/*
- * The finaliser of splitmix64 (see libblkin/base/thread.h): every input bit reaches every output
- * bit, so that ids which only count up fill a power-of-two table evenly too.
- */
+/* The finaliser of splitmix64 (see libblkin/base/thread.h). Every input bit reaches every output
+ * bit, so consecutive ids also fill a power-of-two table evenly. */
 static inline uint64_t hash_mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -22,16 +20,14 @@ static inline uint64_t hash_mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Of a number, for a table of this seed. */
+/* Hashes a number for a table with this seed. */
 static inline uint64_t hash_number(uint64_t seed, uint64_t number)
 {
     return hash_mix(seed ^ number);
 }
 
-/*
- * For a table whose keys come from a trace. Without random bytes a trace made for it could make the
- * table slow: no more.
- */
+/* Returns random bytes for a table whose keys come from a trace. Without random bytes an attacker
+ * could choose keys that make the table slow. */
 static inline uint64_t hash_seed(const void *table)
 {
     uint64_t seed;
@@ -47,7 +43,8 @@ static inline uint64_t hash_word(const char *bytes)
     return word;
 }
 
-/* Most texts are short: pieces that overlap, rather than a loop over what eights leave over. */
+/* Hashes a text. Most texts are short: two overlapping loads replace a loop over the remaining
+ * bytes. */
 static inline uint64_t hash_text(uint64_t seed, struct text text)
 {
     const char *const data = text.data;

@@ -1,5 +1,5 @@
 /*
- * Ids of traces and spans in hexadecimal digits, small or large letters.
+ * Trace ids and span ids in hexadecimal digits, upper or lower case.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of 1 to 16 digits. */
+/* Reads 1 to 16 digits. */
 static inline bool hex_read(struct text digits, uint64_t *value)
 {
     *value = 0;
@@ -29,7 +29,7 @@ static inline bool hex_read(struct text digits, uint64_t *value)
     return digits.length >= 1 && digits.length <= 16;
 }
 
-/* A trace's, of 1 to 32 digits, not all 0. */
+/* Reads a trace id of 1 to 32 digits, not all of them 0. */
 static inline bool hex_read_trace(struct text digits, uint64_t *high, uint64_t *low)
 {
     const size_t above = digits.length > 16 ? digits.length - 16 : 0;

@@ -34,7 +34,7 @@ bool http_tls_check(const struct http_tls *tls, const struct http_names *names, 
            http_check_file(names->key, tls->key, error);
 }
 
-/* libcurl copies texts, and fails for lack of memory only. */
+/* libcurl copies the text, and fails only for lack of memory. */
 static bool http_set_text(CURL *curl, CURLoption option, const char *text)
 {
     return !http_is_given(text) || curl_easy_setopt(curl, option, text) == CURLE_OK;
@@ -47,7 +47,7 @@ static bool http_set_tls(CURL *curl, const struct http_tls *tls)
     return http_set_text(curl, CURLOPT_CAINFO, tls->ca) &&
            http_set_text(curl, CURLOPT_SSLCERT, tls->cert) &&
            http_set_text(curl, CURLOPT_SSLKEY, tls->key) &&
-           /* otherwise OpenSSL asks for it on the terminal, and waits */
+           /* without a passphrase OpenSSL would ask for one on the terminal, and wait */
            curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "") == CURLE_OK;
 }
 
@@ -68,8 +68,8 @@ bool http_client_set_password(struct http_client *client, const char *user_and_p
 struct curl_slist *http_headers(const char *content_type, const char *encoding)
 {
     char lines[4][128] = {
-        "Expect:", /* no round trip before a large body */
-        "b3: 0",   /* a tracing proxy on the way must not trace this */
+        "Expect:", /* saves a round trip before a large body */
+        "b3: 0",   /* a tracing proxy on the way must not trace this request */
     };
     struct curl_slist *headers = NULL;
 
@@ -114,7 +114,7 @@ bool http_client_open(struct http_client *client, const struct http_setup *setup
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, setup->take_body);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, setup->context);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->reason);
-    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L); /* signals are the program's */
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L); /* the host program owns the signals */
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)limit_ms);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
@@ -130,7 +130,8 @@ void http_client_close(struct http_client *client)
 
 /* ---- what went wrong ------------------------------------------------------------------------- */
 
-/* TLS 1.3 has an alert for it, which comes when the request is sent; TLS 1.2 just ends. */
+/* A server that wants a certificate sends an alert of TLS 1.3 when the request arrives. A server of
+ * TLS 1.2 just ends the connection. */
 static bool http_wants_certificate(const struct http_client *client, CURLcode code)
 {
     return !client->has_certificate &&
@@ -139,7 +140,7 @@ static bool http_wants_certificate(const struct http_client *client, CURLcode co
              strcasestr(client->reason, "alert handshake failure")));
 }
 
-/* The alert of TLS 1.3 is lost if the peer resets the connection before we have read it. */
+/* The alert of TLS 1.3 is lost if the peer resets the connection before we have read the alert. */
 static bool http_may_want_certificate(const struct http_client *client, CURLcode code)
 {
     long connects = 0;
@@ -170,7 +171,9 @@ bool http_client_describe(const struct http_client *client, CURLcode code, const
                   names->ca);
     else if (code == CURLE_SSL_CACERT_BADFILE)
         error_set(&advice, "; see %s", names->ca);
-    else if (code == CURLE_SSL_CERTPROBLEM || code == CURLE_BAD_FUNCTION_ARGUMENT) /* of 8.23 */
+    else if (code == CURLE_SSL_CERTPROBLEM ||
+             code == CURLE_BAD_FUNCTION_ARGUMENT) /* libcurl 8.23 reports a wrong key as
+                                                     CURLE_BAD_FUNCTION_ARGUMENT */
         error_set(&advice, "; see %s and %s", names->cert, names->key);
     error_set(error, "%.400s: %s%s", where,
               client->reason[0] ? client->reason : curl_easy_strerror(code), advice.text);

@@ -1,7 +1,6 @@
 /*
  * The set-up of libcurl, the same for every HTTP client of the project: protocols, TLS,
- * credentials, time-outs, headers, and the words for what went wrong. A caller only runs its
- * transfers.
+ * credentials, time-outs, headers, error messages. A caller only runs transfers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,56 +13,57 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How messages call the settings of a client. */
+/* The names of a client's settings, for messages. */
 struct http_names {
     const char *url, *ca, *cert, *key;
 };
 
 /* The paths of PEM files; NULL or "": none. */
 struct http_tls {
-    const char *ca;   /* whom to trust, in place of the system's authorities */
-    const char *cert; /* our certificate; the key may be in the same file */
+    const char *ca;   /* authorities to trust, in place of the system's authorities */
+    const char *cert; /* our certificate; the same file may have the key */
     const char *key;
 };
 
-/* All texts are copied. */
+/* The client copies all texts. */
 struct http_setup {
     const struct http_names *names; /* static */
-    const char *url;                /* NULL: each transfer sets its own */
-    int64_t timeout_ms;             /* for a whole transfer; the connection gets 5 s of it */
+    const char *url;                /* NULL: each transfer sets a URL */
+    int64_t timeout_ms;             /* of a whole transfer; connecting may take 5 s of this time */
     struct http_tls tls;
-    curl_write_callback take_header; /* NULL: nobody looks at headers */
+    curl_write_callback take_header; /* NULL: headers are ignored */
     curl_write_callback take_body;
-    void *context; /* of both callbacks */
+    void *context; /* passed to both callbacks */
 };
 
-/* Zeros are a closed one. It must not move while it is open. */
+/* Zeros are a closed client. An open client must not move. */
 struct http_client {
     CURL *curl;
     const struct http_names *names;
     bool has_certificate;
-    char reason[CURL_ERROR_SIZE]; /* libcurl's words about the last transfer; "": none */
+    char reason[CURL_ERROR_SIZE]; /* libcurl's message about the last transfer; "": none */
 };
 
-/* Can all files be read, and does a key have its certificate? Returns false with error set. */
+/* Checks that all files can be read, and that each key has a certificate. Returns false with error
+ * set. */
 bool http_tls_check(const struct http_tls *tls, const struct http_names *names,
                     struct error *error);
 
-/* Returns false when out of memory; close it then, too. */
+/* Returns false when out of memory: then the caller closes the client, too. */
 bool http_client_open(struct http_client *client, const struct http_setup *setup);
 void http_client_close(struct http_client *client);
 
-/* Each request shows a token, or a "user:password", from now on. Return false when out of memory.
- */
+/* Sets the token, or "user:password", of all later requests. Returns false when out of memory. */
 bool http_client_set_token(struct http_client *client, const char *token);
 bool http_client_set_password(struct http_client *client, const char *user_and_password);
 
-/* The headers of requests with a body; encoding: "gzip", or NULL. Returns NULL when out of memory.
+/*
+ * Returns the headers of requests with a body; NULL when out of memory. encoding: "gzip", or NULL.
  */
 struct curl_slist *http_headers(const char *content_type, const char *encoding);
 
-/* Sets error to why the last transfer failed; where is its URL as messages may show it. Returns
- * whether the message tells the operator what to do. */
+/* Sets error to the reason why the last transfer failed. where: the URL as messages may show it.
+ * Returns true if the message tells the operator how to mend the problem. */
 bool http_client_describe(const struct http_client *client, CURLcode code, const char *where,
                           struct error *error);
 

@@ -1,5 +1,5 @@
 /*
- * Checking and completing a URL, by libcurl's parser: what is checked is what will be used.
+ * Checks and completes a URL with libcurl's parser: the check and the request read the URL alike.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +20,7 @@ static bool is_url(const char *endpoint)
     return strncasecmp(endpoint, "file:", 5) != 0;
 }
 
-/* Takes out everything up to the last '@' before the path. */
+/* Removes everything up to the last '@' before the path. */
 static void remove_user(char *url)
 {
     char *host = strstr(url, "//");
@@ -71,7 +71,7 @@ const char *endpoint_unparsed(const char *endpoint)
 
 /* ---- checking and completing ----------------------------------------------------------------- */
 
-/* expected: NULL for any text, but an empty query is none. */
+/* expected: NULL for any text except an empty query. */
 static bool part_is(CURLU *parsed, CURLUPart part, const char *expected)
 {
     char *text = NULL;
@@ -139,7 +139,7 @@ bool http_url_parse(struct http_url *url, const char *path, const char *endpoint
     *url = (struct http_url){0};
     if (code == CURLUE_OK &&
         (part_is(parsed, CURLUPART_USER, NULL) || part_is(parsed, CURLUPART_PASSWORD, NULL))) {
-        /* without the URL: it holds the password */
+        /* the URL is not shown: it contains the password */
         error_set(error, "endpoint: the URL holds credentials, which all users of this machine can "
                          "see: move them to basic-auth-file or basic-auth-env");
         curl_url_cleanup(parsed);

@@ -1,5 +1,5 @@
 /*
- * The URL of a collector, from what a user gives.
+ * The URL of a collector.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,26 +11,27 @@
 #include <stdbool.h>
 
 struct http_url {
-    char *text;    /* with the path if it came without one */
+    char *text;    /* with the default path if the user gave no path */
     char *shown;   /* for messages: see endpoint_shown() */
-    bool is_local; /* the host is this machine: no network in between */
+    bool is_local; /* true: the host is this machine, with no network in between */
     bool is_plain; /* no TLS */
 };
 
-/* path is for one that has none: "/api/v2/spans"; "": it stays so. Returns false with error set. */
+/* path: the default path, such as "/api/v2/spans"; "": no default. Returns false with error set. */
 bool http_url_parse(struct http_url *url, const char *path, const char *endpoint,
                     struct error *error);
 
 void http_url_free(struct http_url *url);
 
 /*
- * A copy of an endpoint, of whatever scheme, that messages and everybody may see: valid UTF-8
- * without control characters, and without what may hold a secret in a URL: user, password, query,
- * fragment. Returns NULL when out of memory; free() it.
+ * Copies an endpoint of any scheme for messages: valid UTF-8, without control characters. User,
+ * password, query and fragment are removed, because they may be secrets. Returns NULL when out of
+ * memory; the caller frees the copy.
  */
 char *endpoint_shown(const char *endpoint);
 
-/* One that cannot be parsed may hold a secret anywhere: for messages, itself or "(not shown)". */
+/* Returns the endpoint, or "(not shown)" if it may contain a secret: for an endpoint that has no
+ * valid form. */
 const char *endpoint_unparsed(const char *endpoint);
 
 #endif

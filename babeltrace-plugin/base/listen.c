@@ -1,5 +1,5 @@
 /*
- * Parsing of an address, and listening there.
+ * Parses an address, and listens there.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -81,7 +81,7 @@ static int listen_at(const struct addrinfo *info)
 
     if (fd < 0)
         return -1;
-    /* a run that has just ended is no reason to fail; one that still listens is */
+    /* allows the port of a run that has just ended; a port with a listener still fails */
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
         return fd;

@@ -1,5 +1,5 @@
 /*
- * Connections.
+ * Accepts and ends connections.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,9 +1,9 @@
 /*
- * The one way in which a process takes connections: it accepts them, limits how many there are, and
- * ends those that take too long. It has no thread and never blocks: its owner polls.
+ * Connections of a server. A listener accepts connections, limits their number, and ends slow ones.
+ * The listener has no thread and never blocks: its owner polls.
  *
- * Without descriptors or memory a listener backs off for BACKOFF_MS: poll(2) would return at once,
- * again and again.
+ * Without descriptors or memory a listener backs off for LISTENER_BACKOFF_MS, because poll(2) would
+ * return at once again and again.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,8 +22,8 @@
 #define LISTENER_BACKOFF_MS 200
 
 struct listener {
-    int fd;           /* listens, and does not block */
-    int64_t until_ms; /* it backs off until then (clock_ms()); 0: it does not */
+    int fd;           /* a non-blocking listening socket */
+    int64_t until_ms; /* end of the back-off (clock_ms()); 0: no back-off */
 };
 
 union peer_address {
@@ -33,47 +33,45 @@ union peer_address {
     struct sockaddr_un local;
 };
 
-/* Returns the descriptor, which does not block; -1: nobody is there, or it backs off now. */
+/* Returns a non-blocking descriptor; -1 if no client waits, or during back-off. */
 int listener_accept(struct listener *listener, union peer_address *from, socklen_t *length);
 
-/* ---- the connections that there are */
-
-/* A part of its owner's struct. */
+/* A client; part of the owner's struct. */
 struct listener_peer {
     int fd;
-    bool is_busy;     /* a request is under way */
-    bool is_leaving;  /* it was hung up on, and peers_remove() is due */
-    int64_t since_ms; /* it came, or peer_touch() */
+    bool is_busy;     /* a request is in progress */
+    bool is_leaving;  /* was hung up on; peers_remove() follows */
+    int64_t since_ms; /* time of the connect, or of peer_touch() */
     struct cds_list_head in_list;
 };
 
-/* The members up to context are the owner's. */
+/* The owner sets the members up to context. */
 struct listener_peers {
     uint64_t most;
-    int64_t time_ms;  /* a peer has, since it came or was touched */
-    bool spares_busy; /* a busy peer does not have to leave for a new one */
-    bool spares_idle; /* only the time of a busy peer ends */
-    /* Hangs up: peers_remove() follows, in this call or later. */
+    int64_t time_ms;  /* most time between since_ms and the end of a request */
+    bool spares_busy; /* a busy peer is never ended to admit a new peer */
+    bool spares_idle; /* the time limit ends busy peers only */
+    /* Hangs up. The owner calls peers_remove() in this call or later. */
     void (*hang_up)(void *context, struct listener_peer *peer);
     void *context;
-    /* its own */
-    uint64_t count;            /* without those that leave */
-    struct cds_list_head list; /* the one whose since_ms is the oldest first */
+    /* set by the functions below */
+    uint64_t count;            /* without leaving peers */
+    struct cds_list_head list; /* the oldest since_ms first */
 };
 
 void peers_begin(struct listener_peers *peers);
 
-/* For one more: where there are too many, the one that has been idle for longest leaves; if all are
- * busy, the oldest one. Returns false if busy ones are spared. */
+/* Makes room for one more peer. At the limit, ends the peer that has been idle for longest, or the
+ * oldest peer if all are busy. Returns false if all peers are busy and spared. */
 bool peers_make_room(struct listener_peers *peers);
 
 void peers_add(struct listener_peers *peers, struct listener_peer *peer, int fd);
 void peers_remove(struct listener_peers *peers, struct listener_peer *peer);
 
-/* It is the newest one. */
+/* Sets since_ms to the current time. */
 void peer_touch(struct listener_peers *peers, struct listener_peer *peer);
 
-/* Hangs up on those whose time is over. Returns when it is to be called again; CLOCK_NEVER. */
+/* Hangs up on peers whose time is over. Returns the time of the next call, or CLOCK_NEVER. */
 int64_t peers_end_late(struct listener_peers *peers);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A mutex that is held to the end of a block, and conditions whose time-outs are of monotonic.h.
+ * A mutex that is locked to the end of a block, and conditions with deadlines of monotonic.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +21,7 @@ static inline void lock_guard_end(pthread_mutex_t **mutex)
     pthread_mutex_unlock(*mutex);
 }
 
-/* Holds the mutex from here to the end of the block, however the block is left. */
+/* Locks the mutex until the block ends, on every path out of the block. */
 #define LOCK_GUARD(mutex)                                                          \
     pthread_mutex_t *lock_guard __attribute__((cleanup(lock_guard_end), unused)) = \
         lock_guard_begin(mutex)
@@ -37,7 +37,8 @@ static inline void condition_init(pthread_cond_t *condition)
     (void)pthread_condattr_destroy(&attributes);
 }
 
-/* The caller holds the mutex. Returns at until_ms at the latest, or without a reason. */
+/* The caller holds the mutex. Returns at until_ms at the latest; may return earlier without a
+ * reason. */
 static inline void condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                   int64_t until_ms)
 {

@@ -1,5 +1,5 @@
 /*
- * The clock of time-outs: goes on while nothing else does, and is never set.
+ * The clock of time-outs, which nobody can set.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * A text that grows. Whoever prints need not look whether there was memory: its end tells.
+ * A text that grows. Callers print without checks: print_end() reports a lack of memory.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +17,7 @@ struct printer {
 void print_text(struct printer *printer, const char *text, size_t length);
 void print_string(struct printer *printer, const char *string);
 
-/* A printer into an array; what does not fit is left out, and all after it. */
+/* A printer into an array. A text that does not fit is left out, and so are all later texts. */
 #define PRINTER_INTO(array)                                   \
     {                                                         \
         .buffer = {(array), 0, sizeof(array), sizeof(array) } \
@@ -25,10 +25,11 @@ void print_string(struct printer *printer, const char *string);
 
 void print(struct printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A label of Prometheus' text format, KEY="VALUE": of any bytes; the page is UTF-8. */
+/* Prints a label in Prometheus' text format, KEY="VALUE". The value may be any bytes; the page is
+ * UTF-8. */
 void print_label(struct printer *page, const char *key, struct text value);
 
-/* All that was printed, for free(); NULL if there was not enough memory. */
+/* Returns the whole text, for free(); NULL if memory was short. */
 char *print_end(struct printer *printer);
 
 #endif

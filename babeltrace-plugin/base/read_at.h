@@ -11,8 +11,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Returns how many bytes there were: fewer at the end of the file, also when it was cut meanwhile,
- * or on an error. */
+/* Returns the number of bytes read: fewer than room at the end of the file or after an error. */
 static inline size_t read_at(int fd, void *bytes, size_t room, uint64_t at)
 {
     size_t done = 0;

@@ -1,6 +1,5 @@
 /*
- * Numbers with a decimal point. The sink lives in programs of others, whose locale may have a
- * comma.
+ * Numbers with a decimal point. The host program's locale may have a comma.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,19 +10,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The C locale. glibc has one for all, which is not freed. */
+/* Returns glibc's C locale, which is a constant and needs no free. */
 static inline locale_t real_locale(void)
 {
     return newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* As strtod(3). */
+/* Same as strtod(3), in the C locale. */
 static inline double real_read(const char *text, char **end)
 {
     return strtod_l(text, end, real_locale());
 }
 
-/* The shortest text that reads back as the same number. Returns its length. */
+/* Writes the shortest text that reads back as the same number. Returns the length. */
 static inline int real_show(char *text, size_t size, double real)
 {
     const locale_t theirs = uselocale(real_locale());

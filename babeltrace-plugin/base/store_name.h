@@ -1,5 +1,5 @@
 /*
- * A name on disk: fsync(2) of a file does not promise it.
+ * Makes a file name durable. fsync(2) of the file does not do that.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Stores the folder's entry of the file. Returns false with errno set. */
+/* Calls fsync(2) on the file's folder. Returns false with errno set. */
 static inline bool store_name(const char *path)
 {
     char *copy = strdup(path);

@@ -46,7 +46,7 @@ void table_destroy(struct table *table, void (*free_linked)(struct table_link *l
     free(table->buckets);
 }
 
-/* A bucket becomes two, each in the order of before. */
+/* Splits a bucket into two, each in the former order. */
 static void table_split(struct table_link *link, struct table_link **buckets, size_t size)
 {
     struct table_link **ends[2] = {&buckets[0], &buckets[size]};

@@ -1,13 +1,12 @@
 /*
- * A hash table of structs that carry its link: it allocates nothing but its buckets.
+ * A hash table of structs that contain its link. The table allocates only its buckets.
  *
- * Adding cannot fail: where there is no memory for more buckets, the chains get longer. A link
- * keeps its hash; what else to compare, the table's user knows:
+ * Adding cannot fail: without memory for more buckets, the chains get longer. A link has the hash;
+ * the caller of the table compares keys:
  *
  *     table_find(thing, &table, hash_of(table.seed, key), in_table, thing->key == key);
  *
- * The table's seed must go into a hash before anything that comes from a trace does: nobody who
- * writes one is to fill a single bucket.
+ * A hash starts with the table's seed, so that no attacker can fill a single bucket.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,14 +19,14 @@
 #include <urcu/compiler.h>
 
 struct table_link {
-    struct table_link *next; /* of the same bucket */
-    struct table_link **at;  /* where the bucket, or the link before, points to this one */
+    struct table_link *next; /* in the same bucket */
+    struct table_link **at;  /* the pointer to this link: in the bucket, or in the link before */
     uint64_t hash;
 };
 
 struct table {
     struct table_link **buckets;
-    size_t mask; /* the number of buckets, a power of two, less 1 */
+    size_t mask; /* the number of buckets, a power of two, minus 1 */
     size_t count;
     uint64_t seed;
 };
@@ -35,13 +34,13 @@ struct table {
 /* Returns false when out of memory. */
 bool table_init(struct table *table);
 
-/* Frees the table, and with free_linked, which may be NULL, what is still in it. */
+/* Frees the table, and calls free_linked for each link that is left. free_linked may be NULL. */
 void table_destroy(struct table *table, void (*free_linked)(struct table_link *link));
 
-/* Twice as many buckets, if there is memory. */
+/* Doubles the buckets, if there is memory. */
 void table_grow(struct table *table);
 
-/* Before all that have the same hash. */
+/* Adds a link before all links with the same hash. */
 static inline void table_add(struct table *table, struct table_link *link, uint64_t hash)
 {
     struct table_link **bucket;
@@ -58,7 +57,7 @@ static inline void table_add(struct table *table, struct table_link *link, uint6
     *bucket = link;
 }
 
-/* In constant time, however many have its hash. */
+/* Removes a link in constant time. */
 static inline void table_remove(struct table *table, struct table_link *link)
 {
     *link->at = link->next;
@@ -67,7 +66,7 @@ static inline void table_remove(struct table *table, struct table_link *link)
     table->count--;
 }
 
-/* Puts a link in the place of one with the same hash. */
+/* Puts a link in the position of an old link with the same hash. */
 static inline void table_replace(struct table_link *link, const struct table_link *old)
 {
     *link = *old;
@@ -76,7 +75,7 @@ static inline void table_replace(struct table_link *link, const struct table_lin
         link->next->at = &link->next;
 }
 
-/* The link itself, or the next one behind it, that has the hash. NULL: there is none. */
+/* Returns the first link from this one on that has the hash; NULL if there is none. */
 static inline struct table_link *table_from(struct table_link *link, uint64_t hash)
 {
     while (link && link->hash != hash)
@@ -89,13 +88,13 @@ static inline struct table_link *table_first_of(const struct table *table, uint6
     return table_from(table->buckets[hash & table->mask], hash);
 }
 
-/* For all things that have the hash, of which `member` is the link. None may be removed. */
+/* Visits all things with the hash. `member` is the link of a thing. The body must remove none. */
 #define table_for_each_of(thing, table, of_hash, member)                             \
     for (struct table_link *of_ = table_first_of(table, of_hash);                    \
          of_ && (thing = caa_container_of(of_, __typeof__(*(thing)), member), true); \
          of_ = table_from(of_->next, of_->hash))
 
-/* Sets thing to the first one that has the hash and fits; NULL: there is none. */
+/* Sets thing to the first thing that has the hash and fits, or to NULL. */
 #define table_find(thing, table, of_hash, member, fits)                      \
     do {                                                                     \
         struct table_link *find_ = table_first_of(table, of_hash);           \
@@ -109,11 +108,11 @@ static inline struct table_link *table_first_of(const struct table *table, uint6
             (thing) = NULL;                                                  \
     } while (0)
 
-/* All that is in it, in no order: the first one, and the one after another. NULL: there is none. */
+/* Visit all links in no order. NULL: no further link. */
 struct table_link *table_first(const struct table *table);
 struct table_link *table_next(const struct table *table, const struct table_link *link);
 
-/* For all things in it, each of which may be removed. */
+/* Visits all things. The body may remove the current thing. */
 #define table_for_each(thing, table, member)                                            \
     for (struct table_link *link_ = table_first(table), *next_;                         \
          link_ && (next_ = table_next(table, link_),                                    \

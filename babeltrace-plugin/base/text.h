@@ -1,5 +1,5 @@
 /*
- * A borrowed piece of text: not NUL-terminated, any bytes, any length.
+ * A borrowed piece of text: any bytes, any length, not NUL-terminated.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct text {
-    const char *data; /* never NULL where length > 0 */
+    const char *data; /* not NULL if length > 0 */
     size_t length;
 };
 
@@ -22,19 +22,20 @@ static inline struct text text_of(const char *string)
     return (struct text){string, string ? strlen(string) : 0};
 }
 
-/* Its first bytes, up to so many. */
+/* Returns the first bytes, up to limit. */
 static inline struct text text_cut(struct text text, size_t limit)
 {
     return (struct text){text.data, text.length < limit ? text.length : limit};
 }
 
-/* What is after its first bytes, of which there are at least so many. */
+/* Returns the text after its first `length` bytes. The text has at least so many bytes. */
 static inline struct text text_after(struct text text, size_t length)
 {
     return (struct text){text.data + length, text.length - length};
 }
 
-/* What is before the first such byte, or all of it; *text is what is after that byte then. */
+/* Returns the text before the first byte `end`, or all of the text. *text becomes the text after
+ * that byte. */
 static inline struct text text_take(struct text *text, char end)
 {
     const char *at = text->length ? memchr(text->data, end, text->length) : NULL;
@@ -44,13 +45,13 @@ static inline struct text text_take(struct text *text, char end)
     return taken;
 }
 
-/* Of a file that people write. */
+/* True for blanks in files that people write. */
 static inline bool text_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Without the blanks at both ends. */
+/* Removes the blanks at both ends. */
 static inline struct text text_trim(struct text text)
 {
     while (text.length && text_is_blank(text.data[0]))
@@ -60,7 +61,8 @@ static inline struct text text_trim(struct text text)
     return text;
 }
 
-/* A line, trimmed, without a comment: that is from a "#" on, at its beginning or after a blank. */
+/* Removes a comment, then the blanks at both ends. A comment begins with a "#" at the beginning of
+ * the line or after a blank. */
 static inline struct text text_without_comment(struct text line)
 {
     size_t length = 0;
@@ -71,7 +73,7 @@ static inline struct text text_without_comment(struct text line)
     return text_trim(text_cut(line, length));
 }
 
-/* All of it, which is decimal digits. */
+/* Reads a text that is all decimal digits. */
 static inline bool text_read_number(struct text text, uint64_t *number)
 {
     *number = 0;
@@ -85,7 +87,7 @@ static inline bool text_read_number(struct text text, uint64_t *number)
     return text.length > 0;
 }
 
-/* Returns where the copy ends. */
+/* Returns the end of the copy. */
 static inline char *text_copy(char *at, struct text text)
 {
     if (text.length)
@@ -93,8 +95,8 @@ static inline char *text_copy(char *at, struct text text)
     return at + text.length;
 }
 
-/* A copy at *at, which is where the copy ends then. */
-static inline struct text text_keep(char **at, struct text text)
+/* Copies the text to *at, moves *at to the end of the copy, and returns the copy. */
+static inline struct text text_copy_to(char **at, struct text text)
 {
     const struct text kept = {*at, text.length};
 
@@ -114,7 +116,7 @@ static inline bool text_begins(struct text text, const char *prefix)
     return text.length >= length && memcmp(text.data, prefix, length) == 0;
 }
 
-/* The order of bytes, as memcmp(3) and strcmp(3) tell it. */
+/* Compares bytes, as memcmp(3) and strcmp(3) do. */
 static inline int text_compare(struct text a, struct text b)
 {
     const size_t length = a.length < b.length ? a.length : b.length;
@@ -128,7 +130,7 @@ static inline bool text_is(struct text text, const char *string)
     return text_equal(text, text_of(string));
 }
 
-/* Both, one after the other, to be freed; NULL without memory. */
+/* Joins two strings. Returns NULL when out of memory; the caller frees the result. */
 static inline char *string_joined(const char *string, const char *end)
 {
     const struct text first = text_of(string), last = text_of(end);

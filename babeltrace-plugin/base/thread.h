@@ -1,5 +1,5 @@
 /*
- * Threads that signals do not reach: SIGINT must interrupt the trace reader's recv(), on the
+ * Starts threads that block all signals: SIGINT must interrupt the trace reader's recv() in the
  * graph's thread.
  *
  * SPDX-License-Identifier: BSD-2-Clause

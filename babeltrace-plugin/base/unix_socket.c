@@ -40,7 +40,7 @@ static bool is_same(const struct sockaddr_un *address, const struct stat *before
            now.st_ino == before->st_ino;
 }
 
-/* What has the name is in the way: is it a socket that is of no use to anybody? Then it goes. */
+/* Removes a socket that has no listener. Any other file is an error. */
 static bool remove_stale(const struct sockaddr_un *address, int type, struct error *error)
 {
     struct stat found;
@@ -67,7 +67,7 @@ static bool bind_and_listen(struct unix_socket *listening, const struct unix_soc
 {
     const struct sockaddr *address = (const struct sockaddr *)&listening->address;
 
-    /* the mode of the socket before bind(2) is that of the file, less the umask */
+    /* the file gets the mode that the socket has before bind(2), less the umask */
     return fchmod(listening->fd, kind->mode) == 0 &&
            bind(listening->fd, address, sizeof(listening->address)) == 0 &&
            fchmodat(AT_FDCWD, listening->address.sun_path, kind->mode, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -151,7 +151,8 @@ ssize_t unix_socket_receive(int socket, void *bytes, size_t room, int *passed, i
     struct msghdr message = {.msg_iov = &iovec,
                              .msg_iovlen = 1,
                              .msg_control = passed_room.bytes,
-                             .msg_controllen = CMSG_LEN(sizeof(*passed))}; /* no second one fits */
+                             .msg_controllen =
+                                 CMSG_LEN(sizeof(*passed))}; /* room for one descriptor */
     const ssize_t length = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
     const struct cmsghdr *head = length < 0 ? NULL : CMSG_FIRSTHDR(&message);
 
@@ -162,7 +163,7 @@ ssize_t unix_socket_receive(int socket, void *bytes, size_t room, int *passed, i
     return length;
 }
 
-/* ---- who sends ---- */
+/* ---- credentials of a sender ---- */
 
 bool unix_socket_name_senders(int listener)
 {
@@ -171,7 +172,7 @@ bool unix_socket_name_senders(int listener)
     return setsockopt(listener, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) == 0;
 }
 
-/* Descriptors that come with the message do not fit: the kernel closes them. */
+/* The message has no room for descriptors: the kernel closes them. */
 bool unix_socket_sender(int socket, uint32_t *user)
 {
     union {

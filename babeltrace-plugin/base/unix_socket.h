@@ -17,7 +17,7 @@
 struct unix_socket {
     int fd;
     struct sockaddr_un address;
-    struct stat made; /* to see that the path is still ours */
+    struct stat made; /* to see that the path is still this socket */
 };
 
 struct unix_socket_kind {
@@ -26,40 +26,34 @@ struct unix_socket_kind {
     int backlog;
 };
 
-/* For its owner only. */
+/* Permits the owner only. */
 extern const struct unix_socket_kind unix_socket_private;
 
-/*
- * A socket that nobody listens at any more is replaced; anything else of that name is
- * an error, as is a path too long for a socket. Returns false with error set.
- */
+/* Replaces a socket that has no listener. Any other file of this name is an error, and so is a path
+ * that is too long for a socket. Returns false with error set. */
 bool unix_socket_listen(struct unix_socket *listening, const struct unix_socket_kind *kind,
                         const char *path, struct error *error);
 
-/* Removes it, too, unless another one is there by now. */
+/* Closes the socket, and removes its file unless another process has replaced the file. */
 void unix_socket_close(struct unix_socket *listening);
 
-/* Returns the descriptor, which does not block, or -1 with error set. Does not block while somebody
- * listens there. */
+/* Returns a non-blocking descriptor, or -1 with error set. Never blocks: a full backlog is an
+ * error. */
 int unix_socket_connect(int type, const char *path, struct error *error);
 
-/* ---- descriptors that are passed along with a message */
-
-/* As send(2), without SIGPIPE. passed: a descriptor, or -1. */
+/* Same as send(2), without SIGPIPE. passed: a descriptor, or -1. */
 ssize_t unix_socket_send(int socket, const void *bytes, size_t length, int passed, int flags);
 
-/* As recv(2). *passed: the first descriptor, which is the caller's and closed at execve(2), or -1:
+/* Same as recv(2). *passed: the first descriptor, which the caller owns and execve(2) closes; -1:
  * none. */
 ssize_t unix_socket_receive(int socket, void *bytes, size_t room, int *passed, int flags);
 
-/* ---- who sends */
-
-/* Of a listening socket, before anybody connects: its connections tell the sender of each message.
- */
+/* Makes the kernel add the sender to each message of the socket's connections. The caller calls
+ * this function before any client connects. */
 bool unix_socket_name_senders(int listener);
 
-/* Takes a message, without waiting, whose bytes do not matter. The kernel vouches for the user.
- * False: there is none. */
+/* Reads a message without waiting, and drops its bytes. The kernel vouches for the user. Returns
+ * false if there is no message. */
 bool unix_socket_sender(int socket, uint32_t *user);
 
 #endif

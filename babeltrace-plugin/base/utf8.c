@@ -1,5 +1,5 @@
 /*
- * Checking and mending of UTF-8.
+ * Checks and mends UTF-8.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,7 +7,8 @@
 
 #define UTF8_BYTES_MAX 4 /* of a sequence */
 
-/* The range of a sequence's second byte; the third and fourth are 80..BF (Unicode, table 3-7). */
+/* The range of a sequence's second byte. The third and fourth bytes are 80..BF (Unicode, table
+ * 3-7). */
 struct lead {
     unsigned length; /* of the sequence; 0: not a lead byte */
     unsigned char low;
@@ -35,7 +36,7 @@ static struct lead lead_of(unsigned char byte)
     return (struct lead){0, 0, 0};
 }
 
-/* How many bytes of the sequence are there that begins here, and whether these are all. */
+/* Returns how many bytes of the first sequence are valid. *is_whole: the sequence is complete. */
 static size_t utf8_sequence(const char *bytes, size_t length, bool *is_whole)
 {
     const unsigned char *from = (const unsigned char *)bytes;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Returns false with errno set: then a part may be written. */
+/* Returns false with errno set; a part may have been written. */
 static inline bool write_all(int fd, const void *bytes, size_t length)
 {
     const char *next = bytes;
@@ -30,7 +30,7 @@ static inline bool write_all(int fd, const void *bytes, size_t length)
     return true;
 }
 
-/* The same, at a place in a file. */
+/* Same as write_all(), at an offset of the file. */
 static inline bool write_all_at(int fd, const void *bytes, size_t length, uint64_t at)
 {
     const char *next = bytes;

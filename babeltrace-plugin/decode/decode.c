@@ -1,8 +1,6 @@
 /*
- * Decoding by cached field index.
- *
- * A stream's table of event classes grows with those that it has events of: with what was read, not
- * with what the metadata claims.
+ * Decodes fields by cached index. A stream's table of event classes grows with the classes of
+ * events that were read, not with the classes in the metadata.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +15,7 @@
 
 enum field_type { FIELD_TEXT, FIELD_INTEGER };
 
-/* A field of an event kind, and where in struct event it goes. */
+/* A field of an event kind, and its offset in struct event. */
 struct event_field {
     const char *name;
     enum field_type type;
@@ -40,7 +38,7 @@ struct event_field {
 
 #define THREAD INTEGER_FIELD("thread", thread), INTEGER_FIELD("sequence", sequence)
 
-/* Until it is taken apart, the packed text is where its log will be. */
+/* The log has the packed text until packed_read(). */
 #define PACKED_FIELD TEXT_FIELD("packed", log)
 
 #define ANNOTATION(severity)                                                             \
@@ -115,7 +113,7 @@ static const struct event_layout layouts[] = {
      {INTEGER_FIELD("monotonic", age_ns), THREAD, INTEGER_FIELD("period_ms", period_ms),
       TEXT_FIELD("group", group), TEXT_FIELD("instance", instance), TEXT_FIELD("names", names),
       TEXT_FIELD("values", values)}},
-    /* the original's oldest library, before there were two kinds */
+    /* the original's oldest library had one kind */
     {"zipkin:keyval",
      EVENT_KEYVAL_TEXT,
      LAYOUT_PLAIN,
@@ -123,7 +121,7 @@ static const struct event_layout layouts[] = {
      {COMMON_FIELDS, TEXT_FIELD("key", key), TEXT_FIELD("val", value)}},
 };
 
-/* From a member of the payload to one of struct event. */
+/* From a member of the payload to a member of struct event. */
 struct move {
     uint16_t index;
     uint16_t offset;
@@ -135,17 +133,18 @@ struct moves {
     struct move moves[LAYOUT_FIELDS_MAX];
 };
 
-/* An event class as its stream describes it. */
+/* The decoding of an event class. */
 struct decode_plan {
     struct table_link in_table;
     const struct stream_decoder *decoder;
     const bt_event_class *class; /* lives as long as the stream */
-    enum decoded result;         /* DECODED: what follows holds */
+    enum decoded result;         /* DECODED: the members below are valid */
     enum event_kind kind;
     bool is_packed;
-    unsigned moment_bits; /* of the clock, that age_ns is read as; 0: the event tells none */
+    unsigned moment_bits; /* the bits of the clock value that age_ns is read as; 0: the event has no
+                             moment */
     struct text severity; /* of EVENT_ANNOTATION; empty for info */
-    int trace_id;         /* its index: looked at before all else; -1: there is none */
+    int trace_id;         /* index of the trace id, which is read first; -1: none */
     bool is_id_signed;
     struct moves texts;
     struct moves signed_integers;
@@ -154,14 +153,14 @@ struct decode_plan {
 };
 
 struct stream_decoder {
-    struct table plans;    /* by their classes */
+    struct table plans;    /* by event class */
     uint64_t classes_seen; /* of the stream class, none of them ours */
     bool has_ours;
-    bool has_clock;    /* without one, an event is at no time */
-    bool is_monotonic; /* it is LTTng's own: CLOCK_MONOTONIC in ns */
+    bool has_clock;    /* false: events have no time */
+    bool is_monotonic; /* LTTng's own clock: CLOCK_MONOTONIC in ns */
     struct origin_fields origin;
     int process_index;   /* in the common context; -1: not there */
-    struct rules *rules; /* NULL: there are none */
+    struct rules *rules; /* NULL: no rules */
 };
 
 static int context_index(const bt_field_class *context, const char *name, bt_field_class_type type)
@@ -183,7 +182,7 @@ static int context_index(const bt_field_class *context, const char *name, bt_fie
     return -1;
 }
 
-/* In ns; two clocks whose offsets differ by a multiple of 2^64 ns are none we meet. */
+/* In ns. Two clocks whose offsets differ by a multiple of 2^64 ns do not occur. */
 static int64_t clock_of(const bt_clock_class *clock)
 {
     int64_t seconds;
@@ -257,7 +256,7 @@ struct origin stream_decoder_origin(const struct stream_decoder *decoder)
     return decoder->origin.origin;
 }
 
-/* NULL: it is none of ours. */
+/* NULL: not an event of ours. */
 static const struct event_layout *find_layout(const char *event_name)
 {
     for (size_t i = 0; event_name && i < sizeof(layouts) / sizeof(layouts[0]); i++) {
@@ -267,7 +266,7 @@ static const struct event_layout *find_layout(const char *event_name)
     return NULL;
 }
 
-/* The moves to which a field of this class belongs; NULL: the event's member has another type. */
+/* Returns the moves for a field of this type; NULL: the event's member has another type. */
 static struct moves *moves_for(struct decode_plan *plan, enum field_type type,
                                const bt_field_class *class)
 {
@@ -338,7 +337,7 @@ static bool plan_layout(struct decode_plan *plan, const struct event_layout *lay
     return true;
 }
 
-/* What is no event of ours: does a rule name it? */
+/* Finds a rule that names a foreign event. */
 static enum decoded plan_rule(struct decode_plan *plan, struct rules *rules, const char *name)
 {
     const struct rule_class *class;
@@ -387,7 +386,7 @@ static const struct decode_plan *add_plan(struct stream_decoder *decoder,
 const struct decode_plan *stream_decoder_plan(struct stream_decoder *decoder,
                                               const bt_event_class *class)
 {
-    /* no trace chooses the addresses of classes: the upper bits of a product will do */
+    /* a trace cannot choose the addresses of classes, so the upper bits of a product are enough */
     const uint64_t hash = (uint64_t)(uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     const struct decode_plan *plan;
 
@@ -450,7 +449,8 @@ static void read_payload(struct event *event, const struct decode_plan *plan,
     }
 }
 
-/* What is about no trace is wanted. Most events are of others: of them nothing else is read. */
+/* True for an event without a trace id. Most events belong to other traces: then no further field
+ * is read. */
 static bool may_be_wanted(const struct only *only, const struct decode_plan *plan,
                           const bt_field *payload, int64_t time_ns)
 {
@@ -465,7 +465,7 @@ static bool may_be_wanted(const struct only *only, const struct decode_plan *pla
                       time_ns);
 }
 
-/* Without LTTng's own clock, or where the moment makes no sense: it is the event's own time. */
+/* Without LTTng's own clock, or for an impossible moment, the event's own time counts. */
 static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snapshot *now,
                       int64_t moment_ns, unsigned bits)
 {

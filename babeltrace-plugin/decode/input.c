@@ -1,5 +1,5 @@
 /*
- * The ways of the messages.
+ * Handles each kind of message.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +19,7 @@ static const char *name_of(const bt_message *message)
         bt_event_borrow_class_const(bt_message_event_borrow_event_const(message)));
 }
 
-/* Once: a program with another provider of this name may write millions. */
+/* Warns once: a program with another provider of this name may write millions of events. */
 static void say_unreadable(const struct decode_input *input, const bt_message *message)
 {
     char text[512];
@@ -41,7 +41,7 @@ static int shown(struct text text)
     return text.length < INPUT_SHOWN_MAX ? (int)text.length : INPUT_SHOWN_MAX;
 }
 
-/* Once, too. The text of the event is where its log would be. */
+/* Warns once. The log has the text of the event. */
 static void say_newer(const struct decode_input *input, const bt_message *message)
 {
     const struct event *event = &input->event;
@@ -59,7 +59,7 @@ static void say_newer(const struct decode_input *input, const bt_message *messag
     input->warn(input->context, text);
 }
 
-/* Counts an event that is not for the assembler. */
+/* Counts an event that does not go to the assembler. */
 static void pass_over(struct decode_input *input, const bt_message *message, enum decoded why)
 {
     switch (why) {
@@ -86,7 +86,7 @@ static void pass_over(struct decode_input *input, const bt_message *message, enu
     }
 }
 
-/* Has another run read it? */
+/* True if an earlier run has read the event. */
 static bool input_has_read(struct decode_input *input, const struct event *event)
 {
     struct trace_position *read = &input->intake->read;
@@ -97,7 +97,7 @@ static bool input_has_read(struct decode_input *input, const struct event *event
     return input->from.time_ns && !position_is_before(&input->from, read);
 }
 
-/* It is in the account of the run before. What it tells of a clock holds for what follows. */
+/* The earlier run has counted the event. Its clock sample is valid for later events. */
 static void pass_over_read(struct decode_input *input, const struct event *event)
 {
     input->intake->counts.events--;
@@ -134,7 +134,7 @@ static void use_beacon(struct decode_input *input, const bt_message *message)
     }
 }
 
-/* What babeltrace2 tells of lost events and of lost packets, by functions of two names. */
+/* babeltrace2's functions for discarded events and for discarded packets. */
 struct discarded {
     const bt_stream *(*stream)(const bt_message *message);
     bt_property_availability (*count)(const bt_message *message, uint64_t *count);
@@ -164,16 +164,14 @@ static void note_loss(struct decode_input *input, const bt_stream *stream, struc
     struct stream_decoder *decoder = streams_decoder(input->streams, stream);
 
     if (decoder && !stream_decoder_has_ours(decoder, stream))
-        return; /* counted, but no span of ours lacks anything */
+        return; /* counted, but no span of ours lacks data */
     if (decoder)
         loss->origin = stream_decoder_origin(decoder);
     assembler_note_loss(input->assembler, loss);
 }
 
-/*
- * A loss of unknown size counts as one, never as none: babeltrace sets the count to 0 then. lost is
- * the member of loss that it is told in.
- */
+/* A loss of unknown size counts as one: babeltrace2 reports 0 then. lost: the member of `loss` for
+ * the count. */
 static void use_discarded(struct decode_input *input, const bt_message *message,
                           const struct discarded *discarded, struct loss *loss, uint64_t *lost,
                           uint64_t *counter)
@@ -182,8 +180,8 @@ static void use_discarded(struct decode_input *input, const bt_message *message,
     const bool is_known = discarded->count(message, lost) == BT_PROPERTY_AVAILABILITY_AVAILABLE;
 
     if (input->only && !is_known)
-        return; /* of a ring that was copied it is all since the session's start */
-    /* whether there are times depends on the stream class */
+        return; /* of a copied ring: all events since the session's start */
+    /* the stream class says whether there are times */
     loss->has_times = discarded->has_times(bt_stream_borrow_class_const(stream)) &&
                       time_of_snapshot(discarded->begin(message), &loss->begin_ns) &&
                       time_of_snapshot(discarded->end(message), &loss->end_ns);
@@ -201,7 +199,7 @@ static void use_discarded_events(struct decode_input *input, const bt_message *m
                   &input->intake->counts.discarded_events);
 }
 
-/* With only-traces they are left out on purpose. */
+/* With only-traces, packets are left out on purpose. */
 static void use_discarded_packets(struct decode_input *input, const bt_message *message)
 {
     struct loss loss = {.has_times = false};
@@ -211,7 +209,7 @@ static void use_discarded_packets(struct decode_input *input, const bt_message *
                       &input->intake->counts.discarded_packets);
 }
 
-/* All but events, which are nearly all. */
+/* Messages other than events, which are rare. */
 __attribute__((noinline)) static void use_other(struct decode_input *input,
                                                 const bt_message *message, bt_message_type type)
 {
@@ -237,7 +235,7 @@ __attribute__((noinline)) static void use_other(struct decode_input *input,
     }
 }
 
-/* Returns false if the message has none, or none that is of use here. */
+/* Returns false if the message has no time of use here. */
 static bool time_of_message(const bt_message *message, int64_t *time_ns)
 {
     switch (bt_message_get_type(message)) {
@@ -253,7 +251,7 @@ static bool time_of_message(const bt_message *message, int64_t *time_ns)
     }
 }
 
-/* How far the trace was read: also by events of others, and when nothing happens. */
+/* Notes the time up to which the trace was read: also from foreign events and inactivity. */
 static void input_note_time(struct decode_input *input, bt_message_array_const messages,
                             uint64_t count)
 {

@@ -1,5 +1,5 @@
 /*
- * When and where an event was recorded: what is read of each, whatever it is.
+ * Time and origin of an event of any kind.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,25 +10,26 @@
 
 #include <babeltrace2/babeltrace.h>
 
-/* False: the clock's value is no time since the epoch in ns. */
+/* Returns false if the clock's value is no time since the epoch in ns. */
 static inline bool time_of_snapshot(const bt_clock_snapshot *snapshot, int64_t *time_ns)
 {
     if (bt_clock_snapshot_get_ns_from_origin(snapshot, time_ns) ==
         BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK)
         return true;
-    bt_current_thread_clear_error(); /* which the next call of babeltrace2 would abort at */
+    bt_current_thread_clear_error(); /* the next call of babeltrace2 would abort at a pending error
+                                      */
     return false;
 }
 
-/* Where a stream's events come from, as far as their common context tells. */
+/* The origin of a stream's events, from their common context. */
 struct origin_fields {
-    struct origin origin; /* host, as long as the stream's trace, and clock */
+    struct origin origin; /* host and clock live as long as the stream's trace */
     int pid_index;        /* in the common context; -1: not there */
     int tid_index;
     int pid_ns_index;
 };
 
-/* All but the process's name, which few events of rules are asked for. */
+/* Reads all but the process's name, which few events of rules need. */
 static inline void origin_read(const struct origin_fields *fields, const bt_event *event,
                                struct origin *origin)
 {

@@ -1,8 +1,6 @@
 /*
- * Fields by path.
- *
- * Where the first member of a path is, is worked out once for a class. What follows it is looked
- * for in each event, as an element of an array, or what a variant has selected, is known only then.
+ * Fields by path. The position of a path's first member is computed once for a class. The rest of
+ * the path is resolved in each event, because array elements and a variant's choice differ.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,26 +8,26 @@
 
 #include <stdlib.h>
 
-/* What most fields are is known with their class. */
+/* The type of most fields is known with their class. */
 enum rule_leaf { LEAF_ANY, LEAF_SIGNED, LEAF_UNSIGNED };
 
-/* What the first member of a path is of. */
+/* The structure that has the first member of a path. */
 enum rule_place { PLACE_NONE, PLACE_PAYLOAD, PLACE_COMMON_CONTEXT, PLACE_OWN_CONTEXT };
 
 struct rule_path {
     enum rule_place place;
     enum rule_leaf leaf;
-    enum rule_value_type at_first; /* of each event: VALUE_UNREAD, or VALUE_NONE: it is not there */
+    enum rule_value_type at_first; /* for each event: VALUE_UNREAD, or VALUE_NONE: not there */
     uint64_t index;
     struct text rest; /* of the path: "", "[2]", ".a.b" */
 };
 
 struct rule_fields_plan {
-    struct rule_event event; /* of which class is the one of rules */
+    struct rule_event event; /* its class is the one of the rules */
     const bt_event *at_hand;
     const bt_field_class *payload;
     struct rule_path process;
-    const struct rule_path *first_end; /* of the paths that each event is asked for */
+    const struct rule_path *first_end; /* of the paths that every event needs */
     const struct rule_path *end;
     struct rule_path paths[];
 };
@@ -51,7 +49,7 @@ static enum rule_leaf path_leaf(const bt_field_class *class)
     return type == BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER ? LEAF_UNSIGNED : LEAF_ANY;
 }
 
-/* The value is given what is the same in each event. */
+/* The value gets the parts that are equal in all events. */
 static bool path_find_member(struct rule_path *path, enum rule_place place,
                              const bt_field_class *class, struct text name,
                              struct rule_value *value)
@@ -77,7 +75,7 @@ static bool path_find_member(struct rule_path *path, enum rule_place place,
     return false;
 }
 
-/* The first name of a path, which may begin with "." */
+/* Returns the first name of a path, which may begin with ".". */
 static struct text path_first(struct text text)
 {
     size_t length = 0;
@@ -111,7 +109,7 @@ static void path_find(struct rule_path *path, struct text field, const bt_event_
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* An integer's other members are as they were: of a path, they are the same in each event. */
+/* Does not touch the other members: they are equal in all events of a path. */
 static inline void value_set_signed(struct rule_value *value, int64_t integer)
 {
     value->type = VALUE_INTEGER;
@@ -125,7 +123,7 @@ static inline void value_set_unsigned(struct rule_value *value, uint64_t integer
     value->integer = integer;
 }
 
-/* The first of its labels, if it has any. */
+/* Reads the first label, if there is one. */
 static void field_read_label(const bt_field *field, bool is_signed, struct rule_value *value)
 {
     bt_field_class_enumeration_mapping_label_array labels;
@@ -173,7 +171,7 @@ static void field_read(const bt_field *field, struct rule_value *value)
     }
 }
 
-/* What an option or a variant has; NULL: nothing. */
+/* Returns the content of an option or a variant; NULL: none. */
 static const bt_field *field_selected(const bt_field *field)
 {
     while (field) {
@@ -247,7 +245,7 @@ static void path_read(const struct rule_path *path, const bt_event *event, struc
         value->type = VALUE_NONE;
 }
 
-/* One that is asked for anyway: unless it is to be looked for. */
+/* Reads a path that every event needs, unless the position is only known per event. */
 static inline void path_read_first(const struct rule_path *path, const bt_event *event,
                                    struct rule_value *value)
 {
@@ -259,7 +257,7 @@ static inline void path_read_first(const struct rule_path *path, const bt_event 
         value->type = path->at_first;
 }
 
-/* ---- the event, as pairing asks it ----------------------------------------------------------- */
+/* ---- callbacks of pairing -------------------------------------------------------------------- */
 
 static struct rule_fields_plan *rule_fields_of(struct rule_event *event)
 {

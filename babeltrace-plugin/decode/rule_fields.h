@@ -1,5 +1,5 @@
 /*
- * The fields of events that rules name, from babeltrace2's.
+ * The fields of events that rules name, read through babeltrace2.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,15 +9,15 @@
 #include "babeltrace-plugin/rules/pairing.h"
 #include "origin.h"
 
-/* How the fields of one event class are read. */
+/* The reading of the fields of one event class. */
 struct rule_fields_plan;
 
-/* NULL when out of memory. */
+/* Returns NULL when out of memory. */
 struct rule_fields_plan *rule_fields_new(const struct rules *rules, const struct rule_class *class,
                                          const bt_event_class *event_class);
 void rule_fields_free(struct rule_fields_plan *plan);
 
-/* The message's event as pairing takes it, until the next one of this plan. */
+/* Decodes the message's event for pairing. The result is valid until the next call. */
 enum decoded rule_fields_decode(struct rule_fields_plan *plan, const struct origin_fields *origin,
                                 const bt_message *message, const bt_event *bt_event,
                                 struct event *event);

@@ -1,7 +1,6 @@
 /*
- * A table of streams, and places before it: what is to be done with an event is found by its class
- * alone. A class belongs to one trace, and what one of its streams' decoders knows of the class is
- * true of its other streams.
+ * A table of streams, and a cache in front: the event class alone finds the decoding of an event. A
+ * class belongs to one trace, and one decoder's plan for a class is right for all streams.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -99,7 +98,7 @@ void streams_end(struct streams *streams, const bt_stream *stream)
 
     if (!known)
         return;
-    memset(streams->recent, 0, sizeof(streams->recent)); /* some are of this decoder */
+    memset(streams->recent, 0, sizeof(streams->recent)); /* some slots belong to this decoder */
     table_remove(&streams->table, &known->in_table);
     streams_free_linked(&known->in_table);
 }

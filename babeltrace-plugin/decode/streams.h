@@ -23,21 +23,21 @@ struct streams {
     struct rules *rules;
 };
 
-/* rules may be NULL, and live longer. Returns NULL when out of memory. */
+/* rules may be NULL, and must live longer. Returns NULL when out of memory. */
 struct streams *streams_new(struct rules *rules);
 
 /* NULL is allowed. */
 void streams_free(struct streams *streams);
 
-/* Of a class that is not among the recent ones, in its place there. */
+/* Finds the plan of a class that is not in its slot of the cache. */
 const struct decode_plan *streams_find_plan(struct streams *streams, struct recent_class *recent,
                                             const bt_event *event);
 
-/* How the event is decoded. NULL: out of memory. */
+/* Returns the decoding of the event. NULL: out of memory. */
 static inline const struct decode_plan *streams_plan(struct streams *streams, const bt_event *event)
 {
     const bt_event_class *class = bt_event_borrow_class_const(event);
-    /* no trace chooses the addresses of classes: the upper bits of a product will do */
+    /* a trace cannot choose the addresses of classes, so the upper bits of a product are enough */
     struct recent_class *recent =
         &streams->recent[(uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_BITS)];
 
@@ -54,10 +54,10 @@ static inline enum decoded streams_decode(struct streams *streams, const bt_mess
     return plan ? decode_event(plan, message, bt_event, only, event) : DECODED_NO_MEMORY;
 }
 
-/* The stream's decoder, made when it is first asked for. Returns NULL when out of memory. */
+/* Returns the stream's decoder, creating one at the first call. NULL when out of memory. */
 struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream *stream);
 
-/* The stream is over: another one may get its address, and those of its classes. */
+/* Ends a stream. Another one may get its address, and the addresses of its classes. */
 void streams_end(struct streams *streams, const bt_stream *stream);
 
 #endif

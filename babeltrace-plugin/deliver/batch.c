@@ -10,7 +10,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/encode/resource.h"
 
-/* One batch is being filled, one waits, one is being sent; only a slow collector needs more. */
+/* One batch is being filled, one waits, one is being sent. Only a slow collector needs more. */
 #define BATCH_POOL_MAX 3
 
 /* ---- a batch --------------------------------------------------------------------------------- */
@@ -29,7 +29,7 @@ static void batch_reset(struct batch *batch)
     batch->next = NULL;
     batch->buffer.length = 0;
     batch->count = 0;
-    batch->next_span = (struct batch_place){0};
+    batch->next_span = (struct batch_position){0};
     batch->ordered = 0;
 }
 
@@ -55,23 +55,24 @@ static bool batch_add(struct batch *batch, const struct span *span)
     return true;
 }
 
-static bool batch_is_end(const struct batch *batch, const struct batch_place *place)
+static bool batch_is_end(const struct batch *batch, const struct batch_position *position)
 {
-    return batch->ordered ? place->index == batch->ordered : place->offset == batch->buffer.length;
+    return batch->ordered ? position->index == batch->ordered
+                          : position->offset == batch->buffer.length;
 }
 
-const struct span *batch_span(struct batch *batch, struct batch_place *place)
+const struct span *batch_span(struct batch *batch, struct batch_position *position)
 {
     struct span *span;
 
-    if (batch_is_end(batch, place))
+    if (batch_is_end(batch, position))
         return NULL;
     if (batch->ordered)
-        place->offset = batch->order[place->index];
-    span = (struct span *)(void *)(batch->buffer.data + place->offset);
+        position->offset = batch->order[position->index];
+    span = (struct span *)(void *)(batch->buffer.data + position->offset);
     span->log = (char *)(span + 1); /* not in batch_add(): the block moves when it grows */
-    place->offset += batch_span_size(span);
-    place->index++;
+    position->offset += batch_span_size(span);
+    position->index++;
     return span;
 }
 
@@ -88,7 +89,7 @@ struct arranging {
     uint64_t *seen;    /* the hash of each resource that was numbered */
     uint32_t *offsets; /* of the spans in the batch */
     uint32_t *numbers; /* of their resources */
-    uint32_t *places;  /* where the next span of a resource goes */
+    uint32_t *next;    /* the position of a resource's next span */
     uint32_t *table;   /* a hash table of resources: number + 1; 0: free */
     uint32_t mask;
 };
@@ -104,8 +105,8 @@ static bool arrange_prepare(struct arranging *arranging, size_t count)
         return false;
     arranging->offsets = (uint32_t *)(arranging->seen + count);
     arranging->numbers = arranging->offsets + count;
-    arranging->places = arranging->numbers + count;
-    arranging->table = arranging->places + count;
+    arranging->next = arranging->numbers + count;
+    arranging->table = arranging->next + count;
     arranging->mask = size - 1;
     memset(arranging->table, 0, size * sizeof(*arranging->table));
     return true;
@@ -123,7 +124,7 @@ static uint32_t arrange_number(struct arranging *arranging, const struct span *s
         slot = (slot + 1) & arranging->mask;
     if (!arranging->table[slot]) {
         arranging->seen[*resources] = hash;
-        arranging->places[*resources] = 0;
+        arranging->next[*resources] = 0;
         arranging->table[slot] = ++*resources;
     }
     return arranging->table[slot] - 1;
@@ -131,7 +132,7 @@ static uint32_t arrange_number(struct arranging *arranging, const struct span *s
 
 void batch_arrange(struct batch *batch)
 {
-    struct batch_place place = {0};
+    struct batch_position position = {0};
     struct arranging arranging;
     uint32_t resources = 0, next = 0;
 
@@ -140,23 +141,23 @@ void batch_arrange(struct batch *batch)
         !arrange_prepare(&arranging, batch->count))
         return;
     for (uint32_t i = 0; i < batch->count; i++) {
-        arranging.offsets[i] = (uint32_t)place.offset;
-        arranging.numbers[i] = arrange_number(&arranging, batch_span(batch, &place), &resources);
-        arranging.places[arranging.numbers[i]]++;
+        arranging.offsets[i] = (uint32_t)position.offset;
+        arranging.numbers[i] = arrange_number(&arranging, batch_span(batch, &position), &resources);
+        arranging.next[arranging.numbers[i]]++;
     }
     for (uint32_t i = 0; i < resources; i++) {
-        const uint32_t spans = arranging.places[i];
+        const uint32_t spans = arranging.next[i];
 
-        arranging.places[i] = next;
+        arranging.next[i] = next;
         next += spans;
     }
     for (uint32_t i = 0; i < batch->count; i++)
-        batch->order[arranging.places[arranging.numbers[i]]++] = arranging.offsets[i];
+        batch->order[arranging.next[arranging.numbers[i]]++] = arranging.offsets[i];
     batch->ordered = resources > 1 ? batch->count : 0;
     free(arranging.seen);
 }
 
-/* ---- the list -------------------------------------------------------------------------------- */
+/* ---- the list of batches --------------------------------------------------------------------- */
 
 static void batch_list_free_list(struct batch *batch)
 {
@@ -178,7 +179,7 @@ void batch_list_clear(struct batch_list *batches)
     batches->bytes = 0;
 }
 
-/* Fresh memory would cost more than filling the batch, as the kernel clears its pages. */
+/* Reuses a batch: the kernel clears new pages, which costs more than filling the batch. */
 static struct batch *batch_list_new_batch(struct batch_list *batches)
 {
     struct batch *batch = batches->pool;

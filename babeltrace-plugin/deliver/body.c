@@ -1,5 +1,5 @@
 /*
- * Bodies.
+ * Builds bodies.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +21,7 @@ void body_reset(struct body *body)
     body->group = 0;
 }
 
-/* Writes what is before the next span, for which a start is reserved. */
+/* Writes the bytes before the next span, for which a start is reserved. */
 static bool body_begin_span(struct body *body, const struct encoder *encoder)
 {
     const struct text before = body->count ? encoder->separator : encoder->open;
@@ -130,7 +130,7 @@ void body_frame(struct body_run run, const struct encoder *encoder, struct frame
         .spans = {spans, (size_t)(framed->end - spans)},
         .partition = run.partition,
         .partitions = run.partitions,
-        .stays = encoder->frame != NULL, /* else the frames of two neighbours share a byte */
+        .stays = encoder->frame != NULL, /* without a frame, neighbours share a byte */
     };
 }
 

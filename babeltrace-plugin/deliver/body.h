@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct body {
-    struct buffer buffer; /* open, then the units with separators; there is room for close */
+    struct buffer buffer; /* open, then the units with separators; close fits behind them */
     uint32_t *starts;     /* where each unit begins */
     uint32_t count;
     size_t starts_room;
@@ -21,20 +21,19 @@ struct body {
 /* Frees its memory. Zeros are an empty body. */
 void body_destroy(struct body *body);
 
-/* Empties it, but keeps the memory. */
+/* Empties the body; it keeps its memory. */
 void body_reset(struct body *body);
 
-/* Returns false, body unchanged, when out of memory. */
+/* Returns false when out of memory: the body stays as it is. */
 bool body_add(struct body *body, struct encoder *encoder, const struct span *span, bool *cut);
 
-/* The spans of a body from first up to, not including, end: what is sent, or spooled, at once. */
+/* The spans of a body from first up to end (not included), which are sent or spooled together. */
 struct body_run {
     struct body *body;
     uint32_t first;
     uint32_t end;
-    bool is_half;     /* of a run that was refused */
-    bool is_arranged; /* by arrange() of the transport: its spans are of this partition, of so many
-                       */
+    bool is_half;     /* a half of a run that was refused */
+    bool is_arranged; /* made by arrange() of the transport: all spans are of this partition */
     uint32_t partition, partitions;
 };
 
@@ -43,11 +42,11 @@ static inline uint32_t body_run_length(struct body_run run)
     return run.end - run.first;
 }
 
-/* Unit i as it is: it has the head of its group only if it is the first unit of the group. */
+/* Returns unit i. Only the first unit of a group has the head of its group. */
 struct text body_unit(const struct body *body, const struct encoder *encoder, uint32_t i);
 
-/* Appends a unit of another body, behind a head that it needs or an empty one. Returns false, body
- * unchanged, when out of memory. */
+/* Appends a unit of another body, behind a head or an empty text. Returns false when out of memory:
+ * the body stays as it is. */
 bool body_append(struct body *body, const struct encoder *encoder, struct text head,
                  struct text unit);
 
@@ -55,15 +54,15 @@ bool body_append(struct body *body, const struct encoder *encoder, struct text h
 void body_remove_last(struct body *body, const struct encoder *encoder);
 
 /*
- * For spans that are encoded already. body_reserve() makes room for so many spans, and so many
- * bytes of text with the separators. It returns where the caller puts the text (NULL: out of
- * memory); the caller puts the starts, as offsets in the text, into body->starts, and then calls
- * body_fill().
+ * Adds spans that are encoded already. body_reserve() makes room for the spans, and for text with
+ * `length` bytes and the separators. It returns the address for the text, or NULL when out of
+ * memory. The caller writes the text there and the starts, as offsets in the text, into
+ * body->starts. Then the caller calls body_fill().
  */
 char *body_reserve(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length);
 void body_fill(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length);
 
-/* The length of the whole body, framed. */
+/* The length of the whole framed body. */
 size_t body_length(const struct body *body, const struct encoder *encoder);
 
 /* A framed run. */

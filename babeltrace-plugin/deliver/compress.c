@@ -1,5 +1,5 @@
 /*
- * Compression by libdeflate, or zlib where it is not in the build, and by libzstd.
+ * Compression with libzstd, and with libdeflate or, in builds without it, zlib.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,8 +14,9 @@
 #define MEMORY_LEVEL     8
 
 #ifdef HAS_LIBDEFLATE
-/* A batch is in memory as a whole. So libdeflate takes half of zlib's time, and saves some bytes
- * more. */
+/*
+ * libdeflate needs the whole input in memory, takes half of zlib's time, and saves some bytes more.
+ */
 bool compress_gzip(struct compressor *compressor, struct text input, struct text *output)
 {
     struct buffer *room = &compressor->output;

@@ -12,7 +12,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* Keeps its state from batch to batch. Begin with {0}. */
+/* State for all batches. Begins as {0}. */
 struct compressor {
     z_stream gzip;
     bool is_gzip_ready;
@@ -21,7 +21,7 @@ struct compressor {
     struct buffer output;
 };
 
-/* Both set *output, which is valid until the next call. Return false when out of memory. */
+/* Set *output, which is valid until the next call. Return false when out of memory. */
 bool compress_gzip(struct compressor *compressor, struct text input, struct text *output);
 bool compress_zstd(struct compressor *compressor, struct text input, struct text *output);
 

@@ -1,5 +1,5 @@
 /*
- * Reading of credentials from files and the environment.
+ * Reads credentials from files and the environment.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * The exporter puts queue, senders, transports and spool together.
+ * The exporter creates queue, senders, transports and spool, and connects them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,11 +22,11 @@ struct exporter {
     struct exporter_callbacks callbacks;
     const struct protocol *protocol;
     struct span_queue *queue;
-    struct spool *spool; /* NULL: none */
+    struct spool *spool; /* NULL: no spool */
     struct senders senders;
     struct reporter reporter;
-    int64_t stop_ms; /* when delivery ends; CLOCK_NEVER: no end is known */
-    bool is_running; /* there are threads */
+    int64_t stop_ms; /* the end of delivery; CLOCK_NEVER: not known */
+    bool is_running; /* the threads run */
 };
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -46,8 +46,7 @@ bool exporter_heed_interruption(struct exporter *exporter)
     return exporter->stop_ms != CLOCK_NEVER;
 }
 
-/* If all spans are delivered, the reader of a pipe may take any time to read the end of the text.
- */
+/* Once all spans are delivered, the reader of a pipe may take any time for the end of the text. */
 static void exporter_wait_for_reader(struct exporter *exporter)
 {
     while (exporter->stop_ms == CLOCK_NEVER && queue_wait(exporter->queue, QUEUE_IS_EMPTY, 0) &&
@@ -55,7 +54,7 @@ static void exporter_wait_for_reader(struct exporter *exporter)
         (void)exporter_heed_interruption(exporter);
 }
 
-/* The threads deliver for timeout_ms at most, and end. */
+/* Lets the threads deliver for timeout_ms at most, then ends them. */
 static void exporter_end_threads(struct exporter *exporter, int64_t timeout_ms)
 {
     queue_close(exporter->queue);
@@ -98,7 +97,7 @@ static struct transport *exporter_open_transport(const struct transport_options 
         endpoint_unparsed(endpoint), options->protocol->path);
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 const struct protocol *exporter_protocol(const struct exporter_options *options)
 {
@@ -111,13 +110,13 @@ const char *exporter_endpoint(const struct exporter_options *options)
                                        : exporter_protocol(options)->endpoint;
 }
 
-/* Zipkin's spans are sent in the order in which they came. */
+/* Zipkin's spans are sent in order of their arrival. */
 static bool exporter_is_zipkin(const struct exporter *exporter)
 {
     return exporter->protocol->format == FORMAT_ZIPKIN;
 }
 
-/* Only HTTP has several senders: a file has one end, and librdkafka itself sends in parallel. */
+/* Only HTTP has several senders: a file has one end, and librdkafka sends in parallel. */
 static struct senders_threads exporter_threads(const struct exporter_options *options)
 {
     const bool has_spool = options->spool.folder != NULL;
@@ -144,7 +143,7 @@ static void exporter_say_found(struct exporter *exporter)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
 }
 
-/* Gives a sender its transport and encoders; the spooler sends nothing. */
+/* Gives a sender its transport and encoders. The spooler needs none. */
 static bool exporter_equip(struct exporter *exporter, struct sender *sender, struct error *error)
 {
     error_set(error, "out of memory");
@@ -226,7 +225,7 @@ static bool exporter_start(struct exporter *exporter, struct error *error)
     return senders_start(&exporter->senders);
 }
 
-/* Waits for the answer to the probe. Returns whether the exporter can start with that answer. */
+/* Waits for the answer to the probe. Returns whether the exporter can start after that answer. */
 static bool exporter_is_welcome(struct exporter *exporter, struct error *error)
 {
     const struct transport_reply *probe = &exporter->senders.probe;
@@ -268,7 +267,7 @@ struct exporter *exporter_new(const struct exporter_options *options,
         exporter_free(exporter);
         return NULL;
     }
-    /* these texts are the caller's, which may free them now */
+    /* the caller owns these texts, and may free them now */
     exporter->options.transport = (struct transport_options){0};
     exporter->options.spool.folder = NULL;
     return exporter;
@@ -284,7 +283,7 @@ static void exporter_say_dropped(struct exporter *exporter)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
 }
 
-static void exporter_say_kept(struct exporter *exporter)
+static void exporter_say_spooled(struct exporter *exporter)
 {
     const uint64_t kept = spool_counts(exporter->spool).spool.waiting;
     struct error message;
@@ -305,10 +304,10 @@ bool exporter_close(struct exporter *exporter, struct error *error)
     exporter_end(exporter, exporter->options.flush_timeout_ms);
     exporter_say_dropped(exporter);
     if (exporter->spool)
-        exporter_say_kept(exporter);
-    if (!exporter->senders.is_kept)
+        exporter_say_spooled(exporter);
+    if (!exporter->senders.is_durable)
         *error = exporter->senders.error;
-    return exporter->senders.is_kept;
+    return exporter->senders.is_durable;
 }
 
 void exporter_free(struct exporter *exporter)
@@ -323,15 +322,15 @@ void exporter_free(struct exporter *exporter)
     free(exporter);
 }
 
-/* ---- in between ------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
-/* The graph's thread says this, as a sender may be busy with one batch for long. */
+/* The graph's thread reports drops, because a sender may be busy with one batch for long. */
 static void exporter_say_dropping(struct exporter *exporter)
 {
     uint64_t dropped;
 
     if (clock_ms() < exporter->reporter.next_ms[REPORT_DROPPING])
-        return; /* thousands of spans may be dropped until then */
+        return; /* thousands of spans may be dropped in that time */
     dropped = queue_counts(exporter->queue).outcome[OUTCOME_DROPPED];
     reporter_say(&exporter->reporter, REPORT_DROPPING,
                  "the queue is full: the oldest spans are dropped, %" PRIu64 " so far", dropped);

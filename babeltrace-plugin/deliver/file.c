@@ -1,9 +1,9 @@
 /*
- * The file transport: the file holds one large batch, and is complete after each send().
+ * The file transport: the file is one large batch, complete after each send().
  *
- * With each batch it writes the end of the file, such as JSON's closing bracket, and the next batch
- * overwrites it. So the file can be loaded while the sink runs, or after it was killed. A pipe or a
- * terminal gets the end only at the end.
+ * Each send() writes the end of the file, such as JSON's closing bracket, and the next one
+ * overwrites it. So programs can load the file while the sink runs, or after a kill. A pipe or a
+ * terminal gets the end once, at the end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,13 +19,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READER_POLL_MS 20 /* the kernel does not tell when a FIFO gets its reader */
+#define READER_POLL_MS 20 /* poll(2) does not report the reader of a FIFO */
 
 struct file_transport {
     struct transport base;
     const struct protocol *protocol;
     int fd;        /* -1: a FIFO without a reader yet */
-    int cancel_fd; /* readable: do not wait any more */
+    int cancel_fd; /* readable: end all waits */
     bool seekable;
     off_t length;   /* without the end */
     bool is_begun;  /* the text before the first batch is written */
@@ -33,7 +33,7 @@ struct file_transport {
     char path[];
 };
 
-/* Returns false if it was cancelled. */
+/* Returns false after cancel(). */
 static bool file_wait_for(struct file_transport *file, int fd, int timeout_ms)
 {
     struct pollfd fds[2] = {{file->cancel_fd, POLLIN, 0}, {fd, POLLOUT, 0}};
@@ -43,7 +43,7 @@ static bool file_wait_for(struct file_transport *file, int fd, int timeout_ms)
     return !fds[0].revents;
 }
 
-/* The reader of a pipe may stand still for any time: only cancel() ends the wait. */
+/* The reader of a pipe may pause for any time: only cancel() ends the wait. */
 static bool file_write_all(struct file_transport *file, struct text text, struct error *error)
 {
     while (text.length) {
@@ -58,7 +58,7 @@ static bool file_write_all(struct file_transport *file, struct text text, struct
 
             error_set(error, "file:%s: cannot write: %s", file->path,
                       cause == EAGAIN ? "its reader stands still" : strerror(cause));
-            errno = cause; /* callers judge by it */
+            errno = cause; /* callers test errno */
             return false;
         }
         text.data += written;
@@ -90,7 +90,7 @@ static void file_take_back(struct file_transport *file, off_t length)
         (void)file_write_tail(file, &second);
 }
 
-/* A full disk may get room again. EAGAIN means that cancel() ended the wait for a reader. */
+/* A full disk may become free again. EAGAIN means that cancel() ended the wait for a reader. */
 static enum outcome file_judge(const struct file_transport *file, int cause)
 {
     if (file->seekable ? cause == ENOSPC || cause == EDQUOT : cause == EAGAIN)
@@ -135,7 +135,7 @@ static bool file_is_fifo(const char *path)
     return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-/* Returns true if the file is open, or cannot be opened (errno tells why); false: a FIFO without a
+/* Returns true if the file is open, or cannot be opened (with errno set); false: a FIFO without a
  * reader. */
 static bool file_try_to_open(struct file_transport *file)
 {
@@ -163,7 +163,7 @@ static void file_probe(struct transport *transport, struct transport_reply *repl
     }
 }
 
-/* Cannot end a write to a file system over a network that hangs. */
+/* A write to a hanging network file system cannot be ended. */
 static void file_cancel(struct transport *transport)
 {
     struct file_transport *file = (struct file_transport *)transport;
@@ -171,7 +171,7 @@ static void file_cancel(struct transport *transport)
     (void)eventfd_write(file->cancel_fd, 1);
 }
 
-/* A pipe gets the end of the text; a file is stored on disk. */
+/* Writes the end of the text to a pipe, or stores a file on disk. */
 static bool file_end_output(struct file_transport *file, struct error *error)
 {
     return file->seekable ? file_store(file, error)
@@ -226,16 +226,16 @@ static bool file_start(struct file_transport *file, struct error *error)
     if (file->cancel_fd < 0)
         return error_set(error, "file:%s: %s", file->path, strerror(errno));
     if (!file_try_to_open(file))
-        return true; /* file_probe() waits, where an interruption is heeded */
+        return true; /* file_probe() waits, and an interruption ends that wait */
     if (file->fd < 0 || fstat(file->fd, &status) < 0)
         return file_set_open_error(file->path, errno, error);
     file->seekable = S_ISREG(status.st_mode);
-    /* a file with content may be last night's only trace, so it is never overwritten */
+    /* the file may be last night's only trace, so the sink does not overwrite content */
     if (file->seekable && status.st_size > 0)
         return error_set(
             error, "file:%s: exists and is not empty, and is not overwritten: choose another name",
             file->path);
-    /* only the sender's thread writes to a pipe, as it blocks SIGPIPE */
+    /* only the sender's thread, which blocks SIGPIPE, writes to a pipe */
     if (!file->seekable)
         return true;
     return file_begin_output(file, error) && file_write_tail(file, error);

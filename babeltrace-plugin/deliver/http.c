@@ -1,7 +1,8 @@
 /*
- * The HTTP transport: one POST per batch over one kept connection.
+ * The HTTP transport: one POST per batch over one connection.
  *
- * A collector answers when it has decoded a batch, before it is stored: "accepted" means no more.
+ * A collector answers when it has decoded a batch, before it stores the batch: "accepted" means no
+ * more.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,7 +25,7 @@ static const struct http_names http_parameters = {"the parameter endpoint", "tls
 struct http_transport {
     struct transport base;
     struct http_client client;
-    CURLM *multi; /* so that cancel() can wake what waits for the network */
+    CURLM *multi; /* for cancel(), which wakes libcurl */
     atomic_bool is_cancelled;
     struct http_url url;
     const struct protocol *protocol;
@@ -33,7 +34,7 @@ struct http_transport {
     enum compression compression; /* not COMPRESSION_AUTO */
     struct compressor compressor;
     struct credential credential;
-    bool has_advice; /* the last message tells what to do */
+    bool has_advice; /* the last message tells the operator what to do */
     struct http_reply answer;
 };
 
@@ -61,7 +62,7 @@ static void http_set_body(struct http_transport *http, struct text body)
     curl_easy_setopt(http->client.curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.length);
 }
 
-/* curl_easy_perform(), but cancel() ends it. */
+/* Same as curl_easy_perform(), but cancel() ends the request. */
 static CURLcode http_perform(struct http_transport *http)
 {
     CURLcode result = CURLE_OK;
@@ -72,7 +73,7 @@ static CURLcode http_perform(struct http_transport *http)
     while (code == CURLM_OK && running) {
         if (atomic_load(&http->is_cancelled)) {
 #if LIBCURL_VERSION_NUM >= 0x075700
-            /* do not wait for a name server that does not answer */
+            /* without a wait for a name server that does not answer */
             curl_easy_setopt(http->client.curl, CURLOPT_QUICK_EXIT, 1L);
 #endif
             result = CURLE_ABORTED_BY_CALLBACK;
@@ -94,12 +95,12 @@ static void http_judge_failure(struct http_transport *http, CURLcode code,
     curl_off_t sent_bytes = 0;
     long proxy_status = 0;
 
-    /* libcurl 8.23 has times of a transfer even where there was no connection */
+    /* libcurl 8.23 has times of a transfer even without a connection */
     curl_easy_getinfo(http->client.curl, CURLINFO_SIZE_UPLOAD_T, &sent_bytes);
     curl_easy_getinfo(http->client.curl, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
     *reply = (struct transport_reply){
         .outcome = OUTCOME_AGAIN,
-        .may_be_batch = sent_bytes > 0, /* it was being sent, or answered */
+        .may_be_batch = sent_bytes > 0, /* the batch was sent, at least in part, or answered */
     };
     http->has_advice = http_client_describe(&http->client, code, http->url.shown, &reply->error);
     if (atomic_load(&http->is_cancelled))
@@ -108,7 +109,8 @@ static void http_judge_failure(struct http_transport *http, CURLcode code,
         error_set(&reply->error, "%s: the proxy answered %ld", http->url.shown, proxy_status);
 }
 
-/* A whole head decides, whatever happens to the body. Returns the final status, or 0. */
+/* The status counts as soon as the head is complete, even if the body fails. Returns the final
+ * status, or 0. */
 static long http_request(struct http_transport *http, struct text body,
                          struct transport_reply *reply)
 {
@@ -144,7 +146,9 @@ static bool http_use_credential(struct http_transport *http)
                 : http_client_set_password(&http->client, credential->secret));
 }
 
-/* A token may have been renewed while we run. Returns the final status, or 0. */
+/*
+ * Retries once with a new token: the token's file may have changed. Returns the final status, or 0.
+ */
 static long http_request_twice(struct http_transport *http, struct text body,
                                struct transport_reply *reply)
 {
@@ -165,7 +169,7 @@ static void http_send(struct transport *transport, const struct payload *payload
     (void)http_request_twice((struct http_transport *)transport, payload->text, reply);
 }
 
-/* An empty batch is legal, and many a collector has no other health check. */
+/* An empty batch is legal, and many collectors have no other health check. */
 static void http_probe(struct transport *transport, struct transport_reply *reply)
 {
     struct http_transport *http = (struct http_transport *)transport;
@@ -209,7 +213,7 @@ static void http_free(struct transport *transport)
     curl_global_cleanup();
 }
 
-/* ---- setting it up --------------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static bool http_set_up(struct http_transport *http, const struct transport_options *options)
 {

@@ -1,5 +1,5 @@
 /*
- * Judging of a collector's answer.
+ * Judges a collector's answer.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -82,7 +82,7 @@ static void reply_advise(const struct protocol *protocol, long status, char advi
 
 #define SAID_MAX 256
 
-/* A terminal shows the text, so control characters from the network become blanks. */
+/* Makes control characters from the network blanks, because a terminal shows the text. */
 static void reply_make_printable(struct text text, char said[SAID_MAX])
 {
     size_t length = 0;
@@ -102,7 +102,7 @@ static int64_t reply_pause_ms(int64_t seconds)
     return seconds < RETRY_AFTER_MAX_MS / 1000 ? seconds * 1000 : RETRY_AFTER_MAX_MS;
 }
 
-/* The answer is not a collector's, but a login page, say. It may be a proxy's, and pass. */
+/* An answer that is not a collector's, such as a login page. A proxy may send it for a while. */
 static void reply_judge_stranger(const struct http_reply *answer, const struct protocol *protocol,
                                  const char *url, long status, struct transport_reply *reply)
 {
@@ -115,7 +115,7 @@ static void reply_judge_stranger(const struct http_reply *answer, const struct p
               status, type[0] ? type : "a body of no type", protocol->peer);
 }
 
-/* The peer accepted the batch, but may refuse a part of it, or have a remark. */
+/* The peer accepted the batch, but may refuse some of its spans, or add a remark. */
 static void reply_judge_accepted(const struct http_reply *answer, const struct protocol *protocol,
                                  const char *url, struct transport_reply *reply)
 {

@@ -1,5 +1,5 @@
 /*
- * What a collector's answer means. The answer comes from the network and is untrusted.
+ * The meaning of a collector's answer. The answer comes from the network and is untrusted.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,30 +9,28 @@
 #include "babeltrace-plugin/encode/protocol.h"
 #include "transport.h"
 
-/* The limit of an answer. */
+/* The longest answer. */
 #define REPLY_MAX (64U << 10)
 
 #define RETRY_AFTER_MAX_MS (600 * INT64_C(1000))
 
 struct http_reply {
     size_t received;       /* of headers and body */
-    bool is_head_complete; /* else the status does not count */
-    const char *type;      /* Content-Type, which the caller sets; NULL: there is none */
-    char body[2048];       /* the beginning, for messages */
+    bool is_head_complete; /* false: the status does not count */
+    const char *type;      /* Content-Type, set by the caller; NULL: none */
+    char body[2048];       /* the beginning of the body, for messages */
     size_t body_length;
 };
 
 void http_reply_begin(struct http_reply *reply);
 
-/* Take a line of the head or a trailer, or a part of the body: callbacks of libcurl, whose context
- * is the reply. Return 0 if the answer is too long. */
+/* Take a line of the head, a trailer, or a part of the body. Both are callbacks of libcurl, with
+ * the reply as context. Return 0 if the answer is too long. */
 size_t http_reply_header(char *line, size_t size, size_t count, void *reply);
 size_t http_reply_body(char *data, size_t size, size_t count, void *reply);
 
-/*
- * Sets reply to what a final status means, with a message that begins with url. retry_after_s is
- * the value of the header, which may be any number; 0: there is none.
- */
+/* Judges a final status, with a message that begins with url. retry_after_s is the value of the
+ * header, any number; 0: no header. */
 void http_reply_judge(const struct http_reply *answer, const struct protocol *protocol,
                       const char *url, long status, int64_t retry_after_s,
                       struct transport_reply *reply);

@@ -30,17 +30,17 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define KAFKA_MESSAGE_BYTES 900000 /* by default, a broker takes a MiB in one request */
+#define KAFKA_MESSAGE_BYTES 900000 /* a broker takes a MiB in one request by default */
 
 #define KAFKA_TOPIC_MS 10000  /* the wait for an answer about the topic */
-#define AWAY_MS        1000   /* the same, if the brokers were away the last time */
-#define LOOK_STEP_MS   200    /* one call of rd_kafka_metadata(), which nothing can interrupt */
+#define AWAY_MS        1000   /* same, if the brokers were away before */
+#define LOOK_STEP_MS   200    /* one call of rd_kafka_metadata(), which cannot be interrupted */
 #define LOOK_AGAIN_MS  300000 /* partitions may have been added */
 #define MAKING_MS      1000   /* the wait for brokers that make topics automatically */
 #define WAIT_STEP_MS   100
 #define CANCELLED_MS   2000 /* the wait for the reports about purged messages */
 
-#define BEGUN_MAX 4096 /* of more partitions, some share one */
+#define BEGUN_MAX 4096 /* further partitions share elements */
 
 enum begun { NOT_BEGUN, FIRST_SENT, BEGUN };
 
@@ -51,7 +51,7 @@ struct kafka_transport {
     char timeout_ms[24];
     enum compression compression;
     atomic_bool is_cancelled;
-    pthread_mutex_t lock; /* of handle, against cancel() */
+    pthread_mutex_t lock; /* protects handle against cancel() */
     rd_kafka_t *handle;
     rd_kafka_topic_t *topic;
     bool is_stale; /* the handle has to be replaced */
@@ -59,21 +59,20 @@ struct kafka_transport {
     int64_t look_ms;
     uint32_t outstanding; /* messages without a report */
     /*
-     * Of each partition: has the broker acknowledged a message of this handle? The leader of a
-     * partition that was just made may refuse the first message, which librdkafka sends again, and
-     * accept the second. Then the leader takes the first one for a duplicate, which is lost. So the
-     * first message goes alone.
+     * Whether the broker has acknowledged a message of this handle, for each partition. The leader
+     * of a new partition may refuse the first message and accept the second one. Then librdkafka
+     * sends the first one again, and the leader drops it as a duplicate. So the first message of a
+     * partition goes alone.
      */
     uint8_t begun[BEGUN_MAX];
-    bool is_abandoned; /* reports must not touch the replies any more */
-    bool is_away;      /* no broker can be reached */
-    bool has_broker;   /* a broker has answered the last question */
+    bool is_abandoned; /* reports must not write to the replies any more */
+    bool is_away;      /* no broker is reachable */
+    bool has_broker;   /* a broker answered the last query */
     rd_kafka_resp_err_t problem_code;
     char problem[300];
 };
 
-/* ---- what librdkafka tells, in rd_kafka_poll() and rd_kafka_flush() ----------------------------
- */
+/* ---- events of librdkafka, in rd_kafka_poll() and rd_kafka_flush() --------------------------- */
 
 static void kafka_note_error(rd_kafka_t *handle, int code, const char *reason, void *context)
 {
@@ -84,9 +83,9 @@ static void kafka_note_error(rd_kafka_t *handle, int code, const char *reason, v
         kafka->is_away = true;
     if (code == RD_KAFKA_RESP_ERR__FATAL || code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
         code == RD_KAFKA_RESP_ERR__SSL)
-        kafka->is_stale = true; /* kafka-file may have another password by the next attempt */
+        kafka->is_stale = true; /* kafka-file may have a new password at the next attempt */
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && kafka->problem_code)
-        return; /* the problem before tells why */
+        return; /* the earlier error has the reason */
     kafka->problem_code = (rd_kafka_resp_err_t)code;
     (void)snprintf(kafka->problem, sizeof(kafka->problem), "%s", reason);
 }
@@ -112,7 +111,7 @@ static void kafka_set_error(struct kafka_transport *kafka, rd_kafka_resp_err_t c
         kafka_describe(&reply->error, kafka->url.shown, code, rd_kafka_err2str(code));
 }
 
-/* Has the broker itself refused the message, so that it is not in the log? */
+/* True if the broker has refused the message, so the log does not contain it. */
 static bool kafka_is_final(rd_kafka_resp_err_t code, enum outcome *outcome)
 {
     switch (code) {
@@ -168,7 +167,7 @@ static void kafka_delivered(rd_kafka_t *handle, const rd_kafka_message_t *messag
     kafka->begun[(uint32_t)message->partition % BEGUN_MAX] = message->err ? NOT_BEGUN : BEGUN;
 }
 
-/* Logs only if the options have "debug". */
+/* Logs only if the options contain "debug". */
 static void kafka_log_if_asked(const rd_kafka_t *handle, int level, const char *facility,
                                const char *text)
 {
@@ -182,7 +181,7 @@ static void kafka_log_if_asked(const rd_kafka_t *handle, int level, const char *
 
 /* ---- the handle ------------------------------------------------------------------------------ */
 
-/* The promises about a span's outcome depend on these. */
+/* The guarantees for a span's outcome depend on these options. */
 static const char *const reserved[] = {"bootstrap.servers",
                                        "metadata.broker.list",
                                        "acks",
@@ -224,9 +223,9 @@ static bool kafka_open_handle(struct kafka_transport *kafka, struct error *error
         {"enable.idempotence", "true"},
         {"message.timeout.ms", kafka->timeout_ms},
         {"message.max.bytes", "1000000"},
-        {"batch.num.messages", "1"}, /* a broker that refuses one refuses all of its batch */
+        {"batch.num.messages", "1"}, /* a broker that refuses one message refuses the whole batch */
         {"queue.buffering.max.kbytes", "1048576"}, /* room for a whole batch */
-        {"linger.ms", "20"},                       /* kafka_await() ends this wait */
+        {"linger.ms", "20"},                       /* kafka_await() ends this delay */
         {"compression.codec", codecs[kafka->compression]},
         {"reconnect.backoff.max.ms", "1000"},
         {"socket.keepalive.enable", "true"},
@@ -282,7 +281,7 @@ static rd_kafka_resp_err_t kafka_ask(struct kafka_transport *kafka, int timeout_
                : code;
 }
 
-/* Could another question bring another answer? */
+/* True if a further query may have another answer. */
 static bool kafka_may_change(const struct kafka_transport *kafka, rd_kafka_resp_err_t code,
                              int64_t since_ms, bool was_away)
 {
@@ -312,7 +311,7 @@ static void kafka_look_up(struct kafka_transport *kafka, struct transport_reply 
     do {
         code = kafka_ask(kafka, step_ms, &partitions);
         if (code == RD_KAFKA_RESP_ERR__TIMED_OUT)
-            step_ms *= 2; /* a slow network */
+            step_ms *= 2; /* for a slow network */
         else if (code != RD_KAFKA_RESP_ERR_NO_ERROR && code != RD_KAFKA_RESP_ERR__TRANSPORT)
             (void)rd_kafka_poll(kafka->handle, WAIT_STEP_MS);
         kafka->has_broker =
@@ -332,14 +331,14 @@ static void kafka_look_up(struct kafka_transport *kafka, struct transport_reply 
         (void)kafka_is_final(code, &reply->outcome);
 }
 
-/* Returns whether there are a handle and a topic; looks: asks the brokers in any case. */
+/* Returns whether handle and topic are ready. looks: queries the brokers in any case. */
 static bool kafka_is_ready(struct kafka_transport *kafka, bool looks, struct transport_reply *reply)
 {
     *reply = (struct transport_reply){.outcome = OUTCOME_AGAIN};
     if (atomic_load(&kafka->is_cancelled))
         return error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
     if (kafka->is_stale && kafka->outstanding) {
-        /* a handle takes the reports of its messages along, for which kafka_await() would wait */
+        /* closing the handle would lose the reports that kafka_await() waits for */
         kafka_set_error(kafka, RD_KAFKA_RESP_ERR__FATAL, reply);
         return false;
     }
@@ -377,7 +376,7 @@ static void kafka_await(struct transport *transport)
     int64_t cancelled_ms = CLOCK_NEVER;
 
     while (kafka->outstanding) {
-        /* this also makes librdkafka send at once */
+        /* librdkafka also sends at once then */
         (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
         if (!kafka->outstanding || !atomic_load(&kafka->is_cancelled))
             continue;
@@ -410,7 +409,7 @@ static void kafka_send(struct transport *transport, const struct payload *payloa
         *reply = (struct transport_reply){.outcome = OUTCOME_AGAIN, .is_misplaced = true};
         return;
     }
-    /* the reply if no report comes in time; see kafka_await() */
+    /* the reply if no report comes in time: see kafka_await() */
     reply->outcome = OUTCOME_POSSIBLY_PERSISTED;
     error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
     do {
@@ -419,7 +418,7 @@ static void kafka_send(struct transport *transport, const struct payload *payloa
                                 0, reply) == 0
                    ? RD_KAFKA_RESP_ERR_NO_ERROR
                    : rd_kafka_last_error();
-        /* the queue is full of messages of this batch, so their reports make room */
+        /* the queue is full of messages of this batch, whose reports make room */
         if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
             (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
     } while (code == RD_KAFKA_RESP_ERR__QUEUE_FULL && !atomic_load(&kafka->is_cancelled));
@@ -461,7 +460,7 @@ static void kafka_free(struct transport *transport)
     free(kafka);
 }
 
-/* ---- setting it up --------------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static bool kafka_is_local(const char *brokers)
 {

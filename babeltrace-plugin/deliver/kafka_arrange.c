@@ -1,5 +1,5 @@
 /*
- * The spans of a run, sorted by partition.
+ * Sorts the spans of a run by partition.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,26 +12,26 @@
 
 #define KAFKA_MESSAGE_SPANS 500
 
-/* What arrange finds out about `count` spans, and then a permutation of them. */
+/* The partitions of `count` spans, and then the order of the spans. */
 struct trace_partitions {
     uint32_t *partition;
-    uint32_t *group; /* the unit that has the head of the span's group */
+    uint32_t *group; /* the unit with the head of the span's group */
     uint32_t *order;
-    uint32_t *next; /* for each partition: where its next span goes in order */
+    uint32_t *next; /* for each partition: the position of its next span */
 };
 
-static bool places_prepare(struct trace_partitions *places, struct arranged *arranged,
-                           uint32_t count, uint32_t partitions)
+static bool partitions_prepare(struct trace_partitions *sorted, struct arranged *arranged,
+                               uint32_t count, uint32_t partitions)
 {
     const size_t needed = 3 * (size_t)count + partitions;
 
-    if (!ARRAY_FITS(arranged->places, arranged->places_room, needed - 1))
+    if (!ARRAY_FITS(arranged->slots, arranged->slots_room, needed - 1))
         return false;
-    places->partition = arranged->places;
-    places->group = places->partition + count;
-    places->order = places->group + count;
-    places->next = places->order + count;
-    memset(places->next, 0, partitions * sizeof(*places->next));
+    sorted->partition = arranged->slots;
+    sorted->group = sorted->partition + count;
+    sorted->order = sorted->group + count;
+    sorted->next = sorted->order + count;
+    memset(sorted->next, 0, partitions * sizeof(*sorted->next));
     return true;
 }
 
@@ -41,13 +41,13 @@ static size_t arrange_head_length(const struct encoder *encoder, const struct bo
     return encoder->head_length ? encoder->head_length(body->buffer.data + body->starts[unit]) : 0;
 }
 
-/* Finds partitions and groups, and sorts by partition; spans of a partition keep their order. */
-static void arrange_sort(struct trace_partitions *places, const struct encoder *encoder,
+/* Finds partitions and groups, and sorts by partition with a stable sort. */
+static void arrange_sort(struct trace_partitions *sorted, const struct encoder *encoder,
                          struct body_run run, uint32_t partitions)
 {
     uint64_t id[2], last[2] = {0, 0}; /* spans of one trace often come together */
     uint32_t partition = partitions ? kafka_partition(0, 0, partitions) : 0;
-    uint32_t group = run.first, place = 0;
+    uint32_t group = run.first, position = 0;
 
     while (encoder->head_length && !arrange_head_length(encoder, run.body, group))
         group--;
@@ -59,18 +59,18 @@ static void arrange_sort(struct trace_partitions *places, const struct encoder *
         }
         if (arrange_head_length(encoder, run.body, i))
             group = i;
-        places->partition[i - run.first] = partition;
-        places->group[i - run.first] = group;
-        places->next[partition]++;
+        sorted->partition[i - run.first] = partition;
+        sorted->group[i - run.first] = group;
+        sorted->next[partition]++;
     }
     for (uint32_t i = 0; i < (partitions ? partitions : 1); i++) {
-        const uint32_t spans = places->next[i];
+        const uint32_t spans = sorted->next[i];
 
-        places->next[i] = place;
-        place += spans;
+        sorted->next[i] = position;
+        position += spans;
     }
     for (uint32_t i = run.first; i < run.end; i++)
-        places->order[places->next[places->partition[i - run.first]]++] = i;
+        sorted->order[sorted->next[sorted->partition[i - run.first]]++] = i;
 }
 
 static bool arrange_begin_run(struct arranged *arranged, uint32_t partition, uint32_t partitions)
@@ -85,7 +85,7 @@ static bool arrange_begin_run(struct arranged *arranged, uint32_t partition, uin
     return true;
 }
 
-/* Is the last run one that a span of so many bytes can be added to? */
+/* True if the last run has room for a span with `length` bytes. */
 static bool arrange_has_room(const struct arranged *arranged, uint32_t partition, size_t length,
                              size_t bytes)
 {
@@ -102,18 +102,18 @@ bool kafka_arrange_run(uint32_t partitions, const struct encoder *encoder, struc
                        size_t bytes, struct arranged *arranged)
 {
     struct body *const body = &arranged->body;
-    struct trace_partitions places;
-    uint32_t group = run.end; /* of the span before, in the same run */
+    struct trace_partitions sorted;
+    uint32_t group = run.end; /* of the span before in the same run */
 
     body_reset(body);
     arranged->count = 0;
-    if (!places_prepare(&places, arranged, body_run_length(run), partitions + 1))
+    if (!partitions_prepare(&sorted, arranged, body_run_length(run), partitions + 1))
         return false;
-    arrange_sort(&places, encoder, run, partitions);
+    arrange_sort(&sorted, encoder, run, partitions);
     for (uint32_t i = 0; i < body_run_length(run); i++) {
-        const uint32_t from = places.order[i];
-        const uint32_t partition = places.partition[from - run.first];
-        const uint32_t its_group = places.group[from - run.first];
+        const uint32_t from = sorted.order[i];
+        const uint32_t partition = sorted.partition[from - run.first];
+        const uint32_t its_group = sorted.group[from - run.first];
         const struct text unit = body_unit(run.body, encoder, from);
         struct text head = {run.body->buffer.data + run.body->starts[its_group], 0};
 

@@ -10,10 +10,8 @@
 
 #include "transport.h"
 
-/*
- * See arrange() of struct transport. While nobody knows how many partitions there are (0), all
- * spans are one run.
- */
+/* See arrange() of struct transport. While the number of partitions is unknown (0), all spans are
+ * one run. */
 bool kafka_arrange_run(uint32_t partitions, const struct encoder *encoder, struct body_run run,
                        size_t bytes, struct arranged *arranged);
 

@@ -18,8 +18,8 @@ bool is_kafka_url(const char *text)
     return text && strncasecmp(text, scheme, sizeof(scheme) - 1) == 0;
 }
 
-/* Returns false if the text is empty or too long, or has other characters than letters, digits and
- * these. */
+/* Returns false if the text is empty or too long, or has characters other than letters, digits and
+ * `others`. */
 static bool kafka_url_copy(char *to, size_t size, const char *from, size_t length,
                            const char *others)
 {
@@ -40,7 +40,7 @@ void kafka_url_set_topic(struct kafka_url *url, const char *topic)
     (void)snprintf(url->shown, sizeof(url->shown), "kafka://%s/%s", url->brokers, url->topic);
 }
 
-/* The message does not show the URL, as a wrong one may have a password in it. */
+/* The message does not show the URL: a wrong URL may contain a password. */
 bool kafka_url_parse(struct kafka_url *url, const char *name, const char *text, struct error *error)
 {
     const char *brokers = text + (is_kafka_url(text) ? sizeof(scheme) - 1 : 0);
@@ -81,7 +81,7 @@ static bool conf_set(rd_kafka_conf_t *conf, const char *key, const char *value, 
     return error_set(error, "%s: %s: %s", name, key, cause);
 }
 
-/* ---- what a user gives ----------------------------------------------------------------------- */
+/* ---- settings of the user -------------------------------------------------------------------- */
 
 static bool conf_is_among(const char *key, const char *const keys[])
 {
@@ -96,7 +96,7 @@ static bool conf_is_secret(const char *key)
            strcmp(key, "sasl.oauthbearer.config") == 0;
 }
 
-/* Takes "key=value" apart. Returns the value, or NULL. */
+/* Splits "key=value". Returns the value, or NULL. */
 static char *conf_split(char *line)
 {
     char *value = strchr(line, '=');
@@ -223,14 +223,14 @@ uint32_t kafka_partition(uint64_t high, uint64_t low, uint32_t partitions)
     char key[32];
 
     (void)json_put_hex(json_put_hex(key, high), low);
-    /* a hash of the key alone: the topic is not looked at */
+    /* a hash of the key alone: the topic is not used */
     return (uint32_t)rd_kafka_msg_partitioner_fnv1a(NULL, key, sizeof(key), (int32_t)partitions,
                                                     NULL, NULL);
 }
 
-/* ---- what went wrong ------------------------------------------------------------------------- */
+/* ---- error messages -------------------------------------------------------------------------- */
 
-/* librdkafka has one code for all TLS errors: OpenSSL's words tell which. */
+/* librdkafka has one code for all TLS errors. OpenSSL's message shows the cause. */
 static const char *conf_tls_advice(const char *reason)
 {
     if (strstr(reason, "verify failed"))
@@ -254,7 +254,7 @@ static const char *conf_advice(rd_kafka_resp_err_t code, const char *reason, boo
     case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
         *is_of_file = true;
         return ": see ";
-    default: /* not all TLS errors have the code of TLS */
+    default: /* some TLS errors have another code */
         *is_of_file = code == RD_KAFKA_RESP_ERR__SSL || strstr(reason, "SSL_HANDSHAKE");
         return *is_of_file ? conf_tls_advice(reason) : "";
     }

@@ -1,6 +1,6 @@
 /*
- * The URL of a topic of Kafka, and the set-up of librdkafka, the same for all its users: the
- * program's settings, then the options of the URL, then the lines of a file.
+ * The URL of a Kafka topic, and the set-up of librdkafka, the same for all its users. The order is:
+ * the program's settings, the options of the URL, the lines of a file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,21 +19,20 @@
  * kafka://BROKER[:PORT][,BROKER[:PORT]...]/TOPIC[?OPTION=VALUE&...]: the options are librdkafka's.
  */
 struct kafka_url {
-    const char *name; /* of the parameter or key that holds the URL, as messages call it; static */
+    const char *name; /* the name of the parameter or key, for messages; static */
     char brokers[768];
     char topic[250];
-    char options[1024]; /* what is after the '?' */
+    char options[1024]; /* the text after the '?' */
     char shown[1100];   /* for messages: without the options */
 };
 
-/* NULL is none. */
 bool is_kafka_url(const char *text);
 
 /* Returns false with error set. */
 bool kafka_url_parse(struct kafka_url *url, const char *name, const char *text,
                      struct error *error);
 
-/* The same brokers, another topic. */
+/* Changes the topic, for the same brokers. */
 void kafka_url_set_topic(struct kafka_url *url, const char *topic);
 
 #ifdef HAS_KAFKA
@@ -42,40 +41,35 @@ void kafka_url_set_topic(struct kafka_url *url, const char *topic);
 
 struct kafka_setup {
     const struct kafka_url *url; /* the brokers, and options */
-    /*
-     * The file that KAFKA_FILE names: lines `key=value`, as of librdkafka's own tools. It may hold
-     * passwords, so nobody but its owner may read it. NULL or "": there is none.
-     */
+    /* The file of KAFKA_FILE: lines `key=value`, as librdkafka's tools have them. The file may
+     * contain passwords, so only its owner may have access. NULL or "": none. */
     const char *file;
-    /* Options that the URL and the file must not set, as they would break the program's promises.
-     * Ends in NULL; NULL: none. */
+    /* Options that the URL and the file must not set, because they would break the program's
+     * guarantees. Ends in NULL; NULL: none. */
     const char *const *reserved;
-    const char *const (*settings)[2]; /* the program's: names and values; ends in a NULL */
-    void *context;                    /* for the callbacks, each of which may be NULL */
+    const char *const (*settings)[2]; /* the program's names and values; ends in a NULL */
+    void *context;                    /* for the callbacks, which may be NULL */
     void (*error)(rd_kafka_t *handle, int code, const char *reason, void *context);
     void (*delivered)(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context);
     void (*rebalance)(rd_kafka_t *handle, rd_kafka_resp_err_t code,
                       rd_kafka_topic_partition_list_t *list, void *context);
     void (*log)(const rd_kafka_t *handle, int level, const char *facility, const char *text);
-    bool is_log_polled; /* log() is called by rd_kafka_poll(), not in a thread of librdkafka */
+    bool is_log_polled; /* rd_kafka_poll() calls log(), not a thread of librdkafka */
 };
 
-/*
- * Makes a client of librdkafka. A URL with secret options is refused, as all users of this machine
- * can see it. Returns NULL with error set.
- */
+/* Creates a client of librdkafka. A URL with secret options is an error, because all users of this
+ * machine can see the URL. Returns NULL with error set. */
 rd_kafka_t *kafka_open(rd_kafka_type_t type, const struct kafka_setup *setup, struct error *error);
 
 /*
- * The partition of a trace, of so many: librdkafka's partitioner "fnv1a", with the 32 hex digits of
- * the trace's id as the key. OpenTelemetry's exporter (partition_traces_by_id) chooses the same.
+ * Returns the partition of a trace: librdkafka's partitioner "fnv1a", with the 32 hex digits of the
+ * trace id as the key. OpenTelemetry's exporter (partition_traces_by_id) chooses the same
+ * partition.
  */
 uint32_t kafka_partition(uint64_t high, uint64_t low, uint32_t partitions);
 
-/*
- * Sets error to a message about an error of a broker, a topic or a connection: where, librdkafka's
- * own words, and what the operator can do, if that is known.
- */
+/* Sets error to a message about an error of a broker, a topic or a connection: where, librdkafka's
+ * text, and a remedy if one is known. */
 void kafka_describe(struct error *error, const char *where, rd_kafka_resp_err_t code,
                     const char *reason);
 

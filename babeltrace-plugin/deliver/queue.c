@@ -1,5 +1,5 @@
 /*
- * The queue: a queue, a lock, and the account.
+ * The queue with its lock and its counts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,26 +9,26 @@
 
 #include <stdlib.h>
 
-#define SPOOL_BATCH_MS 200  /* a batch on its way to disk waits so long for more spans */
-#define SPOOL_RETRY_MS 1000 /* from a failure of the disk to the next attempt */
+#define SPOOL_BATCH_MS 200  /* a batch for the spool waits this long for more spans */
+#define SPOOL_RETRY_MS 1000 /* the pause after a failure of the disk */
 
 enum taker { SENDER, SPOOLER, TAKERS };
 
 struct span_queue {
     pthread_mutex_t lock;
-    pthread_cond_t for_sender; /* there may be something to do */
+    pthread_cond_t for_sender; /* there may be work */
     pthread_cond_t for_spooler;
-    pthread_cond_t for_pause;  /* there may be reason to try at once */
-    pthread_cond_t for_filler; /* there may be room, or nothing left */
+    pthread_cond_t for_pause;  /* there may be a reason to retry at once */
+    pthread_cond_t for_filler; /* there may be room, or no span left */
     struct batch_list batches;
     struct queue_options options;
     struct exporter_counts counts;
-    struct batch *in_flight[TAKERS]; /* lists of those that were taken */
+    struct batch *in_flight[TAKERS]; /* lists of taken batches */
     size_t in_flight_bytes;
     uint64_t taken; /* spans */
-    enum queue_way way;
+    enum queue_route route;
     bool is_spool_failing;
-    int64_t spool_retry_ms; /* while it is failing */
+    int64_t spool_retry_ms; /* the end of the pause after a failure of the disk */
     unsigned ended;
     int64_t stop_ms;
     bool is_draining;
@@ -50,7 +50,7 @@ struct span_queue *queue_new(const struct queue_options *options)
     condition_init(&queue->for_pause);
     condition_init(&queue->for_filler);
     queue->options = *options;
-    /* one batch is being filled while another one is being sent */
+    /* one batch is filled while another one is sent */
     if (queue->options.queue_bytes < 2 * options->batch_bytes)
         queue->options.queue_bytes = 2 * options->batch_bytes;
     queue->batches.batch_spans = options->batch_spans;
@@ -72,7 +72,7 @@ void queue_free(struct span_queue *queue)
     free(queue);
 }
 
-/* All threads that take batches look again. */
+/* Wakes all threads that take batches. */
 static void queue_wake(struct span_queue *queue)
 {
     pthread_cond_broadcast(&queue->for_sender);
@@ -80,7 +80,7 @@ static void queue_wake(struct span_queue *queue)
     pthread_cond_signal(&queue->for_spooler);
 }
 
-/* ---- the account ----------------------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 struct exporter_counts queue_counts(struct span_queue *queue)
 {
@@ -88,14 +88,14 @@ struct exporter_counts queue_counts(struct span_queue *queue)
     return queue->counts;
 }
 
-/* So many waiting spans get this outcome. The caller holds the lock. */
+/* Gives `spans` waiting spans an outcome. The caller holds the lock. */
 static void queue_settle_locked(struct span_queue *queue, enum outcome outcome, uint32_t spans)
 {
     queue->counts.outcome[outcome] += spans;
     queue->counts.waiting -= spans;
 }
 
-/* Takes the oldest batch out of the queue. Returns false if there is none. */
+/* Discards the oldest batch. Returns false if there is none. */
 static bool queue_discard_oldest(struct span_queue *queue, enum outcome outcome, bool also_open)
 {
     struct batch *batch = batch_list_take(&queue->batches, also_open);
@@ -128,10 +128,8 @@ static uint64_t queue_min(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/*
- * Senders settle the spans of a batch from left to right. A batch that is sent in another order
- * counts when all of its spans are settled.
- */
+/* Senders settle the spans of a batch from left to right. A batch in another order counts only when
+ * all of its spans are settled. */
 static uint64_t queue_settled_before(const struct span_queue *queue, const struct batch *batch,
                                      uint64_t spans)
 {
@@ -196,7 +194,7 @@ static bool queue_has_spool(const struct span_queue *queue)
     return queue->options.has_spool && !queue->is_spool_failing;
 }
 
-/* Is it too late to deliver anything? A spool takes batches at any time. */
+/* True if it is too late for any delivery. A spool takes batches at any time. */
 static bool queue_is_over(const struct span_queue *queue)
 {
     return queue->has_failed || (queue_is_late(queue) && !queue_has_spool(queue));
@@ -207,31 +205,31 @@ static bool queue_is_full(const struct span_queue *queue)
     return queue->batches.bytes + queue->in_flight_bytes >= queue->options.queue_bytes;
 }
 
-/* Spans come faster than the collector takes them, and the graph does not wait for it. */
+/* True if spans come faster than the collector takes them while the graph does not wait. */
 static bool queue_is_pressed(const struct span_queue *queue)
 {
     return !queue->options.is_blocking &&
            queue->batches.bytes + queue->in_flight_bytes >= queue->options.queue_bytes / 2;
 }
 
-/* Does the next batch go to the spool? If the graph waits, a slow collector is no reason. */
-static bool queue_goes_aside(const struct span_queue *queue)
+/* True if the next batch goes to the spool. A slow collector is no reason while the graph waits. */
+static bool queue_goes_to_spool(const struct span_queue *queue)
 {
     if (!queue_has_spool(queue))
         return false;
-    return queue_is_late(queue) || queue_is_pressed(queue) || queue->way == QUEUE_AWAY ||
-           (queue->way == QUEUE_BEHIND &&
+    return queue_is_late(queue) || queue_is_pressed(queue) || queue->route == QUEUE_AWAY ||
+           (queue->route == QUEUE_BEHIND &&
             (!queue->options.is_blocking || queue->is_closed || queue->is_stopping));
 }
 
-/* Does the next batch go to a sender? */
+/* True if the next batch goes to a sender. */
 static bool queue_goes_directly(const struct span_queue *queue)
 {
     if (!queue->options.has_spool)
         return true;
-    if (queue->in_flight[SPOOLER] || queue_goes_aside(queue))
+    if (queue->in_flight[SPOOLER] || queue_goes_to_spool(queue))
         return false;
-    return queue->way == QUEUE_DIRECT || queue->is_closed;
+    return queue->route == QUEUE_DIRECT || queue->is_closed;
 }
 
 static void queue_take_in(struct span_queue *queue, const struct span *span)
@@ -252,7 +250,7 @@ static void queue_take_in(struct span_queue *queue, const struct span *span)
         pthread_cond_signal(&queue->for_spooler);
 }
 
-/* A span that never gets into the queue. */
+/* Counts a span that does not enter the queue. */
 static void queue_count_lost(struct span_queue *queue, enum outcome outcome)
 {
     queue->counts.spans++;
@@ -352,7 +350,7 @@ static bool queue_is_hurried(const struct span_queue *queue)
     return queue->is_draining || queue->is_stopping || queue->is_closed;
 }
 
-/* When senders take the open batch although it is not full. */
+/* The time when senders take the open batch although it is not full. */
 static int64_t queue_open_due_ms(const struct span_queue *queue, int64_t timeout_ms)
 {
     if (!queue->batches.open)
@@ -407,7 +405,7 @@ struct batch *queue_take(struct span_queue *queue)
             if (batch)
                 return batch;
         }
-        if (queue->is_closed ? queue_has_nothing_left(queue) : queue->way != QUEUE_DIRECT)
+        if (queue->is_closed ? queue_has_nothing_left(queue) : queue->route != QUEUE_DIRECT)
             return NULL;
         if (queue->options.has_spool && queue_is_hurried(queue) && !queue_is_late(queue))
             due_ms = clock_earlier(due_ms, queue->stop_ms);
@@ -415,42 +413,43 @@ struct batch *queue_take(struct span_queue *queue)
     }
 }
 
-/* When the spooler should look again although no thread wakes it. */
-static int64_t queue_aside_due_ms(const struct span_queue *queue)
+/* The time when the spooler looks again without a wake-up. */
+static int64_t queue_spool_due_ms(const struct span_queue *queue)
 {
     int64_t due_ms = CLOCK_NEVER;
 
     if (queue->is_spool_failing)
         due_ms = queue_is_late(queue) ? CLOCK_NEVER : queue->spool_retry_ms;
-    else if (queue_goes_aside(queue))
+    else if (queue_goes_to_spool(queue))
         due_ms = queue_open_due_ms(queue, SPOOL_BATCH_MS);
     return queue->is_stopping && !queue_is_late(queue) ? clock_earlier(due_ms, queue->stop_ms)
                                                        : due_ms;
 }
 
-struct batch *queue_take_aside(struct span_queue *queue, int64_t until_ms)
+struct batch *queue_take_for_spool(struct span_queue *queue, int64_t until_ms)
 {
     struct batch *batch = NULL;
-    enum queue_way way;
+    enum queue_route route;
 
     LOCK_GUARD(&queue->lock);
-    way = queue->way;
-    while (!batch && !queue_has_nothing_left(queue) && clock_ms() < until_ms && queue->way == way) {
+    route = queue->route;
+    while (!batch && !queue_has_nothing_left(queue) && clock_ms() < until_ms &&
+           queue->route == route) {
         if (queue_is_over(queue))
             queue_discard_all(queue);
         if (queue->is_spool_failing && clock_ms() >= queue->spool_retry_ms && !queue_is_late(queue))
             queue->is_spool_failing = false;
-        if (queue_goes_aside(queue))
+        if (queue_goes_to_spool(queue))
             batch = queue_take_from_queue(queue, SPOOLER,
                                           queue_open_due_ms(queue, SPOOL_BATCH_MS) <= clock_ms());
         if (!batch && !queue_has_nothing_left(queue))
             condition_wait(&queue->for_spooler, &queue->lock,
-                           clock_earlier(until_ms, queue_aside_due_ms(queue)));
+                           clock_earlier(until_ms, queue_spool_due_ms(queue)));
     }
     return batch;
 }
 
-/* No thread has the batch any more. */
+/* Removes a batch that no thread uses. */
 static void queue_release(struct span_queue *queue, struct batch *batch)
 {
     for (enum taker i = SENDER; i < TAKERS; i++) {
@@ -490,11 +489,11 @@ void queue_put_back(struct span_queue *queue, struct batch *batch)
     pthread_cond_signal(&queue->for_filler);
 }
 
-void queue_set_way(struct span_queue *queue, enum queue_way way)
+void queue_set_route(struct span_queue *queue, enum queue_route route)
 {
     LOCK_GUARD(&queue->lock);
-    if (queue->way != way) {
-        queue->way = way;
+    if (queue->route != route) {
+        queue->route = route;
         queue_wake(queue);
     }
 }
@@ -512,7 +511,7 @@ bool queue_pause(struct span_queue *queue, int64_t until_ms)
 
     LOCK_GUARD(&queue->lock);
     was_patient = !queue->is_stopping && !queue->is_draining;
-    /* a spool takes spans also when it is late, but nothing is worth a pause any more */
+    /* a late spool still takes spans, but no longer pauses */
     while (!queue_is_over(queue) && !queue_is_late(queue) && clock_ms() < until_ms &&
            was_patient == (!queue->is_stopping && !queue->is_draining))
         condition_wait(&queue->for_pause, &queue->lock, clock_earlier(until_ms, queue->stop_ms));
@@ -520,10 +519,10 @@ bool queue_pause(struct span_queue *queue, int64_t until_ms)
     return goes_on;
 }
 
-struct queue_patience queue_patience(struct span_queue *queue)
+struct queue_time_limit queue_time_limit(struct span_queue *queue)
 {
     LOCK_GUARD(&queue->lock);
-    return (struct queue_patience){
+    return (struct queue_time_limit){
         .stop_ms = queue->stop_ms,
         .is_limited = queue->options.is_blocking || queue->is_draining,
     };

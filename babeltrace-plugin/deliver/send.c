@@ -1,5 +1,5 @@
 /*
- * Sending a body: attempts, halves, and what the operator is told.
+ * Sends a body: attempts, halves, and messages to the operator.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -39,7 +39,7 @@ static void send_say_span(struct sender *sender, enum report kind, struct body_r
                  sender->reply.error.text, which);
 }
 
-/* ---- of a batch, or of a record ------------------------------------------------------------- */
+/* ---- a batch or a record --------------------------------------------------------------------- */
 
 void send_settle(struct sender *sender, enum outcome outcome, uint32_t spans)
 {
@@ -50,12 +50,12 @@ void send_settle(struct sender *sender, enum outcome outcome, uint32_t spans)
 }
 
 /* The graph never waits for records of the spool. */
-struct queue_patience send_patience(struct sender *sender)
+struct queue_time_limit send_time_limit(struct sender *sender)
 {
     if (!sender->record)
-        return queue_patience(sender->options.queue);
-    return (struct queue_patience){.stop_ms =
-                                       spool_is_stopped(sender->options.spool) ? 0 : CLOCK_NEVER};
+        return queue_time_limit(sender->options.queue);
+    return (struct queue_time_limit){.stop_ms =
+                                         spool_is_stopped(sender->options.spool) ? 0 : CLOCK_NEVER};
 }
 
 static bool send_pause_until(struct sender *sender, int64_t until_ms)
@@ -73,7 +73,7 @@ static bool send_pause_until(struct sender *sender, int64_t until_ms)
 bool send_put(struct sender *sender, struct body_run run, struct error *error)
 {
     const bool may_drop = !queue_is_blocking(sender->options.queue);
-    struct framed framed; /* an unframed run may not be a batch by itself */
+    struct framed framed; /* an unframed run may be no valid batch */
     bool is_put;
 
     body_frame(run, sender->encoder, &framed);
@@ -87,9 +87,8 @@ bool send_put(struct sender *sender, struct body_run run, struct error *error)
     return is_put;
 }
 
-/* Puts the run into the spool instead of sending it. Returns false if the spool does not take it.
- */
-static bool send_put_aside(struct sender *sender, struct body_run run)
+/* Puts the run into the spool. Returns false if the spool does not take it. */
+static bool send_put_in_spool(struct sender *sender, struct body_run run)
 {
     struct error error;
 
@@ -99,14 +98,14 @@ static bool send_put_aside(struct sender *sender, struct body_run run)
     return false;
 }
 
-/* A batch goes to the spool if the spool has spans to send first. */
-static bool send_put_behind(struct sender *sender, struct body_run run)
+/* Puts the run into the spool if the spool has spans to send first. */
+static bool send_put_in_order(struct sender *sender, struct body_run run)
 {
     return sender->options.spool && !sender->record && !spool_is_empty(sender->options.spool) &&
-           send_put_aside(sender, run);
+           send_put_in_spool(sender, run);
 }
 
-/* After its first failure, a batch goes to the spool. */
+/* Puts a run into the spool after its first failure. */
 static bool send_put_failed(struct sender *sender, struct body_run run)
 {
     if (!sender->options.spool || sender->record)
@@ -114,7 +113,7 @@ static bool send_put_failed(struct sender *sender, struct body_run run)
     reporter_say(sender->options.reporter, REPORT_SPOOLING, "not delivered yet, but spooled: %s",
                  sender->reply.error.text);
     spool_note_away(sender->options.spool, sender->reply.retry_after_ms);
-    return send_put_aside(sender, run);
+    return send_put_in_spool(sender, run);
 }
 
 /* ---- one run, until there is an answer ------------------------------------------------------- */
@@ -123,9 +122,9 @@ static bool send_put_failed(struct sender *sender, struct body_run run)
 struct attempts {
     int64_t since_ms; /* the first failure that counts */
     /*
-     * Did the collector take an empty batch before the last attempt, and after it? Then the
-     * collector works, and a failure is the fault of this run. An attempt has to follow the proof,
-     * as the collector may have recovered in between.
+     * Whether the collector took an empty batch before the last attempt, and after that attempt.
+     * Then the collector works, and the run causes the failure. One attempt must follow the proof,
+     * because the collector may have recovered in between.
      */
     bool was_proven, is_proven;
 };
@@ -138,35 +137,33 @@ static void attempts_prove(struct sender *sender, struct attempts *attempts)
     attempts->is_proven = probe.outcome == OUTCOME_ACCEPTED;
 }
 
-/*
- * When the sender gives up the run. While the graph does not wait, a collector that is away costs
- * only room in the queue; so there is no such time but the end.
- */
+/* The time when the sender gives up the run. While the graph does not wait, a collector that is
+ * away costs only room in the queue, so the only limit is the end. */
 static int64_t attempts_give_up_ms(struct sender *sender, struct attempts *attempts)
 {
-    const struct queue_patience patience = send_patience(sender);
+    const struct queue_time_limit limit = send_time_limit(sender);
     const int64_t limit_ms = attempts->since_ms + sender->options.retry_timeout_ms;
     const bool may_be_batch = sender->reply.may_be_batch;
 
-    if (patience.is_limited || (may_be_batch && (attempts->was_proven || clock_ms() < limit_ms)))
-        return clock_earlier(patience.stop_ms, limit_ms);
+    if (limit.is_limited || (may_be_batch && (attempts->was_proven || clock_ms() < limit_ms)))
+        return clock_earlier(limit.stop_ms, limit_ms);
     if (may_be_batch)
         attempts_prove(sender, attempts);
     if (!attempts->is_proven)
         attempts->since_ms = clock_ms();
-    return patience.stop_ms;
+    return limit.stop_ms;
 }
 
 static void attempts_say_why_not(struct sender *sender, int64_t limit_ms)
 {
     const struct error cause = sender->reply.error;
-    const bool is_end = limit_ms == send_patience(sender).stop_ms;
+    const bool is_end = limit_ms == send_time_limit(sender).stop_ms;
 
     error_set(&sender->reply.error, "%s; it asks for a longer pause (Retry-After) than %s leaves",
               cause.text, is_end ? "flush-timeout-ms" : "retry-timeout-ms");
 }
 
-/* Waits for the time of the next attempt. Returns false if there is no next attempt. */
+/* Waits for the next attempt. Returns false if there is none. */
 static bool attempts_wait_for_next(struct sender *sender, struct attempts *attempts)
 {
     const int64_t asked_ms = sender->reply.retry_after_ms;
@@ -189,10 +186,10 @@ static bool attempts_wait_for_next(struct sender *sender, struct attempts *attem
 }
 
 /*
- * Is the collector's answer final? A refusal is final only if the collector works: a proxy whose
- * configuration changes may refuse everything for a while. After status 400, halves of a run need
- * no proof that the spans are at fault, as the whole run had it; and a whole run needs no second
- * attempt, as sending its halves is one.
+ * True if the collector's answer is final. A refusal is final only if the collector works: a proxy
+ * whose configuration changes may refuse everything for a while. After status 400, the halves of a
+ * run need no proof, because the whole run had it. A whole run needs no second attempt then,
+ * because its halves are one.
  */
 static bool attempts_is_final(struct sender *sender, struct body_run run, struct attempts *attempts)
 {
@@ -208,7 +205,7 @@ static bool attempts_is_final(struct sender *sender, struct body_run run, struct
     return attempts->is_proven && outcome == OUTCOME_INVALID && body_run_length(run) > 1;
 }
 
-/* Sends all runs; sender->replies has the answers. */
+/* Sends all runs. sender->replies has the answers. */
 static void send_attempt(struct sender *sender, const struct body_run *runs, uint32_t count,
                          bool is_retry)
 {
@@ -226,7 +223,7 @@ static void send_attempt(struct sender *sender, const struct body_run *runs, uin
         transport->await(transport);
 }
 
-/* sender->reply is the answer to the first attempt. Returns what the last answer says, or
+/* sender->reply has the answer to the first attempt. Returns the outcome of the last answer,
  * OUTCOME_SPOOLED, or OUTCOME_UNDELIVERED if the run is given up. */
 static enum outcome send_until_answer(struct sender *sender, struct body_run run)
 {
@@ -249,15 +246,13 @@ static enum outcome send_until_answer(struct sender *sender, struct body_run run
     return sender->reply.outcome;
 }
 
-/* ---- a run that the collector takes a part of ------------------------------------------------ */
+/* ---- a run of which the collector takes a part ----------------------------------------------- */
 
-/*
- * The functions from here on settle all spans, and return an outcome: OUTCOME_UNDELIVERED: they
- * have given up, and the rest of the spans is not settled. OUTCOME_INVALID: some spans are invalid.
- */
+/* The functions from here on settle all spans, and return an outcome. OUTCOME_UNDELIVERED: the run
+ * was given up, and the other spans are not settled. OUTCOME_INVALID: some spans are invalid. */
 static enum outcome send_run(struct sender *sender, struct body_run run);
 
-/* An accepted run may have spans that the collector refuses for good; it does not say which. */
+/* The collector may refuse spans of an accepted run for good, without saying which. */
 static enum outcome send_settle_accepted(struct sender *sender, struct body_run run)
 {
     const uint64_t claimed = sender->reply.rejected;
@@ -283,7 +278,7 @@ static size_t send_size(struct body_run run)
     return end - body->starts[run.first];
 }
 
-/* A body of this size was too large, so the next ones are smaller. */
+/* A body of this size was too large: the next bodies are smaller. */
 static void send_shrink_bodies(struct sender *sender, size_t too_large)
 {
     const size_t smaller =
@@ -294,9 +289,9 @@ static void send_shrink_bodies(struct sender *sender, size_t too_large)
 }
 
 /*
- * has_invalid: the run has an invalid span. If the left half has none, the right half has one, and
- * there is no need to send the right half as a whole first. But a single span is always sent: only
- * the answer to itself makes a span invalid.
+ * has_invalid: the run has an invalid span. If the left half has none, the right half has one: then
+ * its quarters are sent at once. But a single span is always sent: only the answer to that span
+ * makes it invalid.
  */
 static enum outcome send_halves(struct sender *sender, struct body_run run, bool has_invalid)
 {
@@ -315,7 +310,7 @@ static enum outcome send_halves(struct sender *sender, struct body_run run, bool
                                                                                     : left_outcome;
 }
 
-/* sender->reply is the answer to the first attempt. */
+/* sender->reply has the answer to the first attempt. */
 static enum outcome send_answered(struct sender *sender, struct body_run run)
 {
     const enum outcome outcome = send_until_answer(sender, run);
@@ -353,7 +348,7 @@ void arranged_free(struct arranged *arranged)
 {
     body_destroy(&arranged->body);
     free(arranged->runs);
-    free(arranged->places);
+    free(arranged->slots);
     *arranged = (struct arranged){.count = 0};
 }
 
@@ -364,15 +359,13 @@ static bool send_is_settled(enum outcome outcome)
     return outcome == OUTCOME_ACCEPTED || outcome == OUTCOME_POSSIBLY_PERSISTED;
 }
 
-/*
- * Settles the runs that have their outcome first, since the others may take long or be given up.
- * Delivering the others overwrites sender->replies, so `failed` and `reply` keep what is needed.
- */
+/* Settles the runs with an outcome first, because the others may take long or be given up.
+ * Delivering the others overwrites sender->replies, so `failed` and `reply` have copies. */
 static enum outcome send_together(struct sender *sender, const struct body_run *runs,
                                   uint32_t count)
 {
     enum outcome failed[SENT_TOGETHER], outcome = OUTCOME_ACCEPTED;
-    struct transport_reply reply = {.outcome = OUTCOME_ACCEPTED}; /* of the first that failed */
+    struct transport_reply reply = {.outcome = OUTCOME_ACCEPTED}; /* of the first run that failed */
 
     send_attempt(sender, runs, count, false);
     for (uint32_t i = 0; i < count; i++) {
@@ -420,7 +413,7 @@ static enum outcome send_arranged(struct sender *sender, struct body_run run)
 
 static enum outcome send_run(struct sender *sender, struct body_run run)
 {
-    if (send_put_behind(sender, run))
+    if (send_put_in_order(sender, run))
         return OUTCOME_SPOOLED;
     return sender->transport->arrange && !run.is_arranged ? send_arranged(sender, run)
                                                           : send_together(sender, &run, 1);

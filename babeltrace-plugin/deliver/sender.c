@@ -1,6 +1,6 @@
 /*
- * The senders: the exporter's threads, and the way of a batch through one of them. A batch is
- * encoded, a body at a time, and each body is delivered.
+ * The senders: the exporter's threads. A thread encodes a batch, one body at a time, and delivers
+ * each body.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,23 +13,24 @@
 /* ---- a batch --------------------------------------------------------------------------------- */
 
 /*
- * Encodes the next spans of the batch until the body is full. Returns where the next body begins.
- * The body is empty if there was no memory for any span. *cuts: how many spans lost parts.
+ * Encodes the next spans of the batch until the body is full. Returns the position of the next
+ * body. The body is empty if there was no memory for any span. *cuts: the number of spans with
+ * parts left out.
  */
-static struct batch_place sender_fill_body(struct sender *sender, uint32_t *cuts)
+static struct batch_position sender_fill_body(struct sender *sender, uint32_t *cuts)
 {
     struct batch *const batch = sender->batch;
     struct body *const body = &sender->body;
-    struct batch_place place = batch->next_span, next = place;
+    struct batch_position position = batch->next_span, next = position;
     const struct span *span;
 
     *cuts = 0;
     body_reset(body);
-    for (; (span = batch_span(batch, &next)); place = next) {
+    for (; (span = batch_span(batch, &next)); position = next) {
         bool cut = false;
 
         if (!body_add(body, sender->encoder, span, &cut)) {
-            if (body->count) /* there may be memory once these are sent */
+            if (body->count) /* sending these spans may free memory */
                 break;
             send_settle(sender, OUTCOME_NO_MEMORY, 1);
             batch->next_span = next;
@@ -41,21 +42,23 @@ static struct batch_place sender_fill_body(struct sender *sender, uint32_t *cuts
         }
         *cuts += cut || span->is_cut;
     }
-    return place;
+    return position;
 }
 
-/* The body is given up. If the graph waits, all delivery fails. Returns whether to try the next
- * body; then the spans of this one have to get their outcome first, as queue_settled() takes
- * spans to be settled from left to right. */
+/*
+ * Gives up the body. If the graph waits, all delivery fails. Returns whether to try the next body.
+ * Then the spans of this one get an outcome first, because queue_settled() expects that spans are
+ * settled from left to right.
+ */
 static bool sender_give_up(struct sender *sender)
 {
-    const struct queue_patience patience = send_patience(sender);
+    const struct queue_time_limit limit = send_time_limit(sender);
 
     reporter_say(sender->options.reporter, REPORT_UNDELIVERED, "spans undelivered: %s",
                  sender->reply.error.text);
-    if (patience.is_limited)
+    if (limit.is_limited)
         queue_fail(sender->options.queue, &sender->reply.error);
-    return !patience.is_limited && clock_ms() < patience.stop_ms;
+    return !limit.is_limited && clock_ms() < limit.stop_ms;
 }
 
 /* Returns false if delivery ends with this body. */
@@ -71,24 +74,22 @@ static bool sender_send_body(struct sender *sender)
     return true;
 }
 
-/*
- * Settles the batch's spans, but not those that are given up. The spooler puts what is left of the
- * batch into the spool, and sends nothing. Returns false if spans are left; the spooler sets error.
- */
+/* Settles the batch's spans, except those that are given up. The spooler, which sends nothing, puts
+ * the rest of the batch into the spool. Returns false if spans are left; the spooler sets error. */
 static bool sender_take_batch(struct sender *sender, struct batch *batch, struct error *error)
 {
     const bool is_spooler = sender->work == WORK_SPOOL;
     struct body *const body = &sender->body;
     bool goes_on = true;
 
-    if (sender->options.taken) /* before anything of it is on its way */
+    if (sender->options.taken) /* before any span is sent */
         sender->options.taken(sender->options.context, queue_taken(sender->options.queue));
     sender->batch = batch;
     if (sender->encoder->frame)
         batch_arrange(batch);
     while (goes_on && batch_has_more(batch)) {
         uint32_t cuts;
-        const struct batch_place next = sender_fill_body(sender, &cuts);
+        const struct batch_position next = sender_fill_body(sender, &cuts);
 
         if (is_spooler && body->count)
             goes_on = send_put(sender, (struct body_run){.body = body, .end = body->count}, error);
@@ -113,8 +114,8 @@ static void sender_say_lost(struct sender *sender)
         reporter_say(sender->options.reporter, REPORT_SPOOL_LOSES, "%s", error.text);
 }
 
-/* Sends records of the spool until it is stopped; the main thread and its helpers: or until it is
- * empty. Spans that are to be tried again when the spool is stopped stay in the spool. */
+/* Sends records of the spool until the spool is stopped; the main thread and its helpers return
+ * when the spool is empty, too. Spans that need a retry when the spool is stopped stay there. */
 static void sender_drain_spool(struct sender *sender)
 {
     struct spool *spool = sender->options.spool;
@@ -147,14 +148,14 @@ static void sender_put_in(struct sender *sender, struct batch *batch, int64_t *f
     reporter_say(sender->options.reporter, REPORT_SPOOL_FAILS, "%s; spans wait in the queue",
                  error.text);
     *failing_since_ms = clock_earlier(*failing_since_ms, clock_ms());
-    /* Neither the disk nor the collector takes spans. If the graph waits, delivery fails, as it
-     * would without a spool. */
+    /* Neither the disk nor the collector takes spans. If the graph waits, delivery fails as it does
+     * without a spool. */
     if (clock_ms() - *failing_since_ms >= sender->options.retry_timeout_ms &&
-        queue_patience(queue).is_limited && spool_is_away(sender->options.spool))
+        queue_time_limit(queue).is_limited && spool_is_away(sender->options.spool))
         queue_fail(queue, &error);
 }
 
-/* Puts batches into the spool, and has them stored on disk, until the queue is done. */
+/* Puts batches into the spool and stores them on disk until the queue is done. */
 static void sender_fill_spool(struct sender *sender)
 {
     struct spool *spool = sender->options.spool;
@@ -163,7 +164,7 @@ static void sender_fill_spool(struct sender *sender)
 
     while (!queue_is_done(sender->options.queue)) {
         const int64_t sync_due_ms = spool_sync_due_ms(spool);
-        struct batch *batch = queue_take_aside(sender->options.queue, sync_due_ms);
+        struct batch *batch = queue_take_for_spool(sender->options.queue, sync_due_ms);
 
         if (batch)
             sender_put_in(sender, batch, &failing_since_ms);
@@ -172,7 +173,7 @@ static void sender_fill_spool(struct sender *sender)
     }
 }
 
-/* ---- what a thread does ---------------------------------------------------------------------- */
+/* ---- the threads ----------------------------------------------------------------------------- */
 
 static void sender_probe(struct sender *sender)
 {
@@ -190,8 +191,8 @@ static void sender_finish(struct sender *sender)
 {
     struct transport *transport = sender->transport;
 
-    sender->of->is_kept = !transport->finish || transport->finish(transport, &sender->of->error);
-    if (!sender->of->is_kept)
+    sender->of->is_durable = !transport->finish || transport->finish(transport, &sender->of->error);
+    if (!sender->of->is_durable)
         queue_count_unsure(sender->options.queue);
 }
 
@@ -236,7 +237,7 @@ static void *sender_run(void *context)
     return NULL;
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 bool senders_open(struct senders *senders, const struct senders_options *options,
                   const struct senders_threads *threads)
@@ -274,7 +275,7 @@ bool senders_start(struct senders *senders)
         if (sender->is_running)
             continue;
         queue_end(sender->options.queue);
-        /* the other senders do the work of one that is missing */
+        /* other senders do the work of a missing sender */
         are_needed_running &= sender->work != WORK_MAIN && !is_spooler;
     }
     return are_needed_running;

@@ -1,5 +1,5 @@
 /*
- * The spool at work: its account, the removal of files, putting in, taking out, and waiting.
+ * The running spool: counts, removal of files, put, take, and wait.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #define AWAY_FLUSH_MS 1000
-#define ANSWERS_MS    100  /* a sender waits at least so long, although others get answers */
-#define SHORTAGE_MS   1000 /* the wait for memory, or for a descriptor */
+#define ANSWERS_MS    100  /* the least wait of a sender although other senders get answers */
+#define SHORTAGE_MS   1000 /* the pause after a lack of memory or descriptors */
 #define SYNC_MS       1000
 
 static void spool_reap_and_unlock(struct spool *spool)
@@ -23,25 +23,25 @@ static void spool_reap_and_unlock(struct spool *spool)
     pthread_mutex_unlock(&spool->lock);
 }
 
-/* ---- the account ----------------------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
-void spool_set_way(struct spool *spool)
+void spool_set_route(struct spool *spool)
 {
-    enum queue_way way = QUEUE_DIRECT;
+    enum queue_route route = QUEUE_DIRECT;
 
     if (spool->counts.waiting)
-        way = spool->away_since_ms ? QUEUE_AWAY : QUEUE_BEHIND;
-    queue_set_way(spool->queue, way);
+        route = spool->away_since_ms ? QUEUE_AWAY : QUEUE_BEHIND;
+    queue_set_route(spool->queue, route);
 }
 
-/* So many spans of the segment have stopped waiting. */
+/* `spans` spans of the segment no longer wait. */
 static void spool_leave(struct spool *spool, const struct segment *segment, uint64_t spans,
                         bool is_lost)
 {
     spool->counts.waiting -= spans;
     if (is_lost && segment->is_own)
         spool->counts.lost_own += spans;
-    spool_set_way(spool);
+    spool_set_route(spool);
     if (spool->counts.waiting == 0)
         pthread_cond_broadcast(&spool->changed);
 }
@@ -82,7 +82,7 @@ bool spool_has_lost(struct spool *spool, struct error *error)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Are all records of the segment done? */
+/* True if all records of the segment are done. */
 static bool spool_is_used_up(const struct spool *spool, const struct segment *segment)
 {
     return segment->read_at >= segment->size && segment->in_flight == 0 && !segment->is_left &&
@@ -98,7 +98,7 @@ static void spool_remove_segment(struct spool *spool, struct segment *segment)
     segments_remove(&spool->segments, segment);
 }
 
-/* Closes the file if no thread uses it now, as a spool may have many files. */
+/* Closes the file if no thread uses it: a spool may have many files. */
 static void spool_close_idle(const struct spool *spool, struct segment *segment)
 {
     if (segment == spool->reading || segment == spool->writing || segment->is_busy ||
@@ -108,7 +108,7 @@ static void spool_close_idle(const struct spool *spool, struct segment *segment)
     segment->fd = -1;
 }
 
-/* The caller gives up its use of the segment: it had a record, or has stored the file on disk. */
+/* Ends the caller's use of the segment: the caller had a record, or has stored the file on disk. */
 static void spool_release_segment(struct spool *spool, struct segment *segment)
 {
     segment->in_flight--;
@@ -119,7 +119,7 @@ static void spool_release_segment(struct spool *spool, struct segment *segment)
     }
     if (spool->counts.waiting == 0 && segment == spool->writing && segment == spool->reading &&
         segment->read_at >= segment->size)
-        spool->reading = NULL; /* an empty spool leaves no file */
+        spool->reading = NULL; /* an empty spool has no file */
     if (spool_is_used_up(spool, segment))
         spool_remove_segment(spool, segment);
     else
@@ -131,17 +131,17 @@ static bool spool_is_too_old(const struct spool *spool, int64_t written_ms)
     return boot_time_ms() + spool->time_offset_ms - written_ms > spool->options.age_ms;
 }
 
-/* The collector does not answer, or records cannot be read now: no record is sent for so long. It
- * also keeps spool_wait() from waiting for ever. The caller holds the lock. */
+/* The collector does not answer, or records cannot be read: no record is sent for pause_ms. Also
+ * keeps spool_wait() from an endless wait. The caller holds the lock. */
 static void spool_set_away(struct spool *spool, int64_t pause_ms)
 {
     const int64_t now_ms = clock_ms();
 
     if (!spool->away_since_ms)
         spool->away_since_ms = now_ms;
-    if (pause_ms && now_ms + pause_ms > spool->hold_until_ms)
-        spool->hold_until_ms = now_ms + pause_ms;
-    spool_set_way(spool);
+    if (pause_ms && now_ms + pause_ms > spool->pause_until_ms)
+        spool->pause_until_ms = now_ms + pause_ms;
+    spool_set_route(spool);
 }
 
 void spool_note_away(struct spool *spool, int64_t retry_after_ms)
@@ -162,7 +162,7 @@ static void spool_drop_oldest(struct spool *spool)
     spool_remove_segment(spool, segment);
 }
 
-/* While senders get no records, old ones must go, too. A sender keeps the record that it has. */
+/* Removes old records while senders get none. A sender keeps its record. */
 static void spool_expire_old(struct spool *spool)
 {
     struct segment *segment = spool->segments.first;
@@ -231,7 +231,7 @@ static bool spool_write_record(const struct spool *spool, struct segment *segmen
            (spool->options.fsync != SPOOL_FSYNC_BATCH || fdatasync(segment->fd) == 0);
 }
 
-/* From now on senders see the record. */
+/* Makes the record visible to senders. */
 static void spool_take_in(struct spool *spool, struct segment *segment, uint64_t size,
                           struct batch *batch, uint32_t spans)
 {
@@ -253,11 +253,11 @@ static void spool_take_in(struct spool *spool, struct segment *segment, uint64_t
         spool_close_idle(spool, segment);
     }
     queue_settle(spool->queue, batch, OUTCOME_SPOOLED, spans);
-    spool_set_way(spool);
+    spool_set_route(spool);
     pthread_cond_broadcast(&spool->changed);
 }
 
-/* Cuts off the part of a record that a full disk took. If that fails, the next record begins a new
+/* Cuts off a record that a full disk took in part. If that fails, the next record begins a new
  * file. */
 static void spool_give_up_write(struct spool *spool, struct segment *segment)
 {
@@ -303,7 +303,7 @@ int64_t spool_sync_due_ms(struct spool *spool)
     return spool->sync_due_ms;
 }
 
-/* Returns a file to store; the spool does not remove it before spool_release_segment(). */
+/* Returns a file to store. The spool does not remove the file before spool_release_segment(). */
 static struct segment *spool_next_dirty(struct spool *spool)
 {
     struct segment *segment;
@@ -376,7 +376,7 @@ static void spool_read_on(struct spool *spool)
         spool_remove_segment(spool, segment);
 }
 
-/* A sender gets so many spans. */
+/* A sender gets `spans` spans. */
 static void spool_count_out(struct spool *spool, struct segment *segment, uint32_t spans)
 {
     if (spans > segment->spans) { /* the scan at the start has not seen this record */
@@ -390,7 +390,7 @@ static void spool_count_out(struct spool *spool, struct segment *segment, uint32
     segment->spans -= spans;
 }
 
-/* Reads the head at the reading position. Returns whether the record has to be sent. */
+/* Reads the head at the reading position. Returns whether the record must be sent. */
 static bool spool_read_next(struct spool *spool, struct spool_record *record)
 {
     struct segment *segment = spool->reading;
@@ -421,7 +421,7 @@ static bool spool_read_next(struct spool *spool, struct spool_record *record)
     return false;
 }
 
-/* The file is there, but the process, the host or the kernel has no room to open it. */
+/* True if the process, the host or the kernel has no room to open the file. */
 static bool spool_is_short(void)
 {
     return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
@@ -444,7 +444,7 @@ static bool spool_claim(struct spool *spool, struct spool_record *record)
                 spool_set_away(spool, SHORTAGE_MS);
                 return false;
             }
-            segment->read_at = segment->size; /* spool_read_on() counts them */
+            segment->read_at = segment->size; /* spool_read_on() counts its spans */
             continue;
         }
         if (!spool_read_next(spool, record))
@@ -458,11 +458,11 @@ static bool spool_claim(struct spool *spool, struct spool_record *record)
     return false;
 }
 
-/* ---- taking one, and giving it back ---------------------------------------------------------- */
+/* ---- taking a record, and giving it back ----------------------------------------------------- */
 
 static bool spool_may_claim(const struct spool *spool)
 {
-    return clock_ms() >= spool->hold_until_ms && (!spool->away_since_ms || !spool->in_flight);
+    return clock_ms() >= spool->pause_until_ms && (!spool->away_since_ms || !spool->in_flight);
 }
 
 static bool spool_wait_for_record(struct spool *spool, struct spool_record *record, bool is_main)
@@ -476,7 +476,7 @@ static bool spool_wait_for_record(struct spool *spool, struct spool_record *reco
         if (segments_reap(&spool->segments, &spool->lock))
             continue;
         condition_wait(&spool->changed, &spool->lock,
-                       clock_ms() < spool->hold_until_ms ? spool->hold_until_ms : CLOCK_NEVER);
+                       clock_ms() < spool->pause_until_ms ? spool->pause_until_ms : CLOCK_NEVER);
     }
     spool_reap_and_unlock(spool);
     return has_it;
@@ -498,7 +498,7 @@ bool spool_take(struct spool *spool, struct spool_record *record, const struct e
 
         while ((loaded = record_load(record->segment->fd, record->where, &record->head, encoder,
                                      body)) == RECORD_NO_MEMORY) {
-            spool_note_away(spool, 0); /* so that spool_wait() does not wait for ever */
+            spool_note_away(spool, 0); /* ends a wait in spool_wait() */
             if (!spool_pause(spool, clock_ms() + SHORTAGE_MS, true))
                 break;
         }
@@ -552,7 +552,7 @@ bool spool_is_away(struct spool *spool)
 
 bool spool_pause(struct spool *spool, int64_t until_ms, bool is_asked)
 {
-    /* for a collector that answers some senders, but not this one */
+    /* for a collector that answers other senders only */
     const int64_t least_ms = clock_ms() + ANSWERS_MS;
 
     LOCK_GUARD(&spool->lock);

@@ -1,15 +1,15 @@
 /*
- * The spool: a folder on disk. It takes encoded batches while the collector is away, or takes spans
- * more slowly than they come. Senders get them from the spool later, the oldest first.
+ * The spool: a folder on disk. The spool takes encoded batches while the collector is away, or is
+ * slower than the spans come. Senders get the batches later, the oldest first.
  *
  * The folder has numbered files ("segments"). The spool appends batches to the last segment, as
- * records: see spool_log.h. When all spans of a record have their outcome, the spool marks the
- * record as done. It removes a segment whose records are all done. So a sink that is killed sends
- * only those records again that were on their way. One sink at a time uses the folder. The folder
- * holds no credentials.
+ * records: see spool_log.h. When all spans of a record have an outcome, the spool marks the record
+ * as done. The spool removes a segment whose records are all done. So after a kill, only the
+ * records that were being sent are sent again. One sink at a time uses the folder. The folder has
+ * no credentials.
  *
- * The spool needs memory for each segment, but not for each record. It never writes a batch, reads
- * a whole record, stores or removes a file while it holds its lock.
+ * The spool needs memory for each segment, not for each record. The spool never holds its lock
+ * while it writes a batch, reads a whole record, or stores or removes a file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,16 +23,16 @@
 enum spool_fsync {
     SPOOL_FSYNC_SECOND, /* about a second after a write */
     SPOOL_FSYNC_BATCH,  /* before a batch counts as spooled */
-    SPOOL_FSYNC_NEVER,  /* the kernel writes when it likes */
+    SPOOL_FSYNC_NEVER,  /* the kernel decides */
 };
 
 struct spool_options {
     enum protocol_format format; /* of the spans; records of another format are an error */
-    const char *folder;          /* NULL: no spool. The spool makes the folder */
-    int64_t bytes;  /* the limit of all files; then the spool removes the oldest file */
-    int64_t age_ms; /* older records are not sent, see spool_log.h */
+    const char *folder;          /* NULL: no spool. The spool creates the folder */
+    int64_t bytes;               /* of all files; beyond, the spool removes the oldest file */
+    int64_t age_ms;              /* older records are not sent: see spool_log.h */
     enum spool_fsync fsync;
-    int64_t senders; /* how many threads send records at once */
+    int64_t senders; /* threads that send records at once */
 };
 
 struct spool;
@@ -46,23 +46,21 @@ void spool_free(struct spool *spool);
 
 const char *spool_folder(const struct spool *spool);
 
-/* The counts of queue and spool at one moment: spans that the queue counts as spooled are spans
+/* The counts of queue and spool at one moment. Spans that the queue counts as spooled are spans
  * that the spool counts as put in. */
 struct exporter_counts spool_counts(struct spool *spool);
 
-/* Has the spool lost spans? error says how many so far. Spans that the collector refused are not
- * lost. */
+/* Returns whether the spool has lost spans; error has their number. Spans that the collector
+ * refused are not lost. */
 bool spool_has_lost(struct spool *spool, struct error *error);
 
-/* If it is not, new batches have to go behind those in the spool. */
+/* If the spool is not empty, new batches must follow the spans in the spool. */
 bool spool_is_empty(struct spool *spool);
 
-/* ---- putting in ------------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-/*
- * Appends these spans of the batch, and settles them with the queue. may_drop: a full spool drops
- * its oldest records. Returns false, with error set, if the spool is full or the disk fails.
- */
+/* Appends these spans of the batch, and settles them with the queue. may_drop: a full spool drops
+ * its oldest records. Returns false, with error set, if the spool is full or the disk fails. */
 bool spool_put(struct spool *spool, const struct record_body *body, struct batch *batch,
                bool may_drop, struct error *error);
 
@@ -70,16 +68,16 @@ bool spool_put(struct spool *spool, const struct record_body *body, struct batch
 void spool_note_away(struct spool *spool, int64_t retry_after_ms);
 bool spool_is_away(struct spool *spool);
 
-/* When the caller should call spool_sync(); CLOCK_NEVER: after the next spool_put(). */
+/* The time of the next spool_sync(); CLOCK_NEVER: after the next spool_put(). */
 int64_t spool_sync_due_ms(struct spool *spool);
 
-/* Stores on disk what was written. Returns false, with error set, if the disk fails. */
+/* Stores the written records on disk. Returns false, with error set, if the disk fails. */
 bool spool_sync(struct spool *spool, struct error *error);
 
 /* Returns false, with error set, if the spool has records that the disk failed to store. */
 bool spool_is_stored(struct spool *spool, struct error *error);
 
-/* ---- taking out ------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct segment;
 
@@ -92,9 +90,9 @@ struct spool_record {
 };
 
 /*
- * Waits for the oldest record that no sender has taken, and loads it into body. While the collector
- * is away, only one sender at a time gets a record. Returns false at the end; is_main: also when
- * the spool is empty.
+ * Waits for the oldest record that no sender has, and loads the record into body. While the
+ * collector is away, only one sender at a time gets a record. Returns false at the end; with
+ * is_main, also when the spool is empty.
  */
 bool spool_take(struct spool *spool, struct spool_record *record, const struct encoder *encoder,
                 struct body *body, bool is_main);
@@ -102,14 +100,14 @@ bool spool_take(struct spool *spool, struct spool_record *record, const struct e
 void spool_settle(struct spool *spool, struct spool_record *record, enum outcome outcome,
                   uint32_t spans);
 
-/* Gives the record back. If some of its spans have no outcome, it stays for the next sink. */
+/* Gives the record back. A record with spans without an outcome stays for the next sink. */
 void spool_finish(struct spool *spool, struct spool_record *record);
 
-/* Sleeps until until_ms; or, unless the collector has asked for this pause (is_asked), until it
- * answers another sender. Returns false at the end. */
+/* Sleeps until until_ms. Unless the collector has asked for this pause (is_asked), an answer to
+ * another sender ends the pause. Returns false at the end. */
 bool spool_pause(struct spool *spool, int64_t until_ms, bool is_asked);
 
-/* Senders get no more records. */
+/* Senders get no further records. */
 void spool_stop(struct spool *spool);
 bool spool_is_stopped(struct spool *spool);
 

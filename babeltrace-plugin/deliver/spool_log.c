@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define SEARCH_BYTES 65536 /* bytes that are searched for the next head at once */
+#define SEARCH_BYTES 65536 /* bytes that are searched for a head at once */
 
 #define SEGMENT_DIGITS 16
 #define SUFFIX         ".spool"
@@ -45,16 +45,16 @@ static uint32_t record_body_sum(const uint32_t *starts, uint32_t spans, struct t
     return (uint32_t)crc32(sum, (const Bytef *)text.data, (uInt)text.length);
 }
 
-/* Compressed, if that makes it shorter. The place has room for compressBound() bytes. */
-static size_t record_put_text(char *place, struct text text)
+/* Compresses the text if that makes it shorter. `to` has room for compressBound() bytes. */
+static size_t record_put_text(char *to, struct text text)
 {
     uLongf length = compressBound(text.length);
 
-    if (compress2((Bytef *)place, &length, (const Bytef *)text.data, text.length, Z_BEST_SPEED) ==
+    if (compress2((Bytef *)to, &length, (const Bytef *)text.data, text.length, Z_BEST_SPEED) ==
             Z_OK &&
         length < text.length)
         return length;
-    memcpy(place, text.data, text.length);
+    memcpy(to, text.data, text.length);
     return text.length;
 }
 
@@ -93,7 +93,7 @@ void record_mark_done(int fd, uint64_t where)
 {
     const uint32_t state = htole32(RECORD_DONE);
 
-    /* if this fails, the record may be sent twice, which is better than not at all */
+    /* after a failure the record may be sent twice, which is better than a loss */
     (void)!pwrite(fd, &state, sizeof(state), (off_t)(where + offsetof(struct record_head, state)));
 }
 
@@ -117,7 +117,7 @@ static bool record_is_head(struct record_head *head)
            head->stored <= head->length && head->length <= RECORD_LENGTH_MAX;
 }
 
-/* Returns the place of the next magic number, or end. */
+/* Returns the offset of the next magic number, or end. */
 static uint64_t record_find_magic(int fd, uint64_t at, uint64_t end)
 {
     const uint32_t magic = htole32(RECORD_MAGIC);
@@ -156,7 +156,7 @@ enum record_found record_next(int fd, uint64_t *at, uint64_t end, struct record_
             *at = begin + record_size(head);
             return RECORD_COMPLETE;
         }
-        /* another record may follow the torn one all the same */
+        /* another record may follow the torn one */
         *at = record_find_magic(fd, begin + sizeof(*head), end);
         return RECORD_TORN;
     }
@@ -166,8 +166,8 @@ enum record_found record_next(int fd, uint64_t *at, uint64_t end, struct record_
     return RECORD_UNREADABLE;
 }
 
-/* Is every span within the text, and is each one larger than the bytes of it that body_frame() may
- * overwrite? */
+/* True if every span is within the text, and each is larger than the bytes that body_frame() may
+ * overwrite. */
 static bool record_are_starts(const uint32_t *starts, const struct record_head *head,
                               const struct encoder *encoder)
 {
@@ -235,7 +235,7 @@ static void segment_set_name(char name[NAME], uint64_t number)
     (void)snprintf(name, NAME, "%0*" PRIx64 SUFFIX, SEGMENT_DIGITS, number);
 }
 
-/* Returns false if the name is of another file. */
+/* Returns false for another file's name. */
 static bool segment_number(const char *name, uint64_t *number)
 {
     char again[NAME];
@@ -251,13 +251,13 @@ static bool segments_fail(int cause)
     return false;
 }
 
-/* Keeps the list sorted by number. */
+/* Inserts in order of numbers. */
 static void segments_insert(struct spool_segments *segments, struct segment *segment)
 {
     struct segment **link = &segments->first;
 
     if (segments->last && segments->last->number < segment->number)
-        link = &segments->last->next; /* as nearly always */
+        link = &segments->last->next; /* the usual case */
     while (*link && (*link)->number < segment->number)
         link = &(*link)->next;
     segment->next = *link;
@@ -438,7 +438,7 @@ int64_t boot_time_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* An empty id, if there is none, makes each start one after another boot. */
+/* An empty id means: each start follows a boot. */
 static void spool_time_read_boot_id(char id[BOOT_ID_MAX])
 {
     const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -462,7 +462,7 @@ int64_t spool_time_offset_ms(int fd, int64_t newest_ms)
         return offset_ms;
     offset_ms = (newest_ms > 0 ? newest_ms : wall_clock_ns() / 1000000) - boot_time_ms();
     length = snprintf(line, sizeof(line), "%s %" PRId64 "\n", id[0] ? id : "-", offset_ms);
-    /* if this fails, the next start continues at the newest record */
+    /* after a failure the next start continues at the newest record */
     if (ftruncate(fd, 0) == 0)
         (void)!pwrite(fd, line, (size_t)length, 0);
     return offset_ms;

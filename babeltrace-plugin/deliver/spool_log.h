@@ -1,13 +1,13 @@
 /*
  * The spool's log: a list of files, the segments, oldest first. Batches are appended to the last
- * one as records. Not thread-safe.
+ * segment as records. Not thread-safe.
  *
- * A record is one encoded batch. All numbers are little endian. A record is a head, then an
- * uint32_t for each span that says where the span begins in the text, then the text: units of a
- * body, without the frame. zlib compresses the text if that makes it shorter.
+ * A record is one encoded batch. All numbers are little endian. A record is a head, then the offset
+ * of each span in the text (uint32_t), then the text: units of a body, without the frame. zlib
+ * compresses the text if that makes it shorter.
  *
- * A reader skips bytes that are no record, up to the next head. It knows a head by its magic
- * number, which no UTF-8 text contains, and by its checksum.
+ * A reader skips invalid bytes up to the next head. A head has a magic number, which no UTF-8 text
+ * contains, and a checksum.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,16 +22,16 @@
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* As it is in the file. */
+/* The head as the file has it. */
 struct record_head {
     uint32_t magic;
-    uint32_t state;     /* in no checksum, as record_mark_done() overwrites it */
+    uint32_t state;     /* in no checksum, because record_mark_done() overwrites it */
     uint32_t head_sum;  /* CRC-32 of the rest of the head */
     uint32_t body_sum;  /* of the starts and the text */
     int64_t written_ms; /* since 1970 */
     uint32_t spans;
     uint32_t length; /* of the text */
-    uint32_t stored; /* of the text in the file; if equal to length: not compressed */
+    uint32_t stored; /* of the text in the file; if equal to length, not compressed */
     uint32_t format; /* of the spans: 0 is Zipkin's JSON, 1 OTLP */
 };
 
@@ -41,7 +41,7 @@ struct record_head {
 
 #define RECORD_LENGTH_MAX (UINT32_C(1) << 30)
 
-/* Spans of a body: starts[i] - starts[0] is where span i begins in the text. */
+/* Spans of a body. In the text, span i begins at starts[i] - starts[0]. */
 struct record_body {
     enum protocol_format format;
     const uint32_t *starts;
@@ -49,9 +49,9 @@ struct record_body {
     struct text text;
 };
 
-/* A whole record, as it is to be written. */
+/* A whole record, ready for writing. */
 struct record_bytes {
-    char *data; /* free() it */
+    char *data; /* for free() */
     size_t length;
 };
 
@@ -65,14 +65,15 @@ static inline uint64_t record_size(const struct record_head *head)
 
 enum record_found {
     RECORD_COMPLETE,
-    RECORD_TORN,       /* the head is right, but the file ends before the record does */
-    RECORD_UNREADABLE, /* bytes that are no record were skipped */
+    RECORD_TORN,       /* the head is valid, but the file ends before the record ends */
+    RECORD_UNREADABLE, /* invalid bytes were skipped */
     RECORD_END,
 };
 
 /*
- * Looks at *at in the file, but not beyond end, and moves *at to where the next record may be. For
- * RECORD_COMPLETE and RECORD_TORN, sets head, in the machine's byte order, and *where to its place.
+ * Reads a record at *at, but not beyond end, and moves *at to the next possible record. For
+ * RECORD_COMPLETE and RECORD_TORN, sets head, in the machine's byte order, and *where to the
+ * offset.
  */
 enum record_found record_next(int fd, uint64_t *at, uint64_t end, struct record_head *head,
                               uint64_t *where);
@@ -89,7 +90,7 @@ static inline uint32_t record_format(enum protocol_format format)
     return (uint32_t)(format - FORMAT_ZIPKIN);
 }
 
-/* No sink will send the record again. */
+/* Marks the record: no sink sends it again. */
 void record_mark_done(int fd, uint64_t where);
 
 /* ---- segments -------------------------------------------------------------------------------- */
@@ -97,20 +98,20 @@ void record_mark_done(int fd, uint64_t where);
 struct segment {
     struct segment *next;
     uint64_t number;
-    uint64_t size;      /* bytes that hold records */
+    uint64_t size;      /* bytes with records */
     uint64_t read_at;   /* senders have taken all records before */
-    uint64_t spans;     /* in the records from there on */
+    uint64_t spans;     /* in the records from read_at on */
     int64_t newest_ms;  /* when the last record was written, since 1970 */
-    unsigned in_flight; /* threads that have a record of it, or store or remove it */
+    unsigned in_flight; /* threads that use a record of the segment, or store or remove the file */
     int fd;             /* -1: not open */
-    bool is_own;        /* this sink has written it */
+    bool is_own;        /* written by this sink */
     bool is_dirty;      /* needs an fdatasync(2) */
     bool is_busy;       /* a thread is appending to it */
     bool is_left;       /* has a record that only the next sink sends */
-    bool is_removed;    /* is not in the list any more */
+    bool is_removed;    /* no longer in the list */
     bool is_unlinked;
     bool is_named;  /* the folder's entry is on disk, too */
-    bool is_unsure; /* the disk failed to store it: a power cut may lose records */
+    bool is_unsure; /* the disk failed to store the file: a power cut may lose records */
 };
 
 struct spool_segments {
@@ -119,13 +120,13 @@ struct spool_segments {
     struct segment *last;
     uint64_t next_number;
     uint64_t bytes;          /* of all files */
-    struct segment *removed; /* wait for being unlinked or freed, without a lock */
+    struct segment *removed; /* files to unlink and segments to free, without the lock */
 };
 
-/* Makes the list of the files in the folder. Returns false with errno set. */
+/* Lists the files in the folder. Returns false with errno set. */
 bool segments_find(struct spool_segments *segments);
 
-/* Makes a new file at the end of the list, and opens it. Returns NULL with errno set. */
+/* Creates and opens a new file at the end of the list. Returns NULL with errno set. */
 struct segment *segments_add(struct spool_segments *segments);
 
 /* Returns false with errno set. */
@@ -134,16 +135,14 @@ bool segment_open(const struct spool_segments *segments, struct segment *segment
 /* Stores the folder's entry of a new file on disk. Returns false with errno set. */
 bool segment_name(const struct spool_segments *segments, struct segment *segment);
 
-/* Takes the segment out of the list. Its file is there until segments_reap(). */
+/* Removes the segment from the list. Its file stays until segments_reap(). */
 void segments_remove(struct spool_segments *segments, struct segment *segment);
 
-/* Puts a removed segment, of which no thread has a record any more, on the list to be freed. */
+/* Puts a removed segment on the list to be freed. No thread may use one of its records. */
 void segments_forget(struct spool_segments *segments, struct segment *segment);
 
-/*
- * Unlinks and closes the files of removed segments. The caller holds the lock; the function gives
- * it up while the disk works. Returns whether there were any.
- */
+/* Unlinks and closes the files of removed segments. The caller holds the lock; the function unlocks
+ * while the disk works. Returns whether there were any. */
 bool segments_reap(struct spool_segments *segments, pthread_mutex_t *lock);
 
 /* Files stay. */
@@ -152,19 +151,18 @@ void segments_free(struct spool_segments *segments);
 /* ---- time ------------------------------------------------------------------------------------ */
 
 /*
- * The time of a spool, which tells the age of records. The wall clock cannot: after a boot it may
- * be wrong until NTP sets it, and then all records would be too old at once.
+ * The time of a spool, for the age of records. The wall clock is no measure: after a boot it may be
+ * wrong until NTP sets it, and then all records would be too old at once.
  *
  * A spool's time runs with the time since boot, which no step of the wall clock changes. The file
- * "lock" holds the offset between the two, and the id of the boot for which the offset holds. After
- * another boot, the spool's time continues at its newest record. So the time that the host was off
- * does not count, as nothing can tell it from a step of the clock. Without records, the spool's
- * time begins with the wall clock.
+ * "lock" has the offset between the two, and the id of the boot. After another boot, the spool's
+ * time continues at its newest record: the time while the host was off does not count, because it
+ * looks like a step of the clock. Without records, the spool's time begins with the wall clock.
  */
 int64_t boot_time_ms(void);
 
-/* The time of the spool is boot_time_ms() plus this. fd: of the file "lock"; newest_ms: when the
- * newest record was written, 0: there is none. */
+/* The offset of the spool's time from boot_time_ms(). fd: of the file "lock"; newest_ms: the time
+ * of the newest record, 0: none. */
 int64_t spool_time_offset_ms(int fd, int64_t newest_ms);
 
 #endif

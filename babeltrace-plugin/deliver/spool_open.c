@@ -1,5 +1,5 @@
 /*
- * The spool: opening and closing. The spool checks and locks its folder, and counts the records.
+ * Opens and closes the spool: checks and locks the folder, and counts the records.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A full spool removes one file at a time, and then still has 15/16 of its bytes. */
+/* a full spool removes one file at a time, and 15/16 of its bytes stay */
 #define SEGMENTS    16
 #define SEGMENT_MIN (UINT64_C(64) << 10)
 #define SEGMENT_MAX (UINT64_C(16) << 20)
@@ -25,7 +25,7 @@ static bool spool_fail_with(const struct spool *spool, struct error *error, cons
     return error_set(error, "spool \"%s\": %s: %s", spool->options.folder, what, strerror(errno));
 }
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- found records --------------------------------------------------------------------------- */
 
 /* Returns false with errno set if the file cannot be opened. */
 static bool spool_scan_segment(struct spool *spool, struct segment *segment)
@@ -60,7 +60,7 @@ static bool spool_scan(struct spool *spool, struct error *error)
     }
     spool->reading = spool->segments.first;
     spool->counts.spans = spool->counts.waiting = spool->counts.found;
-    spool_set_way(spool);
+    spool_set_route(spool);
     return true;
 }
 
@@ -81,7 +81,7 @@ static bool spool_lock_folder(struct spool *spool, struct error *error)
                      spool->options.folder);
 }
 
-/* Another user who can write to the folder could make us send foreign spans. */
+/* Another user with write access could make us send foreign spans. */
 static bool spool_folder_is_own(struct spool *spool, struct error *error)
 {
     struct stat status;
@@ -130,7 +130,7 @@ static bool spool_open_folder(struct spool *spool, struct error *error)
     return true;
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static uint64_t spool_segment_bytes(int64_t bytes)
 {
@@ -190,7 +190,7 @@ void spool_free(struct spool *spool)
     pthread_mutex_unlock(&spool->lock);
     segments_free(&spool->segments);
     if (spool->lock_fd >= 0)
-        close(spool->lock_fd); /* which unlocks it */
+        close(spool->lock_fd); /* closing unlocks the file */
     if (spool->segments.folder_fd >= 0)
         close(spool->segments.folder_fd);
     pthread_cond_destroy(&spool->changed);

@@ -1,5 +1,5 @@
 /*
- * What the two source files of the spool share: its state.
+ * Private declarations of the spool.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,25 +15,25 @@ struct spool {
     uint64_t segment_bytes;
     struct span_queue *queue;
     int lock_fd;
-    int64_t time_offset_ms;      /* time of the spool - time since boot: see spool_log.h */
-    pthread_mutex_t append_lock; /* before lock */
-    pthread_mutex_t lock;        /* of what follows; before the queue's */
+    int64_t time_offset_ms;      /* time of the spool minus time since boot: see spool_log.h */
+    pthread_mutex_t append_lock; /* locked before `lock` */
+    pthread_mutex_t lock;        /* protects the members below; locked before the queue's lock */
     pthread_cond_t changed;
     struct spool_segments segments;
-    struct segment *reading; /* the first one with records that no sender has taken; NULL: none */
-    struct segment *writing; /* the last one, if the spool appends to it */
+    struct segment *reading; /* the first segment with records that no sender has; NULL: none */
+    struct segment *writing; /* the last segment, if the spool appends to it */
     struct spool_counts counts;
-    unsigned in_flight;    /* records that senders have */
-    int64_t away_since_ms; /* 0: the collector answers, or was not asked */
-    int64_t hold_until_ms; /* the collector has asked for a pause until then */
-    uint64_t answers;      /* of the collector, about records */
+    unsigned in_flight;     /* records that senders have */
+    int64_t away_since_ms;  /* 0: the collector answers, or was not asked */
+    int64_t pause_until_ms; /* the collector has asked for a pause until then */
+    uint64_t answers;       /* of the collector, to records */
     int64_t sync_due_ms;
-    uint64_t foreign;  /* spans that the folder had, in another format */
-    int64_t newest_ms; /* when the newest record that the folder had was written; 0: none */
+    uint64_t foreign;  /* spans in the folder, in another format */
+    int64_t newest_ms; /* time of the newest record found in the folder; 0: none */
     bool is_stopped;
 };
 
 /* Tells the queue whether new batches go to the spool. The caller holds the lock. */
-void spool_set_way(struct spool *spool);
+void spool_set_route(struct spool *spool);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Transports: where a batch of encoded spans goes.
+ * Transports: the destination of encoded batches.
  *
- * One thread uses a transport, a sender's. send() blocks that thread until the fate of the batch is
+ * One sender thread uses a transport. send() blocks the thread until the outcome of the batch is
  * known: over a network for request_timeout_ms at most, for the reader of a pipe without a limit.
  * cancel() ends the wait at once.
  *
@@ -19,25 +19,25 @@
 
 struct protocol;
 
-/* What the peer says to a run. */
+/* The peer's answer to a run. */
 struct transport_reply {
-    enum outcome outcome; /* of all its spans; OUTCOME_AGAIN: not now */
-    /* OUTCOME_AGAIN: the peer answers, so this run itself may be the cause of the failure. */
+    enum outcome outcome; /* of all spans of the run; OUTCOME_AGAIN: not now */
+    /* OUTCOME_AGAIN: the peer answers, so the run may cause the failure. */
     bool may_be_batch;
     bool is_misplaced;      /* not sent: the number of partitions has changed since arrange() */
     int64_t retry_after_ms; /* the pause that the peer asks for; 0: none */
     uint64_t rejected;      /* spans of an accepted run that the peer refuses for good */
-    struct error error;     /* empty: accepted, and the peer has no remark */
+    struct error error;     /* empty: accepted without a remark */
 };
 
-/* Runs of copied spans, each of which becomes a message of one partition. Zeros are none. */
+/* Copied spans, in runs for one message of one partition each. Zeros: none. */
 struct arranged {
     struct body body;
     struct body_run *runs;
     size_t runs_room;
     uint32_t count;
-    uint32_t *places; /* for each span, what arrange() has found out */
-    size_t places_room;
+    uint32_t *slots; /* for each span, the results of arrange() */
+    size_t slots_room;
 };
 
 void arranged_free(struct arranged *arranged);
@@ -45,34 +45,31 @@ void arranged_free(struct arranged *arranged);
 struct transport {
     const char *warning; /* shown to the operator before the first batch; NULL: none */
 
-    /* Does the peer take a batch without spans? */
+    /* Sends a batch without spans, to see whether the peer takes it. */
     void (*probe)(struct transport *transport, struct transport_reply *reply);
 
-    /* Sends a framed run. With await(), the reply is set only when await() returns. */
+    /* Sends a framed run. With await(), only await() sets the reply. */
     void (*send)(struct transport *transport, const struct payload *payload,
                  struct transport_reply *reply);
 
     /*
-     * For a peer with partitions, else NULL. arrange() sorts copies of the spans of a run into runs
-     * that can be sent, each of at most so many bytes, in the empty `arranged`. Returns false when
-     * out of memory. send() then only queues a run: await() waits until the replies to all queued
-     * runs are set.
+     * NULL if the peer has no partitions. arrange() copies the spans of a run into `arranged`,
+     * which is empty, as runs that can be sent: each has `bytes` bytes at most. Returns false when
+     * out of memory. Then send() only queues a run, and await() waits until all replies are set.
      */
     bool (*arrange)(struct transport *transport, const struct encoder *encoder, struct body_run run,
                     size_t bytes, struct arranged *arranged);
     void (*await)(struct transport *transport);
     uint32_t partitions; /* 0: not known yet; changes only within calls of this interface */
 
-    /* From any thread: requests under way and all later ones fail at once. */
+    /* Makes all current and later requests fail at once. Any thread may call this function. */
     void (*cancel)(struct transport *transport);
 
-    /*
-     * After the last send(). Returns false, with error set, if accepted spans may be lost. May be
-     * NULL.
-     */
+    /* Called after the last send(). Returns false, with error set, if accepted spans may be lost.
+     * May be NULL. */
     bool (*finish)(struct transport *transport, struct error *error);
 
-    /* From any thread, when no other thread uses the transport. */
+    /* Any thread may call this function when no other thread uses the transport. */
     void (*free)(struct transport *transport);
 };
 
@@ -83,7 +80,7 @@ enum compression {
     COMPRESSION_ZSTD,
 };
 
-/* The transport copies all texts. NULL: not given; the endpoint is always given. */
+/* The transport copies all texts. NULL: not given. The endpoint is always given. */
 struct transport_options {
     const struct protocol *protocol;
     const char *endpoint;
@@ -97,9 +94,10 @@ struct transport_options {
 };
 
 /*
- * For "http://..." or "https://..." (a collector's URL; one without a path gets the protocol's),
- * for "kafka://...", and for "file:PATH". The file holds one large batch, such as the JSON array
- * that "Upload JSON" of the Zipkin UI takes. Nothing is sent yet. Return NULL with error set.
+ * Open a transport for "http://..." or "https://..." (a collector's URL; the protocol adds a
+ * missing path), for "kafka://...", and for "file:PATH". The file is one large batch, such as the
+ * JSON array that "Upload JSON" of the Zipkin UI takes. No function sends. They return NULL with
+ * error set.
  */
 struct transport *http_transport_open(const struct transport_options *options, struct error *error);
 struct transport *kafka_transport_open(const struct transport_options *options,

@@ -14,9 +14,9 @@ static const char hex_digits[] = "0123456789abcdef";
 #define TEN_TO_16 (TEN_TO_8 * TEN_TO_8)
 
 /*
- * The eight decimal digits of a value below 10^8 as bytes 0 to 9, the first digit in the lowest
- * byte: the value is halved into numbers of four, two and one digits, all of a word at once. The
- * products with 10486 / 2^20 and 103 / 2^10 are the divisions by 100 and 10 in these ranges.
+ * Splits a value below 10^8 into eight decimal digits: bytes 0 to 9, the first digit in the lowest
+ * byte. The steps split the value into numbers of four, two and one digits, all of a word at once.
+ * The products with 10486 / 2^20 and 103 / 2^10 divide by 100 and 10 in these ranges.
  */
 static inline uint64_t decimal_digits(uint64_t value)
 {
@@ -36,10 +36,8 @@ static inline char *write_digits(char *at, uint64_t digits, unsigned count)
     return at + count;
 }
 
-/*
- * Without leading zeros. Counting by branches, which are predicted, lets the processor go on to
- * what follows the number before its digits are known.
- */
+/* Writes without leading zeros. Predicted branches count the digits, so the processor continues
+ * with the text after the number before the digits are known. */
 static inline char *write_first_digits(char *at, uint64_t value)
 {
     unsigned count = 8;
@@ -84,13 +82,13 @@ char *json_put_time(char *at, struct json_time *last, int64_t us)
     return write_digits(at, decimal_digits((uint64_t)us % TEN_TO_8), 8);
 }
 
-/* 1 for the bytes that are written as they are: printable ASCII but '"', '\\' and '|'. */
+/* Returns 1 for bytes that are written unchanged: printable ASCII except '"', '\\' and '|'. */
 static inline int is_plain(unsigned char byte)
 {
     return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\' && byte != '|';
 }
 
-/* is_plain() of all sixteen. */
+/* is_plain() of all sixteen bytes. */
 static inline bool is_plain_16(plain_bytes bytes)
 {
     const plain_words others = (plain_words)((bytes < 0x20) | (bytes == 0x7f) | (bytes == '"') |
@@ -102,7 +100,7 @@ static inline bool is_plain_16(plain_bytes bytes)
 static char *escape(char *at, unsigned char byte)
 {
     switch (byte) {
-    case '\0': /* legal, but many a parser and data base has no room for it */
+    case '\0': /* legal, but many parsers and data bases refuse this byte */
         return JSON_PUT_LITERAL(at, UTF8_REPLACEMENT);
     case '"':
         return JSON_PUT_LITERAL(at, "\\\"");
@@ -120,7 +118,7 @@ static char *escape(char *at, unsigned char byte)
     }
 }
 
-/* One character, whatever it is, and returns the bytes it took. */
+/* Writes one character, and returns the number of bytes read. */
 static size_t write_character(char **at, const unsigned char *bytes, size_t length, char pipe)
 {
     if (*bytes == '|')
@@ -134,7 +132,7 @@ static size_t write_character(char **at, const unsigned char *bytes, size_t leng
     return 1;
 }
 
-/* Any text, the plain stretches of it sixteen bytes at a step. */
+/* Writes any text; copies plain stretches in steps of sixteen bytes. */
 static char *write_mixed(char *at, struct text text, char pipe)
 {
     const unsigned char *bytes = (const unsigned char *)text.data;
@@ -153,10 +151,8 @@ static char *write_mixed(char *at, struct text text, char pipe)
     return at;
 }
 
-/*
- * Zipkin's HTTP collector takes a body in which the bytes yAnnotations" occur for the old v1 format
- * and refuses all of it (ZipkinHttpCollector, 3.6): the last letter is written as an escape.
- */
+/* Writes the last letter of yAnnotations" as an escape. Zipkin's HTTP collector refuses a body with
+ * these bytes as the old v1 format (ZipkinHttpCollector, 3.6). */
 static char *hide_v1_marker(char *start, char *at)
 {
     static const char marker[] = "yAnnotations";

@@ -1,8 +1,8 @@
 /*
- * JSON primitives that write at a pointer into room that the caller has reserved.
+ * JSON primitives that write at a pointer into reserved room.
  *
- * Strings come from traces and may be any bytes: what is written is valid UTF-8 and valid JSON,
- * with U+FFFD in place of what is not (Unicode 15, 3.9, "substitution of maximal subparts").
+ * Strings come from traces and may be any bytes. The output is valid UTF-8 and valid JSON, with
+ * U+FFFD in place of invalid bytes (Unicode 15, 3.9, "substitution of maximal subparts").
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,13 +15,14 @@
 #include <stdint.h>
 
 /*
- * Room for each. A string: \u00XX for every byte, the note of a cut, two quotes, the escape of
- * json_put_string()'s last byte, and what storing whole words writes past the end.
+ * The room for each primitive. A string needs \u00XX for every byte, the note of a cut, and two
+ * quotes. Two more parts are the escape of json_put_string()'s last byte, and whole words that end
+ * behind the string.
  */
 #define JSON_STRING_MAX(length) ((length)*6 + 72)
 #define JSON_INTEGER_MAX        28
 
-/* A literal, without its NUL. */
+/* Writes a literal without its NUL. */
 #define JSON_PUT_LITERAL(at, literal) json_put_bytes((at), (literal), sizeof(literal) - 1)
 
 static inline char *json_put_bytes(char *at, const char *bytes, size_t length)
@@ -32,19 +33,19 @@ static inline char *json_put_bytes(char *at, const char *bytes, size_t length)
 
 char *json_put_integer(char *at, int64_t value);
 
-/* The last time written: times near each other have their first eight digits in common. */
+/* The last time written: near times have the same first eight digits. */
 struct json_time {
     uint64_t upper;
     uint64_t digits;
 };
 
-/* The same as json_put_integer(), faster. Begin with {0}. */
+/* Same as json_put_integer(), but faster. `last` begins as {0}. */
 char *json_put_time(char *at, struct json_time *last, int64_t us);
 
 /* The byte in each byte of a word. */
 #define JSON_REPEAT(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Eight digits at once: the nibbles are spread to one per byte, then '0'..'9' or 'a'..'f' added. */
+/* Returns eight digits: spreads the nibbles to one per byte, then adds '0'..'9' or 'a'..'f'. */
 static inline uint64_t json_hex_word(uint32_t value)
 {
     uint64_t word = value;
@@ -57,7 +58,7 @@ static inline uint64_t json_hex_word(uint32_t value)
     return htobe64(word + JSON_REPEAT('0') + is_letter * ('a' - '0' - 10));
 }
 
-/* 16 lower-case hexadecimal digits. */
+/* Writes 16 lower-case hexadecimal digits. */
 static inline char *json_put_hex(char *at, uint64_t value)
 {
     const uint64_t words[2] = {json_hex_word((uint32_t)(value >> 32)),
@@ -66,11 +67,8 @@ static inline char *json_put_hex(char *at, uint64_t value)
     return json_put_bytes(at, (const char *)words, sizeof(words));
 }
 
-/*
- * The text in quotes. Of one longer than limit bytes the beginning is written, and a note that says
- * how much of it that is; *cut is set then, and left alone otherwise. pipe is written for '|': see
- * zipkin_json.c; '|' itself where it may stay.
- */
+/* Writes the text in quotes. A text of more than limit bytes is cut, with a note of its length;
+ * then *cut is set. `pipe` is written for '|' (see zipkin_json.c), and may be '|'. */
 char *json_put_string(char *at, struct text text, size_t limit, char pipe, bool *cut);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * The OTLP encoder: an ExportTraceServiceRequest (opentelemetry-proto 1.x), in protobuf.
  *
- * Spans of one resource in a row are a group: they share a ResourceSpans. The first of them, as a
- * unit of a body, begins with the head of that group; the next ones are fields of the ScopeSpans
- * that it has left open. The lengths of both are written when it is known where a batch
- * ends, see otlp_frame(): they have four bytes each for that. Whatever comes first in a batch
- * begins a group, if need be with a copy of its group's head over what was sent before it.
+ * Neighbouring spans of one resource are a group: they share a ResourceSpans. In a body, the first
+ * unit of a group begins with the head of the group. The next units are fields of the ScopeSpans,
+ * which the head has left open. When the end of the batch is known,
+ * otlp_frame() writes the lengths of both, in four bytes each. The first unit of a batch begins a
+ * group: if it has no head, the frame copies the group's head before it, over spans that were sent.
  *
- * One refused span may cost the whole request, so what is written here is what all decoders take:
+ * One refused span may cost the whole request. So the encoder writes only what all decoders take:
  * trace ids of 16 bytes, ids that are not zero, valid UTF-8, no key twice.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -21,7 +21,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Fields of ScopeSpans, of Span, of its parts. */
+/* Fields of ScopeSpans, of Span, and of its parts. */
 #define SCOPE_SPANS_SPAN PB_BYTES(2)
 
 #define SPAN_TRACE_ID           PB_BYTES(1)
@@ -51,7 +51,7 @@
 #define VALUE_BOOLEAN      PB_VARINT(2)
 #define OTLP_VALUE_INTEGER PB_VARINT(3)
 
-/* W3C's "sampled"; whether the parent is remote is known; it is. */
+/* W3C's "sampled" with the bit "is remote is known", and the bit "is remote". */
 #define FLAGS_SAMPLED  UINT32_C(0x101)
 #define FLAG_IS_REMOTE UINT32_C(0x200)
 
@@ -65,11 +65,11 @@
 struct otlp {
     struct encoder base;
     uint64_t seed;
-    struct head heads[HEADS]; /* by hash; the newer one takes the place */
-    uint64_t groups;          /* that heads were made for */
+    struct head heads[HEADS]; /* by hash; a newer head replaces an older one */
+    uint64_t groups;          /* number of groups with a head */
 };
 
-/* One span on its way. */
+/* The state of writing one span. */
 struct otlp_writer {
     const struct span *span;
     const struct resource *resource;
@@ -78,7 +78,7 @@ struct otlp_writer {
     bool is_ok;                     /* a foreign span has the status OK */
     uint32_t events;
     uint32_t events_left_out;
-    uint32_t tags; /* and links */
+    uint32_t tags; /* with links */
     uint32_t tags_left_out;
     uint32_t links_left_out; /* of these */
     bool cut;
@@ -94,7 +94,7 @@ static char *otlp_put_integer_value(char *at, int64_t integer)
     return pb_end(at + 1, pb_put_varint(at + 3, (uint64_t)integer));
 }
 
-/* Of a span, which must not have two of one key. */
+/* Begins an attribute of a span, whose keys must be unique. */
 static char *otlp_begin_attribute(char *begin, struct otlp_writer *writing, struct text key)
 {
     char *at, *end;
@@ -188,7 +188,7 @@ static char *otlp_write_times(char *at, const struct span *span)
     return pb_put_fixed64(at, (uint64_t)span->end_ns);
 }
 
-/* A server's parent, or a consumer's, is in another process: as far as we can know. */
+/* The parent of a server's or a consumer's span is probably in another process. */
 static char *otlp_write_flags(char *at, const struct span *span)
 {
     const bool is_remote = (span->kind == SPAN_SERVER || span->kind == SPAN_CONSUMER) &&
@@ -206,7 +206,7 @@ static char *otlp_write_address(char *at, struct otlp_writer *writing, const str
     return of->port ? otlp_put_integer_attribute(at, writing, text_of(port), of->port) : at;
 }
 
-/* The addresses of the client and of the server, unless the program itself has told them. */
+/* Writes the addresses of client and server, unless the program has recorded them. */
 static char *otlp_write_logical_addresses(char *at, struct otlp_writer *writing)
 {
     const struct span *span = writing->span;
@@ -222,8 +222,8 @@ static char *otlp_write_logical_addresses(char *at, struct otlp_writer *writing)
     return at;
 }
 
-/* What the span is, besides what the trace tells of it: first, so that a tag of the trace that is
- * called alike gets another name. */
+/* Writes the span's own attributes before the tags of the trace, so a tag with the same key is
+ * renamed. */
 static char *otlp_write_own_attributes(char *at, struct otlp_writer *writing)
 {
     const struct endpoint *remote = writing->span->remote;
@@ -299,8 +299,8 @@ static char *otlp_write_link(char *at, const struct span_entry *entry)
     return pb_put_id(at, link.span_id);
 }
 
-/* Of a foreign span: what OpenTelemetry's mapping to Zipkin made of the status, and the older names
- * of the scope's tags. */
+/* True for a tag of OpenTelemetry's mapping of a foreign span to Zipkin: the status, and the older
+ * names of the scope's tags. */
 static bool otlp_is_of_mapping(struct otlp_writer *writing, const struct span_entry *entry)
 {
     const struct text key = span_entry_key(entry);
@@ -339,7 +339,9 @@ static char *otlp_write_tag(char *at, struct otlp_writer *writing, const struct 
     return otlp_put_text_attribute(at, writing, key, span_entry_value(entry));
 }
 
-/* For people, as in Zipkin, and as OpenTelemetry counts it. */
+/*
+ * Writes the numbers of left out parts: a text for people as in Zipkin, and OpenTelemetry's counts.
+ */
 static char *otlp_write_left_out(char *at, struct otlp_writer *writing)
 {
     char text[96];
@@ -377,7 +379,7 @@ static char *otlp_write_status(char *begin, struct otlp_writer *writing)
     return pb_end(begin + 1, at);
 }
 
-/* Of a message Span all but what the struct has newer: ids and times. */
+/* Copies the fields of a message Span, except ids and times, which are newer in the struct. */
 static char *otlp_copy_fields(char *at, struct text message)
 {
     const unsigned newer = 1U << 1 | 1U << 2 | 1U << 4 | 1U << 7 | 1U << 8; /* numbers of fields */
@@ -394,7 +396,7 @@ static char *otlp_copy_fields(char *at, struct text message)
     return at;
 }
 
-/* All but entries. */
+/* Writes all but the entries. */
 static char *otlp_write_span_itself(char *at, struct otlp_writer *writing)
 {
     const struct span *span = writing->span;
@@ -452,10 +454,8 @@ static char *otlp_write_span(char *begin, struct otlp_writer *writing)
     return at + PB_PADDED - OTLP_SPAN_LENGTH;
 }
 
-/*
- * No span needs more than this. The log is reckoned as if it were text, of which a byte becomes
- * three at most: for an entry's header that is more than what is written around key and value.
- */
+/* The upper limit of a span's size. The log counts as if it were text, of which a byte becomes
+ * three at most. For an entry's header that is more than the bytes around key and value. */
 static size_t otlp_size_limit(const struct span *span)
 {
     const size_t entry = PB_TEXT_MAX(LIMIT_KEY) + PB_TEXT_MAX(LIMIT_VALUE);
@@ -488,7 +488,7 @@ static bool otlp_encode(struct encoder *encoder, struct buffer *buffer, const st
     struct otlp *otlp = (struct otlp *)encoder;
     const struct resource resource = resource_of(span);
     const struct head *const head = otlp_head_of(otlp, &resource);
-    struct tag_keys keys; /* large, and not to be cleared for each span */
+    struct tag_keys keys; /* large, so it is not cleared for each span */
     struct otlp_writer writing = {.span = span, .resource = &resource, .keys = &keys};
     char *at;
 
@@ -535,7 +535,7 @@ static struct encoder *otlp_encoder_new(void)
     return &otlp->base;
 }
 
-/* An empty request is an empty message, and batches one after the other are one batch. */
+/* An empty request is an empty message, and two batches in a row are one batch. */
 const struct protocol otlp_protocol = {
     .format = FORMAT_OTLP,
     .name = "otlp",

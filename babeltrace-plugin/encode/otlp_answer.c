@@ -1,5 +1,5 @@
 /*
- * What an OTLP collector answers: a response, a refusal, or something else than OTLP.
+ * An OTLP collector's answer: a response, a refusal, or an answer of another protocol.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,14 +7,14 @@
 
 #include <strings.h>
 
-/* The text or message that has this number; empty if there is none. */
+/* Returns the text or message with this number; empty if there is none. */
 static struct text otlp_field_of(struct text message, uint32_t number, uint64_t *value)
 {
     struct pb_reader reader = pb_reader_of(message);
     struct pb_member field;
     struct text found = {NULL, 0};
 
-    reader.is_cut = true; /* no more of an answer is kept than can be shown */
+    reader.is_cut = true; /* only the beginning of an answer is stored */
     while (pb_next(&reader, &field)) {
         if (field.tag == PB_TAG(number, PB_TYPE_BYTES))
             found = pb_text(&field);
@@ -24,14 +24,15 @@ static struct text otlp_field_of(struct text message, uint32_t number, uint64_t 
     return found;
 }
 
-/* ExportTraceServiceResponse: partial_success (1), of it rejected_spans (1), error_message (2). */
+/* Reads ExportTraceServiceResponse: partial_success (1) with rejected_spans (1) and error_message
+ * (2). */
 struct rejection otlp_rejected(struct text answer)
 {
     const struct text partial = otlp_field_of(answer, 1, NULL);
     struct rejection rejection = {.spans = 0};
 
     rejection.why = otlp_field_of(partial, 2, &rejection.spans);
-    if (rejection.spans > INT64_MAX) /* negative there */
+    if (rejection.spans > INT64_MAX) /* negative in the message */
         rejection.spans = 0;
     return rejection;
 }
@@ -47,10 +48,9 @@ static bool otlp_is_message(struct text body)
     return !pb_is_broken(&reader);
 }
 
-/*
- * Who says that it is protobuf is an OTLP receiver, however odd the message is. Many receivers
- * answer with an empty body, of any type or none.
- */
+/* An answer with protobuf's Content-Type comes from an OTLP receiver, even with an
+ * odd message. Many
+ * receivers send an empty body, with any Content-Type or none. */
 bool otlp_is_answer(long status, struct text type, struct text body)
 {
     static const char protobuf[] = "application/x-protobuf";
@@ -63,7 +63,7 @@ bool otlp_is_answer(long status, struct text type, struct text body)
     return !protocol_is_page(type) && (first == '{' || otlp_is_message(body));
 }
 
-/* google.rpc.Status: code (1), message (2). Or it is a text, of whoever has answered. */
+/* Reads google.rpc.Status: code (1), message (2). Other peers send a text. */
 struct text otlp_reason(struct text answer)
 {
     const bool is_status =

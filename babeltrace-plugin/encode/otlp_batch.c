@@ -1,5 +1,5 @@
 /*
- * Batches of spans that were encoded: framed as a request, and what a unit of them is.
+ * Batches of encoded spans: frames them as a request, and reads their units.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +14,7 @@ static bool otlp_begins_group(const char *unit)
     return *unit == OTLP_RESOURCE_SPANS;
 }
 
-/* Behind a length of one byte or two. */
+/* Skips a length of one or two bytes. */
 static char *otlp_skip(char *at)
 {
     const unsigned low = (unsigned char)at[0], high = (unsigned char)at[1];
@@ -22,8 +22,8 @@ static char *otlp_skip(char *at)
     return low < 128 ? at + 1 + low : at + 2 + (low - 128 + (high << 7));
 }
 
-/* Of a message whose tag is there: where its ScopeSpans, or its spans, begin. Before these are a
- * resource or scope, and maybe a schema URL. */
+/* Returns the begin of the ScopeSpans, or of the spans, of a message behind its tag. Before them
+ * are a resource or scope, and perhaps a schema URL. */
 static char *otlp_first_in(char *at)
 {
     at += 1 + PB_PADDED;
@@ -32,7 +32,7 @@ static char *otlp_first_in(char *at)
     return at;
 }
 
-/* Of a unit that begins a group. */
+/* The unit begins a group. */
 static char *otlp_scope_spans_of(char *unit)
 {
     return otlp_first_in(unit);
@@ -53,7 +53,7 @@ static void otlp_end_group(char *unit, const char *end)
     pb_put_padded(spans, (uint32_t)(end - (spans + PB_PADDED)), PB_PADDED);
 }
 
-/* There is room: what is before the unit are a head and a span of the same group at least. */
+/* Writes a head before the unit. There is room: a head and a span of the same group come before. */
 static void otlp_begin_group(char *data, uint32_t *starts, uint32_t unit)
 {
     uint32_t first = unit;
@@ -82,7 +82,7 @@ void otlp_frame(char *data, uint32_t *starts, uint32_t first, uint32_t end, size
     otlp_end_group(data + starts[group], data + length);
 }
 
-/* The ids, which a span has first. */
+/* The ids are the first fields of a span. */
 static const char *otlp_ids_of(struct text unit)
 {
     const char *const at = unit.data + otlp_head_length(unit.data);

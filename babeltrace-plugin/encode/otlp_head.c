@@ -1,5 +1,5 @@
 /*
- * The head of a group of spans: what OTLP says of their resource and of us.
+ * The head of a group of spans: their resource, and this program as the scope.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +12,7 @@
 #define SCOPE                   PB_BYTES(1) /* of ScopeSpans */
 #define VALUE_ARRAY             PB_BYTES(5)
 
-/* An array of one text. */
+/* Writes an array of one text. */
 static char *otlp_write_addresses(char *begin, struct text address, bool *cut)
 {
     char *const at = otlp_begin_single(begin, RESOURCE_ATTRIBUTE, text_of("host.ip"));
@@ -53,7 +53,7 @@ static char *otlp_write_resource(char *at, const struct resource *resource, bool
     return pb_end(length, at);
 }
 
-/* As it came. */
+/* Writes the resource and scope of a foreign span unchanged. */
 static char *otlp_write_foreign_head(char *at, const struct resource *resource)
 {
     *at = OTLP_RESOURCE_SPANS;
@@ -99,12 +99,12 @@ bool otlp_make_head(struct head *head, const struct resource *resource)
     at = resource->message ? otlp_write_foreign_head(head->data, resource)
                            : otlp_write_own_head(head->data, resource, &head->cut);
     head->length = (size_t)(at - head->data);
-    head->of.message = resource->message; /* whether there is one */
-    head->of.whole = text_keep(&at, resource->whole);
-    head->of.scope = text_keep(&at, resource->scope);
-    head->of.service = text_keep(&at, resource->service);
-    head->of.version = text_keep(&at, resource->version);
-    head->of.host = text_keep(&at, resource->host);
-    head->of.ip = text_keep(&at, resource->ip);
+    head->of.message = resource->message; /* non-NULL: the resource is foreign */
+    head->of.whole = text_copy_to(&at, resource->whole);
+    head->of.scope = text_copy_to(&at, resource->scope);
+    head->of.service = text_copy_to(&at, resource->service);
+    head->of.version = text_copy_to(&at, resource->version);
+    head->of.host = text_copy_to(&at, resource->host);
+    head->of.ip = text_copy_to(&at, resource->ip);
     return true;
 }

@@ -1,5 +1,5 @@
 /*
- * What the files of the OTLP encoder share.
+ * Private declarations of the OTLP encoder.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,20 +11,20 @@
 #include "protocol.h"
 #include "resource.h"
 
-/* What comes first in a unit that begins a group, and in its ScopeSpans. */
+/* The first fields of a unit that begins a group, and of its ScopeSpans. */
 #define OTLP_RESOURCE_SPANS PB_BYTES(1)
 #define OTLP_SCOPE_SPANS    PB_BYTES(2)
 
-/* Of an attribute. */
+/* of an attribute */
 #define OTLP_KEY        PB_BYTES(1)
 #define OTLP_VALUE      PB_BYTES(2)
 #define OTLP_VALUE_TEXT PB_BYTES(1)
 
-#define OTLP_SPAN_LENGTH 2 /* bytes that are left free for it: more are rarely needed */
+#define OTLP_SPAN_LENGTH 2 /* bytes that are reserved; a longer length is rare */
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* An AnyValue in its field. */
+/* Writes an AnyValue in its field. */
 static inline char *otlp_put_text_value(char *at, struct text text, size_t limit, bool *cut)
 {
     at[0] = OTLP_VALUE;
@@ -32,7 +32,7 @@ static inline char *otlp_put_text_value(char *at, struct text text, size_t limit
     return pb_end(at + 1, pb_put_text(at + 3, text, limit, cut));
 }
 
-/* One of a kind, of which no other has the key. pb_end(begin + 1, ...) ends it. */
+/* Begins an attribute whose key is unique. pb_end(begin + 1, ...) ends it. */
 static inline char *otlp_begin_single(char *begin, char tag, struct text key)
 {
     begin[0] = tag;
@@ -43,20 +43,20 @@ static inline char *otlp_begin_single(char *begin, char tag, struct text key)
 
 /* ---- the head of a group: otlp_head.c -------------------------------------------------------- */
 
-/* The head of a group is made once for a resource and copied from then on. */
+/* The head of a group: made once for a resource, then copied. */
 struct head {
     struct resource of; /* its texts are in data, behind the head */
-    uint64_t number;    /* of the group; 0: none is made */
+    uint64_t number;    /* of the group; 0: no head is made */
     char *data;
     size_t length;
     size_t room;
     bool cut;
 };
 
-/* All but its number. Returns false when out of memory. */
+/* Makes all of the head except its number. Returns false when out of memory. */
 bool otlp_make_head(struct head *head, const struct resource *resource);
 
-/* No head of the resource is longer. */
+/* The upper limit of the length of a head. */
 size_t otlp_head_size_limit(const struct resource *resource);
 
 /* ---- batches: otlp_batch.c ------------------------------------------------------------------- */

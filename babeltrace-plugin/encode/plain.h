@@ -1,6 +1,6 @@
 /*
- * Copying of texts, nearly all of which are plain: written as they are. Whether one is, is asked of
- * sixteen bytes at once, which gcc and clang do in a few instructions on any processor that can.
+ * Copies texts that are nearly always plain: plain bytes are written unchanged. One test covers
+ * sixteen bytes, in a few instructions of gcc and clang.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,11 +9,11 @@
 
 #include "babeltrace-plugin/base/text.h"
 
-/* Signed, so that what is beyond ASCII is less than 0. */
+/* signed: bytes beyond ASCII are less than 0 */
 typedef signed char plain_bytes __attribute__((vector_size(16)));
 typedef uint64_t plain_words __attribute__((vector_size(16)));
 
-/* Are all of them plain? Blanks are, which fill up short texts. */
+/* True if all bytes are plain. Blanks, which pad short texts, are plain. */
 typedef bool plain_fn(plain_bytes bytes);
 
 #define PLAIN_INLINE static inline __attribute__((always_inline))
@@ -27,7 +27,7 @@ PLAIN_INLINE bool plain_copy_16(char *at, const char *bytes, plain_fn *are_plain
     return are_plain(block);
 }
 
-/* Of 4 to 15 bytes, in two halves that overlap, so that no length needs a loop. */
+/* Copies 4 to 15 bytes in two overlapping halves, without a loop. */
 PLAIN_INLINE bool plain_copy_short(char *at, struct text text, plain_fn *are_plain)
 {
     const size_t size = text.length < 8 ? 4 : 8, second = text.length - size;
@@ -49,7 +49,7 @@ PLAIN_INLINE bool plain_copy_short(char *at, struct text text, plain_fn *are_pla
     return are_plain((plain_bytes)(plain_words){first8, first8});
 }
 
-/* Returns false, nothing of use written, if the text is not plain. */
+/* Returns false if the text is not plain: then the output is undefined. */
 PLAIN_INLINE bool plain_copy(char *at, struct text text, plain_fn *are_plain)
 {
     uint64_t word = UINT64_C(0x2020202020202020);

@@ -1,5 +1,5 @@
 /*
- * Writing of protobuf.
+ * Writes protobuf.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +19,7 @@ char *pb_end_long(char *length, char *at)
     return at + more;
 }
 
-/* Any bytes, the plain stretches of them sixteen at a step. */
+/* Writes any bytes; copies plain stretches in steps of sixteen bytes. */
 static char *put_bytes(char *at, struct text text)
 {
     const char *const end = text.data + text.length;
@@ -29,7 +29,7 @@ static char *put_bytes(char *at, struct text text)
         if (end - from >= 16 && plain_copy_16(at, from, pb_is_plain_16)) {
             from += 16;
             at += 16;
-        } else if (*from == '\0') { /* legal, but many a data base has no room for it */
+        } else if (*from == '\0') { /* legal, but many data bases refuse this byte */
             from++;
             at = text_copy(at, text_of(UTF8_REPLACEMENT));
         } else {

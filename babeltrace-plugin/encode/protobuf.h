@@ -1,9 +1,9 @@
 /*
- * Protobuf primitives that write at a pointer into room that the caller has reserved.
+ * Protobuf primitives that write at a pointer into reserved room.
  *
- * The length of a message is written before it and known after it: a byte is left free for it, and
- * what was written moves up where a byte is not enough. Texts are any bytes; what is written is
- * valid UTF-8 without NUL.
+ * The length of a message stands before the message, and is known after it. So one byte is
+ * reserved, and the message moves up if the length needs two bytes. Texts may be any bytes; the
+ * output is valid UTF-8 without NUL.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,15 +16,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A field's tag, of one byte: numbers below 16. */
+/* A field's tag of one byte, for numbers below 16. */
 #define PB_VARINT(number)  ((char)((number) << 3))
 #define PB_FIXED64(number) ((char)((number) << 3 | 1))
-#define PB_BYTES(number)   ((char)((number) << 3 | 2)) /* texts and messages, too */
+#define PB_BYTES(number)   ((char)((number) << 3 | 2)) /* texts and messages */
 
 #define PB_VARINT_MAX 10
 
-/* Room for a text: tag, length, U+FFFD for each byte, a note of what was cut off, and what storing
- * whole words writes past the end. */
+/* The room for a text: tag, length, U+FFFD for each byte, the note of a cut, and whole words that
+ * end behind the text. */
 #define PB_TEXT_MAX(length) ((length)*3 + 96)
 
 static inline char *pb_put_varint(char *at, uint64_t value)
@@ -49,7 +49,7 @@ static inline char *pb_put_fixed64(char *at, uint64_t value)
     return at + sizeof(value);
 }
 
-/* Half a trace id, or a span's. */
+/* Writes half a trace id, or a span id. */
 static inline char *pb_put_id(char *at, uint64_t id)
 {
     id = htobe64(id);
@@ -57,13 +57,11 @@ static inline char *pb_put_id(char *at, uint64_t id)
     return at + sizeof(id);
 }
 
-/* Makes room for a longer length than one byte. */
+/* Makes room for a length of two bytes or more. */
 char *pb_end_long(char *length, char *at);
 
-/*
- * Ends a message, or whatever has a length: `length` is the byte that was left free for it, `at`
- * where it ends. Returns where that is now: up to 4 bytes further on.
- */
+/* Ends a message or another field with a length. `length` is the reserved byte, `at` the end.
+ * Returns the new end, up to 4 bytes further on. */
 static inline char *pb_end(char *length, char *at)
 {
     const size_t size = (size_t)(at - length) - 1;
@@ -74,7 +72,7 @@ static inline char *pb_end(char *length, char *at)
     return at;
 }
 
-/* A length of just so many bytes, longer than it needs to be: decoders take that. */
+/* Writes a length in a fixed number of bytes, with padding that decoders accept. */
 static inline void pb_put_padded(char *at, uint32_t value, int bytes)
 {
     for (; bytes > 1; bytes--, value >>= 7)
@@ -82,9 +80,9 @@ static inline void pb_put_padded(char *at, uint32_t value, int bytes)
     *at = (char)(value & 127);
 }
 
-#define PB_PADDED 4 /* bytes of one, below 2^28 */
+#define PB_PADDED 4 /* bytes of a padded length, below 2^28 */
 
-/* None is NUL or beyond ASCII. */
+/* True if no byte is NUL or beyond ASCII. */
 static inline bool pb_is_plain_16(plain_bytes bytes)
 {
     const plain_words others = (plain_words)(bytes <= 0);
@@ -92,13 +90,11 @@ static inline bool pb_is_plain_16(plain_bytes bytes)
     return (others[0] | others[1]) == 0;
 }
 
-/* Any text, at most limit bytes of it. */
+/* Writes at most limit bytes of any text. */
 char *pb_put_mixed(char *at, struct text text, size_t limit, bool *cut);
 
-/*
- * The text's characters, without a length. Of one longer than limit bytes the beginning is written,
- * and a note that says how much of it that is; *cut is set then, and left alone otherwise.
- */
+/* Writes the text's characters without a length. A text of more than limit bytes is cut, with a
+ * note of its length; then *cut is set. */
 static inline char *pb_put_characters(char *at, struct text text, size_t limit, bool *cut)
 {
     if (text.length <= limit && plain_copy(at, text, pb_is_plain_16))
@@ -106,13 +102,13 @@ static inline char *pb_put_characters(char *at, struct text text, size_t limit, 
     return pb_put_mixed(at, text, limit, cut);
 }
 
-/* The same with its length before it, of a field whose tag is written. */
+/* Same, with the length, for a field whose tag is written. */
 static inline char *pb_put_text(char *at, struct text text, size_t limit, bool *cut)
 {
     return pb_end(at, pb_put_characters(at + 1, text, limit, cut));
 }
 
-/* A text field of ours: plain ASCII of less than 128 bytes. */
+/* Writes a constant text field: plain ASCII of less than 128 bytes. */
 static inline char *pb_put_literal(char *at, char tag, const char *literal, size_t length)
 {
     *at++ = tag;

@@ -1,6 +1,6 @@
 /*
- * Protobuf, read: field after field of a message. What is read is untrusted: no field reaches past
- * the message that it is in.
+ * Reads protobuf, one field of a message after another. The input is untrusted: no field exceeds
+ * its message.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,19 +15,18 @@
 
 enum pb_type { PB_TYPE_VARINT, PB_TYPE_FIXED64, PB_TYPE_BYTES, PB_TYPE_FIXED32 = 5 };
 
-/* What a field is known by: number and type. */
+/* Number and type of a field. */
 #define PB_TAG(number, type) ((uint32_t)(number) << 3 | (uint32_t)(type))
 
 struct pb_reader {
-    const unsigned char *at; /* NULL: it is no message */
+    const unsigned char *at; /* NULL: invalid bytes */
     const unsigned char *end;
-    bool is_cut; /* it may end too early: a text that goes beyond the end is given as far as it is
-                    there */
+    bool is_cut; /* the message may end too early: a text beyond the end is cut */
 };
 
 struct pb_member {
     uint32_t tag;
-    uint64_t value;    /* of PB_TYPE_BYTES the length */
+    uint64_t value;    /* of PB_TYPE_BYTES: the length */
     const char *bytes; /* of PB_TYPE_BYTES only */
 };
 
@@ -45,7 +44,7 @@ static inline struct text pb_text(const struct pb_member *field)
     return (struct text){field->bytes, (size_t)field->value};
 }
 
-/* Returns where it ends, or NULL. */
+/* Returns the end of the number, or NULL. */
 static inline const unsigned char *pb_get_varint(const unsigned char *at, const unsigned char *end,
                                                  uint64_t *value)
 {
@@ -86,10 +85,8 @@ static inline const unsigned char *pb_get_fixed32(const unsigned char *at, const
     return at + sizeof(word);
 }
 
-/*
- * The next field. Returns false at the end, and where the bytes are no message: then reader->at is
- * NULL. Groups, which no OpenTelemetry message has, are not read.
- */
+/* Reads the next field. Returns false at the end, and at invalid bytes: then reader->at is NULL.
+ * Groups, which no OpenTelemetry message has, are invalid. */
 static inline bool pb_next(struct pb_reader *reader, struct pb_member *field)
 {
     const unsigned char *at = reader->at, *const end = reader->end;
@@ -136,7 +133,7 @@ static inline bool pb_is_broken(const struct pb_reader *reader)
     return reader->at == NULL;
 }
 
-/* Half a trace id, or a span's: eight bytes. */
+/* Reads half a trace id, or a span id: eight bytes. */
 static inline uint64_t pb_id(const char *bytes)
 {
     uint64_t id;
@@ -153,7 +150,7 @@ static inline double pb_double(uint64_t bits)
     return value;
 }
 
-/* The integer of a field of type sint32 or sint64. */
+/* Decodes an integer of type sint32 or sint64. */
 static inline int64_t pb_zigzag(uint64_t value)
 {
     return (int64_t)(value >> 1 ^ (0 - (value & 1)));

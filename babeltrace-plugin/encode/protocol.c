@@ -1,5 +1,5 @@
 /*
- * Which protocol it is.
+ * Finds the protocol of an endpoint.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,7 +24,7 @@ bool protocol_is_page(struct text type)
     return type.length >= 5 && strncasecmp(type.data, "text/", 5) == 0;
 }
 
-/* Does the URL's path end with this? */
+/* True if the URL's path ends with `path`. */
 static bool has_path(const char *endpoint, const char *path)
 {
     const size_t length = strcspn(endpoint, "?#"), size = strlen(path);

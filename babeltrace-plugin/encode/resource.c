@@ -1,5 +1,5 @@
 /*
- * From a span to its resource.
+ * Finds the resource of a span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +17,7 @@ static bool is_of_host(const struct endpoint *endpoint)
     return strcmp(endpoint->ipv6, "::1") != 0 && strcmp(endpoint->ipv6, "::") != 0;
 }
 
-/* The first tag of each key: that is the assembler's. */
+/* The assembler's tag is the first one of each key. */
 static void note_tag(struct resource *resource, const struct span_entry *entry)
 {
     const struct text key = span_entry_key(entry);
@@ -44,7 +44,7 @@ static void note_tag(struct resource *resource, const struct span_entry *entry)
     }
 }
 
-/* The two entries come together, and are the first of their types. */
+/* The two entries are neighbours, and the first of their types. */
 static bool resource_find_message(const struct span *span, struct resource *resource)
 {
     const struct span_entry *origin = NULL, *message;

@@ -1,5 +1,5 @@
 /*
- * Unique tag keys, in a time that grows with their number only, however they were chosen.
+ * Makes tag keys unique, in linear time for any keys.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,7 +8,7 @@
 #include "babeltrace-plugin/base/hash.h"
 #include "json.h"
 
-#define FEW 8 /* up to here comparing with each is faster than a table */
+#define FEW 8 /* up to so many keys, comparing each is faster than a table */
 
 #define NO_KEY UINT16_MAX
 
@@ -30,7 +30,7 @@ static inline uint16_t tag_keys_find(struct tag_keys *keys, struct text key)
 
         if (other.length != key.length)
             continue;
-        /* the first letter tells most of them apart */
+        /* the first letter differs for most keys */
         if (key.length == 0 || (other.data[0] == key.data[0] && text_equal(other, key)))
             return (uint16_t)i;
     }
@@ -57,10 +57,8 @@ static inline void insert(struct tag_keys *keys, struct text key)
         put_in_slot(keys, i);
 }
 
-/*
- * A number that was found taken is not tried again, as the key remembers the last one: there are at
- * most as many tries as keys.
- */
+/* The key remembers the last number, and no number is tried twice: there are at most as many tries
+ * as keys. */
 char *tag_keys_add(struct tag_keys *keys, char *start, char *at)
 {
     const uint16_t first = tag_keys_find(keys, (struct text){start, (size_t)(at - start)});

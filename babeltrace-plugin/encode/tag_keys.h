@@ -1,5 +1,5 @@
 /*
- * The tag keys that a span has been given so far: an object must not hold one twice.
+ * The tag keys of a span, because an object must not have a key twice.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,25 +11,23 @@
 
 #include <stdint.h>
 
-#define TAG_KEYS_MAX   (LIMIT_TAGS + 16) /* and those that an encoder adds */
+#define TAG_KEYS_MAX   (LIMIT_TAGS + 16) /* with the keys that an encoder adds */
 #define TAG_KEYS_SLOTS 2048              /* a power of two, well above TAG_KEYS_MAX */
 
-/* Set count to 0 to begin; the rest needs no initialisation. */
+/* Begins with count 0; the other members need no value. */
 struct tag_keys {
     unsigned count;
-    uint64_t seed;                  /* unknown to who writes the trace */
+    uint64_t seed;                  /* random */
     struct text keys[TAG_KEYS_MAX]; /* as written */
     uint16_t repeated[TAG_KEYS_MAX];
     uint16_t slots[TAG_KEYS_SLOTS]; /* hash table of index + 1; 0: free */
 };
 
-/*
- * A key has been written from start to at. If it is there already it becomes key#2, or the next
- * number that is free. Returns its end. At most JSON_INTEGER_MAX + 1 bytes are added.
- */
+/* Adds the key that was written from start to at. A key that exists becomes key#2, or the next free
+ * number. Returns the end of the key, at most JSON_INTEGER_MAX + 1 bytes further on. */
 char *tag_keys_add(struct tag_keys *keys, char *start, char *at);
 
-/* The last one was moved. */
+/* The last key has moved by `by` bytes. */
 static inline void tag_keys_moved(struct tag_keys *keys, size_t by)
 {
     keys->keys[keys->count - 1].data += by;

@@ -2,10 +2,13 @@
  * The Zipkin v2 encoder.
  *
  * Format: zipkin2-api.yaml of openzipkin/zipkin-api, definition "Span". One refused span costs the
- * whole POST, so what is written here is what all decoders take: ids in lower case and not zero, no
- * parent that is the span itself, plain decimal times > 0, a duration of at least 1, string tags,
- * checked addresses and ports, a localEndpoint always, no key twice, and no '|' in an annotation,
- * which the OpenTelemetry collector's Zipkin receiver takes for a separator.
+ * whole POST. So the encoder writes only what all decoders take:
+ * - ids in lower case and not zero, and no parent that is the span itself;
+ * - plain decimal times > 0, a duration of at least 1;
+ * - string tags, no key twice;
+ * - checked addresses and ports, always a localEndpoint;
+ * - no '|' in an annotation, which is a separator for the OpenTelemetry collector's Zipkin
+ *   receiver.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,13 +22,13 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* Tags that receivers take for something else, so that ours would vanish: they get a prefix. */
+/* The prefix of tags whose own key has another meaning for receivers, and would be lost. */
 #define RESERVED_PREFIX "blkin."
 
-/* Before the number of a link: the tags that are one, for collectors. */
+/* The prefix of a link's number: tags that collectors read as a link. */
 #define LINK_PREFIX "otlp.link."
 
-/* The tag that says what of a span was left out. */
+/* The tag with the parts of a span that were left out. */
 #define ZIPKIN_LEFT_OUT "\"blkin.left_out\""
 
 #define ZIPKIN_PATH "/api/v2/spans"
@@ -33,7 +36,7 @@
 #define ENDPOINTS_LOG2 6
 #define ENDPOINTS      (1U << ENDPOINTS_LOG2)
 
-/* An endpoint is written once and copied from then on: many spans share it. */
+/* An endpoint in JSON, written once and then copied: many spans share it. */
 struct endpoint_json {
     const struct endpoint *of;
     char *json;
@@ -46,10 +49,10 @@ struct zipkin_json {
     struct encoder base;
     uint64_t seed;
     struct json_time last_time;
-    struct endpoint_json endpoints[ENDPOINTS]; /* by address; the newer one takes the place */
+    struct endpoint_json endpoints[ENDPOINTS]; /* by address; a newer one replaces an older one */
 };
 
-/* One span on its way. */
+/* The state of writing one span. */
 struct json_writer {
     const struct span *span;
     struct zipkin_json *encoder;
@@ -63,8 +66,9 @@ struct json_writer {
 #define LETTER(c) (UINT32_C(1) << ((c)&31))
 
 /*
- * The OpenTelemetry collector's receiver makes links, states and kinds of some tags, and takes
- * those that belong to a resource from one span of a request for all spans of the service in it.
+ * Keys with another meaning for the OpenTelemetry collector's receiver. It makes links, states and
+ * kinds of some tags. Tags of a resource it takes from one span, for all spans of the service in a
+ * request.
  */
 __attribute__((noinline)) static bool is_taken(struct text key)
 {
@@ -80,10 +84,10 @@ __attribute__((noinline)) static bool is_taken(struct text key)
     return text_is(key, "span.kind") || text_is(key, "w3c.tracestate");
 }
 
-/* Two letters tell nearly all others apart. */
+/* Two letters exclude nearly all other keys. */
 static inline bool is_reserved(struct text key)
 {
-    /* of those that begin with a letter, the second ones */
+    /* for each first letter, the second letters of reserved keys */
     static const uint32_t second[32] = {
         ['a' & 31] = LETTER('w'),
         ['c' & 31] = LETTER('l') | LETTER('o'),
@@ -148,10 +152,8 @@ static char *write_kind(char *at, enum span_kind kind)
     return at;
 }
 
-/*
- * Start rounded down, end rounded up: a span that encloses another one in nanoseconds does so in
- * microseconds too.
- */
+/* Rounds the start down and the end up: a span that encloses another one in nanoseconds does so in
+ * microseconds, too. */
 static char *write_times(char *at, struct zipkin_json *encoder, const struct span *span)
 {
     const int64_t start = floor_us(span->start_ns);
@@ -202,7 +204,7 @@ static char *write_endpoint(char *at, const struct endpoint *endpoint, bool *cut
 static const struct endpoint_json *endpoint_json(struct zipkin_json *encoder,
                                                  const struct endpoint *endpoint)
 {
-    /* the upper bits of the product: the lower ones of an address are mostly the same */
+    /* the upper bits of the product, because the lower bits of addresses are mostly equal */
     const uint64_t spread = (uint64_t)(uintptr_t)endpoint * UINT64_C(0x9e3779b97f4a7c15);
     struct endpoint_json *cached = &encoder->endpoints[spread >> (64 - ENDPOINTS_LOG2)];
 
@@ -274,7 +276,7 @@ static char *write_annotations(char *at, struct json_writer *writing)
     return at;
 }
 
-/* A key in quotes, from start to at: no object may hold one twice. */
+/* Ends a key in quotes, from start to at, and makes it unique in its object. */
 static char *end_key(struct tag_keys *keys, char *start, char *at)
 {
     at = tag_keys_add(keys, start + 1, at - 1);
@@ -296,7 +298,9 @@ static char *write_tag_key(char *at, struct json_writer *writing, struct tag_key
     return end_key(keys, start, at);
 }
 
-/* As an OpenTelemetry collector reads and writes it: trace, span, state, attributes, lost ones. */
+/*
+ * Writes a link as an OpenTelemetry collector does: trace, span, state, attributes, dropped ones.
+ */
 static char *write_link(char *at, struct json_writer *writing, struct tag_keys *keys,
                         const struct span_entry *entry)
 {
@@ -309,7 +313,7 @@ static char *write_link(char *at, struct json_writer *writing, struct tag_keys *
     *at++ = '"';
     at = end_key(keys, start, at);
     *at++ = ':';
-    /* the bar before the rest takes the place of its quote */
+    /* the bar before `rest` replaces its quote */
     end = json_put_string(at + 1 + 2 * 16 + 1 + 16, rest, LIMIT_VALUE, '|', &writing->cut);
     *at++ = '"';
     at = json_put_hex(at, link.trace_id_high);
@@ -379,10 +383,8 @@ static char *write_tags(char *at, struct json_writer *writing)
     return at;
 }
 
-/*
- * No span needs more than this. The log is reckoned as if it were text, of which a byte becomes six
- * at most: for an entry's header that is more than what is written around key and value.
- */
+/* The upper limit of a span's size. The log counts as if it were text, of which a byte becomes six
+ * at most. For an entry's header that is more than the bytes around key and value. */
 static size_t size_limit(const struct span *span)
 {
     const size_t fixed = 512 + endpoint_size_limit(span->endpoint) +
@@ -401,7 +403,7 @@ static char *write_cached(char *at, const struct endpoint_json *endpoint,
     return json_put_bytes(at, endpoint->json, endpoint->length);
 }
 
-/* The second may take the place of the first in the table: each is written before the next. */
+/* Writes each endpoint before the next lookup, which may replace it in the table. */
 static char *write_endpoints(char *at, struct json_writer *writing)
 {
     const struct span *span = writing->span;
@@ -453,7 +455,7 @@ static bool encode(struct encoder *encoder, struct buffer *buffer, const struct 
     return true;
 }
 
-/* Of 16 or 32 digits, up to the quote. */
+/* Reads 16 or 32 digits, up to the quote. */
 static void trace_of(struct text span, uint64_t id[2])
 {
     const size_t before = strlen("{\"traceId\":\"");
@@ -475,7 +477,7 @@ static void zipkin_json_free(struct encoder *encoder)
     free(zipkin);
 }
 
-/* Its first bytes are its ids. */
+/* The ids come first in a unit. */
 static void describe(struct text unit, char *line, size_t size)
 {
     const size_t length = encoder_least(unit.length, 60);
@@ -502,7 +504,7 @@ static struct encoder *zipkin_json_encoder_new(void)
     return &zipkin->base;
 }
 
-/* 202 is what Zipkin says; others who take its format say 200 with an empty body or JSON. */
+/* Zipkin sends 202. Other collectors of its format send 200 with an empty body or JSON. */
 static bool is_answer(long status, struct text type, struct text body)
 {
     const char first = protocol_first_byte(body);
@@ -510,10 +512,8 @@ static bool is_answer(long status, struct text type, struct text body)
     return status == 202 || !first || ((first == '{' || first == '[') && !protocol_is_page(type));
 }
 
-/*
- * 500 is what the OpenTelemetry collector answers when its queue is full: it speaks, like 408,
- * maybe of the batch, maybe of the collector. The others speak of the collector.
- */
+/* The OpenTelemetry collector sends 500 when its queue is full: like 408, the cause may be the
+ * batch or the collector. The cause of the other statuses is the collector. */
 const struct protocol zipkin_protocol = {
     .format = FORMAT_ZIPKIN,
     .name = "zipkin",

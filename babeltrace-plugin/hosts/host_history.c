@@ -1,5 +1,5 @@
 /*
- * Names and numbers taken apart; samples in the order of their times.
+ * Parses names and values of samples, and stores samples in order of time.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +13,7 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Takes NAME:UNIT:KIND off names. Returns false if it is none. */
+/* Takes NAME:UNIT:KIND from names. Returns false for another form. */
 static bool history_read_name(struct text *names, struct sample_metric *name)
 {
     const struct text word = text_take(names, ' '); /* blanks are single */
@@ -47,7 +47,7 @@ static bool layout_read_names(struct group_layout *layout)
     return layout->count > 0;
 }
 
-/* NULL: they make no sense, or there is no room; *is_valid tells which. */
+/* NULL: the names are invalid, or there is no room; see *is_valid. */
 static const struct group_layout *get_layout(struct layouts *layouts, struct text names,
                                              bool *is_valid)
 {
@@ -101,7 +101,7 @@ static int find_name(const void *context, const char *name, size_t length)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* How many there are, up to max; 0: they make no sense. */
+/* Returns the number of values, up to max; 0: the text is invalid. */
 static size_t history_read_values(struct text text, uint64_t *values, size_t max)
 {
     size_t count = 0;
@@ -123,7 +123,9 @@ void history_free(struct history *history)
     history->count = history->room = 0;
 }
 
-/* Every second one of the older half: the time between its neighbours is looked at anew. */
+/*
+ * Removes every second sample of the older half, and computes the views between the remaining ones.
+ */
 static void thin_out(struct history *history)
 {
     const size_t size = history_sample_size(history);
@@ -134,7 +136,7 @@ static void thin_out(struct history *history)
         struct history_sample *sample = history_at(history, i);
 
         if (i <= half) {
-            sample->is_anew |= history_at(history, i - 1)->is_anew;
+            sample->is_reset |= history_at(history, i - 1)->is_reset;
             sample->is_seen = false;
         }
         memmove(history_at(history, to++), sample, size);
@@ -143,7 +145,7 @@ static void thin_out(struct history *history)
 }
 
 /* Returns false when out of memory. */
-static bool begin_anew(struct history *history, uint32_t value_count)
+static bool history_begin_again(struct history *history, uint32_t value_count)
 {
     history->count = 0;
     if (history->samples && history->value_count == value_count)
@@ -156,9 +158,9 @@ static bool begin_anew(struct history *history, uint32_t value_count)
     return history->samples != NULL;
 }
 
-/* Is a counter smaller than it was? */
-static bool is_anew(const struct history *history, const struct history_sample *before,
-                    const uint64_t *values)
+/* True if a counter is smaller than before. */
+static bool is_reset(const struct history *history, const struct history_sample *before,
+                     const uint64_t *values)
 {
     if (!history->layout)
         return false;
@@ -174,18 +176,18 @@ static bool history_append(struct history *history, int64_t time_ns, bool is_oth
 {
     const struct history_sample *last =
         history->count ? history_at(history, history->count - 1) : NULL;
-    const bool has_begun_anew = last && is_anew(history, last, values);
+    const bool has_begun_anew = last && is_reset(history, last, values);
     struct history_sample *sample;
 
     if (history->count == HISTORY_SAMPLES)
         thin_out(history);
     sample = history_at(history, history->count++);
-    *sample = (struct history_sample){.time_ns = time_ns, .is_anew = is_other || has_begun_anew};
+    *sample = (struct history_sample){.time_ns = time_ns, .is_reset = is_other || has_begun_anew};
     memcpy(sample->values, values, history->value_count * sizeof(*values));
     return has_begun_anew;
 }
 
-/* Returns false if the names are of no use: what is wrong is in *why. */
+/* Returns false if the names are invalid. *why: the reason. */
 static bool use_names(struct history *history, struct layouts *layouts, struct text names,
                       uint32_t value_count, enum history_added *why)
 {
@@ -219,8 +221,8 @@ enum history_added history_add(struct history *history, struct layouts *layouts,
         return HISTORY_TWICE;
     if (!history->samples || count != history->value_count || time_ns <= history_last_ns(history)) {
         if (history->layout && history->layout->count != count)
-            history->layout = NULL; /* the names have changed, and did not come */
-        if (!begin_anew(history, count))
+            history->layout = NULL; /* the names have changed, and the new ones are missing */
+        if (!history_begin_again(history, count))
             return HISTORY_NO_ROOM;
     }
     history->thread = event->thread;
@@ -228,13 +230,13 @@ enum history_added history_add(struct history *history, struct layouts *layouts,
     history->period_ns =
         (event->period_ms < PERIOD_MAX_MS ? event->period_ms : PERIOD_MAX_MS) * 1000000;
     if (history_append(history, time_ns, is_other, values))
-        return HISTORY_ANEW;
+        return HISTORY_RESET;
     return history->layout ? HISTORY_ADDED : HISTORY_UNNAMED;
 }
 
-/* ---- what they tell -------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
-/* From a to b, which is not before it; their difference may be more than int64_t has. */
+/* a is not after b. The difference may exceed int64_t. */
 static uint64_t history_distance(int64_t a, int64_t b)
 {
     return (uint64_t)b - (uint64_t)a;
@@ -263,7 +265,7 @@ static void look_at(const struct history *history, const struct history_sample *
     sample->is_seen = true;
 }
 
-/* In the time from start_ns to end_ns, which is later. */
+/* Returns the overlap with the time from start_ns to end_ns, which is later. */
 static uint64_t overlap(const struct history_sample *before, const struct history_sample *sample,
                         int64_t start_ns, int64_t end_ns)
 {
@@ -281,7 +283,7 @@ static void take_in(struct range *range, double value, double weight)
         range->most = value;
     range->is_known = true;
     range->total += value;
-    range->mean += value * weight; /* their sum, for now */
+    range->mean += value * weight; /* their sum, until it is divided */
 }
 
 struct range history_range(struct history *history, unsigned view, int64_t start_ns, int64_t end_ns)
@@ -300,7 +302,7 @@ struct range history_range(struct history *history, unsigned view, int64_t start
 
         if (sample->time_ns <= start_ns)
             break;
-        if (!common || sample->is_anew ||
+        if (!common || sample->is_reset ||
             history_distance(before->time_ns, sample->time_ns) > longest)
             continue;
         if (!sample->is_seen)

@@ -1,13 +1,13 @@
 /*
- * The samples of one group of a host's metrics (of a disk, of its CPUs), and what they tell of a
+ * The samples of one group of a host's metrics (of a disk, of its CPUs), and their views over a
  * time.
  *
- * Samples are raw: counters and gauges. What was meanwhile is in two of them, as the views of
- * hosts/host_view.h have it, and is computed when somebody asks. There is room for
- * HISTORY_SAMPLES; when they are used up every second one of the older half goes, so that long ago
- * is known in coarser steps, and not less of it. A sample that is lost costs as little.
+ * Samples are raw: counters and gauges. The views of hosts/host_view.h compare two samples, and are
+ * computed on demand. The history has HISTORY_SAMPLES samples. When it is full, every second sample
+ * of the older half is removed: old times have coarser steps, but no gaps. A lost sample costs no
+ * more.
  *
- * Everything is from a trace, and untrusted.
+ * All input comes from a trace, and is untrusted.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,23 +26,23 @@
 struct sample_metric {
     struct text name;
     struct text unit;
-    bool is_counter; /* else a gauge */
+    bool is_counter; /* false: a gauge */
 };
 
-/* What the values are, in their order; kept once for all groups that have the same. */
+/* The names of values, in order; stored once for all groups with the same names. */
 struct group_layout {
     struct group_layout *next;
     uint32_t count;
-    uint32_t counters; /* bit i: the i-th is one; else a gauge */
+    uint32_t counters; /* bit i: value i is a counter */
     struct {
         uint32_t offset;
         uint32_t length;
     } names[HISTORY_VALUES_MAX];
     uint32_t length;
-    char text[]; /* as it came: NAME:UNIT:KIND NAME:UNIT:KIND */
+    char text[]; /* as received: NAME:UNIT:KIND NAME:UNIT:KIND */
 };
 
-/* Different ones that there may be: more are no room. */
+/* The most different layouts. */
 #define LAYOUTS_MAX 256
 
 struct layouts {
@@ -56,34 +56,34 @@ void layouts_free(struct layouts *layouts);
 
 struct history_sample {
     int64_t time_ns;
-    bool is_anew; /* of the time before it nothing is known: who counts has begun anew */
-    bool is_seen; /* `views` are computed */
-    float views[HISTORY_VIEWS_MAX]; /* of the time since the sample before; NaN: not known */
+    bool is_reset;                  /* a counter began again: the time before is unknown */
+    bool is_seen;                   /* `views` are computed */
+    float views[HISTORY_VIEWS_MAX]; /* of the time since the last sample; NaN: not known */
     uint64_t values[];
 };
 
 struct history {
-    const struct group_layout *layout;    /* NULL: its names have not come yet */
+    const struct group_layout *layout;    /* NULL: the names have not come yet */
     const struct host_view *const *views; /* HISTORY_VIEWS_MAX of them; some may be NULL */
-    uint64_t thread; /* of the last sample: who has recorded it, and its number */
+    uint64_t thread; /* the recording thread and the number of the last sample */
     uint64_t sequence;
     uint64_t period_ns;
     uint32_t value_count;
     uint32_t count; /* of samples */
     uint32_t room;  /* bytes for samples */
-    char *samples;  /* oldest first; times ascend */
+    char *samples;  /* oldest first, in ascending order of time */
 };
 
 enum history_added {
     HISTORY_ADDED,
-    HISTORY_UNNAMED, /* added: it will be of use when the names come */
-    HISTORY_ANEW,    /* added; a counter is smaller than before */
-    HISTORY_TWICE,   /* another session has recorded it, too */
-    HISTORY_INVALID, /* it makes no sense */
+    HISTORY_UNNAMED, /* added: usable when the names come */
+    HISTORY_RESET,   /* added: a counter is smaller than before */
+    HISTORY_TWICE,   /* another session has recorded the sample, too */
+    HISTORY_INVALID, /* the sample is invalid */
     HISTORY_NO_ROOM,
 };
 
-/* Into one that began as all zeros, but for `views`. */
+/* Adds a sample. A new history is all zeros except `views`. */
 enum history_added history_add(struct history *history, struct layouts *layouts,
                                const struct event *event, int64_t time_ns);
 void history_free(struct history *history);
@@ -98,29 +98,27 @@ static inline struct history_sample *history_at(const struct history *history, u
     return (struct history_sample *)(void *)(history->samples + i * history_sample_size(history));
 }
 
-/* The time of the last one; INT64_MIN: there is none. */
+/* The time of the last sample; INT64_MIN: none. */
 static inline int64_t history_last_ns(const struct history *history)
 {
     return history->count ? history_at(history, history->count - 1)->time_ns : INT64_MIN;
 }
 
-/* ---- what they tell -------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
-/* Of a view in a time, step by step from sample to sample. */
+/* The values of a view in a time, one per step between two samples. */
 struct range {
     bool is_known;
     double least;
     double most;
-    double mean;  /* over that time */
-    double total; /* of all steps that are not over before that time or begin after it */
+    double mean;  /* over the whole time */
+    double total; /* of all steps that overlap the time */
     int64_t from_ns;
-    int64_t until_ns; /* those steps' */
+    int64_t until_ns; /* of those steps */
 };
 
-/*
- * The i-th view in the time from start_ns to end_ns. Steps that are much longer than the period
- * tell nothing of it, unless it is as long itself: HISTORY_STEP_PERIODS.
- */
+/* Reads view i in the time from start_ns to end_ns. A step that is much longer than the period is
+ * ignored, unless the time is as long: HISTORY_STEP_PERIODS. */
 #define HISTORY_STEP_PERIODS 4
 struct range history_range(struct history *history, unsigned view, int64_t start_ns,
                            int64_t end_ns);

@@ -1,5 +1,5 @@
 /*
- * From samples to tags.
+ * Makes tags of samples.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,7 +7,7 @@
 
 #include "babeltrace-plugin/base/printer.h"
 
-/* ---- what is looked at ----------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
 enum { DISK_BUSY, DISK_QUEUE, DISK_WAIT };
 enum { CPU_BUSY, CPU_STEAL, CPU_COUNT };
@@ -38,7 +38,7 @@ static const struct host_view transmit = {
 static const struct {
     const char *name;
     bool has_instances;
-    const char *views[HISTORY_VIEWS_MAX];           /* of hosts/host_view.h, */
+    const char *views[HISTORY_VIEWS_MAX];           /* names in hosts/host_view.h */
     const struct host_view *own[HISTORY_VIEWS_MAX]; /* or these */
 } groups[HOST_GROUPS] = {
     [GROUP_DISK] = {"disk", true, {"busy", "queue", "wait"}, {NULL}},
@@ -77,9 +77,9 @@ struct tagging {
     unsigned lost;
     bool is_tagged;
     bool has_times;
-    int64_t from_ns; /* all that is told is of this time */
+    int64_t from_ns; /* the begin of the time of all values */
     int64_t until_ns;
-    struct printer found; /* what stood out */
+    struct printer found; /* the findings */
 };
 
 static void count_tag(struct tagging *tagging, bool is_there)
@@ -110,7 +110,7 @@ static void tagging_note_time(struct tagging *tagging, const struct range *range
     tagging->has_times = true;
 }
 
-/* What is not known has no tag. */
+/* An unknown value has no tag. */
 static void tag_range(struct tagging *tagging, const struct range *range, const char *least,
                       const char *most)
 {
@@ -128,24 +128,23 @@ static struct range range_of(const struct tagging *tagging, struct host_part *pa
     return history_range(&part->history, view, tagging->span->start_ns, tagging->span->end_ns);
 }
 
-/* ---- what stands out ------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------- */
 
 /*
- * A span says what stood out on its host only where that is likely to have cost it time, so that a
- * quiet host's say nothing. All are means over the span's time, as well as samples tell.
- *
- * - A disk that is busy for 80 % of the time: who comes has to wait as a rule. Below that, by what
- *   queueing theory has for one server, a request waits for less than four others.
- * - Waiting for I/O where no disk is that busy: a network's file system, a limit of a cgroup. 40 %,
- *   as a database that reads all the time has half of that while it is well.
- * - Memory: of its pressure a machine that is well has none; each percent is time in which a task
- *   could do nothing but wait for pages.
- * - The CPUs have to be busy, and tasks to wait for them: 90 % without who waits is good use of a
- *   machine. For as many tasks as CPUs the pressure is near 0. Where the kernel does not tell of
- *   pressure, it is two threads that run or want to for each CPU.
- * - Steal: the time of one CPU in ten was another machine's.
- * - TCP: one lost segment costs 200 ms and more; 1 % is what its throughput suffers from. More than
- *   that was sent again of what the host has sent.
+ * A finding says that the state of the host has probably cost the span time, so spans of a quiet
+ * host have none. All values are means over the span's time.
+ * - A disk that is busy for 80 % of the time: most requests have to wait. Below that, by queueing
+ *   theory for one server, a request waits for fewer than four others.
+ * - Waiting for I/O without a busy disk: a network file system, or a limit of a cgroup. The limit
+ *   is 40 %, because a healthy database that reads all the time has half of that.
+ * - Memory: a healthy machine has no pressure. Each percent is time in which a task could only wait
+ *   for pages.
+ * - CPU: the CPUs are busy, and tasks wait for them. 90 % without waiting tasks is good use of a
+ *   machine. With as many tasks as CPUs the pressure is near 0. On a kernel without pressure, the
+ *   limit is two runnable threads for each CPU.
+ * - Steal: a tenth of the CPU time was another machine's.
+ * - TCP: one lost segment costs 200 ms and more, and 1 % reduces the throughput. The finding needs
+ *   more than 1 % of the host's segments.
  */
 #define DISK_BUSY_PERCENT       80
 #define IO_PERCENT              40
@@ -163,7 +162,7 @@ static struct printer *next_finding(struct tagging *tagging)
     return &tagging->found;
 }
 
-/* What would be printed as 0 is not said. */
+/* A value that would be printed as 0 is left out. */
 static bool is_some(const struct range *range)
 {
     return range->is_known && range->mean >= 0.5;
@@ -171,7 +170,7 @@ static bool is_some(const struct range *range)
 
 /* ---- the groups ------------------------------------------------------------------------------ */
 
-/* "vda1" is a part of "vda", and never more busy. */
+/* "vda1" is a part of "vda", and never busier. */
 static bool is_part_of(const struct host_part *part, const struct host_part *whole)
 {
     return part->instance_length > whole->instance_length &&
@@ -217,8 +216,7 @@ static bool tag_disk(struct tagging *tagging, struct host_part *disks)
         return false;
     print(next_finding(tagging), "%.*s was %.0f %% busy", (int)disk->instance_length,
           disk->instance, busy.mean);
-    if (is_some(
-            &queue)) /* of requests that are so short that the time counts as busy by its ticks */
+    if (is_some(&queue)) /* requests so short that ticks make the time look busy */
         print(&tagging->found, ", %.0f in queue", queue.mean);
     return true;
 }
@@ -249,10 +247,8 @@ static bool is_crowded(const struct range *busy, const struct range *wait,
     return threads->is_known && cpus->is_known && threads->mean >= CPU_THREADS * cpus->mean;
 }
 
-/*
- * Threads are counted at the moments of the samples, the rest is of all the time: where fewer were
- * seen than there were busy CPUs, as may be of a short span, their number says nothing.
- */
+/* Threads are counted at the moments of samples, other values over the whole time. If fewer threads
+ * than busy CPUs were counted, as in a short span, their number means nothing. */
 static bool is_count_of(const struct range *threads, const struct range *busy,
                         const struct range *cpus)
 {
@@ -304,7 +300,7 @@ static void tag_tcp(struct tagging *tagging, struct host_part *tcp)
         tag_number(tagging, "system.network.tcp.segments.transmit", sent.total);
     if (again.total < 1 || !sent.is_known || again.total < RETRANSMIT_PER_TRANSMIT * sent.total)
         return;
-    /* the kernel's count of sent ones has each but once */
+    /* the kernel counts a sent segment once */
     print(next_finding(tagging), "%.0f of %.0f TCP segments were sent again", again.total,
           again.total + sent.total);
 }

@@ -1,6 +1,5 @@
 /*
- * What is told of a host on a span: the tags (doc/host.md lists them), and in a sentence what stood
- * out.
+ * The tags that describe a span's host (doc/host.md lists them), with the findings in a sentence.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,7 +9,7 @@
 #include "babeltrace-plugin/spans/span.h"
 #include "host_history.h"
 
-/* The groups that are of use here; of the others nothing is kept. */
+/* The groups that give tags. Other groups are dropped. */
 enum host_group {
     GROUP_DISK,
     HOST_GROUP_CPU,
@@ -21,18 +20,18 @@ enum host_group {
     HOST_GROUPS
 };
 
-/* No span waits for one that is read more rarely. */
+/* No span waits for a group with a longer period. */
 #define HOST_WAIT_PERIOD_NS INT64_C(5000000000)
 
-/* Is it one of these? Of a group that is the whole host's, instances are not. */
+/* Finds the group by its name. A group of the whole host has no instances. */
 bool host_group_find(struct text group, struct text instance, enum host_group *found);
 
-/* What is computed of a group; NULL: nothing more. */
+/* The views to compute for a group; NULL: no further view. */
 void host_group_views(enum host_group group, const struct host_view *views[HISTORY_VIEWS_MAX]);
 
-/* A group's instance. */
+/* An instance of a group. */
 struct host_part {
-    struct host_part *next; /* of the host and the group, in the order in which they came */
+    struct host_part *next; /* of the host and the group, in order of creation */
     enum host_group group;
     struct history history;
     int64_t heard_ns; /* trace time of the last sample */
@@ -40,10 +39,8 @@ struct host_part {
     char instance[];
 };
 
-/*
- * Tags the span, whose log is malloc's, with what is known of the time that it took. Returns how
- * many tags found no room; *is_tagged: something was known.
- */
+/* Tags the span with the state of the host during the span. malloc() made the span's log. Returns
+ * how many tags found no room. *is_tagged: the state was known. */
 unsigned host_tag(struct span *span, struct host_part *const parts[HOST_GROUPS], bool *is_tagged);
 
 #endif

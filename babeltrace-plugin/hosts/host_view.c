@@ -112,7 +112,7 @@ static const struct host_view views[] = {
      .unit = "%",
      .kind = HOST_VIEW_PERCENT,
      .metrics = "system.network.tcp.segments.retransmit",
-     /* the kernel counts what is sent again but here */
+     /* the kernel counts segments that are sent again only here */
      .by = "system.network.tcp.segments.transmit system.network.tcp.segments.retransmit"},
     BASIC("tcp", "established", "{connection}", "system.network.tcp.connections.established"),
     VIEW_RATE("tcp", "opened", "{connection}/s", "system.network.tcp.connections.opened"),
@@ -157,7 +157,7 @@ const struct host_view *host_view_find(const char *group, const char *name)
     return NULL;
 }
 
-/* Of gauges, or growth of counters. */
+/* Adds gauges, or the growth of counters. */
 static bool add_up(const struct host_interval *interval, const char *names, bool is_gauge,
                    double *sum)
 {

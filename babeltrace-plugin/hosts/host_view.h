@@ -1,9 +1,10 @@
 /*
- * Views of a host's metrics: what two samples of a group say about the time between them. Used by
- * who prints, tags and adds up, so that they all mean the same.
+ * Views of a host's metrics: the meaning of two samples of a group. Tags, tables and sums use the
+ * same views.
  *
- * A view is (sum of metrics) / (sum of others): "busy" of a disk is the growth of
- * system.disk.io_time by the interval, "wait" the growth of operation_time by that of operations.
+ * A view is (sum of metrics) / (sum of others). For a disk, "busy" is the growth of
+ * system.disk.io_time divided by the interval. "wait" is the growth of operation_time divided by
+ * the growth of operations.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,11 +16,11 @@
 #include <stdint.h>
 
 enum host_view_kind {
-    HOST_VIEW_BASIC,   /* gauges, of the later sample */
+    HOST_VIEW_BASIC,   /* gauges of the later sample */
     HOST_VIEW_DELTA,   /* growth of counters */
-    HOST_VIEW_RATE,    /* growth by second */
-    HOST_VIEW_AVERAGE, /* growth by that of others, or of ns by the interval */
-    HOST_VIEW_PERCENT, /* the same in percent; is_gauge: of gauges of the later sample */
+    HOST_VIEW_RATE,    /* growth per second */
+    HOST_VIEW_AVERAGE, /* growth divided by the growth of others, or of ns by the interval */
+    HOST_VIEW_PERCENT, /* same in percent; is_gauge: of gauges of the later sample */
 };
 
 struct host_view {
@@ -27,32 +28,30 @@ struct host_view {
     const char *name;  /* "busy" */
     const char *unit;  /* of the result: "%", "By/s", "ms", "" */
     enum host_view_kind kind;
-    const char *metrics; /* names with blanks between, which are added up */
-    const char *by;      /* the same; NULL: the interval */
-    double scale;        /* the result is multiplied with it, as ns to ms; 0: not */
-    double most;         /* what is more is because of the kernel's ticks; 0: anything may be */
+    const char *metrics; /* names to add up, separated by blanks */
+    const char *by;      /* same; NULL: the interval */
+    double scale;        /* factor of the result, as from ns to ms; 0: none */
+    double most;         /* a larger value is an error of the kernel's ticks; 0: no limit */
     bool is_gauge;
 };
 
-/* All of them; those of a group are beside each other, the most telling first. */
+/* All views. The views of a group are neighbours, the most useful first. */
 const struct host_view *host_views(size_t *count);
-/* NULL: there is none. */
+/* NULL: no such view. */
 const struct host_view *host_view_find(const char *group, const char *name);
 
-/* Two samples of a group, and how to find a metric in them: -1 if it is not there. */
+/* Two samples of a group, and a function that finds a metric in them; -1: not there. */
 struct host_interval {
     uint64_t from; /* ns; before `to` */
     uint64_t to;
-    const uint64_t *before; /* NULL: there is but one sample */
+    const uint64_t *before; /* NULL: there is only one sample */
     const uint64_t *after;
     int (*find)(const void *context, const char *name, size_t length);
     const void *context;
 };
 
-/*
- * Returns false if it is not known: a metric is not there, a counter became smaller (its source
- * began anew), nothing happened to divide by.
- */
+/* Returns false if the value is unknown: a metric is missing, a counter became smaller (its source
+ * began again), or the divisor is 0. */
 bool host_view_value(const struct host_view *view, const struct host_interval *interval,
                      double *value);
 

@@ -1,5 +1,5 @@
 /*
- * Spans as calls from one service to another, and whole traces in statistics.
+ * Calls from one service to another, and whole traces in statistics.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +16,7 @@ static int add_call(struct trace_call *calls, int count, uint32_t caller, uint32
     return count + 1;
 }
 
-/* A client with nothing below it: the other side is not traced. */
+/* A client without a child calls a service that is not traced. */
 static int client_calls(const struct trace_span *span, const struct trace_span *above,
                         bool is_error, struct trace_call *calls)
 {
@@ -37,14 +37,14 @@ static int server_calls(const struct trace_span *span, const struct trace_span *
     return add_call(calls, 0, caller, span->service, span, is_error);
 }
 
-/* As Zipkin's linker sees it. */
+/* The calls that Zipkin's linker finds. */
 static int known_calls(const struct trace_model *trace, uint32_t i, struct trace_call *calls)
 {
     const struct trace_span *span = &trace->spans[i];
     const struct trace_node *node = &trace->nodes[i];
     const struct trace_span *above =
         node->remote == TRACE_NONE ? NULL : &trace->spans[node->remote];
-    /* the caller may see an error that the server does not */
+    /* the caller may see an error that the server does not see */
     const bool is_error =
         span->is_error || (above && above->is_error && above->kind == SPAN_CLIENT &&
                            above->service != NAMES_NONE && span->parent_id == above->id);
@@ -122,7 +122,8 @@ bool statistics_add_rest(struct statistics *statistics, const struct trace_model
     return true;
 }
 
-/* So many rows are found before the first of them is written to: till then all are in the cache. */
+/* Rows that are found before the first of them is changed: the lookups bring all of them into the
+ * cache. */
 #define ROWS_AHEAD 16U
 
 bool statistics_add_trace(struct statistics *statistics, const struct trace_model *linked)

@@ -1,14 +1,14 @@
 /*
- * Who calls whom in a trace: the service graph's edges.
+ * Calls between services in a trace: the edges of the service graph.
  *
- * Where spans have kinds, these are the links that Zipkin's dependencies count: a server's span is
- * a call by the service of the nearest span above it that has a kind, or by its remote service; a
- * client's (or one that names both services) counts if nothing is below it, as a call of the remote
- * service, that is not traced then; a message counts if it names its broker.
+ * For spans that have kinds, these are the links of Zipkin's dependencies. A server's span is a
+ * call by the service of the nearest ancestor with a kind, or by the remote service. A client's
+ * span without children is a call of the remote service, which is not traced. A span without a kind
+ * that names both services is such a call, too. A message counts if the span names the broker.
  *
- * Two things differ. A span that Zipkin makes no link of, but whose parent is of another service,
- * counts as a call of that one: so programs that record no kinds have a graph, too. And a span
- * whose parent is missing is not taken for a child of the root.
+ * Two rules differ from Zipkin. A span without such a link is a call by the parent's service, if
+ * that is another service: so programs without kinds have a graph, too. A span whose parent is
+ * missing is no child of the root.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,23 +20,22 @@
 struct trace_call {
     uint32_t caller; /* services, never NAMES_NONE */
     uint32_t callee;
-    int64_t duration_ns; /* of the callee's span, or as its caller sees it; 0: not known */
+    int64_t duration_ns; /* of the callee's span, or as the caller sees the call; 0: not known */
     bool is_error;
 };
 
-/* Of one span there are two at the most. */
+/* Most calls of one span. */
 #define TRACE_CALLS_MAX 2
 
-/* Fills in the calls of which this span tells, and returns how many there are. The trace is
- * linked. */
+/* Writes the calls of a span of a linked trace, and returns their number. */
 int trace_calls(const struct trace_model *linked, uint32_t span,
                 struct trace_call calls[TRACE_CALLS_MAX]);
 
-/* Counts the trace's spans, with their durations and self times, and its calls. Out of memory:
- * these return false, and only a part is added. */
+/* Counts the trace's spans, with their durations and self times, and its calls. Returns false when
+ * out of memory: then a part of the trace is counted. */
 bool statistics_add_trace(struct statistics *statistics, const struct trace_model *linked);
 
-/* The self times and calls alone: the spans were counted before their trace was there. */
+/* Counts only self times and calls, for spans that were counted before their trace was complete. */
 bool statistics_add_rest(struct statistics *statistics, const struct trace_model *linked);
 
 #endif

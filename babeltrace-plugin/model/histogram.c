@@ -1,8 +1,8 @@
 /*
  * Exponential histograms.
  *
- * Slot 0 is of the value 1, slot n of those above 2^((n-1)/128) up to 2^(n/128): OpenTelemetry's
- * index is one less.
+ * Slot 0 has the value 1. Slot n has the values above 2^((n-1)/128) up to 2^(n/128).
+ * OpenTelemetry's index is n - 1.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #define HISTOGRAM_SLOTS (HISTOGRAM_OCTAVES * SUBBUCKETS)
 #define NO_SLOT         (-1)
 
-/* OpenTelemetry's scales are of these. */
+/* The range of OpenTelemetry's scales. */
 #define SCALE_MIN           (-10)
 #define HISTOGRAM_SCALE_MAX 20
 
@@ -72,8 +72,8 @@ static const uint64_t bounds[SUBBUCKETS + 1] = {
     UINT64_C(0xfd3e0c0cf486c174), UINT64_C(0xfe9e115c7b8f884b), UINT64_MAX,
 };
 
-/* The first slot of the octave that has numbers with these 7 bits after the first one; or it is one
- * of the two after that. */
+/* The first slot of the octave for numbers with these 7 bits after the first bit. The right slot is
+ * this one, or one of the two next. */
 static const uint8_t first_slots[SUBBUCKETS] = {
     0,   2,   3,   5,   6,   8,   9,   10,  12,  13,  14,  16,  17,  18,  20,  21,  22,  24,  25,
     26,  27,  29,  30,  31,  32,  33,  35,  36,  37,  38,  39,  41,  42,  43,  44,  45,  46,  47,
@@ -85,19 +85,21 @@ static const uint8_t first_slots[SUBBUCKETS] = {
 };
 /* clang-format on */
 
-/* Of a value from 1 on; without logarithms, which take longer and are rounded. */
+/* Returns the slot of a value of at least 1. Logarithms would take longer and round. */
 static inline int histogram_slot(int64_t value)
 {
     const int zeros = __builtin_clzll((uint64_t)value);
     const uint64_t shifted = (uint64_t)value << zeros;
     const int first = first_slots[shifted >> 56 & (SUBBUCKETS - 1)];
 
-    /* The second bound is above the first one: where it is passed, so is the first one. */
+    /*
+     * The second bound is above the first one, so a value above the second is above the first, too.
+     */
     return (63 - zeros) * SUBBUCKETS + first + (shifted > bounds[first]) +
            (first < SUBBUCKETS && shifted > bounds[first + 1]);
 }
 
-/* The middle by which the relative error is the same at both ends; of the integers in the slot. */
+/* Returns the integer of the slot with the least relative error to both ends of the slot. */
 static int64_t middle_of(int slot)
 {
     const double low = exp2((double)(slot - 1) / SUBBUCKETS);
@@ -114,11 +116,11 @@ static int64_t middle_of(int slot)
 
 static uint64_t *octave(struct histogram *histogram, int slot)
 {
-    uint64_t **place = &histogram->octaves[slot / SUBBUCKETS];
+    uint64_t **octave = &histogram->octaves[slot / SUBBUCKETS];
 
-    if (!*place)
-        *place = calloc(SUBBUCKETS, sizeof(**place));
-    return *place;
+    if (!*octave)
+        *octave = calloc(SUBBUCKETS, sizeof(**octave));
+    return *octave;
 }
 
 static void note_range(struct histogram *histogram, int64_t min, int64_t max)
@@ -184,7 +186,7 @@ static uint64_t count_without(uint64_t count, uint64_t part)
     return part < count ? count - part : 0;
 }
 
-/* The first slot from this one on that is not empty; HISTOGRAM_SLOTS: there is none. */
+/* Returns the first slot from this one on that is not empty, or HISTOGRAM_SLOTS. */
 static int next_slot(const struct histogram *histogram, int slot)
 {
     while (slot < HISTOGRAM_SLOTS) {
@@ -200,13 +202,13 @@ static int next_slot(const struct histogram *histogram, int slot)
     return slot;
 }
 
-/* Of a slot that is not empty. */
+/* The slot is not empty. */
 static uint64_t count_of(const struct histogram *histogram, int slot)
 {
     return histogram->octaves[slot / SUBBUCKETS][slot % SUBBUCKETS];
 }
 
-/* The slot of the value of that rank, from 1 on; NO_SLOT: it is 0. */
+/* Returns the slot of the value with a rank of at least 1. NO_SLOT: the value is 0. */
 static int slot_of_rank(const struct histogram *histogram, uint64_t rank)
 {
     uint64_t passed = histogram->zeros;
@@ -240,7 +242,7 @@ int64_t histogram_quantile(const struct histogram *histogram, double q)
     return value < histogram->max ? value : histogram->max;
 }
 
-/* Exact as long as there is a value in its slot. */
+/* Moves the bound into the slot: exact if the slot still has the value. */
 static int64_t bound_in(int slot, int64_t bound)
 {
     return bound > 0 && histogram_slot(bound) == slot ? bound : middle_of(slot);
@@ -304,7 +306,7 @@ void histogram_clear(struct histogram *histogram)
 
 /* ---- other forms */
 
-/* The first slot of a bucket of a scale that is as coarse, or coarser. */
+/* Returns the first slot of a bucket. The scale is HISTOGRAM_SCALE or coarser. */
 static int64_t first_slot(int64_t index, int scale)
 {
     return index * (INT64_C(1) << (HISTOGRAM_SCALE - scale)) + 1;

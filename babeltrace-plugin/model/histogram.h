@@ -1,10 +1,10 @@
 /*
- * A histogram of times, or of any integers from 0 on: OpenTelemetry's exponential one, of base 2
- * and scale 7, so that two are merged by adding them up, and a coarser scale is had by adding up
- * buckets. Bucket i has the values above 2^(i/128) up to 2^((i+1)/128), exactly.
+ * A histogram of times or other integers from 0 on: OpenTelemetry's exponential histogram of base 2
+ * and scale 7. Bucket i has exactly the values above 2^(i/128) up to 2^((i+1)/128). Adding two
+ * histograms merges them; adding neighbouring buckets gives a coarser scale.
  *
- * Count, sum, least and greatest value are exact, as is a quantile that is below 185. Any other
- * quantile is off by 0.3 % at most: buckets are 0.54 % wide, and it is the middle of one.
+ * Count, sum, least and greatest value are exact, and so is a quantile below 185. Any other
+ * quantile is off by 0.3 % at most: it is the middle of a bucket, and buckets are 0.54 % wide.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,53 +18,52 @@
 #define HISTOGRAM_SCALE   7
 #define HISTOGRAM_OCTAVES 64
 
-/* Zeros are an empty one. */
+/* Zeros are an empty histogram. */
 struct histogram {
     uint64_t count;
     uint64_t zeros;
     int64_t min;
     int64_t max;
     double sum;
-    uint64_t *octaves[HISTOGRAM_OCTAVES]; /* of 2^scale buckets each; NULL: empty */
+    uint64_t *octaves[HISTOGRAM_OCTAVES]; /* 2^scale buckets each; NULL: empty */
 };
 
-/* A value below 0 counts as 0. Out of memory: returns false, and it is as it was. */
+/* A value below 0 counts as 0. Returns false when out of memory: the histogram stays as it is. */
 bool histogram_add(struct histogram *histogram, int64_t value);
 
-/* Fetches into the cache what adding the value will write to: for who can say so some time before.
- */
+/* Prefetches the memory that histogram_add() of the value will change. */
 void histogram_fetch(const struct histogram *histogram, int64_t value);
 
-/* Out of memory: returns false, and only a part is added. */
+/* Returns false when out of memory: then a part is added. */
 bool histogram_merge(struct histogram *histogram, const struct histogram *other);
 
-/*
- * Takes out what was added before with histogram_merge(). The new least and greatest value are
- * exact if they are the old ones; if not, they are off as a quantile is.
- */
+/* Subtracts a part that histogram_merge() has added. The least and the greatest value are exact if
+ * the subtraction does not change them; if not, they are off as a quantile is. */
 void histogram_remove(struct histogram *histogram, const struct histogram *part);
 
-/* The least value that at least the share q of all are not above; 0 if there are none. */
+/* Returns the least value that at least the share q of all values do not exceed; 0 if there are no
+ * values. */
 int64_t histogram_quantile(const struct histogram *histogram, double q);
 
-/* Half of each bucket: so what is long ago counts less. */
+/* Halves each bucket, so old values count less. */
 void histogram_halve(struct histogram *histogram);
 
 size_t histogram_bytes(const struct histogram *histogram);
 
-/* It is empty then. */
+/* Empties the histogram. */
 void histogram_clear(struct histogram *histogram);
 
-/* ---- for who writes or reads one in another form */
+/* ---- other forms */
 
 struct histogram_bucket {
-    int32_t index; /* OpenTelemetry's, of the scale that was asked for; -1 also has the value 1 */
+    int32_t
+        index; /* OpenTelemetry's index at the requested scale; bucket -1 also has the value 1 */
     uint64_t count;
 };
 
 /*
- * The bucket after this one, or the first one if its count is 0, of those that are not empty.
- * Returns false if there is none. At a scale of HISTOGRAM_SCALE or less:
+ * Moves to the next bucket that is not empty, or to the first one if bucket.count is 0. Returns
+ * false if there is none. The scale is HISTOGRAM_SCALE or less:
  *
  *     struct histogram_bucket bucket = {0};
  *     while (histogram_next(histogram, scale, &bucket))
@@ -72,9 +71,9 @@ struct histogram_bucket {
 bool histogram_next(const struct histogram *histogram, int scale, struct histogram_bucket *bucket);
 
 /*
- * Adds up what histogram_next() has told, at any scale: of a finer one buckets are added up, what a
- * bucket of a coarser one has goes to where its middle is. Zeros, min, max and sum are the
- * caller's to set. Returns false when out of memory, or if no value here could be of such a bucket.
+ * Adds up the buckets of histogram_next(), of any scale. Finer buckets are added up; a coarser
+ * bucket goes to the slot of its middle. The caller sets zeros, min, max and sum. Returns false
+ * when out of memory, or if the bucket's values cannot be in this histogram.
  */
 bool histogram_add_bucket(struct histogram *histogram, int scale,
                           const struct histogram_bucket *bucket);

@@ -1,8 +1,8 @@
 /*
- * Linking of a trace.
+ * Links a trace into a tree.
  *
- * A trace can be incomplete, and can be nonsense: a parent may be missing, ids may be there twice,
- * spans may be each other's parents. Every span is in the tree exactly once all the same.
+ * A trace can be incomplete or nonsense: a parent may be missing, an id may occur twice, two spans
+ * may be parents of each other. Every span is in the tree exactly once all the same.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #define MODEL_FIRST_SPANS 64U
 #define SORTED_RUN        16U
 
-/* Of more spans with one id, those that come first are looked at. An RPC has two. */
+/* The spans with one id that are compared. An RPC has two. */
 #define SAME_ID_MAX 8
 
 struct trace_span trace_span_of(const struct span *span, struct names *names)
@@ -23,7 +23,7 @@ struct trace_span trace_span_of(const struct span *span, struct names *names)
     int64_t duration_ns;
 
     if (__builtin_sub_overflow(span->end_ns, span->start_ns, &duration_ns))
-        duration_ns = INT64_MAX; /* times of a trace may be any */
+        duration_ns = INT64_MAX; /* a trace may have any times */
     return (struct trace_span){
         .id = span->id,
         .parent_id = span->parent_id,
@@ -94,11 +94,11 @@ bool trace_model_add(struct trace_model *model, const struct trace_span *span)
 
 static bool is_before(const struct trace_span *a, const struct trace_span *b)
 {
-    /* without a time: 0 becomes the greatest number */
+    /* the subtraction sorts a missing start (0) last */
     return (uint64_t)a->start_ns - 1 < (uint64_t)b->start_ns - 1;
 }
 
-/* Few, or nearly in order. */
+/* Insertion sort, for few or nearly sorted spans. */
 static void sort_run(struct trace_span *spans, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {
@@ -116,7 +116,7 @@ static void sort_run(struct trace_span *spans, uint32_t count)
     }
 }
 
-/* Two sorted runs, of which the first one ends at middle. */
+/* Merges two sorted runs. The first one ends at middle. */
 static void merge(struct trace_span *to, const struct trace_span *from, uint32_t middle,
                   uint32_t end)
 {
@@ -172,11 +172,11 @@ static bool sort(struct trace_model *model)
 /* ---- spans by their ids */
 
 /*
- * Until the tree is made, a node's `next` is that of the same id, by time. A place of the table is
- * the index of the first one, and 1: open addressing, at most half full. The hash is the upper bits
- * of a product with a number that nobody knows.
+ * Until the tree is made, a node's `next` is the next span with the same id, by time. A slot of the
+ * table has the index of the first such span plus 1. The table uses open addressing and is half
+ * full at most. The hash is the upper half of a product with a random number.
  */
-static uint32_t *model_place_of(const struct trace_model *model, uint64_t id)
+static uint32_t *model_slot_of(const struct trace_model *model, uint64_t id)
 {
     const uint32_t mask = model->table_size - 1;
 
@@ -188,7 +188,7 @@ static uint32_t *model_place_of(const struct trace_model *model, uint64_t id)
 
 static uint32_t model_first_of(const struct trace_model *model, uint64_t id)
 {
-    return *model_place_of(model, id) - 1; /* TRACE_NONE if there is none */
+    return *model_slot_of(model, id) - 1; /* TRACE_NONE if no span has the id */
 }
 
 static bool make_table(struct trace_model *model)
@@ -212,10 +212,8 @@ static bool make_table(struct trace_model *model)
     return true;
 }
 
-/*
- * Some do not say that a half is the server's: one whose id is also that of a client is. As Zipkin
- * sees it.
- */
+/* Marks a server's span as shared if a client's span has the same id, as Zipkin does: some servers
+ * do not say so. */
 static void find_shared(struct trace_model *model, uint32_t first)
 {
     bool has_client = false;
@@ -227,17 +225,17 @@ static void find_shared(struct trace_model *model, uint32_t first)
         model->spans[i].is_shared |= model->spans[i].kind == SPAN_SERVER;
 }
 
-/* From the last one on, so that the first one comes to stand first. */
+/* Goes from the last span to the first, so each list of equal ids is in order of time. */
 static void fill_table(struct trace_model *model)
 {
     bool has_alike = false;
 
     for (uint32_t i = model->count; i-- > 0;) {
-        uint32_t *place = model_place_of(model, model->spans[i].id);
+        uint32_t *slot = model_slot_of(model, model->spans[i].id);
 
-        model->nodes[i] = (struct trace_node){.next = *place - 1};
-        has_alike |= *place != 0;
-        *place = i + 1;
+        model->nodes[i] = (struct trace_node){.next = *slot - 1};
+        has_alike |= *slot != 0;
+        *slot = i + 1;
     }
     for (uint32_t i = 0; has_alike && i < model->count; i++) {
         if (model->nodes[i].next != TRACE_NONE && model_first_of(model, model->spans[i].id) == i)
@@ -247,7 +245,7 @@ static void fill_table(struct trace_model *model)
 
 /* ---- parents */
 
-/* How well a span goes as the parent of another one that names its id; 0: not at all. */
+/* Rates a span as the parent of another span that names its id; 0: no parent. */
 static int fitness(const struct trace_span *span, const struct trace_span *other)
 {
     if (other == span || (span->is_shared && other->is_shared))
@@ -256,8 +254,9 @@ static int fitness(const struct trace_span *span, const struct trace_span *other
 }
 
 /*
- * Client and server may share an id: the server's half goes below the client's, and whatever names
- * that id as its parent below the half of its own service; else below the client's.
+ * Finds a span's parent. Client and server may share an id: the server's half is a child of the
+ * client's half. A span that names this id as its parent is a child of the half of its own service,
+ * or else of the client's half.
  */
 static uint32_t find_parent(const struct trace_model *model, const struct trace_span *span)
 {
@@ -292,10 +291,8 @@ static void find_parents(struct trace_model *model)
     }
 }
 
-/*
- * Spans that go round in a circle: it is cut at its first one. A node's depth is the way up on
- * which it was met, until the tree is made.
- */
+/* Cuts each circle of parents at its first span. Until the tree is made, a node's depth is the
+ * number of the walk that visited the node. */
 static void cut_circles(struct trace_model *model)
 {
     struct trace_node *nodes = model->nodes;
@@ -321,7 +318,7 @@ static void cut_circles(struct trace_model *model)
 
 /* ---- the tree */
 
-/* Goes below the parent, or to the top, before all that are there. */
+/* Links a node before its siblings. */
 static void link_node(struct trace_model *model, uint32_t i)
 {
     struct trace_node *node = &model->nodes[i];
@@ -332,7 +329,8 @@ static void link_node(struct trace_model *model, uint32_t i)
     *first = i;
 }
 
-/* From the last one on, so that all are by time; at the top whole trees come first. */
+/* Goes from the last span to the first, so siblings are in order of time. At the top, whole trees
+ * come first. */
 static void make_tree(struct trace_model *model)
 {
     for (uint32_t i = 0; i < model->count; i++)
@@ -356,12 +354,12 @@ uint32_t trace_model_next(const struct trace_model *model, uint32_t node)
     return node == TRACE_NONE ? TRACE_NONE : model->nodes[node].next;
 }
 
-/* Children are in the order of their starts, those without one last. */
+/* Children are sorted by start; children without a start are last. */
 static int64_t self_time(const struct trace_model *model, uint32_t i)
 {
     const struct trace_span *span = &model->spans[i];
     const int64_t end = span->start_ns + span->duration_ns;
-    int64_t reached = span->start_ns; /* until here it is known who had the time */
+    int64_t reached = span->start_ns; /* self time is added up to here */
     int64_t self = 0;
 
     if (span->start_ns == 0)
@@ -380,7 +378,7 @@ static int64_t self_time(const struct trace_model *model, uint32_t i)
     return self + (end - reached);
 }
 
-/* Parents before their children. */
+/* Visits parents before their children. */
 static void measure_tree(struct trace_model *model)
 {
     int64_t longest = 0;

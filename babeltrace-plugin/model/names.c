@@ -25,7 +25,7 @@ struct names {
     bool are_full;
     uint32_t count;
     size_t room;
-    struct name **list; /* by id; of the first two there is none */
+    struct name **list; /* by id; the first two ids have no entry */
     struct table table;
 };
 

@@ -1,5 +1,5 @@
 /*
- * Open traces, by their ids and by how long they have been quiet.
+ * Open traces, in a table by id and in a list by age.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +18,7 @@ struct open_trace {
     struct cds_list_head by_age;
     uint64_t id_high;
     uint64_t id;
-    int64_t last; /* when a span came */
+    int64_t last; /* time of the last span */
     size_t bytes;
     struct trace_span *spans;
     uint32_t count;
@@ -28,10 +28,10 @@ struct open_trace {
 struct open_traces {
     struct open_traces_options options;
     struct table table;
-    struct cds_list_head by_age; /* the one that is quiet for longest comes first */
+    struct cds_list_head by_age; /* the longest quiet trace first */
     int64_t now;
     struct open_traces_counts counts;
-    struct trace_model model; /* of the one that is closed */
+    struct trace_model model; /* of the trace that is being closed */
 };
 
 static uint64_t hash_of_ids(uint64_t seed, uint64_t high, uint64_t low)
@@ -103,7 +103,7 @@ static bool link_trace(struct trace_model *model, const struct open_trace *trace
     return trace_model_link(model);
 }
 
-/* Gone before the caller hears of it, who may add the next one then. */
+/* Removes the trace before the call of close(), which may add spans again. */
 static void close_trace(struct open_traces *traces, struct open_trace *trace, bool is_early)
 {
     const struct open_traces_options *options = &traces->options;
@@ -127,10 +127,10 @@ static void close_trace(struct open_traces *traces, struct open_trace *trace, bo
     free_trace(&trace->in_table);
 }
 
-/* Of those that there are: the one that is quiet for longest. */
+/* Returns the longest quiet trace. The list is not empty. */
 static struct open_trace *open_traces_first(const struct open_traces *traces)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): one that is freed is out of the list before */
+    /* a freed trace has left the list */
     return cds_list_entry(traces->by_age.next, struct open_trace, by_age);
 }
 
@@ -235,8 +235,6 @@ bool open_traces_add(struct open_traces *traces, uint64_t trace_id_high, uint64_
         close_trace(traces, open_traces_first(traces), true);
     return true;
 }
-
-/* ---- from one run to the next */
 
 void open_traces_each(const struct open_traces *traces, open_traces_fn *each, void *context)
 {

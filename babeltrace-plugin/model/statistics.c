@@ -1,5 +1,5 @@
 /*
- * Rows and edges, found by pairs of numbers.
+ * Rows and edges, found by pairs of name ids.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,7 +24,8 @@ struct statistics_item {
 
 struct items {
     struct table table;
-    struct statistics_item *list[STATISTICS_ROWS_MAX]; /* as they came; table.count of them */
+    struct statistics_item
+        *list[STATISTICS_ROWS_MAX]; /* in order of creation; table.count of them */
 };
 
 struct statistics {
@@ -112,7 +113,7 @@ static struct statistics_row *items_find(const struct items *items, struct name_
     return row || !are_full(items) ? row : find_pair(items, other);
 }
 
-/* The last one is for all others. */
+/* The last row stands for all other pairs. */
 struct statistics_row *statistics_add(struct statistics *statistics, enum statistics_kind kind,
                                       uint32_t first, uint32_t second)
 {

@@ -1,6 +1,6 @@
 /*
- * Statistics of traces: a row for each service and span name, an edge for each service that calls
- * another one. All of it is sums and histograms, so that what two have counted is added up.
+ * Statistics of traces: a row for each service and span name, an edge for each call between two
+ * services. All values are sums and histograms, so the statistics of two workers can be added.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 #include "model.h"
 #include "names.h"
 
-/* With more of a kind, new ones are counted in one for all others (NAMES_OTHER twice). */
+/* The most rows of a kind. More pairs share one row (NAMES_OTHER twice). */
 #ifndef STATISTICS_ROWS_MAX /* fuzzers set fewer */
 #define STATISTICS_ROWS_MAX 4096
 #endif
@@ -25,59 +25,54 @@ struct statistics_row {
         uint32_t service, caller;
     };
     union {
-        uint32_t name, callee; /* of an edge a service, too */
+        uint32_t name, callee; /* of an edge: the called service */
     };
     uint32_t index; /* see statistics_at() */
     union {
-        uint64_t spans, calls; /* of this period; statistics_begin_period() sets these to 0 */
+        uint64_t spans,
+            calls; /* of this period; statistics_begin_period() sets these members to 0 */
     };
     uint64_t errors;
-    uint64_t ever;             /* spans since the row is there */
-    struct histogram duration; /* of those whose duration is known, as is self; calls.h */
+    uint64_t ever;             /* spans since the row exists */
+    struct histogram duration; /* of spans with a known duration; self: see calls.h */
     struct histogram self;
-    /*
-     * Durations of the periods before, for what is usual: of the last 2^20 spans or half as many.
-     */
+    /* Durations of earlier periods, to know the usual ones: of the last 2^19 to 2^20 spans. */
     struct histogram past;
 };
 
 struct statistics;
 
-/* Returns NULL when out of memory. The names are the caller's, and live longer. */
+/* Returns NULL when out of memory. The caller owns the names, which must live longer. */
 struct statistics *statistics_new(struct names *names);
 void statistics_free(struct statistics *statistics);
 
-/*
- * Counts the span, and its duration: in its row, or in one that was found before. Out of memory:
- * these return false. Whoever has the trace adds self times and calls: calls.h.
- */
+/* Count a span and its duration: in its row, or in a row that the caller has found. Self times and
+ * calls need the whole trace: see calls.h. Return false when out of memory. */
 bool statistics_add_span(struct statistics *statistics, const struct trace_span *span);
 bool statistics_count(struct statistics_row *row, const struct trace_span *span);
 
-/* Returns NULL when out of memory. For who merges what others have counted. */
+/* Returns the row of a pair; makes a new row if there is none. NULL when out of memory. */
 struct statistics_row *statistics_add(struct statistics *statistics, enum statistics_kind kind,
                                       uint32_t first, uint32_t second);
 
-/* The row that is there, be it the one for others; NULL: none. */
+/* Returns the row of a pair, or the row of other pairs; NULL: none. */
 const struct statistics_row *statistics_find_row(const struct statistics *statistics,
                                                  uint32_t service, uint32_t name);
 
-/*
- * Counts and histograms to 0; rows, edges and `ever` stay. Durations become those of the past. Out
- * of memory: some of the past is missing.
- */
+/* Sets counts and histograms to 0; rows, edges and `ever` stay. Durations move to the past. Out of
+ * memory: a part of the past is missing. */
 void statistics_begin_period(struct statistics *statistics);
 
-/* A number that changes whenever the past does. */
+/* A number that changes whenever the past changes. */
 uint64_t statistics_period(const struct statistics *statistics);
 
 /* The memory of all histograms. */
 size_t statistics_bytes(const struct statistics *statistics);
 
-/* Without rows and edges from now on. */
+/* Removes all rows and edges. */
 void statistics_clear(struct statistics *statistics);
 
-/* In no order, but that of their coming. */
+/* In order of creation. */
 size_t statistics_size(const struct statistics *statistics, enum statistics_kind kind);
 const struct statistics_row *statistics_at(const struct statistics *statistics,
                                            enum statistics_kind kind, size_t i);

@@ -1,5 +1,5 @@
 /*
- * Rules of tail sampling: reading and asking them.
+ * Reads and applies the rules of tail sampling.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,33 +17,33 @@
 #define TAIL_RULES_MAX 1000U
 #define WORDS_MAX      4
 
-/* Of an operation, before it is known what is usual. */
+/* An operation needs so many spans before a duration is unusual. */
 #define PAST_MIN 1000U
 
 enum condition { ERROR, LONGER_THAN, UNUSUAL, RARE, TAIL_TAG, INCOMPLETE, ONE_OF };
 
-/* What a glob fits, by the numbers of names. */
+/* The names that a glob fits, by name id. */
 struct glob {
-    char *pattern;  /* NULL: all */
+    char *pattern;  /* NULL: fits all names */
     uint8_t *known; /* enum known */
     size_t count;
 };
 
 enum known { UNKNOWN, FITS, FITS_NOT };
 
-/* From when on a row's spans are unusual. */
+/* The duration from which a row's spans are unusual. */
 struct limit {
-    uint64_t period; /* of which it was found out, and 1 */
+    uint64_t period; /* the period of the value, plus 1 */
     int64_t ns;
 };
 
 struct tail_rule {
     char *text;
-    bool has_spans; /* else any span, or the whole trace */
+    bool has_spans; /* false: any span, or the whole trace */
     struct glob service;
     struct glob name;
     enum condition condition;
-    int64_t number; /* ns, or how many */
+    int64_t number; /* ns, or a count */
     double quantile;
     char *key;
     char *value; /* a glob; NULL: any */
@@ -54,7 +54,7 @@ struct tail_rule {
 struct tail_rules {
     struct tail_rule *list;
     size_t count, room;
-    /* of these is what is remembered */
+    /* the owners of the cached values */
     const struct names *names;
     const struct statistics *statistics;
 };
@@ -66,8 +66,7 @@ struct words {
     int count;
 };
 
-/* Splits the line where it lies; quotes are taken off. False if there are more, or a quote is open.
- */
+/* Splits a line in place, and removes quotes. Returns false for too many words or an open quote. */
 static bool tail_split(char *line, struct words *words)
 {
     char *to = line;
@@ -129,7 +128,7 @@ static bool rule_read_tag(struct tail_rule *rule, char *text)
     return text[0] != '\0';
 }
 
-/* What the words from the first one on say. */
+/* Parses the words from the first one on. */
 static bool read_condition(struct tail_rule *rule, char *const *word, int count)
 {
     const char *argument = count == 2 ? word[1] : "";
@@ -167,7 +166,9 @@ static void read_spans(struct tail_rule *rule, char *text)
     rule->has_spans = true;
 }
 
-/* The rule's text, then its words; one allocation. Returns false with error set. */
+/*
+ * Parses a rule. One allocation has the rule's text, then its words. Returns false with error set.
+ */
 static bool read_rule(struct tail_rule *rule, struct text line, const char *path, unsigned number,
                       struct error *error)
 {
@@ -264,9 +265,9 @@ void tail_rules_free(struct tail_rules *rules)
     free(rules);
 }
 
-/* ---- what is remembered */
+/* ---- cached values */
 
-/* Of other names or statistics it is worth nothing. */
+/* Other names or statistics invalidate the cached values. */
 static void remember(struct tail_rules *rules, const struct statistics *statistics)
 {
     const struct names *names = statistics_names(statistics);
@@ -279,7 +280,7 @@ static void remember(struct tail_rules *rules, const struct statistics *statisti
     rules->names = names;
 }
 
-/* Zeros are added, so that there are `wanted` or more. Returns NULL when out of memory. */
+/* Grows an array with zeros to at least `wanted` elements. Returns NULL when out of memory. */
 static void *tail_grow(void *array, size_t *count, size_t wanted, size_t size)
 {
     const size_t room = wanted < 64 ? 64 : wanted + wanted / 2;
@@ -316,7 +317,7 @@ static int64_t usual_limit(const struct tail_rule *rule, const struct statistics
     return row->past.count < PAST_MIN ? INT64_MAX : histogram_quantile(&row->past, rule->quantile);
 }
 
-/* ---- asking */
+/* ---- evaluating */
 
 static bool is_unusual(struct tail_rule *rule, const struct statistics *statistics,
                        const struct trace_span *span)
@@ -389,7 +390,7 @@ static bool some_span_fits(const struct tail_rules *rules, struct tail_rule *rul
     return false;
 }
 
-/* The same for each N, so that 1/1000 are of the 1/100. */
+/* The hash is the same for each N, so the traces of 1/1000 are among those of 1/100. */
 static bool is_one_of(const struct tail_trace *trace, int64_t number)
 {
     return hash_mix(trace->trace_id) <= UINT64_MAX / (uint64_t)number;

@@ -1,5 +1,5 @@
 /*
- * What has become of the begins and ends that rules name.
+ * The counts of begins and ends of spans by rules.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,24 +9,24 @@
 #include <stdint.h>
 
 struct rule_counts {
-    uint64_t begins;      /* with those of events that are all of a span; the next ones add up */
-    uint64_t spans;       /* made */
-    uint64_t shorter;     /* than `least` */
-    uint64_t begun_again; /* the same key began once more */
-    uint64_t dropped;     /* from a thread's stack: what was around them ended */
-    uint64_t unmatched;   /* no end came in time, or before the trace's end, or they made room */
-    uint64_t unusable;    /* no memory, or a duration that makes no sense */
-    uint64_t open;        /* now */
-    /* in no sum */
+    uint64_t begins;      /* with events that are a whole span; the sum of the next members */
+    uint64_t spans;       /* made spans */
+    uint64_t shorter;     /* shorter than `least` */
+    uint64_t begun_again; /* the same key began again */
+    uint64_t dropped;     /* from a thread's stack: a span around them ended */
+    uint64_t unmatched;   /* no end in time, nor before the trace's end; or evicted */
+    uint64_t unusable;    /* no memory, or an impossible duration */
+    uint64_t open;        /* current number */
+    /* not in the sum */
     uint64_t ends_unmatched;
     uint64_t stages_unmatched; /* stages and marks without a begin */
     uint64_t keyless;          /* events without a field of their key */
-    uint64_t evicted;          /* of those unmatched: to make room */
+    uint64_t evicted;          /* of the unmatched: to make room */
     uint64_t stages;           /* spans made of stages */
-    uint64_t with_parent;      /* of those that asked for a parent */
+    uint64_t with_parent;      /* of the spans that asked for a parent */
     uint64_t without_parent;
-    uint64_t no_room;    /* values, stages, lookups: no memory, or a bound */
-    uint64_t open_bytes; /* now */
+    uint64_t no_room;    /* values, stages, lookups: no memory, or at a limit */
+    uint64_t open_bytes; /* current size */
 };
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Keys and conditions of rules.
  *
- * A key is a list of words: whose it is with the types of the values, the scope, and the values.
- * Rules whose keys have the same scope and fields differ in the first word only.
+ * A key is a list of words: its owner with the types of the values, the scope, and the values. Keys
+ * with the same scope and fields differ in the first word only.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,11 +10,12 @@
 
 #include <math.h>
 
-#define KEY_HEAD     3 /* words: whose and types, host, process and thread */
+#define KEY_HEAD     3 /* words: owner and types, host, process and thread */
 #define KEY_LOOKUP   (1U << 15)
 #define KEY_TEXT_MAX 256
 
-/* The two halves of a product: fast, and nobody who does not know the seed makes two alike. */
+/* Multiplies, and mixes both halves of the product. Without the seed, no attacker can make two
+ * equal hashes. */
 static uint64_t key_fold(uint64_t a, uint64_t b)
 {
     __extension__ const unsigned __int128 product = (unsigned __int128)a * b;
@@ -22,7 +23,7 @@ static uint64_t key_fold(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Makes the number of words even, and hashes two at a time: the last one with the types. */
+/* Pads to an even number of words, and hashes two at a time; the last pair includes the types. */
 static inline void key_finish(struct pairing *pairing, size_t count, uint64_t types, uint64_t owner)
 {
     struct pair_key *key = &pairing->key;
@@ -58,7 +59,7 @@ static inline uint64_t key_add_type(uint64_t types, const struct rule_value *val
     return types << 3 | (unsigned)value->type << 1 | value->is_negative;
 }
 
-/* An enumeration's label, where it has one: as conditions and tags have it. */
+/* For an enumeration with a label, adds the label, as conditions and tags do. */
 static bool key_add(struct pair_key *key, const struct rule_value *value)
 {
     uint64_t *const words = &key->words[key->count];
@@ -73,7 +74,7 @@ static bool key_add(struct pair_key *key, const struct rule_value *value)
     if (value->type == VALUE_REAL)
         memcpy(words, &value->real, sizeof(value->real));
     if (value->type == VALUE_TEXT) {
-        words[count - 1] = 0; /* behind the last byte */
+        words[count - 1] = 0; /* zeros after the last byte */
         words[0] = value->text.length;
         (void)text_copy((char *)(words + 1), value->text);
     }
@@ -101,7 +102,7 @@ bool pair_key_make(struct pairing *pairing, const struct rule_run *of,
     return true;
 }
 
-/* Most keys: of a thread alone, or of one integer, which was read already. */
+/* Makes the usual keys: of a thread alone, or of one integer that was read already. */
 static inline bool key_make_short(struct pairing *pairing, const struct rule_run *run)
 {
     static const struct rule_value none = {.type = VALUE_NONE};
@@ -124,7 +125,7 @@ static inline bool key_make_short(struct pairing *pairing, const struct rule_run
     return true;
 }
 
-/* Of the others, and what is no key. */
+/* Makes all other keys, and handles a missing field. */
 __attribute__((noinline)) static bool key_make_of_any(struct pairing *pairing, struct rule_run *run)
 {
     const bool is_made = pair_key_make(pairing, run, &run->rule->key);
@@ -155,7 +156,7 @@ bool pair_key_lookup(struct pairing *pairing, uint16_t lookup, const struct rule
 
 /* ---- conditions ------------------------------------------------------------------------------ */
 
-/* -1, 0 or 1; what is of two types, or no number (NaN), is never equal and has no order: 2. */
+/* Returns -1, 0 or 1. Values of two types, and NaN, are never equal and have no order: 2. */
 static int key_compare(const struct rule_value *value, const struct rule_value *to)
 {
     if (to->type == VALUE_TEXT) {

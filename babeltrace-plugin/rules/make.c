@@ -1,6 +1,5 @@
 /*
- * Making a span of what has begun and the event that ends it; and lookups, which have some texts
- * for it.
+ * Makes a span of a begin and the event that ends it. Lookups supply some texts of the span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +14,7 @@
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
-/* Of what is in the events, so that who reads them again makes the same. */
+/* The ids depend only on the events, so a second reading makes the same ids. */
 const struct pair_ids *pair_ids_of(struct pair_open *open)
 {
     const struct span_rule *rule = open->run->rule;
@@ -26,7 +25,7 @@ const struct pair_ids *pair_ids_of(struct pair_open *open)
     hash = hash_mix(key_host(open->host, open->process) ^ hash_mix((uint64_t)open->begin_ns));
     hash = hash_mix(hash ^ (open->process << 32 | (uint64_t)(uint32_t)open->tid));
     hash = hash_mix(hash ^ ((uint64_t)open->run->number << 32 | open->ordinal));
-    /* 0 is none; and where times go back, the parent may have begun at the same one */
+    /* 0 is no id; and if times go back, the parent may have the same begin */
     while (hash == 0 || hash == open->ids.parent)
         hash = hash_mix(hash + 1);
     open->ids.span = hash;
@@ -55,7 +54,7 @@ static struct pair_lookup *pair_lookup_find(struct pairing *pairing)
     return found;
 }
 
-/* For pairing->key. */
+/* Adds an entry for pairing->key. */
 static void pair_lookup_add(struct pairing *pairing, struct text value)
 {
     const size_t bytes = pairing->key.count * sizeof(uint64_t);
@@ -78,7 +77,7 @@ static struct text pair_lookup_value(const struct pair_lookup *lookup)
     return (struct text){lookup->data + lookup->key_bytes, lookup->value_length};
 }
 
-/* Of the key at hand, of which before is what was found, or NULL. */
+/* Sets the value of the current key. before: the existing entry, or NULL. */
 static void pair_lookup_set(struct pairing *pairing, struct pair_lookup *before, struct text value)
 {
     if (before && text_equal(pair_lookup_value(before), value))
@@ -91,7 +90,7 @@ static void pair_lookup_set(struct pairing *pairing, struct pair_lookup *before,
     pair_lookup_add(pairing, value);
 }
 
-/* The event at hand has a value; a newer one takes the place of an older one. */
+/* Notes the value in the current event; a newer value replaces an older one. */
 void pair_lookup_note(struct pairing *pairing, uint16_t number)
 {
     const struct rule_lookup *lookup = &pairing->rules->lookups[number];
@@ -111,13 +110,13 @@ void pair_lookup_note(struct pairing *pairing, uint16_t number)
 struct pair_view {
     struct pairing *pairing;
     struct pair_open *open;
-    struct rule_value value; /* the last one that was asked for */
+    struct rule_value value; /* the last value that was read */
 };
 
-/* What the begin told, or else the end. */
+/* Returns the field of the begin, or else of the end. */
 static const struct rule_value *pair_field(struct pair_view *view, uint16_t field)
 {
-    if (!kept_find(open_kept(view->open), field, (struct text){NULL, 0}, &view->value))
+    if (!stored_find(open_stored(view->open), field, (struct text){NULL, 0}, &view->value))
         view->value = *pair_value(view->pairing, field);
     return &view->value;
 }
@@ -137,7 +136,7 @@ static const struct rule_value *pair_operand(struct pair_view *view,
     return value;
 }
 
-/* What the end told, or else the begin: of errors. */
+/* Returns the field of the end, or else of the begin: for errors. */
 static const struct rule_value *pair_late_field(void *context, uint16_t field)
 {
     struct pair_view *view = context;
@@ -196,25 +195,25 @@ static void pair_tag(struct pair_view *view, struct text key, const struct rule_
         pair_add(view, SPAN_TAG_TEXT, key, value_show(value, room), 0);
 }
 
-/* Members of the begin and the stages, then those that only the end has. */
+/* Tags the members of the begin and the stages, then those that only the end has. */
 static void pair_tag_all(struct pair_view *view)
 {
-    struct text left = open_kept(view->open);
+    struct text left = open_stored(view->open);
     struct rule_event *event = view->pairing->ruled;
-    struct kept_value kept;
+    struct stored_value stored;
     struct rule_value value;
 
-    while (kept_next(&left, &kept)) {
-        if (kept.field == KEPT_NAMED)
-            pair_tag(view, kept.name, &kept.value);
+    while (stored_next(&left, &stored)) {
+        if (stored.field == STORED_NAMED)
+            pair_tag(view, stored.name, &stored.value);
     }
-    for (size_t i = 0; event->member && event->member(event, i, &kept.name, &kept.value); i++) {
-        if (!kept_find(open_kept(view->open), KEPT_NAMED, kept.name, &value))
-            pair_tag(view, kept.name, &kept.value);
+    for (size_t i = 0; event->member && event->member(event, i, &stored.name, &stored.value); i++) {
+        if (!stored_find(open_stored(view->open), STORED_NAMED, stored.name, &value))
+            pair_tag(view, stored.name, &stored.value);
     }
 }
 
-/* The key of a request's two halves: see tracepoints/format/join.h. */
+/* Tags the key of a request's half: see tracepoints/format/join.h. */
 static void pair_tag_join(struct pair_view *view, const struct span_rule *rule)
 {
     char room[VALUE_SHOWN_MAX], digits[17];
@@ -242,17 +241,17 @@ static void pair_tag_error(struct pair_view *view, const struct span_rule *rule)
 
 static void pair_tag_marks(struct pair_view *view)
 {
-    struct text left = open_kept(view->open);
-    struct kept_value kept;
+    struct text left = open_stored(view->open);
+    struct stored_value stored;
 
-    while (kept_next(&left, &kept)) {
-        if (kept.field == KEPT_MARK)
-            pair_add(view, SPAN_ANNOTATION, (struct text){NULL, 0}, kept.name,
-                     (int64_t)kept.value.integer);
+    while (stored_next(&left, &stored)) {
+        if (stored.field == STORED_MARK)
+            pair_add(view, SPAN_ANNOTATION, (struct text){NULL, 0}, stored.name,
+                     (int64_t)stored.value.integer);
     }
 }
 
-/* The same as libblkin's spans have. */
+/* The same tags as libblkin's spans have. */
 static void pair_tag_origin(struct pair_view *view, struct text process)
 {
     const struct pair_open *open = view->open;
@@ -278,8 +277,8 @@ static struct text pair_process(const struct pairing *pairing)
 }
 
 /*
- * A thread may have a name of its own, so a process's is what its statedump says, or its main
- * thread has; until one of them comes, what the first thread has.
+ * Returns the name of a process. A thread may have its own name, so the name comes from the
+ * statedump or the main thread. Until one of them is known, the name of the first thread is used.
  */
 static struct text pair_service(struct pairing *pairing, struct text thread_name)
 {
@@ -312,27 +311,27 @@ static void pair_give(struct pair_view *view)
                         view->open->process);
 }
 
-/* One child for each stage, which ends with the next one, or with the span. */
+/* Makes a child span of each stage, which ends with the next stage or with the span. */
 static void pair_give_stages(struct pair_view *view, struct text process, int64_t end_ns)
 {
     struct pairing *pairing = view->pairing;
     struct span *span = &pairing->span;
     const uint64_t parent_id = view->open->ids.span;
-    struct text left = open_kept(view->open);
-    struct kept_value kept, next;
+    struct text left = open_stored(view->open);
+    struct stored_value stored, next;
     bool has_next = false;
 
     span->parent_id = parent_id;
     span->kind = SPAN_LOCAL;
-    for (uint64_t number = 1;; kept = next) {
+    for (uint64_t number = 1;; stored = next) {
         do {
-            has_next = kept_next(&left, &next);
-        } while (has_next && next.field != KEPT_STAGE);
+            has_next = stored_next(&left, &next);
+        } while (has_next && next.field != STORED_STAGE);
         if (number++ > 1) {
-            span->start_ns = (int64_t)kept.value.integer;
+            span->start_ns = (int64_t)stored.value.integer;
             span->end_ns = has_next ? (int64_t)next.value.integer : end_ns;
             span->id = hash_mix(parent_id + number) | 1;
-            if (span->end_ns >= span->start_ns && span_set_name(span, kept.name)) {
+            if (span->end_ns >= span->start_ns && span_set_name(span, stored.name)) {
                 pair_tag_origin(view, process);
                 view->open->run->counts.stages++;
                 pair_give(view);

@@ -1,5 +1,5 @@
 /*
- * What is open: its memory, by thread, and by age.
+ * Open spans of rules: their memory, their threads, and their age.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define THREADS_KEPT 4096 /* also while nothing is open on them */
+#define THREADS_IDLE_MAX 4096 /* also while no span is open on them */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -19,8 +19,8 @@ struct pair_open *open_allocate(void)
 
     if (!open)
         return NULL;
-    open->data =
-        (struct buffer){.data = malloc(DATA_FIRST), .capacity = DATA_FIRST, .limit = PAIR_KEPT_MAX};
+    open->data = (struct buffer){
+        .data = malloc(DATA_FIRST), .capacity = DATA_FIRST, .limit = PAIR_STORED_MAX};
     if (open->data.data)
         return open;
     free(open);
@@ -42,13 +42,13 @@ bool open_reserve(struct pairing *pairing, struct pair_open *open, size_t bytes)
     return has_room;
 }
 
-void open_keep(struct pairing *pairing, struct pair_open *open, const struct kept_value *kept)
+void open_store(struct pairing *pairing, struct pair_open *open, const struct stored_value *stored)
 {
     const size_t before = open->data.capacity;
 
-    if (kept->value.type == VALUE_NONE)
+    if (stored->value.type == VALUE_NONE)
         return;
-    if (!kept_put(&open->data, kept))
+    if (!stored_put(&open->data, stored))
         open->run->counts.no_room++;
     pairing->open_bytes += open->data.capacity - before;
 }
@@ -120,7 +120,7 @@ void open_pop(struct pairing *pairing, struct pair_open *open)
         open->below->above = open->above;
     open->thread = NULL;
     open->above = open->below = NULL;
-    if (!thread->top && pairing->threads.count > THREADS_KEPT) {
+    if (!thread->top && pairing->threads.count > THREADS_IDLE_MAX) {
         table_remove(&pairing->threads, &thread->in_table);
         if (pairing->thread == thread)
             pairing->thread = NULL;
@@ -134,7 +134,7 @@ void open_drop_above(struct pairing *pairing, struct pair_open *open)
 
     while (open->thread && (above = open->thread->top) != open) {
         if (above->run->rule->has_key) {
-            open_pop(pairing, above); /* it may still end, but encloses nothing any more */
+            open_pop(pairing, above); /* the span may still end, but is no parent any more */
         } else {
             above->run->counts.dropped++;
             open_end(pairing, above);
@@ -142,7 +142,7 @@ void open_drop_above(struct pairing *pairing, struct pair_open *open)
     }
 }
 
-/* ---- bounds ---------------------------------------------------------------------------------- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static struct pair_open *open_oldest_of(struct rule_run *run)
 {

@@ -1,5 +1,5 @@
 /*
- * Pairing: its life, parents, and all that an event does but begin and end a span.
+ * Pairing: set-up, parents, and the actions of an event except begin and end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static struct pairing *pairing_of(struct stage *stage)
 {
@@ -120,7 +120,7 @@ struct rule_counts pairing_counts(const struct stage *stage)
 
 /* ---- parents --------------------------------------------------------------------------------- */
 
-/* "00-", 32 digits of the trace, "-", 16 of the span, "-" and flags; more may follow. */
+/* Reads "00-", 32 digits of the trace, "-", 16 of the span, "-" and flags; more text may follow. */
 static bool pair_read_traceparent(struct text text, struct pair_ids *ids)
 {
     return text.length >= 55 && text.data[2] == '-' && text.data[35] == '-' &&
@@ -153,7 +153,7 @@ static bool pair_read_context(struct pairing *pairing, const struct span_rule *r
            !high;
 }
 
-/* The open span that the event at hand has for its parent, or NULL. */
+/* Returns the open span that is the parent of the current event's span, or NULL. */
 static struct pair_open *pair_find_parent(struct pairing *pairing, const struct span_rule *rule)
 {
     struct pair_thread *thread;
@@ -189,39 +189,40 @@ void pair_set_parent(struct pairing *pairing, struct rule_run *run, struct pair_
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static void pair_keep_members(struct pairing *pairing, struct pair_open *open)
+static void pair_store_members(struct pairing *pairing, struct pair_open *open)
 {
-    struct kept_value kept = {.field = KEPT_NAMED};
+    struct stored_value stored = {.field = STORED_NAMED};
     struct rule_event *event = pairing->ruled;
     struct rule_value value;
 
-    for (size_t i = 0; event->member && event->member(event, i, &kept.name, &kept.value); i++) {
-        if (!kept_find(open_kept(open), KEPT_NAMED, kept.name, &value))
-            open_keep(pairing, open, &kept);
+    for (size_t i = 0; event->member && event->member(event, i, &stored.name, &stored.value); i++) {
+        if (!stored_find(open_stored(open), STORED_NAMED, stored.name, &value))
+            open_store(pairing, open, &stored);
     }
 }
 
-void pair_keep_values(struct pairing *pairing, struct pair_open *open)
+void pair_store_values(struct pairing *pairing, struct pair_open *open)
 {
     const struct span_rule *rule = open->run->rule;
     const bool is_first = open->data.length == open->key_bytes;
     const struct text none = {NULL, 0};
     struct rule_value value;
 
-    for (size_t i = 0; i < rule->kept.count; i++) {
-        const uint16_t field = rule->kept.fields[i];
+    for (size_t i = 0; i < rule->stored.count; i++) {
+        const uint16_t field = rule->stored.fields[i];
 
-        if (is_first || !kept_find(open_kept(open), field, none, &value))
-            open_keep(pairing, open,
-                      &(struct kept_value){.field = field, .value = *pair_value(pairing, field)});
+        if (is_first || !stored_find(open_stored(open), field, none, &value))
+            open_store(
+                pairing, open,
+                &(struct stored_value){.field = field, .value = *pair_value(pairing, field)});
     }
     if (rule->tags_all)
-        pair_keep_members(pairing, open);
+        pair_store_members(pairing, open);
 }
 
-/* ---- what an event does ---------------------------------------------------------------------- */
+/* ---- actions --------------------------------------------------------------------------------- */
 
-/* A stage's child begins here, or an annotation is here. */
+/* Begins a stage's child span, or adds an annotation. */
 static void pair_note(struct pairing *pairing, struct rule_run *run, const struct rule_point *point)
 {
     struct pair_open *open;
@@ -234,15 +235,16 @@ static void pair_note(struct pairing *pairing, struct rule_run *run, const struc
         return;
     }
     open->has_notes = true;
-    pair_keep_values(pairing, open);
-    open_keep(pairing, open,
-              &(struct kept_value){
-                  .field = point->kind == POINT_STAGE ? KEPT_STAGE : KEPT_MARK,
-                  .name = point->label,
-                  .value = {.type = VALUE_INTEGER, .integer = (uint64_t)pairing->event->time_ns}});
+    pair_store_values(pairing, open);
+    open_store(pairing, open,
+               &(struct stored_value){
+                   .field = point->kind == POINT_STAGE ? STORED_STAGE : STORED_MARK,
+                   .name = point->label,
+                   .value = {.type = VALUE_INTEGER, .integer = (uint64_t)pairing->event->time_ns}});
 }
 
-/* A clock of the epoch, or the trace's own, is the one that comes nearer to the event. */
+/* A value may be of the epoch's clock or of the trace's clock: the time that is nearer to the event
+ * counts. */
 static int64_t pair_moment(const struct event *event, int64_t value_ns)
 {
     const int64_t moved_ns = (int64_t)((uint64_t)value_ns + (uint64_t)event->origin.clock);
@@ -254,7 +256,7 @@ static int64_t pair_moment(const struct event *event, int64_t value_ns)
                : moved_ns;
 }
 
-/* A time of the field's unit; false: it is none, or of more than 292 years. */
+/* Reads a time in the field's unit. Returns false for an invalid time, or one above 292 years. */
 static bool pair_read_ns(const struct rule_value *value, int64_t unit_ns, int64_t *ns)
 {
     const double real = value->type == VALUE_REAL ? value->real * (double)unit_ns : -1;
@@ -268,7 +270,7 @@ static bool pair_read_ns(const struct rule_value *value, int64_t unit_ns, int64_
     return true;
 }
 
-/* When an event that is all of a span began, or ends. False: its field makes no sense. */
+/* Reads begin and end of an event that is a whole span. Returns false for an impossible value. */
 static bool pair_read_times(const struct event *event, const struct rule_point *point,
                             const struct rule_value *value, int64_t timeout_ns, int64_t *start_ns,
                             int64_t *end_ns)

@@ -1,17 +1,16 @@
 /*
- * Pairing: events that a rule names in, spans out, all begins and ends counted.
+ * Pairing: makes spans of events that rules name, and counts all begins and ends.
  *
- * It is a stage by its life (saved, restored and handed over with the others), which passes all
- * spans on: what it takes are events, from the assembler (EVENT_RULE), and the spans that it makes
- * go the way of the assembler's.
+ * Pairing is the first stage of the chain, and passes all spans on. It takes events from the
+ * assembler (EVENT_RULE), and its spans go the way of the assembler's spans.
  *
- * A span is open from its begin to its end. What is open is bounded in number, bytes and time; of
- * too many the oldest goes. At all times, for each rule:
+ * A span is open from its begin to its end. Open spans are limited in number, bytes and time;
+ * beyond a limit the oldest one is evicted. At all times, for each rule:
  *
  *     begins = spans + shorter + begun again + dropped + unmatched + unusable + open
  *
- * Everything in an event is untrusted. Time is trace time. The same events make the same spans with
- * the same ids. Not thread-safe.
+ * All of an event is untrusted. Time is trace time. The same events make the same spans with the
+ * same ids. Not thread-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,50 +24,49 @@
 
 #include <stdio.h>
 
-/*
- * The fields of an event, each read when it is first asked for. Who reads the trace fills it in,
- * and may use it again for events of the same class, host and clock.
- */
+/* The fields of an event, each read when first needed. The trace reader fills in the struct, and
+ * may use it again for events of the same class, host and clock. */
 struct rule_event {
     const struct rule_class *class;
-    struct rule_value *values; /* of each of the class's places */
+    struct rule_value *values; /* one for each slot of the class */
     void (*read)(struct rule_event *event, size_t place);
     /* The event's own members, for `tags = all`: false after the last one. NULL: none. */
     bool (*member)(struct rule_event *event, size_t i, struct text *name, struct rule_value *value);
-    struct text (*process)(struct rule_event *event); /* NULL: origin.process tells */
-    /* Pairing's own: where all events come from that this is used for. NULL before the first. */
+    struct text (*process)(struct rule_event *event); /* NULL: see origin.process */
+    /* Set by pairing: the source of all events in this struct. NULL before the first event. */
     struct event_source *source;
     uint64_t host; /* a hash of its name */
 };
 
 struct pairing_options {
-    struct rules *rules; /* taken over; NULL: there are none */
+    struct rules *rules; /* pairing owns the rules; NULL: none */
     uint64_t max_open;
     uint64_t max_open_bytes;
 };
 
-/* NULL when out of memory; the rules are freed then, too. */
+/* Returns NULL when out of memory; then the rules are freed, too. */
 struct stage *pairing_new(const struct pairing_options *options);
 
-/* Where events come from and spans go to, before the first event; it must live longer. */
+/* The source of events and destination of spans, set before the first event. Must live longer. */
 void pairing_set_assembler(struct stage *stage, struct assembler *assembler);
 
-/* For who reads a trace; NULL: there are none. */
+/* For trace readers; NULL: no rules. */
 struct rules *pairing_rules(struct stage *stage);
 
-/* An EVENT_RULE, when the assembler's time has reached it. */
+/* Takes an EVENT_RULE when the assembler's time has reached the event. */
 void pairing_take(struct stage *stage, const struct event *event);
 
-/* No other event will come: what is open is counted as unmatched. */
+/* No further event will come: open spans count as unmatched. */
 void pairing_flush(struct stage *stage);
 
-/* For pairing_report(), before the first event. False: there is no memory. */
-bool pairing_keep_examples(struct stage *stage);
+/* Stores examples for pairing_report(); called before the first event. Returns false when out of
+ * memory. */
+bool pairing_store_examples(struct stage *stage);
 
-/* Each rule with its counts, and an example of each. */
+/* Writes each rule with its counts and an example of each. */
 void pairing_report(const struct stage *stage, FILE *file);
 
-/* Of all rules, or of one. */
+/* Sum of all rules, or of one rule. */
 struct rule_counts pairing_counts(const struct stage *stage);
 struct rule_counts pairing_counts_of(const struct stage *stage, size_t rule);
 

@@ -1,5 +1,5 @@
 /*
- * Inside of pairing: what its parts share.
+ * Private declarations of pairing.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,11 +12,11 @@
 
 #include <urcu/list.h>
 
-#define PAIR_KEY_WORDS 96 /* one that is longer counts as none; an even number */
+#define PAIR_KEY_WORDS 96 /* an even number; a longer key counts as no key */
 
-/* Of stages, marks and values of one span. */
-#ifndef PAIR_KEPT_MAX
-#define PAIR_KEPT_MAX (64U << 10)
+/* stages, marks and values of one span */
+#ifndef PAIR_STORED_MAX
+#define PAIR_STORED_MAX (64U << 10)
 #endif
 
 #ifndef PAIR_LOOKUPS_MAX
@@ -24,23 +24,23 @@
 #endif
 
 #define PAIR_POOL_MAX 4096
-#define DATA_FIRST    128 /* bytes: most need no more */
+#define DATA_FIRST    128 /* bytes, enough for most spans */
 
 struct pair_key {
     uint64_t hash;
-    uint64_t hash_of_form; /* without whose it is */
-    uint16_t form;         /* the rule's, of whose own fields in the event at hand it is */
+    uint64_t hash_of_form; /* without the owner */
+    uint16_t form;         /* of the rule whose own fields of the current event are in the key */
     size_t count;          /* an even number */
     uint64_t words[PAIR_KEY_WORDS];
 };
 
-/* A rule, as it runs. */
+/* A running rule. */
 struct rule_run {
     const struct span_rule *rule;
     uint16_t number;
-    struct cds_list_head queue; /* what is open, oldest first */
+    struct cds_list_head queue; /* open spans, oldest first */
     struct rule_counts counts;
-    struct pair_examples *examples; /* NULL: none are kept */
+    struct pair_examples *examples; /* NULL: no examples */
 };
 
 struct pair_thread {
@@ -60,23 +60,23 @@ struct pair_ids {
 
 /* A span that has begun. */
 struct pair_open {
-    struct table_link in_table;      /* only the newest of its key: a long stack is no long chain */
+    struct table_link in_table; /* only the newest of its key, so a deep stack is no long chain */
     struct pair_open *older, *newer; /* of the same key */
     struct cds_list_head in_queue;   /* of its rule, oldest first */
-    struct pair_thread *thread;      /* on whose stack it is; NULL: on none */
+    struct pair_thread *thread;      /* the thread with this span on its stack; NULL: none */
     struct pair_open *above, *below;
     struct rule_run *run;
-    bool has_notes;   /* stages or marks are kept */
-    uint32_t ordinal; /* of what began at the same time */
+    bool has_notes;   /* stages or marks are stored */
+    uint32_t ordinal; /* among spans that began at the same time */
     uint8_t mark;     /* see marks.h */
-    uint64_t serial;  /* of all that have begun */
+    uint64_t serial;  /* number of the begin */
     struct event_source *source;
     uint64_t host;
     int64_t begin_ns;
     uint64_t process; /* origin_process() */
     int64_t tid;
     struct pair_ids ids;
-    size_t key_bytes; /* of the data, before what is kept */
+    size_t key_bytes; /* of the data, before the stored values */
     struct buffer data;
 };
 
@@ -84,7 +84,7 @@ struct pair_lookup {
     struct table_link in_table;
     size_t key_bytes;
     size_t value_length;
-    char data[]; /* the key, the value */
+    char data[]; /* the key, then the values */
 };
 
 struct pair_examples;
@@ -96,36 +96,36 @@ struct pairing {
     struct assembler *assembler;
     struct table open;
     struct table threads;
-    struct pair_thread *thread; /* that was found last, or NULL */
+    struct pair_thread *thread; /* the last one that was found, or NULL */
     struct table lookups;
-    const struct pair_lookup *named; /* the process's name that was asked for last, or NULL */
+    const struct pair_lookup *named; /* the last process name that was used, or NULL */
     uint64_t named_host, named_process;
     struct rule_run *runs;
     size_t run_count;
     uint64_t open_count;
     uint64_t open_bytes;
-    struct pair_open *pool; /* that have ended, linked by older */
+    struct pair_open *pool; /* ended spans, linked by older */
     size_t pool_length;
     uint64_t serial;
     int64_t now_ns;
-    int64_t next_expiry_ns; /* before this nothing is too old */
+    int64_t next_expiry_ns; /* no span expires earlier */
     int64_t last_begin_ns;
     uint32_t ordinal;
-    /* the event at hand */
+    /* the current event */
     const struct event *event;
     struct rule_event *ruled;
-    const struct rule_point *renaming; /* what has other names in it; NULL: nothing has */
+    const struct rule_point *renaming; /* the point with other field names; NULL: none */
     struct pair_key key;
-    struct span span;               /* that is being made: its log is kept */
+    struct span span;               /* the span being made; its log is reused */
     struct pair_examples *examples; /* of all rules, for free() */
 };
 
-static inline struct text open_kept(const struct pair_open *open)
+static inline struct text open_stored(const struct pair_open *open)
 {
     return (struct text){open->data.data + open->key_bytes, open->data.length - open->key_bytes};
 }
 
-/* What the event at hand calls the field. */
+/* Returns the current event's name of the field. */
 static inline uint16_t pair_field_name(const struct pairing *pairing, uint16_t field)
 {
     const struct rule_point *renaming = pairing->renaming;
@@ -137,7 +137,7 @@ static inline uint16_t pair_field_name(const struct pairing *pairing, uint16_t f
     return field;
 }
 
-/* Of the event at hand. */
+/* Returns the value in the current event. */
 static inline const struct rule_value *pair_value(struct pairing *pairing, uint16_t field)
 {
     static const struct rule_value none = {.type = VALUE_NONE};
@@ -153,19 +153,19 @@ static inline const struct rule_value *pair_value(struct pairing *pairing, uint1
 
 /* ---- keys.c ---- */
 
-/* The key of a rule that these fields of the event at hand have, into pairing->key. False: a field
- * is not there, or too long. */
+/* Makes the key of a rule from these fields of the current event, in pairing->key. Returns false if
+ * a field is missing or too long. */
 bool pair_key_make(struct pairing *pairing, const struct rule_run *of,
                    const struct rule_fields *fields);
 
-/* The same of the rule's own fields; false: that is counted. */
+/* Same, for the rule's own fields; a failure is counted. */
 bool pair_key_make_own(struct pairing *pairing, struct rule_run *run);
 
-/* The key's first word: whose it is, and the types of the values, of three bits each. */
+/* The key's first word: its owner, and the types of the values with three bits each. */
 #define KEY_TYPES  (UINT64_MAX >> 16)
 #define KEY_FACTOR UINT64_C(0x9e3779b97f4a7c15) /* odd, and no pattern of bits */
 
-/* What a host's processes are told apart by, beside the pid: in containers, two have the same. */
+/* Distinguishes processes with the same pid, as in containers. */
 static inline uint64_t key_host(uint64_t host, uint64_t process)
 {
     return host ^ (process >> 32) * KEY_FACTOR;
@@ -186,7 +186,7 @@ static inline bool pair_key_of(struct pairing *pairing, struct rule_run *run)
     return true;
 }
 
-/* A lookup's, for a value of a process. */
+/* Makes the key of a lookup, for a value of a process. */
 bool pair_key_lookup(struct pairing *pairing, uint16_t lookup, const struct rule_value *value,
                      const struct pair_open *of);
 
@@ -200,8 +200,8 @@ const struct rule_value *pair_event_value(void *pairing, uint16_t field);
 struct pair_open *open_allocate(void);
 void open_free(struct pair_open *open);
 
-/* One that is in no table and no queue: only its data are set, and empty. Its bytes count as open
- * until it is given back. NULL: there is no memory. */
+/* Returns an open span in no table and no queue, with empty data. Its bytes count as open until
+ * open_give(). Returns NULL when out of memory. */
 static inline struct pair_open *open_take(struct pairing *pairing)
 {
     struct pair_open *open = pairing->pool;
@@ -220,7 +220,7 @@ static inline struct pair_open *open_take(struct pairing *pairing)
     return open;
 }
 
-/* What has ended is kept for the next. */
+/* Returns an ended span to the pool. */
 static inline void open_give(struct pairing *pairing, struct pair_open *open)
 {
     pairing->open_bytes -= sizeof(*open) + open->data.capacity;
@@ -234,7 +234,7 @@ static inline void open_give(struct pairing *pairing, struct pair_open *open)
     pairing->pool_length++;
 }
 
-/* When its rule gives it up; after all time if that is too far away. */
+/* Returns the time-out of the span, or INT64_MAX. */
 static inline int64_t open_expiry(const struct pair_open *open)
 {
     int64_t expiry_ns;
@@ -244,11 +244,11 @@ static inline int64_t open_expiry(const struct pair_open *open)
                : expiry_ns;
 }
 
-/* Room for more data. */
+/* Makes room for more data. */
 bool open_reserve(struct pairing *pairing, struct pair_open *open, size_t bytes);
 
-/* Keeps a value in it; what has no room is counted. */
-void open_keep(struct pairing *pairing, struct pair_open *open, const struct kept_value *kept);
+/* Stores a value in the span; a value without room is counted. */
+void open_store(struct pairing *pairing, struct pair_open *open, const struct stored_value *stored);
 
 static inline bool open_has_key(const struct pair_open *open, const struct pair_key *key)
 {
@@ -263,7 +263,7 @@ static inline bool open_has_key(const struct pair_open *open, const struct pair_
     return true;
 }
 
-/* The newest one that is open with pairing->key, or NULL. */
+/* Returns the newest open span with pairing->key, or NULL. */
 static inline struct pair_open *open_find(const struct pairing *pairing)
 {
     struct pair_open *open;
@@ -273,17 +273,17 @@ static inline struct pair_open *open_find(const struct pairing *pairing)
     return open;
 }
 
-/* For the thread of the event at hand; NULL: nothing is open on it. */
+/* Returns the current event's thread; NULL: no span is open on it. */
 struct pair_thread *open_thread(struct pairing *pairing);
 bool open_push(struct pairing *pairing, struct pair_open *open);
 
-/* Takes it from its thread's stack, if it is on one. */
+/* Removes the span from the stack of its thread. */
 void open_pop(struct pairing *pairing, struct pair_open *open);
 
-/* What is above it ends no more, or encloses nothing any more. */
+/* Drops the spans above on the stack: each ended no more, or is no parent any more. */
 void open_drop_above(struct pairing *pairing, struct pair_open *open);
 
-/* Ends what is too old, after pairing->next_expiry_ns, and the oldest of too many. */
+/* Ends expired spans after pairing->next_expiry_ns, and the oldest ones beyond a limit. */
 void open_expire(struct pairing *pairing);
 void open_make_room(struct pairing *pairing);
 void open_flush(struct pairing *pairing);
@@ -293,36 +293,36 @@ void open_free_thread(struct table_link *link);
 
 /* ---- take.c ---- */
 
-/* One with pairing->key for the event at hand, for open_enter() or open_give(). NULL: there is no
- * memory. */
+/* Makes an open span with pairing->key for the current event. open_enter() or open_give() follows.
+ * Returns NULL when out of memory. */
 struct pair_open *open_new(struct pairing *pairing, struct rule_run *run);
 
-/* Puts one whose data begin with pairing->key into table and queue. */
+/* Adds the span, whose data begin with pairing->key, to table and queue. */
 void open_enter(struct pairing *pairing, struct pair_open *open);
 
-/* Takes it from all lists, and its memory back. */
+/* Removes the span from all lists, and frees it. */
 void open_end(struct pairing *pairing, struct pair_open *open);
 
 /* ---- pairing.c ---- */
 
-/* The parent of a span of the rule that the event at hand begins. Changes pairing->key. */
+/* Sets the parent of the span that the current event begins. Changes pairing->key. */
 void pair_set_parent(struct pairing *pairing, struct rule_run *run, struct pair_ids *ids);
 
-/* What the rule wants of the event; the first value of a field stays. */
-void pair_keep_values(struct pairing *pairing, struct pair_open *open);
+/* Stores the values of the event that the rule needs; the first value of a field wins. */
+void pair_store_values(struct pairing *pairing, struct pair_open *open);
 
-/* What neither begins nor ends a span. */
+/* Handles an event that neither begins nor ends a span. */
 void pair_rest(struct pairing *pairing, const struct rule_point *point);
 
 /* ---- make.c ---- */
 
-/* Ids of what is open, made when they are first asked for. */
+/* Returns the ids of an open span, made at the first call. */
 const struct pair_ids *pair_ids_of(struct pair_open *open);
 
-/* The span, which the event at hand ends, and which ends not before it begins. */
+/* Makes the span. The current event ends it, not before its begin. */
 void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns);
 
-/* Its span, unless it is too short. */
+/* Makes the span unless it is too short. */
 static inline void pair_make_or_count(struct pairing *pairing, struct pair_open *open,
                                       int64_t end_ns)
 {
@@ -337,7 +337,7 @@ static inline void pair_make_or_count(struct pairing *pairing, struct pair_open 
 void pair_lookup_note(struct pairing *pairing, uint16_t lookup);
 void pair_lookup_free(struct table_link *link);
 
-/* ---- report.c: only where examples are kept ---- */
+/* ---- report.c: only with examples ---- */
 
 void report_note_span(const struct pair_open *open, const struct span *span);
 void report_note_begin(const struct pair_open *open);

@@ -1,5 +1,5 @@
 /*
- * What has become of each rule, for the writers of rules: `blkin rules try`.
+ * The result of each rule, for authors of rules: `blkin rules try`.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +21,7 @@ struct pair_examples {
     struct pair_example span, begin, end;
 };
 
-bool pairing_keep_examples(struct stage *stage)
+bool pairing_store_examples(struct stage *stage)
 {
     struct pairing *pairing = caa_container_of(stage, struct pairing, stage);
 
@@ -38,7 +38,7 @@ static void report_note(struct pair_example *example, int64_t time_ns, int64_t d
         return;
     *example = (struct pair_example){true, time_ns, duration_ns, pid, tid, ""};
     name = text_cut(name, sizeof(example->name) - 1);
-    for (size_t i = 0; i < name.length; i++) { /* it goes to a terminal */
+    for (size_t i = 0; i < name.length; i++) { /* for a terminal */
         const bool is_shown = (unsigned char)name.data[i] >= ' ' && name.data[i] != 0x7f;
 
         example->name[i] = is_shown ? name.data[i] : '?';

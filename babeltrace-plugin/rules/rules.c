@@ -1,5 +1,5 @@
 /*
- * Rules files: sections, keys, and what is checked when all is read.
+ * Rules files: sections, keys, and checks at the end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -56,7 +56,7 @@ static const struct rule_section *rules_section_of(const struct rules *rules,
                                        : &rules->rules[point->owner].section;
 }
 
-/* A file that is given twice, or a copy of it, would make each span twice. */
+/* A file that is given twice, or a copy of a file, would make each span twice. */
 static bool rules_check_again(struct rules_reader *reader, const struct rule_point *point)
 {
     const struct rules *rules = reader->rules;
@@ -101,7 +101,7 @@ static bool rules_add_point(struct rules_reader *reader, enum rule_point_kind ki
     return rules_read_point(reader, value, point) && rules_check_again(reader, point);
 }
 
-/* The number of the choice, or -1 with the error set. */
+/* Returns the number of the choice, or -1 with the error set. */
 static int rules_choose(struct rules_reader *reader, struct text value, const char *const *choices,
                         const char *expected)
 {
@@ -181,7 +181,7 @@ static bool rules_read_error(struct rules_reader *reader, struct text value, str
     return rules_read_condition(reader, value, &rule->error);
 }
 
-/* What an event of the section is for; -1: the key names no event. */
+/* Returns the kind of an event of the section; -1: the key names no event. */
 static int rules_point_kind(struct text key)
 {
     static const char *const names[] = {[POINT_END] = "end",
@@ -334,7 +334,7 @@ static bool rules_read_line(struct rules_reader *reader, struct text line)
     return rules_fail(reader, "[span NAME] before the first key", line);
 }
 
-/* ---- when all is read ------------------------------------------------------------------------ */
+/* ---- checks at the end ----------------------------------------------------------------------- */
 
 /* For messages. */
 static void rules_go_back(struct rules_reader *reader, const struct rule_section *section)
@@ -352,7 +352,7 @@ static bool rules_check_lookup(struct rules_reader *reader, const struct rule_lo
                       lookup->section.title);
 }
 
-/* The first one; of its own file, if there is one. */
+/* Finds the first rule with the parent's title, preferably in the same file. */
 static bool rules_find_parent(struct rules_reader *reader, struct span_rule *rule)
 {
     const struct rules *rules = reader->rules;
@@ -383,36 +383,36 @@ static bool rules_has_field(const struct rule_fields *fields, uint16_t field)
     return false;
 }
 
-/* What is in the key, the end has, too. */
-static void rules_keep(struct span_rule *rule, uint16_t field)
+/* The end has the fields of the key, so these need not be stored. */
+static void rules_store(struct span_rule *rule, uint16_t field)
 {
     if (field != RULE_NO_FIELD && !rules_has_field(&rule->key, field) &&
-        !rules_has_field(&rule->kept, field))
-        rule->kept.fields[rule->kept.count++] = field;
+        !rules_has_field(&rule->stored, field))
+        rule->stored.fields[rule->stored.count++] = field;
 }
 
-static void rules_keep_template(struct span_rule *rule, const struct rule_template *template)
+static void rules_store_template(struct span_rule *rule, const struct rule_template *template)
 {
     for (size_t i = 0; i < template->count; i++) {
         if (template->pieces[i].has_operand)
-            rules_keep(rule, template->pieces[i].operand.field);
+            rules_store(rule, template->pieces[i].operand.field);
     }
 }
 
-static bool rules_list_kept(struct rules_reader *reader, struct span_rule *rule)
+static bool rules_list_stored(struct rules_reader *reader, struct span_rule *rule)
 {
-    rule->kept.fields = rules_alloc(reader, (reader->rules->field_count + 1) * sizeof(uint16_t));
-    if (!rule->kept.fields)
+    rule->stored.fields = rules_alloc(reader, (reader->rules->field_count + 1) * sizeof(uint16_t));
+    if (!rule->stored.fields)
         return false;
-    rules_keep_template(rule, &rule->name);
-    rules_keep_template(rule, &rule->service);
+    rules_store_template(rule, &rule->name);
+    rules_store_template(rule, &rule->service);
     for (size_t i = 0; i < rule->tag_count; i++)
-        rules_keep(rule, rule->tags[i].operand.field);
+        rules_store(rule, rule->tags[i].operand.field);
     for (size_t i = 0; i < rule->error.count; i++)
-        rules_keep(rule, rule->error.tests[i].field);
+        rules_store(rule, rule->error.tests[i].field);
     for (size_t i = 0; i < rule->join.count; i++)
-        rules_keep(rule, rule->join.fields[i]);
-    rules_keep(rule, rule->error_field);
+        rules_store(rule, rule->join.fields[i]);
+    rules_store(rule, rule->error_field);
     return true;
 }
 
@@ -431,8 +431,8 @@ static bool rules_check_rule(struct rules_reader *reader, struct span_rule *rule
     return true;
 }
 
-/* A thread's number in a key says the same as the scope "thread", which costs less. Children know
- * the key of their parent by its fields: these stay. */
+/* A thread's number in a key means the same as the scope "thread", which costs less. Children find
+ * their parent by the fields of its key, so those fields stay. */
 static void rules_fold_thread(const struct rules *rules, struct span_rule *rule)
 {
     const bool can_fold =
@@ -460,7 +460,7 @@ static bool rules_same_key(const struct span_rule *a, const struct span_rule *b)
             memcmp(a->key.fields, b->key.fields, a->key.count * sizeof(*a->key.fields)) == 0);
 }
 
-/* What is made of all rules together, for each. */
+/* Computes for each rule the parts that depend on all rules. */
 static void rules_settle(struct rules *rules)
 {
     bool uses_stack = false;
@@ -494,7 +494,7 @@ bool rules_check(struct rules_reader *reader)
     }
     rules_settle(rules);
     for (size_t i = 0; i < rules->count; i++) {
-        if (!rules_list_kept(reader, &rules->rules[i]))
+        if (!rules_list_stored(reader, &rules->rules[i]))
             return false;
     }
     if (!rules->count)
@@ -511,7 +511,6 @@ bool rules_add(struct rules_reader *reader, struct text text)
     if (!copy)
         return false;
     (void)text_copy(copy, text);
-    reader->rules->digest = hash_text(reader->rules->digest, text);
     for (reader->line = 1; left.length; reader->line++) {
         if (!rules_read_line(reader, text_take(&left, '\n')))
             return false;

@@ -1,5 +1,5 @@
 /*
- * Rules from a file or a folder, and what they say about the events of a name.
+ * Reads rules from a file or a folder, and collects the rules for the events of a name.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,9 +15,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Of keys in what is saved. What one of another layout has saved is of other rules. */
-#define LAYOUT 2
 
 static bool rules_read_fd(struct rules_reader *reader, int fd)
 {
@@ -93,7 +90,7 @@ static bool rules_read_folder(struct rules_reader *reader, const char *path)
     return has_worked;
 }
 
-/* RULES_PROCESS_NAMES: LTTng's statedump has them. */
+/* RULES_PROCESS_NAMES: LTTng's statedump has the names. */
 static const char process_names[] = "[lookup process names]\n"
                                     "event = lttng_ust_statedump:procname\n"
                                     "key = $vpid\n"
@@ -110,7 +107,6 @@ static struct rules *rules_new(struct rules_reader *reader, struct error *error)
         free(rules);
         return NULL;
     }
-    rules->digest = LAYOUT;
     if (rules_add(reader, text_of(process_names))) {
         reader->lookup = NULL;
         return rules;
@@ -127,7 +123,7 @@ static struct rules *rules_checked(struct rules_reader *reader, bool has_worked)
     return NULL;
 }
 
-/* A file, a folder, or the name of a file that comes with BlkKin. */
+/* Reads a file, a folder, or a file that BlkKin ships. */
 static bool rules_read_path(struct rules_reader *reader, const char *path)
 {
     struct stat status;
@@ -210,7 +206,7 @@ void rules_free(struct rules *rules)
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-/* "*" is any text, "?" any byte. Linear for one "*" after the other: only the last one is tried. */
+/* "*" is any text, "?" any byte. Linear for each "*": only the last one is retried. */
 static bool rules_fits(struct text pattern, struct text name)
 {
     size_t p = 0, n = 0, star = SIZE_MAX, from = 0;
@@ -249,7 +245,7 @@ static void class_add_fields(struct rule_class *class, const struct rule_fields 
         class_add_field(class, fields->fields[i]);
 }
 
-/* What is looked at first. */
+/* Adds a value that each event needs. */
 static void class_add_first(struct rule_class *class, const struct rules *rules,
                             const struct rule_point *point)
 {
@@ -278,7 +274,7 @@ static void class_add_all(struct rule_class *class, const struct rules *rules,
 
         class_add_fields(class, &rule->key);
         class_add_fields(class, &rule->parent_fields);
-        class_add_fields(class, &rule->kept);
+        class_add_fields(class, &rule->stored);
         class->wants_all |= rule->tags_all;
     }
 }

@@ -1,5 +1,5 @@
 /*
- * Inside of the reader of rules: the file at hand, and the words of a line.
+ * Private declarations of the rules reader: the current file, and the parsing of a line.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,29 +14,29 @@ struct rules_reader {
     const char *name; /* of the file: lives as long as the rules */
     unsigned line;
     size_t points_before;   /* of other files */
-    struct span_rule *rule; /* the section at hand: one of the two, or none yet */
+    struct span_rule *rule; /* the current section: one of the two, or none yet */
     struct rule_lookup *lookup;
 };
 
 /* Sets the error, with file and line, and returns false. */
 bool rules_fail(struct rules_reader *reader, const char *expected, struct text got);
 
-/* Memory that lives as long as the rules, all zero. NULL with the error set. */
+/* Returns zeroed memory that lives as long as the rules. NULL with the error set. */
 void *rules_alloc(struct rules_reader *reader, size_t size);
 
-/* Room for one more in an array whose length is a power of two when it is full. NULL with the
- * error set; the new one is all zero. */
+/* Makes room for one more element in an array; a full array has a power of two of elements. The new
+ * element is zero. Returns NULL with the error set. */
 void *rules_grow(struct rules_reader *reader, void *array, size_t count, size_t size);
 
 /* ---- rules.c ---- */
 
-/* The lines of one file. */
+/* Parses the lines of one file. */
 bool rules_add(struct rules_reader *reader, struct text text);
 
-/* When all is read: what one line does not show. */
+/* Checks all rules at the end, for errors that no single line shows. */
 bool rules_check(struct rules_reader *reader);
 
-/* ---- words.c: what is at the right of a "=". All return false with the error set. ------------ */
+/* ---- words.c: values behind "=". All return false with the error set. ------------------------ */
 
 bool rules_read_field(struct rules_reader *reader, struct text text, uint16_t *field);
 bool rules_read_fields(struct rules_reader *reader, struct text text, struct rule_fields *fields);
@@ -48,11 +48,11 @@ bool rules_read_condition(struct rules_reader *reader, struct text text,
 bool rules_read_time(struct rules_reader *reader, struct text text, int64_t *ns);
 bool rules_read_point(struct rules_reader *reader, struct text text, struct rule_point *point);
 
-/* Cuts text where " WORD " is in it, the last time: before is what was there, *text what comes
- * after it. False: it is not in it. */
+/* Splits text at the last " WORD ": *before and *text get the two parts. Returns false if text has
+ * no such word. */
 bool rules_split_last(struct text *text, const char *word, struct text *before);
 
-/* The next word of text, which is taken off; empty: there is none. */
+/* Removes the next word from text; empty: none. */
 struct text rules_next_word(struct text *text);
 
 #endif

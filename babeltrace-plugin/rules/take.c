@@ -1,6 +1,6 @@
 /*
- * An event that rules name: what begins and ends by it. All that most events take is in here, so
- * that the compiler makes one function of it.
+ * Takes an event that rules name: begins and ends spans. All functions that most events need are
+ * here, so that the compiler makes one function of them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,7 +10,7 @@
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Only the newest of a key is in the table. */
+/* The table has only the newest span of a key. */
 static void open_link_older(struct pairing *pairing, struct pair_open *open)
 {
     open->older = open_find(pairing);
@@ -48,7 +48,7 @@ inline void open_enter(struct pairing *pairing, struct pair_open *open)
         pairing->next_expiry_ns = expiry_ns;
 }
 
-/* False: there is no memory. */
+/* Returns false when out of memory. */
 static inline bool open_set_key(struct pairing *pairing, struct pair_open *open)
 {
     const struct pair_key *key = &pairing->key;
@@ -80,7 +80,7 @@ static inline __attribute__((always_inline)) struct pair_open *open_begin(struct
     }
     pairing->ordinal = event->time_ns == pairing->last_begin_ns ? pairing->ordinal + 1 : 0;
     pairing->last_begin_ns = event->time_ns;
-    /* each by itself: to clear all of it first takes longer than the rest */
+    /* clearing the whole struct first would take longer than all else */
     open->older = open->newer = NULL;
     open->thread = NULL;
     open->run = run;
@@ -132,11 +132,11 @@ static inline void pair_begin(struct pairing *pairing, struct rule_run *run)
     }
     if (rule->parent != PARENT_NONE) {
         pair_set_parent(pairing, run, &open->ids);
-        (void)pair_key_of(pairing, run); /* the parent's key may have taken its place */
+        (void)pair_key_of(pairing, run); /* the parent's key may have replaced it */
     }
     open_enter(pairing, open);
-    if (rule->kept.count || rule->tags_all)
-        pair_keep_values(pairing, open);
+    if (rule->stored.count || rule->tags_all)
+        pair_store_values(pairing, open);
     if (rule->encloses && open->tid && !open_push(pairing, open))
         run->counts.no_room++;
     if (pairing->open_count > pairing->options.max_open ||
@@ -163,7 +163,7 @@ static inline void pair_end(struct pairing *pairing, struct rule_run *run)
     open_end(pairing, open);
 }
 
-/* A key that was made of fields of other names is none of the next rule's. */
+/* A key from renamed fields is not valid for the next rule. */
 static inline void pair_rename(struct pairing *pairing, const struct rule_point *point)
 {
     if (!pairing->renaming && !(point && point->rename_count))

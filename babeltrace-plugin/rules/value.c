@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* As %#lx writes it: addresses are in most spans, and printf() takes its time. */
+/* Same as %#lx without printf(), because most spans have an address. */
 static int value_show_hex(uint64_t integer, char *room)
 {
     const int digits = integer ? (67 - __builtin_clzll(integer)) / 4 : 1;
@@ -44,37 +44,37 @@ struct text value_show(const struct rule_value *value, char room[VALUE_SHOWN_MAX
     return (struct text){room, (size_t)length};
 }
 
-/* Before the bytes of name and text. */
-struct kept_head {
+/* The head before the bytes of name and text. */
+struct stored_head {
     uint16_t field;
     uint8_t type;
     uint8_t flags;
     uint16_t name_length;
     uint16_t text_length;
-    uint64_t number; /* the integer, or the bits of a real */
+    uint64_t number; /* the integer, or the bits of a real number */
 };
 
 enum { IS_NEGATIVE = 1, IS_HEX = 2, HAS_NUMBER = 4, ALL_FLAGS = 7 };
 
-static struct text kept_text(const struct kept_value *kept)
+static struct text stored_text(const struct stored_value *stored)
 {
-    return kept->value.type == VALUE_TEXT ? text_cut(kept->value.text, KEPT_TEXT_MAX)
-                                          : (struct text){NULL, 0};
+    return stored->value.type == VALUE_TEXT ? text_cut(stored->value.text, STORED_TEXT_MAX)
+                                            : (struct text){NULL, 0};
 }
 
-/* How many bytes it takes. */
-static size_t kept_size(const struct kept_value *kept)
+/* Returns the size in bytes. */
+static size_t stored_size(const struct stored_value *stored)
 {
-    return sizeof(struct kept_head) + text_cut(kept->name, KEPT_TEXT_MAX).length +
-           kept_text(kept).length;
+    return sizeof(struct stored_head) + text_cut(stored->name, STORED_TEXT_MAX).length +
+           stored_text(stored).length;
 }
 
-bool kept_put(struct buffer *buffer, const struct kept_value *kept)
+bool stored_put(struct buffer *buffer, const struct stored_value *stored)
 {
-    const struct rule_value *value = &kept->value;
-    const struct text name = text_cut(kept->name, KEPT_TEXT_MAX), text = kept_text(kept);
-    struct kept_head head = {
-        .field = kept->field,
+    const struct rule_value *value = &stored->value;
+    const struct text name = text_cut(stored->name, STORED_TEXT_MAX), text = stored_text(stored);
+    struct stored_head head = {
+        .field = stored->field,
         .type = (uint8_t)value->type,
         .flags = (uint8_t)((value->is_negative ? IS_NEGATIVE : 0) | (value->is_hex ? IS_HEX : 0) |
                            (value->has_number ? HAS_NUMBER : 0)),
@@ -85,7 +85,7 @@ bool kept_put(struct buffer *buffer, const struct kept_value *kept)
 
     if (value->type == VALUE_REAL)
         memcpy(&head.number, &value->real, sizeof(head.number));
-    if (!buffer_reserve(buffer, kept_size(kept)))
+    if (!buffer_reserve(buffer, stored_size(stored)))
         return false;
     buffer_put(buffer, (const char *)&head, sizeof(head));
     buffer_put(buffer, name.data, name.length);
@@ -93,7 +93,7 @@ bool kept_put(struct buffer *buffer, const struct kept_value *kept)
     return true;
 }
 
-static struct text kept_take(struct text *bytes, size_t length)
+static struct text stored_take(struct text *bytes, size_t length)
 {
     const struct text taken = {bytes->data, length};
 
@@ -101,40 +101,40 @@ static struct text kept_take(struct text *bytes, size_t length)
     return taken;
 }
 
-bool kept_next(struct text *bytes, struct kept_value *kept)
+bool stored_next(struct text *bytes, struct stored_value *stored)
 {
-    struct kept_head head;
+    struct stored_head head;
 
     if (bytes->length < sizeof(head))
         return false;
-    memcpy(&head, kept_take(bytes, sizeof(head)).data, sizeof(head));
+    memcpy(&head, stored_take(bytes, sizeof(head)).data, sizeof(head));
     if ((size_t)head.name_length + head.text_length > bytes->length || head.type >= VALUE_UNREAD ||
         head.flags > ALL_FLAGS)
         return false;
-    *kept = (struct kept_value){.field = head.field,
-                                .value = {.type = (enum rule_value_type)head.type,
-                                          .is_negative = head.flags & IS_NEGATIVE,
-                                          .is_hex = head.flags & IS_HEX,
-                                          .has_number = head.flags & HAS_NUMBER,
-                                          .integer = head.number}};
-    kept->name = kept_take(bytes, head.name_length);
+    *stored = (struct stored_value){.field = head.field,
+                                    .value = {.type = (enum rule_value_type)head.type,
+                                              .is_negative = head.flags & IS_NEGATIVE,
+                                              .is_hex = head.flags & IS_HEX,
+                                              .has_number = head.flags & HAS_NUMBER,
+                                              .integer = head.number}};
+    stored->name = stored_take(bytes, head.name_length);
     if (head.type == VALUE_TEXT)
-        kept->value.text = kept_take(bytes, head.text_length);
+        stored->value.text = stored_take(bytes, head.text_length);
     else
-        (void)kept_take(bytes, head.text_length);
+        (void)stored_take(bytes, head.text_length);
     if (head.type == VALUE_REAL)
-        memcpy(&kept->value.real, &head.number, sizeof(head.number));
+        memcpy(&stored->value.real, &head.number, sizeof(head.number));
     return true;
 }
 
-bool kept_find(struct text bytes, uint16_t field, struct text name, struct rule_value *value)
+bool stored_find(struct text bytes, uint16_t field, struct text name, struct rule_value *value)
 {
-    struct kept_value kept;
+    struct stored_value stored;
 
-    while (kept_next(&bytes, &kept)) {
-        if (kept.field != field || !text_equal(kept.name, name))
+    while (stored_next(&bytes, &stored)) {
+        if (stored.field != field || !text_equal(stored.name, name))
             continue;
-        *value = kept.value;
+        *value = stored.value;
         return true;
     }
     return false;

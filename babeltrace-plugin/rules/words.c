@@ -1,5 +1,5 @@
 /*
- * The values of a rules file: fields, conditions, times, texts with fields in them.
+ * Parses the values of a rules file: fields, conditions, times, texts with fields in them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -41,7 +41,7 @@ bool rules_split_last(struct text *text, const char *word, struct text *before)
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* A path: members with "." in between, [N] for an element, "$" before what is of the context. */
+/* A path: members separated by ".", [N] for an element, "$" for a member of the context. */
 static bool words_is_field(struct text text)
 {
     for (size_t i = 0; i < text.length; i++) {
@@ -194,7 +194,7 @@ static const struct {
 } words_comparisons[] = {{"==", RULE_EQUAL}, {"!=", RULE_UNEQUAL}, {"<=", RULE_MOST},
                          {">=", RULE_LEAST}, {"<", RULE_LESS},     {">", RULE_GREATER}};
 
-/* FIELD == VALUE; the value is all up to " and ", without the quotes around it. */
+/* FIELD == VALUE. The value ends at " and ", and its quotes are removed. */
 static bool words_read_test(struct rules_reader *reader, struct text text, struct rule_test *test)
 {
     const struct text all = text;

@@ -1,5 +1,5 @@
 /*
- * The assembler: its life, its clock, and which part takes which event.
+ * The assembler: creation, trace time, and the dispatch of events.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -111,10 +111,8 @@ void assembler_flush(struct assembler *assembler)
         ;
 }
 
-/*
- * A 128-bit trace id may have a low half of 0, which is all of it that a streamed span's details
- * tell; the original's id 0 is "not traced".
- */
+/* A 128-bit trace id may have a low half of 0, and a streamed span's detail events have only the
+ * low half. In the original's events, the id 0 means "not traced". */
 static bool has_ids(const struct event *event)
 {
     const bool is_detail =
@@ -183,7 +181,7 @@ static inline void add_event(struct assembler *assembler, const struct event *ev
         assembler->options.rule(assembler->sink_context, event);
 }
 
-/* Spans of ours are open: one or the other may have come to its end. */
+/* Finishes spans whose time is over, then adds the event. */
 __attribute__((noinline)) static void add_after_finished(struct assembler *assembler,
                                                          const struct event *event)
 {

@@ -1,5 +1,5 @@
 /*
- * Filtering of what the process events tell of the wall clock, and the vote.
+ * Filters the wall clock samples of process events, and counts the votes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,7 +23,7 @@ static const struct clock_sample *largest(const struct clock_voice *voice)
     return most;
 }
 
-/* When the last CLOCK_SAMPLES began: a step back is as old as these. */
+/* The begin of the last CLOCK_SAMPLES samples: a step back happened there. */
 static int64_t oldest_ns(const struct clock_voice *voice)
 {
     return voice->samples[is_full(voice) ? voice->next : 0].time_ns;
@@ -42,22 +42,22 @@ static bool is_heard(const struct clock_voice *voice, int64_t now_ns)
     return voice->count && now_ns - voice->last_ns < CLOCK_MEMORY_NS;
 }
 
-/* The process's own voice, or the place of one not heard of for long. NULL: there are enough. */
+/* Returns the process's voice, or a free or old one. NULL: all voices are in use. */
 static struct clock_voice *voice_of(struct clock *clock, uint64_t process, int64_t now_ns)
 {
-    struct clock_voice *place = NULL;
+    struct clock_voice *free_voice = NULL;
 
     for (unsigned i = 0; i < CLOCK_VOICES; i++) {
         struct clock_voice *voice = &clock->voices[i];
 
         if (voice->count && voice->process == process)
             return voice;
-        if (!place && !is_heard(voice, now_ns))
-            place = voice;
+        if (!free_voice && !is_heard(voice, now_ns))
+            free_voice = voice;
     }
-    if (place)
-        *place = (struct clock_voice){.process = process};
-    return place;
+    if (free_voice)
+        *free_voice = (struct clock_voice){.process = process};
+    return free_voice;
 }
 
 static void add_sample(struct clock_voice *voice, int64_t time_ns, int64_t offset_ns)
@@ -72,10 +72,10 @@ static void add_sample(struct clock_voice *voice, int64_t time_ns, int64_t offse
 struct vote {
     unsigned agree;
     unsigned differ;
-    int64_t since_ns; /* when it was seen first */
+    int64_t since_ns; /* when the value was seen first */
 };
 
-/* What the voices that are heard say of this offset. */
+/* Counts the voices for this offset. */
 static struct vote vote_on(const struct clock *clock, int64_t offset_ns, bool is_forward,
                            int64_t now_ns)
 {
@@ -100,13 +100,14 @@ static struct vote vote_on(const struct clock *clock, int64_t offset_ns, bool is
     return vote;
 }
 
-/* No offset is INT64_MIN: they are differences of times since the epoch. */
+/* No offset is INT64_MIN: offsets are differences of times since the epoch. */
 static int64_t clock_distance(int64_t offset_ns)
 {
     return offset_ns < 0 ? -offset_ns : offset_ns;
 }
 
-/* What is there from the first event on, until the trace's own offset proves right, or it stays. */
+/* Sets the base offset, from the first event on. The base ends if the trace's own offset proves
+ * right. */
 static void find_base(struct clock *clock, const struct clock_voice *voice, int64_t offset_ns)
 {
     clock->is_settled = !is_step(0, offset_ns) || voice->count > CLOCK_SAMPLES;
@@ -148,7 +149,7 @@ bool clock_note(struct clock *clock, uint64_t process, int64_t time_ns, uint64_t
          clock_distance(correction_ns) >= clock_distance(clock->offset_ns)))
         return false;
     if (is_right)
-        clock->base_ns = 0; /* the trace was right all along */
+        clock->base_ns = 0; /* the trace's own offset was right */
     if (!is_step(clock->offset_ns, correction_ns))
         return false;
     clock->since_ns = vote.since_ns;

@@ -1,5 +1,5 @@
 /*
- * The annotations that close a span of the original's events: a short list.
+ * A short list of the annotations that close a span of the original's events.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,15 +13,15 @@
 #define CLOSING_MAX      16
 #define CLOSING_TEXT_MAX 63
 
-/* All zero: none. */
+/* Zeros: none. */
 struct closing {
-    uint64_t lengths; /* bit n: there is one of n bytes. Most annotations go no further than this */
+    uint64_t lengths; /* bit n: an annotation has n bytes. This test rejects most annotations */
     unsigned count;
     uint8_t length[CLOSING_MAX];
     char texts[CLOSING_MAX][CLOSING_TEXT_MAX];
 };
 
-/* Returns false for an empty text, one of more than CLOSING_TEXT_MAX bytes, or one too many. */
+/* Returns false for an empty text, one of more than CLOSING_TEXT_MAX bytes, or a full list. */
 static inline bool closing_add(struct closing *closing, struct text text)
 {
     if (text.length == 0 || text.length > CLOSING_TEXT_MAX || closing->count >= CLOSING_MAX)

@@ -1,5 +1,5 @@
 /*
- * The table of endpoints, and the checks that make one fit for any encoder.
+ * The table of endpoints, and the checks that make an endpoint fit for every encoder.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <urcu/compiler.h>
 
-/* What the endpoint was made of, as the trace gave it; the service is endpoint.service. */
+/* The values of an endpoint as the trace gave them; the service is endpoint.service. */
 struct endpoint_entry {
     struct table_link in_table;
     struct endpoint endpoint;
-    struct text ip; /* as the service: points to the bytes after the struct */
+    struct text ip; /* points to the bytes after the struct, as the service does */
     int64_t port;
 };
 
@@ -77,7 +77,8 @@ void endpoint_table_free(struct endpoint_table *table)
 static void endpoint_set_address(struct endpoint *endpoint, struct text ip)
 {
     char string[INET6_ADDRSTRLEN];
-    const struct text address = text_take(&ip, '%'); /* after it is an IPv6 address's zone */
+    const struct text address =
+        text_take(&ip, '%'); /* an IPv6 address's zone comes after the '%' */
     struct in_addr v4;
     struct in6_addr v6;
 
@@ -110,8 +111,8 @@ static struct endpoint_entry *entry_new(struct text service, struct text ip, int
     if (!entry)
         return NULL;
     bytes = (char *)(entry + 1);
-    entry->endpoint.service = text_keep(&bytes, service);
-    entry->ip = text_keep(&bytes, ip);
+    entry->endpoint.service = text_copy_to(&bytes, service);
+    entry->ip = text_copy_to(&bytes, ip);
     entry->port = port;
     entry->endpoint.port = checked_port(port);
     entry->endpoint.hash = endpoint_hash(0, service, ip, port);

@@ -1,5 +1,5 @@
 /*
- * Endpoints, kept once each: thousands of spans share a handful of services.
+ * Endpoints, each stored once: thousands of spans share a few services.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,16 +10,14 @@
 
 #include <stdint.h>
 
-/*
- * Checked when it is made: port is 0 (not known) or 1..65535, and at most one of ipv4 and ipv6 is
- * not empty, as inet_ntop(3) writes it.
- */
+/* A checked endpoint. port is 0 (not known) or 1..65535. At most one of ipv4 and ipv6 is not empty,
+ * in the form of inet_ntop(3). */
 struct endpoint {
     struct text service;
     char ipv4[16];
     char ipv6[46];
     uint16_t port;
-    uint64_t hash; /* of what it was made of: the same in each run */
+    uint64_t hash; /* of the original values: the same in each run */
 };
 
 struct endpoint_table;
@@ -27,17 +25,17 @@ struct endpoint_table;
 /* Returns NULL when out of memory. */
 struct endpoint_table *endpoint_table_new(void);
 
-/* Frees the endpoints too: after the last span that refers to one. NULL is allowed. */
+/* Frees the endpoints, too: after the last span that refers to one. NULL is allowed. */
 void endpoint_table_free(struct endpoint_table *table);
 
 /*
- * The endpoint of these values, owned by the table. ip is IPv4, IPv6 (a zone id is cut off, an
- * IPv4-mapped address becomes IPv4) or something else, such as "NaN": then there is no address.
- * A negative port is one that a signed 16-bit field wrapped. Returns NULL when out of memory.
+ * Returns the table's endpoint of these values. ip is IPv4 or IPv6; a zone id is cut off, and an
+ * IPv4-mapped address becomes IPv4. Any other ip, such as "NaN", is no address. A negative port is
+ * a port that a signed 16-bit field wrapped. Returns NULL when out of memory.
  *
- * No honest set of traces has more than ENDPOINTS_MAX services: those beyond share one endpoint,
- * the overflow, whose service is called ENDPOINT_OVERFLOW. Of a service's name ENDPOINT_TEXT_MAX
- * bytes are kept: more than an encoder writes, so that it sees that the name is too long.
+ * Services beyond ENDPOINTS_MAX share one endpoint, the overflow, with the service
+ * ENDPOINT_OVERFLOW. A service's name is cut to ENDPOINT_TEXT_MAX bytes: more than an encoder
+ * writes, so the encoder sees that the name is too long.
  */
 #define ENDPOINTS_MAX     65536
 #define ENDPOINT_TEXT_MAX 1100
@@ -46,7 +44,7 @@ void endpoint_table_free(struct endpoint_table *table);
 const struct endpoint *endpoint_get(struct endpoint_table *table, struct text service,
                                     struct text ip, int64_t port);
 
-/* Whether the endpoint is that of these values: an endpoint made by any table. */
+/* True if the endpoint, of any table, has these values. */
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip,
                  int64_t port);
 

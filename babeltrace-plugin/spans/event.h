@@ -1,8 +1,8 @@
 /*
- * The decoded event: the seam between what reads traces and what assembles spans.
+ * The decoded event: the interface between trace readers and the assembler.
  *
- * A plain struct, so that the core is driven in tests without a trace or a daemon. Everything in it
- * comes from a trace and is untrusted: any value, any bytes.
+ * A plain struct, so tests can drive the assembler without a trace or a daemon. All of it comes
+ * from a trace and is untrusted: any value, any bytes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,32 +14,32 @@
 #include <stdint.h>
 
 enum event_kind {
-    /* the original's; a span has no end of its own */
+    /* the original's; a span has no end */
     EVENT_TIMESTAMP,      /* zipkin:timestamp: value is the annotation */
     EVENT_KEYVAL_TEXT,    /* zipkin:keyval_string, and zipkin:keyval of the oldest library */
     EVENT_KEYVAL_INTEGER, /* zipkin:keyval_integer */
-    /* those of the span API: doc/format.md tells what is in them */
-    EVENT_SPAN,       /* blkin:span: all of a span */
-    EVENT_BEGIN,      /* blkin:begin */
+    /* the span API's: doc/format.md describes their fields */
+    EVENT_SPAN, /* blkin:span: a whole span */
+    EVENT_BEGIN,
     EVENT_ANNOTATION, /* blkin:annotation_*: value is the annotation */
     EVENT_TAG,        /* blkin:tag: log has one record */
-    EVENT_END,        /* blkin:end */
-    EVENT_PROCESS,    /* blkin:process */
-    EVENT_METRIC,     /* blkin:metric: of a host, about no span */
-    EVENT_RULE,       /* of another provider, named by a rule: see rules/pairing.h */
+    EVENT_END,
+    EVENT_PROCESS,
+    EVENT_METRIC, /* blkin:metric: about a host */
+    EVENT_RULE,   /* of another provider, named by a rule: see rules/pairing.h */
 };
 
-/* Where an event was recorded, as far as the trace tells. */
+/* Where an event was recorded, as far as the trace says. */
 struct origin {
     struct text host;    /* of the trace; empty: not known */
-    int64_t clock;       /* offset of the trace's clock: tells sessions of one host apart */
+    int64_t clock;       /* offset of the trace's clock: distinguishes sessions of one host */
     struct text process; /* procname context; empty: not known */
     int64_t pid;         /* vpid context; 0: not known */
     int64_t tid;         /* vtid context; 0: not known */
     uint64_t pid_ns;     /* pid_ns context: the pid namespace; 0: not known */
 };
 
-/* Which process of its host: in two containers, two have the same pid. 0: not known. */
+/* Identifies a process on its host: two containers may have the same pid. 0: not known. */
 static inline uint64_t origin_process(const struct origin *origin)
 {
     return origin->pid_ns << 32 | (uint32_t)origin->pid;
@@ -50,12 +50,14 @@ static inline int64_t process_pid(uint64_t process)
     return (int32_t)process;
 }
 
-/* What an event tells of comes after it by no more than this, which is the error of two clocks. */
+/*
+ * An event may be stamped this much before the moment that it describes: the error of two clocks.
+ */
 #define EVENT_AHEAD_NS INT64_C(1000000)
 
 struct rule_event;
 
-/* All texts are borrowed for the length of one call. Of two names the second is EVENT_METRIC's. */
+/* All texts are borrowed during one call. In each union, the second member is EVENT_METRIC's. */
 struct event {
     enum event_kind kind;
     int64_t time_ns; /* since the Unix epoch */
@@ -66,7 +68,7 @@ struct event {
     uint64_t parent_id; /* 0: none */
     union {
         struct text span_name;
-        struct text instance; /* of the group; empty: there is but one */
+        struct text instance; /* of the group; empty: the group has one instance */
     };
     union {
         struct text service;
@@ -77,20 +79,20 @@ struct event {
     struct text key; /* of both keyval kinds; of EVENT_ANNOTATION its severity, as in span.h */
     union {
         struct text value;  /* of annotations and EVENT_KEYVAL_TEXT */
-        struct text values; /* unsigned numbers, as decimals with blanks between */
+        struct text values; /* unsigned decimal numbers, separated by blanks */
     };
     union {
         int64_t integer;    /* of EVENT_KEYVAL_INTEGER */
-        uint64_t period_ms; /* that the group is read at */
+        uint64_t period_ms; /* the period in which the group is sampled */
     };
 
     /* of the span API's events */
     union {
         struct text log;
-        struct text names; /* NAME:UNIT:KIND with blanks between; empty: as they were */
+        struct text names; /* NAME:UNIT:KIND, separated by blanks; empty: unchanged */
     };
     uint64_t duration_ns;
-    int64_t age_ns;     /* what it tells of happened so long before time_ns, or just after */
+    int64_t age_ns;     /* the event describes a moment so long before time_ns, or just after */
     uint64_t thread;    /* number of the recording thread */
     uint64_t sequence;  /* of that thread's events */
     uint64_t span_kind; /* enum blkin_kind */
@@ -98,13 +100,13 @@ struct event {
     uint64_t dropped;   /* annotations, tags and steps that found no room in the program */
     uint64_t realtime;  /* of EVENT_PROCESS: wall clock, ns since the Unix epoch */
 
-    bool is_cut; /* of the original's: a text of it is only the beginning of a longer one */
+    bool is_cut; /* of the original's: a text is only the beginning of a longer one */
 
-    /* of EVENT_RULE. NULL: its fields are in log, and trace_id says of which rules they are */
+    /* of EVENT_RULE; NULL: log has the fields, and trace_id identifies the rules */
     struct rule_event *ruled;
 };
 
-/* A metric's texts, of which none is recorded as empty. */
+/* A metric's empty text is recorded as "-". */
 static inline void event_hide_dashes(struct event *event)
 {
     if (text_is(event->instance, "-"))
@@ -113,14 +115,14 @@ static inline void event_hide_dashes(struct event *event)
         event->names.length = 0;
 }
 
-/* What a source makes of something that it has read. */
+/* The result of decoding. */
 enum decoded {
     DECODED,
     DECODED_FOREIGN,    /* not an event of ours */
-    DECODED_ALARM,      /* blkin:slow: ours, and about no span */
-    DECODED_UNWANTED,   /* of a trace, or a time, that only does not name */
-    DECODED_UNREADABLE, /* ours by name, but a field is missing, or not as it should be */
-    DECODED_NEWER,      /* ours, of a version of the format that is not known yet */
+    DECODED_ALARM,      /* blkin:slow: about no span */
+    DECODED_UNWANTED,   /* of a trace or a time outside the stage `only` */
+    DECODED_UNREADABLE, /* ours by name, but a field is missing or wrong */
+    DECODED_NEWER,      /* of a version of the format that this sink does not know */
     DECODED_NO_MEMORY,
 };
 

@@ -7,7 +7,7 @@
 
 #include "babeltrace-plugin/base/digits.h"
 
-/* Eight digits of base 16, least first, each a nibble more than '0'. */
+/* Reads eight digits of base 16, least first. Each digit is '0' plus a nibble. */
 static bool read_digits8(const char *digits, uint64_t *value)
 {
     uint64_t nibbles;
@@ -32,7 +32,7 @@ static bool read_digits16(const char *digits, uint64_t *value)
     return true;
 }
 
-/* Two digits of base 64. */
+/* Reads two digits of base 64. */
 static bool read_length(const char *digits, size_t *length)
 {
     uint64_t wrong = 0;
@@ -41,10 +41,8 @@ static bool read_length(const char *digits, size_t *length)
     return !wrong;
 }
 
-/*
- * Each of these reads what follows the type: a head of fixed size, then the texts, whose lengths
- * are in it. They return the end of the record, or NULL where it is not one.
- */
+/* Each of these functions reads the record after its type: a head of fixed size with lengths, then
+ * the texts. They return the end of the record, or NULL if the record is invalid. */
 #define STAMPED_HEAD     10
 #define LOG_MOMENT_SIZE  8
 #define STEP_NUMBER_SIZE 4
@@ -63,7 +61,8 @@ static struct text severity_name(unsigned severity)
     return names[severity];
 }
 
-/* A text and its moment. Of the digits of a step name's length the upper ones are its kind. */
+/* Reads a text and its moment. In the length of a step's name, the upper digits are the step's
+ * kind. */
 static const char *read_stamped(const char *at, size_t length, bool is_step,
                                 struct log_record *record)
 {
@@ -104,7 +103,7 @@ static const char *read_step_number(const char *at, size_t length, struct log_re
     return wrong ? NULL : at + STEP_NUMBER_SIZE;
 }
 
-/* The two texts of a record whose lengths are the digits before at. */
+/* Reads the two texts of a record, whose lengths are the digits before `at`. */
 static const char *read_texts(const char *at, const char *end, struct text *first,
                               struct text *second)
 {
@@ -176,7 +175,7 @@ static const char *read_link(const char *at, size_t length, struct log_record *r
     return at + LOG_LINK_SIZE;
 }
 
-/* Of a kind that a newer libblkin writes: all begin with their length. */
+/* Skips a record of a newer libblkin: all begin with their length. */
 static const char *read_unknown(char type, const char *at, size_t length)
 {
     const bool is_letter = (type >= 'A' && type <= 'Z') || (type >= 'a' && type <= 'z');

@@ -1,5 +1,5 @@
 /*
- * The log of a blkin:span or blkin:tag event, in the form that doc/format.md describes.
+ * The log of a blkin:span or blkin:tag event, in the form of doc/format.md.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,10 +13,10 @@
 
 /* Members that the type does not have are not set. */
 struct log_record {
-    char type;         /* as in format.md, but that an annotation is 'a', whatever its severity,
-                          and a number's tag is of a small letter, and '?' one that is not known */
-    int64_t offset_ns; /* of 'a', '(' and ')': from the span's start, or from where 'T' says; of
-                          't': to before where it was */
+    char type; /* as in format.md; an annotation of any severity is 'a', a number's tag has a small
+                  letter, an unknown record is '?' */
+    int64_t offset_ns; /* of 'a', '(' and ')': from the span's start, or from 'T'; of 't': before
+                          the former start */
     uint64_t bits;     /* of 'i', 'u', 'd' and 'b'; of '(': its kind; of '#': the number */
     uint16_t port;     /* of 'r' and 'e' */
     struct text key;   /* of tags; of 'r' and 'e': the ip; of 'a': its severity, empty for info */
@@ -24,10 +24,8 @@ struct log_record {
     struct span_link link; /* of 'l' */
 };
 
-/*
- * Takes the next record off the log. Returns false at its end, where log is empty, and at anything
- * that is not a record, where it is not.
- */
+/* Reads the next record, and removes it from the log. Returns false at the end of the log, which is
+ * empty then, or at invalid bytes, which stay in the log. */
 bool log_next(struct text *log, struct log_record *record);
 
 #endif

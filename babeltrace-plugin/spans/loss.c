@@ -1,6 +1,6 @@
 /*
- * A ring of loss intervals. They come in no particular order, and there are few: they are searched
- * one by one, and only for spans that end soon after a loss.
+ * A ring of loss intervals. Losses are few and in no order. Only spans that end soon after a loss
+ * search them, one by one.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -36,14 +36,14 @@ static void forget(struct losses *losses, const struct loss_interval *interval)
 static void keep(struct losses *losses, const struct loss_interval *interval)
 {
     struct loss_ring *ring = losses->ring;
-    struct loss_interval *place = &ring->intervals[ring->next];
+    struct loss_interval *slot = &ring->intervals[ring->next];
 
     if (ring->count == LOSSES_MAX)
-        forget(losses, place);
+        forget(losses, slot);
     else
         ring->count++;
     ring->next = (ring->next + 1) % LOSSES_MAX;
-    *place = *interval;
+    *slot = *interval;
 }
 
 bool losses_add(struct losses *losses, const struct loss_interval *added)
@@ -63,7 +63,7 @@ bool losses_add(struct losses *losses, const struct loss_interval *added)
     return losses->ring != NULL;
 }
 
-/* A trace may claim any number. */
+/* Saturates: a trace may contain any number. */
 static uint64_t loss_add_up(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;

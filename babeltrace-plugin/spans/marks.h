@@ -1,11 +1,11 @@
 /*
- * Marks: which part of a trace need not be read again.
+ * Marks: the part of a trace that need not be read again.
  *
  * A mark is a position in the trace. A span carries the number of the last mark before its first
- * event, from then until it is given to the exporter or left out, and counts there. Where nothing
- * counts at a mark and at those before it, all that began before the next mark has been given out.
+ * event, until the exporter or a stage has taken the span. The mark counts such spans. If a mark
+ * and all before it count 0, all spans that began before the next mark were given out.
  *
- * All functions take NULL, where nobody asks.
+ * All functions accept NULL: no marks.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* After all events before time_ns, and so many that have this very time. */
+/* After all events before time_ns, and `count` events with this very time. */
 struct trace_position {
     int64_t time_ns;
     uint64_t events;
@@ -29,18 +29,19 @@ static inline bool position_is_before(const struct trace_position *a,
 
 struct mark {
     struct trace_position at;
-    uint64_t sent;   /* spans of which the sending had begun by then, at most */
-    uint64_t counts; /* what began here, before the next mark, and has not been given out */
+    uint64_t sent; /* upper bound of the spans whose sending had begun by then */
+    uint64_t
+        counts; /* spans that began after this mark and before the next, and were not given out */
 };
 
 #define MARKS 64
 
 struct marks {
     struct mark ring[MARKS];
-    uint64_t first, last; /* numbers of the marks that are in use */
+    uint64_t first, last; /* numbers of the marks in use */
 };
 
-/* mark: what to carry, or 0: of what begins now. Returns what to carry. */
+/* Counts a span at a mark; 0: at the newest mark. Returns the mark that the span carries. */
 static inline uint8_t marks_hold(struct marks *marks, uint8_t mark)
 {
     if (!marks)
@@ -57,7 +58,7 @@ static inline void marks_release(struct marks *marks, uint8_t mark)
         marks->ring[mark - 1].counts--;
 }
 
-/* The trace was read up to here. Returns the mark before which all has been given out. */
+/* Adds a mark at a position. Returns the mark before which all spans were given out. */
 static inline const struct mark *marks_advance(struct marks *marks, const struct trace_position *at,
                                                uint64_t sent)
 {

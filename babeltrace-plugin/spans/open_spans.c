@@ -13,9 +13,9 @@
 #include <urcu/compiler.h>
 
 #define SPAN_POOL_MAX 4096 /* spans */
-#define POOL_LOG_MAX  4096 /* bytes: a log beyond this goes back to the heap */
+#define POOL_LOG_MAX  4096 /* bytes: a larger log is freed */
 
-/* One trace id shared by many spans must not make one long chain: both ids are mixed in. */
+/* Mixes both ids: many spans with one trace id must not make one long chain. */
 static uint64_t open_spans_hash(uint64_t seed, uint64_t trace_id, uint64_t span_id)
 {
     return hash_mix(trace_id ^ hash_mix(seed ^ span_id));
@@ -53,7 +53,7 @@ static bool open_span_is(const struct open_span *open, uint64_t trace_id, uint64
     return open->span.id == span_id && open->span.trace_id == trace_id;
 }
 
-/* For all that have these ids. */
+/* Visits all spans with these ids. */
 #define FOR_EACH_OF(open, spans, of_trace, of_span)                            \
     table_for_each_of(open, &(spans)->table,                                   \
                       open_spans_hash((spans)->table.seed, of_trace, of_span), \
@@ -141,7 +141,7 @@ void open_spans_note_step(struct open_spans *spans, const struct open_span *step
     const struct open_span *at = step;
     uint64_t number;
 
-    /* a step in a step: up to the span, and no further than steps are nested */
+    /* of nested steps: up to the span, within the nesting limit */
     for (unsigned i = 0; i < 16 && blkin_step_number(at->span.parent_id, at->span.id, &number);
          i++) {
         struct open_span *around = find_around(spans, at);
@@ -279,7 +279,7 @@ struct open_span *open_queue_expired(struct open_queue *queue, int64_t now_ns)
 {
     struct open_span *open = open_queue_first(queue);
 
-    /* unsigned: the difference of any two int64_t fits, a trace may hold any */
+    /* unsigned: a trace may contain any times, and the difference of any two int64_t fits */
     if (open && (uint64_t)now_ns - (uint64_t)open->span.recorded_ns < (uint64_t)queue->timeout_ns)
         return NULL;
     return open;

@@ -1,5 +1,5 @@
 /*
- * The original's events: one annotation or tag each, of a span that has no end of its own.
+ * The original's events: each is an annotation or a tag of a span without an end event.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -52,7 +52,7 @@ static struct open_span *find_or_open(struct assembler *assembler, const struct 
     endpoint = assembler_endpoint(assembler, event);
     if (!endpoint)
         return NULL;
-    /* one endpoint stands for many services, so the event's own did not find it */
+    /* the overflow stands for many services: the span may have the endpoint of another event */
     if (endpoint_is_overflow(assembler->endpoints, endpoint))
         open = open_spans_find_at(&assembler->open, event, endpoint);
     return open ? open : assembler_open(assembler, event, endpoint);

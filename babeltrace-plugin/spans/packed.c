@@ -25,7 +25,7 @@ static inline bool read_tail(struct event *event, struct text rest)
     return event->kind == EVENT_SPAN || event->log.length == 0;
 }
 
-/* The version and the thread. Another version is wrong. */
+/* Reads the version and the thread. Another version sets *wrong. */
 static inline uint64_t read_thread(const char *at, uint64_t *wrong)
 {
     const uint64_t low = digits_word(at + 1, wrong);
@@ -92,7 +92,7 @@ enum decoded packed_decode(struct event *event)
     return packed_newer(packed) ? DECODED_NEWER : DECODED_UNREADABLE;
 }
 
-/* What may be of blkin_span_end_at(); more is nonsense. */
+/* The oldest moment that blkin_span_end_at() accepts. */
 #define OLDEST_NS (INT64_C(24) * 3600 * 1000000000)
 
 bool moment_age(uint64_t now, uint64_t moment, unsigned bits, int64_t *age_ns)

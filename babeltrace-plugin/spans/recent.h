@@ -1,5 +1,5 @@
 /*
- * The spans given out last, by their ids: what comes later may be about the same ones.
+ * The ids of spans that were given out recently, to recognise repetitions.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,14 +10,14 @@
 #include "span.h"
 
 /*
- * One place for each value of a hash of the ids: the newer span takes the place of the older one.
- * A span is found for sure only as the last one; after n others, with a chance of (1 - 1/PLACES)^n.
- * What is looked for comes soon: the two forms of a span's end are recorded one after the other,
- * and the two halves of a span end one after the other. A place holds 64 bits of hash instead of
- * the ids, which is as good, and as small as a table must be that is read for each span.
+ * One slot for each value of a hash of the ids; a newer span replaces an older one. After n other
+ * spans, a span is still known with a probability of (1 - 1/RECENT_SLOTS)^n. Repetitions come soon:
+ * both forms of a span are recorded one after the other, and the two halves of a span end one after
+ * the other. A slot has 64 bits of hash, which identify the ids well enough and make the table
+ * small.
  */
-#ifndef RECENT_PLACES
-#define RECENT_PLACES 8192 /* a power of two */
+#ifndef RECENT_SLOTS
+#define RECENT_SLOTS 8192 /* a power of two */
 #endif
 
 struct recent_client {
@@ -25,45 +25,40 @@ struct recent_client {
     const struct endpoint *endpoint;
 };
 
-/* All zero: none. */
+/* Zeros: none. */
 struct recent {
-    uint64_t streamed[RECENT_PLACES];
-    struct recent_client clients[RECENT_PLACES];
-    bool has_clients; /* any: many a trace has servers only */
+    uint64_t streamed[RECENT_SLOTS];
+    struct recent_client clients[RECENT_SLOTS];
+    bool has_clients; /* any client's span; many traces have only servers */
     uint32_t *shared; /* NULL: none */
 };
 
 void recent_destroy(struct recent *recent);
 
-/* A streamed span was given out, with its end. */
+/* Notes a streamed span that was given out with its end. */
 void recent_note_streamed(struct recent *recent, const struct span *span,
                           const struct event_source *source);
 
-/*
- * Whether a streamed span of the same ids and kind from the same host was noted, in whichever
- * session; if so it is forgotten, since a span has one duplicate at the most.
- */
+/* Returns whether a streamed span of the same ids, kind and host was noted, in any session. The
+ * note is removed: a span has one duplicate at most. */
 bool recent_take_streamed(struct recent *recent, const struct span *span,
                           const struct event_source *source);
 
-/* A client's span was given out. */
+/* Notes a client's span that was given out. */
 void recent_note_client(struct recent *recent, const struct span *span);
 
-/* Whether a client's span of the same ids, from another endpoint, was noted. */
+/* Returns whether a client's span of the same ids, from another endpoint, was noted. */
 bool recent_has_client(const struct recent *recent, const struct span *span);
 
-/*
- * A server's half was given out as shared. What is looked for here may come much later than a half
- * or a form of a span does, seconds after the time-out that has ended it: so there are more places,
- * of 32 bits, made when the first is needed.
- */
-#ifndef RECENT_SHARED_PLACES
-#define RECENT_SHARED_PLACES (1U << 17)
+/* Notes a server's half that was given out as shared. Its late events come seconds after its
+ * time-out. So this table has more slots, of 32 bits, and is allocated when first needed. */
+#ifndef RECENT_SHARED_SLOTS
+#define RECENT_SHARED_SLOTS (1U << 17)
 #endif
 
 void recent_note_shared(struct recent *recent, const struct span *span);
 
-/* Whether one of the same ids and endpoint was noted. */
+/* Returns whether a half of the same ids and endpoint was noted. */
 bool recent_has_shared(const struct recent *recent, const struct span *span);
 
 #endif

@@ -79,7 +79,7 @@ static struct event_source *source_new(const struct origin *origin)
     return source;
 }
 
-/* Returns NULL when out of memory, or of room. */
+/* Returns NULL when out of memory or at SOURCES_MAX. */
 static struct event_source *source_add(struct source_table *table, const struct origin *origin,
                                        uint64_t hash)
 {

@@ -1,6 +1,5 @@
 /*
- * Where events come from: a tracing session of a host. Kept once each, with what the spans from
- * there share.
+ * Sources of events: a tracing session of a host, stored once, with the state that its spans share.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,8 +18,8 @@ struct event_source {
     int64_t clock;
     uint64_t host_hash;
     bool is_overflow;
-    struct losses losses; /* that LTTng tells of */
-    struct losses gaps;   /* in sequence numbers */
+    struct losses losses; /* reported by LTTng */
+    struct losses gaps;   /* gaps in sequence numbers */
     struct clock correction;
 };
 
@@ -30,10 +29,8 @@ struct source_table;
 struct source_table *source_table_new(void);
 void source_table_free(struct source_table *table);
 
-/*
- * The source of events of this origin, owned by the table. Those beyond SOURCES_MAX, and those for
- * which there is no memory, share one, the overflow, for which nothing is noted.
- */
+/* Returns the table's source of this origin. Sources beyond SOURCES_MAX, or without memory, share
+ * one source, the overflow, which notes nothing. */
 #define SOURCES_MAX 4096
 
 struct event_source *source_get(struct source_table *table, const struct origin *origin);

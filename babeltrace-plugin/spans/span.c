@@ -55,7 +55,7 @@ bool span_set_name(struct span *span, struct text name)
 {
     size_t size = padded(name.length);
 
-    /* a log even where there is nothing to put in: it is never NULL */
+    /* also for an empty log: log is never NULL */
     if (!span_make_room(span, size ? size : 1))
         return false;
     (void)text_copy(span->log, name);
@@ -112,9 +112,9 @@ bool span_add_link(struct span *span, const struct span_link *link)
                     (struct text){(const char *)link, sizeof(*link)}, 0);
 }
 
-struct kept_span *span_keep(const struct span *span, size_t spare)
+struct span_copy *span_copy_new(const struct span *span, size_t spare)
 {
-    struct kept_span *kept = malloc(sizeof(*kept) + span->log_length + spare);
+    struct span_copy *kept = malloc(sizeof(*kept) + span->log_length + spare);
 
     if (!kept)
         return NULL;
@@ -132,7 +132,7 @@ static void shift_annotations(struct span *span, int64_t by_ns)
 {
     SPAN_FOR_EACH_ENTRY(span, entry)
     {
-        /* unsigned: an annotation may claim any time */
+        /* unsigned: an annotation may have any time */
         if (entry->type == SPAN_ANNOTATION)
             ((struct span_entry *)(uintptr_t)entry)->integer =
                 (int64_t)((uint64_t)entry->integer + (uint64_t)by_ns);

@@ -1,5 +1,5 @@
 /*
- * The finished span: the seam between what assembles spans and what encodes them.
+ * The finished span: the interface between the assembler and the encoders.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,30 +20,28 @@ enum span_kind {
 };
 
 enum span_entry_type {
-    SPAN_ANNOTATION,  /* integer is its time in ns since the Unix epoch, value its text, key its
-                         severity as syslog names it, empty for info and for none */
+    SPAN_ANNOTATION,  /* integer: its time in ns since the Unix epoch; value: its text; key: its
+                         severity as in syslog, empty for info and for none */
     SPAN_TAG_TEXT,    /* key, value */
     SPAN_TAG_INTEGER, /* key, integer */
-    SPAN_LINK, /* value holds a struct span_link: see span_entry_link(); key is empty, or what
-                  follows its ids in Zipkin's tag of a foreign link */
-    /*
-     * A foreign span as it came in OTLP, for back ends of OTLP. For others, the entries before
-     * these two say the same; those behind them were added to it.
-     */
-    SPAN_ORIGIN,  /* key: of its ResourceSpans the fields before the spans: the Resource, maybe a
-                     schema  URL; value: the same of its ScopeSpans */
-    SPAN_MESSAGE, /* value: the message Span. Name and kind are as in there; ids and times of the
-                     struct are newer */
+    SPAN_LINK, /* value: a struct span_link, see span_entry_link(); key: empty, or the tags of a
+                  foreign link in Zipkin's form */
+    /* A foreign span as it came in OTLP, for OTLP collectors. For other collectors, the entries
+     * before these two have the same content. Later entries were added to the span. */
+    SPAN_ORIGIN, /* key: the fields of ResourceSpans before its spans (Resource, schema URL); value:
+                    the same fields of ScopeSpans */
+    SPAN_MESSAGE, /* value: the OTLP message Span with name and kind; ids and times of the struct
+                     are newer */
 };
 
-/* Another span that this one has to do with. */
+/* The ids of a linked span. */
 struct span_link {
     uint64_t trace_id_high; /* 0: a 64-bit trace id */
     uint64_t trace_id;
     uint64_t span_id;
 };
 
-/* One annotation or tag. Lies in the span's log, followed by the bytes of key and value. */
+/* One annotation or tag in the span's log. The bytes of key and value follow. */
 struct span_entry {
     uint32_t type;
     uint32_t key_length;
@@ -53,14 +51,14 @@ struct span_entry {
 };
 
 /*
- * Who owns what a span points to is one rule for all sources of spans:
+ * Ownership of the memory behind a span:
  *
  * - The log belongs to the source. chain_take() and exporter_add() copy the log.
- * - The endpoints belong to a table (endpoint.h). The chain and the exporter keep pointers to them,
- *   so the owner frees the table after chain_free() and exporter_free(). Spans that go into a
- *   pipeline have endpoints of its assembler's table (assembler_endpoints()), which
- *   pipeline_close() frees in this order. A source that has an exporter of its own, and no
- *   pipeline, frees the exporter before the table.
+ *
+ * - The endpoints belong to a table (endpoint.h). The chain and the exporter have pointers to them,
+ * so the owner frees the table after chain_free() and exporter_free(). Spans of a pipeline have
+ * endpoints of its assembler's table (assembler_endpoints()), and pipeline_close() frees all in
+ * this order. A source with an exporter and no pipeline frees the exporter before the table.
  */
 struct span {
     uint64_t trace_id_high; /* 0: a 64-bit trace id */
@@ -71,13 +69,13 @@ struct span {
     const struct endpoint *remote; /* NULL: not known */
     enum span_kind kind;
     bool debug;          /* recorded against sampling */
-    bool shared;         /* a server's half, under the id that the client's half has too */
+    bool shared;         /* a server's half under the id of the client's half */
     uint8_t mark;        /* see marks.h; 0: none */
-    bool is_cut;         /* a text of it is only the beginning of what the program had */
-    bool is_foreign;     /* of another tracer: its tags are OpenTelemetry's, and keep their keys */
+    bool is_cut;         /* a text is only the beginning of the program's text */
+    bool is_foreign;     /* of another tracer: its tags have OpenTelemetry's keys */
     int64_t start_ns;    /* since the Unix epoch */
-    int64_t end_ns;      /* >= start_ns */
-    int64_t recorded_ns; /* when its last event was, by the trace's clock; 0: not known */
+    int64_t end_ns;      /* at least start_ns */
+    int64_t recorded_ns; /* time of its last event by the trace's clock; 0: not known */
 
     /* The name, then the entries in the order of their events: one allocation for all. */
     char *log;
@@ -133,9 +131,9 @@ static inline struct span_link span_entry_link(const struct span_entry *entry)
 const struct span_entry *span_find_tag(const struct span *span, struct text key);
 
 /*
- * Filling a span; used by the assembler. All but the last two return false, and leave the span as
- * it was, when out of memory or when the log would pass SPAN_LOG_MAX bytes. The name is set first,
- * once; it may be changed later.
+ * Fill a span. The assembler sets the name once, first, and may change the name later. Each
+ * function returns false when out of memory, or when the log would exceed SPAN_LOG_MAX bytes: then
+ * the span stays as it is.
  */
 #define SPAN_LOG_MAX (1U << 20)
 
@@ -145,18 +143,19 @@ bool span_add_link(struct span *span, const struct span_link *link);
 bool span_add(struct span *span, enum span_entry_type type, struct text key, struct text value,
               int64_t integer);
 
-/* A span that outlives the call that it was given in: it and its log are one allocation. */
-struct kept_span {
-    struct kept_span *next; /* its keeper's, */
-    int64_t since_ns;       /* as is this */
+/* A copy of a span and its log, in one allocation. */
+struct span_copy {
+    struct span_copy *next; /* next and since_ns belong to the owner */
+    int64_t since_ns;
     struct span span;
     char log[];
 };
 
-/* With room for so many more bytes of log; for free(). Returns NULL when out of memory. */
-struct kept_span *span_keep(const struct span *span, size_t spare);
+/* Copies a span, with spare bytes of room in the log, for free(). Returns NULL when out of memory.
+ */
+struct span_copy *span_copy_new(const struct span *span, size_t spare);
 
-/* Adds by_ns to all times of the span; false, and nothing is changed, if one would not fit. */
+/* Adds by_ns to all times of the span. Returns false, without a change, if a time does not fit. */
 bool span_shift(struct span *span, int64_t by_ns);
 
 #endif

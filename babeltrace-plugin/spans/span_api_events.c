@@ -1,5 +1,5 @@
 /*
- * The span API's events: those of spans in flight, and what they share with whole spans.
+ * The span API's events of streamed spans, and the records that streamed and whole spans share.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -37,7 +37,7 @@ static bool add_number(struct span *span, const struct log_record *record)
     return span_add(span, SPAN_TAG_TEXT, record->key, text_of(text), 0);
 }
 
-/* The log of a whole span has no such record: its event has the start. */
+/* Moves the start of a streamed span. A whole span's event has the start. */
 static bool move_start(struct open_span *open, int64_t by_ns)
 {
     struct span *span = &open->span;
@@ -83,10 +83,8 @@ bool assembler_add_record(struct assembler *assembler, struct open_span *open,
     }
 }
 
-/*
- * The moment that an event tells of. A trace may claim anything: an age that goes back beyond the
- * epoch is none, and a moment too early to be told the earliest.
- */
+/* The moment of an event. An age beyond the epoch is ignored, and a moment before INT64_MIN becomes
+ * INT64_MIN: a trace may contain any numbers. */
 int64_t assembler_moment_of(const struct event *event, uint64_t before_ns)
 {
     const bool is_age =
@@ -107,7 +105,7 @@ static void begin_streamed(struct assembler *assembler, const struct event *even
     assembler_count(assembler, open, open != NULL);
     if (!open)
         return;
-    assembler->open.has_halves = true; /* nothing looks for the other one */
+    assembler->open.has_halves = true; /* nothing searches for the other half */
     open->streaming = true;
     open->span.kind = assembler_kind_of(event->span_kind);
     open->span.debug = event->flags & BLKIN_SPAN_DEBUG;
@@ -126,11 +124,11 @@ static bool apply_detail(struct assembler *assembler, struct open_span *open,
     if (event->kind == EVENT_ANNOTATION)
         return span_add(span, SPAN_ANNOTATION, event->key, event->value, moment_ns);
     if (!log_next(&log, &record) || strchr("a()#T?", record.type)) {
-        assembler->counts.log_errors++; /* as in the log of a whole span */
+        assembler->counts.log_errors++; /* same as in the log of a whole span */
         return true;
     }
-    assembler->counts.log_errors += log.length != 0; /* more than one */
-    /* what is in neither form of the span */
+    assembler->counts.log_errors += log.length != 0; /* a second record is an error */
+    /* records that the program has dropped */
     if (record.type == 'u' && record.bits <= BLKIN_DROPPED_MAX &&
         text_is(record.key, "blkin.dropped"))
         assembler->counts.log_errors += record.bits;

@@ -1,6 +1,5 @@
 /*
- * The life of an open span: from its first event to its end or its eviction, and what it is tagged
- * with on the way. What both families of events share.
+ * The life of an open span, from its first event to its end or its eviction, with its tags.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -46,7 +45,7 @@ void assembler_count(struct assembler *assembler, struct open_span *open, bool i
     open->events++;
 }
 
-/* Without any timestamp annotation, the times of its tags are all that is known of a span. */
+/* A span without a timestamp annotation ends with its last tag. */
 static void set_times(struct open_span *open)
 {
     if (!open->streaming && !open->has_timestamp)
@@ -88,9 +87,9 @@ static uint64_t open_span_bytes(const struct open_span *open)
 }
 
 /*
- * No event says so, but the client's half is there as a rule: it begins first and ends last. What
- * comes late of a server's half may have no annotation that tells its kind, and goes where the rest
- * has gone.
+ * Marks the server's half of a shared span. No event says so, but the client's half begins first
+ * and ends last, so it is known. Late events of a server's half may have no annotation with the
+ * kind: such a span becomes a server's span.
  */
 static void set_shared(struct assembler *assembler, struct open_span *open)
 {
@@ -105,7 +104,7 @@ static void set_shared(struct assembler *assembler, struct open_span *open)
         recent_note_shared(&assembler->recent, span);
 }
 
-/* As the host itself has told when the trace was taken. */
+/* The offset of the host's own clock when the trace was taken. */
 static int64_t offset_as_told(const struct assembler *assembler, const struct event_source *source)
 {
     int64_t offset_ns;

@@ -1,16 +1,15 @@
 /*
- * Losses: what tells of them, and the spans that they have touched.
+ * Losses, and the tags of spans that lost data.
  *
- * Gaps in the sequence numbers of a thread's series show losses that nobody else counts, such as
- * those of a sub-buffer that a killed process has torn; those that LTTng has counted show here a
- * second time. What was seen of each series is in a table of fixed size: a series that finds its
- * place taken displaces the other one, whose next event then counts as its first. With more series
- * than places some gaps go unseen, and memory stays what it is.
+ * Gaps in the sequence numbers of a thread's series show losses that no counter shows, such as the
+ * sub-buffer of a killed process. Losses that LTTng has counted show here a second time. A table of
+ * fixed size has the state of each series. A series that finds its slot taken replaces the other
+ * one, whose next event counts as its first. With more series than slots some gaps stay unseen, and
+ * the memory stays constant.
  *
- * Events come in the order of their times, and a program may have set an end that lies in the past
- * (blkin_span_end_at()). Where its thread moves between CPUs, a later number may then come first.
- * So a number that was skipped is awaited for a while, and one that comes later still is counted
- * back.
+ * Events come in order of time, but blkin_span_end_at() may set an end in the past. If its thread
+ * moves between CPUs, a later number may come first. So a skipped number is awaited for a while. A
+ * number that comes still later is subtracted from the count.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,14 +21,14 @@
 
 #include <inttypes.h>
 
-static struct sequence_place *sequence_place_of(struct sequences *sequences, uint64_t series)
+static struct sequence_slot *sequence_slot_of(struct sequences *sequences, uint64_t series)
 {
-    return &sequences->places[hash_mix(series) & (SEQUENCE_PLACES - 1)];
+    return &sequences->slots[hash_mix(series) & (SEQUENCE_SLOTS - 1)];
 }
 
 enum sequence_kind { SERIES_WHOLE, SERIES_METRICS, SERIES_STREAMED };
 
-/* A thread numbers what it streams by itself, and a host its metrics. */
+/* A thread numbers its streamed events separately, and a host its metrics. */
 static enum sequence_kind sequence_kind(const struct event *event)
 {
     switch (event->kind) {
@@ -43,7 +42,7 @@ static enum sequence_kind sequence_kind(const struct event *event)
     }
 }
 
-/* The kind is above the thread's number. */
+/* The kind is in the bits above the thread's number. */
 static uint64_t sequence_series(const struct event *event)
 {
     return event->thread ^ (uint64_t)sequence_kind(event) << BLKIN_THREAD_BITS;
@@ -70,33 +69,33 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
     assembler->has_losses |= loss_note(assembler, source, &source->losses, &interval);
 }
 
-/* ---- numbers that are skipped ---------------------------------------------------------------- */
+/* ---- missing numbers ------------------------------------------------------------------------- */
 
-#define SEQUENCE_BITS    64                   /* that a place has seen */
+#define SEQUENCE_BITS    64                   /* of a slot */
 #define SEQUENCE_LATE_NS INT64_C(10000000000) /* trace time that a number is awaited */
 
-static uint64_t *sequence_count(struct assembler *assembler, const struct sequence_place *place)
+static uint64_t *sequence_count(struct assembler *assembler, const struct sequence_slot *slot)
 {
-    const bool is_metric = (place->series >> BLKIN_THREAD_BITS & 3) == SERIES_METRICS;
+    const bool is_metric = (slot->series >> BLKIN_THREAD_BITS & 3) == SERIES_METRICS;
 
     return is_metric ? &assembler->counts.metrics_missing : &assembler->counts.events_missing;
 }
 
-static void sequence_give_up(struct assembler *assembler, struct sequence_place *place)
+static void sequence_give_up(struct assembler *assembler, struct sequence_slot *slot)
 {
-    *sequence_count(assembler, place) += place->awaited;
-    assembler->sequences.awaited -= place->awaited;
-    place->missing += place->awaited;
-    place->awaited = 0;
+    *sequence_count(assembler, slot) += slot->awaited;
+    assembler->sequences.awaited -= slot->awaited;
+    slot->missing += slot->awaited;
+    slot->awaited = 0;
 }
 
 void assembler_count_missing(struct assembler *assembler, int64_t since_ns)
 {
     struct sequences *sequences = &assembler->sequences;
 
-    for (size_t i = 0; sequences->awaited && i < SEQUENCE_PLACES; i++)
-        if (sequences->places[i].awaited && sequences->places[i].since_ns <= since_ns)
-            sequence_give_up(assembler, &sequences->places[i]);
+    for (size_t i = 0; sequences->awaited && i < SEQUENCE_SLOTS; i++)
+        if (sequences->slots[i].awaited && sequences->slots[i].since_ns <= since_ns)
+            sequence_give_up(assembler, &sequences->slots[i]);
 }
 
 void assembler_count_late(struct assembler *assembler)
@@ -105,91 +104,91 @@ void assembler_count_late(struct assembler *assembler)
         assembler_count_missing(assembler, assembler->now_ns - SEQUENCE_LATE_NS);
 }
 
-/* A number that is not the highest: one of those that were skipped, or one that has come before. */
-static void sequence_take_late(struct assembler *assembler, struct sequence_place *place,
+/* Handles a number below the highest: a skipped number, or a repetition. */
+static void sequence_take_late(struct assembler *assembler, struct sequence_slot *slot,
                                uint64_t number)
 {
-    const uint64_t ago = place->sequence - number;
+    const uint64_t ago = slot->sequence - number;
     const uint64_t bit = ago < SEQUENCE_BITS ? UINT64_C(1) << ago : 0;
 
-    if (number < place->first || place->seen & bit)
+    if (number < slot->first || slot->seen & bit)
         return;
-    place->seen |= bit;
-    if (place->awaited) {
-        place->awaited--;
+    slot->seen |= bit;
+    if (slot->awaited) {
+        slot->awaited--;
         assembler->sequences.awaited--;
-    } else if (place->missing) {
-        place->missing--;
-        --*sequence_count(assembler, place);
+    } else if (slot->missing) {
+        slot->missing--;
+        --*sequence_count(assembler, slot);
     }
 }
 
-static void sequence_begin(struct assembler *assembler, struct sequence_place *place,
-                           uint64_t series, const struct event *event)
+static void sequence_begin(struct assembler *assembler, struct sequence_slot *slot, uint64_t series,
+                           const struct event *event)
 {
-    sequence_give_up(assembler, place);
-    *place = (struct sequence_place){.series = series,
-                                     .first = event->sequence,
-                                     .sequence = event->sequence,
-                                     .time_ns = event->time_ns,
-                                     .seen = 1};
+    sequence_give_up(assembler, slot);
+    *slot = (struct sequence_slot){.series = series,
+                                   .first = event->sequence,
+                                   .sequence = event->sequence,
+                                   .time_ns = event->time_ns,
+                                   .seen = 1};
 }
 
 __attribute__((noinline)) static void note_gap(struct assembler *assembler,
                                                const struct event *event, uint64_t skipped,
-                                               struct sequence_place *place)
+                                               struct sequence_slot *slot)
 {
     struct event_source *source = source_get(assembler->sources, &event->origin);
     const struct loss_interval interval = {
-        .begin_ns = place->time_ns,
+        .begin_ns = slot->time_ns,
         .end_ns = event->time_ns,
         .process = origin_process(&event->origin),
         .events = skipped,
     };
 
-    if (!place->awaited)
-        place->since_ns = assembler->now_ns;
-    place->awaited += skipped;
+    if (!slot->awaited)
+        slot->since_ns = assembler->now_ns;
+    slot->awaited += skipped;
     assembler->sequences.awaited += skipped;
-    if (sequence_kind(event) == SERIES_STREAMED) /* else no span is touched */
+    if (sequence_kind(event) == SERIES_STREAMED) /* other kinds touch no span */
         assembler->has_gaps |= loss_note(assembler, source, &source->gaps, &interval);
 }
 
 void assembler_note_sequence(struct assembler *assembler, const struct event *event)
 {
     const uint64_t series = sequence_series(event);
-    struct sequence_place *place = sequence_place_of(&assembler->sequences, series);
-    const uint64_t step = event->sequence - place->sequence;
+    struct sequence_slot *slot = sequence_slot_of(&assembler->sequences, series);
+    const uint64_t step = event->sequence - slot->sequence;
 
-    if (place->series != series) {
-        sequence_begin(assembler, place, series, event);
+    if (slot->series != series) {
+        sequence_begin(assembler, slot, series, event);
         return;
     }
-    if (event->sequence <= place->sequence) {
-        sequence_take_late(assembler, place, event->sequence);
+    if (event->sequence <= slot->sequence) {
+        sequence_take_late(assembler, slot, event->sequence);
         return;
     }
-    if (step - 1 > UINT32_MAX) { /* the numbers have 32 bits: this is damage */
-        sequence_begin(assembler, place, series, event);
+    if (step - 1 > UINT32_MAX) { /* impossible: numbers have 32 bits */
+        sequence_begin(assembler, slot, series, event);
         return;
     }
     if (step > 1)
-        note_gap(assembler, event, step - 1, place);
-    place->seen = (step < SEQUENCE_BITS ? place->seen << step : 0) | 1;
-    place->sequence = event->sequence;
-    place->time_ns = event->time_ns;
+        note_gap(assembler, event, step - 1, slot);
+    slot->seen = (step < SEQUENCE_BITS ? slot->seen << step : 0) | 1;
+    slot->sequence = event->sequence;
+    slot->time_ns = event->time_ns;
 }
 
 /* ---- tags ------------------------------------------------------------------------------------ */
 
-#define LOST_MAX 400 /* bytes of the tag, and more than it needs */
+#define LOST_MAX 400 /* bytes: more than the tag needs */
 
 static void put_number(struct printer *line, uint64_t number, const char *what)
 {
     print(line, "%" PRIu64 " %s%s", number, what, number == 1 ? "" : "s");
 }
 
-/* An interval may reach beyond the span on both sides, so what is known is a maximum. */
+/* An interval may reach beyond the span on both sides, so the sum is a maximum. */
 static void put_sum(struct printer *line, const struct loss_sum *sum)
 {
     if (!sum->events && !sum->packets) {
@@ -232,7 +231,7 @@ void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open)
 {
     const struct event_source *source = open->source;
     struct span *span = &open->span;
-    /* what nothing has closed may be open until now: the event that closed it may be lost */
+    /* without a closing event, the span may be open until now: that event may be lost */
     const int64_t end_ns = open->closing ? span->end_ns : assembler->now_ns;
     const char *incomplete = "what it tells may be incomplete";
     struct loss_sum lost = {.events = 0}, missing = {.events = 0};
@@ -242,7 +241,7 @@ void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open)
               losses_overlap(&source->losses, span->start_ns, end_ns, open->process, &lost);
     is_missing = open->streaming && losses_may_touch(&source->gaps, span->start_ns) &&
                  losses_overlap(&source->gaps, span->start_ns, end_ns, open->process, &missing);
-    /* one of the two, as both may tell of the same events: LTTng, unless it knows of fewer */
+    /* both may count the same events: LTTng's count is used, unless it is smaller */
     if (is_missing && (!is_lost || (missing.events > lost.events && !lost.packets)))
         tag(assembler, span, source, &missing, "lost or filtered out", incomplete);
     else if (is_lost)
@@ -267,7 +266,7 @@ void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
                     "spans below it may be missing");
 }
 
-/* An end that was lost made it end with a later one, and what was within may be missing. */
+/* A span whose own end was lost ended with a later event, so its content may be incomplete. */
 void assembler_give_span(struct assembler *assembler, struct span *span,
                          const struct event_source *source, uint64_t process)
 {

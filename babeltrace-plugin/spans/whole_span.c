@@ -1,8 +1,8 @@
 /*
- * blkin:span: a span in one event, and the steps in its log, of which each is a span.
+ * blkin:span: a span in one event. Each step in its log is a span, too.
  *
- * A log is read once, from its begin to its end. Of its steps those that are open are kept on a
- * stack, and what a record tells is of the innermost; a step is given out where it ends.
+ * A log is read once. The open steps are on a stack, and a record belongs to the innermost open
+ * step. A step is given out at its end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,19 +14,19 @@
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/step_id.h"
 
-/* More than any program has open: a hostile log could have one for each 11 bytes. */
+/* More than any program has open. A hostile log could begin a step every 11 bytes. */
 #define STEPS_OPEN_MAX 32
 
 struct whole {
     struct assembler *assembler;
     const struct event *event;
-    struct open_span *open[1 + STEPS_OPEN_MAX]; /* the span, and the steps that are open in it */
-    unsigned depth;                             /* of these steps */
-    bool is_repeated;    /* as a streamed one: what is told of the span itself is nothing new */
-    uint64_t lost_depth; /* open steps that could not be kept: nor can what is in them */
-    int64_t from_ns;     /* which the times in the log are counted from */
-    uint64_t number;     /* the last step's, */
-    uint64_t own_number; /* and that of the span, if it is a step */
+    struct open_span *open[1 + STEPS_OPEN_MAX]; /* the span, and its open steps */
+    unsigned depth;                             /* number of open steps */
+    bool is_repeated;    /* of a streamed span: records of the span itself are ignored */
+    uint64_t lost_depth; /* open steps beyond the stack: they and their records are lost */
+    int64_t from_ns;     /* base of the times in the log */
+    uint64_t number;     /* of the last step */
+    uint64_t own_number; /* of the span, if it is a step */
 };
 
 static void add_dropped(struct assembler *assembler, struct span *span, uint64_t dropped)
@@ -41,18 +41,15 @@ static void add_dropped(struct assembler *assembler, struct span *span, uint64_t
         assembler_lose_part(assembler);
 }
 
-/* The span through which its trace came into the process: see assembler_note_loss(). */
+/* True for the entry span of a trace in a process: see assembler_note_loss(). */
 static bool whole_is_entry(const struct event *event)
 {
     return !event->parent_id || event->flags & BLKIN_SPAN_REMOTE ||
            event->span_kind == SPAN_SERVER || event->span_kind == SPAN_CONSUMER;
 }
 
-/*
- * The same span as streaming events: given out already, or still open, which is what libblkin makes
- * of it. Then nothing but blkin:end is missing, and its time is known: should it not come, the span
- * is complete all the same.
- */
+/* True if the same span was given out as a streamed one, or is still open as one. An open one gets
+ * its end from this event, so it is complete even without its blkin:end. */
 static bool is_repeated(struct assembler *assembler, struct open_span *open,
                         const struct event *event)
 {
@@ -74,7 +71,7 @@ static bool is_repeated(struct assembler *assembler, struct open_span *open,
     return true;
 }
 
-/* The span or a step of it, with all that is in it. */
+/* Gives out the span or a step, with its content. */
 static void whole_give_out(struct assembler *assembler, struct open_span *open,
                            const struct origin *origin)
 {
@@ -82,7 +79,7 @@ static void whole_give_out(struct assembler *assembler, struct open_span *open,
 
     if (open->left_open)
         assembler_mark_incomplete(assembler, span, ENDED_WITH_SPAN);
-    /* its server may be one of the original's, and end later */
+    /* the server's half may be one of the original's, and end later */
     if (assembler->has_original && span->kind == SPAN_CLIENT)
         recent_note_client(&assembler->recent, span);
     if (assembler->has_offsets)
@@ -148,7 +145,7 @@ static void begin_step(struct whole *whole, const struct log_record *record)
     }
 }
 
-/* The innermost open one. */
+/* Finishes the innermost open step. */
 static void finish_step(struct whole *whole, int64_t end_ns)
 {
     struct assembler *assembler = whole->assembler;
@@ -172,7 +169,7 @@ static void end_step(struct whole *whole, int64_t offset_ns)
         whole->assembler->counts.log_errors++;
 }
 
-/* The next step's, or first of all a step's own. No later one has a lower number. */
+/* Reads the number of the next step, or first of a step's own. Numbers never fall. */
 static bool set_number(struct whole *whole, uint64_t number)
 {
     if (number <= whole->number || number > BLKIN_STEPS_MAX)
@@ -213,7 +210,7 @@ static bool use_record(struct whole *whole, const struct log_record *record)
     }
 }
 
-/* What is wrong with a log costs what is told from there on, not the span. */
+/* After an invalid record the rest of the log is lost, and the span is complete without it. */
 static void add_log(struct whole *whole, struct text log)
 {
     struct log_record record;

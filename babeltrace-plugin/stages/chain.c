@@ -1,5 +1,5 @@
 /*
- * The list of stages, and its account.
+ * The list of stages, and the check of their counts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -69,7 +69,7 @@ void chain_take(struct chain *chain, struct span *span, int64_t now_ns)
     chain_give(chain, chain->first, span);
 }
 
-/* What one stage passes on is taken by the next before that one is told the time. */
+/* The next stage takes a stage's output before that next stage gets the new time. */
 void chain_advance(struct chain *chain, int64_t now_ns)
 {
     chain->now_ns = now_ns;
@@ -90,7 +90,7 @@ bool chain_flush_some(struct chain *chain, unsigned most)
     return false;
 }
 
-/* ---- the account ----------------------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 static uint64_t held_by(const struct stage *stage)
 {
@@ -124,7 +124,7 @@ bool chain_adds_up(const struct chain *chain)
     return adds_up(&chain->counts, chain_held(chain));
 }
 
-/* ---- skipping -------------------------------------------------------------------------------- */
+/* ---- the stage that skips spans -------------------------------------------------------------- */
 
 struct skip_stage {
     struct stage stage;

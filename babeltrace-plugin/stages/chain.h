@@ -1,8 +1,8 @@
 /*
- * The chain: the stages that a finished span passes between the assembler and the exporter.
+ * The chain of stages that a finished span passes between the assembler and the exporter.
  *
- * A stage takes a span and passes it on, holds it, or leaves it out. It knows no other stage. The
- * chain knows their order, tells them the time, empties them, and counts:
+ * A stage takes a span and passes it on, holds it, or leaves it out. A stage knows no other stage.
+ * The chain knows their order, tells them the time, flushes them, and checks their counts:
  *
  *     in = out + left out + held        for each stage, and for the chain, at all times
  *
@@ -22,9 +22,9 @@
 struct assembler;
 struct stage;
 
-/* Why a span is left out. */
+/* The reason why a span is left out. */
 enum stage_reason {
-    STAGE_SKIPPED,     /* it was delivered before */
+    STAGE_SKIPPED,     /* delivered before */
     STAGE_SAMPLED_OUT, /* with its trace */
     STAGE_REASONS
 };
@@ -32,23 +32,26 @@ enum stage_reason {
 struct stage_kind {
     const char *name;
 
-    /* stage_pass() or stage_leave_out(), now or later. The span is the caller's: copy what is held.
-     * The stage may change it, and may replace its log by one of malloc(). */
+    /*
+     * Calls stage_pass() or stage_leave_out(), now or later. The caller owns the span: a stage that
+     * holds the span copies it. The stage may change the span, and may replace its log by one of
+     * malloc().
+     */
     void (*take)(struct stage *stage, struct span *span);
 
-    /* All that follows may be NULL: of a stage that holds nothing. */
+    /* A stage that holds no spans has NULL in the following members. */
 
-    /* Time has reached stage_now(): passes on what need not wait any longer. */
+    /* Passes on the spans whose wait is over at stage_now(). */
     void (*advance)(struct stage *stage);
-    /* Nothing else will come: passes on, or leaves out, about so many. Returns whether it still
-     * holds any. */
+    /* No further span will come: passes on or leaves out about `most` spans. Returns whether the
+     * stage still holds spans. */
     bool (*flush_some)(struct stage *stage, unsigned most);
-    /* How many spans it holds, as it knows it itself: chain.c compares that with the counts. */
+    /* The stage's own number of held spans. chain.c compares that number with the counts. */
     uint64_t (*held)(const struct stage *stage);
     void (*free)(struct stage *stage);
 };
 
-/* Spans. */
+/* Numbers of spans. */
 struct stage_counts {
     uint64_t in;
     uint64_t out;
@@ -57,7 +60,7 @@ struct stage_counts {
 
 struct stage {
     const struct stage_kind *kind;
-    /* the chain's */
+    /* set by the chain */
     struct chain *chain;
     struct stage *next;
     struct stage_counts counts;
@@ -67,38 +70,36 @@ typedef void chain_deliver_fn(void *context, const struct span *span);
 
 struct chain {
     struct stage *first;
-    chain_deliver_fn *deliver; /* behind the last stage */
+    chain_deliver_fn *deliver; /* gets the spans that pass the last stage */
     void *context;
-    struct marks *marks; /* NULL: nobody asks */
+    struct marks *marks; /* NULL: no marks */
     int64_t now_ns;
     struct stage_counts counts;
 };
 
 void chain_init(struct chain *chain, chain_deliver_fn *deliver, void *context);
 
-/* Behind the last one. The chain frees it. */
+/* Appends a stage. The chain frees the stage. */
 void chain_append(struct chain *chain, struct stage *stage);
 
-/* What is held is lost: see chain_flush_some(). */
+/* Frees the chain. Held spans are lost: see chain_flush_some(). */
 void chain_free(struct chain *chain);
 
-/* A finished span. */
+/* Gives a finished span to the first stage. */
 void chain_take(struct chain *chain, struct span *span, int64_t now_ns);
 
 void chain_advance(struct chain *chain, int64_t now_ns);
 
-/*
- * No other span will come: empties the first stage that holds any by about so many. Returns whether
- * there are more.
- */
+/* No further span will come: takes about `most` spans out of the first stage that holds spans.
+ * Returns whether a stage still holds spans. */
 bool chain_flush_some(struct chain *chain, unsigned most);
 
 uint64_t chain_held(const struct chain *chain);
 
-/* Whether the sums hold, for each stage and for the chain. */
+/* True if the sums are right, for each stage and for the chain. */
 bool chain_adds_up(const struct chain *chain);
 
-/* ---- for stages ------------------------------------------------------------------------------ */
+/* ---- called by stages ------------------------------------------------------------------------ */
 
 static inline int64_t stage_now(const struct stage *stage)
 {
@@ -109,7 +110,7 @@ void stage_pass(struct stage *stage, struct span *span);
 
 void stage_leave_out(struct stage *stage, enum stage_reason reason, const struct span *span);
 
-/* A stage whose take() needs no state: whether a span is left out, as delivered before. */
+/* Returns true for a span that was delivered before: the stage leaves such spans out. */
 typedef bool stage_skip_fn(void *context, struct span *span);
 
 /* Returns NULL when out of memory. */

@@ -1,5 +1,5 @@
 /*
- * Hosts by their names, with the groups of each, and a queue of spans that wait.
+ * Hosts by name, the metric groups of each host, and the queue of held spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -54,7 +54,7 @@ static size_t hosts_host_bytes(const struct stage_host *host)
     return sizeof(*host) + host->name_length;
 }
 
-static size_t hosts_held_bytes(const struct kept_span *held)
+static size_t hosts_held_bytes(const struct span_copy *held)
 {
     return sizeof(*held) + held->span.log_length;
 }
@@ -66,10 +66,10 @@ static void hosts_free_part(struct hosts *hosts, struct host_part *part)
     free(part);
 }
 
-/* Those of which nothing has been heard for longer than anybody would ask for. */
+/* A silent host is forgotten after this time, which no span waits for. */
 #define FORGET_NS UINT64_C(600000000000)
 
-/* Returns whether there are others. */
+/* Returns whether there are other hosts. */
 static bool hosts_forget_silent(struct hosts *hosts, struct stage_host *host, int64_t now_ns)
 {
     bool are_left = false;
@@ -116,10 +116,8 @@ static bool hosts_fits(const struct hosts *hosts, const struct stage_host *host,
            (!host || host->part_count[group] < HOST_INSTANCES_MAX);
 }
 
-/*
- * Room for another instance of the host, with so many bytes of samples? Disks and hosts come and
- * go. On return a host that was known may be no more.
- */
+/* Makes room for another instance of the host, with `bytes` bytes of samples. Disks and hosts come
+ * and go, so a host that the caller knows may be freed. */
 static bool hosts_has_room(struct hosts *hosts, struct text name, enum host_group group,
                            size_t bytes, int64_t now_ns)
 {
@@ -185,12 +183,10 @@ static struct host_part *hosts_find_part(struct stage_host *host, enum host_grou
     return part;
 }
 
-/* ---- how long a span waits ------------------------------------------------------------------- */
+/* ---- the wait of a span ---------------------------------------------------------------------- */
 
-/*
- * The groups of a host are read one after the other, so all that are waited for have come for a
- * span when the one that is furthest behind has.
- */
+/* The groups of a host are sampled one after the other. So a span is complete when the group that
+ * is furthest behind has a sample after the span's end. */
 static void hosts_look_at_groups(struct stage_host *host, int64_t now_ns)
 {
     host->complete_ns = INT64_MAX;
@@ -210,19 +206,19 @@ static void hosts_look_at_groups(struct stage_host *host, int64_t now_ns)
     }
 }
 
-static bool hosts_is_due(const struct stage_host *host, const struct kept_span *held,
+static bool hosts_is_due(const struct stage_host *host, const struct span_copy *held,
                          int64_t now_ns)
 {
     return host->complete_ns >= held->span.end_ns ||
            host_distance(held->since_ns, now_ns) >= (uint64_t)host->wait_ns;
 }
 
-/* ---- spans that wait ------------------------------------------------------------------------- */
+/* ---- held spans ------------------------------------------------------------------------------ */
 
-/* The one that has waited for longest, with what is known. */
+/* Gives out the longest held span of the host, with the tags that are known. */
 static void hosts_give_out(struct hosts *hosts, struct stage_host *host)
 {
-    struct kept_span *held = host->first;
+    struct span_copy *held = host->first;
     struct span span = held->span;
     bool is_tagged;
 
@@ -263,7 +259,7 @@ static void hosts_make_room(struct hosts *hosts, size_t bytes)
     }
 }
 
-static void hosts_append(struct hosts *hosts, struct stage_host *host, struct kept_span *held)
+static void hosts_append(struct hosts *hosts, struct stage_host *host, struct span_copy *held)
 {
     if (host->last)
         host->last->next = held;
@@ -279,10 +275,10 @@ static void hosts_append(struct hosts *hosts, struct stage_host *host, struct ke
 static void hosts_hold(struct hosts *hosts, struct span *span, int64_t now_ns)
 {
     struct stage_host *host = hosts_find(hosts, hosts_host_of_span(span));
-    struct kept_span *held;
+    struct span_copy *held;
 
     hosts_make_room(hosts, sizeof(*held) + span->log_length);
-    held = span_keep(span, 0);
+    held = span_copy_new(span, 0);
     if (!held) {
         hosts->counts.tags_lost++;
         stage_pass(&hosts->stage, span);
@@ -330,7 +326,7 @@ static void hosts_count(struct hosts *hosts, enum history_added added)
     struct hosts_counts *counts = &hosts->counts;
 
     counts->unnamed += added == HISTORY_UNNAMED;
-    counts->anew += added == HISTORY_ANEW;
+    counts->resets += added == HISTORY_RESET;
     counts->invalid += added == HISTORY_INVALID;
     counts->no_room += added == HISTORY_NO_ROOM;
 }
@@ -347,7 +343,7 @@ static struct host_part *hosts_begin_part(struct hosts *hosts, struct stage_host
     if (name.length > HOST_TEXT_MAX || event->instance.length > HOST_TEXT_MAX ||
         !hosts_has_room(hosts, name, group, bytes, now_ns))
         return NULL;
-    *host = hosts_find(hosts, name); /* to make room it may have gone */
+    *host = hosts_find(hosts, name); /* making room may have freed the host */
     if (!*host)
         *host = hosts_new_host(hosts, name);
     return *host ? hosts_new_part(hosts, *host, group, event->instance) : NULL;
@@ -373,7 +369,8 @@ static void hosts_add(struct hosts *hosts, const struct event *event, int64_t ti
     hosts->counts.history_bytes -= hosts_part_bytes(part);
     added = history_add(&part->history, &hosts->layouts, event, time_ns);
     if (hosts->counts.history_bytes + hosts_part_bytes(part) > hosts->options.max_history_bytes) {
-        history_free(&part->history); /* its samples have more values now than there is room for */
+        history_free(
+            &part->history); /* the samples now have more values than the history has room for */
         added = HISTORY_NO_ROOM;
     }
     hosts->counts.history_bytes += hosts_part_bytes(part);
@@ -388,11 +385,11 @@ static void hosts_add(struct hosts *hosts, const struct event *event, int64_t ti
 void hosts_stage_add(struct stage *stage, const struct event *event, int64_t time_ns,
                      int64_t now_ns)
 {
-    stage->chain->now_ns = now_ns; /* it may pass spans on */
+    stage->chain->now_ns = now_ns; /* the stage may pass spans on */
     hosts_add(hosts_of(stage), event, time_ns, now_ns);
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 struct hosts_counts hosts_stage_counts(const struct stage *stage)
 {
@@ -415,7 +412,7 @@ static void hosts_free_host(struct hosts *hosts, struct stage_host *host)
         }
     }
     while (host->first) {
-        struct kept_span *next = host->first->next;
+        struct span_copy *next = host->first->next;
 
         free(host->first);
         host->first = next;

@@ -1,19 +1,18 @@
 /*
- * What a span's host did meanwhile, a stage behind joining: samples of hosts' metrics in, spans in,
- * and out again with tags (hosts/host_tags.h).
+ * A stage behind joining that tags spans with the state of their hosts (hosts/host_tags.h): metrics
+ * and spans come in, tagged spans go out.
  *
- * A span as long as min_ns, of a host whose metrics come, waits for a sample that is of a time
- * after its end, of each group that it is tagged with: for the longest of their periods as a rule,
- * and for two of them at most. No other span is touched or delayed. A group that is read more
- * rarely than each HOST_WAIT_PERIOD_NS is not waited for, nor one that has not come for
- * HOST_SILENT_PERIODS.
+ * A span of min_ns or longer is held if its host sends metrics. The span waits for a sample after
+ * its end, of each group that gives it tags. That takes one period of the slowest group as a rule,
+ * and two periods at most. Other spans pass at once. The stage does not wait for a group with a
+ * period above HOST_WAIT_PERIOD_NS, or for one that has been silent for HOST_SILENT_PERIODS.
  *
- * A host is known by its name: metrics and spans may be of several sessions. That of a span is what
- * its first tag "lttng.host" tells, which is the assembler's.
+ * The name identifies a host, because metrics and spans may come from different sessions. A span's
+ * host is the value of its first tag "lttng.host", which the assembler adds.
  *
- * Memory is bounded: more groups than there is room for are counted, and what has waited for
- * longest gets no later sample. Waiting is in trace time. Nothing that decides depends on seeds or
- * addresses: the same trace read again gives the same spans in the same order. Not thread-safe.
+ * Memory is bounded: a group without room is counted, and the longest held span goes on early.
+ * Waiting is in trace time. No decision depends on seeds or addresses: the same trace read again
+ * gives the same spans in the same order. Not thread-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,8 +26,8 @@
 
 struct hosts_options {
     int64_t min_ns;
-    uint64_t max_history_bytes; /* for hosts and samples, */
-    uint64_t max_held_bytes;    /* and for spans that wait */
+    uint64_t max_history_bytes; /* for hosts and samples */
+    uint64_t max_held_bytes;    /* for held spans */
 };
 
 #define HOSTS_HISTORY_BYTES (UINT64_C(32) << 20)
@@ -36,21 +35,21 @@ struct hosts_options {
 
 struct hosts_counts {
     uint64_t unnamed;       /* samples whose names had not come yet */
-    uint64_t invalid;       /* that make no sense */
-    uint64_t anew;          /* samples with a counter that is smaller than before */
-    uint64_t no_room;       /* for which there was no memory */
-    uint64_t spans_tagged;  /* with what was known: */
-    uint64_t spans_early;   /* of these: before the sample that they waited for, to make room */
-    uint64_t tags_lost;     /* there was no room in the span */
-    uint64_t spans_held;    /* now */
-    uint64_t held_bytes;    /* now, */
-    uint64_t history_bytes; /* and of the samples */
+    uint64_t invalid;       /* impossible samples */
+    uint64_t resets;        /* samples with a counter that is smaller than before */
+    uint64_t no_room;       /* samples without memory */
+    uint64_t spans_tagged;  /* with the tags that were known */
+    uint64_t spans_early;   /* of the tagged spans: before their last sample, to make room */
+    uint64_t tags_lost;     /* no room in the span */
+    uint64_t spans_held;    /* current number */
+    uint64_t held_bytes;    /* current size of held spans */
+    uint64_t history_bytes; /* current size of samples */
 };
 
-/* It is off where no span is to have tags. Returns NULL when out of memory. */
+/* Without tags, the stage passes all spans. Returns NULL when out of memory. */
 struct stage *hosts_stage_new(const struct hosts_options *options);
 
-/* An EVENT_METRIC; time_ns: of what it tells, by the clock that spans have. */
+/* Adds an EVENT_METRIC. time_ns: the time of the sample, by the clock that spans have. */
 void hosts_stage_add(struct stage *stage, const struct event *event, int64_t time_ns,
                      int64_t now_ns);
 

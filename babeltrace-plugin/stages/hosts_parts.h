@@ -1,5 +1,5 @@
 /*
- * Inside of hosts.h: what its parts share.
+ * Private declarations of hosts.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,23 +12,21 @@
 
 #include <urcu/list.h>
 
-/* Most that a group's instance takes for its samples. */
+/* The most bytes of samples that an instance of a group has. */
 #define HISTORY_BYTES_MAX \
     (HISTORY_SAMPLES * (sizeof(struct history_sample) + HISTORY_VALUES_MAX * sizeof(uint64_t)))
 
-/*
- * Of one host and group. Each sample looks its instance up in a list, and each span looks at all of
- * them, so that a trace with made-up names must not make them many.
- */
+/* The most instances of one host and group. Each sample and each span searches their list, so a
+ * trace with made-up names must not make it long. */
 #define HOST_INSTANCES_MAX 256U
 
-/* Bytes of a host's name, and of a group's instance. */
+/* The most bytes of a host's name, and of an instance's name. */
 #define HOST_TEXT_MAX 255U
 
-/* The tags of a span take that as a rule. */
+/* The usual size of a span's tags. */
 #define SPARE 2048U
 
-/* Times of a trace may be any; a is not after b. */
+/* a is not after b. Unsigned, because a trace may have any times. */
 static inline uint64_t host_distance(int64_t a, int64_t b)
 {
     return (uint64_t)b - (uint64_t)a;
@@ -36,15 +34,16 @@ static inline uint64_t host_distance(int64_t a, int64_t b)
 
 struct stage_host {
     struct table_link in_table;  /* by its name */
-    struct cds_list_head in_all; /* in the order in which they came */
+    struct cds_list_head in_all; /* in order of creation */
     struct cds_list_head in_waiting;
     struct host_part *parts[HOST_GROUPS];
     unsigned part_count[HOST_GROUPS];
-    struct host_part *next[HOST_GROUPS]; /* whose sample comes next, as they are read in an order */
-    struct kept_span *first;             /* the one that has waited for longest, in trace time; */
-    struct kept_span *last;              /* NULL: the host is not in `waiting` */
-    int64_t complete_ns;                 /* all samples of before have come */
-    int64_t wait_ns;                     /* no span waits for longer */
+    struct host_part *
+        next[HOST_GROUPS]; /* the part that the next sample is for: samples come in a fixed order */
+    struct span_copy *first; /* the longest held span, in trace time */
+    struct span_copy *last;  /* NULL: the host is not in `waiting` */
+    int64_t complete_ns;     /* all earlier samples have come */
+    int64_t wait_ns;         /* the longest wait of a span */
     uint32_t name_length;
     char name[];
 };
@@ -52,13 +51,13 @@ struct stage_host {
 struct hosts {
     struct stage stage;
     struct hosts_options options;
-    bool is_open; /* metrics of any host have come */
+    bool is_open; /* metrics of a host have come */
     struct table table;
     struct cds_list_head all;
-    struct cds_list_head waiting; /* hosts that have spans which wait, in the order of that */
+    struct cds_list_head waiting; /* hosts with held spans, in the order of their first span */
     struct layouts layouts;
     const struct host_view *views[HOST_GROUPS][HISTORY_VIEWS_MAX];
-    int64_t swept_ns; /* when what is silent was looked for */
+    int64_t swept_ns; /* the last search for silent hosts */
     bool has_swept;
     struct hosts_counts counts;
 };
@@ -68,10 +67,10 @@ static inline struct hosts *hosts_of(const struct stage *stage)
     return (struct hosts *)(uintptr_t)stage;
 }
 
-/* The host that the span is of. */
+/* True if the span's host is known. */
 bool hosts_knows(const struct hosts *hosts, const struct span *span);
 
-/* Is the span to be tagged? Inline: asked for each span. */
+/* True if the span gets tags. Inline, because every span asks. */
 static inline bool hosts_wants(const struct hosts *hosts, const struct span *span)
 {
     return hosts->is_open &&

@@ -1,5 +1,5 @@
 /*
- * Joining: spans come in, halves by their keys, traces by their ids, all in the order of time.
+ * Joining: indexes halves by their keys and traces by their ids, in the order of trace time.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,7 +28,7 @@ struct queued *join_first_of(const struct join *join, enum queue_kind kind)
 {
     struct cds_list_head *first = join->queues[kind].next;
 
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed is out of the list before */
+    /* a freed one has left the list */
     return first == &join->queues[kind] ? NULL : cds_list_entry(first, struct queued, link);
 }
 
@@ -47,7 +47,7 @@ static void join_add_half(struct join *join, struct half *half)
     table_add(&join->halves, &half->in_table, hash_number(join->halves.seed, half->key));
 }
 
-void join_append(struct join_group *top, struct kept_span *first, struct kept_span *last)
+void join_append(struct join_group *top, struct span_copy *first, struct span_copy *last)
 {
     if (!first)
         return;
@@ -60,14 +60,14 @@ void join_append(struct join_group *top, struct kept_span *first, struct kept_sp
 
 /* ---- halves ---------------------------------------------------------------------------------- */
 
-/* Whether there is one that makes sense. */
+/* Returns false if the tag is no valid key. */
 static bool join_read_key(struct text value, struct half *half)
 {
-    const struct text key = {value.data, 16}, place = {value.data + 16, 16};
+    const struct text key = {value.data, 16}, network = {value.data + 16, 16};
 
     if (value.length != 16 && value.length != 32)
         return false;
-    return hex_read(key, &half->key) && (value.length == 16 || hex_read(place, &half->place));
+    return hex_read(key, &half->key) && (value.length == 16 || hex_read(network, &half->network));
 }
 
 static bool join_has_name(const struct span_entry *entry, enum span_entry_type type,
@@ -110,7 +110,8 @@ static struct join_group *join_group_of_half(struct half *half)
     return (struct join_group *)(void *)((char *)half - offsetof(struct join_group, half));
 }
 
-/* Servers' halves that have waited for it are looked at soon; those that have not are told. */
+/* Servers' halves that wait for this client are decided soon. Those that were decided without it
+ * are counted. */
 static void join_find_servers(struct join *join, const struct half *client)
 {
     struct join_search search = join_search(join, client);
@@ -128,7 +129,7 @@ static void join_find_servers(struct join *join, const struct half *client)
     }
 }
 
-/* A span that was recorded by two sessions is one. */
+/* Two sessions may record one span. */
 static bool join_is_known(const struct join *join, const struct half *client)
 {
     const uint64_t hash = hash_number(join->halves.seed, client->key);
@@ -165,7 +166,7 @@ static void join_add_client(struct join *join, const struct half *half)
     join_find_servers(join, &client->half);
 }
 
-static void join_add_server(struct join *join, struct join_group *group, struct kept_span *root,
+static void join_add_server(struct join *join, struct join_group *group, struct span_copy *root,
                             const struct half *half)
 {
     struct half *client;
@@ -206,11 +207,11 @@ static struct join_group *join_begin_group(struct join *join, uint64_t id)
     return group;
 }
 
-/* Its trace has been given out: it follows. */
+/* The trace was given out, and the span follows it. */
 static bool join_follow(struct join *join, struct join_group *group, struct span *span,
                         bool is_half)
 {
-    if (is_half && !group->has_half) { /* that was without it */
+    if (is_half && !group->has_half) { /* the trace was decided without this half */
         join->counts.halves++;
         join->counts.unjoined++;
     }
@@ -222,17 +223,17 @@ static bool join_follow(struct join *join, struct join_group *group, struct span
 static bool join_hold(struct join *join, struct join_group *group, const struct span *span,
                       const struct half *half, bool is_half)
 {
-    struct kept_span *kept = span_keep(span, is_half ? JOINED_ROOM : 0);
+    struct span_copy *copy = span_copy_new(span, is_half ? JOINED_ROOM : 0);
 
-    if (!kept) {
+    if (!copy) {
         join->counts.unheld++;
         return false;
     }
-    join_append(join_topmost(group), kept, kept);
+    join_append(join_topmost(group), copy, copy);
     join->counts.spans_held++;
-    join->counts.held_bytes += kept_bytes(kept);
+    join->counts.held_bytes += copy_bytes(copy);
     if (is_half)
-        join_add_server(join, group, kept, half);
+        join_add_server(join, group, copy, half);
     else if (!group->above && group->kind == OPEN)
         join_set_kind(join, group, OPEN);
     return true;
@@ -246,7 +247,7 @@ static bool join_take_marked(struct join *join, struct span *span, const struct 
     struct join_group *group;
 
     join_make_room(join,
-                   sizeof(*group) + sizeof(struct kept_span) + span->log_length + JOINED_ROOM);
+                   sizeof(*group) + sizeof(struct span_copy) + span->log_length + JOINED_ROOM);
     group = join_find_group(join, span->trace_id);
     if (!group)
         group = join_begin_group(join, span->trace_id);
@@ -255,14 +256,16 @@ static bool join_take_marked(struct join *join, struct span *span, const struct 
         return false;
     }
     if (is_root && !is_half && !group->above && group->kind == OPEN)
-        join_decide_as_is(join, group); /* nothing to be found for it */
+        join_decide_as_is(join, group); /* no client's half will come for this root */
     if (!group->above && group->kind == JOIN_DECIDED)
         return join_follow(join, group, span, is_half);
-    is_half = is_half && !group->has_half; /* a second one would be another's */
+    is_half = is_half && !group->has_half; /* a second half would belong to another request */
     return join_hold(join, group, span, half, is_half);
 }
 
-/* Whether the span is held. If not it goes on in its trace, which may be another one by now. */
+/*
+ * Returns whether the span is held. A span that is not held goes on, perhaps with another trace id.
+ */
 static bool join_add(struct join *join, struct span *span)
 {
     const bool is_marked = span->trace_id_high == JOIN_TRACE_HIGH;
@@ -279,14 +282,14 @@ static bool join_add(struct join *join, struct span *span)
 
 static void join_take(struct stage *stage, struct span *span)
 {
-    const bool has_to_do =
-        span->trace_id_high == JOIN_TRACE_HIGH || span->kind == SPAN_CLIENT; /* with joining */
+    const bool has_to_do = span->trace_id_high == JOIN_TRACE_HIGH ||
+                           span->kind == SPAN_CLIENT; /* other spans have nothing to join */
 
     if (!has_to_do || !join_add(join_of(stage), span))
         stage_pass(stage, span);
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 struct join_counts join_stage_counts(const struct stage *stage)
 {
@@ -301,11 +304,11 @@ static uint64_t join_held(const struct stage *stage)
 static void join_free_group(struct table_link *link)
 {
     struct join_group *group = caa_container_of(link, struct join_group, in_table);
-    struct kept_span *next;
+    struct span_copy *next;
 
-    for (struct kept_span *kept = group->first; kept; kept = next) {
-        next = kept->next;
-        free(kept);
+    for (struct span_copy *copy = group->first; copy; copy = next) {
+        next = copy->next;
+        free(copy);
     }
     free(group);
 }

@@ -1,19 +1,18 @@
 /*
- * Joining, a stage: the two halves of a request between programs that send each other no ids.
+ * Joining, a stage: finds the two halves of a request between programs that send each other no ids.
  *
- * Both halves have a tag of the same key (tracepoints/format/join.h). The server's begins a trace
- * of its own, whose id is marked; all spans of such a trace are held until the client is known.
- * A client's span of the same key during which the server's began is its parent, and the trace gets
- * the client's trace id: if that one is held itself, when it is known whose that is, so that a
- * chain of programs becomes one trace, in which each span is renamed once. Where no client's half
- * comes, or more than one could be it, the trace is given out as it is. Spans of other traces are
- * never held.
+ * Both halves have a tag with the same key (tracepoints/format/join.h). A server's half begins a
+ * trace with a marked id, and the stage holds all spans of that trace until the client is known.
+ * A client's span with the same key becomes the parent if the server's half began during that span.
+ * The trace gets the client's trace id. If the client's trace is held, too, its own id is decided
+ * first. So a chain of programs becomes one trace, and each span is renamed once. A trace without a
+ * client's half, or with two candidates, keeps its id. Spans of other traces pass at once.
  *
- * Which half comes first does not matter. Two that fit are looked at again JOIN_SETTLE_NS later,
- * when whatever else was recorded at that time has come too.
+ * The halves may come in any order. Two halves that fit are compared again JOIN_SETTLE_NS later,
+ * when other halves of that time have come, too.
  *
- * Time is trace time. Nothing that decides depends on seeds or addresses: the same trace read again
- * is joined alike. Not thread-safe.
+ * Time is trace time. No decision depends on seeds or addresses: the same trace read again is
+ * joined alike. Not thread-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,32 +25,33 @@
 
 #define JOIN_SETTLE_NS INT64_C(100000000)
 
-/* More halves than these of one key within wait_ns are no halves of anything. */
+/* More halves of one key within wait_ns are no halves of a request. */
 #define JOIN_CANDIDATES_MAX 64
 
 struct join_options {
-    int64_t wait_ns;      /* a server's half waits so long for its client's */
-    int64_t root_wait_ns; /* what is below a server's half, for that, after the last of it */
-    int64_t skew_ns;      /* so much two hosts' clocks may differ */
-    uint64_t max_bytes;   /* with more, what has waited for longest is given out */
+    int64_t wait_ns;      /* the longest wait of a server's half for its client's half */
+    int64_t root_wait_ns; /* the longest wait of other spans for their server's half, after the last
+                             of them */
+    int64_t skew_ns;      /* the largest difference of two hosts' clocks */
+    uint64_t max_bytes;   /* beyond, the longest held trace is given out */
 };
 
-/* halves = joined + unjoined + ambiguous + waiting, always */
+/* always: halves = joined + unjoined + ambiguous + waiting */
 struct join_counts {
-    uint64_t halves;     /* servers' ones */
-    uint64_t joined;     /* have a parent now */
+    uint64_t halves;     /* servers' halves */
+    uint64_t joined;     /* with a parent */
     uint64_t unjoined;   /* no client's half came in time */
-    uint64_t ambiguous;  /* more than one could be it, or it could be more than one's */
-    uint64_t waiting;    /* now */
-    uint64_t late;       /* of those unjoined: the client's half came afterwards */
-    uint64_t early;      /* traces given out before their time, to make room */
-    uint64_t rootless;   /* traces, or parts of them, whose server's half did not come in time */
-    uint64_t spans_held; /* now */
-    uint64_t held_bytes; /* now, with all that is remembered */
-    uint64_t unheld;     /* spans passed on at once, for want of memory */
+    uint64_t ambiguous;  /* two clients' or two servers' halves fit */
+    uint64_t waiting;    /* current number */
+    uint64_t late;       /* of the unjoined: the client's half came afterwards */
+    uint64_t early;      /* traces given out early, to make room */
+    uint64_t rootless;   /* traces, or parts of traces, whose server's half did not come in time */
+    uint64_t spans_held; /* current number */
+    uint64_t held_bytes; /* current size, with all indexes */
+    uint64_t unheld;     /* passed on at once, for lack of memory */
 };
 
-/* It is off where programs' halves are not to be joined. Returns NULL when out of memory. */
+/* If joining is off, the stage passes all spans. Returns NULL when out of memory. */
 struct stage *join_stage_new(const struct join_options *options);
 
 struct join_counts join_stage_counts(const struct stage *stage);

@@ -1,5 +1,6 @@
 /*
- * Joining: at the end of its wait a trace becomes part of the one that its root belongs to, or not.
+ * Joining: at the end of its wait, a trace becomes part of the trace of its client, or keeps its
+ * id.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,22 +10,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* On the root of a trace that was joined: the id that it had before, as its program knows it. */
+/* The tag of a joined trace's root: the former trace id, which the program knows. */
 #define JOINED_TAG "blkin.joined"
 
 /* ---- the client of a server ------------------------------------------------------------------ */
 
-/*
- * Many networks have the same private addresses. In one place the same addresses are the same
- * connection; of two places it has to show that as many bytes were sent as were received.
- */
+/* Many networks have the same private addresses. Within one network, equal addresses mean the same
+ * connection. Between two networks, the byte counts must be equal, too. */
 static bool join_is_proven(const struct half *client, const struct half *server)
 {
-    return client->place == server->place ||
-           (client->place && server->place && client->sizes == server->sizes);
+    return client->network == server->network ||
+           (client->network && server->network && client->sizes == server->sizes);
 }
 
-/* The only client's half that fits the server's, which in turn is the only one that fits it. */
+/* Finds the client's half if exactly one fits the server's half and the reverse is true, too. */
 static enum verdict join_find_client(const struct join *join, const struct half *server,
                                      struct half **client)
 {
@@ -43,16 +42,16 @@ static enum verdict join_find_client(const struct join *join, const struct half 
 
 static void join_give_out(struct join *join, struct join_group *top, uint64_t high, uint64_t low)
 {
-    struct kept_span *kept = top->first, *next;
+    struct span_copy *copy = top->first, *next;
 
     top->first = top->last = NULL;
-    for (; kept; kept = next) {
-        next = kept->next;
+    for (; copy; copy = next) {
+        next = copy->next;
         join->counts.spans_held--;
-        join->counts.held_bytes -= kept_bytes(kept);
-        join_set_trace(&kept->span, high, low);
-        stage_pass(&join->stage, &kept->span);
-        free(kept);
+        join->counts.held_bytes -= copy_bytes(copy);
+        join_set_trace(&copy->span, high, low);
+        stage_pass(&join->stage, &copy->span);
+        free(copy);
     }
 }
 
@@ -64,7 +63,7 @@ static void join_note_decided(struct join_group *group, uint64_t high, uint64_t 
     group->final_low = low;
 }
 
-/* The trace's id is known, and so is that of all that came below it. */
+/* Sets the final id of the trace and of all traces below. */
 static void join_decide(struct join *join, struct join_group *top, uint64_t high, uint64_t low)
 {
     struct join_group *group, *next;
@@ -89,7 +88,7 @@ void join_decide_as_is(struct join *join, struct join_group *group)
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
-/* There is room for it: what there is none for would have cut the span short. */
+/* span_copy_new() has reserved room for the tag. */
 static void join_tag_root(struct join_group *group)
 {
     char value[33];
@@ -109,14 +108,14 @@ static void join_put_below(struct join_group *group, struct join_group *top)
     group->above = top;
 }
 
-/* The group of the client's trace, if that is one that is held or was. */
+/* Returns the group of the client's trace, if that trace is or was held. */
 static struct join_group *join_group_of(const struct join *join, const struct half *client)
 {
     return client->trace_id_high == JOIN_TRACE_HIGH ? join_find_group(join, client->trace_id)
                                                     : NULL;
 }
 
-/* Returns false if that would make a circle. */
+/* Returns false if joining would make a circle. */
 static bool join_to(struct join *join, struct join_group *group, struct half *client)
 {
     struct join_group *above = join_group_of(join, client),
@@ -159,7 +158,7 @@ static void join_settle(struct join *join, struct join_group *group)
     join_decide_as_is(join, group);
 }
 
-/* ---- the end of waiting ---------------------------------------------------------------------- */
+/* ---- the end of a wait ----------------------------------------------------------------------- */
 
 static int64_t join_wait_of(const struct join *join, enum queue_kind kind)
 {

@@ -1,5 +1,5 @@
 /*
- * What joining is made of, for those of its files that are about more than one of these.
+ * Private declarations of join.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,15 +13,15 @@
 
 #include <urcu/list.h>
 
-#define JOINED_ROOM 80U /* that an entry of a log for the tag blkin.joined takes */
+#define JOINED_ROOM 80U /* of a log entry for the tag blkin.joined */
 
-/* All that waits is in one of these, the first in first. What is nearer to a decision comes first:
- * so it is flushed. */
+/* The queues, oldest first. The flush empties them in this order: traces near a decision come
+ * first. */
 enum queue_kind {
     SETTLING,     /* traces whose root has found a client's half */
-    JOIN_WAITING, /* those whose root has not */
-    OPEN,         /* those whose root has not come yet; by the last span */
-    JOIN_DECIDED, /* those that were given out, for what comes later */
+    JOIN_WAITING, /* traces whose root has not found one */
+    OPEN,         /* traces without a root, by their last span */
+    JOIN_DECIDED, /* traces that were given out, for late spans */
     JOIN_CLIENTS, /* clients' halves */
     QUEUES
 };
@@ -34,12 +34,11 @@ struct queued {
 struct half {
     struct table_link in_table;
     bool is_client;
-    bool is_taken; /* a client's: it is a parent */
-    bool is_late;  /* a server's: it was counted as such */
+    bool is_taken; /* of a client: has become a parent */
+    bool is_late;  /* of a server: counted as late */
     uint64_t key;
-    uint64_t place; /* 0: a key that is proof enough; see JOIN_TAG */
-    uint64_t
-        sizes; /* hash of the request's and the answer's; without meaning if there is no place */
+    uint64_t network; /* the network; 0: the key alone is proof; see JOIN_TAG */
+    uint64_t sizes;   /* hash of the sizes of request and answer; not used if network is 0 */
     uint64_t trace_id_high;
     uint64_t trace_id;
     uint64_t span_id;
@@ -52,21 +51,21 @@ struct join_client {
     struct half half;
 };
 
-/* A trace whose id is marked. */
+/* A trace with a marked id. */
 struct join_group {
     struct queued queued;
     struct table_link in_table;
     uint64_t id;
-    enum queue_kind kind;       /* of the queue; without meaning if it is below another one */
-    struct join_group *above;   /* the one whose spans it has become part of; NULL: none */
-    struct cds_list_head below; /* of the topmost one: all that have come below it */
+    enum queue_kind kind;       /* its queue; not used if the group is below another group */
+    struct join_group *above;   /* the group that has joined this group's spans; NULL: none */
+    struct cds_list_head below; /* of a topmost group: all groups that joined it */
     struct cds_list_head in_below;
-    struct kept_span *first, *last; /* of the topmost one */
-    struct kept_span *root;         /* NULL: not come, or given out */
+    struct span_copy *first, *last; /* of a topmost group */
+    struct span_copy *root;         /* NULL: not come, or given out */
     bool has_half;
     bool is_unjoined;
-    struct half half;               /* the root's */
-    uint64_t final_high, final_low; /* the trace's id, once it is decided */
+    struct half half;               /* of the root */
+    uint64_t final_high, final_low; /* the decided trace id */
 };
 
 struct join {
@@ -84,24 +83,24 @@ static inline struct join *join_of(const struct stage *stage)
     return (struct join *)(uintptr_t)stage;
 }
 
-/* Of the stage: see struct stage_kind. */
+/* See struct stage_kind. */
 void join_advance(struct stage *stage);
 bool join_flush_some(struct stage *stage, unsigned traces);
 
-static inline size_t kept_bytes(const struct kept_span *kept)
+static inline size_t copy_bytes(const struct span_copy *copy)
 {
-    return sizeof(*kept) + kept->span.log_capacity;
+    return sizeof(*copy) + copy->span.log_capacity;
 }
 
-/* NULL: there is none. */
+/* NULL: the queue is empty. */
 struct queued *join_first_of(const struct join *join, enum queue_kind kind);
 
 struct join_group *join_find_group(const struct join *join, uint64_t id);
 
-/* A list of spans, which are counted already. */
-void join_append(struct join_group *top, struct kept_span *first, struct kept_span *last);
+/* Appends a list of spans that are counted already. */
+void join_append(struct join_group *top, struct span_copy *first, struct span_copy *last);
 
-/* The last of its queue, from now on. */
+/* Moves it to the end of a queue. */
 void join_queue_up(struct join *join, enum queue_kind kind, struct queued *queued);
 void join_set_kind(struct join *join, struct join_group *group, enum queue_kind kind);
 
@@ -111,7 +110,7 @@ static inline struct join_group *join_topmost(struct join_group *group)
 
     while (top->above)
         top = top->above;
-    while (group->above) { /* the way will be shorter the next time */
+    while (group->above) { /* shortens the path for the next search */
         struct join_group *above = group->above;
 
         group->above = top;
@@ -126,27 +125,26 @@ static inline void join_set_trace(struct span *span, uint64_t high, uint64_t low
     span->trace_id = low;
 }
 
-/* Nothing is to be found for it: its spans are given out with the id that they have. */
+/* Gives the spans of a trace out under the id that they have. */
 void join_decide_as_is(struct join *join, struct join_group *group);
 
-/* What has waited for longest goes. */
+/* Gives out the longest held traces. */
 void join_make_room(struct join *join, size_t bytes);
 
 void join_forget_client(struct join *join, struct join_client *client);
 
-/* ---- which halves fit which ------------------------------------------------------------------ */
+/* ---- which halves fit ------------------------------------------------------------------------ */
 
-/* Of the same key, and the server's begins during the client's. Inline: asked for each span. */
+/* True if both have the same key and the server's half begins during the client's. Inline, because
+ * every span asks. */
 
 static inline bool join_is_before(int64_t a, int64_t b, int64_t skew_ns)
 {
     return a <= b || (uint64_t)a - (uint64_t)b <= (uint64_t)skew_ns;
 }
 
-/*
- * Its end tells nothing: a server that has to wait for a CPU after its last write may see that
- * return long after the client has read what was written.
- */
+/* The server's end is not compared. A server that waits for a CPU after its last write may return
+ * long after the client has read the answer. */
 static inline bool join_covers(const struct join *join, const struct half *client,
                                const struct half *server)
 {
@@ -154,7 +152,7 @@ static inline bool join_covers(const struct join *join, const struct half *clien
            join_is_before(server->start_ns, client->end_ns, join->options.skew_ns);
 }
 
-/* Those of the half's key on the other side that fit it; to be asked with one by one. */
+/* Enumerates the fitting halves of the other side. */
 struct join_search {
     const struct join *join;
     const struct half *half;
@@ -174,7 +172,7 @@ static inline bool join_search_is_crowded(const struct join_search *search)
     return search->seen > JOIN_CANDIDATES_MAX;
 }
 
-/* NULL: there are no more, or it is crowded. */
+/* Returns NULL at the end, or if the key has too many halves. */
 static inline struct half *join_search_next(struct join_search *search)
 {
     const struct half *half = search->half;
@@ -196,7 +194,7 @@ static inline struct half *join_search_next(struct join_search *search)
 
 enum verdict { ALONE, PAIR, UNSURE };
 
-/* Is there one that fits it, and no other? *found is the first one; NULL: there is none. */
+/* Tells whether exactly one half fits. *found: the first one, or NULL. */
 static inline enum verdict join_search_all(const struct join *join, const struct half *half,
                                            struct half **found)
 {

@@ -19,26 +19,26 @@
 #include <unistd.h>
 #include <urcu/compiler.h>
 
-#define ONLY_FILE_MAX (64U << 20) /* bytes: a quarter of a million lines at least */
+#define ONLY_FILE_MAX (64U << 20) /* bytes: at least a quarter of a million lines */
 
 /* A line. */
 struct only_filter {
-    struct table_link in_table; /* by the lower half of the id; of a line with * in no table */
-    struct only_filter *next;   /* of those */
-    uint64_t number;            /* the line's */
+    struct table_link in_table; /* by the lower half of the id; a line with * is in no table */
+    struct only_filter *next;   /* the next line of the list `any` */
+    uint64_t number;            /* of the line */
     uint64_t high;              /* 0: not known */
     uint64_t low;
     int64_t from_ns;
     int64_t until_ns;
-    bool is_sent; /* a line with "-": there is no reason */
+    bool is_sent; /* a line with "-", which has no reason */
     size_t why_length;
     char why[];
 };
 
 struct only {
     struct table wanted;
-    struct only_filter *any; /* the lines with *, and with -*, in their order */
-    int64_t clock_ns;        /* 0: not told */
+    struct only_filter *any; /* the lines with * and -*, in their order */
+    int64_t clock_ns;        /* 0: the file has no clock */
     struct found_traces *found;
     int64_t oldest_ns; /* of all events */
     int64_t newest_ns;
@@ -58,7 +58,7 @@ struct line {
     struct error *error;
 };
 
-/* What a message shows of a text that is wrong. */
+/* The length of the part of a wrong text that a message shows. */
 static int shown(struct text text)
 {
     return text.length > 40 ? 40 : (int)text.length;
@@ -70,7 +70,7 @@ static bool refuse(const struct line *line, const char *expected, struct text go
                      line->name, line->number, expected, shown(got), got.length ? got.data : "");
 }
 
-/* The next word, and what blanks follow it are passed over. */
+/* Takes the next word and the blanks after it. */
 static struct text only_take_word(struct line *line)
 {
     const struct text word = text_take(&line->rest, ' ');
@@ -111,7 +111,7 @@ static bool read_window(struct line *line, struct only_filter *wanted)
             refuse(line, "an UNTIL that is after FROM", times));
 }
 
-/* Of the line there is more than a reason, so a reason fits into as much memory. */
+/* A reason is shorter than its line, so it fits into as much memory. */
 static bool read_line(struct line *line, struct only_filter *wanted, bool *is_any)
 {
     wanted->is_sent = line->rest.length && line->rest.data[0] == '-';
@@ -160,7 +160,7 @@ static bool read_clock(struct only *only, struct line *line)
     return (only->clock_ns && !line->rest.length) || refuse(line, expected, whole);
 }
 
-/* As a first line. */
+/* True for a first line "clock NS". */
 static bool is_clock(const struct line *line)
 {
     return line->number == 1 && line->rest.length > 6 && text_begins(line->rest, "clock ");
@@ -243,9 +243,9 @@ struct only *only_open(const char *path, const char *found, struct error *error)
     return only;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
-/* The original's events know the lower half only, and so do those of a trace that they began. */
+/* The original's events, and the events of a trace that they began, have only the lower half. */
 static bool only_fits(const struct only_filter *wanted, uint64_t high, uint64_t low)
 {
     return wanted->low == low && (!wanted->high || !high || wanted->high == high);
@@ -257,7 +257,7 @@ static bool is_in_time(const struct only_filter *wanted, int64_t time_ns)
            (!wanted->until_ns || time_ns < wanted->until_ns);
 }
 
-/* Is there a line of that kind, for this trace or among those for all? */
+/* True if the trace has a line of this kind, or the lines for all traces do. */
 static bool has_line(const struct only *only, bool is_sent, uint64_t high, uint64_t low,
                      int64_t time_ns)
 {

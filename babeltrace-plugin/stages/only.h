@@ -1,33 +1,35 @@
 /*
- * Only some traces: what parameter only-traces names. Events of others are counted, and nothing
- * else; spans of these are tagged "blkin.kept" with the reason.
+ * A stage for some traces only, named by the file of parameter only-traces. Events of other traces
+ * are only counted. Spans of the named traces get the tag "blkin.kept" with the reason.
  *
  * The file has a line for each trace:
  *
  *     TRACE-ID FROM UNTIL WHY
  *
- * TRACE-ID: 16 or 32 hexadecimal digits, or * for all; of 32, those of an event that knows only the
- * lower 16 fit by these. FROM, UNTIL: only events recorded in this time, in ns since 1970 (the time
- * of the trace's clock as babeltrace2 gives it), FROM itself among them, UNTIL not; 0: no limit.
- * Lines "-TRACE-ID FROM UNTIL" and "-* FROM UNTIL" name what was sent before: spans of that trace,
- * or of all, recorded in this time. They are found, and not given out again. A first line "clock
- * NS" tells CLOCK_REALTIME - CLOCK_MONOTONIC of the traced host, when the trace was taken: too few
- * blkin:process may be in it to tell that its clock was set.
+ * TRACE-ID: 16 or 32 hexadecimal digits, or * for all traces. An event with only the lower 16
+ * digits fits a line with the same lower digits. FROM, UNTIL: the time of the events, in ns since
+ * 1970 by the trace's clock as babeltrace2 shows it; FROM is included, UNTIL is not; 0: no limit.
+ * WHY: the rest of the line, up to 200 bytes, is the tag's value. The first line that fits a span
+ * wins. A wrong line is an error that names the line.
  *
- * WHY: the rest of the line, the tag's value, up to 200 bytes. A line that is wrong is an error
- * that names it. Of several lines that a span fits, the first one tells why.
+ * A line "-TRACE-ID FROM UNTIL" or "-* FROM UNTIL" names spans that were sent before: they are
+ * noted as found, and not sent again. A first line "clock NS" is CLOCK_REALTIME - CLOCK_MONOTONIC
+ * of the traced host when the trace was taken: the trace may have too few blkin:process events to
+ * show a step of the clock.
  *
- * Parameter only-found: a file that is written (whole, at once) when all of the trace is read,
- * before what waits is delivered:
+ * Parameter only-found names a file that is written at once after the whole trace was read, before
+ * the rest is delivered:
  *
  *     {"oldest": NS, "newest": NS, "more": 0, "traces": [{"id": "32 hex digits", "begin": NS,
  *       "spans": 3, "have": ["16 hex digits", ...], "want": [...], "cut": true}]}
  *
- * id: the upper half is 0 where no span knows it. begin: of the first span, since 1970. spans: that
- * were given out, or sent before. have: their ids; want: parents' that are not among them. cut: it
- * had more than ONLY_SPANS_MAX spans, or there were ONLY_LISTED_MAX of all traces: have is of the
- * first ones, and want is empty, as nobody knows. more: spans of traces beyond ONLY_FOUND_MAX.
- * Times: of the events that were read, wanted or not; 0: none.
+ * - oldest, newest: the times of all events that were read; 0: none.
+ * - more: spans of traces beyond ONLY_FOUND_MAX.
+ * - id: the upper half is 0 if no span has it. begin: of the first span, in ns since 1970.
+ * - spans: the number of spans that are sent, or were sent before. have: their ids.
+ * - want: the ids of parents that are not among them.
+ * - cut: the trace had more than ONLY_SPANS_MAX spans, or all traces had ONLY_LISTED_MAX. Then
+ *   have is incomplete and want is empty.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -45,41 +47,41 @@
 struct only;
 
 /*
- * The traces that the file names; found: where it is told what of them there was, or NULL. Removes
- * what an earlier run has told there. Returns NULL with error set.
+ * Reads the file of traces. found: the path of the file only-found, or NULL; a file of an earlier
+ * run is removed. Returns NULL with error set.
  */
 struct only *only_open(const char *path, const char *found, struct error *error);
 
-/* The same of what such a file has; its name is for errors. */
+/* Same for the content of the file. name is for errors. */
 struct only *only_of_text(struct text text, const char *name, const char *found,
                           struct error *error);
 
 void only_free(struct only *only); /* NULL is allowed */
 
-/* Is an event of this trace, recorded at this time, wanted? trace_id_high 0: not known. */
+/* True if the file names an event of this trace and time. trace_id_high 0: not known. */
 bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id,
                 int64_t time_ns);
 
-/* Was a span of this trace, recorded at this time, sent before? */
+/* True if the span was sent before, according to the file. */
 bool only_was_sent(const struct only *only, const struct span *span);
 
-/* Of each event that was read. */
+/* Notes the time of an event that was read. */
 void only_note_time(struct only *only, int64_t time_ns);
 
-/* Why its trace is wanted; empty: it is not. As long as only is. */
+/* Returns the reason of the trace's line, or an empty text. The text lives as long as only. */
 struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t trace_id);
 
-/* What the wall clock is ahead of CLOCK_MONOTONIC, in ns; 0: it is not told. */
+/* Returns CLOCK_REALTIME - CLOCK_MONOTONIC in ns; 0: the file has no clock. */
 int64_t only_clock(const struct only *only);
 
-/* What is told names so many traces at most; the file's "untold" says how many more there were.
- * Before the first event. */
+/* Limits the traces in the file only-found. Its "untold" has the number of other traces. Called
+ * before the first event. */
 void only_tell_of(struct only *only, uint64_t traces);
 
-/* Each span that is given out, or was sent before. */
+/* Notes a span that is sent, or was sent before. */
 void only_note(struct only *only, const struct span *span);
 
-/* Nothing is to be told: true. Returns false with error set. */
+/* Writes the file only-found, if one is wanted. Returns false with error set. */
 bool only_write_found(struct only *only, struct error *error);
 
 #endif

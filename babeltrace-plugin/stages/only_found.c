@@ -15,10 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How every such file begins: by this it is known. */
+/* The beginning of every such file, to recognise the file. */
 static const char mark[] = "{\"oldest\": ";
 
-#define FOUND_PLACES ((size_t)1 << 12) /* at first */
+#define FOUND_SLOTS ((size_t)1 << 12) /* the first size */
 
 struct found_span {
     uint64_t id;
@@ -27,34 +27,34 @@ struct found_span {
 
 struct found_trace {
     struct table_link in_table; /* by the lower half of its id */
-    struct found_trace *next;   /* in the order in which they were found */
-    uint64_t high;              /* 0: no span knows it */
+    struct found_trace *next;   /* in order of discovery */
+    uint64_t high;              /* 0: no span has the upper half */
     uint64_t low;
-    int64_t begin_ns; /* of the first of its spans */
-    uint64_t count;   /* of its spans, */
-    uint32_t listed;  /* and of those that are listed */
+    int64_t begin_ns; /* of its first span */
+    uint64_t count;   /* of its spans */
+    uint32_t listed;  /* of the spans whose ids are listed */
     size_t room;
     struct found_span *spans;
 };
 
-/* The lower halves of ids, in a table that the processor's cache has room for. */
+/* The lower halves of ids, in a table that fits into the CPU's cache. */
 struct found_set {
-    uint64_t *places; /* 0: free */
-    size_t size;      /* of places: 0, or a power of two */
+    uint64_t *slots; /* 0: free */
+    size_t size;     /* number of slots: 0, or a power of two */
     size_t count;
 };
 
 struct found_traces {
     struct table traces;
     struct found_trace *first, **last;
-    struct found_trace *recent; /* the one that was noted last: its spans come one after another */
-    uint64_t told_max;          /* traces; of others: */
+    struct found_trace *recent; /* the last trace, because its spans come one after another */
+    uint64_t told_max;          /* the most traces in the list */
     struct found_set untold;
-    uint64_t recent_untold; /* as recent; 0: none */
+    uint64_t recent_untold; /* same as recent; 0: none */
     uint64_t listed;        /* of all spans */
-    uint64_t more;          /* of traces that are in no list */
+    uint64_t more;          /* spans of traces that are in no list */
     bool is_starved;
-    char *path; /* where it is told; NULL: nowhere, */
+    char *path; /* of the file; NULL: no file is written */
     char *temporary;
 };
 
@@ -88,13 +88,13 @@ void found_free(struct found_traces *found)
         free(trace);
     }
     table_destroy(&found->traces, NULL);
-    free(found->untold.places);
+    free(found->untold.slots);
     free(found->path);
     free(found->temporary);
     free(found);
 }
 
-/* ---- noting ---------------------------------------------------------------------------------- */
+/* ---- noting spans ---------------------------------------------------------------------------- */
 
 static bool found_is_of(const struct found_trace *trace, const struct span *span)
 {
@@ -113,41 +113,41 @@ static struct found_trace *found_find(const struct found_traces *found, const st
     return trace;
 }
 
-/* The place of that id, or the free one that it may have. */
-static uint64_t *found_place(const struct found_set *set, uint64_t seed, uint64_t low)
+/* Returns the slot with the id, or the free slot for the id. */
+static uint64_t *found_slot(const struct found_set *set, uint64_t seed, uint64_t low)
 {
     size_t at = hash_number(seed, low) & (set->size - 1);
 
-    while (set->places[at] && set->places[at] != low)
+    while (set->slots[at] && set->slots[at] != low)
         at = (at + 1) & (set->size - 1);
-    return &set->places[at];
+    return &set->slots[at];
 }
 
-/* At least half of the places are free. Returns false when out of memory. */
+/* Grows the table: at least half of the slots stay free. Returns false when out of memory. */
 static bool found_fit(struct found_set *set, uint64_t seed)
 {
-    struct found_set bigger = {.size = set->size ? 2 * set->size : FOUND_PLACES,
+    struct found_set bigger = {.size = set->size ? 2 * set->size : FOUND_SLOTS,
                                .count = set->count};
 
     if (2 * set->count < set->size)
         return true;
-    bigger.places = calloc(bigger.size, sizeof(*bigger.places));
-    if (!bigger.places)
+    bigger.slots = calloc(bigger.size, sizeof(*bigger.slots));
+    if (!bigger.slots)
         return false;
     for (size_t i = 0; i < set->size; i++) {
-        if (set->places[i])
-            *found_place(&bigger, seed, set->places[i]) = set->places[i];
+        if (set->slots[i])
+            *found_slot(&bigger, seed, set->slots[i]) = set->slots[i];
     }
-    free(set->places);
+    free(set->slots);
     *set = bigger;
     return true;
 }
 
-/* A span of a trace of which only that it was there is told. */
+/* Notes a span of a trace that is not in the list. */
 static void found_note_untold(struct found_traces *found, uint64_t low)
 {
     const uint64_t seed = found->traces.seed;
-    uint64_t *place;
+    uint64_t *slot;
 
     if (low == found->recent_untold)
         return;
@@ -156,12 +156,12 @@ static void found_note_untold(struct found_traces *found, uint64_t low)
         found->is_starved = true;
         return;
     }
-    place = found_place(&found->untold, seed, low);
-    found->untold.count += *place == 0 && low;
-    *place = low;
+    slot = found_slot(&found->untold, seed, low);
+    found->untold.count += *slot == 0 && low;
+    *slot = low;
 }
 
-/* Returns NULL when out of memory, or of room. */
+/* Returns NULL when out of memory or at the limit. */
 static struct found_trace *found_add(struct found_traces *found, const struct span *span)
 {
     struct found_trace *trace;
@@ -233,7 +233,8 @@ static void put_id(FILE *file, const char **joint, uint64_t id)
     *joint = ", ";
 }
 
-/* Both halves of a shared span, and pieces of one that came late, have one id. Sorts by it. */
+/* Sorts the ids and removes repetitions: two halves of a shared span, or late pieces of a span,
+ * have one id. */
 static void put_have(FILE *file, struct found_trace *trace)
 {
     const char *joint = "";
@@ -245,7 +246,7 @@ static void put_have(FILE *file, struct found_trace *trace)
     }
 }
 
-/* The parents that are there are struck out: all spans are sorted by their id. */
+/* Lists the parents that are missing. The span ids are sorted. */
 static void put_want(FILE *file, struct found_trace *trace)
 {
     const char *joint = "";
@@ -337,7 +338,7 @@ bool found_write(struct found_traces *found, int64_t oldest_ns, int64_t newest_n
     return false;
 }
 
-/* Nothing is removed but what a sink has written there. */
+/* Only a file that a sink has written is removed. */
 static bool is_ours(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
@@ -370,7 +371,7 @@ bool found_prepare(struct found_traces *found, const char *path, struct error *e
     if (!found_set_paths(found, path))
         return error_set(error, "only-found \"%s\": out of memory", path);
     if (lstat(path, &status) < 0)
-        return true; /* what else there may be, writing will tell */
+        return true; /* found_write() reports any other problem */
     if (!is_ours(path))
         return error_set(error,
                          "only-found \"%s\": exists and is no file of what was found, and is not "

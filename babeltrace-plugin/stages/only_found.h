@@ -1,6 +1,5 @@
 /*
- * What was found of the traces that are wanted: their spans' ids, and the file of them that only.h
- * tells of.
+ * The spans that were found of the wanted traces, and the file with them that only.h describes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,9 +11,9 @@
 
 #include <stdbool.h>
 
-#define ONLY_FOUND_MAX  65536      /* traces in the list of what was found, */
-#define ONLY_SPANS_MAX  4096       /* spans of one of these, */
-#define ONLY_LISTED_MAX (1U << 20) /* and of all */
+#define ONLY_FOUND_MAX  65536      /* traces in the list */
+#define ONLY_SPANS_MAX  4096       /* spans of a trace */
+#define ONLY_LISTED_MAX (1U << 20) /* spans of all traces */
 
 struct found_traces;
 
@@ -22,17 +21,18 @@ struct found_traces;
 struct found_traces *found_new(void);
 void found_free(struct found_traces *found); /* NULL is allowed */
 
-/* Of so many traces what was found is told, of the others only how many they are. Before the first
- * span; without this ONLY_FOUND_MAX are told of, and of the others how many spans they have. */
+/*
+ * Limits the list to `traces` traces; of the others only their number is written. The caller does
+ * that before the first span. Without this call the list has ONLY_FOUND_MAX traces, and the file
+ * has the number of spans of the others.
+ */
 void found_tell_of(struct found_traces *found, uint64_t traces);
 
-/* What finds no memory makes that nothing can be told in the end. */
+/* Notes a span. After a lack of memory nothing can be written in the end. */
 void found_note(struct found_traces *found, const struct span *span);
 
-/*
- * Before anything is read: is the file, if there is one, a sink's? Then it is removed. Without this
- * none is written. Both return false with error set.
- */
+/* Sets the path, and removes a file that another sink has written there. Without this call no file
+ * is written. Called before any reading. Both functions return false with error set. */
 bool found_prepare(struct found_traces *found, const char *path, struct error *error);
 bool found_write(struct found_traces *found, int64_t oldest_ns, int64_t newest_ns,
                  struct error *error);

@@ -1,7 +1,6 @@
 /*
- * The stage that holds whole traces.
- *
- * Nothing that decides depends on seeds or addresses: the same trace read again is sampled alike.
+ * The stage that holds whole traces. No decision depends on seeds or addresses: the same trace read
+ * again is sampled alike.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,30 +21,32 @@
 #define TAIL_NAMES_MAX 65536
 #endif
 #define TAIL_NAMES_BYTES ((size_t)16 << 20)
-#define TAIL_SPANS_MAX   10000 /* of one trace: one that never ends is decided with so many */
-#ifndef DECIDED_PLACES
-#define DECIDED_PLACES (1U << 17)
+#define TAIL_SPANS_MAX \
+    10000 /* of a trace: with so many spans a trace is decided, even if it never ends */
+#ifndef DECIDED_SLOTS
+#define DECIDED_SLOTS (1U << 17)
 #endif
-#define PERIOD_NS      INT64_C(1000000000) /* how often the usual durations are computed again */
+#define PERIOD_NS \
+    INT64_C(1000000000) /* the interval in which the usual durations are computed again */
 #define FILE_LOOK_MS   1000
 #define TAIL_VALUE_MAX 1024
 
 struct tail_stage {
     struct stage stage;
     struct tail_options options;
-    char *path; /* of the rules; NULL: there are none */
+    char *path; /* of the rules; NULL: no rules */
     struct tail_rules *rules;
-    uint64_t file; /* its mark when it was read */
+    uint64_t file; /* file_mark() when the file was read */
     int64_t next_look_ms;
     struct names *names;
     struct statistics *statistics;
     int64_t period_end_ns;
     struct open_traces *open;
     struct tail_counts counts;
-    uint64_t decided[DECIDED_PLACES]; /* hashes of the ids; the last bit: it was kept */
+    uint64_t decided[DECIDED_SLOTS]; /* hashes of the ids; the last bit: the trace was kept */
 };
 
-/* ---- decided traces: the newer one takes the place of the older one */
+/* ---- decided traces: a newer one replaces an older one */
 
 static uint64_t tail_hash_of(uint64_t trace_id_high, uint64_t trace_id)
 {
@@ -54,23 +55,21 @@ static uint64_t tail_hash_of(uint64_t trace_id_high, uint64_t trace_id)
 
 static void tail_remember(struct tail_stage *tail, uint64_t hash, bool is_kept)
 {
-    tail->decided[hash >> 1 & (DECIDED_PLACES - 1)] = (hash & ~UINT64_C(1)) | is_kept;
+    tail->decided[hash >> 1 & (DECIDED_SLOTS - 1)] = (hash & ~UINT64_C(1)) | is_kept;
 }
 
 enum decision { UNDECIDED, KEPT, SAMPLED_OUT };
 
 static enum decision tail_decision_of(const struct tail_stage *tail, uint64_t hash)
 {
-    const uint64_t found = tail->decided[hash >> 1 & (DECIDED_PLACES - 1)];
+    const uint64_t found = tail->decided[hash >> 1 & (DECIDED_SLOTS - 1)];
 
     if (!found || found >> 1 != hash >> 1)
         return UNDECIDED;
     return found & 1 ? KEPT : SAMPLED_OUT;
 }
 
-/* ---- deciding */
-
-/* A glob wants a string; a value that is longer is looked at as far as that goes. */
+/* A glob needs a string, so a longer value is cut. */
 static bool tail_value_fits(const struct span_entry *entry, const char *glob)
 {
     const struct text value = span_entry_value(entry);
@@ -89,13 +88,13 @@ static bool tail_has_tag(void *context, const struct trace_span *span, struct te
                          const char *glob)
 {
     const struct span_entry *entry =
-        span_find_tag(&((const struct kept_span *)span->of)->span, key);
+        span_find_tag(&((const struct span_copy *)span->of)->span, key);
 
     (void)context;
     return entry && tail_value_fits(entry, glob);
 }
 
-/* With the tag that says why. */
+/* Passes the trace's first span on, with the tag that has the reason. */
 static void tail_pass_first(struct tail_stage *tail, struct span *span, const char *why)
 {
     struct span tagged = *span;
@@ -112,16 +111,16 @@ static void tail_pass_first(struct tail_stage *tail, struct span *span, const ch
     free(tagged.log);
 }
 
-static struct kept_span *tail_kept_of(const struct trace_span *span)
+static struct span_copy *tail_copy_of(const struct trace_span *span)
 {
-    return (struct kept_span *)(uintptr_t)span->of;
+    return (struct span_copy *)(uintptr_t)span->of;
 }
 
 static void tail_pass_trace(struct tail_stage *tail, const struct trace_model *model,
                             uint32_t first, const char *why)
 {
     for (uint32_t i = 0; i < model->count; i++) {
-        struct kept_span *held = tail_kept_of(&model->spans[i]);
+        struct span_copy *held = tail_copy_of(&model->spans[i]);
 
         if (i == first && *why)
             tail_pass_first(tail, &held->span, why);
@@ -164,19 +163,17 @@ static void tail_decide(void *context, const struct closed_trace *closed)
     } else {
         tail->counts.traces_sampled_out++;
         for (uint32_t i = 0; i < model->count; i++)
-            stage_leave_out(&tail->stage, STAGE_SAMPLED_OUT, &tail_kept_of(&model->spans[i])->span);
+            stage_leave_out(&tail->stage, STAGE_SAMPLED_OUT, &tail_copy_of(&model->spans[i])->span);
     }
     for (uint32_t i = 0; i < model->count; i++)
-        free(tail_kept_of(&model->spans[i]));
+        free(tail_copy_of(&model->spans[i]));
 }
-
-/* ---- holding */
 
 /* Returns false when out of memory. */
 static bool tail_hold(struct tail_stage *tail, const struct span *span)
 {
     struct trace_span held_span = trace_span_of(span, tail->names);
-    struct kept_span *held = span_keep(span, 0);
+    struct span_copy *held = span_copy_new(span, 0);
 
     if (!held)
         return false;
@@ -238,7 +235,7 @@ static uint64_t tail_stage_held(const struct stage *stage)
     return open_traces_counts(tail_of(stage)->open).open_spans;
 }
 
-/* ---- the file */
+/* ---- the file of rules */
 
 static void tail_read_again(struct tail_stage *tail)
 {
@@ -257,7 +254,7 @@ static void tail_read_again(struct tail_stage *tail)
     tail->options.warn(tail->options.context, message.text);
 }
 
-/* One that is gone may be about to be replaced. */
+/* A missing file may be about to be replaced. */
 static void tail_look_after_file(struct tail_stage *tail)
 {
     uint64_t file;
@@ -280,7 +277,7 @@ static void tail_stage_advance(struct stage *stage)
     tail_look_after_file(tail);
 }
 
-/* ---- beginning and end */
+/* ---- set-up */
 
 struct tail_counts tail_stage_counts(const struct stage *stage)
 {
@@ -327,7 +324,7 @@ static void tail_free_trace(void *context, int64_t last, const struct trace_span
 {
     (void)context, (void)last;
     for (uint32_t i = 0; i < count; i++)
-        free(tail_kept_of(&spans[i]));
+        free(tail_copy_of(&spans[i]));
 }
 
 static void tail_stage_free(struct stage *stage)

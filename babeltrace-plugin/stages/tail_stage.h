@@ -1,11 +1,11 @@
 /*
- * Tail sampling as a stage: spans wait until their trace is complete, then all of it is passed on
- * or left out, as the rules say (model/tail.h).
+ * Tail sampling as a stage: holds spans until their trace is complete, then passes on or leaves out
+ * the whole trace according to the rules (model/tail.h).
  *
- * A trace is complete when no span of it has come for wait_ms of trace time; or early, when there
- * is no room to wait. What comes later follows the decision, as long as that is remembered.
+ * A trace is complete when no span of it has come for wait_ms of trace time, or early when there is
+ * no room. A later span follows the decision while the stage remembers the decision.
  *
- * Without rules the stage is off: it passes on what an earlier run has left, all of it.
+ * Without rules the stage passes all spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,11 +17,11 @@
 #include "chain.h"
 
 struct tail_options {
-    const char *rules; /* a file; it is read again when it changes. NULL: none */
+    const char *rules; /* a file, read again when it changes; NULL: none */
     int64_t wait_ms;
     int64_t max_bytes;
     struct assembler *assembler;                      /* for tags */
-    void (*warn)(void *context, const char *message); /* is told of a change of the file */
+    void (*warn)(void *context, const char *message); /* reports a change of the file */
     void *context;
 };
 
@@ -31,7 +31,7 @@ struct tail_counts {
     uint64_t traces_early; /* of both: decided before they were complete */
     uint64_t spans_late;   /* came after their trace was decided */
     uint64_t spans_unheld; /* no memory: passed on at once */
-    uint64_t traces_held;  /* now */
+    uint64_t traces_held;  /* current number */
     uint64_t held_bytes;
 };
 

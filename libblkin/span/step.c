@@ -13,9 +13,9 @@
 
 #define BEGIN_SIZE(length) (11 + (length))
 #define END_SIZE           9U
-#define STEP_NUMBER_SIZE   5
+#define NUMBER_RECORD_SIZE 5
 
-_Static_assert(STEP_NUMBER_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) <= SPAN_RESERVE_MAX,
+_Static_assert(NUMBER_RECORD_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) <= SPAN_RESERVE_MAX,
                "no room for a step where the log is full");
 _Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MAX < 13,
                "a number is too large for its digits");
@@ -206,7 +206,7 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
     if (!inside->next_step)
         keep_reserve(inside);
     length = blkin_cut(name, length, SPAN_STEP_MAX);
-    size = BEGIN_SIZE(length) + (rest->is_cut ? STEP_NUMBER_SIZE : 0);
+    size = BEGIN_SIZE(length) + (rest->is_cut ? NUMBER_RECORD_SIZE : 0);
     if (rest->lost_depth || inside->depth == SPAN_DEPTH_MAX || inside->next_step > STEPS_MAX ||
         at + size > inside->end) {
         rest->lost_depth++;
@@ -275,7 +275,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     const size_t used = inside->used;
     struct blkin_thread *thread = blkin_this_thread();
     char payload[sizeof(struct blkin_span_event) + SPAN_STEP_MAX + 1 + BLKIN_HEAD_SIZE +
-                 STEP_NUMBER_SIZE + END_SIZE + 1 + SPAN_SIZE_MAX + sizeof(service->text)];
+                 NUMBER_RECORD_SIZE + END_SIZE + 1 + SPAN_SIZE_MAX + sizeof(service->text)];
     char *at = payload;
     uint64_t offset_ns, start_ns, duration;
     size_t digits, name_length;

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The checks of pages find what is planted: a long sentence, a word that is not used, a link to nowhere, a table that is not
-# as the code has it, a finding of the doctor that nobody explains.
+# The checks of pages and sources find planted faults: a long sentence, a word that is not used, two structs of one name,
+# a link to nowhere, a table that is not as the code has it, a finding of the doctor that nobody explains.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -20,7 +20,7 @@ plant() {
     mv "$copy/before" "$copy/$file"
 }
 
-(cd "$SRC" && cp -r ./*.md LICENSE doc examples packaging tools scripts babeltrace-plugin "$copy") || exit 1
+(cd "$SRC" && cp -r ./*.md LICENSE doc examples packaging tools scripts babeltrace-plugin libblkin tracepoints "$copy") || exit 1
 for check in words links 'tables --check'; do
     read -ra check <<<"$check"
     "$SRC/scripts/${check[0]}" --root="$copy" "${check[@]:1}" || fail "the pages are not right"
@@ -31,6 +31,15 @@ plant words tools/blkin.1 "s/^\.SH DESCRIPTION/&\nAnd then $long $long./" 'a sen
 plant words README.md '$s/$/\n\n\n\n\n\n\n\n\n\n\n\n\n/' 'expected 140 at most'
 plant words doc/format.md '$s/$/ It begins anew./' '"anew"'
 plant words tools/base/messages.def 's/^M(2014, ERROR, "/&otherwise /' '"otherwise"'
+source=babeltrace-plugin/base/hex.h
+plant words $source "s|^/\* Reads 1 |/* And then $long $long. Reads 1 |" 'a sentence of 26 words'
+plant words $source 's|^/\* Reads 1 |/* What comes from a trace has digits. Reads 1 |' '"What" has no noun'
+plant words $source 's|^/\* Reads 1 |/* A trace is read by who asks. Reads 1 |' '"who" has no noun'
+plant words $source 's|^/\* Reads 1 |/* Reads anew. Reads 1 |' '"anew"'
+plant words $source 's|^/\* Reads 1 |/* The couriers read. Reads 1 |' '"couriers"'
+plant words $source 's/hex_read_trace/hex_read_gate/' 'the name hex_read_gate: "gate"'
+plant words $source 's/^#include "text.h"/&\nstruct table {\n    int slots;\n};/' 'the struct table is also in'
+plant words $source 's/^#include "text.h"/&\n#define RECENT_SLOTS 1/' 'the macro RECENT_SLOTS is also in'
 plant links doc/tutorial.md 's/(library.md)/(libary.md)/' 'there is no doc/libary.md'
 plant links doc/tutorial.md 's/(operate.md#where-do-i-see-it)/(operate.md#nowhere)/' 'doc/operate.md has no heading #nowhere'
 plant 'tables --check' doc/reference.md 's/^| `subbuf-count` .*/| `subbuf-count` | `9` | session | What. |/' 'doc/reference.md: a table is not'

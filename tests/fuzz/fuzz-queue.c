@@ -188,7 +188,7 @@ static void check_batch(struct batch *batch, const struct run *run)
     const struct span *span;
     uint64_t last = 0;
     uint64_t count = 0;
-    struct batch_place place = {0};
+    struct batch_position place = {0};
 
     while ((span = batch_span(batch, &place))) {
         const struct span expected = span_of(span->id);
@@ -275,7 +275,7 @@ static void check_settled(uint64_t spans)
 static void check(void)
 {
     const struct exporter_counts counts = queue_counts(queue);
-    const struct queue_patience patience = queue_patience(queue);
+    const struct queue_time_limit patience = queue_time_limit(queue);
     uint64_t sum = counts.waiting;
     struct error error;
 

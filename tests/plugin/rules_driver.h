@@ -22,7 +22,7 @@ struct driver {
     struct rule_value values[64];
     struct rule_event ruled;
     /* spans since they were last forgotten */
-    struct kept_span *spans[DRIVER_SPANS];
+    struct span_copy *spans[DRIVER_SPANS];
     size_t count;
     uint64_t spans_ever;
 };
@@ -33,7 +33,7 @@ static void driver_deliver(void *context, const struct span *span)
 
     driver->spans_ever++;
     if (driver->count < DRIVER_SPANS)
-        driver->spans[driver->count++] = span_keep(span, 0);
+        driver->spans[driver->count++] = span_copy_new(span, 0);
 }
 
 static void driver_take_span(void *context, struct span *span)

@@ -79,7 +79,7 @@ static const struct {
     IS("rule_parents_missing", input.rules.without_parent),
     JOIN(unjoined), JOIN(ambiguous), JOIN(waiting), JOIN(late), JOIN(early), JOIN(rootless),
     JOIN(unheld), JOIN(spans_held), JOIN(held_bytes),
-    METRICS(unnamed), METRICS(invalid), METRICS(anew), METRICS(no_room),
+    METRICS(unnamed), METRICS(invalid), IS("metrics_anew", input.hosts.resets), METRICS(no_room),
     HOST(spans_tagged), HOST(spans_early), HOST(tags_lost), HOST(spans_held), HOST(held_bytes),
     HOST(history_bytes),
 };

@@ -33,12 +33,12 @@ static void add(struct span_queue *queue, unsigned count)
 /* There is one: it does not take so long. */
 static struct batch *aside(struct span_queue *queue)
 {
-    return queue_take_aside(queue, clock_ms() + LONG);
+    return queue_take_for_spool(queue, clock_ms() + LONG);
 }
 
 static bool is_nothing_aside(struct span_queue *queue)
 {
-    return queue_take_aside(queue, clock_ms() + 2) == NULL;
+    return queue_take_for_spool(queue, clock_ms() + 2) == NULL;
 }
 
 static void has(struct span_queue *queue, enum outcome outcome, uint64_t spans, uint64_t waiting)
@@ -59,7 +59,7 @@ static void test_ways(void)
 {
     enum { STOPS = 1, CLOSED = 2, PRESSED = 4, WAITS = 8 };
     static const struct {
-        enum queue_way way;
+        enum queue_route way;
         unsigned what;
         char gets; /* 'a'side, 'd'irectly, 'n'obody */
     } cases[] = {
@@ -86,7 +86,7 @@ static void test_ways(void)
         options.is_blocking = (what & WAITS) != 0;
         options.queue_bytes = what & PRESSED ? 2 * options.batch_bytes : ROOM;
         queue = queue_new(&options);
-        queue_set_way(queue, cases[i].way);
+        queue_set_route(queue, cases[i].way);
         add(queue, what & PRESSED ? 50 : BATCH);
         if (what & STOPS)
             queue_stop(queue, clock_ms() + LONG);
@@ -115,11 +115,11 @@ static void test_spooler_first(void)
     struct batch *batch;
 
     add(queue, 2 * BATCH);
-    queue_set_way(queue, QUEUE_AWAY);
+    queue_set_route(queue, QUEUE_AWAY);
     batch = aside(queue);
     CHECK(batch && batch->count == BATCH && batch->first == 0);
     queue_put_back(queue, batch); /* the disk does not take it: as without a spool */
-    queue_set_way(queue, QUEUE_DIRECT);
+    queue_set_route(queue, QUEUE_DIRECT);
     batch = queue_take(queue);
     CHECK(batch && batch->first == 0);
     queue_settle(queue, batch, OUTCOME_ACCEPTED, BATCH);
@@ -179,7 +179,7 @@ static void test_put_back(void)
     struct batch *batch;
 
     add(queue, BATCH);
-    queue_set_way(queue, QUEUE_AWAY);
+    queue_set_route(queue, QUEUE_AWAY);
     batch = aside(queue);
     CHECK(batch != NULL);
     queue_settle(queue, batch, OUTCOME_INVALID, 1);
@@ -188,7 +188,7 @@ static void test_put_back(void)
     CHECK(queue_settled(queue) == 1 && batch->first == 1 && batch->count == 1);
     CHECK(is_nothing_aside(queue)); /* after a pause */
     has(queue, OUTCOME_INVALID, 1, 1);
-    queue_set_way(queue, QUEUE_DIRECT);
+    queue_set_route(queue, QUEUE_DIRECT);
     batch = queue_take(queue);
     CHECK(batch && batch->count == 1);
     queue_finish(queue, batch);
@@ -233,13 +233,13 @@ static void test_idle_spooler(void)
 
     add(queue, 2 * BATCH);
     sent = queue_take(queue);
-    queue_set_way(queue, QUEUE_AWAY);
+    queue_set_route(queue, QUEUE_AWAY);
     queue_put_back(queue, aside(queue));
     usleep(1100000); /* until the disk would be tried again */
     queue_stop(queue, clock_ms());
     queue_close(queue);
     begin = clock();
-    CHECK(queue_take_aside(queue, clock_ms() + 300) == NULL && !queue_is_done(queue));
+    CHECK(queue_take_for_spool(queue, clock_ms() + 300) == NULL && !queue_is_done(queue));
     CHECK((double)(clock() - begin) / CLOCKS_PER_SEC < 0.1);
     queue_finish(queue, sent);
     has(queue, OUTCOME_UNDELIVERED, 2 * BATCH, 0);
@@ -257,11 +257,11 @@ static void test_late(bool has_spool)
     queue = queue_new(&options);
     add(queue, 1);
     CHECK(queue_pause(queue, clock_ms()));
-    CHECK(queue_patience(queue).is_limited && queue_patience(queue).stop_ms == CLOCK_NEVER);
+    CHECK(queue_time_limit(queue).is_limited && queue_time_limit(queue).stop_ms == CLOCK_NEVER);
     queue_stop(queue, clock_ms() + LONG);
     queue_stop(queue, clock_ms() - 1);
     queue_stop(queue, clock_ms() + LONG); /* the earliest counts */
-    CHECK(queue_patience(queue).stop_ms < clock_ms());
+    CHECK(queue_time_limit(queue).stop_ms < clock_ms());
     CHECK(queue_pause(queue, clock_ms() + LONG) == has_spool);
     CHECK(clock_ms() - begin_ms < LONG / 2); /* at once */
     CHECK(queue_add(queue, &span) == QUEUE_ADDED);

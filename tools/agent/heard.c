@@ -10,7 +10,7 @@
 
 void heard_begin(struct heard *heard)
 {
-    heard->is_anew = true;
+    heard->is_reset = true;
     for (size_t i = 0; i < heard->count; i++) {
         struct heard_program *program = &heard->programs[i];
 
@@ -99,7 +99,7 @@ static struct heard_program *heard_program_of(struct heard *heard, const struct 
 static bool heard_is_another(const struct heard *heard, const struct heard_program *program,
                              const struct alarm *alarm)
 {
-    if (heard->is_anew && program->is_known)
+    if (heard->is_reset && program->is_known)
         return alarm->sequence <= program->before && alarm->monotonic_ns > program->before_ns;
     return alarm->sequence <= program->last &&
            alarm->monotonic_ns > program->last_ns + HEARD_AGAIN_NS;
@@ -111,7 +111,7 @@ bool heard_alarm(struct heard *heard, const struct alarm *alarm)
 
     if (heard_is_another(heard, program, alarm))
         heard_set(heard, program, alarm);
-    if (heard->is_anew && !program->is_known && program->before_ns &&
+    if (heard->is_reset && !program->is_known && program->before_ns &&
         alarm->monotonic_ns <= program->before_ns)
         return false; /* of the one that had the pid before */
     if (alarm->sequence > program->before) {
@@ -125,7 +125,7 @@ bool heard_alarm(struct heard *heard, const struct alarm *alarm)
         program->due = is_due ? program->due : alarm->sequence - 1;
         program->before = alarm->sequence - 1;
         program->heard_since++;
-    } else if (heard->is_anew) {
+    } else if (heard->is_reset) {
         return false;
     }
     if (alarm->sequence > program->last)
@@ -137,7 +137,7 @@ bool heard_alarm(struct heard *heard, const struct alarm *alarm)
 
 void heard_end(struct heard *heard)
 {
-    heard->is_anew = false;
+    heard->is_reset = false;
 }
 
 uint64_t heard_lost(const struct heard *heard)

@@ -16,7 +16,7 @@
 
 struct heard {
     size_t count;
-    bool is_anew;
+    bool is_reset;
     uint64_t lost; /* of programs that are forgotten, and of an earlier process */
     struct heard_program {
         uint32_t user, pid, pid_ns; /* the two pids are the program's word */
