@@ -1,5 +1,5 @@
 /*
- * Reading and writing of whole files: pread(2), write(2) and pwrite(2) without their short counts.
+ * Files: pread(2), write(2) and pwrite(2) without short counts, durable names, marks of changes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

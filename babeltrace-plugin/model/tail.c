@@ -166,9 +166,8 @@ static void read_spans(struct tail_rule *rule, char *text)
     rule->has_spans = true;
 }
 
-/*
- * Parses a rule. One allocation has the rule's text, then its words. Returns false with error set.
- */
+/* Parses a rule. One allocation has the rule's text, then its words. Returns false with error
+ * set. */
 static bool read_rule(struct tail_rule *rule, struct text line, const char *path, unsigned number,
                       struct error *error)
 {
