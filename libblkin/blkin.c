@@ -103,7 +103,7 @@ static inline bool finds_rings(void)
 bool blkin_wants_spans_(bool looks_for_rings)
 {
     if (looks_for_rings)
-        blkin_do_periodic_if_due(blkin_ticks());
+        (void)blkin_look();
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
 }
 

@@ -5,7 +5,7 @@
  */
 #include "child.h"
 
-#include "babeltrace-plugin/base/write_all.h"
+#include "babeltrace-plugin/base/file.h"
 #include "say.h"
 
 #include <errno.h>

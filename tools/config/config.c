@@ -5,7 +5,7 @@
  */
 #include "config_parts.h"
 
-#include "babeltrace-plugin/base/file_mark.h"
+#include "babeltrace-plugin/base/file.h"
 #include "file.h"
 
 #include <assert.h>
