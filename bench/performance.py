@@ -26,10 +26,10 @@ def all_figures(of):
 
 
 def section(run):
+    """A run's table. Commits, seeds and the figures of single calls are in figures.json only."""
     where = "\n".join(f"- {name}: {value}" for name, value in run["machine"].items())
-    parts = "\n".join(f"- {part}: " + ", ".join(f"{name} {value}" for name, value in said.items())
-                      for part, said in run["parts"].items())
-    return f"### {run['name']}\n\n{where}\n{parts}\n\n{figures.markdown(run['figures'])}".replace("\n\n\n", "\n\n")
+    shown = {name: figure for name, figure in run["figures"].items() if not name.startswith("lib.off_instructions_")}
+    return f"### {run['name']}\n\n{where}\n\n{figures.markdown(shown)}".replace("\n\n\n", "\n\n")
 
 
 def page(of):
