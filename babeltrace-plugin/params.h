@@ -76,9 +76,8 @@ struct param_value {
     int64_t integer;
 };
 
-/*
- * Called in this order: begin, then set for each given value, then defaults that depend on others.
- */
+/* Called in this order: begin, then set for each given value, then defaults that depend on
+ * others. */
 void params_begin(struct params *params);
 bool params_set(struct params *params, const struct param_rule *rule,
                 const struct param_value *value, struct error *error); /* false: with error set */

@@ -75,17 +75,15 @@ void pipeline_set_live(struct pipeline *pipeline);
 /* Same, with a warning when the session stops: see watch.h. */
 void pipeline_watch(struct pipeline *pipeline);
 
-/*
- * Called after some events. Returns false with error set: further reading would only lose events.
- */
+/* Called after some events. Returns false with error set: further reading would only lose
+ * events. */
 bool pipeline_go_on(struct pipeline *pipeline, struct error *error);
 
 /* Called when no event has come. */
 void pipeline_rest(struct pipeline *pipeline);
 
-/*
- * Delivers all at the end of the trace. Returns false with error set if a span was not delivered.
- */
+/* Delivers all at the end of the trace. Returns false with error set if a span was not
+ * delivered. */
 bool pipeline_finish(struct pipeline *pipeline, struct error *error);
 
 /* Delivers the spans of all events that were read, also after an interruption or an error. A second

@@ -209,17 +209,13 @@ static bool open_tail(struct pipeline *pipeline, const struct params *params, st
     return pipeline_append(pipeline, pipeline->tail, error);
 }
 
-static bool open_only_stage(struct pipeline *pipeline, struct error *error)
-{
-    return !pipeline->only ||
-           pipeline_append(pipeline, skip_stage_new("only", only_skips, pipeline), error);
-}
-
 /* In the order of the chain. */
 static bool open_stages(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
     error->text[0] = '\0';
-    return open_rules(pipeline, params, error) && open_only_stage(pipeline, error) &&
+    return open_rules(pipeline, params, error) &&
+           (!pipeline->only ||
+            pipeline_append(pipeline, skip_stage_new("only", only_skips, pipeline), error)) &&
            open_join(pipeline, params, error) && open_hosts(pipeline, params, error) &&
            open_tail(pipeline, params, error);
 }

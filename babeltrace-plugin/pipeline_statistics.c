@@ -7,7 +7,7 @@
 
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/base/write_all.h"
+#include "babeltrace-plugin/base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,6 +13,8 @@ import plot
 SRC = pathlib.Path(os.environ.get("SRC", pathlib.Path(__file__).resolve().parents[1]))
 KEPT = SRC / "doc/figures.json"
 PAGE = SRC / "doc/performance.md"
+WITHOUT_TARGET = ("lib.counter_ns", "lib.span_ns", "lib.step_ns", "lib.filter_ns", "lib.filter_2_ns", "rec.ring_awaited_ns",
+                  "rec.cpu_steps_us", "rec.latency_steps_us", "usage.level3_ns", "zero.rings_us", "zero.hosts_whole_many")
 PICTURES = "sysprof-proxy.svg", "sysprof-back-end.svg"
 
 
@@ -26,10 +28,11 @@ def all_figures(of):
 
 
 def section(run):
+    """A run's table: figures with a target, and those that other pages cite. figures.json has all, with commits and seeds."""
     where = "\n".join(f"- {name}: {value}" for name, value in run["machine"].items())
-    parts = "\n".join(f"- {part}: " + ", ".join(f"{name} {value}" for name, value in said.items())
-                      for part, said in run["parts"].items())
-    return f"### {run['name']}\n\n{where}\n{parts}\n\n{figures.markdown(run['figures'])}".replace("\n\n\n", "\n\n")
+    shown = {name: figure for name, figure in run["figures"].items()
+             if (figure["target"] or name in WITHOUT_TARGET) and not name.startswith("lib.off_instructions_")}
+    return f"### {run['name']}\n\n{where}\n\n{figures.markdown(shown)}".replace("\n\n\n", "\n\n")
 
 
 def page(of):

@@ -13,8 +13,6 @@
 #include "libblkin/span/span.h"
 #include "libblkin/usage/usage.h"
 
-#define HOT inline __attribute__((always_inline))
-
 unsigned blkin_version(void)
 {
     return BLKIN_VERSION;
@@ -105,11 +103,11 @@ static inline bool finds_rings(void)
 bool blkin_wants_spans_(bool looks_for_rings)
 {
     if (looks_for_rings)
-        blkin_do_periodic_if_due(blkin_ticks());
+        (void)blkin_look();
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
 }
 
-/* Opens the library; false if no span is wanted. acquire: a thread that sees the gate of an open
+/* Opens the library; false if no span is wanted. acquire: a thread that sees the word of an open
  * library sees everything else that the opening has set. */
 static HOT bool is_loaded(void)
 {
@@ -118,7 +116,7 @@ static HOT bool is_loaded(void)
     if (__builtin_expect(!blkin_wiped.process_mark, 0))
         blkin_forked_();
     word = __atomic_load_n(__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE), __ATOMIC_RELAXED);
-    return __builtin_expect(word & BLKIN_GATE_LOOKS, 0) ? finds_rings() : word != 0;
+    return __builtin_expect(word & BLKIN_LOOKS_FOR_RINGS, 0) ? finds_rings() : word != 0;
 }
 
 static HOT void set_name(struct span_fields *inside, const char *name, size_t length)

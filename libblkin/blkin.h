@@ -29,8 +29,8 @@
  * work that another thread continues, that overlaps with its siblings, or that outlives its parent.
  *
  * Recording. A span is recorded if its trace is sampled and if, at its begin, a recorder runs or an
- * LTTng session has "blkin:span" enabled. On a span that is not recorded, every
- * call after the begin tests one byte. What does not fit into a span is dropped, and counted in it.
+ * LTTng session has "blkin:span" enabled. On a span that is not recorded, every call after the
+ * begin tests one byte. Records that do not fit into a span are dropped, and counted in it.
  *
  * Texts are copied, end with a NUL and are UTF-8; NULL means "". Long ones are cut between two
  * characters: names after 120 bytes, keys after 100, values and annotations after 240. The
@@ -92,7 +92,7 @@ enum blkin_severity {
 
 #define BLKIN_SPAN_SIZE     640 /* bytes of a struct blkin_span */
 #define BLKIN_SPAN_SIZE_MIN 192 /* of the smallest room for a span */
-#define BLKIN_SPAN_LOG      384 /* of a struct blkin_span, what its log has at least */
+#define BLKIN_SPAN_LOG      384 /* least room of the log in a struct blkin_span */
 
 /* A span of the usual size. Its first 64 bytes are the same in every version of the library. */
 struct blkin_span {
@@ -122,7 +122,7 @@ struct blkin_span {
  * A span takes 134 bytes and its name; an annotation 11 bytes and its text; a number as a tag 14
  * bytes and its key; a text as a tag 5 bytes, the key and the text; a link 49 bytes; a step 20
  * bytes and its name. A service of the span's own takes up to 132 bytes, its usage 64. The first
- * step reserves a quarter of what is left, 128 bytes at most, for steps that find no other room:
+ * step reserves a quarter of the free room, 128 bytes at most, for steps that find no other room:
  * such a step becomes an event of its own at its end.
  */
 #define BLKIN_SPAN_ROOM(size) BLKIN_SPAN_ROOM_(size)
@@ -216,9 +216,9 @@ static inline struct blkin_span *blkin_span_begin_remote_in(void *room, size_t s
 static inline int blkin_span_is_recorded(const struct blkin_span *span);
 
 /*
- * What to send along with a request so that the receiver's spans become children of this one: see
- * the writers of blkin_context.h. Valid as long as the span, also after its end. For a span that
- * is not recorded, it is the context that the span was given, or one without ids.
+ * The context to send along with a request, so that the receiver's spans become children of this
+ * one: see the writers of blkin_context.h. Valid as long as the span, also after its end. For a
+ * span that is not recorded, it is the context that the span was given, or one without ids.
  */
 static inline const struct blkin_context *blkin_span_context(const struct blkin_span *span);
 
@@ -305,8 +305,8 @@ static inline void blkin_span_end_at(struct blkin_span *span, uint64_t time_ns);
 
 /*
  * Discards the span: neither it nor what begins below it from now on is recorded. Children that
- * have begun before are recorded, with a parent that is missing. What was streamed stays: such a
- * span just ends. No other thread may begin a child meanwhile.
+ * have begun before are recorded, with a parent that is missing. Streamed events stay: such a span
+ * just ends. No other thread may begin a child meanwhile.
  */
 static inline void blkin_span_drop(struct blkin_span *span);
 

@@ -1,5 +1,5 @@
 /*
- * What the other headers of BlkKin share: the version, the start.
+ * The common part of BlkKin's headers: the version, the start.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -25,7 +25,7 @@
  * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: from_* finds no
  * context (-EINVAL), to_* has none to write (-EINVAL).
  *
- * What each format carries, and so what survives a hop:
+ * The fields that each format carries, and that survive a hop:
  *
  *                    128-bit   parent    the decision          debug  random  tracestate
  *                    trace id  span id
@@ -77,8 +77,8 @@ struct blkin_context {
 };
 
 /*
- * 1 if the context names a span. 0 if it is empty or has only a sampling decision, as B3 and the
- * packed form can. context must not be NULL.
+ * Returns 1 if the context names a span. Returns 0 if it is empty or has only a sampling decision,
+ * as B3 and the packed form can. The context must not be NULL.
  */
 static inline int blkin_context_has_ids(const struct blkin_context *context)
 {
@@ -134,9 +134,9 @@ BLKIN_API_ int blkin_context_set_tracestate(struct blkin_context *context, const
  * list that does not fit, the function removes, in this order and until the rest fits: white space
  * around entries and empty members; entries of more than 128 characters, from the last; other
  * entries, from the last. It cuts no entry. Returns the length. If there was nothing, or nothing is
- * left, it returns 0 with an empty string: then do not send the header. -EINVAL without ids, or if
- * size is 0, or if the function notices an invalid tracestate, which the caller must have set
- * without blkin_context_set_tracestate().
+ * left, it returns 0 with an empty string: then do not send the header. Returns -EINVAL without
+ * ids, or if size is 0. The same for an invalid tracestate that was set without
+ * blkin_context_set_tracestate(), if the function notices it.
  * Source: W3C Trace Context level 1, 3.3.1.5.
  */
 BLKIN_API_ int blkin_context_to_tracestate(const struct blkin_context *context, char *buffer,
@@ -160,8 +160,8 @@ BLKIN_API_ int blkin_context_from_b3(struct blkin_context *context, const char *
 /*
  * To the value of a "b3" header, in buffer[BLKIN_B3_SIZE]. Returns its length, at most 68. A
  * context with a decision, and with ids that are all 0, becomes the decision alone. The tracestate
- * and RANDOM are lost. -EINVAL if there are neither ids nor a decision, or if the trace id or the
- * span id is missing while another id is set.
+ * and RANDOM are lost. Returns -EINVAL if there are neither ids nor a decision. The same if the
+ * trace id or the span id is missing while another id is set.
  * Source: openzipkin/b3-propagation README, "Single Header".
  */
 BLKIN_API_ int blkin_context_to_b3(const struct blkin_context *context, char *buffer)
@@ -195,8 +195,8 @@ struct blkin_context_b3_values {
  * From the five "X-B3-" headers. Ids are as in blkin_context_from_b3(): trace id and span id, or no
  * ids. Flags "1" means debug, even if "sampled" says "0"; other flags are ignored, as the
  * specification requires. With neither "sampled" nor debug, DECIDED is not set. A decision without
- * ids makes a context without ids. -EINVAL also if there is no field, or if one of them, except
- * flags, is malformed or empty.
+ * ids makes a context without ids. Returns -EINVAL also if there is no field, or if one of them,
+ * except flags, is malformed or empty.
  * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
 BLKIN_API_ int blkin_context_from_b3_fields(struct blkin_context *context,
@@ -242,9 +242,9 @@ struct blkin_trace_info_packed; /* 24 bytes: see zipkin_c.h */
 
 /*
  * From the original 24 bytes. A trace id of 0 means "not traced": the context then has no ids and
- * is DECIDED, not SAMPLED, whatever the other two are. Any other trace id is SAMPLED and DECIDED,
- * for the form has no field for the decision. -EINVAL if there is a trace id and no span id.
- * packed may have any alignment.
+ * is DECIDED, not SAMPLED, for any values of the other two. Any other trace id is SAMPLED and
+ * DECIDED, because the form has no field for the decision. Returns -EINVAL if there is a trace id
+ * and no span id. `packed` may have any alignment.
  * Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
 BLKIN_API_ int blkin_context_from_packed(struct blkin_context *context,
@@ -256,7 +256,8 @@ BLKIN_API_ int blkin_context_from_packed(struct blkin_context *context,
  * of zeros, "not traced", so that the receiver does not record it either. The receiver takes a
  * context that is not DECIDED as sampled. The tracestate, DEBUG and RANDOM are lost. So is the high
  * half of a 128-bit trace id: the receiver's spans appear under the low half, as another trace.
- * -EINVAL if a context to be recorded has no span id, or if the low half of its trace id is 0.
+ * Returns -EINVAL if a context to be recorded has no span id, or if the low half of its trace id is
+ * 0.
  * Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
 BLKIN_API_ int blkin_context_to_packed(const struct blkin_context *context,
@@ -270,9 +271,9 @@ BLKIN_API_ int blkin_context_to_packed(const struct blkin_context *context,
 /*
  * From TRACEPARENT and TRACESTATE of this process. Call it once, at the process's start. An invalid
  * TRACESTATE is dropped. The tracestate is borrowed from the environment: valid until TRACESTATE
- * changes. -ENOENT if TRACEPARENT is not set or empty, and in a set-user-ID program, which must not
- * trust it. -EINVAL if it is malformed. Not async-signal-safe. No other thread may change the
- * environment during the call.
+ * changes. Returns -ENOENT if TRACEPARENT is not set or empty, and in a set-user-ID program, which
+ * must not trust it. Returns -EINVAL if it is malformed. Not async-signal-safe. No other thread may
+ * change the environment during the call.
  * Source: OpenTelemetry specification, context/env-carriers.md; W3C Trace Context as above.
  */
 BLKIN_API_ int blkin_context_from_environment(struct blkin_context *context) BLKIN_ELSE_(-ENOENT);

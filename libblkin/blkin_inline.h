@@ -76,9 +76,9 @@ BLKIN_CALL_ void blkin_step_context_(const struct blkin_span *span, struct blkin
 static inline int blkin_is_on(void)
 {
 #ifndef BLKIN_DISABLE
-    const int *gate = __atomic_load_n(&blkin_gate_, __ATOMIC_RELAXED);
+    const int *enabled = __atomic_load_n(&blkin_gate_, __ATOMIC_RELAXED);
 
-    return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0;
+    return __atomic_load_n(enabled, __ATOMIC_RELAXED) != 0;
 #else
     return 0;
 #endif

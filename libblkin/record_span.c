@@ -39,7 +39,7 @@ struct attribute {
 };
 
 /* Reads the attributes, which follow head and name. */
-struct reader {
+struct attribute_reader {
     const char *at;
     const char *end;
 };
@@ -47,7 +47,7 @@ struct reader {
 /* ---- reading ---- */
 
 /* False at the end, and before an attribute that is cut off: then `at` is not the end. */
-static bool reader_next(struct reader *reader, struct attribute *attribute)
+static bool reader_next(struct attribute_reader *reader, struct attribute *attribute)
 {
     const size_t left = (size_t)(reader->end - reader->at);
     uint16_t value_length;
@@ -89,9 +89,9 @@ static bool attribute_is_right(const struct attribute *attribute)
 }
 
 static bool read_buffer(const void *buffer, size_t length, struct packed_head *head,
-                        struct reader *attributes)
+                        struct attribute_reader *attributes)
 {
-    struct reader reader;
+    struct attribute_reader reader;
     struct attribute attribute;
 
     if (!buffer || length < sizeof(*head))
@@ -197,7 +197,7 @@ int blkin_record_span(const void *buffer, size_t length)
     BLKIN_SPAN_ROOM(SPAN_SIZE_MAX) room;
     struct blkin_span *span = blkin_span_in(&room);
     struct packed_head head;
-    struct reader reader;
+    struct attribute_reader reader;
     struct attribute attribute;
     struct blkin_context parent;
     const char *name;

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#define BLKIN_PLAIN_ /* these functions are in the header */
+#define BLKIN_HAS_PLAIN_ /* defines the functions of the header that need no state */
 #include "zipkin_c.h"
 
 #include "libblkin/base/clock.h"
@@ -122,7 +122,7 @@ int blkin_record(const struct blkin_trace *trace, const struct blkin_annotation 
     tracepoint = blkin_original_tracepoint(annotation);
     if (!blkin_tracepoint_enabled(tracepoint) || trace->info.trace_id == 0)
         return 0;
-    if (blkin_tracepoint_enabled(tracepoint) & BLKIN_GATE_LOOKS) {
+    if (blkin_tracepoint_enabled(tracepoint) & BLKIN_LOOKS_FOR_RINGS) {
         (void)blkin_look();
         tracepoint = blkin_original_tracepoint(annotation);
         if (!blkin_tracepoint_enabled(tracepoint))

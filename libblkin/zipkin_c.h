@@ -18,8 +18,7 @@
  *  - A trace id of 0 means "not traced": recording on such a trace does nothing and returns 0.
  *
  * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: nothing is
- * recorded, what would be a new trace is not traced, and the ids of another process are passed on
- * as they are.
+ * recorded, a new trace is not traced, and the ids of another process are passed on as they are.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -61,7 +60,7 @@ struct blkin_endpoint {
     const char *name; /* service name, such as "osd.3" */
 };
 
-/* What one process sends to the next so that its spans join the trace, in host byte order. */
+/* The ids that one process sends to the next, so that its spans join the trace. Host byte order. */
 struct blkin_trace_info {
     int64_t trace_id;       /* 0: not traced */
     int64_t span_id;        /* all 64 bits are random: may be negative */
@@ -149,9 +148,9 @@ BLKIN_PUBLIC int blkin_init_timestamp_annotation(struct blkin_annotation *annota
 
 /*
  * Records the annotation now, as one LTTng-UST event of provider "zipkin" if a session has it
- * enabled, and as the same event for a recorder. -EINVAL, and nothing is recorded, in four cases:
- * trace or annotation is NULL; the trace has no name; neither has an endpoint with ip and name; the
- * annotation lacks its key or string.
+ * enabled, and as the same event for a recorder. It returns -EINVAL, and records nothing, in four
+ * cases: trace or annotation is NULL; the trace has no name; neither has an endpoint with ip and
+ * name; the annotation lacks its key or string.
  */
 BLKIN_PUBLIC int blkin_record(const struct blkin_trace *trace,
                               const struct blkin_annotation *annotation);
@@ -228,11 +227,13 @@ static inline int blkin_record(const struct blkin_trace *trace,
 
 #endif /* BLKIN_DISABLE */
 
-/* What needs nothing of the library: a part of it, or inline where it is not there. */
+/* Functions without state: compiled into the library, or inline with -DBLKIN_DISABLE. */
 #ifdef BLKIN_DISABLE
 #define BLKIN_PLAIN_ static inline
+#else
+#define BLKIN_PLAIN_
 #endif /* BLKIN_DISABLE */
-#ifdef BLKIN_PLAIN_
+#if defined(BLKIN_DISABLE) || defined(BLKIN_HAS_PLAIN_)
 
 BLKIN_PLAIN_ int blkin_init_endpoint(struct blkin_endpoint *endpoint, const char *ip, int16_t port,
                                      const char *name)
@@ -346,7 +347,7 @@ BLKIN_PLAIN_ int blkin_init_new_trace(struct blkin_trace *new_trace, const char 
     return 0;
 }
 
-#endif /* BLKIN_PLAIN_ */
+#endif /* BLKIN_DISABLE || BLKIN_HAS_PLAIN_ */
 
 /*
  * One-line recording. Each macro is a single statement, safe as the body of an if/else, and

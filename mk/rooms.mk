@@ -5,7 +5,7 @@
 # Each before those that it uses: a circle would not link.
 plugin_rooms := babeltrace-plugin $(addprefix babeltrace-plugin/, \
 	decode account rules stages deliver encode hosts model spans base)
-tool_rooms := $(addprefix tools/,doctor work host agent foreign live rules run keep report graph stat show ask \
+tool_rooms := $(addprefix tools/,doctor work agent sampler foreign live rules run keep report graph stat show ask \
 	reader rings trace merged otlp cluster kafka config http lttng base)
 
 archive = $(patsubst %,$(BUILD)/rooms/%.a,$(1))
@@ -48,7 +48,7 @@ $(plugin_help): scripts/tables babeltrace-plugin/params.c tools/config/texts.def
 $(call obj,babeltrace-plugin/plugin.c): | $(plugin_help)
 texts += $(plugin_help)
 
-# The command links what it uses of the plugin, which brings the sink itself, and libblkin for `blkin host`.
+# The command links what it uses of the plugin, which brings the sink itself, and libblkin for the sampler.
 tool_src := $(wildcard tools/*.c tools/*/*.c) libblkin/preload/config_text.c
 tool_libs = $(call pkg_libs,$(tool_pkgs)) -lm
 tool_parts := $(tool_archives) $(call obj,libblkin/preload/config_text.c) $(plugin_archives) $(lib_static)

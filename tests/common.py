@@ -24,7 +24,12 @@ def wait_until(condition, what="it", limit_s=30, every_s=0.01, fails=AssertionEr
         if has_ended or time.monotonic() > deadline:
             when = "before the end" if has_ended else f"within {limit_s * PATIENCE} s"
             raise fails(f"not {when}: {what() if callable(what) else what}")
-        time.sleep(every_s)
+        pause(every_s)
+
+
+def pause(seconds):
+    """The pace of a load, or a moment that chance chooses. What can be waited for has wait_until()."""
+    time.sleep(max(0, seconds))
 
 
 def look_for(seconds, look, every_s=0.02):
@@ -32,7 +37,7 @@ def look_for(seconds, look, every_s=0.02):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         look()
-        time.sleep(every_s)
+        pause(every_s)
 
 
 def free_port():

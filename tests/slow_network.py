@@ -11,6 +11,8 @@ import sys
 import threading
 import time
 
+from common import pause
+
 
 class Pair:
     """The two sockets of a connection, closed when nothing comes any more from either."""
@@ -47,7 +49,7 @@ class SlowNetwork:
 
     def connect(self, near):
         """It takes a round trip, as with a real network. Where nobody listens, that is told by a reset."""
-        time.sleep(2 * self.delay_s)
+        pause(2 * self.delay_s)
         try:
             far = socket.create_connection(("127.0.0.1", self.target))
         except OSError:
@@ -81,7 +83,7 @@ class SlowNetwork:
             while data:
                 arrived.acquire()
                 at, data = waiting.popleft()
-                time.sleep(max(0, at - time.monotonic()))
+                pause(at - time.monotonic())
                 try:
                     if data:
                         target.sendall(data)

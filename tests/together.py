@@ -7,9 +7,10 @@ import os
 import random
 import sys
 import tempfile
-import time
 import traceback
 import unittest
+
+from common import pause
 
 AT_ONCE = int(os.environ.get("AT_ONCE", "4"))
 
@@ -60,7 +61,7 @@ def run_together(case, names):
     while left or running:
         while left and len(running) < AT_ONCE:
             running.append(Running(case, left.pop(0)))
-        time.sleep(0.05)
+        pause(0.05)
         ended = {one: one.ended() for one in running}
         statuses += [status for status in ended.values() if status is not None]
         running = [one for one in running if ended[one] is None]

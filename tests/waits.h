@@ -15,6 +15,13 @@
 
 #define PATIENCE_MS 60000
 
+/* The pace of a load, or a moment that chance chooses. What can be waited for has WAIT_UNTIL(). */
+static inline void pause_us(int64_t us)
+{
+    (void)nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000},
+                    NULL);
+}
+
 /* Sleeps for a ms. False when limit_ms have passed since the first call, which is with *end_ms 0.
  */
 static inline bool wait_up_to(int64_t limit_ms, int64_t *end_ms)
@@ -26,7 +33,7 @@ static inline bool wait_up_to(int64_t limit_ms, int64_t *end_ms)
     now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
     if (*end_ms == 0)
         *end_ms = now_ms + limit_ms;
-    (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    pause_us(1000);
     return now_ms < *end_ms;
 }
 

@@ -9,8 +9,6 @@
 #include "tools/ask/ask.h"
 #include "tools/doctor/doctor.h"
 #include "tools/graph/graph.h"
-#include "tools/host/command.h"
-#include "tools/host/service.h"
 #include "tools/keep/keep.h"
 #include "tools/live/live.h"
 #include "tools/live/readers.h"
@@ -22,6 +20,8 @@
 #include "tools/rings/vault.h"
 #include "tools/rules/command.h"
 #include "tools/run/run.h"
+#include "tools/sampler/command.h"
+#include "tools/sampler/sampler.h"
 #include "tools/show/show.h"
 #include "tools/stat/command.h"
 #include "tools/work/command.h"
@@ -46,7 +46,7 @@ static const struct command commands[] = {
     {"blkin config", "check and show the configuration", config_command},
     {"blkin doctor", "say why no spans show up, and how to mend it", doctor},
     {"blkin graph", "show which service calls which, how often, how long", graph_command},
-    {"blkin host", "print or record what this host does", host_command},
+    {"blkin host", "list the metrics of this host, and its disks, processes, ...", host_command},
     {"blkin keep", "ask the recorders for a trace, or for the last seconds", keep_command},
     {"blkin live", "record the programs of this host, send spans at once", live},
     {"blkin reload", "make a service read its configuration again", reload_command},
@@ -61,7 +61,6 @@ static const struct command commands[] = {
 
 /* The jobs of services' children. */
 static const struct job *const jobs[] = {
-    &host_job,
     &listing_job,
     &readers_job,
     &relay_job,
@@ -98,7 +97,7 @@ int main(int argc, char *argv[])
     int status;
 
     setlocale(LC_CTYPE, ""); /* not LC_NUMERIC: numbers have decimal points */
-    host_register();
+    sampler_register();
     if (job_is_done(argc, argv, jobs, &status))
         return status;
     for (size_t i = 0; i < COMMANDS; i++) {

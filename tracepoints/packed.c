@@ -19,9 +19,9 @@
 
 /* These functions have no arrays: stack protection would only cost time. */
 #if __has_attribute(no_stack_protector)
-#define HOT __attribute__((no_stack_protector))
+#define NO_PROTECTOR __attribute__((no_stack_protector))
 #else
-#define HOT
+#define NO_PROTECTOR
 #endif
 
 /* Byte-aligned on every architecture, so that the payload has no padding. */
@@ -188,8 +188,8 @@ static void probe(void *data, struct packed_event *event, const void *payload, s
     record_by_values(data, (const char *)stack, payload, length);
 }
 
-/* The read side of LTTng's RCU, like LTTng's inline functions, but with one look-up of the thread's
- * variable for ever instead of four calls each time. */
+/* The read side of LTTng's RCU, like LTTng's inline functions. It looks the thread's variable up
+ * once, instead of four calls each time. */
 static inline struct lttng_ust_urcu_reader *read_lock(void **thread_slot)
 {
     struct lttng_ust_urcu_reader **variable = *thread_slot;
@@ -221,8 +221,8 @@ static inline void read_unlock(struct lttng_ust_urcu_reader *reader)
     cmm_barrier();
 }
 
-HOT void packed_record(struct packed_event *event, const void *payload, size_t length,
-                       void **thread_slot)
+NO_PROTECTOR void packed_record(struct packed_event *event, const void *payload, size_t length,
+                                void **thread_slot)
 {
     int *const error = &errno; /* LTTng wakes its consumer daemon, which may be gone */
     const int saved_errno = *error;

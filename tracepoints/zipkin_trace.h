@@ -2,7 +2,7 @@
  * LTTng-UST provider "zipkin": the original BlkKin events, same names, fields, order and types.
  *
  * The arguments are the caller's structs, so that a record pushes three pointers and not nine
- * values; what is on the wire is the original's. Two fields differ in what they can hold: ids are
+ * values; the bytes on the wire are the original's. Two fields have another range: ids are
  * 64 bits on every architecture (the original's `long` is 32 bits on ILP32), and port_no is
  * 0..65535 (the original's int16_t made 50000 negative).
  *

@@ -243,12 +243,6 @@ static void end_thread(struct account *account)
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
-static bool open_file(struct account *account, const char *path, struct error *error)
-{
-    return !path ||
-           (stats_file_open(&account->file, path, error) && write_file(account, false, error));
-}
-
 static bool open_server(struct account *account, const char *where, struct error *error)
 {
     char message[128];
@@ -272,7 +266,8 @@ static bool begin(struct account *account, const struct account_options *options
     if (!account->endpoint || account->end_fd < 0)
         return error_set(error, "out of memory or file descriptors");
     if (!open_server(account, options->listen, error) ||
-        !open_file(account, options->stats_file, error))
+        (options->stats_file && (!stats_file_open(&account->file, options->stats_file, error) ||
+                                 !write_file(account, false, error))))
         return false;
     if (!options->stats_file && !options->listen && !options->shows_progress)
         return true;

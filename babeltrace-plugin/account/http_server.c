@@ -58,18 +58,18 @@ void http_peers_admit(struct http_peers *http, int fd, const union peer_address 
     http->admitted = NULL;
 }
 
-void http_peers_notify(void *context, struct MHD_Connection *connection, void **place,
+void http_peers_notify(void *context, struct MHD_Connection *connection, void **peer_slot,
                        enum MHD_ConnectionNotificationCode code)
 {
     struct http_peers *http = context;
 
     (void)connection;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        *place = http->admitted;
+        *peer_slot = http->admitted;
         http->admitted = NULL;
-    } else if (*place) {
-        http_peers_forget(http, *place);
-        *place = NULL;
+    } else if (*peer_slot) {
+        http_peers_forget(http, *peer_slot);
+        *peer_slot = NULL;
     }
 }
 

@@ -38,7 +38,7 @@ void http_peers_admit(struct http_peers *http, int fd, const union peer_address 
                       socklen_t length);
 
 /* The daemon's MHD_OPTION_NOTIFY_CONNECTION, with a struct http_peers. */
-void http_peers_notify(void *http, struct MHD_Connection *connection, void **place,
+void http_peers_notify(void *http, struct MHD_Connection *connection, void **peer_slot,
                        enum MHD_ConnectionNotificationCode code);
 
 struct listener_peer *http_peer(struct MHD_Connection *connection);

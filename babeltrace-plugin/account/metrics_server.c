@@ -68,7 +68,7 @@ static const struct metrics_page *find_page(const struct metrics_server *server,
 /* Answers after the request's head, without waiting for a body. */
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
                               const char *method, const char *version, const char *data,
-                              size_t *size, void **place)
+                              size_t *size, void **peer_slot)
 {
     static const char plain[] = "text/plain; charset=utf-8";
     const struct metrics_server *server = context;
@@ -77,7 +77,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     (void)version;
     (void)data;
     (void)size;
-    (void)place;
+    (void)peer_slot;
     http_peer(connection)->is_busy = true;
     if (!page)
         return metrics_server_answer(connection, MHD_HTTP_NOT_FOUND, plain,

@@ -40,9 +40,8 @@ static inline struct backoff backoff_new(int64_t first_ms, int64_t limit_ms)
 static inline int64_t backoff_pause_ms(struct backoff *backoff, int64_t after_ms)
 {
     const int64_t limit_ms = backoff_ms(++backoff->failures, backoff->first_ms, backoff->limit_ms);
-    /*
-     * the peer may have sent one pause to all callers, so a random part is added to that pause, too
-     */
+    /* the peer may have sent one pause to all callers, so a random part is added to that pause,
+     * too */
     const int64_t most_ms = after_ms ? backoff->first_ms : limit_ms;
 
     backoff->random += UINT64_C(0x9e3779b97f4a7c15);

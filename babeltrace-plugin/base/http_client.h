@@ -57,9 +57,8 @@ void http_client_close(struct http_client *client);
 bool http_client_set_token(struct http_client *client, const char *token);
 bool http_client_set_password(struct http_client *client, const char *user_and_password);
 
-/*
- * Returns the headers of requests with a body; NULL when out of memory. encoding: "gzip", or NULL.
- */
+/* Returns the headers of requests with a body; NULL when out of memory. encoding: "gzip", or
+ * NULL. */
 struct curl_slist *http_headers(const char *content_type, const char *encoding);
 
 /* Sets error to the reason why the last transfer failed. where: the URL as messages may show it.

@@ -15,11 +15,6 @@
 
 /* ---- what of an endpoint is shown ------------------------------------------------------------ */
 
-static bool is_url(const char *endpoint)
-{
-    return strncasecmp(endpoint, "file:", 5) != 0;
-}
-
 /* Removes everything up to the last '@' before the path. */
 static void remove_user(char *url)
 {
@@ -52,7 +47,7 @@ char *endpoint_shown(const char *endpoint)
 
     if (!shown)
         return NULL;
-    if (is_url(shown)) {
+    if (strncasecmp(shown, "file:", 5) != 0) {
         shown[strcspn(shown, "?#")] = '\0';
         remove_user(shown);
     }

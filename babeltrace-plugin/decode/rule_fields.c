@@ -12,10 +12,10 @@
 enum rule_leaf { LEAF_ANY, LEAF_SIGNED, LEAF_UNSIGNED };
 
 /* The structure that has the first member of a path. */
-enum rule_place { PLACE_NONE, PLACE_PAYLOAD, PLACE_COMMON_CONTEXT, PLACE_OWN_CONTEXT };
+enum path_root { ROOT_NONE, ROOT_PAYLOAD, ROOT_COMMON_CONTEXT, ROOT_OWN_CONTEXT };
 
 struct rule_path {
-    enum rule_place place;
+    enum path_root root;
     enum rule_leaf leaf;
     enum rule_value_type at_first; /* for each event: VALUE_UNREAD, or VALUE_NONE: not there */
     uint64_t index;
@@ -24,7 +24,7 @@ struct rule_path {
 
 struct rule_fields_plan {
     struct rule_event event; /* its class is the one of the rules */
-    const bt_event *at_hand;
+    const bt_event *current;
     const bt_field_class *payload;
     struct rule_path process;
     const struct rule_path *first_end; /* of the paths that every event needs */
@@ -50,7 +50,7 @@ static enum rule_leaf path_leaf(const bt_field_class *class)
 }
 
 /* The value gets the parts that are equal in all events. */
-static bool path_find_member(struct rule_path *path, enum rule_place place,
+static bool path_find_member(struct rule_path *path, enum path_root root,
                              const bt_field_class *class, struct text name,
                              struct rule_value *value)
 {
@@ -64,7 +64,7 @@ static bool path_find_member(struct rule_path *path, enum rule_place place,
 
         if (!text_is(name, bt_field_class_structure_member_get_name(member)))
             continue;
-        path->place = place;
+        path->root = root;
         path->at_first = VALUE_UNREAD;
         path->index = i;
         if (!path->rest.length)
@@ -95,15 +95,15 @@ static void path_find(struct rule_path *path, struct text field, const bt_event_
 
     *path = (struct rule_path){.at_first = VALUE_NONE, .rest = text_after(text, name.length)};
     if (!is_context)
-        (void)path_find_member(path, PLACE_PAYLOAD,
+        (void)path_find_member(path, ROOT_PAYLOAD,
                                bt_event_class_borrow_payload_field_class_const(event_class), name,
                                value);
     else if (!path_find_member(
-                 path, PLACE_COMMON_CONTEXT,
+                 path, ROOT_COMMON_CONTEXT,
                  bt_stream_class_borrow_event_common_context_field_class_const(stream), name,
                  value))
         (void)path_find_member(
-            path, PLACE_OWN_CONTEXT,
+            path, ROOT_OWN_CONTEXT,
             bt_event_class_borrow_specific_context_field_class_const(event_class), name, value);
 }
 
@@ -228,9 +228,9 @@ static const bt_field *field_follow(const bt_field *field, struct text rest)
 static inline const bt_field *path_member(const struct rule_path *path, const bt_event *event)
 {
     const bt_field *structure =
-        path->place == PLACE_PAYLOAD          ? bt_event_borrow_payload_field_const(event)
-        : path->place == PLACE_COMMON_CONTEXT ? bt_event_borrow_common_context_field_const(event)
-                                              : bt_event_borrow_specific_context_field_const(event);
+        path->root == ROOT_PAYLOAD          ? bt_event_borrow_payload_field_const(event)
+        : path->root == ROOT_COMMON_CONTEXT ? bt_event_borrow_common_context_field_const(event)
+                                            : bt_event_borrow_specific_context_field_const(event);
 
     return bt_field_structure_borrow_member_field_by_index_const(structure, path->index);
 }
@@ -264,11 +264,11 @@ static struct rule_fields_plan *rule_fields_of(struct rule_event *event)
     return (struct rule_fields_plan *)event; /* its first member */
 }
 
-static void rule_fields_read(struct rule_event *event, size_t place)
+static void rule_fields_read(struct rule_event *event, size_t slot)
 {
     struct rule_fields_plan *plan = rule_fields_of(event);
 
-    path_read(&plan->paths[place], plan->at_hand, &event->values[place]);
+    path_read(&plan->paths[slot], plan->current, &event->values[slot]);
 }
 
 static bool rule_fields_member(struct rule_event *event, size_t i, struct text *name,
@@ -282,7 +282,7 @@ static bool rule_fields_member(struct rule_event *event, size_t i, struct text *
     *name = text_of(bt_field_class_structure_member_get_name(
         bt_field_class_structure_borrow_member_by_index_const(plan->payload, i)));
     field = field_selected(bt_field_structure_borrow_member_field_by_index_const(
-        bt_event_borrow_payload_field_const(plan->at_hand), i));
+        bt_event_borrow_payload_field_const(plan->current), i));
     value->type = VALUE_NONE;
     if (field)
         field_read(field, value);
@@ -294,8 +294,8 @@ static struct text rule_fields_process(struct rule_event *event)
     struct rule_fields_plan *plan = rule_fields_of(event);
     struct rule_value value = {.type = VALUE_NONE};
 
-    if (plan->process.place != PLACE_NONE)
-        path_read(&plan->process, plan->at_hand, &value);
+    if (plan->process.root != ROOT_NONE)
+        path_read(&plan->process, plan->current, &value);
     return value.type == VALUE_TEXT ? value.text : (struct text){NULL, 0};
 }
 
@@ -341,7 +341,7 @@ enum decoded rule_fields_decode(struct rule_fields_plan *plan, const struct orig
         return DECODED_UNREADABLE;
     event->kind = EVENT_RULE;
     event->ruled = &plan->event;
-    plan->at_hand = bt_event;
+    plan->current = bt_event;
     origin_read(origin, bt_event, &event->origin);
     for (; path < plan->first_end; path++, value++)
         path_read_first(path, bt_event, value);

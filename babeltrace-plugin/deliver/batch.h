@@ -31,9 +31,8 @@ struct batch {
     size_t order_room;
 };
 
-/*
- * Returns the span at the position, and moves the position to the next span. NULL: no more spans.
- */
+/* Returns the span at the position, and moves the position to the next span. NULL: no more
+ * spans. */
 const struct span *batch_span(struct batch *batch, struct batch_position *position);
 
 /* True if spans are left that are not encoded yet. */

@@ -14,9 +14,8 @@
 #define MEMORY_LEVEL     8
 
 #ifdef HAS_LIBDEFLATE
-/*
- * libdeflate needs the whole input in memory, takes half of zlib's time, and saves some bytes more.
- */
+/* libdeflate needs the whole input in memory, takes half of zlib's time, and saves some bytes
+ * more. */
 bool compress_gzip(struct compressor *compressor, struct text input, struct text *output)
 {
     struct buffer *room = &compressor->output;

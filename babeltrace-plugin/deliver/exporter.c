@@ -110,12 +110,6 @@ const char *exporter_endpoint(const struct exporter_options *options)
                                        : exporter_protocol(options)->endpoint;
 }
 
-/* Zipkin's spans are sent in order of their arrival. */
-static bool exporter_is_zipkin(const struct exporter *exporter)
-{
-    return exporter->protocol->format == FORMAT_ZIPKIN;
-}
-
 /* Only HTTP has several senders: a file has one end, and librdkafka sends in parallel. */
 static struct senders_threads exporter_threads(const struct exporter_options *options)
 {
@@ -202,7 +196,9 @@ static bool exporter_set_up(struct exporter *exporter, struct error *error)
         .queue_bytes = (size_t)options->queue_bytes,
         .is_blocking = options->on_full != ON_FULL_DROP_OLDEST,
         .has_spool = options->spool.folder != NULL,
-        .is_arranged = !exporter_is_zipkin(exporter) || is_kafka_url(options->transport.endpoint),
+        /* over HTTP, Zipkin's spans are sent in order of their arrival */ .is_arranged =
+            exporter->protocol->format != FORMAT_ZIPKIN ||
+            is_kafka_url(options->transport.endpoint),
         .threads = senders_count(&threads),
     });
     error_set(error, "out of memory");

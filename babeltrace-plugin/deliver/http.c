@@ -146,9 +146,8 @@ static bool http_use_credential(struct http_transport *http)
                 : http_client_set_password(&http->client, credential->secret));
 }
 
-/*
- * Retries once with a new token: the token's file may have changed. Returns the final status, or 0.
- */
+/* Retries once with a new token: the token's file may have changed. Returns the final status,
+ * or 0. */
 static long http_request_twice(struct http_transport *http, struct text body,
                                struct transport_reply *reply)
 {

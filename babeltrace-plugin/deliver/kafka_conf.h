@@ -15,9 +15,8 @@
 /* The parameter or key that names a file of secrets for librdkafka, see struct kafka_setup. */
 #define KAFKA_FILE "kafka-file"
 
-/*
- * kafka://BROKER[:PORT][,BROKER[:PORT]...]/TOPIC[?OPTION=VALUE&...]: the options are librdkafka's.
- */
+/* kafka://BROKER[:PORT][,BROKER[:PORT]...]/TOPIC[?OPTION=VALUE&...]: the options are
+ * librdkafka's. */
 struct kafka_url {
     const char *name; /* the name of the parameter or key, for messages; static */
     char brokers[768];

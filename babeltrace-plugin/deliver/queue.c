@@ -358,15 +358,10 @@ static int64_t queue_open_due_ms(const struct span_queue *queue, int64_t timeout
     return queue_is_hurried(queue) ? 0 : queue->batches.open->first_ms + timeout_ms;
 }
 
-static bool queue_is_empty(const struct span_queue *queue)
-{
-    return !queue->batches.open && !queue->batches.first;
-}
-
 static bool queue_has_nothing_left(const struct span_queue *queue)
 {
-    return queue->is_closed && queue_is_empty(queue) && !queue->in_flight[SENDER] &&
-           !queue->in_flight[SPOOLER];
+    return queue->is_closed && !queue->batches.open && !queue->batches.first &&
+           !queue->in_flight[SENDER] && !queue->in_flight[SPOOLER];
 }
 
 bool queue_is_done(struct span_queue *queue)

@@ -116,9 +116,8 @@ struct queue_time_limit queue_time_limit(struct span_queue *queue);
 
 /* ---- called by the spooler ------------------------------------------------------------------- */
 
-/*
- * Same as queue_take(), for the spooler. Also returns NULL at until_ms, and when the route changes.
- */
+/* Same as queue_take(), for the spooler. Also returns NULL at until_ms, and when the route
+ * changes. */
 struct batch *queue_take_for_spool(struct span_queue *queue, int64_t until_ms);
 
 /* Puts a batch back as the oldest one after a failure of the disk. The spooler retries after a

@@ -6,7 +6,7 @@
 #include "spool_parts.h"
 
 #include "babeltrace-plugin/base/lock.h"
-#include "babeltrace-plugin/base/write_all.h"
+#include "babeltrace-plugin/base/file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -421,12 +421,6 @@ static bool spool_read_next(struct spool *spool, struct spool_record *record)
     return false;
 }
 
-/* True if the process, the host or the kernel has no room to open the file. */
-static bool spool_is_short(void)
-{
-    return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
-}
-
 /* Takes the oldest record that no sender has. */
 static bool spool_claim(struct spool *spool, struct spool_record *record)
 {
@@ -440,7 +434,8 @@ static bool spool_claim(struct spool *spool, struct spool_record *record)
             continue;
         }
         if (!segment_open(&spool->segments, segment)) {
-            if (spool_is_short()) {
+            /* the process, the host or the kernel has no room to open the file */
+            if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
                 spool_set_away(spool, SHORTAGE_MS);
                 return false;
             }

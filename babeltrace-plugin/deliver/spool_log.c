@@ -6,7 +6,7 @@
 #include "spool_log.h"
 
 #include "babeltrace-plugin/base/date.h"
-#include "babeltrace-plugin/base/read_at.h"
+#include "babeltrace-plugin/base/file.h"
 
 #include <dirent.h>
 #include <endian.h>

@@ -339,9 +339,8 @@ static char *otlp_write_tag(char *at, struct otlp_writer *writing, const struct 
     return otlp_put_text_attribute(at, writing, key, span_entry_value(entry));
 }
 
-/*
- * Writes the numbers of left out parts: a text for people as in Zipkin, and OpenTelemetry's counts.
- */
+/* Writes the numbers of left out parts: a text for people as in Zipkin, and OpenTelemetry's
+ * counts. */
 static char *otlp_write_left_out(char *at, struct otlp_writer *writing)
 {
     char text[96];

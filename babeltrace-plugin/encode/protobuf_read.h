@@ -150,10 +150,4 @@ static inline double pb_double(uint64_t bits)
     return value;
 }
 
-/* Decodes an integer of type sint32 or sint64. */
-static inline int64_t pb_zigzag(uint64_t value)
-{
-    return (int64_t)(value >> 1 ^ (0 - (value & 1)));
-}
-
 #endif

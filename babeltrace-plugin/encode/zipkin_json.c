@@ -298,9 +298,8 @@ static char *write_tag_key(char *at, struct json_writer *writing, struct tag_key
     return end_key(keys, start, at);
 }
 
-/*
- * Writes a link as an OpenTelemetry collector does: trace, span, state, attributes, dropped ones.
- */
+/* Writes a link as an OpenTelemetry collector does: trace, span, state, attributes, dropped
+ * ones. */
 static char *write_link(char *at, struct json_writer *writing, struct tag_keys *keys,
                         const struct span_entry *entry)
 {

@@ -123,9 +123,8 @@ void history_free(struct history *history)
     history->count = history->room = 0;
 }
 
-/*
- * Removes every second sample of the older half, and computes the views between the remaining ones.
- */
+/* Removes every second sample of the older half, and computes the views between the remaining
+ * ones. */
 static void thin_out(struct history *history)
 {
     const size_t size = history_sample_size(history);

@@ -1,6 +1,4 @@
-/*
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "host_view.h"
 
 #include <string.h>

@@ -92,9 +92,8 @@ static inline int histogram_slot(int64_t value)
     const uint64_t shifted = (uint64_t)value << zeros;
     const int first = first_slots[shifted >> 56 & (SUBBUCKETS - 1)];
 
-    /*
-     * The second bound is above the first one, so a value above the second is above the first, too.
-     */
+    /* The second bound is above the first one, so a value above the second is above the first,
+     * too. */
     return (63 - zeros) * SUBBUCKETS + first + (shifted > bounds[first]) +
            (first < SUBBUCKETS && shifted > bounds[first + 1]);
 }

@@ -166,9 +166,8 @@ static void read_spans(struct tail_rule *rule, char *text)
     rule->has_spans = true;
 }
 
-/*
- * Parses a rule. One allocation has the rule's text, then its words. Returns false with error set.
- */
+/* Parses a rule. One allocation has the rule's text, then its words. Returns false with error
+ * set. */
 static bool read_rule(struct tail_rule *rule, struct text line, const char *path, unsigned number,
                       struct error *error)
 {
@@ -348,12 +347,6 @@ static bool rule_is_rare(const struct tail_rule *rule, const struct statistics *
     return !row || row->ever < (uint64_t)rule->number;
 }
 
-static bool rule_has_tag(const struct tail_rule *rule, const struct tail_trace *trace,
-                         const struct trace_span *span)
-{
-    return trace->has_tag && trace->has_tag(trace->context, span, text_of(rule->key), rule->value);
-}
-
 static bool rule_is_of(struct tail_rule *rule, const struct names *names,
                        const struct trace_span *span)
 {
@@ -374,7 +367,8 @@ static bool span_fits(const struct tail_rules *rules, struct tail_rule *rule,
     case RARE:
         return rule_is_of(rule, rules->names, span) && rule_is_rare(rule, rules->statistics, span);
     case TAIL_TAG:
-        return rule_is_of(rule, rules->names, span) && rule_has_tag(rule, trace, span);
+        return rule_is_of(rule, rules->names, span) && trace->has_tag &&
+               trace->has_tag(trace->context, span, text_of(rule->key), rule->value);
     default:
         return false;
     }
@@ -388,12 +382,6 @@ static bool some_span_fits(const struct tail_rules *rules, struct tail_rule *rul
             return true;
     }
     return false;
-}
-
-/* The hash is the same for each N, so the traces of 1/1000 are among those of 1/100. */
-static bool is_one_of(const struct tail_trace *trace, int64_t number)
-{
-    return hash_mix(trace->trace_id) <= UINT64_MAX / (uint64_t)number;
 }
 
 static bool rule_fits(const struct tail_rules *rules, struct tail_rule *rule,
@@ -411,7 +399,8 @@ static bool rule_fits(const struct tail_rules *rules, struct tail_rule *rule,
     case INCOMPLETE:
         return !trace_model_is_whole(model);
     case ONE_OF:
-        return is_one_of(trace, rule->number) && model->count &&
+        /* The hash is the same for each N, so the traces of 1/1000 are among those of 1/100. */
+        return hash_mix(trace->trace_id) <= UINT64_MAX / (uint64_t)rule->number && model->count &&
                rule_is_of(rule, rules->names, &model->spans[model->first_top]);
     default:
         return some_span_fits(rules, rule, trace);

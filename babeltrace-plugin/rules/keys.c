@@ -111,10 +111,10 @@ static inline bool key_make_short(struct pairing *pairing, const struct rule_run
     const struct rule_value *value = &none;
 
     if (run->rule->key.count) {
-        const uint16_t place = ruled->class->slots[run->rule->key.fields[0]];
+        const uint16_t slot = ruled->class->slots[run->rule->key.fields[0]];
 
-        value = &ruled->values[place];
-        if (run->rule->key.count > 1 || place == RULE_NO_FIELD || value->type != VALUE_INTEGER)
+        value = &ruled->values[slot];
+        if (run->rule->key.count > 1 || slot == RULE_NO_FIELD || value->type != VALUE_INTEGER)
             return false;
     }
     if (!origin->tid)

@@ -29,7 +29,7 @@
 struct rule_event {
     const struct rule_class *class;
     struct rule_value *values; /* one for each slot of the class */
-    void (*read)(struct rule_event *event, size_t place);
+    void (*read)(struct rule_event *event, size_t slot);
     /* The event's own members, for `tags = all`: false after the last one. NULL: none. */
     bool (*member)(struct rule_event *event, size_t i, struct text *name, struct rule_value *value);
     struct text (*process)(struct rule_event *event); /* NULL: see origin.process */

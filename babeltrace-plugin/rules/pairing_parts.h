@@ -142,13 +142,13 @@ static inline const struct rule_value *pair_value(struct pairing *pairing, uint1
 {
     static const struct rule_value none = {.type = VALUE_NONE};
     struct rule_event *event = pairing->ruled;
-    const uint16_t place = event->class->slots[pair_field_name(pairing, field)];
+    const uint16_t slot = event->class->slots[pair_field_name(pairing, field)];
 
-    if (place == RULE_NO_FIELD)
+    if (slot == RULE_NO_FIELD)
         return &none;
-    if (event->values[place].type == VALUE_UNREAD)
-        event->read(event, place);
-    return &event->values[place];
+    if (event->values[slot].type == VALUE_UNREAD)
+        event->read(event, slot);
+    return &event->values[slot];
 }
 
 /* ---- keys.c ---- */

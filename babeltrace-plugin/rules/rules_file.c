@@ -6,7 +6,7 @@
 #include "rules_parts.h"
 
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/base/read_at.h"
+#include "babeltrace-plugin/base/file.h"
 
 #include <dirent.h>
 #include <errno.h>

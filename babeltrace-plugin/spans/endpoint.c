@@ -26,11 +26,6 @@ struct endpoint_table {
     struct endpoint_entry overflow;
 };
 
-static const struct endpoint_entry *entry_of(const struct endpoint *endpoint)
-{
-    return caa_container_of(endpoint, struct endpoint_entry, endpoint);
-}
-
 static uint64_t endpoint_hash(uint64_t seed, struct text service, struct text ip, int64_t port)
 {
     return hash_text(hash_text(seed ^ hash_mix((uint64_t)port), service), ip);
@@ -45,8 +40,9 @@ static bool endpoint_is_of(const struct endpoint_entry *entry, struct text servi
 
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip, int64_t port)
 {
-    return endpoint_is_of(entry_of(endpoint), text_cut(service, ENDPOINT_TEXT_MAX),
-                          text_cut(ip, ENDPOINT_TEXT_MAX), port);
+    return endpoint_is_of(caa_container_of(endpoint, struct endpoint_entry, endpoint),
+                          text_cut(service, ENDPOINT_TEXT_MAX), text_cut(ip, ENDPOINT_TEXT_MAX),
+                          port);
 }
 
 struct endpoint_table *endpoint_table_new(void)

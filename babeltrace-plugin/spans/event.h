@@ -50,9 +50,8 @@ static inline int64_t process_pid(uint64_t process)
     return (int32_t)process;
 }
 
-/*
- * An event may be stamped this much before the moment that it describes: the error of two clocks.
- */
+/* An event may be stamped this much before the moment that it describes: the error of two
+ * clocks. */
 #define EVENT_AHEAD_NS INT64_C(1000000)
 
 struct rule_event;

@@ -19,11 +19,6 @@ struct source_table {
     struct event_source overflow;
 };
 
-static uint64_t source_hash(uint64_t seed, struct text host, int64_t clock)
-{
-    return hash_text(seed ^ hash_mix((uint64_t)clock), host);
-}
-
 static bool is_source_of(const struct event_source *source, const struct origin *origin)
 {
     return source->clock == origin->clock && text_equal(source->host, origin->host);
@@ -99,7 +94,7 @@ struct event_source *source_get(struct source_table *table, const struct origin 
 
     if (*recent && is_source_of(*recent, origin))
         return *recent;
-    hash = source_hash(table->sources.seed, origin->host, origin->clock);
+    hash = hash_text(table->sources.seed ^ hash_mix((uint64_t)origin->clock), origin->host);
     table_find(source, &table->sources, hash, in_table, is_source_of(source, origin));
     if (!source)
         source = source_add(table, origin, hash);

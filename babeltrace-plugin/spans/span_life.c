@@ -45,13 +45,6 @@ void assembler_count(struct assembler *assembler, struct open_span *open, bool i
     open->events++;
 }
 
-/* A span without a timestamp annotation ends with its last tag. */
-static void set_times(struct open_span *open)
-{
-    if (!open->streaming && !open->has_timestamp)
-        open->span.end_ns = open->span.recorded_ns;
-}
-
 void assembler_tag(struct assembler *assembler, struct span *span, const char *key,
                    struct text value)
 {
@@ -139,7 +132,8 @@ static void assembler_give_out(struct assembler *assembler, struct open_span *op
         assembler_mark_incomplete(assembler, &open->span, ENDED_WITH_SPAN);
     else if (open->streaming && !open->closing)
         assembler_mark_incomplete(assembler, &open->span, "its end was not seen");
-    set_times(open);
+    if (!open->streaming && !open->has_timestamp)
+        open->span.end_ns = open->span.recorded_ns; /* the time of the last tag */
     if (assembler->has_losses || assembler->has_gaps)
         assembler_tag_loss_in(assembler, open);
     set_shared(assembler, open);

@@ -13,17 +13,12 @@
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-static struct text hosts_name_of(const struct stage_host *host)
-{
-    return (struct text){host->name, host->name_length};
-}
-
 static struct stage_host *hosts_find(const struct hosts *hosts, struct text name)
 {
     struct stage_host *host;
 
     table_find(host, &hosts->table, hash_text(hosts->table.seed, name), in_table,
-               text_equal(hosts_name_of(host), name));
+               text_equal((struct text){host->name, host->name_length}, name));
     return host;
 }
 

@@ -263,9 +263,8 @@ static bool join_take_marked(struct join *join, struct span *span, const struct 
     return join_hold(join, group, span, half, is_half);
 }
 
-/*
- * Returns whether the span is held. A span that is not held goes on, perhaps with another trace id.
- */
+/* Returns whether the span is held. A span that is not held goes on, perhaps with another trace
+ * id. */
 static bool join_add(struct join *join, struct span *span)
 {
     const bool is_marked = span->trace_id_high == JOIN_TRACE_HIGH;

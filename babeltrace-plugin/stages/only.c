@@ -7,7 +7,7 @@
 
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/hex.h"
-#include "babeltrace-plugin/base/read_at.h"
+#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/table.h"
 #include "only_found.h"
 

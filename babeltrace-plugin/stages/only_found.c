@@ -1,6 +1,4 @@
-/*
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "only_found.h"
 
 #include "babeltrace-plugin/base/array.h"

@@ -6,7 +6,7 @@
  */
 #include "tail_stage.h"
 
-#include "babeltrace-plugin/base/file_mark.h"
+#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/model/open_traces.h"
@@ -51,11 +51,6 @@ struct tail_stage {
 static uint64_t tail_hash_of(uint64_t trace_id_high, uint64_t trace_id)
 {
     return hash_mix(hash_mix(trace_id) ^ trace_id_high);
-}
-
-static void tail_remember(struct tail_stage *tail, uint64_t hash, bool is_kept)
-{
-    tail->decided[hash >> 1 & (DECIDED_SLOTS - 1)] = (hash & ~UINT64_C(1)) | is_kept;
 }
 
 enum decision { UNDECIDED, KEPT, SAMPLED_OUT };
@@ -154,8 +149,9 @@ static void tail_decide(void *context, const struct closed_trace *closed)
     struct tail_stage *tail = context;
     const struct trace_model *model = closed->model;
     const char *why = tail_reason(tail, closed);
+    const uint64_t hash = tail_hash_of(closed->trace_id_high, closed->trace_id);
 
-    tail_remember(tail, tail_hash_of(closed->trace_id_high, closed->trace_id), why != NULL);
+    tail->decided[hash >> 1 & (DECIDED_SLOTS - 1)] = (hash & ~UINT64_C(1)) | (why != NULL);
     tail->counts.traces_early += closed->is_early;
     if (why) {
         tail->counts.traces_kept++;

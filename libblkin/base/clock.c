@@ -15,12 +15,12 @@
 #define FIRST_MEASURE_NS 200000
 #define LONGEST_LINE_NS  UINT64_C(1000000000)
 #define AHEAD_NS         100000 /* a new line begins this much ahead of the counter */
-#define LINES \
+#define CLOCK_LINES \
     16 /* a slot is reused after this many seconds, so a thread may still read an old line */
 #define UNREAD_NS 10000000 /* no thread reads a line that ended longer ago */
 
 /* The first line is the identity, for ticks that are already ns. */
-static struct blkin_clock_line lines[LINES] = {
+static struct blkin_clock_line lines[CLOCK_LINES] = {
     {.rate = UINT64_C(1) << 32, .later = UINT64_C(1) << 32},
 };
 
@@ -146,14 +146,14 @@ static uint64_t ns_at(uint64_t ticks)
 
     if ((int64_t)(ticks - line.ticks) >= 0)
         return on_line(&line, ticks);
-    before = read_line(at == lines ? &lines[LINES - 1] : at - 1);
+    before = read_line(at == lines ? &lines[CLOCK_LINES - 1] : at - 1);
     return on_line(before.span ? &before : &line, ticks);
 }
 
 static void add_line(const struct blkin_clock_line *line)
 {
     struct blkin_clock_line *at = &lines[((size_t)(blkin_clock.line - lines) + 1) %
-                                         LINES]; /* only the computing thread changes it */
+                                         CLOCK_LINES]; /* only the computing thread changes it */
 
     __atomic_store_n(&at->ticks, line->ticks, __ATOMIC_RELAXED);
     __atomic_store_n(&at->ns, line->ns, __ATOMIC_RELAXED);

@@ -9,7 +9,7 @@
 #include "periodic.h"
 
 static const int never = 0;
-static const int not_known_yet = 1 | BLKIN_GATE_LOOKS;
+static const int not_known_yet = 1 | BLKIN_LOOKS_FOR_RINGS;
 
 static void record_no_event(struct packed_event *event, const void *payload, size_t length,
                             void **thread_slot)

@@ -26,7 +26,7 @@ extern __attribute__((visibility("hidden"))) const struct blkin_provider blkin_n
  *
  * Bit 0 is clear: no span is wanted. Both bits are set: that is not known yet.
  */
-#define BLKIN_GATE_LOOKS 2
+#define BLKIN_LOOKS_FOR_RINGS 2
 
 static inline const struct blkin_provider *blkin_provider(void)
 {

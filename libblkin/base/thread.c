@@ -87,8 +87,8 @@ void blkin_quiet_begin(void)
     __atomic_store_n(&blkin_is_quiet, true, __ATOMIC_RELEASE);
 }
 
-/* The thread's number, which is also the pid of a child with one thread. glibc copies the number
- * from the thread's memory into the owner of a mutex. */
+/* The thread's number, which is the pid in a child with one thread. As glibc has it: as the owner
+ * of a mutex. */
 static uint32_t quiet_thread(void)
 {
     pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;

@@ -65,8 +65,8 @@ __attribute__((cold)) void blkin_thread_seed(struct blkin_thread *thread);
 
 extern __attribute__((visibility("hidden"))) const uint64_t blkin_id_factors[2];
 
-/* One instruction, so that a signal handler never gets the id of the code that it interrupts.
- * x86-64 needs no lock prefix for that, because only this thread uses the counter. */
+/* A single instruction, so that a signal handler never gets the id of the code that it interrupts.
+ * On x86-64 it needs no lock prefix, because only this thread uses the counter. */
 static inline uint64_t blkin_id_step(struct blkin_thread *thread)
 {
     uint64_t step = blkin_id_factors[1];

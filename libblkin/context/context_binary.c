@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* OpenCensus: the offsets of the version and of the fields. Each field begins with its id. */
-enum { VERSION = 0, TRACE_ID = 1, SPAN_ID = 18, OPTIONS = 27 };
+enum { CENSUS_VERSION = 0, CENSUS_TRACE_ID = 1, CENSUS_SPAN_ID = 18, CENSUS_OPTIONS = 27 };
 enum { TRACE_ID_FIELD = 0, SPAN_ID_FIELD = 1, OPTIONS_FIELD = 2 };
 
 #define OPTION_SAMPLED 1u
@@ -31,10 +31,10 @@ static void write_be64(unsigned char *bytes, uint64_t number)
     memcpy(bytes, &number, sizeof(number));
 }
 
-/* Options are optional; what follows them, or stands in their place, must be an unknown field. */
+/* Options are optional. The next field must be unknown. */
 static int read_options(const unsigned char *bytes, size_t length, unsigned *options)
 {
-    size_t next = OPTIONS;
+    size_t next = CENSUS_OPTIONS;
 
     *options = 0;
     if (length > next && bytes[next] == OPTIONS_FIELD) {
@@ -52,13 +52,14 @@ int blkin_context_from_opencensus(struct blkin_context *context, const void *dat
     struct blkin_context read = {.flags = BLKIN_CONTEXT_REMOTE};
     unsigned options;
 
-    if (!context || !data || length < OPTIONS)
+    if (!context || !data || length < CENSUS_OPTIONS)
         return -EINVAL;
-    if (bytes[VERSION] != 0 || bytes[TRACE_ID] != TRACE_ID_FIELD || bytes[SPAN_ID] != SPAN_ID_FIELD)
+    if (bytes[CENSUS_VERSION] != 0 || bytes[CENSUS_TRACE_ID] != TRACE_ID_FIELD ||
+        bytes[CENSUS_SPAN_ID] != SPAN_ID_FIELD)
         return -EINVAL;
-    read.trace_id_high = read_be64(bytes + TRACE_ID + 1);
-    read.trace_id = read_be64(bytes + TRACE_ID + 9);
-    read.span_id = read_be64(bytes + SPAN_ID + 1);
+    read.trace_id_high = read_be64(bytes + CENSUS_TRACE_ID + 1);
+    read.trace_id = read_be64(bytes + CENSUS_TRACE_ID + 9);
+    read.span_id = read_be64(bytes + CENSUS_SPAN_ID + 1);
     if (read_options(bytes, length, &options) || !blkin_context_has_ids(&read))
         return -EINVAL;
     if (options & OPTION_SAMPLED)
@@ -73,14 +74,14 @@ int blkin_context_to_opencensus(const struct blkin_context *context, void *buffe
 
     if (!context || !buffer || !blkin_context_has_ids(context))
         return -EINVAL;
-    bytes[VERSION] = 0;
-    bytes[TRACE_ID] = TRACE_ID_FIELD;
-    write_be64(bytes + TRACE_ID + 1, context->trace_id_high);
-    write_be64(bytes + TRACE_ID + 9, context->trace_id);
-    bytes[SPAN_ID] = SPAN_ID_FIELD;
-    write_be64(bytes + SPAN_ID + 1, context->span_id);
-    bytes[OPTIONS] = OPTIONS_FIELD;
-    bytes[OPTIONS + 1] = blkin_context_is_sampled(context) ? OPTION_SAMPLED : 0;
+    bytes[CENSUS_VERSION] = 0;
+    bytes[CENSUS_TRACE_ID] = TRACE_ID_FIELD;
+    write_be64(bytes + CENSUS_TRACE_ID + 1, context->trace_id_high);
+    write_be64(bytes + CENSUS_TRACE_ID + 9, context->trace_id);
+    bytes[CENSUS_SPAN_ID] = SPAN_ID_FIELD;
+    write_be64(bytes + CENSUS_SPAN_ID + 1, context->span_id);
+    bytes[CENSUS_OPTIONS] = OPTIONS_FIELD;
+    bytes[CENSUS_OPTIONS + 1] = blkin_context_is_sampled(context) ? OPTION_SAMPLED : 0;
     return BLKIN_OPENCENSUS_SIZE;
 }
 

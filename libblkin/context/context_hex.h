@@ -1,5 +1,5 @@
 /*
- * What the trace context formats share: hexadecimal numbers, and what the flags imply.
+ * The common part of the trace context formats: hexadecimal numbers, implied flags.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -33,7 +33,13 @@ const char blkin_hex_pairs[513] =
 /* ---- traceparent ---- */
 
 /* version - trace id - span id - flags: where each begins */
-enum { VERSION = 0, TRACE_ID = 3, SPAN_ID = 36, FLAGS = 53, LENGTH = 55 };
+enum {
+    PARENT_VERSION = 0,
+    PARENT_TRACE_ID = 3,
+    PARENT_SPAN_ID = 36,
+    PARENT_FLAGS = 53,
+    PARENT_LENGTH = 55
+};
 
 #define W3C_SAMPLED 1u
 #define W3C_RANDOM  2u
@@ -43,18 +49,19 @@ int blkin_context_from_traceparent(struct blkin_context *context, const char *te
     unsigned version, flags, valid = 1;
     struct blkin_context read = {.flags = BLKIN_CONTEXT_DECIDED | BLKIN_CONTEXT_REMOTE};
 
-    if (!context || !text || length < LENGTH)
+    if (!context || !text || length < PARENT_LENGTH)
         return -EINVAL;
-    version = (unsigned)blkin_hex_read(text + VERSION, 2, &valid);
-    read.trace_id_high = blkin_hex_read(text + TRACE_ID, 16, &valid);
-    read.trace_id = blkin_hex_read(text + TRACE_ID + 16, 16, &valid);
-    read.span_id = blkin_hex_read(text + SPAN_ID, 16, &valid);
-    flags = (unsigned)blkin_hex_read(text + FLAGS, 2, &valid);
-    if (!valid || text[TRACE_ID - 1] != '-' || text[SPAN_ID - 1] != '-' || text[FLAGS - 1] != '-')
+    version = (unsigned)blkin_hex_read(text + PARENT_VERSION, 2, &valid);
+    read.trace_id_high = blkin_hex_read(text + PARENT_TRACE_ID, 16, &valid);
+    read.trace_id = blkin_hex_read(text + PARENT_TRACE_ID + 16, 16, &valid);
+    read.span_id = blkin_hex_read(text + PARENT_SPAN_ID, 16, &valid);
+    flags = (unsigned)blkin_hex_read(text + PARENT_FLAGS, 2, &valid);
+    if (!valid || text[PARENT_TRACE_ID - 1] != '-' || text[PARENT_SPAN_ID - 1] != '-' ||
+        text[PARENT_FLAGS - 1] != '-')
         return -EINVAL;
     if (version == 0xff || !blkin_context_has_ids(&read))
         return -EINVAL;
-    if (length > LENGTH && (version == 0 || text[LENGTH] != '-'))
+    if (length > PARENT_LENGTH && (version == 0 || text[PARENT_LENGTH] != '-'))
         return -EINVAL;
 
     if (flags & W3C_SAMPLED)
@@ -83,7 +90,7 @@ int blkin_context_to_traceparent(const struct blkin_context *context, char *buff
     *end++ = (char)('0' + (blkin_context_is_sampled(context) ? W3C_SAMPLED : 0) +
                     (context->flags & BLKIN_CONTEXT_RANDOM ? W3C_RANDOM : 0));
     *end = '\0';
-    return LENGTH;
+    return PARENT_LENGTH;
 }
 
 /* ---- tracestate ---- */
@@ -93,7 +100,7 @@ int blkin_context_to_traceparent(const struct blkin_context *context, char *buff
 #define VALUE_MAX   256
 #define ENTRY_LARGE 128 /* larger ones are the first to go */
 
-struct entry {
+struct tracestate_entry {
     uint32_t start;
     uint32_t length; /* of "key=value"; 0: dropped */
 };
@@ -126,7 +133,7 @@ static size_t skip_blanks(const char *text, size_t length, size_t at)
 }
 
 /* Reads "key=value" at the given place. Spaces behind the value are not part of it. */
-static int read_entry(const char *text, size_t length, size_t at, struct entry *entry)
+static int read_entry(const char *text, size_t length, size_t at, struct tracestate_entry *entry)
 {
     size_t start = at, value;
 
@@ -153,7 +160,7 @@ static int read_entry(const char *text, size_t length, size_t at, struct entry *
  * Returns the number of entries, or -EINVAL. Empty members count towards the limit. Duplicate
  * keys pass unchanged: the vendor that added a key removes its own duplicate.
  */
-static int read_list(const char *text, size_t length, struct entry entries[MEMBERS_MAX])
+static int read_list(const char *text, size_t length, struct tracestate_entry entries[MEMBERS_MAX])
 {
     size_t at = 0;
     int count = 0;
@@ -163,7 +170,7 @@ static int read_list(const char *text, size_t length, struct entry entries[MEMBE
     for (int members = 0; members < MEMBERS_MAX; members++, at++) {
         at = skip_blanks(text, length, at);
         if (at < length && text[at] != ',') {
-            struct entry *entry = &entries[count];
+            struct tracestate_entry *entry = &entries[count];
 
             if (read_entry(text, length, at, entry))
                 return -EINVAL;
@@ -180,7 +187,7 @@ static int read_list(const char *text, size_t length, struct entry entries[MEMBE
 
 int blkin_context_set_tracestate(struct blkin_context *context, const char *text, size_t length)
 {
-    struct entry entries[MEMBERS_MAX];
+    struct tracestate_entry entries[MEMBERS_MAX];
     int count;
 
     if (!context || !text || !blkin_context_has_ids(context))
@@ -194,7 +201,7 @@ int blkin_context_set_tracestate(struct blkin_context *context, const char *text
 }
 
 /* Drops entries longer than the limit, from the last, until the total fits. Returns the total. */
-static size_t drop_entries(struct entry *entries, int count, size_t limit, size_t total,
+static size_t drop_entries(struct tracestate_entry *entries, int count, size_t limit, size_t total,
                            size_t size)
 {
     for (int i = count - 1; i >= 0 && total > size; i--) {
@@ -208,7 +215,7 @@ static size_t drop_entries(struct entry *entries, int count, size_t limit, size_
 
 static int write_truncated(const char *text, size_t length, char *buffer, size_t size)
 {
-    struct entry entries[MEMBERS_MAX];
+    struct tracestate_entry entries[MEMBERS_MAX];
     int count = read_list(text, length, entries);
     size_t total = 0; /* each entry with the comma, or the final NUL, behind it */
     char *end = buffer;

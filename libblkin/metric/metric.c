@@ -14,14 +14,14 @@
 #define DIGITS_MAX 20 /* of a value */
 #define LOOK_NS    UINT64_C(500000000)
 
-static uint32_t sequence;
+static __thread uint32_t sequence; /* as the event has the thread's number */
 
 void blkin_metric_open(void)
 {
     blkin_process_start();
 }
 
-/* `blkin host` does one part of the periodic work itself: looking for rings. */
+/* The sampler does one part of the periodic work itself: looking for rings. */
 bool blkin_metric_is_on(void)
 {
     static uint64_t look_ns;
@@ -61,25 +61,35 @@ static const char *shown(const char *text)
     return *text ? text : "-";
 }
 
-void blkin_metric_record(const struct blkin_metric *metric)
-{
-    const struct blkin_metric_event event = {
-        .monotonic = metric->monotonic,
-        .thread = blkin_this_thread()->number,
-        .sequence = sequence + 1,
-        .period_ms = metric->period_ms,
-    };
-    char payload[sizeof(event) + BLKIN_METRIC_GROUP_MAX + 1 + BLKIN_METRIC_INSTANCE_MAX + 1 +
-                 BLKIN_METRIC_NAMES_MAX + 1 + BLKIN_METRIC_VALUES_MAX * (DIGITS_MAX + 1)];
-    char *at;
+_Static_assert(sizeof(struct blkin_metric_event) + BLKIN_METRIC_GROUP_MAX + 1 +
+                       BLKIN_METRIC_INSTANCE_MAX + 1 + BLKIN_METRIC_NAMES_MAX + 1 +
+                       BLKIN_METRIC_VALUES_MAX * (DIGITS_MAX + 1) <=
+                   BLKIN_METRIC_PAYLOAD_MAX,
+               "the longest payload has room");
 
-    if (!blkin_metric_is_on())
-        return;
-    sequence++;
-    at = blkin_put_bytes(payload, &event, sizeof(event));
+size_t blkin_metric_payload(char payload[BLKIN_METRIC_PAYLOAD_MAX],
+                            const struct blkin_metric *metric, uint64_t thread, uint32_t number)
+{
+    const struct blkin_metric_event event = {.monotonic = metric->monotonic,
+                                             .thread = thread,
+                                             .sequence = number,
+                                             .period_ms = metric->period_ms};
+    char *at = blkin_put_bytes(payload, &event, sizeof(event));
+
     at = blkin_put_string(at, metric->group, BLKIN_METRIC_GROUP_MAX);
     at = blkin_put_string(at, shown(metric->instance), BLKIN_METRIC_INSTANCE_MAX);
     at = blkin_put_string(at, shown(metric->names), BLKIN_METRIC_NAMES_MAX);
     at = put_values(at, metric->values, metric->count);
-    blkin_record_event(blkin_provider(), BLKIN_EVENT_METRIC, payload, (size_t)(at - payload));
+    return (size_t)(at - payload);
+}
+
+void blkin_metric_record(const struct blkin_metric *metric)
+{
+    char payload[BLKIN_METRIC_PAYLOAD_MAX];
+    size_t length;
+
+    if (!blkin_metric_is_on())
+        return;
+    length = blkin_metric_payload(payload, metric, blkin_this_thread()->number, ++sequence);
+    blkin_record_event(blkin_provider(), BLKIN_EVENT_METRIC, payload, length);
 }

@@ -1,5 +1,5 @@
 /*
- * The event blkin:metric. Only `blkin host` links it, not traced programs.
+ * The event blkin:metric. Only `blkin agent` links it, not traced programs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -33,6 +33,12 @@ void blkin_metric_open(void);
 
 /* True if a session or the agent records metrics. After blkin_metric_open(). */
 bool blkin_metric_is_on(void);
+
+#define BLKIN_METRIC_PAYLOAD_MAX 4096
+
+/* Writes the payload of the event of this thread and number. Returns its length. */
+size_t blkin_metric_payload(char payload[BLKIN_METRIC_PAYLOAD_MAX],
+                            const struct blkin_metric *metric, uint64_t thread, uint32_t number);
 
 /* Records the sample if metrics are on. One thread at a time. */
 void blkin_metric_record(const struct blkin_metric *metric);

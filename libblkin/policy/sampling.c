@@ -19,14 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_MAX  BLKIN_POLICY_TEXT_MAX
-#define RULES_MAX 32
-#define SLOTS     8
-#define BURST_NS  UINT64_C(100000000)
+#define SAMPLING_RULES_MAX 32
+#define SAMPLING_SLOTS     8
+#define BURST_NS           UINT64_C(100000000)
 
 enum mode { ALWAYS, NEVER, RATIO, RATE };
 
-struct rule {
+struct sampling_rule {
     char name[64];
     size_t length;
     bool is_prefix; /* the text was NAME* */
@@ -36,19 +35,19 @@ struct rule {
     struct blkin_rate rate; /* for RATE; the only member that changes */
 };
 
-struct policy {
-    char text[TEXT_MAX];
+struct sampling_policy {
+    char text[BLKIN_POLICY_TEXT_MAX];
     uint32_t severity; /* the least severe that is recorded: the largest enum blkin_severity */
     int usage;         /* the usage level; -1: the program's */
     unsigned rule_count;
-    struct rule otherwise;
-    struct rule rules[RULES_MAX];
+    struct sampling_rule otherwise;
+    struct sampling_rule rules[SAMPLING_RULES_MAX];
 };
 
-static struct policy slots[SLOTS] = {
+static struct sampling_policy slots[SAMPLING_SLOTS] = {
     {.text = "always", .usage = -1, .otherwise = {.mode = ALWAYS, .ppm = 1000000}},
 };
-static struct policy *current = &slots[0];
+static struct sampling_policy *current = &slots[0];
 uint32_t blkin_least_severity = BLKIN_DEBUG;
 static unsigned next_slot = 1;
 static int usage_of_program;
@@ -64,7 +63,7 @@ static bool parse_number(const char *text, double min, double max, double *numbe
 }
 
 /* always, never, ratio=0.01 or rate=100 */
-static bool parse_mode(const char *text, struct rule *rule)
+static bool parse_mode(const char *text, struct sampling_rule *rule)
 {
     double number;
 
@@ -92,7 +91,7 @@ static bool parse_mode(const char *text, struct rule *rule)
 }
 
 /* name:mode or name*:mode */
-static bool parse_rule(char *text, struct rule *rule)
+static bool sampling_parse_rule(char *text, struct sampling_rule *rule)
 {
     char *colon = strrchr(text, ':');
 
@@ -129,21 +128,22 @@ static bool parse_usage(const char *text, int *level)
 }
 
 /* A part after the first one. */
-static bool parse_part(char *text, struct policy *policy)
+static bool sampling_parse_part(char *text, struct sampling_policy *policy)
 {
     if (strncmp(text, "severity=", 9) == 0)
         return parse_severity(text + 9, &policy->severity);
     if (strncmp(text, "usage=", 6) == 0)
         return parse_usage(text + 6, &policy->usage);
-    if (policy->rule_count == RULES_MAX || !parse_rule(text, &policy->rules[policy->rule_count]))
+    if (policy->rule_count == SAMPLING_RULES_MAX ||
+        !sampling_parse_rule(text, &policy->rules[policy->rule_count]))
         return false;
     policy->rule_count++;
     return true;
 }
 
-static bool parse(const char *text, struct policy *policy)
+static bool parse(const char *text, struct sampling_policy *policy)
 {
-    char copy[TEXT_MAX];
+    char copy[BLKIN_POLICY_TEXT_MAX];
     char *rest = copy;
     char *part;
 
@@ -158,7 +158,7 @@ static bool parse(const char *text, struct policy *policy)
     if (!parse_mode(blkin_trimmed(part), &policy->otherwise))
         return false;
     while ((part = strsep(&rest, ","))) {
-        if (!parse_part(blkin_trimmed(part), policy))
+        if (!sampling_parse_part(blkin_trimmed(part), policy))
             return false;
     }
     return true;
@@ -169,13 +169,13 @@ static void set_usage(void)
     blkin_usage_set((unsigned)(current->usage >= 0 ? current->usage : usage_of_program));
 }
 
-static const char *take(const char *text)
+static const char *sampling_take(const char *text)
 {
-    struct policy *policy = &slots[next_slot];
+    struct sampling_policy *policy = &slots[next_slot];
 
     if (!parse(text, policy))
         return text;
-    next_slot = (next_slot + 1) % SLOTS;
+    next_slot = (next_slot + 1) % SAMPLING_SLOTS;
     __atomic_store_n(&current, policy, __ATOMIC_RELEASE);
     __atomic_store_n(&blkin_least_severity, policy->severity, __ATOMIC_RELAXED);
     set_usage();
@@ -188,7 +188,7 @@ static struct blkin_policy_source source = {
     .default_file = "/run/blkin/sampling",
     .expected = "a sampling policy, expected always, never, ratio=0..1 or rate=traces-per-second, "
                 "then rules such as ,name*:never, ,severity=notice and ,usage=0..3",
-    .take = take,
+    .take = sampling_take,
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
@@ -236,11 +236,11 @@ const char *blkin_sampling_text(void)
 /* ---- the decision ---- */
 
 /* noinline: without rules, blkin_sampling_decide() saves no registers. */
-__attribute__((noinline)) static struct rule *rule_for(struct policy *policy, const char *name,
-                                                       size_t length)
+__attribute__((noinline)) static struct sampling_rule *rule_for(struct sampling_policy *policy,
+                                                                const char *name, size_t length)
 {
     for (unsigned i = 0; i < policy->rule_count; i++) {
-        struct rule *rule = &policy->rules[i];
+        struct sampling_rule *rule = &policy->rules[i];
 
         if ((rule->is_prefix ? length >= rule->length : length == rule->length) &&
             (rule->length == 0 || memcmp(name, rule->name, rule->length) == 0))
@@ -251,8 +251,9 @@ __attribute__((noinline)) static struct rule *rule_for(struct policy *policy, co
 
 struct blkin_decision blkin_sampling_decide(const char *name, size_t length, uint64_t trace_id)
 {
-    struct policy *policy = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
-    struct rule *rule = policy->rule_count ? rule_for(policy, name, length) : &policy->otherwise;
+    struct sampling_policy *policy = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+    struct sampling_rule *rule =
+        policy->rule_count ? rule_for(policy, name, length) : &policy->otherwise;
 
     switch (rule->mode) {
     case ALWAYS:

@@ -18,24 +18,24 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SLOTS 8
-#define KEEP  BLKIN_SLOW_RULES_MAX /* keep requests are counted like one more rule */
+#define SLOW_SLOTS 8
+#define KEEP       BLKIN_SLOW_RULES_MAX /* keep requests are counted like one more rule */
 
-#define WHY_MAX     120
-#define NAME_MAX    120
-#define SERVICE_MAX 72
+#define SLOW_WHY_MAX     120
+#define SLOW_NAME_MAX    120
+#define SLOW_SERVICE_MAX 72
 
-struct policy {
+struct slow_policy {
     struct blkin_slow_rules rules;
     struct blkin_rate cap;
     uint32_t held_back[BLKIN_SLOW_RULES_MAX + 1]; /* alarms that the cap suppressed, by rule, and
                                                      that are not reported yet */
 };
 
-static struct policy slots[SLOTS] = {
+static struct slow_policy slots[SLOW_SLOTS] = {
     {.rules.least_ns = UINT64_MAX, .cap.period_ns = BLKIN_SLOW_CAP_PERIOD_NS},
 };
-static struct policy *current = &slots[0];
+static struct slow_policy *current = &slots[0];
 static unsigned next_slot = 1;
 static uint32_t sequence;
 
@@ -51,20 +51,20 @@ bool blkin_slow_is_on(void)
 static void record(struct blkin_slow_event *event, const char *why, const char *name,
                    const char *service)
 {
-    char payload[sizeof(*event) + WHY_MAX + 1 + NAME_MAX + 1 + SERVICE_MAX + 1];
+    char payload[sizeof(*event) + SLOW_WHY_MAX + 1 + SLOW_NAME_MAX + 1 + SLOW_SERVICE_MAX + 1];
     char *at;
 
     event->mark = BLKIN_SLOW_MARK;
     event->pid = (uint32_t)getpid();
     event->sequence = __atomic_add_fetch(&sequence, 1, __ATOMIC_RELAXED);
     at = blkin_put_bytes(payload, event, sizeof(*event));
-    at = blkin_put_string(at, why, WHY_MAX);
-    at = blkin_put_string(at, name, NAME_MAX);
-    at = blkin_put_string(at, service, SERVICE_MAX);
+    at = blkin_put_string(at, why, SLOW_WHY_MAX);
+    at = blkin_put_string(at, name, SLOW_NAME_MAX);
+    at = blkin_put_string(at, service, SLOW_SERVICE_MAX);
     blkin_record_event(blkin_provider(), BLKIN_EVENT_SLOW, payload, (size_t)(at - payload));
 }
 
-static void raise_alarm(struct policy *policy, unsigned rule, struct blkin_slow_event *event,
+static void raise_alarm(struct slow_policy *policy, unsigned rule, struct blkin_slow_event *event,
                         const char *why, const char *name, const char *service)
 {
     uint32_t *held_back = &policy->held_back[rule];
@@ -80,7 +80,7 @@ static void raise_alarm(struct policy *policy, unsigned rule, struct blkin_slow_
 bool blkin_slow_check(struct blkin_slow_event *event, const char *name, const char *service,
                       bool has_failed)
 {
-    struct policy *policy = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+    struct slow_policy *policy = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
     const unsigned rule =
         blkin_slow_find(&policy->rules, service, name, event->duration, has_failed);
 
@@ -97,7 +97,7 @@ void blkin_slow_keep(struct blkin_slow_event *event, const char *why, const char
 }
 
 /* Reports the suppressed alarms of a slot's rules, in force or not. */
-static void tell_held_back(struct policy *policy)
+static void tell_held_back(struct slow_policy *policy)
 {
     for (unsigned i = 0; i <= KEEP; i++) {
         struct blkin_slow_event event = {
@@ -114,9 +114,9 @@ static void tell_held_back(struct policy *policy)
 
 /* ---- the rules in force ---- */
 
-static const char *take(const char *text)
+static const char *slow_take(const char *text)
 {
-    struct policy *policy = &slots[next_slot];
+    struct slow_policy *policy = &slots[next_slot];
     const char *wrong;
 
     tell_held_back(policy);
@@ -124,7 +124,7 @@ static const char *take(const char *text)
     if (wrong)
         return wrong;
     policy->cap = (struct blkin_rate){.period_ns = policy->rules.cap_period_ns};
-    next_slot = (next_slot + 1) % SLOTS;
+    next_slot = (next_slot + 1) % SLOW_SLOTS;
     __atomic_store_n(&current, policy, __ATOMIC_RELEASE);
     __atomic_store_n(&blkin_slow_least_ns, policy->rules.least_ns, __ATOMIC_RELAXED);
     return NULL;
@@ -135,7 +135,7 @@ static struct blkin_policy_source source = {
     .file_variable = "BLKIN_SLOW_FILE",
     .default_file = "/run/blkin/slow",
     .expected = BLKIN_SLOW_EXPECTED,
-    .take = take,
+    .take = slow_take,
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
@@ -148,7 +148,7 @@ static void tell_all_held_back(void)
 {
     if (!blkin_slow_is_on() || pthread_mutex_trylock(&source.lock) != 0)
         return;
-    for (unsigned i = 0; i < SLOTS; i++)
+    for (unsigned i = 0; i < SLOW_SLOTS; i++)
         tell_held_back(&slots[i]);
     pthread_mutex_unlock(&source.lock);
 }
@@ -177,6 +177,6 @@ void blkin_slow_after_fork(void)
 {
     blkin_policy_after_fork(&source);
     sequence = 0;
-    for (unsigned i = 0; i < SLOTS; i++)
+    for (unsigned i = 0; i < SLOW_SLOTS; i++)
         memset(slots[i].held_back, 0, sizeof(slots[i].held_back));
 }

@@ -63,7 +63,7 @@ static bool parse_error_rule(char *text, struct blkin_slow_rule *rule)
     return rule->service[0] != '\0';
 }
 
-static bool parse_rule(char *text, struct blkin_slow_rule *rule)
+static bool slow_parse_rule(char *text, struct blkin_slow_rule *rule)
 {
     char *last = strrchr(text, ':');
     char *above = strrchr(text, '>');
@@ -94,13 +94,13 @@ static bool parse_cap(const char *text, uint64_t *period_ns)
 }
 
 /* text is kept as it is; to_cut is a copy that parsing changes. */
-static bool parse_part(struct blkin_slow_rules *rules, const char *text, char *to_cut)
+static bool slow_parse_part(struct blkin_slow_rules *rules, const char *text, char *to_cut)
 {
     struct blkin_slow_rule *rule = &rules->rules[rules->count];
 
     if (strncmp(text, "max=", 4) == 0)
         return parse_cap(text + 4, &rules->cap_period_ns);
-    if (rules->count == BLKIN_SLOW_RULES_MAX || !parse_rule(to_cut, rule))
+    if (rules->count == BLKIN_SLOW_RULES_MAX || !slow_parse_rule(to_cut, rule))
         return false;
     rule->text = text;
     rules->count++;
@@ -125,7 +125,7 @@ const char *blkin_slow_parse(struct blkin_slow_rules *rules, const char *text)
         return NULL;
     while ((part = strsep(&texts, ","))) {
         part = blkin_trimmed((char *)part);
-        if (!parse_part(rules, part, blkin_trimmed(strsep(&globs, ","))))
+        if (!slow_parse_part(rules, part, blkin_trimmed(strsep(&globs, ","))))
             return part;
     }
     return NULL;

@@ -39,7 +39,7 @@ struct survey {
     bool has_unseen; /* some requests came while tracing was off: nothing is certain */
 };
 
-static struct survey cause_survey(const struct worker *worker, struct bytes head)
+static struct survey cause_survey(const struct interaction_worker *worker, struct bytes head)
 {
     struct survey survey = {.has_unseen = connection_any_unseen()};
     const uint64_t stale_ns = worker->open_count > 1 ? blkin_now() - PRELOAD_STALE_NS : 0;
@@ -81,7 +81,7 @@ static struct interaction *cause_unanswered_work(void)
 }
 
 /* The thread works for a request whose call another thread has heard the answer of. */
-static void cause_reopen_work(struct worker *worker)
+static void cause_reopen_work(struct interaction_worker *worker)
 {
     struct interaction *work = cause_unanswered_work();
 
@@ -91,7 +91,7 @@ static void cause_reopen_work(struct worker *worker)
 
 /* The request that the thread has just read, without a call and without any other work since; or
  * NULL. */
-static struct interaction *cause_just_heard(const struct worker *worker)
+static struct interaction *cause_just_heard(const struct interaction_worker *worker)
 {
     struct interaction *work = cause_unanswered_work();
 
@@ -104,11 +104,12 @@ static struct interaction *cause_just_heard(const struct worker *worker)
 /*
  * The order of an event loop: the thread has just read a request, and calls. The call is for that
  * request if the thread finishes an event before it looks at the next one. That is certain for the
- * only event of a round, and for a thread that was seen to do so and never otherwise. A request
+ * only event of a round, and for a thread that was seen to do so, and never seen not to. A request
  * without a call may also wait for something unseen, such as a timer; a request that has called
  * waits for the rest of its answer.
  */
-static struct interaction *cause_by_order(const struct worker *worker, const struct survey *survey)
+static struct interaction *cause_by_order(const struct interaction_worker *worker,
+                                          const struct survey *survey)
 {
     struct interaction *heard = cause_just_heard(worker);
     const bool is_in_order =
@@ -123,7 +124,8 @@ static struct interaction *cause_by_order(const struct worker *worker, const str
 }
 
 /* A call or a connection begins: learns the order in which the thread works. */
-static void cause_learn_order(const struct worker *worker, const struct interaction *certain)
+static void cause_learn_order(const struct interaction_worker *worker,
+                              const struct interaction *certain)
 {
     struct interaction *heard = cause_just_heard(worker);
 
@@ -138,8 +140,8 @@ static void cause_learn_order(const struct worker *worker, const struct interact
 }
 
 /* The only request that can be the cause, or NULL. */
-static struct interaction *cause_only_one(const struct worker *worker, const struct survey *survey,
-                                          bool is_decided_now)
+static struct interaction *cause_only_one(const struct interaction_worker *worker,
+                                          const struct survey *survey, bool is_decided_now)
 {
     struct interaction *work = cause_unanswered_work();
     struct interaction *one;
@@ -160,7 +162,7 @@ static struct interaction *cause_only_one(const struct worker *worker, const str
     return one->is_ambiguous || (work && work != one) ? NULL : one;
 }
 
-static struct interaction *cause_best_guess(const struct worker *worker,
+static struct interaction *cause_best_guess(const struct interaction_worker *worker,
                                             const struct survey *survey)
 {
     struct interaction *work = cause_unanswered_work(), *heard = cause_just_heard(worker);
@@ -190,7 +192,7 @@ static bool cause_is_of_program(void)
 
 struct cause cause_of_call(const struct connection *connection, struct bytes head)
 {
-    struct worker *worker = interaction_thread.worker;
+    struct interaction_worker *worker = interaction_thread.worker;
     struct interaction *opener = connection->opener, *only, *alike = NULL;
     struct survey survey;
     bool is_decided_now;
@@ -204,7 +206,7 @@ struct cause cause_of_call(const struct connection *connection, struct bytes hea
     interaction_tidy(worker);
     cause_reopen_work(worker);
     survey = cause_survey(worker, head);
-    /* otherwise it was decided when the connection was opened or the wait for it began */
+    /* else it was decided when the connection was opened or the wait for it began */
     is_decided_now = !connection->is_fresh && !connection->is_awaited;
     only = cause_only_one(worker, &survey, is_decided_now);
     if (!only && survey.length >= PREFIX_LEAST && !survey.is_tied && !survey.has_unseen &&
@@ -260,7 +262,7 @@ struct interaction *cause_elsewhere(struct bytes head)
 
 struct interaction *cause_of_connect(void)
 {
-    struct worker *worker = interaction_thread.worker;
+    struct interaction_worker *worker = interaction_thread.worker;
     struct interaction *only;
     struct survey survey;
 
@@ -285,7 +287,7 @@ struct cause cause_of_file_call(void)
 
 unsigned cause_sharers(void)
 {
-    struct worker *worker = interaction_thread.worker;
+    struct interaction_worker *worker = interaction_thread.worker;
     struct survey survey;
 
     if (!worker || !interaction_thread.work)

@@ -62,8 +62,8 @@ void cause_begin_at(struct blkin_span *span, const char *name, struct cause caus
                     uint64_t start_ns);
 
 /*
- * Begins a span for what the thread does now: below its request, with the tag "blkin.cause". If the
- * cause is only a guess and guesses are not linked, the span is a trace of its own with the tag
+ * Begins a span for the thread's current work: below its request, with the tag "blkin.cause". If
+ * the cause is only a guess and guesses are not linked, the span is a trace of its own with the tag
  * "blkin.guess". Returns the rule; PRELOAD_NO_CAUSE: no span was begun.
  */
 enum preload_cause cause_begin_child(struct blkin_span *span, const char *name, size_t length,

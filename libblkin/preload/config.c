@@ -16,9 +16,9 @@
 _Static_assert(PRELOAD_CONFIG_MAX == BLKIN_POLICY_TEXT_MAX,
                "a file that is taken whole is read whole");
 
-#define SLOTS 8
+#define CONFIG_SLOTS 8
 
-static struct preload_config slots[SLOTS] = {
+static struct preload_config slots[CONFIG_SLOTS] = {
     {.usage = PRELOAD_USAGE_UNSET}};         /* initially, nothing is traced */
 static struct preload_config of_environment; /* the base that the file changes */
 static char program_name[64];
@@ -62,7 +62,7 @@ static void put_in_force(struct preload_config *config)
 static const char *take(const char *text)
 {
     static char wrong[PRELOAD_CONFIG_MAX];
-    struct preload_config *config = &slots[(preload_config() - slots + 1) % SLOTS];
+    struct preload_config *config = &slots[(preload_config() - slots + 1) % CONFIG_SLOTS];
 
     *config = of_environment;
     if (preload_config_read(config, text, wrong, &source.expected))

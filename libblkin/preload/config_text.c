@@ -113,7 +113,7 @@ static const char *const seccomp[] = {"rings", "leave", "trace", NULL};
 #define AT(member) offsetof(struct preload_config, member)
 
 /* A key without a function sets the byte `at` to a number or to the index of a word. */
-static const struct key {
+static const struct config_key {
     const char *name;
     bool (*read)(struct preload_config *config, char *item);
     size_t at;
@@ -143,7 +143,7 @@ static const struct key {
 
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 
-static const struct key *find_key(const char *name, size_t length)
+static const struct config_key *find_key(const char *name, size_t length)
 {
     for (unsigned i = 0; i < KEYS; i++) {
         if (strlen(keys[i].name) == length && strncmp(keys[i].name, name, length) == 0)
@@ -154,13 +154,13 @@ static const struct key *find_key(const char *name, size_t length)
 
 /* ---- the text ---- */
 
-struct reading {
+struct config_reading {
     struct preload_config *config;
-    const struct key *key; /* the key whose list continues after a comma; NULL: none */
+    const struct config_key *key; /* the key whose list continues after a comma; NULL: none */
     const char *expected;
 };
 
-static bool read_item(struct preload_config *config, const struct key *key, char *item)
+static bool read_item(struct preload_config *config, const struct config_key *key, char *item)
 {
     unsigned value;
 
@@ -172,7 +172,7 @@ static bool read_item(struct preload_config *config, const struct key *key, char
     return true;
 }
 
-static bool read_items(struct reading *reading, char *value)
+static bool read_items(struct config_reading *reading, char *value)
 {
     const char between[2] = {reading->key->between, '\0'};
     char *item;
@@ -186,7 +186,7 @@ static bool read_items(struct reading *reading, char *value)
 }
 
 /* key=value, or another item of the previous list. */
-static bool read_part(struct reading *reading, char *part)
+static bool read_part(struct config_reading *reading, char *part)
 {
     char *equals = strchr(part, '=');
 
@@ -204,7 +204,7 @@ static bool read_part(struct reading *reading, char *part)
     return (*part || reading->key->is_cleared) && read_items(reading, part);
 }
 
-static bool read_line(struct reading *reading, char *line, char wrong[PRELOAD_CONFIG_MAX])
+static bool read_line(struct config_reading *reading, char *line, char wrong[PRELOAD_CONFIG_MAX])
 {
     char *part;
 
@@ -226,7 +226,7 @@ static bool read_line(struct reading *reading, char *line, char wrong[PRELOAD_CO
 const char *preload_config_read(struct preload_config *config, const char *text,
                                 char wrong[PRELOAD_CONFIG_MAX], const char **expected)
 {
-    struct reading reading = {.config = config};
+    struct config_reading reading = {.config = config};
     char copy[PRELOAD_CONFIG_MAX];
     char *rest = copy, *line;
 

@@ -1,5 +1,5 @@
 /*
- * The table of descriptors, and what is known of connections.
+ * The table of descriptors, and the state of connections.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -202,8 +202,8 @@ bool connection_prepare(struct connection *connection, int fd);
 void connection_fill_unix(struct connection *connection, const struct sockaddr_un *listener,
                           socklen_t length);
 
-/* In a quiet process: fills in what is known without a system call. peer: as the program knows it,
- * or NULL. Without both addresses, the requests have no key. */
+/* In a quiet process: fills in all that needs no system call. peer: as the program knows it, or
+ * NULL. Without both addresses, the requests have no key. */
 void connection_fill_quietly(struct connection *connection, int listener,
                              const struct sockaddr *peer, socklen_t length);
 

@@ -1,5 +1,5 @@
 /*
- * The keys of connections: hashes of what both ends know.
+ * The keys of connections: hashes of data that both ends know.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -16,7 +16,7 @@
 
 /* ---- what a descriptor is ---- */
 
-struct file {
+struct file_state {
     struct pool_item item;
     unsigned config; /* generation for which is_wanted is valid */
     bool is_wanted;
@@ -25,16 +25,16 @@ struct file {
     char path[FILE_PATH_BYTES + 1];
 };
 
-static struct pool file_pool = {.size = (sizeof(struct file) + 15) / 16 * 16};
+static struct pool file_pool = {.size = (sizeof(struct file_state) + 15) / 16 * 16};
 
-enum { /* values of a slot without a struct file */
+enum { /* values of a slot without a struct file_state */
        NOT_LOOKED_AT,
        NO_FILE, /* for example a pipe, terminal or eventfd */
        NAMED,   /* not examined, but the slot's memory has the path of open(2) */
 };
 
 /* The slot's memory for files. It stays with the slot and is never published. */
-static struct file *file_memory_of(struct preload_slot *slot)
+static struct file_state *file_memory_of(struct preload_slot *slot)
 {
     void *there = __atomic_load_n(&slot->file_memory, __ATOMIC_ACQUIRE);
     void *taken;
@@ -57,7 +57,7 @@ static bool file_is_storage(const char *path)
 }
 
 /* Keeps the end of a long path, which is the more specific part. */
-static void file_keep_path(struct file *file, const char *path, size_t length)
+static void file_keep_path(struct file_state *file, const char *path, size_t length)
 {
     if (length <= FILE_PATH_BYTES)
         strcpy(file->path, path);
@@ -66,14 +66,14 @@ static void file_keep_path(struct file *file, const char *path, size_t length)
                        path + length - FILE_PATH_BYTES + 3);
 }
 
-static void file_decide(struct file *file, const char *path)
+static void file_decide(struct file_state *file, const char *path)
 {
     file->config = preload_config()->generation;
     file->is_wanted = preload_config()->files[0] ? preload_config_has_file(preload_config(), path)
                                                  : file_is_storage(path);
 }
 
-static void file_read_path(struct file *file, int fd)
+static void file_read_path(struct file_state *file, int fd)
 {
     char link[32], target[1024];
     ssize_t length;
@@ -94,7 +94,7 @@ void file_opened(int fd, const char *path)
 {
     const size_t length = path[0] == '/' ? strlen(path) : 0;
     struct preload_slot *slot;
-    struct file *file;
+    struct file_state *file;
 
     if (length == 0 || length > FILE_PATH_BYTES || !file_is_storage(path) ||
         !preload_is_own_process())
@@ -110,7 +110,7 @@ void file_opened(int fd, const char *path)
 /* In a quiet process, which does not ask the kernel. */
 static uintptr_t file_by_its_name(struct preload_slot *slot)
 {
-    struct file *file = file_memory_of(slot);
+    struct file_state *file = file_memory_of(slot);
 
     if (!file || strncmp(file->path, "/dev/", 5) == 0)
         return NO_FILE;
@@ -122,7 +122,7 @@ static uintptr_t file_by_its_name(struct preload_slot *slot)
 static uintptr_t file_look(struct preload_slot *slot, int fd, bool is_named)
 {
     struct stat status;
-    struct file *file;
+    struct file_state *file;
 
     if (preload_is_quiet())
         return is_named ? file_by_its_name(slot) : NO_FILE;
@@ -143,7 +143,7 @@ static uintptr_t file_look(struct preload_slot *slot, int fd, bool is_named)
 }
 
 /* NULL: not a file. */
-static struct file *file_find(int fd)
+static struct file_state *file_find(int fd)
 {
     struct preload_slot *slot = preload_slot(fd);
     uintptr_t known;
@@ -155,14 +155,14 @@ static struct file *file_find(int fd)
         known = file_look(slot, fd, known == NAMED);
         __atomic_store_n(&slot->file, known, __ATOMIC_RELEASE);
     }
-    return known <= NAMED ? NULL : (struct file *)known;
+    return known <= NAMED ? NULL : (struct file_state *)known;
 }
 
 /* The same, and checks that the descriptor still refers to that file. Only for calls that wait for
  * the disk, where this check costs nothing. */
-static struct file *file_find_surely(int fd)
+static struct file_state *file_find_surely(int fd)
 {
-    struct file *file = file_find(fd);
+    struct file_state *file = file_find(fd);
     struct preload_slot *slot = preload_slot(fd);
     struct stat status;
 
@@ -174,7 +174,7 @@ static struct file *file_find_surely(int fd)
     return file_find(fd);
 }
 
-static bool file_is_wanted(struct file *file, int fd)
+static bool file_is_wanted(struct file_state *file, int fd)
 {
     if (file->config != preload_config()->generation)
         file_read_path(file, fd);
@@ -409,7 +409,7 @@ void file_reserve(void)
 /* ---- calls ---- */
 
 /* Decides: a span, a sum, or no request's. */
-static bool file_begin(struct file_call *call, const struct file *file)
+static bool file_begin(struct file_call *call, const struct file_state *file)
 {
     const uint8_t calls = preload_config()->file_calls;
 
@@ -435,7 +435,7 @@ static bool file_begin(struct file_call *call, const struct file *file)
 
 bool file_call_begin(struct file_call *call, int fd, const char *name, enum file_kind kind)
 {
-    struct file *file;
+    struct file_state *file;
     bool is_ours;
     int saved_errno;
 

@@ -16,13 +16,13 @@
 __thread struct interaction_thread interaction_thread __attribute__((tls_model("initial-exec")));
 
 static struct pool interaction_pool = {.size = sizeof(struct interaction)};
-static struct pool interaction_workers = {.size = sizeof(struct worker)};
+static struct pool interaction_workers = {.size = sizeof(struct interaction_worker)};
 
 /* ---- workers ---- */
 
-struct worker *interaction_worker(void)
+struct interaction_worker *interaction_worker(void)
 {
-    struct worker *worker = interaction_thread.worker;
+    struct interaction_worker *worker = interaction_thread.worker;
 
     if (__builtin_expect(worker != NULL, 1))
         return worker;
@@ -37,7 +37,7 @@ struct worker *interaction_worker(void)
 
 void interaction_drop_worker(void)
 {
-    struct worker *worker = interaction_thread.worker;
+    struct interaction_worker *worker = interaction_thread.worker;
 
     interaction_thread.worker = NULL;
     if (worker && pool_let_go(&worker->item))
@@ -128,8 +128,9 @@ struct interaction *interaction_at_hand(struct connection *connection)
 
 /* ---- the begin ---- */
 
-struct interaction *interaction_make(struct connection *connection, struct worker *worker,
-                                     uint64_t offset, uint64_t now_ns)
+struct interaction *interaction_make(struct connection *connection,
+                                     struct interaction_worker *worker, uint64_t offset,
+                                     uint64_t now_ns)
 {
     struct interaction *interaction = worker ? pool_take(&interaction_pool) : NULL;
 
@@ -191,7 +192,7 @@ void interaction_add_head(struct interaction *interaction, struct bytes head)
 
 /* ---- the open requests of a thread ---- */
 
-void interaction_closes(struct worker *worker, struct interaction *interaction)
+void interaction_closes(struct interaction_worker *worker, struct interaction *interaction)
 {
     struct interaction *last;
     uint32_t at;
@@ -207,7 +208,7 @@ void interaction_closes(struct worker *worker, struct interaction *interaction)
     interaction_let_go(interaction);
 }
 
-void interaction_tidy(struct worker *worker)
+void interaction_tidy(struct interaction_worker *worker)
 {
     for (unsigned i = worker->open_count; i > 0; i--) {
         if (interaction_phase(worker->open[i - 1]) != PHASE_REQUEST)
@@ -215,7 +216,7 @@ void interaction_tidy(struct worker *worker)
     }
 }
 
-void interaction_opens(struct worker *worker, struct interaction *interaction)
+void interaction_opens(struct interaction_worker *worker, struct interaction *interaction)
 {
     if (interaction->worker != worker)
         return;
@@ -238,7 +239,7 @@ void interaction_opens(struct worker *worker, struct interaction *interaction)
  */
 void interaction_after_jump(void)
 {
-    struct worker *worker = interaction_thread.worker;
+    struct interaction_worker *worker = interaction_thread.worker;
     unsigned before, count = 0;
 
     if (!worker)
@@ -261,7 +262,7 @@ void interaction_after_jump(void)
 
 struct interaction *interaction_own(struct connection *connection)
 {
-    const struct worker *worker = interaction_thread.worker;
+    const struct interaction_worker *worker = interaction_thread.worker;
     struct interaction *work = interaction_thread.work, *open;
 
     if (work && work->connection == connection && interaction_phase(work) != PHASE_OVER) {

@@ -5,8 +5,8 @@
  * A message is a sequence of bytes in one direction, with no bytes in the other direction between
  * them. An interaction begins with the first byte of its request and ends with the last byte of its
  * response. Which byte is the last is certain only when the next request comes or the connection is
- * closed. Until then the interaction is held, for at most HOLD_NS after the last byte and the end
- * of its own calls. Its span then ends at the time of the last byte.
+ * closed. Until then the interaction is held, for at most INTERACTION_HOLD_NS after the last byte
+ * and the end of its own calls. Its span then ends at the time of the last byte.
  *
  * The interaction at hand belongs to the connection. If several threads share a connection, each
  * with its own request, an interaction belongs to the thread that has read its request.
@@ -25,8 +25,8 @@
  * An answer that pauses for longer counts as complete. Less than a second, for struct timeval and
  * timespec. Also less than the sink's join-wait-ms, because one half alone may be held this long.
  */
-#define HOLD_NS     UINT64_C(900000000)
-#define PREFIX_KEPT 39 /* first bytes of a request that are compared */
+#define INTERACTION_HOLD_NS UINT64_C(900000000)
+#define PREFIX_KEPT         39 /* first bytes of a request that are compared */
 
 #define OPEN_MAX 512
 #define HELD_MAX 512 /* a power of two */
@@ -48,14 +48,14 @@ struct interaction {
     bool has_called;       /* a call was made, perhaps for it */
     bool is_past_call;     /* it has certainly called, or its thread has, right after reading it */
     uint8_t head_length;
-    struct connection *connection; /* referenced */
-    struct interaction *owner;     /* for a client's: the certain cause; referenced */
-    struct interaction *likely;    /* for a client's: the guessed cause; referenced */
-    struct worker *worker;         /* the thread that began it; only for comparison */
-    uint32_t writers;              /* threads that are sending the answer */
-    uint32_t calls;                /* its unanswered calls */
-    uint32_t calls_held;           /* its calls that are not over */
-    uint32_t open_at;              /* index in the thread's list, plus 1; 0: not in it */
+    struct connection *connection;     /* referenced */
+    struct interaction *owner;         /* for a client's: the certain cause; referenced */
+    struct interaction *likely;        /* for a client's: the guessed cause; referenced */
+    struct interaction_worker *worker; /* the thread that began it; only for comparison */
+    uint32_t writers;                  /* threads that are sending the answer */
+    uint32_t calls;                    /* its unanswered calls */
+    uint32_t calls_held;               /* its calls that are not over */
+    uint32_t open_at;                  /* index in the thread's list, plus 1; 0: not in it */
     uint64_t start_ns, last_ns;
     uint64_t offset;              /* of the request's first byte */
     uint64_t requested, answered; /* bytes */
@@ -66,7 +66,7 @@ struct interaction {
 } __attribute__((aligned(64)));
 
 /* A thread with interactions. */
-struct worker {
+struct interaction_worker {
     struct pool_item item;
 
     /* Requests that this thread has read, that are not answered and do not wait for a call of their
@@ -87,9 +87,9 @@ struct worker {
 struct interaction_thread {
     struct interaction *work; /* the request that the thread works for, or NULL; referenced */
     struct interaction *lent; /* was current when the program set its own span; referenced */
-    struct worker *worker;    /* NULL: no interaction so far */
-    uint64_t round;           /* counts waits for events of several descriptors; 0: none so far */
-    pool_name heard;          /* the request just read, while the thread has done nothing else */
+    struct interaction_worker *worker; /* NULL: no interaction so far */
+    uint64_t round;     /* counts waits for events of several descriptors; 0: none so far */
+    pool_name heard;    /* the request just read, while the thread has done nothing else */
     pool_name called;   /* the request for which it called right after reading it, in this round */
     bool has_one_event; /* the wait of this round has returned one event, after sleeping */
     bool is_in_order;   /* it once read another request after the call for the last */
@@ -108,7 +108,7 @@ struct bytes {
 /* ---- life ---- */
 
 /* Makes the calling thread's at the first call. NULL: out of memory. */
-struct worker *interaction_worker(void);
+struct interaction_worker *interaction_worker(void);
 
 /* Returns a reference; NULL: the interaction is gone. */
 struct interaction *interaction_find(pool_name name);
@@ -126,8 +126,9 @@ struct interaction *interaction_in(struct interaction *const *place);
 struct interaction *interaction_at_hand(struct connection *connection);
 
 /* Makes an interaction with a reference; its span has not begun. */
-struct interaction *interaction_make(struct connection *connection, struct worker *worker,
-                                     uint64_t offset, uint64_t now_ns);
+struct interaction *interaction_make(struct connection *connection,
+                                     struct interaction_worker *worker, uint64_t offset,
+                                     uint64_t now_ns);
 /* Puts it at hand, with another reference. False: another thread's is at hand. */
 bool interaction_put_at_hand(struct interaction *interaction);
 void interaction_set_endpoints(struct interaction *interaction);
@@ -165,11 +166,11 @@ static inline uint8_t interaction_phase(const struct interaction *interaction)
 
 /* ---- the open ones of the calling thread, whose worker is given ---- */
 
-void interaction_opens(struct worker *worker, struct interaction *interaction);
-void interaction_closes(struct worker *worker, struct interaction *interaction);
+void interaction_opens(struct interaction_worker *worker, struct interaction *interaction);
+void interaction_closes(struct interaction_worker *worker, struct interaction *interaction);
 
 /* Removes requests that another thread has answered, or that have ended. */
-void interaction_tidy(struct worker *worker);
+void interaction_tidy(struct interaction_worker *worker);
 
 /* ---- what a thread works for ---- */
 
@@ -202,7 +203,7 @@ void interaction_give_up(struct interaction *interaction);
 void interaction_add_answer(struct interaction *interaction, size_t count);
 
 /* Ends interactions that are over at now_ns; UINT64_MAX: all with a complete response so far. */
-void interaction_finish_held(struct worker *worker, uint64_t now_ns);
+void interaction_finish_held(struct interaction_worker *worker, uint64_t now_ns);
 
 /* True if the answer is complete: no thread is sending it, and no call may bring more of it. */
 static inline bool interaction_is_whole(const struct interaction *interaction)
@@ -218,7 +219,7 @@ void interaction_waits(void);
 bool interaction_waits_for_events(void);
 /* The thread waits for the next event of any request. */
 void interaction_begin_round(void);
-/* The thread has waited for HOLD_NS without an event. */
+/* The thread has waited for INTERACTION_HOLD_NS without an event. */
 void interaction_is_idle(void);
 
 /* Of all threads that run. */

@@ -7,7 +7,7 @@
 #include "preload.h"
 
 /* Takes the interaction that was held longest, with a reference. NULL: it is gone. */
-static struct interaction *interaction_take_eldest(struct worker *worker)
+static struct interaction *interaction_take_eldest(struct interaction_worker *worker)
 {
     struct interaction *eldest = interaction_find(worker->held[worker->held_first % HELD_MAX]);
 
@@ -15,7 +15,7 @@ static struct interaction *interaction_take_eldest(struct worker *worker)
     return eldest;
 }
 
-static void interaction_finish_eldest(struct worker *worker)
+static void interaction_finish_eldest(struct interaction_worker *worker)
 {
     struct interaction *eldest = interaction_take_eldest(worker);
 
@@ -26,7 +26,7 @@ static void interaction_finish_eldest(struct worker *worker)
     interaction_let_go(eldest);
 }
 
-static void interaction_keep(struct worker *worker, struct interaction *interaction,
+static void interaction_keep(struct interaction_worker *worker, struct interaction *interaction,
                              uint64_t until_ns)
 {
     if (worker->held_end - worker->held_first == HELD_MAX)
@@ -39,7 +39,7 @@ static void interaction_keep(struct worker *worker, struct interaction *interact
 
 static inline uint64_t interaction_is_held_until(const struct interaction *interaction)
 {
-    return __atomic_load_n(&interaction->last_ns, __ATOMIC_RELAXED) + HOLD_NS;
+    return __atomic_load_n(&interaction->last_ns, __ATOMIC_RELAXED) + INTERACTION_HOLD_NS;
 }
 
 /* The first part of the answer: true for one thread. */
@@ -53,7 +53,7 @@ static bool interaction_becomes_answered(struct interaction *interaction)
 
 void interaction_add_answer(struct interaction *interaction, size_t count)
 {
-    struct worker *worker = interaction_worker();
+    struct interaction_worker *worker = interaction_worker();
 
     connection_add_bytes(&interaction->answered, count);
     __atomic_store_n(&interaction->last_ns, blkin_now(), __ATOMIC_RELAXED);
@@ -68,7 +68,7 @@ void interaction_add_answer(struct interaction *interaction, size_t count)
     interaction_keep(worker, interaction, interaction_is_held_until(interaction));
 }
 
-void interaction_finish_held(struct worker *worker, uint64_t now_ns)
+void interaction_finish_held(struct interaction_worker *worker, uint64_t now_ns)
 {
     const bool all = now_ns == UINT64_MAX;
 
@@ -82,7 +82,7 @@ void interaction_finish_held(struct worker *worker, uint64_t now_ns)
             continue;
         if (interaction_phase(held) == PHASE_ANSWERED) {
             if (!interaction_is_whole(held))
-                interaction_keep(worker, held, all ? 0 : now_ns + HOLD_NS);
+                interaction_keep(worker, held, all ? 0 : now_ns + INTERACTION_HOLD_NS);
             else if (!all && interaction_is_held_until(held) > now_ns)
                 interaction_keep(worker, held, interaction_is_held_until(held));
             else
@@ -96,7 +96,7 @@ void interaction_finish_held(struct worker *worker, uint64_t now_ns)
 
 /* Reads `held_first` first. In the other order, a thread that meanwhile adds and records some would
  * seem to hold 2^32. */
-static void interaction_finish_those(const struct worker *worker,
+static void interaction_finish_those(const struct interaction_worker *worker,
                                      bool (*is_over)(const struct interaction *held))
 {
     const uint32_t first = __atomic_load_n(&worker->held_first, __ATOMIC_ACQUIRE);
@@ -129,7 +129,7 @@ static void interaction_finish_others(void *worker)
 
 void interaction_waits(void)
 {
-    struct worker *worker = interaction_thread.worker;
+    struct interaction_worker *worker = interaction_thread.worker;
     const struct interaction *work = interaction_thread.work;
 
     if (!worker)
@@ -150,7 +150,7 @@ void interaction_begin_round(void)
 
 bool interaction_waits_for_events(void)
 {
-    struct worker *worker = interaction_thread.worker;
+    struct interaction_worker *worker = interaction_thread.worker;
 
     if (worker->held_first == worker->held_end)
         return false;
@@ -179,7 +179,7 @@ static void interaction_flush(void *worker)
 
 void interaction_drop_held(void)
 {
-    struct worker *worker = interaction_thread.worker;
+    struct interaction_worker *worker = interaction_thread.worker;
 
     interaction_stop_work();
     while (worker->held_first != worker->held_end) {
@@ -200,7 +200,7 @@ void interaction_flush_all(void)
 
 void interaction_thread_ends(void)
 {
-    struct worker *worker = interaction_thread.worker;
+    struct interaction_worker *worker = interaction_thread.worker;
     struct interaction *lent;
 
     if (!worker)

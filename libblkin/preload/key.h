@@ -1,5 +1,6 @@
 /*
- * Keys by which the two halves of an interaction find each other: hashes of what both sides know.
+ * Keys by which the two halves of an interaction find each other: hashes of data that both sides
+ * know.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -48,8 +49,8 @@ static inline size_t key_decimal(char text[20], uint64_t number)
     return length;
 }
 
-/* Completes a hash of "TRANSPORT CLIENT SERVER " with the offset of the request's first byte in
- * what the client sends. */
+/* Completes a hash of "TRANSPORT CLIENT SERVER " with the offset of the request's first byte in the
+ * client's stream. */
 static inline uint64_t key_of(uint64_t hash, uint64_t offset)
 {
     char text[20];

@@ -1,5 +1,5 @@
 /*
- * Messages: what the wrappers report, and interactions on connections that this process made.
+ * Messages: reports of the wrappers, and interactions on connections that this process made.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -231,7 +231,7 @@ static void message_finish_whole(struct connection *connection)
 
 void message_before_read(struct connection *connection)
 {
-    struct worker *worker = interaction_thread.worker;
+    struct interaction_worker *worker = interaction_thread.worker;
 
     if (!worker || connection->role != ROLE_SERVER)
         return;

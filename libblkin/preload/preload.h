@@ -6,19 +6,19 @@
  * guard against ourselves, which process this is.
  *
  * Each file uses only files that stand before it here:
- *   config    which programs, ports and files are traced; real: the functions of libc
- *   preload   this file
- *   pool      objects without locks
- *   thread    each thread's random numbers, counts and end
- *   connection   the table of descriptors, and connections
- *   interaction  a request with its answer, and what its thread holds; file_sums: its file calls
- *   cause     which request has caused a call
- *   served    the messages of a connection that was accepted
- *   message   of one that was made, and what the wrappers tell of sockets
- *   file      what the wrappers tell of files
- *   server    the first wait for connections, and signals that come in a wait
- *   start     the begin and end of the process
- *   wrap_*    the functions that the program calls
+ *   - config: the configuration; real: the functions of libc
+ *   - preload: this file
+ *   - pool: objects without locks
+ *   - thread: each thread's random numbers, counts and end
+ *   - connection: the table of descriptors, and connections
+ *   - interaction: a request with its answer, and its thread's; file_sums: its file calls
+ *   - cause: the request that has caused a call
+ *   - served: messages on an accepted connection
+ *   - message: messages on other connections, and the reports of the wrappers
+ *   - file: the reports of the wrappers of files
+ *   - server: the first wait for connections, and signals during a wait
+ *   - start: begin and end of the process
+ *   - wrap_*: the functions that the program calls
  * A lower file tells an upper one by the functions at the end of this header.
  *
  * Every wrapper keeps to this:
@@ -81,8 +81,8 @@ static inline bool preload_is_quiet(void)
 
 /*
  * A signal handler may leave a call by siglongjmp(3), so that its end never comes. True if that has
- * happened to what began in `frame`, seen from the frame `now`: a call or handler within it has a
- * lower frame. Frames: __builtin_frame_address(0) of this thread.
+ * happened to the call that began in `frame`, seen from the frame `now`: a call or handler within
+ * it has a lower frame. Frames: __builtin_frame_address(0) of this thread.
  */
 __attribute__((cold)) bool preload_was_left(const void *frame, const void *now);
 
@@ -108,15 +108,16 @@ __attribute__((cold)) bool preload_finds_rings(void);
 /* True if spans are wanted. While the agent's rings may come, looks for them once a second. */
 static inline bool preload_is_wanted(void)
 {
-    const int *gate = __atomic_load_n(&blkin_gate_, __ATOMIC_RELAXED);
-    const int wanted = __atomic_load_n(gate, __ATOMIC_RELAXED);
+    const int *enabled = __atomic_load_n(&blkin_gate_, __ATOMIC_RELAXED);
+    const int wanted = __atomic_load_n(enabled, __ATOMIC_RELAXED);
 
-    return wanted && (__builtin_expect(wanted != BLKIN_GATE_LOOKS, 1) || preload_finds_rings());
+    return wanted &&
+           (__builtin_expect(wanted != BLKIN_LOOKS_FOR_RINGS, 1) || preload_finds_rings());
 }
 
 /*
  * True if there is work: spans are wanted, and this is not a call of our own code, of LTTng, or of
- * a signal handler that interrupted ours. Otherwise the wrapper only calls the real function; for
+ * a signal handler that interrupted ours. If not, the wrapper only calls the real function; for
  * sockets it also counts bytes.
  */
 static inline bool preload_is_on(void)

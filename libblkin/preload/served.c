@@ -37,7 +37,7 @@ static void served_begin_trace(struct interaction *interaction, bool has_key)
 static struct interaction *served_begin(struct connection *connection, int fd, uint64_t offset)
 {
     const uint64_t now_ns = blkin_now();
-    struct worker *worker = interaction_worker();
+    struct interaction_worker *worker = interaction_worker();
     struct interaction *interaction;
 
     preload_config_refresh(now_ns);
@@ -258,7 +258,7 @@ pool_name served_before_write(struct interaction *interaction)
     name = pool_name_of(&interaction->item);
     if (served_writing.name && preload_was_left(served_writing.at, __builtin_frame_address(0)))
         served_end_abandoned();
-    if (!served_writing.name) { /* otherwise this is a signal handler */
+    if (!served_writing.name) { /* else this is a signal handler */
         served_writing.at = __builtin_frame_address(0);
         served_writing.name = name;
     }

@@ -28,7 +28,7 @@ void start_end_all(void)
 }
 
 /* Open interactions belong to the parent, which records them. This library has no locks that a fork
- * could leave taken. What another thread was changing stays as it is, and is lost. */
+ * could leave taken. An object that another thread was changing stays as it is, and is lost. */
 void start_after_fork(void)
 {
     if (preload_is_filtered)

@@ -25,6 +25,9 @@ static int descriptor_accepted(int fd, int listener, const struct sockaddr *addr
         /* without an address, length is not valid */
         connection_accepted(fd, listener, address, address ? *length : 0);
         interaction_hears_else();
+        /* a server that only accepts and forks does nothing else that follows the agent's rings */
+        if (preload_config()->is_traced)
+            (void)blkin_wants_spans_(true);
         preload_leave(saved_errno);
     }
     return fd;

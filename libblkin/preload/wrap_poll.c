@@ -1,9 +1,9 @@
 /*
  * Wrappers of the calls that wait for events.
  *
- * While answered interactions are held, a wait is split. After HOLD_NS without an event, these
- * interactions are over, and the wait continues for the rest of its time. The program sees one
- * wait.
+ * While answered interactions are held, a wait is split. After INTERACTION_HOLD_NS without an
+ * event, these interactions are over, and the wait continues for the rest of its time. The program
+ * sees one wait.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,9 +18,9 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#define HOLD_MS (int)(HOLD_NS / 1000000)
+#define HOLD_MS (int)(INTERACTION_HOLD_NS / 1000000)
 
-static const struct timespec hold_time = {.tv_nsec = HOLD_NS};
+static const struct timespec hold_time = {.tv_nsec = INTERACTION_HOLD_NS};
 
 #define IDLE_LOOKS 4 /* waits with time-out 0 that do not begin a round */
 
@@ -121,7 +121,7 @@ static struct timespec poll_rest_of(const struct timespec *timeout)
 }
 
 /* The program's memory is read only if the wait is split. */
-#define REST(timeout) ((timeout) ? (const struct timespec[]){poll_rest_of(timeout)} : NULL)
+#define POLL_REST(timeout) ((timeout) ? (const struct timespec[]){poll_rest_of(timeout)} : NULL)
 
 /* Copies from an address of the program that libc would not read itself. The kernel checks the
  * address, so that a bad one is an error and no signal. Many seccomp filters forbid that call. */
@@ -297,7 +297,7 @@ PRELOAD_PUBLIC int ppoll(struct pollfd *fds, nfds_t count, const struct timespec
 {
     WAIT(poll_is_time(timeout), fds, count, poll_is_long(timeout),
          real()->ppoll(fds, count, timeout, mask), real()->ppoll(fds, count, &hold_time, mask),
-         real()->ppoll(fds, count, REST(timeout), mask));
+         real()->ppoll(fds, count, POLL_REST(timeout), mask));
 }
 
 PRELOAD_PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
@@ -356,13 +356,13 @@ static void poll_take_time(struct timeval *timeout, suseconds_t waited_us)
 static bool poll_is_long_timeval(const struct timeval *timeout)
 {
     return timeout->tv_sec >= 0 && timeout->tv_usec >= 0 &&
-           (timeout->tv_sec > 0 || timeout->tv_usec > (suseconds_t)(HOLD_NS / 1000));
+           (timeout->tv_sec > 0 || timeout->tv_usec > (suseconds_t)(INTERACTION_HOLD_NS / 1000));
 }
 
 PRELOAD_PUBLIC int select(int count, fd_set *readable, fd_set *writable, fd_set *failed,
                           struct timeval *timeout)
 {
-    const suseconds_t hold_us = (suseconds_t)(HOLD_NS / 1000);
+    const suseconds_t hold_us = (suseconds_t)(INTERACTION_HOLD_NS / 1000);
     const bool sleeps = !timeout || timeout->tv_sec || timeout->tv_usec;
     struct timeval hold = {.tv_usec = hold_us};
     struct sets sets;
@@ -401,5 +401,5 @@ PRELOAD_PUBLIC int pselect(int count, fd_set *readable, fd_set *writable, fd_set
          real()->pselect(count, readable, writable, failed, timeout, mask),
          real()->pselect(count, readable, writable, failed, &hold_time, mask),
          (poll_ask_again(&sets),
-          real()->pselect(count, readable, writable, failed, REST(timeout), mask)));
+          real()->pselect(count, readable, writable, failed, POLL_REST(timeout), mask)));
 }

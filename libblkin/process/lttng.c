@@ -24,10 +24,10 @@
 #include <sys/resource.h>
 #include <sys/single_threaded.h>
 
-#define PROVIDER_FILE    "libblkin-lttng.so.1"
-#define TIMEOUT_VARIABLE "LTTNG_UST_REGISTER_TIMEOUT" /* LTTng's own default is 3 s */
-#define TIMEOUT_MS       "1000"
-#define SOCKETS          "lttng-ust-sock-" /* LTTng appends the version of its ABI */
+#define LTTNG_PROVIDER_FILE "libblkin-lttng.so.1"
+#define TIMEOUT_VARIABLE    "LTTNG_UST_REGISTER_TIMEOUT" /* LTTng's own default is 3 s */
+#define LTTNG_TIMEOUT_MS    "1000"
+#define SOCKETS             "lttng-ust-sock-" /* LTTng appends the version of its ABI */
 
 static bool is_decided;
 static const struct blkin_provider *provider_in_use = &blkin_no_provider;
@@ -182,14 +182,14 @@ static void *open_beside(const struct link_map *object)
         return NULL;
     length = snprintf(path, sizeof(path), "%.*s/%s",
                       (int)(strrchr(object->l_name, '/') - object->l_name), object->l_name,
-                      PROVIDER_FILE);
+                      LTTNG_PROVIDER_FILE);
     return length < 0 || (size_t)length >= sizeof(path) ? NULL : open_file(path);
 }
 
 static const struct blkin_provider *open_provider(const struct link_map *object)
 {
     const char *chosen = secure_getenv("BLKIN_PROVIDER");
-    const char *file = chosen ? chosen : PROVIDER_FILE;
+    const char *file = chosen ? chosen : LTTNG_PROVIDER_FILE;
     const struct blkin_provider *provider;
     void *handle = chosen ? NULL : open_beside(object);
 
@@ -245,7 +245,7 @@ static void after_fork_child(void)
 static void load(const struct link_map *object, bool may_set_environment)
 {
     char *const given = may_set_environment ? getenv(TIMEOUT_VARIABLE) : NULL;
-    const char *const value = given ? given : TIMEOUT_MS;
+    const char *const value = given ? given : LTTNG_TIMEOUT_MS;
     const size_t size = sizeof(TIMEOUT_VARIABLE "=") + strlen(value);
     const struct blkin_provider *provider;
 

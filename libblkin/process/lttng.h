@@ -7,7 +7,7 @@
  * as with a plug-in.
  *
  * The environment variable BLKIN_LTTNG says "yes", "no" or "auto", the default: load LTTng if the
- * socket of a session daemon is there. BLKIN_PROVIDER names another file than PROVIDER_FILE.
+ * socket of a session daemon is there. BLKIN_PROVIDER names another file than LTTNG_PROVIDER_FILE.
  * Set-user-ID programs ignore both.
  *
  * SPDX-License-Identifier: BSD-2-Clause

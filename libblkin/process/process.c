@@ -38,7 +38,7 @@
 
 /* The word of blkin_gate_ and of the original API's tracepoints while the agent's rings may still
  * come. The tracepoints have it from the start. */
-static const int awaits_rings = BLKIN_GATE_LOOKS;
+static const int awaits_rings = BLKIN_LOOKS_FOR_RINGS;
 static blkin_record_fn record_below;
 static const struct blkin_tracepoint awaiting[BLKIN_ORIGINAL_EVENTS] = {
     [0 ... BLKIN_ORIGINAL_EVENTS - 1] = {&awaits_rings, record_below},

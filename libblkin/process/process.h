@@ -1,6 +1,6 @@
 /*
- * The life of the process: the first need of the library, the table of the provider in use (LTTng,
- * the rings, or none), the periodic work of once a second, children of fork(2).
+ * The life of the process: the first need of the library, the provider in use (LTTng, rings, none),
+ * the periodic work, children of fork(2).
  *
  * Only the sources of the public headers, metric/ and preload/ call process/. The rooms below use
  * data and one function pointer in base/, which process/ sets.
@@ -39,8 +39,8 @@ BLKIN_PUBLIC void blkin_before_chroot_(void);
  * fork. Costs next to nothing in other processes. */
 BLKIN_PUBLIC void blkin_after_chroot_(void);
 
-/* True if LTTng or the agent wants spans. looks_for_rings: also does the periodic work if it is
- * due. */
+/* True if LTTng or the agent wants spans. looks_for_rings: opens the library if needed, and does
+ * the periodic work if it is due. */
 BLKIN_PUBLIC bool blkin_wants_spans_(bool looks_for_rings);
 
 /* ---- the table ---- */
@@ -55,7 +55,7 @@ blkin_original_tracepoint(const struct blkin_annotation *annotation)
     return &__atomic_load_n(&blkin_original_tracepoints, __ATOMIC_ACQUIRE)[annotation->type];
 }
 
-/* Not 0: enabled, or BLKIN_GATE_LOOKS. */
+/* Not 0: enabled, or BLKIN_LOOKS_FOR_RINGS. */
 static inline int blkin_tracepoint_enabled(const struct blkin_tracepoint *tracepoint)
 {
     return __builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0);
@@ -76,8 +76,8 @@ bool blkin_process_refresh(void);
 
 /* ---- the periodic work ---- */
 
-/* Called when BLKIN_GATE_LOOKS is set: opens the library, and does the periodic work if it is due.
- * Returns the current ticks, which may be of another clock than earlier ones. */
+/* Called when BLKIN_LOOKS_FOR_RINGS is set: opens the library, and does the periodic work if it is
+ * due. Returns the current ticks, which may be of another clock than earlier ones. */
 uint64_t blkin_look(void);
 
 /* Looks for rings; records the process event and reads the policies' files. One thread at a time

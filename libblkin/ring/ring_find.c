@@ -248,6 +248,7 @@ static void ring_take(int descriptor, uint64_t bytes)
         ring_note_beats(ring_process.map);
 }
 
+static bool ring_is_forked;      /* and has not looked since */
 static bool ring_is_asked_twice; /* because the first answer was useless */
 
 /* The current memory stays in use until another one comes, unless the agent has left it. */
@@ -258,6 +259,10 @@ static enum ring_found ring_ask_again(void)
 
     if (ring_may_ask())
         ring_ask(ring_path);
+    /* nobody may read the parent's memory any more: a child that lives briefly needs another one */
+    if (ring_is_forked && ring_process.map && !ring_map_is_on(ring_process.map))
+        ring_ask_wait(RING_WAIT_NS);
+    ring_is_forked = false;
     switch (ring_ask_look(&descriptor, &bytes)) {
     case RING_ANSWER_LATER:
         return RING_SOON;
@@ -346,6 +351,7 @@ bool ring_find_after_chroot(void)
 void ring_find_after_fork(void)
 {
     ring_changes = 0;
+    ring_is_forked = true;
     ring_is_busy = false; /* another thread of the parent may have been looking */
     ring_write_after_fork();
     ring_ask_stop(); /* the answer belongs to the parent */

@@ -37,9 +37,9 @@ void ring_find_wait(bool is_at_start);
  * if there is none. It leaves a memory that the agent has left, or that belongs to another user
  * than the process now. A process that can become root again uses root's memory.
  *
- * A quiet process only checks whether the agent has left the memory. ring_find() waits only the
- * first times after a change of the user: 5 ms, so that the next spans are in that user's rings.
- * Async-signal-safe.
+ * A quiet process only checks whether the agent has left the memory. The function waits up to 5 ms
+ * the first times after a change of the user, for the rings of the next spans. A forked child waits
+ * up to 5 ms if the agent has left the parent's memory. Async-signal-safe.
  */
 enum ring_found ring_find(void);
 

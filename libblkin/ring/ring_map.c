@@ -118,8 +118,8 @@ static struct ring_map *ring_map_somewhere(int descriptor, size_t bytes, const c
     return NULL;
 }
 
-/* Maps a memory that this process has had before at the same place. Otherwise, a process that often
- * changes its user, or outlives many agents, would run out of mappings. */
+/* Maps a memory that this process has had before at the same place. A new place each time would use
+ * up the mappings of a process that often changes its user or outlives many agents. */
 static struct ring_map *ring_map_again(struct ring_map *map, int descriptor, const char **wrong)
 {
     struct ring_map now;

@@ -37,7 +37,7 @@ struct ring_map {
     struct ring_map *older;
 };
 
-/* What every record reads: two cache lines that the processor fetches together. */
+/* The data that every record reads: two cache lines that the processor fetches together. */
 struct ring_process {
     const struct ring_map *map; /* the current memory; NULL: none. See ring_find.h */
     ptrdiff_t thread_at;        /* offset of struct ring_thread from the thread pointer */

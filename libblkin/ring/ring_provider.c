@@ -31,7 +31,7 @@ struct ring_over {
 };
 
 static const int ring_is_on = 1;
-static const int ring_is_on_and_looks = 1 | BLKIN_GATE_LOOKS;
+static const int ring_is_on_and_looks = 1 | BLKIN_LOOKS_FOR_RINGS;
 
 static struct ring_over ring_over_lttng, ring_over_nothing;
 

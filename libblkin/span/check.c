@@ -16,18 +16,18 @@
 #include <execinfo.h>
 #include <stdio.h>
 
-#define SPANS_MAX  4096
-#define PROBES     8
-#define PLACES_MAX 256
-#define FRAMES_MAX 16
+#define CHECKED_SPANS_MAX 4096
+#define PROBES            8
+#define PLACES_MAX        256
+#define FRAMES_MAX        16
 
-struct known {
+struct checked_span {
     const struct blkin_span *span;
     const void *ended_by; /* NULL: it has not ended */
     const struct blkin_thread *step_threads[SPAN_DEPTH_MAX];
 };
 
-static struct known spans[SPANS_MAX];
+static struct checked_span spans[CHECKED_SPANS_MAX];
 static bool has_forgotten; /* a span that is not in the table may be valid */
 static bool is_busy;
 
@@ -43,14 +43,14 @@ static void check_unlock(void)
 
 /* ---- the table ---- */
 
-static struct known *probe(const struct blkin_span *span, unsigned number)
+static struct checked_span *probe(const struct blkin_span *span, unsigned number)
 {
     const uint64_t hash = ((uintptr_t)span >> 3) * UINT64_C(0x9e3779b97f4a7c15);
 
-    return &spans[((hash >> 40) + number) % SPANS_MAX];
+    return &spans[((hash >> 40) + number) % CHECKED_SPANS_MAX];
 }
 
-static struct known *find_known(const struct blkin_span *span)
+static struct checked_span *find_known(const struct blkin_span *span)
 {
     for (unsigned i = 0; i < PROBES; i++) {
         if (probe(span, i)->span == span)
@@ -59,9 +59,9 @@ static struct known *find_known(const struct blkin_span *span)
     return NULL;
 }
 
-static struct known *take_known(const struct blkin_span *span)
+static struct checked_span *take_known(const struct blkin_span *span)
 {
-    struct known *known = find_known(span);
+    struct checked_span *known = find_known(span);
 
     for (unsigned i = 0; i < PROBES && !known; i++) {
         if (!probe(span, i)->span)
@@ -80,7 +80,7 @@ void blkin_check_begun(const struct blkin_span *span)
         has_forgotten = true;
         return;
     }
-    *take_known(span) = (struct known){.span = span};
+    *take_known(span) = (struct checked_span){.span = span};
     check_unlock();
 }
 
@@ -150,7 +150,8 @@ static void tell_misuse(const struct blkin_span *span, const char *what, const v
 
 /* ---- the rules ---- */
 
-static bool check_step(const struct blkin_span *span, struct known *known, enum check_call call)
+static bool check_step(const struct blkin_span *span, struct checked_span *known,
+                       enum check_call call)
 {
     const struct span_fields *inside = span_inside_const(span);
 
@@ -164,7 +165,8 @@ static bool check_step(const struct blkin_span *span, struct known *known, enum 
     return false;
 }
 
-static bool check_known(const struct blkin_span *span, struct known *known, enum check_call call)
+static bool check_known(const struct blkin_span *span, struct checked_span *known,
+                        enum check_call call)
 {
     if (!known) {
         if (!has_forgotten)

@@ -37,7 +37,7 @@ static void keep(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns)
     const struct span_fields *inside = span_inside_const(span);
     struct blkin_slow_event event = event_of(span, span->context.span_id, duration_ns, end_ns);
     const size_t key_length = sizeof(keep_key) - 1;
-    struct walk walk;
+    struct log_walk walk;
     char why[SPAN_TEXT_MAX + 1] = "keep"; /* default: the log had no room for the reason */
 
     blkin_walk_begin(&walk, inside);
@@ -65,7 +65,8 @@ void blkin_slow_step(const struct blkin_span *span, uint64_t id, const char *nam
 }
 
 /* end: the step's end, relative to the log's base. */
-static bool check_step(const struct blkin_span *span, const struct walk_step *step, uint64_t end)
+static bool check_slow_step(const struct blkin_span *span, const struct walk_step *step,
+                            uint64_t end)
 {
     const struct span_fields *inside = span_inside_const(span);
     const uint64_t mask = (UINT64_C(1) << 48) - 1;
@@ -86,15 +87,15 @@ static void check_steps(const struct blkin_span *span, uint64_t end_ns)
 {
     const struct span_fields *inside = span_inside_const(span);
     const char *end;
-    struct walk walk;
+    struct log_walk walk;
 
     blkin_walk_begin(&walk, inside);
     while ((end = blkin_walk(&walk))) {
-        if (check_step(span, &walk.open[walk.depth], blkin_number_at(end + 1, 8)))
+        if (check_slow_step(span, &walk.open[walk.depth], blkin_number_at(end + 1, 8)))
             return;
     }
     while (walk.depth > 0) {
-        if (check_step(span, &walk.open[--walk.depth], end_ns - inside->base_ns))
+        if (check_slow_step(span, &walk.open[--walk.depth], end_ns - inside->base_ns))
             return;
     }
 }

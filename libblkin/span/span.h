@@ -16,6 +16,8 @@
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/put.h"
 
+#define HOT inline __attribute__((always_inline))
+
 /* blkin_span.state_; 0: not recorded. */
 enum {
     SPAN_RECORDED = 1, /* as blkin:span, at its end */
@@ -281,7 +283,7 @@ struct walk_step {
     uint32_t number;
 };
 
-struct walk {
+struct log_walk {
     const char *at;
     const char *end;
     uint32_t number; /* of the last step */
@@ -290,11 +292,11 @@ struct walk {
 };
 
 /* Starts at the begin of the log. */
-void blkin_walk_begin(struct walk *walk, const struct span_fields *inside);
+void blkin_walk_begin(struct log_walk *walk, const struct span_fields *inside);
 
 /* Goes to the next end of a step, which is open[depth], and returns that record. NULL: end of the
  * log; the steps below `depth` are open. */
-const char *blkin_walk(struct walk *walk);
+const char *blkin_walk(struct log_walk *walk);
 
 /* ---- the open steps: step.c ---- */
 

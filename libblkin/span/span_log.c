@@ -1,5 +1,5 @@
 /*
- * What the program adds to a recorded span: into its log, and into the stream if the span is
+ * The program's additions to a recorded span go into its log, and into the stream if the span is
  * streamed.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -10,8 +10,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-
-#define HOT inline __attribute__((always_inline))
 
 /* ---- streaming events ---- */
 

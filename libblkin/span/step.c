@@ -13,9 +13,9 @@
 
 #define BEGIN_SIZE(length) (11 + (length))
 #define END_SIZE           9U
-#define NUMBER_SIZE        5
+#define NUMBER_RECORD_SIZE 5
 
-_Static_assert(NUMBER_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) <= SPAN_RESERVE_MAX,
+_Static_assert(NUMBER_RECORD_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) <= SPAN_RESERVE_MAX,
                "no room for a step where the log is full");
 _Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MAX < 13,
                "a number is too large for its digits");
@@ -58,7 +58,7 @@ size_t blkin_record_size(const char *at)
     }
 }
 
-void blkin_walk_begin(struct walk *walk, const struct span_fields *inside)
+void blkin_walk_begin(struct log_walk *walk, const struct span_fields *inside)
 {
     walk->at = (const char *)inside + span_log_at(inside);
     walk->end = (const char *)inside + inside->used;
@@ -66,7 +66,7 @@ void blkin_walk_begin(struct walk *walk, const struct span_fields *inside)
     walk->depth = 0;
 }
 
-const char *blkin_walk(struct walk *walk)
+const char *blkin_walk(struct log_walk *walk)
 {
     const char *first = NULL;
 
@@ -100,7 +100,7 @@ put_begin(char *at, const char *name, size_t length, uint32_t kind, uint64_t off
     (void)blkin_put_bytes(at, name, length);
 }
 
-static char *put_number(char *at, uint32_t number)
+static char *put_step_number(char *at, uint32_t number)
 {
     *at++ = '#';
     return blkin_put_length(blkin_put_length(at, number & 4095), number >> 12);
@@ -111,7 +111,7 @@ static char *put_number(char *at, uint32_t number)
 /*
  * Finds the open steps, of which there is at least one. The next walk begins at the first of them.
  */
-static void find_open(const struct blkin_span *span, struct walk *walk)
+static void find_open(const struct blkin_span *span, struct log_walk *walk)
 {
     const char *const inside = (const char *)span;
     struct span_rest *rest = span_rest(span_inside_const(span));
@@ -130,7 +130,7 @@ static void find_open(const struct blkin_span *span, struct walk *walk)
 }
 
 /* depth 0: the span's own id. */
-static uint64_t id_at(const struct blkin_span *span, const struct walk *walk, unsigned depth)
+static uint64_t id_at(const struct blkin_span *span, const struct log_walk *walk, unsigned depth)
 {
     const uint64_t id = span->context.span_id;
 
@@ -139,7 +139,7 @@ static uint64_t id_at(const struct blkin_span *span, const struct walk *walk, un
 
 uint64_t blkin_id_at(const struct blkin_span *span, unsigned depth)
 {
-    struct walk walk;
+    struct log_walk walk;
 
     if (!depth)
         return span->context.span_id;
@@ -155,7 +155,7 @@ uint64_t blkin_open_id(const struct blkin_span *span)
 void blkin_step_context_(const struct blkin_span *span, struct blkin_context *context)
 {
     const unsigned depth = span_inside_const(span)->depth;
-    struct walk walk;
+    struct log_walk walk;
 
     if (blkin_is_misuse(span, CHECK_USE) || !depth)
         return;
@@ -206,7 +206,7 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
     if (!inside->next_step)
         keep_reserve(inside);
     length = blkin_cut(name, length, SPAN_STEP_MAX);
-    size = BEGIN_SIZE(length) + (rest->is_cut ? NUMBER_SIZE : 0);
+    size = BEGIN_SIZE(length) + (rest->is_cut ? NUMBER_RECORD_SIZE : 0);
     if (rest->lost_depth || inside->depth == SPAN_DEPTH_MAX || inside->next_step > STEPS_MAX ||
         at + size > inside->end) {
         rest->lost_depth++;
@@ -216,7 +216,7 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
         return;
     }
     if (rest->is_cut)
-        (void)put_number(span_at(inside, at), inside->next_step);
+        (void)put_step_number(span_at(inside, at), inside->next_step);
     inside->used = (uint16_t)(at + size);
     put_begin(span_at(inside, inside->used - BEGIN_SIZE(length)), name, length, kind,
               now_ns - inside->base_ns);
@@ -275,12 +275,12 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     const size_t used = inside->used;
     struct blkin_thread *thread = blkin_this_thread();
     char payload[sizeof(struct blkin_span_event) + SPAN_STEP_MAX + 1 + BLKIN_HEAD_SIZE +
-                 NUMBER_SIZE + END_SIZE + 1 + SPAN_SIZE_MAX + sizeof(service->text)];
+                 NUMBER_RECORD_SIZE + END_SIZE + 1 + SPAN_SIZE_MAX + sizeof(service->text)];
     char *at = payload;
     uint64_t offset_ns, start_ns, duration;
     size_t digits, name_length;
     const char *record;
-    struct walk walk;
+    struct log_walk walk;
 
     find_open(span, &walk);
     if (walk.depth < depth) /* the program has overwritten the span */
@@ -314,7 +314,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     record += name_length;
     span_put_head(false, at, span, id_at(span, &walk, depth), end_ns, thread, ++thread->sequence,
                   0);
-    at = put_number(at + BLKIN_HEAD_SIZE, walk.open[depth - 1].number);
+    at = put_step_number(at + BLKIN_HEAD_SIZE, walk.open[depth - 1].number);
     *at++ = 'T';
     at = blkin_put_word(at, inside->base_ns - start_ns);
     if (is_open)

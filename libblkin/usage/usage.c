@@ -3,9 +3,9 @@
  *
  * The current span says what a thread works for. If the program sets no current span, begins and
  * ends that are nested like brackets say it: the thread keeps the ids of these open spans, each
- * below the one before. If the thread begins a span that is not below any of them, or turns to
- * children of an outer one, the others get no usage: it is unknown which of them the thread works
- * for. The thread keeps only ids, because a span that is not current may no longer exist.
+ * below the one before. A thread may begin a span that is not below any of them, or turn to
+ * children of an outer one. Then the others get no usage: it is unknown which of them the thread
+ * works for. The thread keeps only ids, because a span that is not current may no longer exist.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -50,25 +50,25 @@ static _Thread_local struct meter own_meter;
 #define FILES_MAX 1024 /* with such a file at the same time */
 
 /* All files are in one table, so that a forked child can close them. */
-struct file {
+struct delay_file {
     int fd_plus_1; /* 0: free; -1: taken, but not open yet */
     dev_t device;
     ino_t inode;
 };
 
-static struct file files[FILES_MAX];
+static struct delay_file files[FILES_MAX];
 static unsigned files_used; /* all entries that were ever taken are before this one */
-static _Thread_local struct file *own_file;
+static _Thread_local struct delay_file *own_file;
 static pthread_key_t at_thread_end;
 static bool has_key;
 
 /* A negative number: not open. */
-static int fd_of(const struct file *file)
+static int fd_of(const struct delay_file *file)
 {
     return __atomic_load_n(&file->fd_plus_1, __ATOMIC_RELAXED) - 1;
 }
 
-static bool is_still_ours(const struct file *file)
+static bool is_still_ours(const struct delay_file *file)
 {
     struct stat status;
 
@@ -76,14 +76,14 @@ static bool is_still_ours(const struct file *file)
            status.st_ino == file->inode;
 }
 
-static void give_back(struct file *file)
+static void give_back(struct delay_file *file)
 {
     if (is_still_ours(file))
         close(fd_of(file));
     __atomic_store_n(&file->fd_plus_1, 0, __ATOMIC_RELEASE);
 }
 
-static struct file *take_file(void)
+static struct delay_file *take_file(void)
 {
     for (unsigned i = 0; i < FILES_MAX; i++) {
         unsigned used = __atomic_load_n(&files_used, __ATOMIC_RELAXED);
@@ -100,7 +100,7 @@ static struct file *take_file(void)
     return NULL;
 }
 
-static bool open_file(struct file *file)
+static bool open_file(struct delay_file *file)
 {
     const int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     struct stat status;
@@ -128,7 +128,7 @@ static bool second_number(const char *text, const char *end, uint64_t *number)
     return text < end; /* only a number that something follows is complete */
 }
 
-static bool read_file(const struct file *file, uint64_t *ns)
+static bool read_file(const struct delay_file *file, uint64_t *ns)
 {
     char text[80];
     const ssize_t length = pread(fd_of(file), text, sizeof(text), 0);

@@ -1,9 +1,9 @@
 /*
- * Usage: what a thread has used while it worked for a span, as tags of the span: CPU time, time off
- * the CPU, switches, faults, the wait for a CPU.
+ * Usage: the resources that a thread has used while it worked for a span, as tags of the span: CPU
+ * time, time off the CPU, switches, faults, the wait for a CPU.
  *
  * The meters of a thread only count up. A span's usage is the difference of two readings on one
- * thread, or a sum of such differences. Nothing is charged twice: the thread keeps the sum of all
+ * thread, or a sum of differences. Nothing is charged twice: the thread keeps the sum of all
  * charges, and a reading is the meter minus that sum ("free"). So a span's usage excludes the spans
  * within it.
  *

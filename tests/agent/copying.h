@@ -106,7 +106,6 @@ static inline uint64_t copying_order(struct copying *copying, int64_t until_mono
     *order = (struct fetch_order){.until_mono_ns = until_mono_ns,
                                   .offset_ns = COPYING_OFFSET,
                                   .begun_mono_ns = 17,
-                                  .host_user = 1,
                                   .foreign_bytes = copying->foreign.length,
                                   .memories = copying->memories,
                                   .max_bytes = UINT64_MAX / 2};

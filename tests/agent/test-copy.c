@@ -158,24 +158,6 @@ static void test_unreadable(void)
     copying_end(&copying);
 }
 
-/* What the host did comes from one user's rings only, and is no reason to keep anything. */
-static void test_host(void)
-{
-    const uint64_t any = 0;
-    struct writer writer;
-
-    begin(1);
-    copying_add(&copying, 2, now_ns - S);
-    for (size_t memory = 0; memory < 2; memory++) {
-        writer = copying_writer(&copying, memory, 0);
-        (void)writer_put(&writer, BLKIN_EVENT_METRIC, 1, &any, sizeof(any));
-    }
-    WANT(5);
-    fetch_now();
-    CHECK(count == 1 && result.records_kept == 0 && result.bytes_kept == 0);
-    copying_end(&copying);
-}
-
 /* ---- again ----------------------------------------------------------------------------------- */
 
 static void test_again(void)
@@ -284,11 +266,10 @@ static void test_any(void)
 
 /* ---- all of a time --------------------------------------------------------------------------- */
 
-/* Rings that may have metrics of the host are walked to their end; user: all others end early. */
-static void test_window(uint32_t user)
+static void test_window(void)
 {
     begin(0);
-    copying_add(&copying, user, now_ns - 100 * S);
+    copying_add(&copying, 1, now_ns - 100 * S);
     put(0, 0, 1, 1, 20 * S);
     put(0, 0, 2, 2, 6 * S);
     put(0, 0, 3, 3, 4 * S);
@@ -435,12 +416,10 @@ int main(void)
     (void)snprintf(path, sizeof(path), "%s/test-copy.%ld", where ? where : "/tmp", (long)getpid());
     test_which();
     test_unreadable();
-    test_host();
     test_again();
     test_forgotten();
     test_any();
-    test_window(1);
-    test_window(2);
+    test_window();
     test_held_from();
     test_damaged();
     test_damage_of_another_user();

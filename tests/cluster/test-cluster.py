@@ -19,7 +19,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import ENVIRONMENT, LIMIT_S, free_port, wait_until  # noqa: E402
+from common import ENVIRONMENT, LIMIT_S, free_port, pause, wait_until  # noqa: E402
 from part import Part, options  # noqa: E402
 
 BUILD, SRC = os.environ["BUILD"], os.environ["SRC"]
@@ -255,9 +255,9 @@ class ClusterTest(unittest.TestCase):
             peer.wait_state(hosts=names)
             peer.say("every 100")
         for _ in range(KILLS):
-            time.sleep(chance.uniform(0, 1.5))
+            pause(chance.uniform(0, 1.5))
             broker.kill()
-            time.sleep(chance.uniform(0, 0.5))
+            pause(chance.uniform(0, 0.5))
             broker.start()
         for peer in peers:
             peer.say("every 0")
@@ -283,7 +283,7 @@ class ClusterTest(unittest.TestCase):
         wants = WANTS_PER_S * 4
         for i in range(wants):
             crowd.say("one")
-            time.sleep(max(0, begin + i / WANTS_PER_S - time.monotonic()))  # the pace of the load
+            pause(begin + i / WANTS_PER_S - time.monotonic())  # the pace of the load
 
         def answers():
             return sum(len(answers) for answers in crowd.answers.values())

@@ -88,14 +88,16 @@ says 1 'parameter "run-queue": expected a period from 100ms to 5m, or off, got "
 says 1 'parameter "memory": expected a period from 100ms to 5m, or off, got "1s free"' <<<'memory = 1s free'
 says 1 'there is no key "hub" any more: hosts meet at an MQTT broker (cluster, packaging/mosquitto)' <<<'hub = https://a:7412'
 says 1 'there is no key "hub-token-file" any more: cluster-password-file' <<<'hub-token-file = /x'
-says 1 'there is no key "host-endpoint" any more: Prometheus adds up the pages of hosts (host-listen)' \
+says 1 'there is no key "host-endpoint" any more: Prometheus adds up the pages of hosts (prometheus-listen)' \
     <<<'host-endpoint = kafka://x/y'
-says 2 '"cpu" means nothing in [live]: it belongs in [host]' <<<$'[live]\ncpu = 1s'
+says 2 '"cpu" means nothing in [live]: it belongs in [agent]' <<<$'[live]\ncpu = 1s'
 # a file of 0.9
 given <<<$'[record]\nlinger-ms = 7'
 shows "linger-ms = 7 ; $file:2" --section=agent
-[ "$(blkin config check "$file" | head -n 1)" = "$file: [record] is called [agent] now; the old name still works" ] ||
+[ "$(blkin config check "$file" | head -n 1)" = "$file: the keys of [record] and [host] are in [agent] now; the old names still work" ] ||
     wrong "[record]: $(blkin config check "$file" 2>&1)"
+says 1 'there is no key "host-listen" any more: the page of "blkin agent" has the host'\''s metrics (prometheus-listen)' \
+    <<<'host-listen = 9465'
 # all of them, and none is repeated
 given <<<$'batch-spans = 0\nnonsense\n[live]\nretry-us = x\n[agent]\nlinger-ms = x'
 refused 1 "a file with four mistakes" check "$file"
@@ -135,7 +137,7 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid nobody --regid nogroup --clear-groups t
     grep -qxF "blkin config: /etc/blkin/blkin.conf cannot be read: Permission denied: it is left out" "$work/err" ||
         wrong "the default may not be read: $(<"$work/err")"
     grep -q '^batch-spans = .*; default' "$work/out" || wrong "of a file that may not be read: $(<"$work/out")"
-    for service in live agent host work 'work --root'; do
+    for service in live agent work 'work --root'; do
         # shellcheck disable=SC2086 # a command and its option
         in_etc $service >"$work/out" 2>"$work/err"
         [ $? -eq 2 ] || wrong "blkin $service starts without the default file, or fails otherwise: $(<"$work/err")"
@@ -199,10 +201,10 @@ given <<<"state-dir = $long"
 shows "state-dir = $long ; $file:1"
 
 given <<<$'[host]\ndisk = 100ms vd*,7z ; why\ncpu = 5m each\nprocess = 7z,pid:12\nmemory = off\ntcp ='
-shows "disk = 100ms vd*,7z ; $file:2" --section=host
-shows "cpu = 5m each ; $file:3" --section=host
-shows "process = 7z,pid:12 ; $file:4" --section=host
-shows "memory = off ; $file:5" --section=host
+shows "disk = 100ms vd*,7z ; $file:2" --section=agent
+shows "cpu = 5m each ; $file:3" --section=agent
+shows "process = 7z,pid:12 ; $file:4" --section=agent
+shows "memory = off ; $file:5" --section=agent
 
 # ---- what is no file
 

@@ -17,10 +17,14 @@ command_of() {
     sed -n "s,^ \*     \($1[^#]*\).*,\1,p" hello.c | grep .
 }
 
-# the README's lines, with what they call
+# the README's lines, in a function with what they use
 {
-    sed -n '/^```c$/,/^```$/{/^```/d;p}' "$SRC/README.md" | sed 's/^int serve_write/static int write_journal(uint64_t offset) { return offset == 0; }\n&/'
-    echo 'int main(void) { blkin_init(); return serve_write(NULL, 4096) != 0; }'
+    echo '#include <blkin/blkin.h>
+static int write_journal(uint64_t offset) { return offset == 0; }
+static void serve_write(const struct blkin_context *received, uint64_t offset) {'
+    sed -n '/^```c$/,/^```$/{/^```/d;p}' "$SRC/README.md"
+    echo '}
+int main(void) { blkin_init(); serve_write(NULL, 4096); return 0; }'
 } >readme.c
 sed 's/hello/readme/g' <<<"$(command_of cc) -Wall -Wextra -Werror" >build
 bash build && ./readme || fail "the README's C: $(<build)"

@@ -10,10 +10,9 @@ import subprocess
 import sys
 import tempfile
 import termios
-import time
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import wait_until  # noqa: E402
+from common import pause, wait_until  # noqa: E402
 
 ISOLATE = os.path.join(os.environ["SRC"], "scripts", "isolate")
 DEADLINE = 20
@@ -206,7 +205,7 @@ def test_sigkill(mode, folder):
         chain = [p for p in family(r.process.pid) if name(p) not in ("sleep", "")]
         if position < len(chain):
             os.kill(chain[position], signal.SIGKILL)
-        time.sleep(0.05)  # only to catch it between the two signals, too
+        pause(0.05)  # only to catch it between the two signals, too
         r.process.terminate()
         r.status()
         r.gone(f"{mode}: nothing left after SIGKILL of process {position} of {len(chain)}")

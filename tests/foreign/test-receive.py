@@ -293,14 +293,16 @@ class Receive(unittest.TestCase):
         """A request is taken in steps, between which the status is answered, and other requests are."""
         large = request([span(1, 1)]) + request([span(2, i) for i in range(1, 1001)]) * 60
         with Recorder("rate=1000000") as recorder:
-            seen = set()
-            posts = [threading.Thread(target=lambda: seen.add(post(recorder.connect(), large)[0])) for _ in range(2)]
-            for one in posts:
-                one.start()
-            while any(one.is_alive() for one in posts):
-                seen.add(recorder.ask()["foreign"]["counts"]["spans_in"] % 60001 > 0)
+            seen, rounds = set(), 0
+            while len(seen) < 3 and rounds < 8:  # a busy machine may let nobody ask in the middle of one
+                rounds += 1
+                posts = [threading.Thread(target=lambda: seen.add(post(recorder.connect(), large)[0])) for _ in range(2)]
+                for one in posts:
+                    one.start()
+                while any(one.is_alive() for one in posts):
+                    seen.add(recorder.ask()["foreign"]["counts"]["spans_in"] % 60001 > 0)
             self.assertEqual(seen, {200, True, False})
-            self.assertEqual(recorder.counts()["spans_in"], 120002)
+            self.assertEqual(recorder.counts()["spans_in"], rounds * 120002)
             recorder.end()
 
     def test_an_end_meanwhile(self):

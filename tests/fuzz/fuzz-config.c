@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
-#include "tools/host/settings.h"
+#include "tools/sampler/settings.h"
 
 #include "tools/config/config.c"
 #include "tools/config/sink_params.h"

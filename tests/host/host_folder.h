@@ -7,8 +7,8 @@
 #define TESTS_HOST_FOLDER_H
 
 #include "check.h"
-#include "tools/host/lines.h"
-#include "tools/host/sample.h"
+#include "tools/sampler/lines.h"
+#include "tools/sampler/sample.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,19 +1,25 @@
-# hosting.sh: what the tests of `blkin host` as a service share; to be sourced after live.sh.
+# hosting.sh: what the tests of the sampler share.
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash
 
-export BLKIN_HOST=yes
-
-# host_status FILTER: of the one that samples, by jq.
+# host_status KEY: of the sampler, as `blkin agent` tells it.
 host_status() {
-    timeout 10 "$blkin" status --json --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" host \
-        2>/dev/null | jq -r "$1"
+    timeout 10 "$BUILD/bin/blkin" status --json ${WORK_RUN:+"--runtime-dir=$WORK_RUN"} agent 2>/dev/null |
+        jq -r ".host_metrics.$1"
 }
 
 host_is() {
     [ "$(host_status "$1")" = "$2" ]
 }
 
-host_records() {
-    host_is .state recording && [ "$(host_status .counters.samples)" -gt "${1-0}" ]
+# host_counted COUNTER LEAST
+host_counted() {
+    [ "$(host_status "$1")" -ge "$2" ] 2>/dev/null
+}
+
+# host_sampled_more PART: more samples come, so what was written by now was read.
+host_sampled_more() {
+    local before
+    before=$(host_status samples)
+    wait_for 30 "$1" "more samples" host_counted samples $((before + 6))
 }

@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "tools/host/sample.h"
+#include "tools/sampler/sample.h"
 
 #include <err.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/base/date.h"
-#include "tools/host/observe.h"
+#include "tools/sampler/observe.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,84 +1,57 @@
 #!/bin/bash
-# blkin agent with what the host does: a kept trace brings along the host's samples of its time, names
-# and all, however long ago it began to record.
+# blkin agent with what the host does: a slow trace is tagged with samples of before, of and after its time,
+# however long ago the agent began to sample; with send = all so is each long span; no ring is taken for samples.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
 # shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
+# shellcheck source=tests/host/hosting.sh
+. "$SRC/tests/host/hosting.sh"
 recording_begin
 export BLKIN_HOST=yes BLKIN_CPU=100ms
 
-host_samples() {
-    timeout 10 "$BUILD/bin/blkin" status --json host 2>/dev/null | jq -r .counters.samples
+# tagged ID: how many of its spans have samples from around their time
+tagged() {
+    jq -s --arg id "$1" '[.[] | select((("0" * 32) + .traceId)[-32:] == $id) | select(.tags["system.cpu.busy.max"] and
+        (.tags["blkin.host_ms"] | tonumber) >= .duration / 1000 - 1)] | length' "$WORK/taken"
 }
 
-sampled() {
-    [ "$(host_samples)" -ge "$1" ] 2>/dev/null
+is_tagged() {
+    [ "$(tagged "$1")" -ge 1 ]
 }
 
-# of_hosts: what the sender's sinks have read so far
-of_hosts() {
-    status counters events_of_hosts
-}
-
-got_metrics() {
-    [ "$(of_hosts)" -gt "$1" ] 2>/dev/null
-}
-
-# around KEPT: does the folder have a named sample of the CPUs from before its first span, and one from after it?
-around() {
-    "$PYTHON" - "$1/records" <<'PY'
-import struct, sys
-SPAN, METRIC, HEAD = 0, 14, 24  # of enum blkin_packed_event; of what is before a metric's texts
-data = open(sys.argv[1], "rb").read()
-mark, _, _, count = struct.unpack_from("<8sqqQ", data)
-assert mark == b"bkrecrd2", mark
-at, named, before, after, span = 32, None, 0, 0, False
-for _ in range(count):
-    _, _, _, event, length = struct.unpack_from("<IIIHH", data, at)
-    payload = data[at + 16:at + 16 + length]
-    at += 16 + (length + 7) // 8 * 8
-    span |= event == SPAN
-    if event != METRIC:
-        continue
-    group, instance, names, values = payload[HEAD:].split(b"\0")[:4]
-    if group == b"cpu" and (named or names != b"-"):
-        named = names.split() if names != b"-" else named
-        assert len(named) == len(values.split()), (named, values)
-        before, after = before + (not span), after + span
-assert at == len(data) and span, "no span"
-assert named[0] == b"system.cpu.time.user:ns:c", named
-assert before and after, (before, after)
-PY
-}
-
-start_requests
-# nobody takes what is kept: so it is there to be looked at
-start_agent
-wait_recording || exit 1
-wait_for 30 agent "samples" sampled 1 || exit 1
-before=$(host_samples)
-wait_for 60 agent "samples of more than 6 s" sampled $((before + 100)) || exit 1
-make "slow 250"
-kept_folder() {
-    KEPT_ONE=$(find "$KEPT" -maxdepth 1 -name 'kept-*' ! -name '*.new' | head -n 1)
-    [ -n "$KEPT_ONE" ]
-}
-wait_for 30 agent "a kept folder" kept_folder || exit 1
-around "$KEPT_ONE" || fail "no sample around the span"
-
-# then it is sent, and the samples are read with it
 start_taker || exit 1
+start_agent
+wait_for 20 agent "samples" host_counted samples 1 || exit 1
+[ "$(status rings memories)" = "[]" ] || fail "somebody has rings before a program runs: $(status rings memories)"
+start_requests
+wait_recording || exit 1
+before=$(host_status samples)
+wait_for 60 agent "samples of more than 6 s" host_counted samples $((before + 100)) || exit 1
+make "slow 250"
 wait_for 40 agent "the spans" has_spans "$ID" || exit 1
-wait_for 20 agent "metrics in the account" got_metrics 0 || exit 1
+is_tagged "$ID" || fail "its spans do not tell what the host did: $(<"$WORK/taken")"
 
-# also what is kept by hand
-before=$(of_hosts)
-make "fast 10"
-kept_by_hand() {
-    timeout 30 "$BUILD/bin/blkin" keep --last=5s >"$WORK/keep.log" 2>&1
+# without samples; and again, after a reload
+echo 'host = no' >"$WORK/blkin.conf"
+stop_part agent TERM 30 || fail "exit status $? after SIGTERM"
+unset BLKIN_HOST
+start_agent --config="$WORK/blkin.conf"
+wait_recording || exit 1
+host_is state off || fail "with host = no it is $(host_status state)"
+echo 'send = all' >"$WORK/blkin.conf"
+timeout 20 "$BUILD/bin/blkin" reload agent >"$WORK/said" 2>&1 || fail "reload: $(<"$WORK/said")"
+wait_for 20 agent "samples after a reload" host_counted samples 20 || exit 1
+make "slow 250"
+has_each() { # a slow trace is fetched, too, for a minute after the change
+    [[ $(spans_of "$ID") == "3 "* ]] && is_tagged "$ID"
 }
-wait_for 60 agent "traces kept by hand" kept_by_hand || fail "blkin keep: $(<"$WORK/keep.log")"
-wait_for 40 agent "metrics with what was kept by hand" got_metrics "$before" || exit 1
+wait_for 40 agent "each span, with what the host did" has_each || exit 1
+
+# a configuration that is wrong leaves all as it is
+echo 'disk = 10ms' >"$WORK/blkin.conf"
+timeout 20 "$BUILD/bin/blkin" reload agent >"$WORK/said" 2>&1 && fail "a wrong configuration was taken"
+grep -q 'the old one holds' "$WORK/said" || fail "reload says: $(<"$WORK/said")"
+host_sampled_more agent || exit 1
 stop_part agent TERM 30 || fail "exit status $? after SIGTERM"

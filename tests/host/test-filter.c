@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "tools/host/filter.h"
+#include "tools/sampler/filter.h"
 
 #include <stdlib.h>
 

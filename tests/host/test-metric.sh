@@ -1,6 +1,6 @@
 #!/bin/bash
 # blkin:metric as LTTng records it: plain in babeltrace2, its names told in time, numbered without gaps, to be chosen by
-# filters and log levels as any event; and still so when `blkin host` is killed again and again (KILLS, 5).
+# filters and log levels as any event; and still so when `blkin agent` is killed again and again (KILLS, 5).
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -42,41 +42,30 @@ says() {
     }
 }
 
-start_host() {
-    start_part host "$blkin" host --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" "${groups[@]}"
+start_sampling() {
+    start_part agent "$blkin" agent --config="$WORK/blkin.conf" "${groups[@]}"
 }
 
 private_begin
+export BLKIN_HOST=yes BLKIN_RUNTIME_DIR=$WORK/run BLKIN_STATE_DIR=$WORK/state BLKIN_RING_SOCKET=$WORK/rings
 : >"$WORK/blkin.conf"
 start_sessiond || exit 1
 choose all 'blkin:metric'
 choose some 'blkin:metric' --filter 'group == "memory" && period_ms < 1000'
 choose loud 'blkin:*' --loglevel=NOTICE
 choose plain 'blkin:*' --loglevel=INFO
-start_host
-wait_for 30 host "samples" host_records 250 || exit 1
+start_sampling
+wait_for 30 agent "that LTTng records" host_is recorded_by_lttng true || exit 1
+wait_for 30 agent "samples" host_counted samples 250 || exit 1
 
-# without anybody who records nothing is read; `all` stops last, as what only others get is a gap for it
+# when nobody records, and again; `all` stops last, as what only others get is a gap for it
 for other in some loud plain all; do lttng stop "$other" >/dev/null; done
-wait_for 20 host "that it rests" host_is .state "no session records blkin:metric" || exit 1
+wait_for 20 agent "that LTTng rests" host_is recorded_by_lttng false || exit 1
 lttng start all >/dev/null
-wait_for 20 host "samples again" host_records 20 || exit 1
-
-# a second one of the host waits, also by hand
-start_part other "$blkin" host --runtime-dir="$WORK/run" --config="$WORK/blkin.conf"
-waits() {
-    grep -q "another \`blkin host\` runs, process ${private_pid[host]}" "$WORK/other.log"
-}
-wait_for 20 other "that it waits" waits || exit 1
-stop_part other TERM 10 || fail "exit status $? of the one that waits"
-
-# another configuration; and one that is wrong
-echo 'cpu = 1h' >"$WORK/blkin.conf"
-timeout 10 "$blkin" reload --runtime-dir="$WORK/run" host >"$WORK/said" 2>&1 && fail "a wrong configuration was taken"
-grep -q 'the old one holds' "$WORK/said" || fail "reload says: $(<"$WORK/said")"
-: >"$WORK/blkin.conf"
-timeout 10 "$blkin" reload --runtime-dir="$WORK/run" host >"$WORK/said" 2>&1 || fail "reload: $(<"$WORK/said")"
-stop_part host TERM 10 || fail "exit status $? after SIGTERM"
+wait_for 20 agent "that LTTng records again" host_is recorded_by_lttng true || exit 1
+before=$(host_status samples)
+wait_for 20 agent "samples again" host_counted samples $((before + 20)) || exit 1
+stop_part agent TERM 20 || fail "exit status $? after SIGTERM"
 
 for each in all some loud plain; do recorded "$each"; done
 checked all cpu memory run_queue
@@ -93,10 +82,10 @@ grep -q blkin:metric "$WORK/plain.events" || fail "at INFO there are none"
 # ---- killed at any moment
 choose killed 'blkin:metric'
 for ((kill = 0; kill < ${KILLS-5}; kill++)); do
-    start_host
-    wait_for 20 host "samples" host_records "$((RANDOM % 12))" || exit 1
-    sleep "0.0$((RANDOM % 100))"
-    stop_part host KILL 10
+    start_sampling
+    wait_for 20 agent "that LTTng records" host_is recorded_by_lttng true || exit 1
+    wait_for 20 agent "samples" host_counted samples "$((RANDOM % 12))" || exit 1
+    stop_part agent KILL 10
 done
 recorded killed
 says killed "events: [1-9][0-9]* = 0 in spans + 0 foreign + 0 unreadable + 0 invalid .* of hosts"

@@ -6,7 +6,7 @@
  */
 #include "babeltrace-plugin/hosts/host_view.h"
 #include "check.h"
-#include "tools/host/filter_rule.h"
+#include "tools/sampler/filter_rule.h"
 
 #include <stdlib.h>
 

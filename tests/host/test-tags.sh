@@ -9,12 +9,10 @@ set -u
 . "$SRC/tests/plugin/convert.sh"
 # shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
+# shellcheck source=tests/host/hosting.sh
+. "$SRC/tests/host/hosting.sh"
 recording_begin
 export BLKIN_HOST=yes BLKIN_CPU=100ms BLKIN_PRESSURE=100ms BLKIN_RUN_QUEUE=100ms
-
-is_sampled() {
-    timeout 10 "$BUILD/bin/blkin" status --json host 2>/dev/null | jq -e '.counters.samples > 0' >/dev/null
-}
 
 rotate() {
     timeout 20 lttng rotate recorded >/dev/null || fail "lttng rotate"
@@ -35,13 +33,13 @@ lttng create recorded --output="$WORK/recorded" >/dev/null &&
     lttng enable-channel -s recorded -u --buffers-uid --subbuf-size=256k --num-subbuf=8 blkin >/dev/null &&
     lttng enable-event -s recorded -u -c blkin 'blkin:span,blkin:process,blkin:metric' >/dev/null &&
     lttng start recorded >/dev/null || fail "no session"
-start_part host "$BUILD/bin/blkin" host
+start_agent
 [ -p "$WORK/requests.in" ] || mkfifo "$WORK/requests.in"
 # shellcheck disable=SC2016 # expanded there
 start_part requests bash -c 'exec "$1" <"$2"' - "$BUILD/tests/host/parts/causes" "$WORK/requests.in"
 exec {REQUESTS}>"$WORK/requests.in"
 wait_for 20 requests "the program's being traced" is_traced "${private_pid[requests]}" || exit 1
-wait_for 20 host "samples of the host" is_sampled || exit 1
+wait_for 20 agent "samples of the host" host_is recorded_by_lttng true || exit 1
 for ((i = 0; i < 4; i++)); do
     request
     # now at the end of a request, whose span waits then, and now at any time
@@ -50,18 +48,12 @@ for ((i = 0; i < 4; i++)); do
 done
 request
 # what is after the last one, of each group: it waits for that
-samples() {
-    timeout 10 "$BUILD/bin/blkin" status --json host 2>/dev/null | jq .counters.samples
-}
-is_sampled_after() {
-    [ "$(samples)" -gt $((before + 20)) ]
-}
-before=$(samples)
-wait_for 30 host "samples after the last request" is_sampled_after || exit 1
+before=$(host_status samples)
+wait_for 30 agent "samples after the last request" host_counted samples $((before + 21)) || exit 1
 lttng stop recorded >/dev/null || fail "cannot stop the session"
 lttng destroy recorded >/dev/null || fail "cannot end the session"
 stop_part requests TERM
-stop_part host TERM || fail "exit status $? after SIGTERM"
+stop_part agent TERM 30 || fail "exit status $? after SIGTERM"
 
 # Each span is of a request that takes long enough to be told of.
 convert whole '' "$WORK/recorded/archives"

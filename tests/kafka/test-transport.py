@@ -19,7 +19,7 @@ for folder in ("kafka", "otel"):
     sys.path.insert(0, os.path.join(os.environ["SRC"], "tests", folder))
 import otlp  # noqa: E402
 from broker import ENVIRONMENT, PASSWORD, START_S, fetch_kafka, free_port, start_broker, wait_until  # noqa: E402
-from common import PATIENCE  # noqa: E402
+from common import PATIENCE, pause  # noqa: E402
 
 DRIVER = os.path.join(os.environ["BUILD"], "tests/plugin/exporter-driver")
 KILLS = int(os.environ.get("KILLS", "1"))
@@ -269,7 +269,7 @@ class Transport(unittest.TestCase):
 
     def kill_broker(self, down_s):
         self.broker.kill()
-        time.sleep(down_s)
+        pause(down_s)
         self.broker.start()
         self.broker.wait_ready()
 
@@ -279,7 +279,7 @@ class Transport(unittest.TestCase):
                      queue_bytes=256 << 20, **keys)
         wait_until(lambda: self.spans(), "the first spans")
         for _ in range(KILLS):
-            time.sleep(random.uniform(0.2, 1.5))
+            pause(random.uniform(0.2, 1.5))
             self.kill_broker(down_s())
         run.end(limit_s=6 * START_S + 60 * KILLS)
         return spans, run, self.spans()

@@ -369,6 +369,28 @@ static void another_root(void)
     agent_stop(&agent);
 }
 
+/* A child that inherits a left memory gets another one with its first look, if the agent can. */
+static void forked_from_left(void)
+{
+    unsigned found = 0;
+    int status;
+
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(spans(&memory) > 0);
+    agent_give(&agent, &other);
+    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    for (int i = 0; i < 50; i++) {
+        const pid_t child = fork();
+
+        if (child == 0)
+            _exit(ring_find() == RING_FOUND);
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+        found += WEXITSTATUS(status) == 1;
+    }
+    CHECK(found > 0); /* a busy one may take longer than the child waits */
+    agent_stop(&agent);
+}
+
 /* The agent's first answer comes later than the program waits for it. */
 static void another_root_of_a_busy_agent(void)
 {
@@ -566,6 +588,7 @@ int main(void)
     RUN(backlog);
     RUN(closed);
     RUN(forked);
+    RUN(forked_from_left);
     RUN(wrong);
     RUN(left_at_once);
     RUN(exchanged);

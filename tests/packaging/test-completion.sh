@@ -37,8 +37,8 @@ mapfile -t keys < <(blkin config keys | sed -E 's/^([a-z-]+).*/--\1=/')
 [ ${#keys[@]} -gt 20 ] || exit 1
 completes config '' : check show keys --section= --all --config= --help "${keys[@]}"
 completes config check --endp : --endpoint=
-completes reload '' : live agent host --runtime-dir= --config= --help
-completes status '' : live agent host work-root --json --runtime-dir= --config= --help
+completes reload '' : live agent --runtime-dir= --config= --help
+completes status '' : live agent work-root --json --runtime-dir= --config= --help
 completes nonsense '' : ''
 # files, also as values
 touch 'a file.conf'

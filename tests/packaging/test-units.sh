@@ -4,7 +4,7 @@
 set -u
 flock "$BUILD" make -s -C "$SRC" units BINDIR="$BUILD/bin" || exit 1
 cd "$BUILD/systemd" || exit 1
-for unit in blkin-host blkin-live blkin-agent blkin-work@ blkin-work-root; do
+for unit in blkin-live blkin-agent blkin-work@ blkin-work-root; do
     [ -e $unit.service ] || {
         echo "there is no $unit.service"
         exit 1

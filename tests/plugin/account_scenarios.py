@@ -18,7 +18,7 @@ import time
 from account_sink import (SPANS, FOLDER, LIMIT, CLIENT_TIME, EVENTS, Sink, Held, ask, split_answer, scrape,
                           check_rising)
 from faulty_collector import Collector
-from scenarios import expect, run_scenarios, scenario, wait_until
+from scenarios import expect, pause, run_scenarios, scenario, wait_until
 
 # ---- what is shown --------------------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ def request_in_single_bytes():
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for byte in b"GET /metrics HTTP/1.1\r\nHost: blkin\r\n\r\n":
                 sock.sendall(bytes([byte]))
-                time.sleep(0.002)
+                pause(0.002)
             expect(sock.recv(12, socket.MSG_WAITALL) == b"HTTP/1.1 200", "no answer")
         held.finish()
 

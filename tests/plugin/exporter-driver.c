@@ -239,7 +239,7 @@ static void take_step(const char *step)
             if (says_settled)
                 say_settled();
             if (pace_us)
-                usleep((useconds_t)pace_us);
+                pause_us(pace_us);
         }
     } else if (strncmp(step, "number:", 7) == 0) {
         first_number = (uint64_t)integer_of(step);
@@ -258,7 +258,7 @@ static void take_step(const char *step)
         while (exporter_settled(exporter) < (uint64_t)integer_of(step))
             wait_more(&end_ms, step);
     } else if (strncmp(step, "sleep:", 6) == 0) {
-        usleep((useconds_t)integer_of(step) * 1000);
+        pause_us(integer_of(step) * 1000);
     } else if (strcmp(step, "interrupt") == 0) {
         is_interrupted = true;
     } else if (strncmp(step, "say:", 4) == 0) {

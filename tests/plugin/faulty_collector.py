@@ -19,7 +19,8 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../otel"))
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), folder) for folder in ("..", "../otel")]
+from common import pause  # noqa: E402
 
 
 class Hangup(Exception):
@@ -274,7 +275,7 @@ def raw(data, takes=False, keep=False, delay=0.0, piece=0):
         for start in range(0, len(data), step):
             connection.send(data[start:start + step])
             if delay:
-                time.sleep(delay)
+                pause(delay)
         return keep
 
     return fault
@@ -368,7 +369,7 @@ def slow(seconds):
 
     def fault(connection):
         request = read(connection)
-        time.sleep(seconds)
+        pause(seconds)
         return connection.answer(202, request=request)
 
     return fault

@@ -8,7 +8,7 @@ import time
 import traceback
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import PATIENCE, wait_until  # noqa: E402,F401
+from common import PATIENCE, pause, wait_until  # noqa: E402,F401
 
 SCENARIOS = {}
 

@@ -6,6 +6,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/queue.h"
 #include "check.h"
+#include "waits.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -235,7 +236,7 @@ static void test_idle_spooler(void)
     sent = queue_take(queue);
     queue_set_route(queue, QUEUE_AWAY);
     queue_put_back(queue, aside(queue));
-    usleep(1100000); /* until the disk would be tried again */
+    pause_us(1100000); /* until the disk would be tried again */
     queue_stop(queue, clock_ms());
     queue_close(queue);
     begin = clock();

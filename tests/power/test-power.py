@@ -23,10 +23,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import wait_until  # noqa: E402
+from common import pause, wait_until  # noqa: E402
 
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path.insert(0, os.path.join(SRC, "tests/plugin"))
@@ -127,7 +126,7 @@ class Workload:
         raise NotImplementedError
 
     def wait(self, chance, program, folder):  # pylint: disable=unused-argument
-        time.sleep(chance.uniform(0, 0.35))
+        pause(chance.uniform(0, 0.35))
 
     def said(self, program):
         if program is not self.program:

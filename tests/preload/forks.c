@@ -67,10 +67,10 @@ static void use_files(int count)
     }
     if (read(3, &byte, 1) != 1)
         fail("read");
-    (void)usleep(rand() % 3000); /* sessions begin and end meanwhile */
+    pause_us(rand() % 3000); /* sessions begin and end meanwhile */
     if (write(3, &byte, 1) != 1)
         fail("write");
-    (void)usleep(rand() % 3000);
+    pause_us(rand() % 3000);
     for (int i = 0; i < count; i++) {
         if (fstat(fds[i], &again) < 0 || again.st_ino != status[i].st_ino ||
             again.st_dev != status[i].st_dev || again.st_size != 1) {

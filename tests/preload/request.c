@@ -8,6 +8,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "waits.h"
 #include "wire.h"
 
 #include <pthread.h>
@@ -42,7 +43,7 @@ static void wait_at_first(unsigned number)
     const char *hold = number == 0 ? getenv("REQUEST_HOLD") : NULL;
 
     while (hold && access(hold, F_OK) != 0)
-        usleep(1000);
+        pause_us(1000);
 }
 
 static void *make_requests(void *number)

@@ -350,7 +350,7 @@ static void test_answered_elsewhere(void)
 static void test_overflow(void)
 {
     static struct interaction *all[OPEN_MAX + 1];
-    struct worker *worker = interaction_thread.worker;
+    struct interaction_worker *worker = interaction_thread.worker;
     char text[32];
 
     begin();

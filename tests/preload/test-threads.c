@@ -88,7 +88,7 @@ static void test_forked(void)
 /* As a handler leaves it that comes while interaction_closes() moves the last request. */
 static void *ends_in_the_middle(void *unused)
 {
-    struct worker *worker;
+    struct interaction_worker *worker;
 
     for (int i = 0; i < 3; i++)
         (void)request();

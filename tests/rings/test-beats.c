@@ -7,6 +7,7 @@
 #include "libblkin/blkin.h"
 #include "libblkin/ring/ring_find.h"
 #include "served.h"
+#include "waits.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -49,7 +50,7 @@ static int record(int fd)
         if (ring_map() != before)
             set(&shared->memories, get(&shared->memories) + 1);
         before = ring_map();
-        (void)usleep(500);
+        pause_us(500);
     }
     return 0;
 }

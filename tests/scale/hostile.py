@@ -6,6 +6,7 @@ import itertools
 import struct
 import time
 
+import common
 import kafka
 from received import otlp
 
@@ -56,6 +57,6 @@ def write(broker, topic, messages, rate):
         for partition, values in parts.items():
             writer.write(partition, b"".join(values))
         sent += len(chunk)
-        time.sleep(max(0, sent / rate - (time.monotonic() - began)))
+        common.pause(sent / rate - (time.monotonic() - began))
     writer.close()
     return sent

@@ -20,6 +20,7 @@ import common
 import kafka
 import received
 from broker import ENVIRONMENT, free_port
+from common import pause  # noqa: F401
 from kafka import Failed
 
 BUILD = pathlib.Path(os.environ["BUILD"])

@@ -15,6 +15,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from common import wait_until  # noqa: E402
 from control_socket import Service  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
@@ -160,8 +161,7 @@ class Watch(unittest.TestCase):
         self.addCleanup(service.end)
         begin = time.monotonic()
         process = self.stat("--json", "--once", interval="0.5")
-        while len(service.requests) < 4:  # twice: the interval has begun
-            time.sleep(0.01)
+        wait_until(lambda: len(service.requests) >= 4, "two questions: the interval has begun")
         source.add("n", 15)
         report = json.loads(self.ends(process, 0))
         self.assertGreater(time.monotonic() - begin, 3 - 0.1)
@@ -171,10 +171,7 @@ class Watch(unittest.TestCase):
         service = self.service("live", Source("1-1"))
         self.addCleanup(service.end)
         self.stat("--json", interval="3600")
-        begin = time.monotonic()
-        while service.requests.count("statistics") < 2:
-            self.assertLess(time.monotonic() - begin, 60)
-            time.sleep(0.05)
+        wait_until(lambda: service.requests.count("statistics") >= 2, "two questions", 60)
 
     def test_accounts(self):
         source = Source("1-1")
@@ -207,8 +204,7 @@ class Watch(unittest.TestCase):
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         service = self.service("live")
         process = self.stat(*args, stdout=slave)
-        while service.requests.count("statistics") < 1:
-            time.sleep(0.01)
+        wait_until(lambda: service.requests.count("statistics") >= 1, "a question")
         many = Source("1-1")
         for i in range(1, 101):
             many.add(f"op {i} of many that have long names", 10 + i // 10)

@@ -8,6 +8,7 @@
 
 #include "counting.h"
 #include "tools/merged/merged.h"
+#include "waits.h"
 
 #include <librdkafka/rdkafka.h>
 #include <time.h>
@@ -114,7 +115,7 @@ int main(int argc, char *argv[])
         begin_worker(&workers[i], argv[1], i);
     for (int round = 0, rounds = atoi(argv[3]); round < rounds; round++) {
         feed_round(workers, whole, round == rounds - 1);
-        (void)usleep((useconds_t)atoi(argv[4]) * 1000);
+        pause_us(atoi(argv[4]) * 1000L);
     }
     text = merged_document(whole, now_ns());
     fputs(text, stdout);

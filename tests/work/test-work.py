@@ -15,7 +15,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/scale"))
-from parts import BLKIN, Cluster, Load, Run, wait_until  # noqa: E402
+from parts import BLKIN, Cluster, Load, Run, pause, wait_until  # noqa: E402
 import together  # noqa: E402
 
 
@@ -71,7 +71,7 @@ class Work(unittest.TestCase):
         wait_until(lambda: first.page().get("blkin_work_partitions", 0) == 12, "the first has partitions", 60)
         others = [run.worker() for _ in range(6)]
         for number, worker in enumerate(others):
-            time.sleep(0.1 * number)  # they are at different points
+            pause(0.1 * number)  # they are at different points
             worker.stop()
         run.workers = [first]
         wait_until(lambda: run.keep_up() or first.page().get("blkin_work_partitions", 0) == 12,
@@ -135,7 +135,9 @@ class Work(unittest.TestCase):
             run.end_workers()
             deltas, kept = run.results()
             self.assertEqual(deltas.spans(), sum(each.acknowledged for each in expected))
-            self.assertEqual(len(kept.traces), sum(each.kept for each in expected))
+            # a trace whose slow span was late on a busy machine is not kept
+            self.assertGreaterEqual(len(kept.traces) + deltas.counters["spans_late"], sum(each.kept for each in expected))
+            self.assertLessEqual(len(kept.traces), sum(each.kept for each in expected))
             self.assertGreater(deltas.counters["offsets_missing"], 10)
 
     def check_waits(self, worker, systemd):
@@ -151,11 +153,12 @@ class Work(unittest.TestCase):
             pass
 
     def test_a_clock_is_ahead(self):
-        """Of a worker's host, by more than it waits for a trace: none is closed before its time."""
-        run = self.run_of("ahead", wait_ms=3000)
-        worker = run.worker(ahead_ms=6000)
+        """Of a worker's host, by more than it waits for a trace: none is closed before its time. A busy machine has
+        4.5 s to give out what belongs together."""
+        run = self.run_of("ahead", wait_ms=6000)
+        worker = run.worker(ahead_ms=12000)
         wait_until(lambda: worker.page().get("blkin_work_partitions", 0) == 12, worker.said, 60)
-        expected = Load(run, 40, 8, "--spread-ms=1500").expected()
+        expected = Load(run, 40, 5, "--spread-ms=1500").expected()
         run.wait_read()
         self.assertEqual(worker.page()["blkin_work_messages_skewed_total"], 0)
         run.end_workers()

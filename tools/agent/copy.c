@@ -19,8 +19,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Of before the first trace, so that a counter has a value to begin with, and its name. */
-#define COPY_HOST_LEAD_NS INT64_C(10000000000)
 /* Records of a ring are in the order of their times, but for those that were written late. */
 #define COPY_LATE_NS INT64_C(2000000000)
 #define COPY_PIECE   ((size_t)1 << 18) /* bytes that are written at once */
@@ -36,16 +34,13 @@ struct copy {
     struct fetch_wanted *wanted; /* a hash table; id 0: this place is free */
     size_t mask;                 /* its places less one */
     int64_t from_ns, until_ns;   /* the window: CLOCK_REALTIME */
-    int64_t host_from_ns;        /* what the host did is copied from then on */
     /* what is copied */
     struct buffer bytes;
     struct copy_record *records;
     size_t count, records_room;
-    size_t host_count, host_bytes; /* of count, of bytes.length */
     bool is_starved, is_limited;
     /* of the ring that is read */
     size_t ring;
-    bool takes_host;
     int64_t oldest_ns; /* of its records so far */
     struct ring_entry last;
     char last_payload[RING_RECORD_MAX];
@@ -87,8 +82,6 @@ struct copy *copy_new(const struct fetch_order *order)
     copy->clock = (struct ring_clock){INT64_MIN / 2, order->until_mono_ns, order->offset_ns};
     copy->from_ns = order->window.from_ns + order->offset_ns;
     copy->until_ns = order->window.until_ns + order->offset_ns;
-    copy->host_from_ns =
-        order->first_ns > INT64_MIN ? order->first_ns - COPY_HOST_LEAD_NS : INT64_MIN;
     if (copy_want_all(copy))
         return copy;
     copy_free(copy);
@@ -169,24 +162,11 @@ static bool copy_of_window(struct copy *copy, const struct ring_entry *entry)
 {
     const int64_t time_ns = copy_time(copy, entry);
 
-    if (time_ns < copy->from_ns - COPY_LATE_NS && !copy->takes_host)
+    if (time_ns < copy->from_ns - COPY_LATE_NS)
         return false;
     if (time_ns < copy->from_ns || time_ns > copy->until_ns || !copy_trace_of(entry))
         return true;
     return copy_add(copy, entry, time_ns);
-}
-
-static bool copy_of_host(struct copy *copy, const struct ring_entry *entry)
-{
-    const int64_t time_ns = copy_time(copy, entry);
-
-    if (time_ns < copy->host_from_ns)
-        return true;
-    if (!copy_add(copy, entry, time_ns))
-        return false;
-    copy->host_count++;
-    copy->host_bytes += sizeof(struct records_record) + records_padded(entry->length);
-    return true;
 }
 
 static bool copy_record(void *context, const struct ring_entry *entry, uint64_t at)
@@ -195,8 +175,6 @@ static bool copy_record(void *context, const struct ring_entry *entry, uint64_t 
     const struct fetch_order *order = copy->order;
     const struct fetch_wanted *wanted;
 
-    if (entry->event == BLKIN_EVENT_METRIC && copy->takes_host)
-        return copy_of_host(copy, entry);
     if (order->is_window)
         return copy_of_window(copy, entry);
     /* the oldest one's time is asked for at the end */
@@ -255,18 +233,17 @@ static bool copy_memory(struct copy *copy, const struct fetch_memory *wanted,
 {
     const int64_t made_ns = (int64_t)wanted->known.made;
     struct copy_held damaged = {false, made_ns};
-    const size_t count = copy->count - copy->host_count;
+    const size_t count = copy->count;
     struct memory memory;
     bool is_well = true;
 
     *held = damaged;
     if (!memory_open_known(&memory, wanted->fd, &wanted->known, &result->error))
         return false;
-    copy->takes_host = wanted->user == copy->order->host_user;
     for (uint32_t cpu = 0; is_well && cpu < memory.size.cpus; cpu++, copy->ring++)
         is_well = copy_ring(copy, memory_ring(&memory, cpu), held, &damaged, result);
     memory_close(&memory);
-    if (damaged.is_cut && (copy->order->is_window || copy->count - copy->host_count > count))
+    if (damaged.is_cut && (copy->order->is_window || copy->count > count))
         copy_cut(held, damaged.from_ns);
     return is_well;
 }
@@ -314,6 +291,24 @@ static void copy_set_held_from(const struct fetch_order *order, const struct cop
     }
 }
 
+/* As far as there is room beside what the rings have. */
+static void copy_samples(struct copy *copy)
+{
+    const char *at = copy->order->samples;
+    const char *const end = at + copy->order->sample_bytes;
+    uint32_t length;
+
+    for (bool has_room = true; has_room && at < end; at += length) {
+        struct ring_entry sample = {.event = BLKIN_EVENT_METRIC};
+
+        memcpy(&length, at, sizeof(length));
+        at += sizeof(length);
+        sample.payload = at;
+        sample.length = length;
+        has_room = copy_add(copy, &sample, copy_time(copy, &sample));
+    }
+}
+
 bool copy_all(struct copy *copy, struct fetch_result *result)
 {
     const struct fetch_order *order = copy->order;
@@ -328,8 +323,9 @@ bool copy_all(struct copy *copy, struct fetch_result *result)
         copy_set_held_from(order, held, result);
     free(held);
     result->is_limited = copy->is_limited;
-    result->bytes_kept = copy->bytes.length - copy->host_bytes;
-    result->records_kept = copy->count - copy->host_count;
+    result->bytes_kept = copy->bytes.length;
+    result->records_kept = copy->count;
+    copy_samples(copy);
     return is_well;
 }
 

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of before the first trace, so that a counter has a value to begin with, and its name. */
+#define FETCH_SAMPLES_LEAD_NS INT64_C(10000000000)
+
 struct fetch_writing {
     FILE *file;
     struct fetch_order order;
@@ -182,6 +185,25 @@ static void fetch_print_requests(const struct fetch_writing *writing)
     json_decref(list);
 }
 
+static void fetch_write_sample(void *context, const char *payload, size_t length)
+{
+    const struct fetch_writing *writing = context;
+    const uint32_t bytes = (uint32_t)length;
+
+    (void)fwrite(&bytes, sizeof(bytes), 1, writing->file);
+    (void)fwrite(payload, 1, length, writing->file);
+}
+
+static void fetch_write_samples(struct fetch_writing *writing)
+{
+    const struct fetch_order *order = &writing->order;
+    const int64_t from_ns = order->first_ns > INT64_MIN
+                                ? order->first_ns - order->offset_ns - FETCH_SAMPLES_LEAD_NS
+                                : INT64_MIN;
+
+    (void)sampler_read(writing->source->sampler, 0, from_ns, fetch_write_sample, writing);
+}
+
 static size_t fetch_length(const struct fetch_writing *writing, long *at)
 {
     const long before = *at;
@@ -206,6 +228,8 @@ static void fetch_write(struct fetch_writing *writing)
     if (order->foreign_bytes)
         (void)fwrite(source->foreign, 1, order->foreign_bytes, writing->file);
     at = ftell(writing->file);
+    fetch_write_samples(writing);
+    order->sample_bytes = fetch_length(writing, &at);
     fetch_print_only(writing);
     order->only_bytes = fetch_length(writing, &at);
     fetch_print_requests(writing);
@@ -255,6 +279,7 @@ void fetch_order_read(const char *bytes, struct fetch_order *order)
     order->ends = fetch_take(&at, order->rings, sizeof(*order->ends));
     order->rows = fetch_take(&at, order->row_count * order->rings, sizeof(*order->rows));
     order->foreign = fetch_take(&at, order->foreign_bytes, 1);
+    order->samples = fetch_take(&at, order->sample_bytes, 1);
     order->only = fetch_take(&at, order->only_bytes, 1);
     order->requests = fetch_take(&at, order->requests_bytes, 1);
 }

@@ -10,6 +10,7 @@
 #include "fetched.h"
 #include "places.h"
 #include "request.h"
+#include "tools/sampler/sampler.h"
 
 /* A memory, as the task has it. */
 struct fetch_memory {
@@ -32,18 +33,18 @@ struct fetch_order {
     int64_t until_mono_ns; /* when the rings' ends were taken */
     int64_t offset_ns;     /* what CLOCK_REALTIME is ahead of CLOCK_MONOTONIC */
     int64_t begun_mono_ns; /* the agent: before that programs found no rings */
-    uint32_t host_user;    /* whose memory has what the host did */
     bool is_window;        /* all of a time: */
     struct request_window window;
     int64_t first_ns;        /* since 1970: when the first trace began; INT64_MIN: not known */
     int64_t foreign_from_ns; /* since 1970: from then on all foreign spans are held; 0: ever */
     size_t memory_count, rings, wanted_count, row_count; /* rings: of all memories */
-    size_t foreign_bytes, only_bytes, requests_bytes;
+    size_t foreign_bytes, only_bytes, requests_bytes, sample_bytes;
     const struct fetch_memory *memories;
     const uint64_t *ends; /* of each ring, memory by memory */
     const struct fetch_wanted *wanted;
     const uint64_t *rows; /* (ROW - 1) * rings + RING */
     const char *foreign;  /* spans of OpenTelemetry's SDKs: a request of OTLP */
+    const char *samples;  /* of this host: for each its length, a uint32_t, and the event */
     const char *only;     /* the file "only" of the kept folder, */
     const char *requests; /* and the end of its file "requests" */
 };
@@ -56,6 +57,7 @@ struct fetch_source {
     uint64_t place;           /* of the rings' ends */
     const struct held *first; /* of the order's memories, in this order */
     const char *foreign;
+    struct sampler *sampler;
 };
 
 struct fetch_result { /* a plain type: a task's result */

@@ -30,6 +30,7 @@ struct fetching {
     struct kept *kept;
     const struct holding *holding;
     struct later *later; /* NULL: none */
+    struct sampler *const *sampler;
     struct places *places;
 
     struct task task;
@@ -245,12 +246,12 @@ static void fetching_start(struct fetching *fetching, struct request *requests)
 {
     struct fetch_order order = {.offset_ns = ring_clock_offset(),
                                 .begun_mono_ns = fetching->begun_mono_ns,
-                                .host_user = geteuid(),
                                 .max_bytes = fetching_limit_bytes(fetching)};
     struct fetch_source source = {.requests = requests,
                                   .fetched = fetching->agent->fetched,
                                   .places = fetching->places,
-                                  .first = holding_first(fetching->holding)};
+                                  .first = holding_first(fetching->holding),
+                                  .sampler = *fetching->sampler};
     struct buffer foreign = {.limit = 0};
 
     (void)snprintf(order.folder, sizeof(order.folder), "%s", fetching->agent->folder);
@@ -324,7 +325,8 @@ bool fetching_is_busy(const struct fetching *fetching)
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
 struct fetching *fetching_new(struct agent *agent, struct asking *asking, struct kept *kept,
-                              const struct holding *holding, struct later *later)
+                              const struct holding *holding, struct later *later,
+                              struct sampler *const *sampler)
 {
     struct fetching *fetching = calloc(1, sizeof(*fetching));
     struct places *places = places_new();
@@ -339,6 +341,7 @@ struct fetching *fetching_new(struct agent *agent, struct asking *asking, struct
                                   .kept = kept,
                                   .holding = holding,
                                   .later = later,
+                                  .sampler = sampler,
                                   .places = places,
                                   .begun_mono_ns = clock_ns()};
     return fetching;

@@ -9,12 +9,14 @@
 #include "asking.h"
 #include "holding.h"
 #include "later.h"
+#include "tools/sampler/sampler.h"
 
 struct fetching;
 
-/* later: NULL: there are no foreign spans. Returns NULL when out of memory. */
+/* later: NULL: there are no foreign spans. *sampler may change. Returns NULL when out of memory. */
 struct fetching *fetching_new(struct agent *agent, struct asking *asking, struct kept *kept,
-                              const struct holding *holding, struct later *later);
+                              const struct holding *holding, struct later *later,
+                              struct sampler *const *sampler);
 void fetching_free(struct fetching *fetching); /* NULL is allowed */
 
 /* Starts what is due. Returns when there may be something next. */

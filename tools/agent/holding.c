@@ -261,8 +261,6 @@ struct holding *holding_open(struct agent *agent, const struct holder_callbacks 
     }
     holding->look = (struct timer){.due = holding_look, .context = holding};
     timer_set(agent->loop, &holding->look, HOLDING_LOOK_MS);
-    /* children of ours ask there, too */
-    (void)setenv(RING_VARIABLE, options.path, 1);
     return holding;
 }
 

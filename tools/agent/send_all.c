@@ -5,18 +5,21 @@
  */
 #include "send_all.h"
 
+#include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/pipeline.h"
 #include "records.h"
 #include "tools/base/json.h"
 #include "tools/base/reader_account.h"
 #include "tools/config/sink_params.h"
 #include "tools/rings/follow.h"
+#include "tracepoints/format/provider_table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ALL_GRACE_NS INT64_C(5000000)
+#define ALL_GRACE_NS   INT64_C(5000000)
+#define ALL_SAMPLES_NS INT64_C(10000000000) /* of before: with their names */
 
 struct send_all {
     struct agent *agent;
@@ -25,6 +28,9 @@ struct send_all {
     struct pipeline pipeline;
     struct follow *follow;
     struct timer look;
+    struct sampler *sampler; /* NULL: none */
+    uint64_t next_sample;
+    int64_t samples_from_ns;
     struct span whole; /* of an SDK: its memory is used again */
     int64_t offset_ns;
     uint64_t given; /* events, to the assembler */
@@ -54,6 +60,25 @@ static void all_take_event(void *context, struct event *event)
     all_set_origin(all, &event->origin);
     all->given++;
     assembler_add(all->pipeline.assembler, event);
+}
+
+static void all_take_sample(void *context, const char *payload, size_t length)
+{
+    struct send_all *all = context;
+    const struct ring_entry entry = {
+        .event = BLKIN_EVENT_METRIC, .payload = payload, .length = (uint32_t)length};
+    const struct ring_clock clock = {INT64_MIN / 2, clock_ns(), all->offset_ns};
+    struct event event = {.time_ns = 0};
+
+    if (ring_event(&entry, &clock, &event) == DECODED)
+        all_take_event(all, &event);
+}
+
+void send_all_set_sampler(struct send_all *all, struct sampler *sampler)
+{
+    if (sampler != all->sampler)
+        all->next_sample = 0;
+    all->sampler = sampler;
 }
 
 static void all_have_lost(void *context, int64_t begin_ns, int64_t end_ns)
@@ -105,6 +130,8 @@ static void all_look(void *context)
 {
     struct send_all *all = context;
 
+    all->next_sample =
+        sampler_read(all->sampler, all->next_sample, all->samples_from_ns, all_take_sample, all);
     all_have_read(all, follow_look(all->follow));
     timer_set(all->agent->loop, &all->look,
               follow_next_ms(all->follow, config_integer(all->agent->config, "ring-poll-ms")));
@@ -224,6 +251,7 @@ struct send_all *send_all_open(struct agent *agent, const struct config *config,
                              .failed = failed,
                              .context = context,
                              .offset_ns = ring_clock_offset(),
+                             .samples_from_ns = clock_ns() - ALL_SAMPLES_NS,
                              .look = {.due = all_look, .context = all}};
     own.context = all;
     if (!all_open_pipeline(all, config, error)) {

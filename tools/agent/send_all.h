@@ -10,6 +10,7 @@
 #include "agent.h"
 #include "tools/foreign/foreign.h"
 #include "tools/rings/memory.h"
+#include "tools/sampler/sampler.h"
 
 struct send_all;
 
@@ -29,6 +30,9 @@ bool send_all_close(struct send_all *all);
 /* From now on its events are read; it is read to its end when it goes. */
 void send_all_memory_came(struct send_all *all, const struct memory *memory);
 void send_all_memory_goes(struct send_all *all, const struct memory *memory);
+
+/* Samples of this host are given from now on; NULL: there are none. */
+void send_all_set_sampler(struct send_all *all, struct sampler *sampler);
 
 /* A span of an SDK. */
 void send_all_take_span(struct send_all *all, const struct otlp_origin *origin,

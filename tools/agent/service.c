@@ -9,6 +9,7 @@
 #include "by_hand.h"
 #include "dump_rings.h"
 #include "status.h"
+#include "tools/base/json.h"
 #include "tools/base/notify.h"
 #include "tools/base/privileges.h"
 #include "tools/base/saver.h"
@@ -16,6 +17,7 @@
 #include "tools/config/frame.h"
 #include "tools/reader/reader.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,9 +27,8 @@ static const char usage[] =
     ;
 
 #define STEP_MS  5000 /* at the latest */
-#define STALL_MS 1000 /* that much later than planned: the machine, or this process, stood still \
-                       */
-#define POST_MS 20    /* at the end: is the last answer posted? */
+#define STALL_MS 1000 /* a step that is so much too late: this process stood still */
+#define POST_MS  20   /* at the end: is the last answer posted? */
 /* After a change from slow to all: spans of a trace that is this old were not sent. */
 #define SWITCH_MS 60000
 
@@ -79,7 +80,6 @@ static void service_begin_to_end(struct service *service)
     struct agent *agent = &service->parts.agent;
 
     service->is_stopping = true;
-    host_child_stop(&service->parts.host_child);
     alarms_stop(service->parts.alarms);
     fetching_end(service->parts.fetching);
     timer_set(agent->loop, &service->deadline, config_integer(agent->config, "flush-timeout-ms"));
@@ -191,6 +191,39 @@ static bool service_open_foreign(struct service *service, struct error *error)
     return parts->later != NULL;
 }
 
+static json_t *service_ask(void *context, const char *request);
+
+/* ---- samples of this host -------------------------------------------------------------------- */
+
+static bool service_keep_last(void *context, int64_t last_ms, const char *why, struct error *error)
+{
+    struct service *service = context;
+    char request[300];
+    json_t *answer;
+    bool is_taken;
+
+    (void)snprintf(request, sizeof(request), "keep-why %" PRId64 " %s", last_ms, why);
+    answer = service_ask(service, request);
+    is_taken = json_object_get(answer, "id") != NULL;
+    if (!is_taken)
+        error_set(error, "%s", text_in(answer, "error"));
+    json_decref(answer);
+    return is_taken;
+}
+
+static bool service_sample(struct service *service, const struct config *config,
+                           struct error *error)
+{
+    const struct sampler_wanted wanted = {config, service_keep_last, service};
+    struct agent_parts *parts = &service->parts;
+
+    if (!sampler_take(&parts->sampler, parts->agent.loop, &wanted, error))
+        return false;
+    if (parts->all)
+        send_all_set_sampler(parts->all, parts->sampler);
+    return true;
+}
+
 /* ---- every span, or those of slow traces ----------------------------------------------------- */
 
 static void service_all_failed(void *context)
@@ -215,6 +248,7 @@ static bool service_open_all(struct service *service, const struct config *confi
     parts->all = send_all_open(&parts->agent, config, service_all_failed, service, error);
     if (!parts->all)
         return false;
+    send_all_set_sampler(parts->all, parts->sampler);
     for (struct held *held = holding_first(parts->holding); held; held = held->next)
         send_all_memory_came(parts->all, &held->memory);
     parts->agent.fetches_until_ms = clock_ms();
@@ -284,17 +318,16 @@ static bool service_take(void *context, struct config **given, struct error *err
     struct agent *agent = &service->parts.agent;
     struct error ignored;
 
-    if (!service_endpoint_fits(config, error))
+    if (!service_endpoint_fits(config, error) || !service_sample(service, config, error))
         return false;
     agent->config = config;
     if (!holding_configure(service->parts.holding, error) ||
         !service_change(service, config, error)) {
         agent->config = service->frame.config;
         (void)holding_configure(service->parts.holding, &ignored);
+        (void)service_sample(service, service->frame.config, &ignored);
         return false;
     }
-    if (service->parts.host_child.loop)
-        host_child_reload(&service->parts.host_child, config);
     agent->pending.max = (size_t)config_integer(config, "fetch-traces");
     if (service->parts.foreign) {
         const struct foreign_options options = service_foreign_options(config);
@@ -382,9 +415,10 @@ static bool service_open_parts(struct service *service, struct error *error)
     if (service_wants_foreign(parts->agent.config) && !service_open_foreign(service, error))
         return false;
     error_set(error, "out of memory");
-    parts->fetching =
-        fetching_new(&parts->agent, parts->asking, parts->kept, parts->holding, parts->later);
-    return parts->fetching != NULL;
+    parts->fetching = fetching_new(&parts->agent, parts->asking, parts->kept, parts->holding,
+                                   parts->later, &parts->sampler);
+    /* at last: its thread reads the environment, from which others have taken what is theirs */
+    return parts->fetching && service_sample(service, parts->agent.config, error);
 }
 
 static bool service_open(struct service *service, struct error *error)
@@ -405,7 +439,6 @@ static void service_close(struct service *service)
 {
     struct agent_parts *parts = &service->parts;
 
-    host_child_close(&parts->host_child);
     service_close_all(service);
     holding_close(parts->holding); /* which reads the last alarms */
     asking_close(parts->asking);
@@ -414,6 +447,7 @@ static void service_close(struct service *service)
     fetching_free(parts->fetching);
     later_free(parts->later);
     foreign_close(parts->foreign);
+    sampler_close(parts->sampler);
     agent_close(&parts->agent);
 }
 
@@ -423,7 +457,6 @@ static void service_serve(struct service *service)
     struct agent *agent = &parts->agent;
 
     alarms_start(parts->alarms);
-    host_child_start(&parts->host_child, agent->loop, agent->config);
     asking_load(parts->asking, parts->kept);
     agent_step(agent);
     notify("READY=1\nSTATUS=records: programs get their rings at %s",
@@ -476,6 +509,7 @@ int agent_command(int argc, char *argv[])
         frame_close(frame);
         return status;
     }
+    sampler_prepare();
     if (!service_endpoint_fits(frame->config, &error)) {
         say(BK1010, "%s", error.text);
         frame_close(frame);

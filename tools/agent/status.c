@@ -81,7 +81,7 @@ json_t *agent_status_json(const struct agent_parts *parts)
                      "open_traces", (json_int_t)asking_open_count(parts->asking), "cluster",
                      asking_cluster_json(parts->asking), "rules", alarms_rules_json(parts->alarms),
                      "totals", totals_own_json(&agent_table, &agent->totals), "host_metrics",
-                     host_child_json(&parts->host_child), "counters", counts_json(&counts));
+                     sampler_json(parts->sampler), "counters", counts_json(&counts));
 }
 
 /* ---- Prometheus ------------------------------------------------------------------------------ */
@@ -110,6 +110,7 @@ static void agent_print_own(struct printer *printer, const struct agent_parts *p
     if (parts->foreign)
         foreign_print(parts->foreign, printer);
     totals_own_print(printer, &agent_table, &agent->totals);
+    sampler_print(parts->sampler, printer);
     json_decref(hosts);
 }
 

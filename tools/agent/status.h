@@ -9,7 +9,6 @@
 #include "alarms.h"
 #include "fetching.h"
 #include "send_all.h"
-#include "tools/reader/host_child.h"
 
 /* The parts of the agent. */
 struct agent_parts {
@@ -21,8 +20,8 @@ struct agent_parts {
     struct foreign *foreign; /* NULL: no SDK sends spans here */
     struct later *later;
     struct fetching *fetching;
-    struct host_child host_child;
-    struct send_all *all; /* NULL: send = slow */
+    struct sampler *sampler; /* NULL: host = no */
+    struct send_all *all;    /* NULL: send = slow */
 };
 
 /* For the frame's status(), and its page(). NULL: out of memory. */

@@ -21,7 +21,7 @@ static const char reload_usage[] =
 #include "tools/ask/reload.txt.inc"
     ;
 
-static const char *const services[] = {"live", "agent", "host", "work-root"};
+static const char *const services[] = {"live", "agent", "work-root"};
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
 /* A request to one named service, or to all running services. */

@@ -5,7 +5,7 @@
  */
 #include "child.h"
 
-#include "babeltrace-plugin/base/write_all.h"
+#include "babeltrace-plugin/base/file.h"
 #include "say.h"
 
 #include <errno.h>
@@ -26,6 +26,14 @@
 #define PROGRAM    "/proc/self/exe" /* the same version, also after an upgrade on disk */
 #define JOB_OPTION "--job"
 #define NO_EXEC    126
+
+/* Without handlers of fork(2): those of LTTng start threads in the child. ThreadSanitizer needs its
+ * handlers. */
+#ifdef __SANITIZE_THREAD__
+#define FORK fork
+#else
+#define FORK _Fork
+#endif
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
@@ -174,7 +182,7 @@ static pid_t child_fork(const struct child_order *order, int output, int errors,
     pid_t pid = -1;
 
     if (input >= 0 && child_write_order(input, order->bytes, order->size)) {
-        pid = fork();
+        pid = FORK();
         if (pid == 0)
             child_become(order, parent, input, output, errors);
     }

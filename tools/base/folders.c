@@ -5,8 +5,7 @@
  */
 #include "folders.h"
 
-#include "babeltrace-plugin/base/store_name.h"
-#include "babeltrace-plugin/base/write_all.h"
+#include "babeltrace-plugin/base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

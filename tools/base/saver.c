@@ -7,7 +7,7 @@
 
 #include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/base/store_name.h"
+#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "folders.h"
 #include "say.h"

@@ -37,7 +37,8 @@ static int config_check(int argc, char *argv[])
         status = 2;
     } else if (config_path(config)) {
         if (config_has_old_section(config))
-            printf("%s: [record] is called [agent] now; the old name still works\n",
+            printf("%s: the keys of [record] and [host] are in [agent] now; the old names still "
+                   "work\n",
                    config_path(config));
         printf("%s: all is right\n", config_path(config));
     } else {

@@ -5,7 +5,7 @@
  */
 #include "config_parts.h"
 
-#include "babeltrace-plugin/base/file_mark.h"
+#include "babeltrace-plugin/base/file.h"
 #include "file.h"
 
 #include <assert.h>
@@ -298,14 +298,12 @@ static bool read_command_line(struct config *config)
 
 static bool is_started_with(const struct config *config, int key)
 {
-    const char *section = key_section(config->section);
     const int only = key_only_section(key);
 
     if (only && only != config->section)
         return false;
     return key_when(key) == KEY_AT_START ||
-           (key_when(key) == KEY_IN_SESSION &&
-            (strcmp(section, "live") == 0 || strcmp(section, "agent") == 0));
+           (key_when(key) == KEY_IN_SESSION && strcmp(key_section(config->section), "live") == 0);
 }
 
 static uint64_t file_stamp(const struct config *config, int key)

@@ -95,7 +95,8 @@ static json_t *reload_status(json_t *status, const struct config *config)
 
 #define HALF_HOUR_MS (30 * 60 * 1000)
 
-static const char *const counted_members[] = {"counters", "totals", "lost", "rings"};
+static const char *const counted_members[] = {"counters", "totals", "lost", "rings",
+                                              "host_metrics"};
 
 /* Returns the numbers that have grown. NULL: none. */
 static json_t *growth(const json_t *now, const json_t *before)

@@ -19,8 +19,8 @@
 
 #define HOUR_US INT64_C(3600000000)
 
-static const char *const sections[KEY_SECTIONS] = {"", "live", "agent", "stat", "work", "host"};
-enum { ALL, LIVE, AGENT, STAT, WORK, HOST };
+static const char *const sections[KEY_SECTIONS] = {"", "live", "agent", "stat", "work"};
+enum { ALL, LIVE, AGENT, STAT, WORK };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
@@ -92,6 +92,17 @@ static const struct key own[] = {
     A_TEXT(AGENT, AT_START, "cluster-key-file", 4000, ""),
     AN_INTEGER(AGENT, AT_START, "cluster-wants-per-s", 1, 1000000, 100),
     AN_INTEGER(AGENT, AT_START, "cluster-forget-hours", 1, 24 * 3650, 168),
+    A_TEXT(AGENT, AT_ONCE, "cpu", 1023, ""), /* as of sampler/settings.h, all up to "cgroup" */
+    A_TEXT(AGENT, AT_ONCE, "memory", 1023, ""),
+    A_TEXT(AGENT, AT_ONCE, "pressure", 1023, ""),
+    A_TEXT(AGENT, AT_ONCE, "run-queue", 1023, ""),
+    A_TEXT(AGENT, AT_ONCE, "disk", 1023, ""),
+    A_TEXT(AGENT, AT_ONCE, "network", 1023, ""),
+    A_TEXT(AGENT, AT_ONCE, "tcp", 1023, ""),
+    A_TEXT(AGENT, AT_ONCE, "process", 1023, ""),
+    A_TEXT(AGENT, AT_ONCE, "cgroup", 1023, ""),
+    A_TEXT(AGENT, AT_ONCE, "host-filters", 4000, ""),
+    A_TEXT(AGENT, AT_ONCE, "host-root", 4000, ""),
     A_TEXT(WORK, AT_START, "input", 2000, ""),
     A_TEXT(WORK, AT_START, "deltas", 249, "blkin_deltas"),
     A_TEXT(WORK, AT_START, "group", 249, "blkin-work"),
@@ -99,18 +110,6 @@ static const struct key own[] = {
     AN_INTEGER(WORK, AT_START, "wait-ms", 1, 3600000, 3000),
     AN_INTEGER(WORK, AT_START, "commit-ms", 10, 8000, 1000),
     AN_INTEGER(WORK, AT_ONCE, "page-series", 1000, 1000000, 20000),
-    A_TEXT(HOST, AT_ONCE, "cpu", 1023, ""), /* this to "cgroup": see host/settings.h */
-    A_TEXT(HOST, AT_ONCE, "memory", 1023, ""),
-    A_TEXT(HOST, AT_ONCE, "pressure", 1023, ""),
-    A_TEXT(HOST, AT_ONCE, "run-queue", 1023, ""),
-    A_TEXT(HOST, AT_ONCE, "disk", 1023, ""),
-    A_TEXT(HOST, AT_ONCE, "network", 1023, ""),
-    A_TEXT(HOST, AT_ONCE, "tcp", 1023, ""),
-    A_TEXT(HOST, AT_ONCE, "process", 1023, ""),
-    A_TEXT(HOST, AT_ONCE, "cgroup", 1023, ""),
-    A_TEXT(HOST, AT_ONCE, "host-filters", 4000, ""),
-    A_TEXT(HOST, AT_ONCE, "host-root", 4000, ""),
-    A_TEXT(HOST, AT_ONCE, "host-listen", 255, ""),
 };
 /* clang-format on */
 
@@ -123,7 +122,7 @@ const char *key_section(int section)
 
 bool key_section_is_old(const char *name)
 {
-    return strcmp(name, "record") == 0;
+    return strcmp(name, "record") == 0 || strcmp(name, "host") == 0;
 }
 
 int key_find_section(const char *name)
@@ -259,7 +258,7 @@ const char *key_like(const char *name)
 const char *key_gone(const char *name)
 {
     static const char broker[] = "hosts meet at an MQTT broker (cluster, packaging/mosquitto)";
-    static const char hosts[] = "Prometheus adds up the pages of hosts (host-listen)";
+    static const char hosts[] = "Prometheus adds up the pages of hosts (prometheus-listen)";
     static const char *const gone[][2] = {
         {"hub", broker},
         {"hub-token-file", "cluster-password-file"},
@@ -275,6 +274,7 @@ const char *key_gone(const char *name)
         {"host-send-ms", hosts},
         {"host-input", hosts},
         {"host-groups", hosts},
+        {"host-listen", "the page of \"blkin agent\" has the host's metrics (prometheus-listen)"},
         {"otlp-metrics", "Prometheus reads the root's page (prometheus-listen)"},
         {"from", "every span without LTTng: \"blkin agent\" with send = all, in [agent]"},
         {"config-topic", "each host has its own file"},

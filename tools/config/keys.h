@@ -10,12 +10,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define KEY_SECTIONS 6 /* the first is for all commands */
+#define KEY_SECTIONS 5 /* the first is for all commands */
 #define KEYS_MAX     128
 
 /* Returns the name of a section; "" for the first. */
 const char *key_section(int section);
-/* Returns -1 for an unknown name. [record] is the name of [agent] up to 0.9. */
+/* Returns -1 for an unknown name. [record] and [host] are sections of 0.9 whose keys are in
+ * [agent].
+ */
 int key_find_section(const char *name);
 bool key_section_is_old(const char *name);
 
@@ -56,8 +58,7 @@ void key_default(const struct param_rule *rule, char *text, size_t size);
  * keys. */
 typedef bool keys_check_fn(const char *key, const char *text, struct error *error);
 
-/* Sets the check for the values of section [host]. main() calls this once, before any value is
- * read. */
+/* Sets the check for the keys of the sampler. main() calls this once, before any value is read. */
 void keys_set_host_check(keys_check_fn *check);
 
 /* Converts a text by the rule. The value's text is the same pointer. Returns false with error set.

@@ -48,7 +48,7 @@ static const struct group groups[] = {
     {"session.channel", check_channel, NULL, "systemctl restart lttng-sessiond"},
     {"host.session", check_host_session, "session.channel", "systemctl restart lttng-sessiond"},
     {"host", check_metrics, NULL,
-     "is blkin host stopped (state T)? kill -CONT it, or systemctl restart blkin-host"},
+     "is blkin agent stopped (state T)? kill -CONT it, or systemctl restart blkin-agent"},
     /* before the viewer, which needs plugin and collector */
     {"plugin", check_plugin, NULL, NULL},
     {"collector", check_collector, NULL, "check the network, and endpoint in blkin.conf"},

@@ -1,4 +1,4 @@
-/* Checks the sampling of this host: whether `blkin host` runs, what it can read, and whether its
+/* Checks the sampling of this host: whether `blkin agent` runs, what it can read, and whether its
  * configuration is valid.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -6,10 +6,8 @@
 #include "check.h"
 
 #include "tools/base/control.h"
-#include "tools/base/process.h"
-#include "tools/host/page.h"
-#include "tools/host/sample.h"
-#include "tools/host/settings.h"
+#include "tools/sampler/sample.h"
+#include "tools/sampler/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,89 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- others that sample this host ------------------------------------------------------------ */
-
-#define LOCK "/host.lock"
-
-struct search {
-    pid_t but; /* excluded */
-    struct process found;
-    char lock[PROCESS_PATH_MAX];
-};
-
-/* Skips a sampler without the lock, which waits for its turn, and a sampler in a container. */
-static void take_other(void *context, struct process *process)
-{
-    struct search *search = context;
-
-    if (!search->found.pid && process->pid != search->but &&
-        strcmp(process->name, "blkin-host") == 0 && !process_is_elsewhere(process->pid, "/run") &&
-        process_has_open(process->pid, LOCK, search->lock, sizeof(search->lock)))
-        search->found = *process;
-}
-
-/* Notes a sampler with another runtime-dir, or one that does not answer. */
-static bool tell_of_other(const struct doctor *doctor, pid_t answers)
-{
-    struct search search = {.but = answers};
-    char ours[512];
-
-    process_each(take_other, &search);
-    if (!search.found.pid)
-        return false;
-    (void)snprintf(ours, sizeof(ours), "%s%s", config_text(doctor->config, "runtime-dir"), LOCK);
-    if (strcmp(search.lock, ours) == 0) {
-        saw(doctor, LEVEL_NOTE, "host.other",
-            "process %ld samples this host, but cannot be asked for its state: its socket is gone",
-            (long)search.found.pid);
-        mend(doctor, "kill %ld: it is started again", (long)search.found.pid);
-        return true;
-    }
-    search.lock[strlen(search.lock) - strlen(LOCK)] = '\0';
-    saw(doctor, LEVEL_NOTE, "host.other",
-        "process %ld (of user %u) samples this host%s, with another runtime-dir: %s",
-        (long)search.found.pid, (unsigned)search.found.user, answers ? " too" : "", search.lock);
-    if (answers)
-        mend(doctor, "end one of the two: each sample is recorded twice");
-    else
-        mend(doctor,
-             "use one runtime-dir for all services; its state: blkin status --runtime-dir=%s host",
-             search.lock);
-    return true;
-}
-
-/* ---- the service ----------------------------------------------------------------------------- */
-
-/* Returns whether another sampler runs. */
-static bool host_explain_none(const struct doctor *doctor, const char *why)
-{
-    if (strncmp(why, "no `blkin", strlen("no `blkin")) != 0) {
-        saw(doctor, LEVEL_NOTE, "host.service", "%s", why);
-        mend(doctor, "is it stopped (state T)? kill -CONT it, or end it: it is started again");
-        return true;
-    }
-    if (tell_of_other(doctor, 0))
-        return true;
-    if (!config_boolean(doctor->config, "host")) {
-        saw(doctor, LEVEL_OK, "host.service", "host = no: nothing samples this host (%s)",
-            config_origin(doctor->config, "host"));
-        return false;
-    }
-    if (!doctor->facts->service_runs) {
-        saw(doctor, LEVEL_NOTE, "host.service",
-            "nothing samples this host: blkin %s, which starts blkin host, does not run",
-            doctor->section);
-        return false;
-    }
-    saw(doctor, LEVEL_NOTE, "host.service",
-        "nothing samples this host, so spans get no tags about it: %s", why);
-    mend(doctor, "blkin status %s shows why its child ended; or systemctl start blkin-host",
-         doctor->section);
-    return false;
-}
+/* ---- the sampler ----------------------------------------------------------------------------- */
 
 /* Reports recent failures of the sampler. */
-static void check_counts(const struct doctor *doctor, const json_t *status)
+static void check_counts(const struct doctor *doctor, const json_t *host, const json_t *lately)
 {
     static const struct count_name counts[] = {
         {"skipped", "samples too late"},
@@ -109,47 +28,42 @@ static void check_counts(const struct doctor *doctor, const json_t *status)
         {"not_understood", "lines not understood"},
         {"no_room", "instances without room"},
         {"keeps_not_taken",
-         "times that a filter of host-filters wanted a recording and no recorder made it"},
+         "times that a filter of host-filters wanted the last seconds and they were not kept"},
     };
-    const json_t *counters = json_object_get(status, "counters");
     char said[400] = "";
 
-    list_counts(said, sizeof(said), json_object_get(json_object_get(status, "lately"), "counters"),
-                counts, sizeof(counts) / sizeof(counts[0]));
+    list_counts(said, sizeof(said), lately, counts, sizeof(counts) / sizeof(counts[0]));
     if (!*said) {
         saw(doctor, LEVEL_OK, "host.samples", "%" PRId64 " samples, nothing was left out",
-            number_in(counters, "samples"));
+            number_in(host, "samples"));
         return;
     }
-    saw(doctor, LEVEL_NOTE, "host.samples", "%" PRId64 " samples; %s",
-        number_in(counters, "samples"), said);
+    saw(doctor, LEVEL_NOTE, "host.samples", "%" PRId64 " samples; %s", number_in(host, "samples"),
+        said);
     mend(doctor, "what to do about each is in doc/host.md, \"What is counted\"");
 }
 
-/* Returns the sampler's pid; 0: none answers. */
-static pid_t check_host_service(const struct doctor *doctor, bool *is_there)
+/* Returns the agent's pid; 0: no agent answers. */
+static pid_t check_sampler(const struct doctor *doctor)
 {
     struct error error = {""};
     json_t *status =
-        control_ask(config_text(doctor->config, "runtime-dir"), "host", "status", &error);
-    const char *state = json_string_value(json_object_get(status, "state"));
+        control_ask(config_text(doctor->config, "runtime-dir"), "agent", "status", &error);
+    const json_t *host = json_object_get(status, "host_metrics");
     const pid_t pid = (pid_t)number_in(status, "pid");
 
-    *is_there = status || host_explain_none(doctor, error.text);
-    if (!status)
-        return 0;
-    if (state && strcmp(state, "recording") == 0) {
+    if (strcmp(text_in(host, "state"), "sampling") == 0) {
         saw(doctor, LEVEL_OK, "host.service", "process %ld samples this host", (long)pid);
-        check_counts(doctor, status);
+        check_counts(doctor, host,
+                     json_object_get(json_object_get(status, "lately"), "host_metrics"));
+    } else if (!config_boolean(doctor->config, "host")) {
+        saw(doctor, LEVEL_OK, "host.service", "host = no: nothing samples this host (%s)",
+            config_origin(doctor->config, "host"));
     } else {
-        saw(doctor, LEVEL_NOTE, "host.service", "process %ld waits: %s", (long)pid,
-            state ? state : "for an unknown reason");
-        mend(doctor,
-             "set host = yes in blkin.conf, for blkin %s; in a session made by hand: lttng "
-             "enable-event --userspace blkin:metric",
-             doctor->section);
+        saw(doctor, LEVEL_NOTE, "host.service", "spans get no tags about what this host did: %s",
+            status ? "blkin agent has host = no" : error.text);
+        mend(doctor, "systemctl start blkin-agent");
     }
-    (void)tell_of_other(doctor, pid);
     json_decref(status);
     return pid;
 }
@@ -240,21 +154,6 @@ static bool can_be_read(const struct host_config *wanted, struct error *error)
     return host != NULL;
 }
 
-/* Only without a running sampler, which uses the port. */
-static bool can_be_listened_at(const struct config *config, struct error *error)
-{
-    const char *where = config_text(config, "host-listen");
-    struct loop *loop = where && *where ? loop_new(&(struct loop_signals){.end = NULL}) : NULL;
-    struct host_page *page;
-
-    if (!loop)
-        return true;
-    page = host_page_open(loop, where, error);
-    host_page_close(page);
-    loop_free(loop);
-    return page != NULL;
-}
-
 /* ---- is there what it names? ----------------------------------------------------------------- */
 
 static void count_sample(void *context, const struct host_sample *sample)
@@ -311,23 +210,22 @@ static void check_names(const struct doctor *doctor, const struct host_config *w
         mend(doctor,
              "blkin host --list shows the names; one that appears later is sampled from then on");
     } else {
-        saw(doctor, LEVEL_OK, "host.names", "all that [host] names is there");
+        saw(doctor, LEVEL_OK, "host.names", "all that the configuration names is there");
     }
 }
 
-static void check_metrics_wanted(const struct doctor *doctor, bool is_there)
+static void check_metrics_wanted(const struct doctor *doctor)
 {
-    struct config *config = config_read_for(doctor->config, "host");
+    struct config *config = config_read_for(doctor->config, "agent");
     struct host_config wanted;
     struct error error = {""};
 
     if (!config)
         return; /* the check config.file reports it */
-    if (!host_settings_read(config, &wanted, &error) || !can_be_read(&wanted, &error) ||
-        (!is_there && !can_be_listened_at(config, &error))) {
-        saw(doctor, LEVEL_BAD, "host.settings", "blkin host would not start: %s", error.text);
+    if (!host_settings_read(config, &wanted, &error) || !can_be_read(&wanted, &error)) {
+        saw(doctor, LEVEL_BAD, "host.settings", "blkin agent would not start: %s", error.text);
         mend(doctor,
-             "correct it in blkin.conf: blkin config show --section=host shows where it is set");
+             "correct it in blkin.conf: blkin config show --section=agent shows where it is set");
     } else {
         check_names(doctor, &wanted);
     }
@@ -338,24 +236,23 @@ static void check_metrics_wanted(const struct doctor *doctor, bool is_there)
 
 static void check_wait(const struct doctor *doctor)
 {
-    struct config *const host = config_read_for(doctor->config, "host");
+    struct config *const host = config_read_for(doctor->config, "agent");
     struct error why;
 
     if (host && !host_wait_is_short_enough(doctor->config, host, &why)) {
         saw(doctor, LEVEL_NOTE, "host.wait", "%s", why.text);
-        mend(doctor, "raise tail-wait-ms, or shorten the periods in section [host] of blkin.conf");
+        mend(doctor, "raise tail-wait-ms, or shorten the periods of the metrics in blkin.conf");
     }
     config_free(host);
 }
 
 void check_metrics(const struct doctor *doctor)
 {
-    bool is_there;
-    const pid_t pid = check_host_service(doctor, &is_there);
+    const pid_t pid = check_sampler(doctor);
 
-    if (!config_boolean(doctor->config, "host") && !pid)
+    if (!config_boolean(doctor->config, "host"))
         return;
-    check_metrics_wanted(doctor, is_there);
+    check_metrics_wanted(doctor);
     check_pressure(doctor);
     check_processes(doctor, pid);
     check_wait(doctor);

@@ -20,7 +20,6 @@
 #include "tools/base/totals.h"
 #include "tools/config/frame.h"
 #include "tools/reader/graph.h"
-#include "tools/reader/host_child.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,7 +46,6 @@ struct service {
     struct relay relay;
     struct tracing tracing;
     struct readers readers;
-    struct host_child host_child;
     struct timer tick, drain;
     int64_t start_ms, start_ns, ended_ns, ended_trace_ns, drain_until_ms, next_stats_ms;
     int64_t next_sweep_ms;
@@ -80,13 +78,12 @@ static json_t *status_json(void *context)
     const struct counts counts = readers_counts(&service->readers);
 
     return json_pack(
-        "{ss, so, ss, so, so, so, so, so, so, s{sI, sI, sI}}", "state", state_text(service),
-        "started", json_time(service->start_ns), "endpoint", service->endpoint, "trace_time",
+        "{ss, so, ss, so, so, so, so, so, s{sI, sI, sI}}", "state", state_text(service), "started",
+        json_time(service->start_ns), "endpoint", service->endpoint, "trace_time",
         json_time(counts.input.trace_time_ns), "relayd", relay_json(&service->relay), "session",
-        tracing_json(&service->tracing), "readers", readers_json(&service->readers), "host_metrics",
-        host_child_json(&service->host_child), "counters", counts_json(&counts), "lost",
-        "readers_died", (json_int_t)service->readers.killed, "spans_with_them",
-        (json_int_t)service->readers.lost_spans, "sessions_stalled",
+        tracing_json(&service->tracing), "readers", readers_json(&service->readers), "counters",
+        counts_json(&counts), "lost", "readers_died", (json_int_t)service->readers.killed,
+        "spans_with_them", (json_int_t)service->readers.lost_spans, "sessions_stalled",
         (json_int_t)(service->tracing.names - 1));
 }
 
@@ -322,7 +319,6 @@ static void end(void *context)
     if (service->is_ending)
         return;
     service->is_ending = true;
-    host_child_stop(&service->host_child);
     tell_systemd(service);
     tracing_stop(&service->tracing, start_drain);
 }
@@ -340,7 +336,6 @@ static bool take_configuration(void *context, struct config **given, struct erro
     if (!readers_read_options(config, &service->relay.options, &options, error))
         return false;
     readers_reload(&service->readers, &options);
-    host_child_reload(&service->host_child, config);
     free(service->endpoint);
     service->endpoint = endpoint_shown(config_text(config, "endpoint"));
     return true;
@@ -416,7 +411,6 @@ static int run(struct service *service)
         return 1;
     }
     begin_timers(service);
-    host_child_start(&service->host_child, service->frame.loop, service->frame.config);
     if (service->status == 0 && !frame_run(&service->frame))
         service->status = 1;
     print_summary(service);
@@ -428,7 +422,6 @@ static int run(struct service *service)
 
 static void free_service(struct service *service)
 {
-    host_child_close(&service->host_child);
     if (!service->is_left)
         stats_file_close(&service->stats_file);
     json_decref(service->readers.options.params);

@@ -6,7 +6,7 @@
 #include "tracing.h"
 
 #include "babeltrace-plugin/base/backoff.h"
-#include "babeltrace-plugin/base/file_mark.h"
+#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/say.h"
 

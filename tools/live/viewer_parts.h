@@ -8,7 +8,7 @@
 #include "viewer.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/base/write_all.h"
+#include "babeltrace-plugin/base/file.h"
 #include "metadata.h"
 
 #include <endian.h>

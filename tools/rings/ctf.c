@@ -5,7 +5,7 @@
  */
 #include "ctf.h"
 
-#include "babeltrace-plugin/base/write_all.h"
+#include "babeltrace-plugin/base/file.h"
 #include "tracepoints/format/fields.h"
 #include "tracepoints/format/provider_table.h"
 #include "tracepoints/format/ring.h"

@@ -94,7 +94,7 @@ bool root_deltas_load(struct root_deltas *deltas, const char *path)
     return deltas->merged != NULL;
 }
 
-/* A topic's name needs no escapes in JSON: see kafka_url.h. */
+/* A topic's name needs no escapes in JSON: see kafka_conf.h. */
 char *root_deltas_state(const struct root_deltas *deltas, int64_t now_ns)
 {
     char *document = merged_document(deltas->merged, now_ns);

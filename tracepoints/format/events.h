@@ -1,11 +1,11 @@
 /*
- * The payloads of the events of provider "blkin", as they lie in the ring buffer. doc/format.md
- * describes the format to the byte, and which additions need no new version. Change this file,
- * doc/format.md and tests/format together.
+ * The payloads of the events of provider "blkin", as they lie in the ring buffer. The page
+ * doc/format.md describes the format to the byte, and which additions need no new version. Change
+ * this file, doc/format.md and tests/format together.
  *
  * Each struct is followed by NUL-terminated strings, without padding. fields.h names the fields for
- * LTTng and for metadata: readers see ordinary events of integers and strings. libblkin writes the
- * struct, so that an event costs LTTng one copy instead of one call per field: see
+ * LTTng and for metadata: readers see ordinary events of integers and strings. The library writes
+ * the struct, so that an event costs LTTng one copy and not a call per field: see
  * doc/performance.md.
  *
  * The cost of reading depends on the number of fields, not on bytes. So only data that people
@@ -95,7 +95,7 @@ struct blkin_slow_event {
     uint32_t dropped;  /* alarms of rule `why` that its cap suppressed since the last one */
 } __attribute__((packed));
 
-/* "blkslow1" in little endian. The last digit is the version of what follows. */
+/* "blkslow1" in little endian. The last digit is the version of the fields after it. */
 #define BLKIN_SLOW_MARK    UINT64_C(0x31776f6c736b6c62)
 #define BLKIN_SLOW_VERSION '1'
 

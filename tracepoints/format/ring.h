@@ -11,16 +11,16 @@
  * ring of CPU c is ring c, its alarms are ring cpus + c.
  *
  * A record is a struct ring_record, the event's payload as in events.h (of the original's events:
- * struct ring_original), zero bytes up to a multiple of 8, and a trailer of 8 bytes: the position
- * of the trailer divided by 8 (its lower 40 bits, in the upper bits), the event (8 bits), the
- * length of head and payload (16 bits). Positions count all bytes ever written to the ring. So a
+ * struct ring_original), zero bytes up to a multiple of 8, and a trailer of 8 bytes. In the
+ * trailer, the upper 40 bits are its own position divided by 8. The event (8 bits) and the length
+ * of head and payload (16 bits) follow. Positions count all bytes ever written to the ring. So a
  * reader goes from the newest record to the oldest, and a trailer with a wrong position is invalid.
  * A record does not cross the end of the ring: a record of event RING_PAD fills it.
  *
  * The state of a ring is one number, `committed`: the position up to which it is written. A writer
  * stores only into [committed, committed + RING_RECORD_MAX) and then advances `committed`, all in
- * one restartable sequence (rseq(2)). So on each CPU one writer at a time succeeds. A reader that
- * finds the value c, copies the ring and then finds c2 has valid data for the positions from c2 +
+ * one restartable sequence (rseq(2)). So on each CPU one writer at a time succeeds. A reader finds
+ * the value c, copies the ring and then finds c2. It has valid data for the positions from c2 +
  * RING_RECORD_MAX - size to c. A killed writer leaves nothing to repair.
  *
  * A program connects to a Unix socket (SOCK_SEQPACKET) of the agent: RING_SOCKET, or the path in
@@ -43,7 +43,8 @@
 #define RING_PAGE 4096
 /*
  * Both sides map the memory at a multiple of this, and the agent collapses it into huge pages
- * (MADV_COLLAPSE). Otherwise a program's first lap of a ring costs a page fault every 4096 bytes.
+ * (MADV_COLLAPSE). Without huge pages, a program's first lap of a ring costs a page fault every
+ * 4096 bytes.
  */
 #define RING_HUGE (UINT64_C(1) << 21)
 #define RING_RECORD_MAX \

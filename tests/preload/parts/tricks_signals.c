@@ -113,7 +113,7 @@ static void cancel_in(int how, int fd)
     for (int64_t end_ms = 0; !__atomic_load_n(&victim.is_ready, __ATOMIC_ACQUIRE);)
         if (!wait_up_to(PATIENCE_MS, &end_ms))
             fail("not ready");
-    usleep(5000); /* it is in its call, or will be */
+    pause_us(5000); /* it is in its call, or will be */
     pthread_cancel(thread);
     pthread_join(thread, &result);
     printf("cancelled %d %d %d\n", how, result == PTHREAD_CANCELED, cancelled);

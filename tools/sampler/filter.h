@@ -11,8 +11,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_HOST_FILTER_H
-#define BLKIN_TOOLS_HOST_FILTER_H
+#ifndef BLKIN_SAMPLER_FILTER_H
+#define BLKIN_SAMPLER_FILTER_H
 
 #include "filter_rule.h"
 #include "sample.h"

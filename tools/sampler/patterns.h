@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_HOST_PATTERNS_H
-#define BLKIN_TOOLS_HOST_PATTERNS_H
+#ifndef BLKIN_SAMPLER_PATTERNS_H
+#define BLKIN_SAMPLER_PATTERNS_H
 
 #include "babeltrace-plugin/base/error.h"
 #include "definitions.h"

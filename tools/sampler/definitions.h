@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_HOST_DEFINITIONS_H
-#define BLKIN_TOOLS_HOST_DEFINITIONS_H
+#ifndef BLKIN_SAMPLER_DEFINITIONS_H
+#define BLKIN_SAMPLER_DEFINITIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@ int host_metric_find(enum host_kind kind, uint64_t present, const char *name, si
 #define END \
     }       \
     ;
-#include "tools/host/metrics.def"
+#include "tools/sampler/metrics.def"
 #undef GROUP
 #undef COUNTER
 #undef GAUGE

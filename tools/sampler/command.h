@@ -1,10 +1,10 @@
 /*
- * blkin host: what the host does, listed, printed or recorded.
+ * blkin host: lists what there is to sample.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_HOST_COMMAND_H
-#define BLKIN_TOOLS_HOST_COMMAND_H
+#ifndef BLKIN_SAMPLER_COMMAND_H
+#define BLKIN_SAMPLER_COMMAND_H
 
 /* argv[0] is how messages begin. Returns the exit status. */
 int host_command(int argc, char *argv[]);

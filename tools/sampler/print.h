@@ -1,5 +1,5 @@
 /*
- * The page of this host for Prometheus (key host-listen):
+ * The samples of this host, for Prometheus:
  *
  *     blkin_host_METRIC_total{host,name}     a counter, as the kernel has it
  *     blkin_host_METRIC{host,name}           a gauge
@@ -11,19 +11,12 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_HOST_PAGE_H
-#define BLKIN_TOOLS_HOST_PAGE_H
+#ifndef BLKIN_SAMPLER_PRINT_H
+#define BLKIN_SAMPLER_PRINT_H
 
+#include "babeltrace-plugin/base/printer.h"
 #include "observe.h"
-#include "tools/base/loop.h"
 
-struct host_page;
-
-/* where: "[ADDRESS:]PORT". Returns NULL with error set. */
-struct host_page *host_page_open(struct loop *loop, const char *where, struct error *error);
-void host_page_close(struct host_page *page); /* NULL is allowed */
-
-/* A host_sampled_fn: the context is the page. */
-void host_page_take(void *page, const struct host_sample *sample);
+void observer_print(const struct observer *observer, struct printer *page);
 
 #endif

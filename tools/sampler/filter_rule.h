@@ -12,8 +12,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_HOST_FILTER_RULE_H
-#define BLKIN_TOOLS_HOST_FILTER_RULE_H
+#ifndef BLKIN_SAMPLER_FILTER_RULE_H
+#define BLKIN_SAMPLER_FILTER_RULE_H
 
 #include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/hosts/host_view.h"

@@ -1,5 +1,5 @@
 /*
- * The keys of section [host], and whether their periods fit tail sampling.
+ * The keys of what is sampled, and whether their periods fit tail sampling.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

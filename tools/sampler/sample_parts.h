@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_HOST_PARTS_H
-#define BLKIN_TOOLS_HOST_PARTS_H
+#ifndef BLKIN_SAMPLER_PARTS_H
+#define BLKIN_SAMPLER_PARTS_H
 
 #include "definitions.h"
 #include "lines.h"

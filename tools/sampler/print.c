@@ -1,17 +1,14 @@
 /*
- * The page of this host for Prometheus.
+ * The samples of this host, for Prometheus.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "page.h"
+#include "print.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/base/printer.h"
-#include "tools/base/metrics.h"
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,10 +19,11 @@
  * or for three of its periods, has ended. */
 #define GONE_MS 180000
 
-struct host_page {
-    struct metrics *metrics;
+/* What is printed, and of which host and when. */
+struct page {
+    const struct observer *observer;
     char host[256];
-    struct observer observer;
+    uint64_t now_ns;
 };
 
 static const struct unit {
@@ -68,8 +66,8 @@ static struct series series_of(const char *first, const char *second, const char
 }
 
 /* Begins a line: all but its value. */
-static void series_begin_line(struct series *series, struct printer *to,
-                              const struct host_page *page, const struct observed *observed)
+static void series_begin_line(struct series *series, struct printer *to, const struct page *page,
+                              const struct observed *observed)
 {
     const char *more = series->is_counter ? "_total" : "";
 
@@ -84,17 +82,17 @@ static void series_begin_line(struct series *series, struct printer *to,
     print_string(to, "} ");
 }
 
-static bool observed_is_there(const struct observed *observed, enum host_kind kind, uint64_t now_ns)
+static bool page_has(const struct page *page, const struct observed *observed, enum host_kind kind)
 {
     const uint64_t most_ms =
         observed->period_ms * UINT64_C(3) > GONE_MS ? observed->period_ms * UINT64_C(3) : GONE_MS;
 
     return observed->after_ns && observed->kind == kind &&
-           now_ns - observed->after_ns < most_ms * 1000000;
+           page->now_ns - observed->after_ns < most_ms * 1000000;
 }
 
-static void page_print_metric(struct printer *to, const struct host_page *page, enum host_kind kind,
-                              size_t i, uint64_t now_ns)
+static void page_print_metric(struct printer *to, const struct page *page, enum host_kind kind,
+                              size_t i)
 {
     const struct host_metric *metric = &host_definition(kind)->metrics[i];
     struct series series = series_of(metric->name, "", metric->unit);
@@ -102,9 +100,9 @@ static void page_print_metric(struct printer *to, const struct host_page *page, 
     series.is_counter = metric->is_counter;
     series.help = "As the kernel has it.";
     for (size_t slot = 0; slot < HOST_SLOTS; slot++) {
-        const struct observed *observed = &page->observer.slots[slot];
+        const struct observed *observed = &page->observer->slots[slot];
 
-        if (!observed_is_there(observed, kind, now_ns) || !(observed->after_present >> i & 1))
+        if (!page_has(page, observed, kind) || !(observed->after_present >> i & 1))
             continue;
         series_begin_line(&series, to, page, observed);
         if (series.scale == 1)
@@ -114,18 +112,18 @@ static void page_print_metric(struct printer *to, const struct host_page *page, 
     }
 }
 
-static void page_print_view(struct printer *to, const struct host_page *page,
-                            const struct host_view *view, uint64_t now_ns)
+static void page_print_view(struct printer *to, const struct page *page,
+                            const struct host_view *view)
 {
     const enum host_kind kind = host_kind_find(view->group);
     struct series series = series_of(view->group, view->name, view->unit);
 
     series.help = "Between the two latest samples.";
     for (size_t slot = 0; slot < HOST_SLOTS; slot++) {
-        const struct observed *observed = &page->observer.slots[slot];
+        const struct observed *observed = &page->observer->slots[slot];
         double value;
 
-        if (!observed_is_there(observed, kind, now_ns) || !observed->before_ns ||
+        if (!page_has(page, observed, kind) || !observed->before_ns ||
             !observed_value(observed, view, &value))
             continue;
         series_begin_line(&series, to, page, observed);
@@ -133,51 +131,19 @@ static void page_print_view(struct printer *to, const struct host_page *page,
     }
 }
 
-static char *page_text(void *context)
+void observer_print(const struct observer *observer, struct printer *to)
 {
-    const struct host_page *page = context;
-    const uint64_t now_ns = (uint64_t)clock_ns();
-    struct printer printer = {.has_failed = false};
+    struct page page = {.observer = observer, .now_ns = (uint64_t)clock_ns()};
     size_t count;
     const struct host_view *views = host_views(&count);
 
+    (void)gethostname(page.host, sizeof(page.host) - 1);
     for (int kind = 0; kind < HOST_KINDS; kind++) {
         for (size_t i = 0; i < host_definition((enum host_kind)kind)->count; i++)
-            page_print_metric(&printer, page, (enum host_kind)kind, i, now_ns);
+            page_print_metric(to, &page, (enum host_kind)kind, i);
     }
     for (size_t i = 0; i < count; i++) {
         if (views[i].kind != HOST_VIEW_BASIC && views[i].kind != HOST_VIEW_DELTA)
-            page_print_view(&printer, page, &views[i], now_ns);
+            page_print_view(to, &page, &views[i]);
     }
-    return print_end(&printer);
-}
-
-struct host_page *host_page_open(struct loop *loop, const char *where, struct error *error)
-{
-    struct host_page *page = calloc(1, sizeof(*page));
-
-    error_set(error, "out of memory");
-    if (!page)
-        return NULL;
-    (void)gethostname(page->host, sizeof(page->host) - 1);
-    page->metrics = metrics_open(loop, "host-listen", where, page_text, page, error);
-    if (page->metrics)
-        return page;
-    free(page);
-    return NULL;
-}
-
-void host_page_close(struct host_page *page)
-{
-    if (!page)
-        return;
-    metrics_close(page->metrics);
-    free(page);
-}
-
-void host_page_take(void *context, const struct host_sample *sample)
-{
-    struct host_page *page = context;
-
-    observe_sample(&page->observer, sample);
 }

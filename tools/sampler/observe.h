@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_HOST_OBSERVE_H
-#define BLKIN_TOOLS_HOST_OBSERVE_H
+#ifndef BLKIN_SAMPLER_OBSERVE_H
+#define BLKIN_SAMPLER_OBSERVE_H
 
 #include "babeltrace-plugin/base/utf8.h"
 #include "babeltrace-plugin/hosts/host_view.h"

@@ -1,12 +1,11 @@
 /*
- * blkin host: finds out what is wanted of it.
+ * blkin host: lists what there is to sample.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "command.h"
 
 #include "observe.h"
-#include "service.h"
 #include "settings.h"
 #include "tools/base/text.h"
 #include "tools/config/config.h"
@@ -22,7 +21,7 @@
 #include <unistd.h>
 
 static const char usage[] =
-#include "tools/host/usage.txt.inc"
+#include "tools/sampler/usage.txt.inc"
     ;
 
 struct options {
@@ -38,11 +37,10 @@ static bool check_options(const char *command, const struct options *options)
         fprintf(stderr, "%s: expected one of --list and --metrics\n", command);
         return false;
     }
-    if (options->is_json && !options->lists && !options->lists_metrics) {
-        fprintf(stderr, "%s: --json needs --list or --metrics\n", command);
-        return false;
-    }
-    return true;
+    if (options->lists || options->lists_metrics)
+        return true;
+    fprintf(stderr, "%s: expected --list or --metrics; `blkin agent` samples this host\n", command);
+    return false;
 }
 
 /* ---- listing what there is to choose from ---------------------------------------------------- */
@@ -304,7 +302,7 @@ int host_command(int argc, char *argv[])
         {"json", &options.is_json, NULL},
         {NULL, NULL, NULL},
     };
-    const struct config_request request = {"host", usage, flags};
+    const struct config_request request = {"agent", usage, flags};
     int status;
     struct config *const config = config_read_view(&request, argc, argv, &status);
 
@@ -314,15 +312,8 @@ int host_command(int argc, char *argv[])
         fprintf(stderr, "%s: unknown argument \"%s\"; --help prints the usage\n", argv[0],
                 config_operand(config, 0));
         status = 2;
-    } else if (!check_options(argv[0], &options)) {
-        status = 2;
-    } else if (options.lists || options.lists_metrics) {
-        status = command_run(argv[0], config, &options);
-    } else if (config_left_out(config)) {
-        fprintf(stderr, "%s: a service does not start without its configuration\n", argv[0]);
-        status = 2;
     } else {
-        return host_serve(config);
+        status = check_options(argv[0], &options) ? command_run(argv[0], config, &options) : 2;
     }
     config_free(config);
     return status;

@@ -13,7 +13,7 @@
 #define END \
     }       \
     ;
-#include "tools/host/metrics.def"
+#include "tools/sampler/metrics.def"
 
 #define METRICS(array) array, sizeof(array) / sizeof((array)[0])
 

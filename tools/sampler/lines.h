@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_HOST_LINES_H
-#define BLKIN_TOOLS_HOST_LINES_H
+#ifndef BLKIN_SAMPLER_LINES_H
+#define BLKIN_SAMPLER_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_HOST_SAMPLE_H
-#define BLKIN_TOOLS_HOST_SAMPLE_H
+#ifndef BLKIN_SAMPLER_SAMPLE_H
+#define BLKIN_SAMPLER_SAMPLE_H
 
 #include "babeltrace-plugin/base/error.h"
 #include "definitions.h"

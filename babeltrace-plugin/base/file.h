@@ -1,0 +1,107 @@
+/*
+ * Files: pread(2), write(2) and pwrite(2) without short counts, durable names, marks of changes.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_BASE_FILE_H
+#define BLKIN_BASE_FILE_H
+
+#include "hash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Returns the number of bytes read: fewer than room at the end of the file or after an error. */
+static inline size_t read_at(int fd, void *bytes, size_t room, uint64_t at)
+{
+    size_t done = 0;
+
+    while (done < room) {
+        const ssize_t got = pread(fd, (char *)bytes + done, room - done, (off_t)(at + done));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    return done;
+}
+
+/* Returns false with errno set; a part may have been written. */
+static inline bool write_all(int fd, const void *bytes, size_t length)
+{
+    const char *next = bytes;
+
+    while (length) {
+        const ssize_t written = write(fd, next, length);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        next += written;
+        length -= (size_t)written;
+    }
+    return true;
+}
+
+/* Same as write_all(), at an offset of the file. */
+static inline bool write_all_at(int fd, const void *bytes, size_t length, uint64_t at)
+{
+    const char *next = bytes;
+
+    while (length) {
+        const ssize_t written = pwrite(fd, next, length, (off_t)at);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        next += written;
+        at += (uint64_t)written;
+        length -= (size_t)written;
+    }
+    return true;
+}
+
+/* Makes the name of a file durable: fsync(2) of the file does not do that. Returns false with errno
+ * set. */
+static inline bool store_name(const char *path)
+{
+    char *copy = strdup(path);
+    const int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const bool is_stored = fd >= 0 && fsync(fd) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    free(copy);
+    return is_stored;
+}
+
+/* Returns another number after the file was written or replaced; 0 if there is no file. A reader
+ * that caches a file compares the mark now and then. */
+static inline uint64_t file_mark(const char *path)
+{
+    struct stat status;
+    uint64_t mark;
+
+    if (stat(path, &status) < 0)
+        return 0;
+    mark = hash_number((uint64_t)status.st_dev, (uint64_t)status.st_ino);
+    mark = hash_number(mark, (uint64_t)status.st_size);
+    mark = hash_number(mark, (uint64_t)status.st_mtim.tv_sec);
+    mark = hash_number(mark, (uint64_t)status.st_mtim.tv_nsec);
+    mark = hash_number(mark, (uint64_t)status.st_ctim.tv_sec);
+    return hash_number(mark, (uint64_t)status.st_ctim.tv_nsec) | 1;
+}
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * The samples of the last time, in memory: each as the payload of a blkin:metric event, and
+ * numbered in the order in which they came. The oldest make room.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_SAMPLER_MEMORY_H
+#define BLKIN_SAMPLER_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MEMORY_SAMPLES ((size_t)1 << 16)
+#define MEMORY_BYTES   ((size_t)16 << 20) /* of payloads */
+
+struct sample_memory {
+    uint64_t oldest, next; /* numbers */
+    size_t bytes;
+    struct remembered {
+        int64_t monotonic_ns;
+        size_t length;
+        char *payload;
+    } samples[MEMORY_SAMPLES]; /* by number; pages of places that were never used are not touched */
+};
+
+/* Returns false when out of memory. */
+bool memory_add(struct sample_memory *memory, int64_t monotonic_ns, const char *payload,
+                size_t length);
+
+/* Calls take for each sample from this number and time on. Returns the next number. */
+typedef void memory_take_fn(void *context, const char *payload, size_t length);
+uint64_t memory_read(struct sample_memory *memory, uint64_t number, int64_t from_ns,
+                     memory_take_fn *take, void *context);
+
+void memory_empty(struct sample_memory *memory);
+
+#endif

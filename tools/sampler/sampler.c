@@ -1,0 +1,496 @@
+/*
+ * The sampler's thread, and the loop's side of it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "sampler.h"
+
+#include "babeltrace-plugin/base/lock.h"
+#include "babeltrace-plugin/base/thread.h"
+#include "filter.h"
+#include "libblkin/metric/metric.h"
+#include "print.h"
+#include "settings.h"
+#include "tools/base/say.h"
+#include "tools/base/totals.h"
+#include "tools/config/keys.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define NS_PER_MS 1000000
+#define WHY_BYTES 201
+/* The names are told in the first event of an instance, when they have changed, and so often: a
+ * session, and who reads from the middle on, needs them for the values. */
+#define NAMES_NS UINT64_C(5000000000)
+
+_Static_assert(HOST_METRICS_MAX <= BLKIN_METRIC_VALUES_MAX, "no value is left out");
+_Static_assert(HOST_NAME_BYTES <= BLKIN_METRIC_INSTANCE_MAX + 1, "no instance is cut");
+
+struct counts_of_host {
+    uint64_t samples, held_back, crossings, keeps_asked, keeps_joined, keeps_not_taken;
+    uint64_t skipped, unreadable, not_understood, instances_ended, no_room, lost;
+};
+
+#define OWN(member, help)                                      \
+    {                                                          \
+#member, offsetof(struct counts_of_host, member), help \
+    }
+
+static const struct total own[] = {
+    OWN(samples, "Samples of this host that were read, of all instances."),
+    OWN(held_back, "Samples that filters have held back."),
+    OWN(crossings, "Crossings of thresholds with keep."),
+    OWN(keeps_asked, "Crossings after which the last seconds are kept."),
+    OWN(keeps_joined, "Crossings that were merged with another one."),
+    OWN(keeps_not_taken, "Crossings after which the last seconds were not kept."),
+    OWN(skipped, "Samples that were too late and left out."),
+    OWN(unreadable, "Files of the kernel that could not be read."),
+    OWN(not_understood, "Lines and files of the kernel in an unknown form."),
+    OWN(instances_ended, "Disks, interfaces, processes and groups that disappeared."),
+    OWN(no_room, "Instances beyond the limits."),
+    OWN(lost, "Samples that are not in memory: memory ran out."),
+};
+
+static const struct totals_table table = {"agent_host", own, sizeof(own) / sizeof(own[0])};
+
+/* What a configuration says; the thread's from when it takes this over. */
+struct sampling {
+    struct host *host;
+    struct host_filter *filter;
+    bool is_new; /* nothing was read of the host */
+};
+
+struct sampler {
+    struct loop *loop;
+    sampler_keep_fn *keep;
+    void *context;
+    struct watched asked; /* an eventfd: there is a question */
+    pthread_t thread;
+    uint64_t number; /* in events: of the thread that records them */
+    /* under the lock */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_ending, is_recording;
+    struct sampling *next;                /* to be taken over; NULL: none */
+    struct counts_of_host before, counts; /* of the samplings before, and of all */
+    int64_t from_ms;                      /* the question: what is to be kept; 0: there is none */
+    char why[WHY_BYTES];
+    struct observer observer;
+    struct sample_memory memory;
+    /* the thread's */
+    struct sampling *sampling;
+    uint32_t sequence;
+    struct {
+        uint64_t generation, present;
+        uint64_t names_ns; /* when they were told last; 0: not yet */
+    } slots[HOST_SLOTS];
+};
+
+/* ---- LTTng ----------------------------------------------------------------------------------- */
+
+#define PROVIDER "libblkin-lttng.so.1"
+
+/* libblkin looks beside itself, and is in the command here: beside that, or where it is installed;
+ * else ld.so knows. */
+void sampler_prepare(void)
+{
+    char path[PATH_MAX + sizeof("/../lib/" PROVIDER)];
+    const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    char *end;
+
+    path[length > 0 ? length : 0] = '\0';
+    end = strrchr(path, '/');
+    if (end)
+        memcpy(end, "/../lib/" PROVIDER, sizeof("/../lib/" PROVIDER));
+    if (!end || access(path, R_OK) != 0)
+        (void)snprintf(path, sizeof(path), "%s", LIBRARY_DIR "/" PROVIDER);
+    if (access(path, R_OK) == 0)
+        (void)setenv("BLKIN_PROVIDER", path, 0);
+    (void)setenv("BLKIN_LTTNG", "yes", 0); /* a session daemon may come later */
+    (void)setenv("BLKIN_RINGS", "none", 1);
+    (void)setenv("LTTNG_UST_REGISTER_TIMEOUT", "0", 0); /* it waits for no session daemon */
+}
+
+void sampler_register(void)
+{
+    keys_set_host_check(host_settings_check);
+}
+
+/* ---- a sample, in the thread ----------------------------------------------------------------- */
+
+static bool sampler_tells_names(struct sampler *sampler, const struct host_sample *sample)
+{
+    const uint64_t last = sampler->slots[sample->slot].names_ns;
+
+    if (last && sampler->slots[sample->slot].generation == sample->generation &&
+        sampler->slots[sample->slot].present == sample->present &&
+        sample->monotonic - last < NAMES_NS)
+        return false;
+    sampler->slots[sample->slot].generation = sample->generation;
+    sampler->slots[sample->slot].present = sample->present;
+    sampler->slots[sample->slot].names_ns = sample->monotonic;
+    return true;
+}
+
+/* Of those that are there. */
+static void sampler_put_names(const struct host_sample *sample,
+                              char text[BLKIN_METRIC_NAMES_MAX + 1])
+{
+    size_t length = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < sample->count && length < BLKIN_METRIC_NAMES_MAX; i++) {
+        const struct host_metric *metric = &sample->metrics[i];
+
+        if (host_has(sample, i))
+            length += (size_t)snprintf(text + length, BLKIN_METRIC_NAMES_MAX + 1 - length,
+                                       "%s%s:%s:%c", length ? " " : "", metric->name, metric->unit,
+                                       metric->is_counter ? 'c' : 'g');
+    }
+}
+
+static void sampler_remember(struct sampler *sampler, const struct host_sample *sample,
+                             const struct blkin_metric *metric)
+{
+    char payload[BLKIN_METRIC_PAYLOAD_MAX];
+    const size_t length =
+        blkin_metric_payload(payload, metric, sampler->number, ++sampler->sequence);
+
+    LOCK_GUARD(&sampler->lock);
+    observe_sample(&sampler->observer, sample);
+    if (!memory_add(&sampler->memory, (int64_t)sample->monotonic, payload, length))
+        sampler->before.lost++;
+}
+
+static void sampler_pass(void *context, const struct host_sample *sample)
+{
+    struct sampler *sampler = context;
+    uint64_t values[HOST_METRICS_MAX];
+    char names[BLKIN_METRIC_NAMES_MAX + 1] = "";
+    struct blkin_metric metric = {.group = sample->group,
+                                  .instance = sample->instance,
+                                  .names = names,
+                                  .monotonic = sample->monotonic,
+                                  .period_ms = sample->period_ms,
+                                  .values = values};
+
+    if (!sample->present || sample->slot >= HOST_SLOTS)
+        return;
+    for (size_t i = 0; i < sample->count && metric.count < HOST_METRICS_MAX; i++) {
+        if (host_has(sample, i))
+            values[metric.count++] = sample->values[i];
+    }
+    if (sampler_tells_names(sampler, sample))
+        sampler_put_names(sample, names);
+    sampler_remember(sampler, sample, &metric);
+    blkin_metric_record(&metric);
+}
+
+/* One question waits at a time; what comes meanwhile goes with it, as far back as the oldest. */
+static void sampler_ask(void *context, int64_t last_ms, const char *why)
+{
+    struct sampler *sampler = context;
+    const int64_t from_ms = clock_ms() - last_ms;
+    const uint64_t one = 1;
+
+    LOCK_GUARD(&sampler->lock);
+    if (sampler->from_ms) {
+        sampler->before.keeps_joined++;
+        sampler->from_ms = from_ms < sampler->from_ms ? from_ms : sampler->from_ms;
+        return;
+    }
+    sampler->from_ms = from_ms;
+    (void)snprintf(sampler->why, sizeof(sampler->why), "%s", why);
+    (void)!write(sampler->asked.fd, &one, sizeof(one));
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static void sampling_free(struct sampling *sampling)
+{
+    if (!sampling)
+        return;
+    host_close(sampling->host);
+    host_filter_free(sampling->filter);
+    free(sampling);
+}
+
+static struct counts_of_host sampling_counts(const struct sampling *sampling)
+{
+    const struct host_counts read = host_counts(sampling->host);
+    const struct host_filter_counts filtered = host_filter_counts(sampling->filter);
+
+    return (struct counts_of_host){.samples = read.samples,
+                                   .held_back = filtered.held_back,
+                                   .crossings = filtered.crossings,
+                                   .skipped = read.skipped,
+                                   .unreadable = read.unreadable,
+                                   .not_understood = read.not_understood,
+                                   .instances_ended = read.ended,
+                                   .no_room = read.no_room};
+}
+
+static void counts_add(struct counts_of_host *sum, const struct counts_of_host *more)
+{
+    uint64_t *to = (uint64_t *)sum;
+    const uint64_t *from = (const uint64_t *)more;
+
+    for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+        to[i] += from[i];
+}
+
+/* The lock is held. */
+static void sampler_take_over(struct sampler *sampler)
+{
+    struct counts_of_host counts;
+
+    if (!sampler->next)
+        return;
+    if (sampler->sampling) {
+        counts = sampling_counts(sampler->sampling);
+        counts_add(&sampler->before, &counts);
+        memset(&sampler->observer, 0, sizeof(sampler->observer)); /* slots have other instances */
+        memset(sampler->slots, 0, sizeof(sampler->slots));
+    }
+    sampling_free(sampler->sampling);
+    sampler->sampling = sampler->next;
+    sampler->next = NULL;
+}
+
+/* The lock is not held. */
+static void sampler_sample(struct sampler *sampler)
+{
+    struct sampling *sampling = sampler->sampling;
+    const bool was_recording = sampler->is_recording;
+    const bool is_recording = blkin_metric_is_on();
+
+    if (is_recording && !was_recording) /* the session needs the names */
+        memset(sampler->slots, 0, sizeof(sampler->slots));
+    if (sampling->is_new) /* what happens until the first one is due has a beginning, too */
+        host_sample_all(sampling->host, host_filter_take, sampling->filter);
+    else
+        host_sample(sampling->host, (uint64_t)clock_ns(), host_filter_take, sampling->filter);
+    sampling->is_new = false;
+    LOCK_GUARD(&sampler->lock);
+    sampler->is_recording = is_recording;
+    sampler->counts = sampling_counts(sampling);
+    counts_add(&sampler->counts, &sampler->before);
+}
+
+static int64_t sampler_next_ms(const struct sampler *sampler)
+{
+    const uint64_t next_ns = host_next(sampler->sampling->host);
+
+    return next_ns == UINT64_MAX ? CLOCK_NEVER : (int64_t)((next_ns + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+static void *sampler_run(void *context)
+{
+    struct sampler *sampler = context;
+
+    blkin_metric_open();
+    (void)pthread_mutex_lock(&sampler->lock);
+    while (!sampler->is_ending) {
+        sampler_take_over(sampler);
+        (void)pthread_mutex_unlock(&sampler->lock);
+        sampler_sample(sampler);
+        (void)pthread_mutex_lock(&sampler->lock);
+        if (!sampler->is_ending && !sampler->next)
+            condition_wait(&sampler->changed, &sampler->lock, sampler_next_ms(sampler));
+    }
+    (void)pthread_mutex_unlock(&sampler->lock);
+    return NULL;
+}
+
+/* ---- in the loop: a configuration ------------------------------------------------------------ */
+
+/* A rule of what is not read never does anything. */
+static void sampler_say_idle_rules(const struct host_rules *rules, const struct host_config *wanted)
+{
+    for (size_t i = 0; i < rules->count; i++) {
+        const struct host_wanted *of = &wanted->wanted[rules->list[i].kind];
+        const enum host_kind kind = rules->list[i].kind;
+        const bool has_names = of->instances && *of->instances;
+
+        if (!of->period_ms || (!has_names && (kind == HOST_PROCESS || kind == HOST_CGROUP)))
+            say(BK5001, "host-filters: \"%s\" does nothing: %s", rules->list[i].text,
+                of->period_ms ? "no instances of it are named" : "its group is off");
+    }
+}
+
+static struct sampling *sampling_open(struct sampler *sampler, const struct config *config,
+                                      struct error *error)
+{
+    const struct host_filter_callbacks on = {sampler_pass, sampler_ask, sampler};
+    struct sampling *sampling = calloc(1, sizeof(*sampling));
+    struct host_config wanted;
+    struct host_rules rules;
+
+    if (!sampling)
+        return error_null(error, "out of memory");
+    sampling->is_new = true;
+    if (host_settings_read(config, &wanted, error) &&
+        host_rules_parse(&rules, config_text(config, "host-filters"), error) &&
+        (sampling->host = host_open(&wanted, error)) != NULL) {
+        error_set(error, "out of memory");
+        sampling->filter = host_filter_new(&rules, &on);
+    }
+    if (!sampling->filter) {
+        sampling_free(sampling);
+        return NULL;
+    }
+    sampler_say_idle_rules(&rules, &wanted);
+    if (!host_wait_is_short_enough(config, config, error))
+        say(BK5003, "%s", error->text);
+    return sampling;
+}
+
+/* ---- in the loop: questions ------------------------------------------------------------------ */
+
+static void sampler_take_question(void *context, short events)
+{
+    struct sampler *sampler = context;
+    struct error error = {""};
+    char why[WHY_BYTES];
+    int64_t last_ms;
+    uint64_t count;
+    bool is_taken;
+
+    (void)events;
+    if (read(sampler->asked.fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
+        return;
+    (void)pthread_mutex_lock(&sampler->lock);
+    last_ms = clock_ms() - sampler->from_ms;
+    sampler->from_ms = 0;
+    (void)snprintf(why, sizeof(why), "%s", sampler->why);
+    (void)pthread_mutex_unlock(&sampler->lock);
+    is_taken = sampler->keep(sampler->context, last_ms > 0 ? last_ms : 1, why, &error);
+    if (is_taken)
+        say(BK5022, "%s: the last seconds are kept", why);
+    else
+        say(BK5020, "%s: the last seconds are not kept: %s", why, error.text);
+    LOCK_GUARD(&sampler->lock);
+    sampler->before.keeps_asked += is_taken;
+    sampler->before.keeps_not_taken += !is_taken;
+    sampler->counts.keeps_asked += is_taken;
+    sampler->counts.keeps_not_taken += !is_taken;
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+static bool sampler_start(struct sampler *sampler, struct error *error)
+{
+    sampler->asked = (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN,
+                                      sampler_take_question, sampler, NULL};
+    if (sampler->asked.fd < 0)
+        return error_set(error, "cannot make an eventfd: %s", strerror(errno));
+    if (!thread_start(&sampler->thread, sampler_run, sampler, "blkin-sampler")) {
+        (void)close(sampler->asked.fd);
+        return error_set(error, "cannot start a thread for samples of this host");
+    }
+    loop_watch(sampler->loop, &sampler->asked);
+    return true;
+}
+
+static struct sampler *sampler_open(struct loop *loop, const struct sampler_wanted *wanted,
+                                    struct error *error)
+{
+    struct sampler *sampler = calloc(1, sizeof(*sampler));
+
+    if (!sampler)
+        return error_null(error, "out of memory");
+    sampler->loop = loop;
+    sampler->keep = wanted->keep;
+    sampler->context = wanted->context;
+    sampler->number = (uint64_t)clock_ns();
+    (void)pthread_mutex_init(&sampler->lock, NULL);
+    condition_init(&sampler->changed);
+    sampler->next = sampling_open(sampler, wanted->config, error);
+    if (sampler->next && sampler_start(sampler, error))
+        return sampler;
+    sampling_free(sampler->next);
+    free(sampler);
+    return NULL;
+}
+
+void sampler_close(struct sampler *sampler)
+{
+    if (!sampler)
+        return;
+    (void)pthread_mutex_lock(&sampler->lock);
+    sampler->is_ending = true;
+    (void)pthread_cond_signal(&sampler->changed);
+    (void)pthread_mutex_unlock(&sampler->lock);
+    (void)pthread_join(sampler->thread, NULL);
+    loop_unwatch(sampler->loop, &sampler->asked);
+    (void)close(sampler->asked.fd);
+    sampling_free(sampler->sampling);
+    sampling_free(sampler->next);
+    memory_empty(&sampler->memory);
+    (void)pthread_cond_destroy(&sampler->changed);
+    (void)pthread_mutex_destroy(&sampler->lock);
+    free(sampler);
+}
+
+bool sampler_take(struct sampler **sampler, struct loop *loop, const struct sampler_wanted *wanted,
+                  struct error *error)
+{
+    struct sampling *sampling;
+
+    if (!config_boolean(wanted->config, "host")) {
+        sampler_close(*sampler);
+        *sampler = NULL;
+        return true;
+    }
+    if (!*sampler)
+        return (*sampler = sampler_open(loop, wanted, error)) != NULL;
+    sampling = sampling_open(*sampler, wanted->config, error);
+    if (!sampling)
+        return false;
+    LOCK_GUARD(&(*sampler)->lock);
+    sampling_free((*sampler)->next);
+    (*sampler)->next = sampling;
+    (void)pthread_cond_signal(&(*sampler)->changed);
+    return true;
+}
+
+/* ---- what it has ----------------------------------------------------------------------------- */
+
+uint64_t sampler_read(struct sampler *sampler, uint64_t number, int64_t from_ns,
+                      memory_take_fn *take, void *context)
+{
+    if (!sampler)
+        return number;
+    LOCK_GUARD(&sampler->lock);
+    return memory_read(&sampler->memory, number, from_ns, take, context);
+}
+
+json_t *sampler_json(struct sampler *sampler)
+{
+    json_t *json = json_pack("{ss}", "state", sampler ? "sampling" : "off"), *counts;
+
+    if (!sampler)
+        return json;
+    LOCK_GUARD(&sampler->lock);
+    counts = totals_own_json(&table, &sampler->counts);
+    (void)json_object_set_new(json, "recorded_by_lttng", json_boolean(sampler->is_recording));
+    (void)json_object_update(json, counts);
+    json_decref(counts);
+    return json;
+}
+
+void sampler_print(struct sampler *sampler, struct printer *page)
+{
+    if (!sampler)
+        return;
+    LOCK_GUARD(&sampler->lock);
+    totals_own_print(page, &table, &sampler->counts);
+    observer_print(&sampler->observer, page);
+}
