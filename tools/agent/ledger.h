@@ -62,8 +62,8 @@ void ledger_yield(struct ledger *ledger, const struct request *theirs);
 /* Judges what can be judged. Returns when to call it again, at the latest. */
 int64_t ledger_judge(struct ledger *ledger, int64_t now_ms);
 
-/* This process did not run for so long, so no answer was read meanwhile: all hosts get that much
- * more time. */
+/* This process stood still, for so long at most, and read no answer meanwhile: all hosts get that
+ * much more time. */
 void ledger_note_stall(struct ledger *ledger, int64_t stall_ms);
 
 /* Traces and requests that are not judged yet. */

@@ -36,6 +36,7 @@ struct service {
     struct frame frame;
     struct agent_parts parts;
     struct timer deadline; /* of the end */
+    int64_t stepped_ms;    /* of the last step */
     int64_t planned_ms;    /* of the next step; 0: none was made */
     bool is_stopping, is_last_call, has_failed;
 };
@@ -121,7 +122,8 @@ static void service_step(void *context)
     int64_t next_ms = now_ms + STEP_MS, fetch_ms, judge_ms;
 
     if (service->planned_ms && now_ms - service->planned_ms > STALL_MS)
-        asking_note_stall(parts->asking, now_ms - service->planned_ms);
+        asking_note_stall(parts->asking, now_ms - service->stepped_ms);
+    service->stepped_ms = now_ms;
     if (parts->later)
         next_ms = later_look(parts->later) < next_ms ? later_look(parts->later) : next_ms;
     asking_again(parts->asking);

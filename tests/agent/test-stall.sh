@@ -1,0 +1,31 @@
+#!/bin/bash
+# An agent that stood still gives other hosts that much more time: an answer that comes after it goes on still counts.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 60
+set -u
+# shellcheck source=tests/agent/recording.sh
+. "$SRC/tests/agent/recording.sh"
+ANSWER_MS=1500 recording_begin
+free_port BROKER_PORT
+start_broker "$BROKER_PORT" && start_taker || exit 1
+start_part wants mosquitto_sub -p "$BROKER_PORT" -q 1 -t 'blkin/+/want' -F '%t %p'
+start_requests
+start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT"
+wait_recording || exit 1
+wait_for 20 agent "the broker" is cluster state connected || exit 1
+mosquitto_pub -p "$BROKER_PORT" -q 1 -r -t blkin/peer/state -m '{"state": "here"}' || fail "the broker takes no state"
+knows_peer() { status cluster hosts | grep -q peer; }
+wait_for 20 agent "that it knows the other host" knows_peer || exit 1
+
+make "slow 250"
+wait_for 20 wants "the want" grep -q "$ID" "$WORK/wants.log" || exit 1
+wait_for 20 agent "its own part" has_spans "$ID" || exit 1
+kill -s STOP "${private_pid[agent]}" || exit 1
+sleep 4 # the time for an answer goes by, and more than a step that is only late
+kill -s CONT "${private_pid[agent]}"
+read -r topic want < <(grep "$ID" "$WORK/wants.log")
+mosquitto_pub -p "$BROKER_PORT" -q 1 -t "blkin/peer/found/$(cut -d / -f 2 <<<"$topic")" \
+    -m "$(jq -c '{id, number: "1:1", held_from: 1, traces: []}' <<<"$want")" || fail "the broker takes no answer"
+wait_for 30 agent "the verdict" is open_traces 0 || exit 1
+[ "$(status totals traces_complete) $(status totals traces_incomplete)" = "1 0" ] ||
+    fail "not complete: $(status totals) $(tail -n 3 "$WORK/agent.log")"
