@@ -11,6 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LOOK_THERE "the agent writes every span into a file (send = all): look there"
+
+static bool by_hand_is_in_file(const struct agent *agent)
+{
+    struct error error;
+
+    return !reader_endpoint_fits(agent->config, &error);
+}
+
 static json_t *by_hand_problem(const char *text)
 {
     return json_pack("{ss}", "error", text);
@@ -19,9 +28,12 @@ static json_t *by_hand_problem(const char *text)
 /* "ID ID ...": the text is cut up. */
 static json_t *by_hand_keep(struct agent *agent, struct asking *asking, char *text)
 {
-    struct request *request = request_new("", agent->host);
+    struct request *request;
     char *rest = NULL;
 
+    if (by_hand_is_in_file(agent))
+        return by_hand_problem(LOOK_THERE);
+    request = request_new("", agent->host);
     for (char *word = strtok_r(text, " ", &rest); word && request;
          word = strtok_r(NULL, " ", &rest)) {
         struct trace_id id;
@@ -46,50 +58,47 @@ static json_t *by_hand_keep(struct agent *agent, struct asking *asking, char *te
                            "together with those that are waiting");
 }
 
-/* "MS [SERVICE]", or "MS WHY" */
-static json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, const char *text,
-                                 bool has_why)
+json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, int64_t last_ms,
+                          const char *service, const char *why)
 {
-    char *end;
-    const long long ms = strtoll(text, &end, 10);
     const char *refusal;
     struct request *request;
 
-    if (end == text || (*end && *end != ' ') || ms < 1 || ms > 86400000)
-        return by_hand_problem(
-            "expected a number of 1 to 86400000 ms, and perhaps a service or a reason");
+    if (by_hand_is_in_file(agent))
+        return by_hand_problem(LOOK_THERE);
+    refusal = asking_refuses(asking, agent->host);
+    if (refusal)
+        return json_pack("{ss+}", "error", "this recorder ", refusal);
     request = request_new("", agent->host);
     if (!request)
         return NULL;
-    request->last_ms = ms;
-    refusal = asking_refuses(asking, agent->host);
-    if (refusal) {
-        requests_free(request);
-        return json_pack("{ss+}", "error", "this recorder ", refusal);
-    }
-    end += strspn(end, " ");
-    if (has_why)
-        request_set_why(request, end);
-    else
-        (void)snprintf(request->service, sizeof(request->service), "%s", end);
+    request->last_ms = last_ms;
+    request_set_why(request, why);
+    (void)snprintf(request->service, sizeof(request->service), "%s", service);
     return asking_ask_by_hand(asking, request);
+}
+
+/* "MS [SERVICE]" */
+static json_t *by_hand_parse_last(struct agent *agent, struct asking *asking, const char *text)
+{
+    char *end;
+    const long long ms = strtoll(text, &end, 10);
+
+    if (end == text || (*end && *end != ' ') || ms < 1 || ms > 86400000)
+        return by_hand_problem("expected a number of 1 to 86400000 ms, and perhaps a service");
+    return by_hand_keep_last(agent, asking, ms, end + strspn(end, " "), "");
 }
 
 json_t *by_hand_answer(struct agent *agent, struct asking *asking, const char *request)
 {
     char text[8192];
-    struct error error;
     json_t *answer;
 
     (void)snprintf(text, sizeof(text), "%s", request);
-    if (strncmp(text, "keep", 4) == 0 && !reader_endpoint_fits(agent->config, &error))
-        return by_hand_problem("the agent writes every span into a file (send = all): look there");
     if (strncmp(text, "keep ", 5) == 0)
         return by_hand_keep(agent, asking, text + 5);
     if (strncmp(text, "keep-last ", 10) == 0)
-        return by_hand_keep_last(agent, asking, text + 10, false);
-    if (strncmp(text, "keep-why ", 9) == 0)
-        return by_hand_keep_last(agent, asking, text + 9, true);
+        return by_hand_parse_last(agent, asking, text + 10);
     if (strncmp(text, "kept ", 5) != 0)
         return NULL;
     answer = asking_known(asking, text + 5);

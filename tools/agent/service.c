@@ -17,7 +17,6 @@
 #include "tools/config/frame.h"
 #include "tools/reader/reader.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -193,20 +192,15 @@ static bool service_open_foreign(struct service *service, struct error *error)
     return parts->later != NULL;
 }
 
-static json_t *service_ask(void *context, const char *request);
-
 /* ---- samples of this host -------------------------------------------------------------------- */
 
 static bool service_keep_last(void *context, int64_t last_ms, const char *why, struct error *error)
 {
     struct service *service = context;
-    char request[300];
-    json_t *answer;
-    bool is_taken;
+    json_t *answer =
+        by_hand_keep_last(&service->parts.agent, service->parts.asking, last_ms, "", why);
+    const bool is_taken = json_object_get(answer, "id") != NULL;
 
-    (void)snprintf(request, sizeof(request), "keep-why %" PRId64 " %s", last_ms, why);
-    answer = service_ask(service, request);
-    is_taken = json_object_get(answer, "id") != NULL;
     if (!is_taken)
         error_set(error, "%s", text_in(answer, "error"));
     json_decref(answer);
