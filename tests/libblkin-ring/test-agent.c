@@ -5,14 +5,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include <blkin.h>
-
-#include "check.h"
-#include "libblkin/policy/slow.h"
 #include "libblkin/ring/ring_find.h"
-#include "libblkin-ring/parts/rings.h"
-#include "tracepoints/format/provider_table.h"
-#include "waits.h"
+#include "libblkin-ring/parts/scenarios.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -25,27 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EVENTS  (1 << 22)
 #define LOWEST  200 /* number of the library's descriptor */
 #define HIGHEST 1024
-
-static struct rings memory, other;
-static struct agent agent;
-
-static void record(void)
-{
-    BLKIN_SCOPE(span, "request", BLKIN_SERVER, NULL);
-
-    BLKIN_ANNOTATE(&span, "text");
-}
-
-static unsigned spans(const struct rings *of)
-{
-    return rings_count(of, BLKIN_EVENT_SPAN);
-}
-
-/* A program that works, until the condition holds. */
-#define RECORD_UNTIL(condition) WORK_UNTIL(condition, record())
 
 /* The library's, if it has one; or -1. */
 static int high_descriptor(void)
@@ -350,6 +325,20 @@ static void user_for_a_while(void)
     agent_stop(&agent);
 }
 
+/* It may not ask: then nothing is recorded, and nothing goes into the old memory. */
+static void user_without(void)
+{
+    if (geteuid() != 0)
+        return;
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(spans(&memory) > 0);
+    CHECK(chmod(agent.path, 0700) == 0);
+    CHECK(setresuid(65534, 65534, 65534) == 0);
+    RECORD_UNTIL(!ring_map());
+    records_elsewhere();
+    agent_stop(&agent);
+}
+
 /* In a root folder of its own, where the socket is not. */
 static void another_root(void)
 {
@@ -425,158 +414,8 @@ static void narrow(void)
 }
 #endif
 
-/* ---- the host's rules ---- */
-
-/* Nothing there has rules of this test's. */
-static bool rules_are_free(void)
-{
-    return access("/run/blkin/slow", F_OK) != 0;
-}
-
-static bool rule_is_above_s(uint64_t seconds)
-{
-    return blkin_slow_least_ns == seconds * 1000000000 + 1;
-}
-
-/* They come with the rings, and change with the periodic work; what is damaged changes nothing. */
-static void rules(void)
-{
-    struct ring_rules *there = (struct ring_rules *)(void *)(memory.memory.at + RING_RULES_AT);
-    unsigned before;
-
-    memory_set_rules(&memory.memory, "*>5s");
-    agent_start(&agent, &memory);
-    blkin_init();
-    CHECK(rule_is_above_s(5) || !rules_are_free());
-    memory_set_rules(&memory.memory, "*>7s, max=2/s");
-    RECORD_UNTIL(rule_is_above_s(7) || !rules_are_free());
-    before = rings_count(&memory, BLKIN_EVENT_PROCESS);
-    memset(there->text, 'x', sizeof(there->text));
-    there->turn += 2;
-    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 1);
-    memory_set_rules(&memory.memory, "*>9s");
-    there->turn++;
-    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 3);
-    CHECK(rule_is_above_s(7) || !rules_are_free());
-    memory_set_rules(&memory.memory, "*>9s");
-    RECORD_UNTIL(rule_is_above_s(9) || !rules_are_free());
-    memory_set_rules(&other.memory, "*>11s");
-    agent_give(&agent, &other);
-    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
-    RECORD_UNTIL(rule_is_above_s(11) || !rules_are_free());
-    agent_stop(&agent);
-}
-
-static void check_own_rules(void)
-{
-    const uint64_t least_ns = blkin_slow_least_ns;
-
-    memory_set_rules(&memory.memory, "*>5s");
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > 1);
-    CHECK(blkin_slow_least_ns == least_ns);
-    agent_stop(&agent);
-}
-
-static void rules_of_the_environment(void)
-{
-    setenv("BLKIN_SLOW", "*>1s", 1);
-    blkin_init();
-    CHECK(rule_is_above_s(1) || !rules_are_free());
-    check_own_rules();
-}
-
-static void rules_of_a_file(void)
-{
-    setenv("BLKIN_SLOW_FILE", "/nonexistent", 1);
-    blkin_init();
-    check_own_rules();
-}
-
-static void rules_of_the_program(void)
-{
-    blkin_init();
-    CHECK(blkin_set_slow("*>1s") == 0);
-    check_own_rules();
-}
-
-/* ---- what a trace begins with ---- */
-
-static void check_flags(const char *setting, const char *flags)
-{
-    char text[BLKIN_TRACEPARENT_SIZE];
-    struct blkin_span span;
-
-    if (setting)
-        setenv("BLKIN_RANDOM_FLAG", setting, 1);
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
-    blkin_span_begin(&span, "request", BLKIN_SERVER, NULL);
-    CHECK(blkin_context_to_traceparent(blkin_span_context(&span), text) > 0);
-    CHECK_TEXT(text + 53, flags);
-    blkin_span_end(&span);
-    agent_stop(&agent);
-}
-
-static void flags(void)
-{
-    check_flags(NULL, "01");
-}
-
-static void random_flag(void)
-{
-    check_flags("1", "03");
-}
-
-/* It may not ask: then nothing is recorded, and nothing goes into the old memory. */
-static void user_without(void)
-{
-    if (geteuid() != 0)
-        return;
-    agent_start(&agent, &memory);
-    RECORD_UNTIL(spans(&memory) > 0);
-    CHECK(chmod(agent.path, 0700) == 0);
-    CHECK(setresuid(65534, 65534, 65534) == 0);
-    RECORD_UNTIL(!ring_map());
-    records_elsewhere();
-    agent_stop(&agent);
-}
-
-/* ---- */
-
-/* At once, as most of them wait for what a program does once a second. */
-static struct {
-    const char *name;
-    pid_t pid;
-    struct agent agent;
-} scenarios[64];
-
-static unsigned count;
-
-static void run(const char *name, void (*scenario)(void))
-{
-    agent_prepare(&agent);
-    scenarios[count].name = name;
-    scenarios[count].agent = agent;
-    scenarios[count].pid = fork();
-    if (scenarios[count++].pid != 0)
-        return;
-    rings_make(&memory, EVENTS, RING_BYTES_MIN);
-    rings_make(&other, EVENTS, RING_BYTES_MIN);
-    scenario();
-    rings_close(&memory);
-    rings_close(&other);
-    (void)fflush(stderr); /* not by exit(): LeakSanitizer cannot inspect a process that has changed
-                             its user */
-    _exit(check_status());
-}
-
-#define RUN(scenario) run(#scenario, scenario)
-
 int main(void)
 {
-    int status = 0;
-
     (void)close_range(LOWEST, HIGHEST, 0); /* of the shell that runs tests */
     setenv("BLKIN_LTTNG", "no", 1);
     RUN(no_folder);
@@ -603,18 +442,5 @@ int main(void)
 #ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer itself needs more address space than that */
     RUN(narrow);
 #endif
-    RUN(rules);
-    RUN(rules_of_the_environment);
-    RUN(rules_of_a_file);
-    RUN(rules_of_the_program);
-    RUN(flags);
-    RUN(random_flag);
-    for (unsigned i = 0; i < count; i++) {
-        CHECK(waitpid(scenarios[i].pid, &status, 0) == scenarios[i].pid && status == 0);
-        if (status)
-            (void)fprintf(stderr, "%s: status %#x\n", scenarios[i].name, (unsigned)status);
-        unlink(scenarios[i].agent.path);
-        agent_remove(&scenarios[i].agent);
-    }
-    return check_status();
+    return scenarios_wait();
 }

@@ -1,0 +1,84 @@
+/*
+ * Programs with an agent each: a scenario is a process of its own. All of them run at once, as most
+ * wait for the periodic work of a program.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_RING_SCENARIOS_H
+#define TESTS_RING_SCENARIOS_H
+
+#include <blkin.h>
+
+#include "check.h"
+#include "libblkin-ring/parts/rings.h"
+#include "tracepoints/format/provider_table.h"
+#include "waits.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EVENTS (1 << 22)
+
+static struct rings memory, other;
+static struct agent agent;
+
+static void record(void)
+{
+    BLKIN_SCOPE(span, "request", BLKIN_SERVER, NULL);
+
+    BLKIN_ANNOTATE(&span, "text");
+}
+
+static unsigned spans(const struct rings *of)
+{
+    return rings_count(of, BLKIN_EVENT_SPAN);
+}
+
+/* A program that works, until the condition holds. */
+#define RECORD_UNTIL(condition) WORK_UNTIL(condition, record())
+
+static struct {
+    const char *name;
+    pid_t pid;
+    struct agent agent;
+} scenarios[64];
+
+static unsigned count;
+
+static void run(const char *name, void (*scenario)(void))
+{
+    agent_prepare(&agent);
+    scenarios[count].name = name;
+    scenarios[count].agent = agent;
+    scenarios[count].pid = fork();
+    if (scenarios[count++].pid != 0)
+        return;
+    rings_make(&memory, EVENTS, RING_BYTES_MIN);
+    rings_make(&other, EVENTS, RING_BYTES_MIN);
+    scenario();
+    rings_close(&memory);
+    rings_close(&other);
+    (void)fflush(stderr); /* not by exit(): LeakSanitizer cannot inspect a process that has changed
+                             its user */
+    _exit(check_status());
+}
+
+#define RUN(scenario) run(#scenario, scenario)
+
+/* Returns the status of the test. */
+static int scenarios_wait(void)
+{
+    int status = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        CHECK(waitpid(scenarios[i].pid, &status, 0) == scenarios[i].pid && status == 0);
+        if (status)
+            (void)fprintf(stderr, "%s: status %#x\n", scenarios[i].name, (unsigned)status);
+        unlink(scenarios[i].agent.path);
+        agent_remove(&scenarios[i].agent);
+    }
+    return check_status();
+}
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * What a program takes over with its rings: the host's rules of slow spans, if it has none of its
+ * own; and the flags with which its traces begin. No LTTng.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "libblkin/policy/slow.h"
+#include "libblkin-ring/parts/scenarios.h"
+
+#include <string.h>
+
+/* ---- the host's rules ---- */
+
+/* Nothing there has rules of this test's. */
+static bool rules_are_free(void)
+{
+    return access("/run/blkin/slow", F_OK) != 0;
+}
+
+static bool rule_is_above_s(uint64_t seconds)
+{
+    return blkin_slow_least_ns == seconds * 1000000000 + 1;
+}
+
+/* They come with the rings, and change with the periodic work; what is damaged changes nothing. */
+static void rules(void)
+{
+    struct ring_rules *there = (struct ring_rules *)(void *)(memory.memory.at + RING_RULES_AT);
+    unsigned before;
+
+    memory_set_rules(&memory.memory, "*>5s");
+    agent_start(&agent, &memory);
+    blkin_init();
+    CHECK(rule_is_above_s(5) || !rules_are_free());
+    memory_set_rules(&memory.memory, "*>7s, max=2/s");
+    RECORD_UNTIL(rule_is_above_s(7) || !rules_are_free());
+    before = rings_count(&memory, BLKIN_EVENT_PROCESS);
+    memset(there->text, 'x', sizeof(there->text));
+    there->turn += 2;
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 1);
+    memory_set_rules(&memory.memory, "*>9s");
+    there->turn++;
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 3);
+    CHECK(rule_is_above_s(7) || !rules_are_free());
+    memory_set_rules(&memory.memory, "*>9s");
+    RECORD_UNTIL(rule_is_above_s(9) || !rules_are_free());
+    memory_set_rules(&other.memory, "*>11s");
+    agent_give(&agent, &other);
+    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    RECORD_UNTIL(rule_is_above_s(11) || !rules_are_free());
+    agent_stop(&agent);
+}
+
+static void check_own_rules(void)
+{
+    const uint64_t least_ns = blkin_slow_least_ns;
+
+    memory_set_rules(&memory.memory, "*>5s");
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > 1);
+    CHECK(blkin_slow_least_ns == least_ns);
+    agent_stop(&agent);
+}
+
+static void rules_of_the_environment(void)
+{
+    setenv("BLKIN_SLOW", "*>1s", 1);
+    blkin_init();
+    CHECK(rule_is_above_s(1) || !rules_are_free());
+    check_own_rules();
+}
+
+static void rules_of_a_file(void)
+{
+    setenv("BLKIN_SLOW_FILE", "/nonexistent", 1);
+    blkin_init();
+    check_own_rules();
+}
+
+static void rules_of_the_program(void)
+{
+    blkin_init();
+    CHECK(blkin_set_slow("*>1s") == 0);
+    check_own_rules();
+}
+
+/* ---- what a trace begins with ---- */
+
+static void check_flags(const char *setting, const char *flags)
+{
+    char text[BLKIN_TRACEPARENT_SIZE];
+    struct blkin_span span;
+
+    if (setting)
+        setenv("BLKIN_RANDOM_FLAG", setting, 1);
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(spans(&memory) > 0);
+    blkin_span_begin(&span, "request", BLKIN_SERVER, NULL);
+    CHECK(blkin_context_to_traceparent(blkin_span_context(&span), text) > 0);
+    CHECK_TEXT(text + 53, flags);
+    blkin_span_end(&span);
+    agent_stop(&agent);
+}
+
+static void flags(void)
+{
+    check_flags(NULL, "01");
+}
+
+static void random_flag(void)
+{
+    check_flags("1", "03");
+}
+
+int main(void)
+{
+    setenv("BLKIN_LTTNG", "no", 1);
+    RUN(rules);
+    RUN(rules_of_the_environment);
+    RUN(rules_of_a_file);
+    RUN(rules_of_the_program);
+    RUN(flags);
+    RUN(random_flag);
+    return scenarios_wait();
+}
