@@ -155,7 +155,7 @@ class Transport(unittest.TestCase):
 
     def test_one_partition_and_full_messages(self):
         self.broker.create(self.topic)
-        drive(self.url(), "add:4000", "flush", "close", format="otlp")
+        drive(self.url(), "add:4000", "flush", "close", format="otlp", batch_timeout_ms=60000)
         self.assertCountEqual(self.spans(), range(1, 4001))
         self.assertEqual([len(spans_of(message)) for _, _, message in self.broker.read(self.topic)], [500] * 8)
 

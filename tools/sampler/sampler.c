@@ -26,8 +26,8 @@
 
 #define NS_PER_MS 1000000
 #define WHY_BYTES 201
-/* An event has the names of its values if it is the first of an instance, if the names have changed,
- * and after this time: a reader that begins in the middle of a trace needs them. */
+/* An event has the names of its values if it is the first of an instance, if the names have
+ * changed, and after this time: a reader that begins in the middle of a trace needs them. */
 #define NAMES_NS UINT64_C(5000000000)
 
 _Static_assert(HOST_METRICS_MAX <= BLKIN_METRIC_VALUES_MAX, "no value is left out");
