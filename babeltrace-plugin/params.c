@@ -63,8 +63,6 @@ static const struct param_rule rules[] = {
     INTEGER_PARAM("from-time", from_time, 0, INT64_MAX - 1, 0),
     INTEGER_PARAM("from-events", from_events, 0, INT64_MAX - 1, 0),
     TEXT_PARAM("sent-file", sent_file, NULL),
-    TEXT_PARAM("only-traces", only_traces, NULL),
-    TEXT_PARAM("only-found", only_found, NULL),
     TEXT_PARAM("rules", rules, NULL),
     TEXT_PARAM("rules-report", rules_report, NULL),
     TEXT_PARAM("tail-sampling", tail_sampling, NULL),
@@ -274,15 +272,10 @@ void params_end(struct params *params)
 
 /* ---- combinations ---------------------------------------------------------------------------- */
 
-static bool params_fits_only(const struct params *params, struct error *error)
+static bool params_fits_rules(const struct params *params, struct error *error)
 {
-    if (params->only_found && !params->only_traces)
-        error_set(error, "only-found needs only-traces=\"FILE\"");
-    else if (params->rules_report && !params->rules)
-        error_set(error, "rules-report needs rules=\"PATH\"");
-    else
-        return true;
-    return false;
+    return !params->rules_report || params->rules ||
+           error_set(error, "rules-report needs rules=\"PATH\"");
 }
 
 static bool params_fits_kafka(const struct params *params, struct error *error)
@@ -305,5 +298,5 @@ static bool params_fits_kafka(const struct params *params, struct error *error)
 
 bool params_fit(const struct params *params, struct error *error)
 {
-    return params_fits_only(params, error) && params_fits_kafka(params, error);
+    return params_fits_rules(params, error) && params_fits_kafka(params, error);
 }

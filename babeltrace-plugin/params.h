@@ -30,8 +30,6 @@ struct params {
     int64_t from_time; /* ns since 1970; 0: from the begin of the trace */
     int64_t from_events;
     const char *sent_file;
-    const char *only_traces;
-    const char *only_found;
     const char *rules;
     const char *rules_report;
     const char *tail_sampling;

@@ -66,14 +66,18 @@ static void pipeline_publish_now(struct pipeline *pipeline)
 
 #define FLUSH_STEP 1024 /* spans: well below a millisecond */
 
-/* Flushes in steps: a million spans may be open, and an interruption must take effect. */
-static void pipeline_flush(struct pipeline *pipeline)
+bool pipeline_flush_some(struct pipeline *pipeline, unsigned most)
 {
     if (pipeline->rules)
         pairing_flush(pipeline->rules);
-    while (assembler_flush_some(pipeline->assembler, FLUSH_STEP))
-        (void)exporter_heed_interruption(pipeline->exporter);
-    while (chain_flush_some(&pipeline->chain, FLUSH_STEP))
+    return assembler_flush_some(pipeline->assembler, most) ||
+           chain_flush_some(&pipeline->chain, most);
+}
+
+/* Flushes in steps: a million spans may be open, and an interruption must take effect. */
+static void pipeline_flush(struct pipeline *pipeline)
+{
+    while (pipeline_flush_some(pipeline, FLUSH_STEP))
         (void)exporter_heed_interruption(pipeline->exporter);
 }
 
@@ -89,7 +93,7 @@ void pipeline_end(struct pipeline *pipeline)
         pipeline_flush(pipeline);
         pipeline_end_statistics(pipeline);
         pipeline_publish_now(pipeline);
-        if (!exporter_close(pipeline->exporter, &error))
+        if (!pipeline->shared && !exporter_close(pipeline->exporter, &error))
             pipeline_say_error(pipeline, error.text);
         pipeline_settle(pipeline);
     }
@@ -123,15 +127,11 @@ static bool pipeline_has_delivered(struct pipeline *pipeline, struct error *erro
 
 bool pipeline_finish(struct pipeline *pipeline, struct error *error)
 {
-    bool has_told;
-
     pipeline_flush(pipeline);
-    /* only after the whole trace: the file would be wrong for a part */
-    has_told = !pipeline->only || only_write_found(pipeline->only, error);
     pipeline_publish_now(pipeline);
     exporter_flush(pipeline->exporter);
     pipeline_end(pipeline);
-    return has_told && pipeline_has_delivered(pipeline, error);
+    return pipeline_has_delivered(pipeline, error);
 }
 
 void pipeline_rest(struct pipeline *pipeline)

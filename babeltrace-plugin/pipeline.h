@@ -16,7 +16,6 @@
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/stages/chain.h"
-#include "babeltrace-plugin/stages/only.h"
 #include "params.h"
 
 #include <babeltrace2/babeltrace.h>
@@ -30,24 +29,41 @@ struct pipeline_calls {
     void *context;
 };
 
+/* Statistics of spans, while a client asks for them. */
+struct pipeline_statistics {
+    struct live_statistics *live; /* NULL: no client asks */
+    int64_t until_ms;             /* a client asks until then */
+    int64_t next_look_ms, next_write_ms;
+    char *file, *asked, *fresh; /* statistics-file, and PATH.asked and PATH.new; or NULL */
+};
+
+/* The parts that several pipelines of one thread share. The owner frees the exporter before the
+ * endpoints, and both after the last pipeline. The statistics begin with zeros, and end with
+ * pipeline_free_statistics(). */
+struct pipeline_shared {
+    struct exporter *exporter;
+    struct endpoint_table *endpoints;
+    struct pipeline_statistics statistics;
+};
+
 struct pipeline {
     struct pipeline_calls calls;
     bool shows_progress;
+    struct pipeline_shared *shared; /* NULL: the exporter is the pipeline's own */
+    /* NULL, or a stage that is first in the chain, and is freed with it: the caller has chosen some
+     * traces. Then gaps are no loss, each span gets host tags, and neither rules nor tail sampling
+     * are used. */
+    struct stage *choice;
+    int64_t wall_clock_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC; 0: as the events say */
     struct intake intake;
     struct assembler *assembler;
-    struct only *only; /* NULL: all traces are wanted */
     struct exporter *exporter;
     struct chain chain;                        /* the stages, from the assembler to the exporter */
     struct stage *rules, *join, *hosts, *tail; /* of the chain; NULL: off */
     FILE *rules_report;                        /* NULL: no report */
     struct account *account;
     bool has_ended;
-    struct pipeline_statistics {
-        struct live_statistics *live; /* NULL: no client asks */
-        int64_t until_ms;             /* a client asks until then */
-        int64_t next_look_ms, next_write_ms;
-        char *file, *asked, *fresh; /* statistics-file, and PATH.asked and PATH.new; or NULL */
-    } statistics;
+    struct pipeline_statistics own, *statistics; /* of this pipeline, or of `shared` */
     struct settling {
         bool is_asked_for;
         int fd; /* of sent-file */
@@ -60,9 +76,9 @@ struct pipeline {
 };
 
 /*
- * Opens a pipeline that is all zero except calls and shows_progress. Returns false with error set:
- * then the caller calls pipeline_close(), too. Spans that are not delivered before pipeline_end()
- * are lost.
+ * Opens a pipeline that is all zero except calls to wall_clock_ns.
+ * Returns false with error set: then the caller calls pipeline_close(), too. Spans that are not
+ * delivered before pipeline_end() are lost; those of a shared exporter remain with the exporter.
  */
 bool pipeline_open(struct pipeline *pipeline, const struct params *params, struct error *error);
 void pipeline_close(struct pipeline *pipeline);
@@ -90,10 +106,15 @@ bool pipeline_finish(struct pipeline *pipeline, struct error *error);
  * call has no effect. */
 void pipeline_end(struct pipeline *pipeline);
 
+/* No event will come: gives about `most` of the spans that are held to the exporter. Returns
+ * whether spans are still held. Then pipeline_end() has nothing to flush. */
+bool pipeline_flush_some(struct pipeline *pipeline, unsigned most);
+
 /* Returns whether all accepted spans are stored; if not, error is set. */
 bool pipeline_is_stored(struct pipeline *pipeline, struct error *error);
 
-/* The current counts. */
+/* The current counts. With a shared exporter, output has only the spans that the stages left out or
+ * hold: the exporter counts the other spans. */
 struct counts pipeline_counts(struct pipeline *pipeline);
 
 /*
@@ -103,7 +124,8 @@ struct counts pipeline_counts(struct pipeline *pipeline);
  * With the parameter statistics-file=PATH, another process asks: it sets the time of PATH.asked to
  * the present at least every 10 s. Then the pipeline writes the document to PATH twice a second.
  */
-char *pipeline_statistics(struct pipeline *pipeline);
+char *pipeline_statistics(struct pipeline_statistics *statistics);
+void pipeline_free_statistics(struct pipeline_statistics *statistics);
 
 /* ---- between the pipeline's files */
 
@@ -112,6 +134,5 @@ bool pipeline_open_statistics(struct pipeline *pipeline, const struct params *pa
                               struct error *error);
 void pipeline_look_at_statistics(struct pipeline *pipeline);
 void pipeline_end_statistics(struct pipeline *pipeline);
-void pipeline_close_statistics(struct pipeline *pipeline);
 
 #endif

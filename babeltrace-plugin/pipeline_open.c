@@ -15,19 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The stage `only`: tags the spans of the named traces, and skips spans that were sent before. */
-static bool only_skips(void *context, struct span *span)
-{
-    struct pipeline *pipeline = context;
-
-    only_note(pipeline->only, span);
-    if (only_was_sent(pipeline->only, span))
-        return true;
-    assembler_tag(pipeline->assembler, span, "blkin.kept",
-                  only_why(pipeline->only, span->trace_id_high, span->trace_id));
-    return false;
-}
-
 static void take_span(void *context, struct span *span)
 {
     struct pipeline *pipeline = context;
@@ -39,8 +26,8 @@ static void export_span(void *context, const struct span *span)
 {
     struct pipeline *pipeline = context;
 
-    if (pipeline->statistics.live)
-        live_statistics_add(pipeline->statistics.live, span);
+    if (pipeline->statistics->live)
+        live_statistics_add(pipeline->statistics->live, span);
     exporter_add(pipeline->exporter, span);
 }
 
@@ -83,20 +70,22 @@ static struct exporter_counts delivery_counts(void *context)
 {
     struct pipeline *pipeline = context;
 
-    return pipeline->exporter ? exporter_counts(pipeline->exporter)
-                              : (struct exporter_counts){.spans = 0};
+    return pipeline->exporter && !pipeline->shared ? exporter_counts(pipeline->exporter)
+                                                   : (struct exporter_counts){.spans = 0};
 }
 
 void pipeline_close(struct pipeline *pipeline)
 {
     account_free(pipeline->account); /* shows the exporter's counters */
-    pipeline_close_statistics(pipeline);
+    pipeline_free_statistics(&pipeline->own);
     if (pipeline->rules_report)
         fclose(pipeline->rules_report);
+    if (pipeline->choice && !pipeline->choice->chain)
+        pipeline->choice->kind->free(pipeline->choice); /* it never came into the chain */
     chain_free(&pipeline->chain);
-    exporter_free(pipeline->exporter);
+    if (!pipeline->shared)
+        exporter_free(pipeline->exporter);
     assembler_free(pipeline->assembler);
-    only_free(pipeline->only);
     if (pipeline->settling.is_asked_for)
         (void)close(pipeline->settling.fd);
 }
@@ -115,15 +104,6 @@ static bool open_account(struct pipeline *pipeline, const struct params *params,
     return pipeline->account != NULL;
 }
 
-/* Also returns true if all traces are wanted. */
-static bool open_only(struct pipeline *pipeline, const struct params *params, struct error *error)
-{
-    if (!params->only_traces)
-        return true;
-    pipeline->only = only_open(params->only_traces, params->only_found, error);
-    return pipeline->only != NULL;
-}
-
 static bool pipeline_append(struct pipeline *pipeline, struct stage *stage, struct error *error)
 {
     if (stage)
@@ -140,12 +120,12 @@ static void use_rule_event(void *context, const struct event *event)
     pairing_take(pipeline->rules, event);
 }
 
-/* With only-traces there are no rules: the spans of rules are in no trace that a line names. */
+/* The spans of rules are in no trace that the caller has chosen. */
 static bool open_rules(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
     struct rules *rules;
 
-    if (!params->rules || params->only_traces)
+    if (!params->rules || pipeline->choice)
         return true;
     rules = rules_read(params->rules, error);
     if (!rules)
@@ -181,10 +161,9 @@ static bool open_join(struct pipeline *pipeline, const struct params *params, st
     return pipeline_append(pipeline, pipeline->join, error);
 }
 
-/* If a rule or a person has chosen the traces, every span gets host tags. */
 static bool open_hosts(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
-    const int64_t min_ms = params->only_traces ? 0 : params->host_min_ms;
+    const int64_t min_ms = pipeline->choice ? 0 : params->host_min_ms;
 
     if (params->host_min_ms < 0)
         return true;
@@ -197,7 +176,7 @@ static bool open_hosts(struct pipeline *pipeline, const struct params *params, s
 
 static bool open_tail(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
-    if (!params->tail_sampling || params->only_traces)
+    if (!params->tail_sampling || pipeline->choice)
         return true;
     pipeline->tail = tail_stage_new(&(struct tail_options){.rules = params->tail_sampling,
                                                            .wait_ms = params->tail_wait_ms,
@@ -213,11 +192,10 @@ static bool open_tail(struct pipeline *pipeline, const struct params *params, st
 static bool open_stages(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
     error->text[0] = '\0';
-    return open_rules(pipeline, params, error) &&
-           (!pipeline->only ||
-            pipeline_append(pipeline, skip_stage_new("only", only_skips, pipeline), error)) &&
-           open_join(pipeline, params, error) && open_hosts(pipeline, params, error) &&
-           open_tail(pipeline, params, error);
+    if (pipeline->choice)
+        chain_append(&pipeline->chain, pipeline->choice);
+    return open_rules(pipeline, params, error) && open_join(pipeline, params, error) &&
+           open_hosts(pipeline, params, error) && open_tail(pipeline, params, error);
 }
 
 /* Also returns true if no mark is wanted. */
@@ -248,6 +226,10 @@ static bool pipeline_is_interrupted(void *context)
 static bool open_exporter(struct pipeline *pipeline, const struct params *params,
                           struct error *error)
 {
+    if (pipeline->shared) {
+        pipeline->exporter = pipeline->shared->exporter;
+        return true;
+    }
     pipeline->exporter = exporter_new(
         &params->exporter,
         &(struct exporter_callbacks){pipeline_is_interrupted, pipeline_warn, pipeline,
@@ -258,7 +240,7 @@ static bool open_exporter(struct pipeline *pipeline, const struct params *params
 
 bool pipeline_open(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
-    if (!open_settling(pipeline, params, error) || !open_only(pipeline, params, error) ||
+    if (!open_settling(pipeline, params, error) ||
         !pipeline_open_statistics(pipeline, params, error))
         return false;
     pipeline->assembler = assembler_new(
@@ -269,10 +251,11 @@ bool pipeline_open(struct pipeline *pipeline, const struct params *params, struc
             .max_open_spans = (uint64_t)params->max_open_spans,
             .max_open_bytes = (uint64_t)params->max_open_bytes,
             .correct_clocks = params->clock_correction,
-            .wall_clock_ns = pipeline->only ? only_clock(pipeline->only) : 0,
-            .is_choice = pipeline->only != NULL,
+            .wall_clock_ns = pipeline->wall_clock_ns,
+            .is_choice = pipeline->choice != NULL,
             .marks = pipeline->settling.is_asked_for ? &pipeline->settling.marks : NULL,
             .closing = params->closing,
+            .endpoints = pipeline->shared ? pipeline->shared->endpoints : NULL,
             .metric = use_metric,
             .rule = use_rule_event,
         },

@@ -21,10 +21,11 @@
 bool pipeline_open_statistics(struct pipeline *pipeline, const struct params *params,
                               struct error *error)
 {
-    struct pipeline_statistics *statistics = &pipeline->statistics;
+    struct pipeline_statistics *statistics = &pipeline->own;
     const char *file = params->statistics_file;
 
-    if (!file)
+    pipeline->statistics = pipeline->shared ? &pipeline->shared->statistics : statistics;
+    if (!file || pipeline->shared)
         return true;
     statistics->file = strdup(file);
     statistics->asked = string_joined(file, ".asked");
@@ -48,19 +49,18 @@ static bool statistics_put(const struct pipeline_statistics *statistics, const c
     return done && rename(statistics->fresh, statistics->file) == 0;
 }
 
-static void statistics_write(struct pipeline *pipeline)
+/* Returns false with error set. */
+static bool statistics_write(const struct pipeline_statistics *statistics, struct error *error)
 {
-    const struct pipeline_statistics *statistics = &pipeline->statistics;
     char *text = live_statistics_text(statistics->live);
-    struct error error;
+    bool is_written;
 
     errno = ENOMEM;
-    if (!text || !statistics_put(statistics, text)) {
-        error_set(&error, "statistics-file \"%.300s\": cannot be written: %s", statistics->file,
-                  strerror(errno));
-        pipeline_warn(pipeline, error.text);
-    }
+    is_written = (text && statistics_put(statistics, text)) ||
+                 error_set(error, "statistics-file \"%.300s\": cannot be written: %s",
+                           statistics->file, strerror(errno));
     free(text);
+    return is_written;
 }
 
 /* The system's clock sets the time of PATH.asked. */
@@ -87,24 +87,19 @@ static void statistics_stop(struct pipeline_statistics *statistics)
         (void)unlink(statistics->file);
 }
 
-static void statistics_go_on(struct pipeline *pipeline, int64_t now_ms)
+static void statistics_go_on(struct pipeline_statistics *statistics, int64_t now_ms)
 {
-    struct pipeline_statistics *statistics = &pipeline->statistics;
-
     if (statistics->live && !live_statistics_advance(statistics->live, now_ms))
         statistics_stop(statistics);
     if (!statistics->live)
         statistics->live = live_statistics_new();
-    if (!statistics->live || !statistics->file || now_ms < statistics->next_write_ms)
-        return;
-    statistics->next_write_ms = now_ms + WRITE_MS;
-    statistics_write(pipeline);
 }
 
 void pipeline_look_at_statistics(struct pipeline *pipeline)
 {
-    struct pipeline_statistics *statistics = &pipeline->statistics;
+    struct pipeline_statistics *statistics = pipeline->statistics;
     const int64_t now_ms = clock_ms();
+    struct error error;
 
     if (now_ms < statistics->next_look_ms)
         return;
@@ -112,36 +107,38 @@ void pipeline_look_at_statistics(struct pipeline *pipeline)
     if (statistics->file)
         statistics_look_at_file(statistics, now_ms);
     if (now_ms < statistics->until_ms)
-        statistics_go_on(pipeline, now_ms);
+        statistics_go_on(statistics, now_ms);
     else if (statistics->live)
         statistics_stop(statistics);
+    if (!statistics->live || !statistics->file || now_ms < statistics->next_write_ms)
+        return;
+    statistics->next_write_ms = now_ms + WRITE_MS;
+    if (!statistics_write(statistics, &error))
+        pipeline_warn(pipeline, error.text);
 }
 
-char *pipeline_statistics(struct pipeline *pipeline)
+char *pipeline_statistics(struct pipeline_statistics *statistics)
 {
-    struct pipeline_statistics *statistics = &pipeline->statistics;
-
     statistics->until_ms = clock_ms() + ASKED_MS;
-    statistics_go_on(pipeline, clock_ms());
+    statistics_go_on(statistics, clock_ms());
     return statistics->live ? live_statistics_text(statistics->live) : NULL;
 }
 
 /* All spans are known: clients get the last ones, too. */
 void pipeline_end_statistics(struct pipeline *pipeline)
 {
-    struct pipeline_statistics *statistics = &pipeline->statistics;
+    struct pipeline_statistics *statistics = &pipeline->own;
+    struct error error;
 
     if (!statistics->live)
         return;
     live_statistics_close_traces(statistics->live);
-    if (statistics->file)
-        statistics_write(pipeline);
+    if (statistics->file && !statistics_write(statistics, &error))
+        pipeline_warn(pipeline, error.text);
 }
 
-void pipeline_close_statistics(struct pipeline *pipeline)
+void pipeline_free_statistics(struct pipeline_statistics *statistics)
 {
-    struct pipeline_statistics *statistics = &pipeline->statistics;
-
     live_statistics_free(statistics->live);
     statistics->live = NULL;
     free(statistics->file);

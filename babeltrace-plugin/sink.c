@@ -102,7 +102,6 @@ static bool sink_set_up(struct sink *sink, enum protocol_format format, const bt
         .intake = &pipeline->intake,
         .assembler = pipeline->assembler,
         .from = {params.from_time, (uint64_t)params.from_events},
-        .only = pipeline->only,
         .rules = pipeline->rules,
         .warn = pipeline_warn,
         .context = pipeline};

@@ -2,9 +2,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "tools/agent/fetch.h"
-#include "tools/agent/incomplete.h"
-#include "tools/agent/kept.h"
 #include "tools/agent/service.h"
 #include "tools/ask/ask.h"
 #include "tools/doctor/doctor.h"
@@ -69,9 +66,6 @@ static const struct job *const jobs[] = {
     &tracing_look_job,
     &tracing_stop_job,
     &tracing_destroy_job,
-    &fetch_job,
-    &incomplete_job,
-    &kept_job,
     &vault_job,
     NULL,
 };

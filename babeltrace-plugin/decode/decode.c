@@ -144,8 +144,6 @@ struct decode_plan {
     unsigned moment_bits; /* the bits of the clock value that age_ns is read as; 0: the event has no
                              moment */
     struct text severity; /* of EVENT_ANNOTATION; empty for info */
-    int trace_id;         /* index of the trace id, which is read first; -1: none */
-    bool is_id_signed;
     struct moves texts;
     struct moves signed_integers;
     struct moves unsigned_integers;
@@ -298,10 +296,6 @@ static bool plan_field(struct decode_plan *plan, const struct event_field *field
         if (!moves)
             return false;
         moves->moves[moves->count++] = (struct move){(uint16_t)index, (uint16_t)field->offset};
-        if (field->offset == offsetof(struct event, trace_id)) {
-            plan->trace_id = (int)index;
-            plan->is_id_signed = moves == &plan->signed_integers;
-        }
         return true;
     }
     return false;
@@ -327,7 +321,6 @@ static bool plan_layout(struct decode_plan *plan, const struct event_layout *lay
     plan->kind = layout->kind;
     plan->is_packed = layout->form == LAYOUT_PACKED;
     plan->moment_bits = moment_bits_of(layout);
-    plan->trace_id = -1;
     if (layout->kind == EVENT_ANNOTATION)
         plan->severity = severity_of(layout->event_name);
     for (unsigned i = 0; i < layout->field_count; i++) {
@@ -449,22 +442,6 @@ static void read_payload(struct event *event, const struct decode_plan *plan,
     }
 }
 
-/* True for an event without a trace id. Most events belong to other traces: then no further field
- * is read. */
-static bool may_be_wanted(const struct only *only, const struct decode_plan *plan,
-                          const bt_field *payload, int64_t time_ns)
-{
-    const bt_field *field;
-
-    if (!only || plan->trace_id < 0)
-        return true;
-    field = member(payload, (uint64_t)plan->trace_id);
-    return only_wants(only, 0,
-                      plan->is_id_signed ? (uint64_t)bt_field_integer_signed_get_value(field)
-                                         : bt_field_integer_unsigned_get_value(field),
-                      time_ns);
-}
-
 /* Without LTTng's own clock, or for an impossible moment, the event's own time counts. */
 static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snapshot *now,
                       int64_t moment_ns, unsigned bits)
@@ -477,9 +454,10 @@ static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snaps
                : 0;
 }
 
-__attribute__((noinline)) static enum decoded
-decode_ours(const struct decode_plan *plan, const bt_message *message, const bt_event *bt_event,
-            const struct only *only, struct event *event)
+__attribute__((noinline)) static enum decoded decode_ours(const struct decode_plan *plan,
+                                                          const bt_message *message,
+                                                          const bt_event *bt_event,
+                                                          struct event *event)
 {
     const struct stream_decoder *decoder = plan->decoder;
     const bt_clock_snapshot *now = bt_message_event_borrow_default_clock_snapshot_const(message);
@@ -489,8 +467,6 @@ decode_ours(const struct decode_plan *plan, const bt_message *message, const bt_
     if (!time_of_snapshot(now, &event->time_ns))
         return DECODED_UNREADABLE;
     payload = bt_event_borrow_payload_field_const(bt_event);
-    if (!may_be_wanted(only, plan, payload, event->time_ns))
-        return DECODED_UNWANTED;
     event->kind = plan->kind;
     event->trace_id_high = 0; /* the original's events have none */
     event->key = plan->severity;
@@ -511,18 +487,15 @@ decode_ours(const struct decode_plan *plan, const bt_message *message, const bt_
     }
     if (plan->moment_bits)
         event->age_ns = age_at(decoder, now, event->age_ns, plan->moment_bits);
-    if (only && plan->trace_id >= 0 &&
-        !only_wants(only, event->trace_id_high, event->trace_id, event->time_ns))
-        return DECODED_UNWANTED; /* by the upper half */
     return DECODED;
 }
 
 enum decoded decode_event(const struct decode_plan *plan, const bt_message *message,
-                          const bt_event *bt_event, const struct only *only, struct event *event)
+                          const bt_event *bt_event, struct event *event)
 {
     if (plan->result != DECODED)
         return plan->result;
     return plan->rule
                ? rule_fields_decode(plan->rule, &plan->decoder->origin, message, bt_event, event)
-               : decode_ours(plan, message, bt_event, only, event);
+               : decode_ours(plan, message, bt_event, event);
 }

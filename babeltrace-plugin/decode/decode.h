@@ -12,7 +12,6 @@
 
 #include "babeltrace-plugin/rules/rules.h"
 #include "babeltrace-plugin/spans/event.h"
-#include "babeltrace-plugin/stages/only.h"
 
 #include <babeltrace2/babeltrace.h>
 
@@ -36,8 +35,8 @@ const struct decode_plan *stream_decoder_plan(struct stream_decoder *decoder,
                                               const bt_event_class *class);
 
 /* Decodes the message's event. On DECODED, sets the members of its kind; texts live as long as the
- * message. An unwanted event gets only its time. only: NULL if all traces are wanted. */
+ * message. */
 enum decoded decode_event(const struct decode_plan *plan, const bt_message *message,
-                          const bt_event *bt_event, const struct only *only, struct event *event);
+                          const bt_event *bt_event, struct event *event);
 
 #endif

@@ -69,9 +69,6 @@ static void pass_over(struct decode_input *input, const bt_message *message, enu
     case DECODED_ALARM:
         input->intake->counts.alarms++;
         break;
-    case DECODED_UNWANTED:
-        input->intake->counts.unwanted++;
-        break;
     case DECODED_UNREADABLE:
         say_unreadable(input, message);
         input->intake->counts.unreadable++;
@@ -111,9 +108,7 @@ static void use_event(struct decode_input *input, const bt_message *message)
     enum decoded decoded;
 
     input->intake->counts.events++;
-    decoded = streams_decode(input->streams, message, input->only, event);
-    if (input->only && (decoded == DECODED || decoded == DECODED_UNWANTED))
-        only_note_time(input->only, event->time_ns);
+    decoded = streams_decode(input->streams, message, event);
     if (decoded != DECODED)
         pass_over(input, message, decoded);
     else if (input_has_read(input, event))
@@ -179,8 +174,6 @@ static void use_discarded(struct decode_input *input, const bt_message *message,
     const bt_stream *stream = discarded->stream(message);
     const bool is_known = discarded->count(message, lost) == BT_PROPERTY_AVAILABILITY_AVAILABLE;
 
-    if (input->only && !is_known)
-        return; /* of a copied ring: all events since the session's start */
     /* the stream class says whether there are times */
     loss->has_times = discarded->has_times(bt_stream_borrow_class_const(stream)) &&
                       time_of_snapshot(discarded->begin(message), &loss->begin_ns) &&
@@ -199,14 +192,12 @@ static void use_discarded_events(struct decode_input *input, const bt_message *m
                   &input->intake->counts.discarded_events);
 }
 
-/* With only-traces, packets are left out on purpose. */
 static void use_discarded_packets(struct decode_input *input, const bt_message *message)
 {
     struct loss loss = {.has_times = false};
 
-    if (!input->only)
-        use_discarded(input, message, &discarded_packets, &loss, &loss.packets,
-                      &input->intake->counts.discarded_packets);
+    use_discarded(input, message, &discarded_packets, &loss, &loss.packets,
+                  &input->intake->counts.discarded_packets);
 }
 
 /* Messages other than events, which are rare. */

@@ -9,7 +9,6 @@
 
 #include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/spans/assembler.h"
-#include "babeltrace-plugin/stages/only.h"
 #include "streams.h"
 
 #include <babeltrace2/babeltrace.h>
@@ -20,7 +19,6 @@ struct decode_input {
     struct intake *intake; /* the counts */
     struct assembler *assembler;
     struct trace_position from; /* an earlier run has read the part before */
-    struct only *only;          /* NULL: all traces are wanted */
     struct stage *rules;        /* see rules/pairing.h */
     void (*warn)(void *context, const char *message);
     void *context;

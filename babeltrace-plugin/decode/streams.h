@@ -46,12 +46,12 @@ static inline const struct decode_plan *streams_plan(struct streams *streams, co
 
 /* Decodes the message's event: see decode_event(). */
 static inline enum decoded streams_decode(struct streams *streams, const bt_message *message,
-                                          const struct only *only, struct event *event)
+                                          struct event *event)
 {
     const bt_event *bt_event = bt_message_event_borrow_event_const(message);
     const struct decode_plan *plan = streams_plan(streams, bt_event);
 
-    return plan ? decode_event(plan, message, bt_event, only, event) : DECODED_NO_MEMORY;
+    return plan ? decode_event(plan, message, bt_event, event) : DECODED_NO_MEMORY;
 }
 
 /* Returns the stream's decoder, creating one at the first call. NULL when out of memory. */

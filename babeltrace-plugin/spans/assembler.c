@@ -27,7 +27,7 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
     assembler->has_offsets = options->correct_clocks && options->wall_clock_ns;
     assembler->sink = sink;
     assembler->sink_context = context;
-    assembler->endpoints = endpoint_table_new();
+    assembler->endpoints = options->endpoints ? options->endpoints : endpoint_table_new();
     assembler->sources = source_table_new();
     if (!open_spans_init(&assembler->open) || !assembler->endpoints || !assembler->sources) {
         assembler_free(assembler);
@@ -47,7 +47,8 @@ void assembler_free(struct assembler *assembler)
     open_spans_destroy(&assembler->open);
     recent_destroy(&assembler->recent);
     source_table_free(assembler->sources);
-    endpoint_table_free(assembler->endpoints);
+    if (!assembler->options.endpoints)
+        endpoint_table_free(assembler->endpoints);
     free(assembler);
 }
 

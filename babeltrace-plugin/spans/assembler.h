@@ -52,6 +52,9 @@ struct assembler_options {
     bool is_choice;          /* events are filtered on purpose: a gap in their numbers is no loss */
     struct marks *marks;     /* NULL: no marks */
     struct closing closing;  /* annotations that close an original's span; none: "cr" and "ss" */
+    /* The table for the endpoints of spans, which outlives the assembler; NULL: a table of its own,
+     * freed with the assembler. */
+    struct endpoint_table *endpoints;
     assembler_metric_fn *metric; /* gets the sink's context; NULL: metrics are only counted */
     assembler_rule_fn *rule;     /* same */
 };

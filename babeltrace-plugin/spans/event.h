@@ -119,7 +119,7 @@ enum decoded {
     DECODED,
     DECODED_FOREIGN,    /* not an event of ours */
     DECODED_ALARM,      /* blkin:slow: about no span */
-    DECODED_UNWANTED,   /* of a trace or a time outside the stage `only` */
+    DECODED_UNWANTED,   /* of a trace or a time that the agent does not look for */
     DECODED_UNREADABLE, /* ours by name, but a field is missing or wrong */
     DECODED_NEWER,      /* of a version of the format that this sink does not know */
     DECODED_NO_MEMORY,

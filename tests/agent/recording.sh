@@ -11,7 +11,6 @@ recording_begin() {
     private_begin
     free_port COLLECTOR_PORT
     TAKEN_FORM=whole
-    KEPT=$WORK/state/record
     export BLKIN_STATE_DIR=$WORK/state BLKIN_RUNTIME_DIR=$WORK/run BABELTRACE_PLUGIN_PATH=$BUILD/plugins
     export BLKIN_ENDPOINT=http://127.0.0.1:$COLLECTOR_PORT BLKIN_RETRY_TIMEOUT_MS=2000
     export BLKIN_RINGS=$WORK/rings BLKIN_RING_SOCKET=$WORK/rings BLKIN_RING_BYTES=${RING_BYTES-4M}
@@ -88,6 +87,17 @@ PY
 
 has_spans() {
     [ "$(spans_of "$1")" = "${2-3 3}" ]
+}
+
+# Nothing waits: every wanted trace was looked for, and the collector has taken each span.
+is_delivered() {
+    ask_service agent status 2>/dev/null | jq -e '.pending_traces == 0 and .is_scanning == false and
+        .counters.spans_waiting == 0 and .counters.spool_waiting == 0' >/dev/null
+}
+
+# in_spool N: so many spans wait on the disk.
+in_spool() {
+    [ "$(status counters spool_waiting 2>/dev/null)" -ge "$1" ] 2>/dev/null
 }
 
 # All spans that the collector has.

@@ -65,7 +65,7 @@ wait_for 20 agent "a fetch" eval '[ "$(total fetches)" -gt '"$made"' ]' || exit 
 grep -q 'undelivered' "$WORK/agent.log" || fail "nothing is said of it"
 [ "$(du -sb "$WORK/state" | cut -f1)" -le $((bytes * 6 / 5 + 1048576)) ] || fail "more is on disk: $(du -ab "$WORK/state")"
 rm "$WORK/taken.away"
-wait_for 60 agent "all deliveries" is kept waiting 0 || exit 1
+wait_for 60 agent "all deliveries" is_delivered || exit 1
 
 # Memory: begins as large as ring-bytes, grows as what is recorded needs it, up to what is allowed.
 size=$(status rings ring_bytes) memory=$(status rings memories 0 bytes)

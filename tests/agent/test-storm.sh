@@ -50,7 +50,7 @@ for ((n = 1; n <= ASKERS; n++)); do
     wait_for 60 agent "the answer for asker-$n" answered 1 "asker-$n" || exit 1
     [ "$(jq '.traces | length' "$WORK/answer")" -gt 100 ] || fail "for asker-$n there is nothing: $(<"$WORK/answer")"
 done
-wait_for 60 agent "all deliveries" is kept waiting 0 || exit 1
+wait_for 60 agent "all deliveries" is_delivered || exit 1
 fetches=$(($(status totals fetches) - before))
 all=$(all_spans) distinct=$(distinct_spans)
 echo "$ASKERS askers: $fetches fetches, $all spans sent, $distinct of them distinct, the slow trace took $took ms"
@@ -65,7 +65,7 @@ wait_for 20 agent "a slow trace" has_spans "$ID" || exit 1
 asked=$(ask "keep-last 3000" id) || exit 1
 is_done() { [ "$(ask "kept $asked" "done" 2>/dev/null)" = True ]; }
 wait_for 30 agent "the answer" is_done || exit 1
-wait_for 30 agent "all deliveries" is kept waiting 0 || exit 1
+wait_for 30 agent "all deliveries" is_delivered || exit 1
 ask "kept $asked" | jq -e --arg id "$ID" '[.traces[] | select(.id == $id)][0] | .spans == 3 and .missing == 0' >/dev/null ||
     fail "a trace that an alarm has sent is not whole for who asks: $(ask "kept $asked")"
 [ "$(all_spans)" -eq "$(distinct_spans)" ] || fail "what an alarm has sent was sent again"
@@ -80,7 +80,7 @@ make "service later"
 make "fast 5"
 start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT"
 wait_for 30 agent "the answer for who asked when it was down" answered 2 asker-1 || exit 1
-wait_for 30 agent "all deliveries" is kept waiting 0 || exit 1
+wait_for 30 agent "all deliveries" is_delivered || exit 1
 [ "$(grep -c '"serviceName": "then"' "$WORK/taken")" = 15 ] || fail "the seconds before the question were not sent"
 grep -q '"serviceName": "later"' "$WORK/taken" && fail "what came after the question was sent"
 
@@ -109,7 +109,7 @@ asked=$(ask "keep-last 60000" id) || exit 1
 wait_for 30 agent "what is asked for here" is_done || exit 1
 
 # All of a time is sent until it was as much as one minute may have.
-wait_for 30 agent "all deliveries" is kept waiting 0 || exit 1
+wait_for 30 agent "all deliveries" is_delivered || exit 1
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-minute-bytes=1024
 wait_recording || exit 1
@@ -117,7 +117,7 @@ make "fast 100"
 keep_last 5 asker-1 2000
 wait_for 30 agent "the first answer" answered 5 asker-1 || exit 1
 jq -e '.traces | length >= 100' "$WORK/answer" >/dev/null || fail "the first one gets nothing: $(<"$WORK/answer")"
-wait_for 30 agent "all deliveries" is kept waiting 0 || exit 1
+wait_for 30 agent "all deliveries" is_delivered || exit 1
 spans=$(all_spans)
 keep_last 6 asker-1 10000
 wait_for 30 agent "the second answer" answered 6 asker-1 || exit 1

@@ -153,7 +153,7 @@ static void test_sections(void)
     CHECK(key_when(key_find("session")) == KEY_IN_SESSION);
     CHECK(key_when(key_find("endpoint")) == KEY_AT_ONCE);
     CHECK(key_when(key_find("stats-file")) == KEY_AT_START);
-    CHECK(key_is_services("statistics-file") && key_is_services("only-traces"));
+    CHECK(key_is_services("statistics-file") && key_is_services("sent-file"));
     CHECK(key_is_services("from-time") && !key_is_services("stats-file"));
 }
 

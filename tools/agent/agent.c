@@ -6,8 +6,10 @@
 #include "agent.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "export.h"
 #include "tools/base/folders.h"
 #include "tools/base/notify.h"
+#include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 
@@ -24,11 +26,9 @@ void agent_path(const struct agent *agent, const char *key, const char *name, ch
 
 bool agent_open(struct agent *agent, struct error *error)
 {
-    agent_path(agent, "state-dir", "record", agent->folder);
     agent_path(agent, "state-dir", "record.json", agent->totals_file);
     agent_path(agent, "state-dir", "record.fetched", agent->fetched_file);
-    if (!folder_own(config_text(agent->config, "state-dir"), "state-dir", error) ||
-        !folder_own(agent->folder, "state-dir", error))
+    if (!folder_own(config_text(agent->config, "state-dir"), "state-dir", error))
         return false;
     agent->pending.max = (size_t)config_integer(agent->config, "fetch-traces");
     agent->heard = agent_totals_load(&agent->totals, agent->totals_file);
@@ -65,9 +65,17 @@ void agent_step(struct agent *agent)
 
 void agent_save(struct agent *agent)
 {
+    struct agent_totals totals = agent->totals;
     size_t length = 0;
-    char *text = agent_totals_text(&agent->totals, json_incref(agent->heard), &length);
+    char *text;
 
+    if (agent->export) {
+        struct counts counts = export_counts(agent->export);
+
+        counts_hand_over(&counts);
+        counts_follow(&totals.readers.sinks, &counts);
+    }
+    text = agent_totals_text(&totals, json_incref(agent->heard), &length);
     /* an alarm that it says was heard is among the traces that were saved before */
     saver_write_in_turn(agent->totals_file, text, length);
 }
@@ -75,7 +83,8 @@ void agent_save(struct agent *agent)
 void agent_save_fetched(struct agent *agent)
 {
     size_t length = 0;
-    char *text = fetched_text(agent->fetched, &length);
+    char *text = fetched_text(agent->fetched,
+                              agent->export ? export_settled(agent->export) : UINT64_MAX, &length);
 
     saver_write(agent->fetched_file, text, length);
 }

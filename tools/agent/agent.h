@@ -6,8 +6,9 @@
  *     holding.h    the rings of programs
  *     alarms.h     alarms of this host's programs
  *     asking.h     requests to all hosts and from them, answers and verdicts
- *     fetching.h   copies of what the rings have of wanted traces
- *     kept.h       what was fetched, until the collector has it
+ *     scans.h      scans of the rings for wanted traces
+ *     feed.h       what a scan found, to the export
+ *     export.h     the exporter, which all pipelines share
  *     send_all.h   every span, with send = all
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -25,12 +26,12 @@
 struct agent {
     const struct config *config; /* a reload replaces it */
     struct loop *loop;
-    struct timer step; /* looks what is next */
+    struct timer step;     /* looks what is next */
+    struct export *export; /* NULL: it is closed, and all spans are settled */
     /* send = all: until then slow traces are fetched nevertheless, as some of their spans were
      * written before; 0: send = slow */
     int64_t fetches_until_ms;
-    char host[254];    /* the name of this host */
-    char folder[4096]; /* of kept folders */
+    char host[254]; /* the name of this host */
     struct agent_totals totals;
     struct fetched *fetched;
     struct pending pending;

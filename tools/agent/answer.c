@@ -5,7 +5,7 @@
  */
 #include "answer.h"
 
-#include "kept.h"
+#include "feed.h"
 
 #include <stdio.h>
 
@@ -41,7 +41,7 @@ static void answer_add_trace(struct listing *listing, json_t *trace)
 static json_t *answer_list_fetched(const struct fetched *fetched, const struct request *request,
                                    const json_t *found, size_t requests)
 {
-    struct listing listing = {json_array(), KEPT_NAMED_MAX, ANSWER_IDS_MAX};
+    struct listing listing = {json_array(), FEED_NAMED_MAX, ANSWER_IDS_MAX};
     const json_t *trace;
     size_t i;
 

@@ -25,14 +25,10 @@ struct asking {
     struct agent *agent;
     struct cluster *cluster; /* NULL: alone */
     struct ledger *ledger;
-    struct incomplete *incomplete;
-    const struct kept *kept;
     /* The number of the last one. The first one's is the time: in a container the next process may
      * have the same pid, and is not to take answers to this one for its own. */
     unsigned long requests;
-    bool has_told;         /* of incomplete traces, and that is not saved yet */
     bool asks_again;       /* for what was open when the agent ended, */
-    uint64_t loaded_until; /* when the kept folders below this number were there */
     bool has_saved_others; /* the file is not empty: */
     char others_file[4096];
 };
@@ -130,37 +126,70 @@ json_t *asking_known(const struct asking *asking, const char *name)
 struct again {
     struct asking *asking;
     struct request *request;
+    size_t judged;   /* traces that were judged, and counted, before */
     bool is_fetched; /* only traces that were fetched before; false: only the others */
     size_t room;     /* for so many traces */
 };
 
 static void asking_add_open(void *context, struct fetched_trace *trace)
 {
-    const struct again *again = context;
+    struct again *again = context;
 
     if (!trace->is_open || trace->is_asked || (trace->until_mono_ns != 0) != again->is_fetched ||
         again->request->count >= again->room)
         return;
     trace->is_asked = true;
+    again->judged += trace->was_judged;
     (void)request_add(again->request, trace->id, trace->asked_ns, trace->why);
 }
 
 /* NULL: there is none. */
 static struct request *asking_list_open(struct asking *asking, bool is_fetched, size_t room)
 {
-    struct again again = {asking, request_new("", asking->agent->host), is_fetched, room};
+    struct again again = {asking, request_new("", asking->agent->host), 0, is_fetched, room};
 
     if (again.request)
         fetched_each(asking->agent->fetched, asking_add_open, &again);
     if (again.request && again.request->count) {
         asking->agent->totals.traces_asked += again.request->count;
-        asking->agent->totals.traces_asked_again += again.request->count;
+        asking->agent->totals.traces_asked_again += again.request->count - again.judged;
         say(BK4041, "%zu traces were asked for when the service ended: it asks for them again",
             again.request->count);
         return again.request;
     }
     requests_free(again.request);
     return NULL;
+}
+
+/* Traces that were fetched for others, or by hand, and whose spans were not settled: the rings may
+ * still have them, and nobody else has to be asked. */
+static void asking_add_unsent(void *context, struct fetched_trace *trace)
+{
+    const struct again *again = context;
+
+    if (!trace->is_unsent || again->request->count >= again->room)
+        return;
+    trace->is_unsent = false;
+    (void)request_add(again->request, trace->id, trace->asked_ns, trace->why);
+}
+
+static void asking_fetch_unsent(struct asking *asking)
+{
+    struct agent *agent = asking->agent;
+    struct again again = {asking, request_new("", agent->host), 0, false,
+                          pending_room(&agent->pending)};
+
+    if (again.request)
+        fetched_each(agent->fetched, asking_add_unsent, &again);
+    if (again.request && again.request->count) {
+        say(BK4044,
+            "the spans of %zu traces were not settled when the service ended: they are sent again, "
+            "and some may come twice",
+            again.request->count);
+        (void)pending_add(&agent->pending, again.request);
+    } else {
+        requests_free(again.request);
+    }
 }
 
 /* What was not fetched comes first, and waits for nothing: the rings have it for some seconds only.
@@ -177,8 +206,7 @@ void asking_again(struct asking *asking)
         asking_ask(asking, request, NULL, 0);
         return;
     }
-    if (!kept_is_told(asking->kept, asking->loaded_until))
-        return;
+    asking_fetch_unsent(asking);
     request = asking_list_open(asking, true, pending->max);
     if (request) { /* what this host has of them is known */
         asking_ask_others(asking, request, NULL, 0);
@@ -215,20 +243,7 @@ void asking_save(struct asking *asking)
     json_decref(list);
 }
 
-/* What an earlier run has fetched, whether it could note it or not. */
-static void asking_note_kept(struct asking *asking)
-{
-    for (const struct kept_folder *f = kept_list(asking->kept); f; f = f->next) {
-        for (const struct request *r = f->requests; r; r = r->next) {
-            for (size_t i = 0; i < r->count; i++) {
-                fetched_note(asking->agent->fetched, r->traces[i].id, f->until_mono_ns, 0);
-                fetched_note_held(asking->agent->fetched, r->traces[i].id, f->held_from_ns);
-            }
-        }
-    }
-}
-
-void asking_load(struct asking *asking, const struct kept *kept)
+void asking_load(struct asking *asking)
 {
     json_t *list = json_read(asking->others_file);
     const json_t *message;
@@ -246,10 +261,7 @@ void asking_load(struct asking *asking, const struct kept *kept)
     }
     asking->has_saved_others = json_array_size(list) > 0;
     json_decref(list);
-    asking->kept = kept;
-    asking->loaded_until = kept_next_number(kept);
     asking->asks_again = true;
-    asking_note_kept(asking);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -273,19 +285,16 @@ void asking_answer(struct asking *asking, const struct request *requests, int64_
     agent_step(asking->agent);
 }
 
-void asking_found(void *context, const struct kept_folder *folder, const json_t *found)
+void asking_found(struct asking *asking, const struct request *requests, int64_t held_from_ns,
+                  const json_t *found)
 {
-    struct asking *asking = context;
-    const bool is_last = folder->requests && folder->requests->last_ms > 0;
+    const bool is_last = requests && requests->last_ms > 0;
     const json_t *trace;
     size_t i;
 
     json_array_foreach(is_last ? NULL : json_object_get(found, "traces"), i, trace)
         fetched_add(asking->agent->fetched, trace);
-    if (!is_last)
-        agent_save_fetched(asking->agent);
-    asking_answer(asking, folder->requests, folder->held_from_ns, found,
-                  found ? NULL : "the host could not read what it kept, or had no room for it");
+    asking_answer(asking, requests, held_from_ns, found, NULL);
 }
 
 /* ---- from other hosts ------------------------------------------------------------------------ */
@@ -368,8 +377,7 @@ static void asking_say_verdict(const struct verdict *verdict)
             verdict->lacks, verdict->why, verdict->spans, verdict->hosts);
 }
 
-/* An incomplete one is counted when the span that tells of it is delivered: until then it is asked
- * for again after a restart. */
+/* Until its spans are settled, the trace is asked for again after a restart: see fetched_text(). */
 static void asking_judged(void *context, const struct verdict *verdict)
 {
     struct asking *asking = context;
@@ -379,23 +387,13 @@ static void asking_judged(void *context, const struct verdict *verdict)
         asking->agent->totals.traces_complete++;
     } else if (verdict->is_by_hand && verdict->spans == 0) {
         asking->agent->totals.traces_not_found++;
-    } else if (incomplete_add(asking->incomplete, verdict)) {
-        return;
     } else {
         asking->agent->totals.traces_incomplete++;
-        asking->agent->totals.incomplete_untold++;
+        incomplete_tell(asking->agent->export, verdict);
+        fetched_note_given(asking->agent->fetched, verdict->id,
+                           export_given(asking->agent->export));
     }
     asking_close_trace(asking, verdict->id);
-}
-
-static void asking_told(void *context, struct trace_id id)
-{
-    struct asking *asking = context;
-
-    asking->agent->totals.traces_incomplete++;
-    asking->has_told = true;
-    asking_close_trace(asking, id);
-    agent_step(asking->agent);
 }
 
 static void asking_left(void *context, struct trace_id id, bool to_other)
@@ -439,8 +437,7 @@ int64_t asking_judge(struct asking *asking)
     const size_t open = ledger_open(asking->ledger);
     const int64_t next_ms = ledger_judge(asking->ledger, clock_ms());
 
-    if (open != ledger_open(asking->ledger) || asking->has_told) {
-        asking->has_told = false;
+    if (open != ledger_open(asking->ledger)) {
         agent_save(asking->agent);
         agent_save_fetched(asking->agent);
     }
@@ -459,10 +456,9 @@ static bool asking_set_up(struct asking *asking, struct error *error)
 
     agent_path(agent, "state-dir", "record.asked", asking->others_file);
     asking->ledger = ledger_new(&callbacks);
-    asking->incomplete = incomplete_new(agent, asking_told, asking);
     error_set(error, "out of memory");
-    if (!asking->ledger || !asking->incomplete || !url || !url[0])
-        return asking->ledger && asking->incomplete;
+    if (!asking->ledger || !url || !url[0])
+        return asking->ledger != NULL;
     agent_path(agent, "state-dir", "agent.hosts", hosts_file);
     asking->cluster = cluster_open(agent->loop, agent->config, agent->host, hosts_file, &on, error);
     return asking->cluster != NULL;
@@ -488,20 +484,9 @@ void asking_close(struct asking *asking)
     if (!asking)
         return;
     cluster_close(asking->cluster);
-    incomplete_free(asking->incomplete);
     if (asking->ledger)
         ledger_free(asking->ledger);
     free(asking);
-}
-
-void asking_stop(struct asking *asking)
-{
-    incomplete_stop(asking->incomplete);
-}
-
-bool asking_is_running(const struct asking *asking)
-{
-    return incomplete_is_running(asking->incomplete);
 }
 
 bool asking_is_posting(const struct asking *asking)
@@ -512,11 +497,6 @@ bool asking_is_posting(const struct asking *asking)
 size_t asking_open_count(const struct asking *asking)
 {
     return ledger_open(asking->ledger);
-}
-
-size_t asking_untold_count(const struct asking *asking)
-{
-    return incomplete_count(asking->incomplete);
 }
 
 json_t *asking_cluster_json(const struct asking *asking)

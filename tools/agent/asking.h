@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_ASKING_H
 #define BLKIN_TOOLS_ASKING_H
 
-#include "kept.h"
+#include "agent.h"
 
 struct asking;
 
@@ -41,13 +41,13 @@ const char *asking_refuses(const struct asking *asking, const char *host);
 void asking_answer(struct asking *asking, const struct request *requests, int64_t held_from_ns,
                    const json_t *found, const char *problem);
 
-/* A kept_found_fn. */
-void asking_found(void *asking, const struct kept_folder *folder, const json_t *found);
+/* What a scan found (only.h), whose spans are given to the export; NULL: nothing. */
+void asking_found(struct asking *asking, const struct request *requests, int64_t held_from_ns,
+                  const json_t *found);
 
-/* What other hosts have asked for and was not fetched outlives the agent: in a file, and back. What
- * lies in kept folders was fetched. */
+/* What other hosts have asked for and was not fetched outlives the agent: in a file, and back. */
 void asking_save(struct asking *asking);
-void asking_load(struct asking *asking, const struct kept *kept);
+void asking_load(struct asking *asking);
 
 /* ---- verdicts */
 
@@ -57,12 +57,6 @@ void asking_note_stall(struct asking *asking, int64_t stall_ms); /* as ledger_no
 
 /* Traces and requests that are not judged yet. */
 size_t asking_open_count(const struct asking *asking);
-/* Traces that were judged incomplete, and whose span waits for the collector. */
-size_t asking_untold_count(const struct asking *asking);
-
-/* Ends the child that sends these spans. */
-void asking_stop(struct asking *asking);
-bool asking_is_running(const struct asking *asking);
 /* The broker is there, and has yet to accept messages. */
 bool asking_is_posting(const struct asking *asking);
 

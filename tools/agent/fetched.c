@@ -97,7 +97,8 @@ static void fetched_forget(struct fetched *fetched, int64_t before_mono_ns)
 
     table_for_each(trace, &fetched->traces, in_table)
     {
-        if (trace->is_open || trace->until_mono_ns >= before_mono_ns)
+        if (trace->is_open || trace->given || trace->is_unsent ||
+            trace->until_mono_ns >= before_mono_ns)
             continue;
         if (trace->until_mono_ns > fetched->forgotten_mono_ns)
             fetched->forgotten_mono_ns = trace->until_mono_ns;
@@ -144,7 +145,8 @@ static void fetched_change(struct fetched_trace *trace)
 
 void fetched_open(struct fetched_trace *trace, int64_t asked_ns, const char *why)
 {
-    trace->is_open = trace->is_asked = true;
+    trace->is_open = trace->is_asked = trace->is_ours = true;
+    trace->was_judged = false;
     trace->asked_ns = asked_ns;
     (void)snprintf(trace->why, sizeof(trace->why), "%s", why);
     fetched_change(trace);
@@ -165,6 +167,17 @@ void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_mon
         return;
     trace->until_mono_ns = until_mono_ns;
     trace->place = place;
+    fetched_change(trace);
+}
+
+void fetched_note_given(struct fetched *fetched, struct trace_id id, uint64_t given)
+{
+    struct fetched_trace *trace = fetched_get(fetched, id);
+
+    if (!trace)
+        return;
+    trace->given = given;
+    trace->is_unsent = false;
     fetched_change(trace);
 }
 
@@ -208,6 +221,7 @@ void fetched_note_window(struct fetched *fetched, struct fetched_window window)
         }
         window.from_ns = other->from_ns < window.from_ns ? other->from_ns : window.from_ns;
         window.until_ns = other->until_ns > window.until_ns ? other->until_ns : window.until_ns;
+        window.given = other->given > window.given ? other->given : window.given;
     }
     if (kept == WINDOWS)
         memmove(fetched->windows, fetched->windows + 1, --kept * sizeof(window));
@@ -312,22 +326,49 @@ static void fetched_read_boot_id(char id[64])
 /* NULL: out of memory. */
 static char *fetched_line(const struct fetched_trace *trace)
 {
-    json_t *open = trace->is_open ? fetched_json(trace) : NULL;
+    const bool is_sent = trace->given == 0 && !trace->is_unsent;
+    const bool is_open = trace->is_open || (trace->given && trace->is_ours);
+    json_t *open = is_open && is_sent ? fetched_json(trace) : NULL;
     char text[TRACE_ID_TEXT], *line;
     json_t *json;
 
     trace_id_text(trace->id, text);
-    json = json_pack("{ss, sI, sb, sI, sI, ss%, so*}", "id", text, "mono",
-                     (json_int_t)trace->until_mono_ns, "open", trace->is_open, "asked",
-                     (json_int_t)trace->asked_ns, "held", (json_int_t)fetched_held_from(trace),
-                     "why", trace->why, strlen(trace->why), "found", open);
+    json = json_pack("{ss, sI, sb, sb, sb, sI, sI, ss%, so*}", "id", text, "mono",
+                     is_sent ? (json_int_t)trace->until_mono_ns : 0, "open", is_open, "judged",
+                     is_open && (!trace->is_open || trace->was_judged), "unsent", !is_sent, "asked",
+                     (json_int_t)trace->asked_ns, "held",
+                     is_sent ? (json_int_t)fetched_held_from(trace) : 0, "why", trace->why,
+                     strlen(trace->why), "found", open);
     line = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return line;
 }
 
+static void fetched_settle(struct fetched_trace *trace, uint64_t settled)
+{
+    if (!trace->given || trace->given > settled)
+        return;
+    trace->given = 0;
+    trace->is_ours = trace->is_open;
+    fetched_change(trace);
+}
+
+static void fetched_print_windows(FILE *file, const struct fetched *fetched, uint64_t settled)
+{
+    const char *comma = "";
+
+    (void)fputs("], \"windows\": [", file);
+    for (size_t i = 0; i < fetched->window_count; i++) {
+        if (fetched->windows[i].given > settled)
+            continue;
+        (void)fprintf(file, "%s[%" PRId64 ", %" PRId64 "]", comma, fetched->windows[i].from_ns,
+                      fetched->windows[i].until_ns);
+        comma = ", ";
+    }
+}
+
 /* Alarms come many times a second: only the lines of traces that have changed are made. */
-static bool fetched_print_all(FILE *file, const struct fetched *fetched)
+static bool fetched_print_all(FILE *file, const struct fetched *fetched, uint64_t settled)
 {
     struct fetched_trace *trace;
     const char *comma = "";
@@ -338,6 +379,7 @@ static bool fetched_print_all(FILE *file, const struct fetched *fetched)
                   fetched->forgotten_mono_ns);
     table_for_each(trace, &fetched->traces, in_table)
     {
+        fetched_settle(trace, settled);
         if (!trace->line)
             trace->line = fetched_line(trace);
         if (!trace->line)
@@ -345,21 +387,18 @@ static bool fetched_print_all(FILE *file, const struct fetched *fetched)
         (void)fprintf(file, "%s\n%s", comma, trace->line);
         comma = ",";
     }
-    (void)fputs("], \"windows\": [", file);
-    for (size_t i = 0; i < fetched->window_count; i++)
-        (void)fprintf(file, "%s[%" PRId64 ", %" PRId64 "]", i ? ", " : "",
-                      fetched->windows[i].from_ns, fetched->windows[i].until_ns);
+    fetched_print_windows(file, fetched, settled);
     return fprintf(file, "]}\n") > 0;
 }
 
-char *fetched_text(struct fetched *fetched, size_t *length)
+char *fetched_text(struct fetched *fetched, uint64_t settled, size_t *length)
 {
     char *text = NULL;
     FILE *file = open_memstream(&text, length);
     bool is_printed;
 
     fetched_forget(fetched, clock_ns() - AGE_NS);
-    is_printed = file && fetched_print_all(file, fetched);
+    is_printed = file && fetched_print_all(file, fetched, settled);
     if ((file && fclose(file) != 0) || !is_printed) {
         free(text);
         text = NULL;
@@ -378,7 +417,9 @@ static void fetched_load_trace(struct fetched *fetched, const json_t *json)
     if (!trace)
         return;
     trace->until_mono_ns = number_in(json, "mono");
-    trace->is_open = json_is_true(json_object_get(json, "open"));
+    trace->is_open = trace->is_ours = json_is_true(json_object_get(json, "open"));
+    trace->was_judged = json_is_true(json_object_get(json, "judged"));
+    trace->is_unsent = json_is_true(json_object_get(json, "unsent")) && !trace->is_open;
     trace->asked_ns = number_in(json, "asked");
     trace->held_from_ns = number_in(json, "held");
     (void)snprintf(trace->why, sizeof(trace->why), "%s", text_in(json, "why"));
@@ -405,8 +446,8 @@ void fetched_load(struct fetched *fetched, const char *path)
             fetched_load_trace(fetched, trace);
     }
     json_array_foreach(is_same ? json_object_get(json, "windows") : NULL, i, window)
-        fetched_note_window(fetched,
-                            (struct fetched_window){json_integer_value(json_array_get(window, 0)),
-                                                    json_integer_value(json_array_get(window, 1))});
+        fetched_note_window(
+            fetched, (struct fetched_window){json_integer_value(json_array_get(window, 0)),
+                                             json_integer_value(json_array_get(window, 1)), 0});
     json_decref(json);
 }

@@ -18,6 +18,10 @@ struct fetched_trace {
     uint64_t place;        /* see places.h; 0: not known, as of an earlier run */
     bool is_open;          /* asked for by this host, and not judged yet */
     bool is_asked;         /* by this process */
+    bool is_ours;          /* open, or judged and not settled yet */
+    bool was_judged;       /* open again, as an earlier process was killed before that */
+    bool is_unsent;        /* an earlier process was killed before its spans were settled */
+    uint64_t given;        /* its spans are settled when so many are, see export.h; 0: they are */
     int64_t asked_ns;      /* since 1970: it began then, as far as who has asked knows; 0 */
     char why[201];
     int64_t begin_ns; /* since 1970, of the first span that was found; 0: not known */
@@ -51,6 +55,9 @@ void fetched_close(struct fetched_trace *trace);
 void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_mono_ns,
                   uint64_t place);
 
+/* Spans of the trace, or a span about it, are given to the export: see export_given(). */
+void fetched_note_given(struct fetched *fetched, struct trace_id id, uint64_t given);
+
 /* When it was fetched, rings had all since then (1970). */
 void fetched_note_held(struct fetched *fetched, struct trace_id id, int64_t held_from_ns);
 void fetched_note_foreign_held(struct fetched *fetched, struct trace_id id, int64_t from_ns);
@@ -58,6 +65,7 @@ void fetched_note_foreign_held(struct fetched *fetched, struct trace_id id, int6
 /* Of all traces what was recorded from then until then was fetched: CLOCK_MONOTONIC. */
 struct fetched_window {
     int64_t from_ns, until_ns;
+    uint64_t given; /* as for a trace */
 };
 void fetched_note_window(struct fetched *fetched, struct fetched_window window);
 const struct fetched_window *fetched_windows(const struct fetched *fetched, size_t *count);
@@ -80,8 +88,10 @@ json_t *fetched_copy(const struct fetched *fetched, const json_t *found);
 void fetched_each(const struct fetched *fetched,
                   void (*call)(void *context, struct fetched_trace *trace), void *context);
 
-/* The text of a file with those of the last ten minutes. NULL: out of memory. */
-char *fetched_text(struct fetched *fetched, size_t *length);
+/* The text of a file with those of the last ten minutes. So many spans are settled: a trace with
+ * others is saved as not fetched yet, and its window is left out, so that the next process sends
+ * them again. NULL: out of memory. */
+char *fetched_text(struct fetched *fetched, uint64_t settled, size_t *length);
 /* Of an earlier boot, or damaged: nothing. */
 void fetched_load(struct fetched *fetched, const char *path);
 

@@ -6,11 +6,8 @@
 #include "send_all.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/pipeline.h"
-#include "records.h"
+#include "export.h"
 #include "tools/base/json.h"
-#include "tools/base/reader_account.h"
-#include "tools/config/sink_params.h"
 #include "tools/rings/follow.h"
 #include "tracepoints/format/provider_table.h"
 
@@ -23,8 +20,6 @@
 
 struct send_all {
     struct agent *agent;
-    void (*failed)(void *context);
-    void *context;
     struct pipeline pipeline;
     struct follow *follow;
     struct timer look;
@@ -33,9 +28,10 @@ struct send_all {
     int64_t samples_from_ns;
     struct span whole; /* of an SDK: its memory is used again */
     int64_t offset_ns;
-    uint64_t given; /* events, to the assembler */
-    uint64_t foreign, foreign_unreadable;
-    bool is_ending, has_said_lost, has_failed;
+    uint64_t given;          /* events, to the assembler */
+    uint64_t sdk_unreadable; /* spans of SDKs, by the pipeline */
+    uint64_t sdk_spans;
+    bool has_said_lost;
 };
 
 bool send_all_is_wanted(const struct config *config)
@@ -101,29 +97,20 @@ static void all_count(struct send_all *all, int64_t time_ns)
     struct input_counts *input = &all->pipeline.intake.counts;
 
     input->foreign = counts.foreign;
-    input->unreadable = counts.unreadable + all->foreign_unreadable;
+    input->unreadable = counts.unreadable + all->sdk_unreadable;
     input->newer = counts.newer;
     input->events = all->given + counts.foreign + input->unreadable + counts.newer;
     input->trace_time_ns = time_ns;
 }
 
-static void all_fail(struct send_all *all, const struct error *error)
-{
-    if (!all->has_failed)
-        say(BK4071, "%s", error->text);
-    all->has_failed = true;
-}
-
 static void all_have_read(struct send_all *all, int64_t time_ns)
 {
-    struct error error;
+    struct error ignored; /* the export looks for itself */
 
     assembler_advance(all->pipeline.assembler, time_ns);
     all_count(all, time_ns);
-    if (all->has_failed || pipeline_go_on(&all->pipeline, &error))
-        return;
-    all_fail(all, &error);
-    all->failed(all->context);
+    (void)pipeline_go_on(&all->pipeline, &ignored);
+    (void)export_go_on(all->agent->export);
 }
 
 static void all_look(void *context)
@@ -151,58 +138,14 @@ void send_all_memory_goes(struct send_all *all, const struct memory *memory)
 void send_all_take_span(struct send_all *all, const struct otlp_origin *origin,
                         const struct otlp_span *span)
 {
-    if (!records_take_foreign(&all->pipeline, &all->whole, origin, span))
-        all->foreign_unreadable++;
-    else
-        all->foreign++;
-}
+    const uint64_t before = all->pipeline.intake.counts.unreadable;
 
-/* ---- what the pipeline calls ----------------------------------------------------------------- */
-
-static bool all_are_interrupted(void *context)
-{
-    const struct send_all *all = context;
-
-    return all->is_ending;
-}
-
-static void all_say(void *context, bt_logging_level level, const char *message)
-{
-    (void)context;
-    if (level >= BT_LOGGING_LEVEL_ERROR)
-        say(BK4075, "%s", message);
-    else if (level >= BT_LOGGING_LEVEL_WARNING)
-        say(BK4074, "%s", message);
-    else
-        say(BK4073, "%s", message);
-}
-
-static void all_print_summary(void *context, const struct counts *counts)
-{
-    char line[COUNTS_LINE_MAX];
-
-    (void)context;
-    if (say_level() == BT_LOGGING_LEVEL_NONE)
-        return;
-    counts_line(counts, LINE_WHOLE, line);
-    say_account(BK1002, "%s", line);
+    export_take_sdk_span(&all->pipeline, &all->whole, origin, span);
+    all->sdk_unreadable += all->pipeline.intake.counts.unreadable - before;
+    all->sdk_spans++;
 }
 
 /* ---- what it shows --------------------------------------------------------------------------- */
-
-struct counts send_all_counts(struct send_all *all)
-{
-    return pipeline_counts(&all->pipeline);
-}
-
-json_t *send_all_statistics(struct send_all *all)
-{
-    char *text = pipeline_statistics(&all->pipeline);
-    json_t *document = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
-
-    free(text);
-    return document;
-}
 
 json_t *send_all_json(struct send_all *all)
 {
@@ -213,82 +156,43 @@ json_t *send_all_json(struct send_all *all)
                      (json_int_t)read.rings.records, "read_bytes", (json_int_t)read.rings.read,
                      "overwritten_bytes", (json_int_t)read.rings.overwritten, "damaged_bytes",
                      (json_int_t)read.rings.damaged, "jumps", (json_int_t)read.rings.jumps,
-                     "otlp_spans", (json_int_t)all->foreign);
+                     "otlp_spans", (json_int_t)all->sdk_spans);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-static bool all_open_pipeline(struct send_all *all, const struct config *config,
-                              struct error *error)
+struct send_all *send_all_open(struct agent *agent, struct error *error)
 {
-    struct pipeline *pipeline = &all->pipeline;
-    struct params params;
-
-    if (!config_sink_params(config, &params, error) || !params_fit(&params, error))
-        return false;
-    params.prometheus_listen = NULL; /* the agent's page has it */
-    /* a collector that is away at the start is waited for like one that goes */
-    if (strcmp(config_origin(config, "require-collector"), "default") == 0)
-        params.exporter.require_collector = false;
-    pipeline->calls = (struct pipeline_calls){all_are_interrupted, all_say, all_print_summary, all};
-    pipeline->shows_progress = say_level() <= BT_LOGGING_LEVEL_INFO;
-    if (!pipeline_open(pipeline, &params, error))
-        return false;
-    pipeline_set_live(pipeline);
-    return true;
-}
-
-struct send_all *send_all_open(struct agent *agent, const struct config *config,
-                               void (*failed)(void *context), void *context, struct error *error)
-{
-    const struct follow_calls calls = {all_take_event, all_have_lost, NULL};
     struct send_all *all = calloc(1, sizeof(*all));
-    struct follow_calls own = calls;
+    const struct follow_calls calls = {all_take_event, all_have_lost, all};
 
     if (!all)
         return error_null(error, "out of memory");
     *all = (struct send_all){.agent = agent,
-                             .failed = failed,
-                             .context = context,
                              .offset_ns = ring_clock_offset(),
                              .samples_from_ns = clock_ns() - ALL_SAMPLES_NS,
                              .look = {.due = all_look, .context = all}};
-    own.context = all;
-    if (!all_open_pipeline(all, config, error)) {
-        free(all);
-        return NULL;
+    if (export_open_pipeline(agent->export, &all->pipeline, error)) {
+        error_set(error, "out of memory");
+        all->follow = follow_new(&calls, ALL_GRACE_NS, all->offset_ns);
     }
-    all->follow = follow_new(&own, ALL_GRACE_NS, all->offset_ns);
-    if (!all->follow) {
-        pipeline_close(&all->pipeline);
-        free(all);
-        return error_null(error, "out of memory");
+    if (all->follow) {
+        timer_set(agent->loop, &all->look, 0);
+        return all;
     }
-    timer_set(agent->loop, &all->look, 0);
-    return all;
+    export_close_pipeline(agent->export, &all->pipeline);
+    free(all);
+    return NULL;
 }
 
-bool send_all_close(struct send_all *all)
+void send_all_close(struct send_all *all)
 {
-    struct reader_account run = {.has_ended = true};
-    struct error error;
-    bool is_delivered;
-
     if (!all)
-        return true;
+        return;
     timer_clear(all->agent->loop, &all->look);
-    all->is_ending = true;
     all_have_read(all, follow_look_at_all(all->follow)); /* nothing, but it is counted */
-    pipeline_end(&all->pipeline);
-    if (!pipeline_is_stored(&all->pipeline, &error))
-        all_fail(all, &error);
-    run.counts = pipeline_counts(&all->pipeline);
-    counts_hand_over(&run.counts);
-    totals_add(&all->agent->totals.readers.sinks, &run);
-    is_delivered = !all->has_failed;
+    export_close_pipeline(all->agent->export, &all->pipeline);
     follow_free(all->follow);
-    pipeline_close(&all->pipeline);
     free(all->whole.log);
     free(all);
-    return is_delivered;
 }

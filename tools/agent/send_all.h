@@ -17,15 +17,11 @@ struct send_all;
 /* Does this configuration say so? */
 bool send_all_is_wanted(const struct config *config);
 
-/* config: of the pipeline, which may be one that the agent does not have yet. failed is called when
- * nothing can be delivered any more. Returns NULL with error set. */
-struct send_all *send_all_open(struct agent *agent, const struct config *config,
-                               void (*failed)(void *context), void *context, struct error *error);
+/* Opens a pipeline to the agent's export. Returns NULL with error set. */
+struct send_all *send_all_open(struct agent *agent, struct error *error);
 
-/* Delivers what was read, within flush-timeout-ms, and adds the account to the agent's totals. All
- * memories have gone before. Returns false after it has said why something was not delivered. NULL
- * is allowed. */
-bool send_all_close(struct send_all *all);
+/* Gives what was read to the export. All memories have gone before. NULL is allowed. */
+void send_all_close(struct send_all *all);
 
 /* From now on its events are read; it is read to its end when it goes. */
 void send_all_memory_came(struct send_all *all, const struct memory *memory);
@@ -38,9 +34,7 @@ void send_all_set_sampler(struct send_all *all, struct sampler *sampler);
 void send_all_take_span(struct send_all *all, const struct otlp_origin *origin,
                         const struct otlp_span *span);
 
-/* What it has done up to now, and for the status: what it has read, and how far. */
-struct counts send_all_counts(struct send_all *all);
-json_t *send_all_statistics(struct send_all *all); /* see pipeline_statistics(); NULL: none */
+/* For the status: what it has read, and how far. */
 json_t *send_all_json(struct send_all *all);
 
 #endif

@@ -8,10 +8,12 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "by_hand.h"
 #include "dump_rings.h"
+#include "export.h"
 #include "status.h"
 #include "tools/base/json.h"
 #include "tools/base/notify.h"
 #include "tools/base/privileges.h"
+#include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 #include "tools/config/frame.h"
@@ -28,6 +30,8 @@ static const char usage[] =
 #define STEP_MS  5000 /* at the latest */
 #define STALL_MS 1000 /* a step that is so much too late: this process stood still */
 #define POST_MS  20   /* at the end: is the last answer posted? */
+/* At the end, after flush-timeout-ms: a scan that runs may end. */
+#define LAST_CALL_MS 2000
 /* After a change from slow to all: spans of a trace that is this old were not sent. */
 #define SWITCH_MS 60000
 
@@ -44,19 +48,8 @@ struct service {
 
 static bool service_is_drained(const struct agent_parts *parts)
 {
-    return !parts->agent.pending.list && !fetching_is_busy(parts->fetching) &&
-           !kept_list(parts->kept) && asking_open_count(parts->asking) == 0 &&
-           asking_untold_count(parts->asking) == 0;
-}
-
-static void service_end_children(struct service *service)
-{
-    if (service->is_last_call)
-        return;
-    service->is_last_call = true;
-    fetching_last_call(service->parts.fetching);
-    kept_stop(service->parts.kept);
-    asking_stop(service->parts.asking);
+    return !parts->agent.pending.list && !scans_is_busy(parts->scans) &&
+           asking_open_count(parts->asking) == 0;
 }
 
 static void service_is_late(void *context)
@@ -68,20 +61,20 @@ static void service_is_late(void *context)
         loop_stop(agent->loop);
         return;
     }
-    service_end_children(service);
-    timer_set(agent->loop, &service->deadline,
-              config_integer(agent->config, "flush-timeout-ms") + 2000);
+    service->is_last_call = true;
+    scans_last_call(service->parts.scans);
+    timer_set(agent->loop, &service->deadline, LAST_CALL_MS);
     agent_step(agent);
 }
 
-/* What is wanted by now is fetched and sent, within flush-timeout-ms; then the children end. */
+/* What is wanted by now is sent, within flush-timeout-ms. */
 static void service_begin_to_end(struct service *service)
 {
     struct agent *agent = &service->parts.agent;
 
     service->is_stopping = true;
     alarms_stop(service->parts.alarms);
-    fetching_end(service->parts.fetching);
+    scans_end(service->parts.scans);
     timer_set(agent->loop, &service->deadline, config_integer(agent->config, "flush-timeout-ms"));
     agent_step(agent);
 }
@@ -90,12 +83,9 @@ static void service_step_to_end(struct service *service)
 {
     const struct agent_parts *parts = &service->parts;
     const bool is_posting = asking_is_posting(parts->asking);
-    const bool runs = kept_is_running(parts->kept) || asking_is_running(parts->asking) ||
-                      fetching_is_busy(parts->fetching) || is_posting;
 
-    if (service_is_drained(parts))
-        service_end_children(service);
-    if (service->is_last_call && !runs)
+    service->is_last_call |= service_is_drained(parts);
+    if (service->is_last_call && !scans_is_busy(parts->scans) && !is_posting)
         loop_stop(parts->agent.loop);
     else if (is_posting) /* other hosts would say that this one has not answered */
         timer_set(parts->agent.loop, &service->parts.agent.step, POST_MS);
@@ -118,7 +108,7 @@ static void service_step(void *context)
     struct service *service = context;
     struct agent_parts *parts = &service->parts;
     const int64_t now_ms = clock_ms();
-    int64_t next_ms = now_ms + STEP_MS, fetch_ms, judge_ms;
+    int64_t next_ms = now_ms + STEP_MS, scan_ms, judge_ms;
 
     if (service->planned_ms && now_ms - service->planned_ms > STALL_MS)
         asking_note_stall(parts->asking, now_ms - service->stepped_ms);
@@ -126,9 +116,9 @@ static void service_step(void *context)
     if (parts->later)
         next_ms = later_look(parts->later) < next_ms ? later_look(parts->later) : next_ms;
     asking_again(parts->asking);
-    fetch_ms = fetching_step(parts->fetching);
+    scan_ms = scans_step(parts->scans);
     judge_ms = asking_judge(parts->asking);
-    next_ms = fetch_ms < next_ms ? fetch_ms : next_ms;
+    next_ms = scan_ms < next_ms ? scan_ms : next_ms;
     next_ms = judge_ms < next_ms ? judge_ms : next_ms;
     service->planned_ms = next_ms > now_ms ? next_ms : now_ms;
     timer_set(parts->agent.loop, &parts->agent.step, service->planned_ms - now_ms);
@@ -220,9 +210,9 @@ static bool service_sample(struct service *service, const struct config *config,
     return true;
 }
 
-/* ---- every span, or those of slow traces ----------------------------------------------------- */
+/* ---- the export, and every span or those of slow traces -------------------------------------- */
 
-static void service_all_failed(void *context)
+static void service_export_failed(void *context)
 {
     struct service *service = context;
 
@@ -230,18 +220,48 @@ static void service_all_failed(void *context)
     loop_stop(service->parts.agent.loop);
 }
 
-/* Each delivery of slow traces would overwrite a file: it is for every span only. */
+/* A trace whose spans are settled need not be sent again after a kill. */
+static void service_export_settled(void *context)
+{
+    struct service *service = context;
+
+    agent_save_fetched(&service->parts.agent);
+    agent_save(&service->parts.agent);
+}
+
+static bool service_open_export(struct service *service, struct error *error)
+{
+    const struct export_calls calls = {service_export_failed, service_export_settled, service};
+    struct agent *agent = &service->parts.agent;
+
+    agent->export = export_open(agent->loop, agent->config, &calls, error);
+    return agent->export != NULL;
+}
+
+static void service_close_export(struct service *service)
+{
+    struct agent *agent = &service->parts.agent;
+    struct counts counts;
+
+    if (!agent->export)
+        return;
+    service->has_failed |= !export_close(agent->export, &counts);
+    agent->export = NULL;
+    counts_hand_over(&counts);
+    counts_follow(&agent->totals.readers.sinks, &counts);
+}
+
+/* A file of slow traces would be refused at the next start, as it is not empty. */
 static bool service_endpoint_fits(const struct config *config, struct error *error)
 {
     return send_all_is_wanted(config) || reader_endpoint_fits(config, error);
 }
 
-static bool service_open_all(struct service *service, const struct config *config,
-                             struct error *error)
+static bool service_open_all(struct service *service, struct error *error)
 {
     struct agent_parts *parts = &service->parts;
 
-    parts->all = send_all_open(&parts->agent, config, service_all_failed, service, error);
+    parts->all = send_all_open(&parts->agent, error);
     if (!parts->all)
         return false;
     send_all_set_sampler(parts->all, parts->sampler);
@@ -251,7 +271,7 @@ static bool service_open_all(struct service *service, const struct config *confi
     return true;
 }
 
-/* All that is written by now is read and delivered. */
+/* All that is written by now is read and given to the export. */
 static void service_close_all(struct service *service)
 {
     struct agent_parts *parts = &service->parts;
@@ -260,48 +280,44 @@ static void service_close_all(struct service *service)
         return;
     for (struct held *held = holding_first(parts->holding); held; held = held->next)
         send_all_memory_goes(parts->all, &held->memory);
-    service->has_failed |= !send_all_close(parts->all);
+    send_all_close(parts->all);
     parts->all = NULL;
     parts->agent.fetches_until_ms = 0;
 }
 
-/* Do both configurations send the same in the same way? */
-static bool service_sends_same(const struct config *one, const struct config *other)
+static bool service_apply(struct service *service, const struct config *config, struct error *error)
 {
-    json_t *first, *second;
-    bool is_same = send_all_is_wanted(one) == send_all_is_wanted(other);
+    struct agent_parts *parts = &service->parts;
+    const bool wants_all = send_all_is_wanted(config);
 
-    if (!is_same || !send_all_is_wanted(one))
-        return is_same;
-    first = config_sink_json(one);
-    second = config_sink_json(other);
-    is_same = first && second && json_equal(first, second);
-    json_decref(first);
-    json_decref(second);
-    return is_same;
+    if (!export_is_same(parts->agent.export, config)) {
+        service_close_all(service);
+        scans_hurry(parts->scans);
+    } else if (!wants_all) {
+        service_close_all(service);
+    }
+    return export_change(parts->agent.export, config, error) &&
+           (!wants_all || parts->all || service_open_all(service, error));
 }
 
 /*
  * From slow to all, events are read from the ends of the rings on. A slow trace that has begun
- * before is fetched as before. From all to slow, all that was written is sent first.
+ * before is scanned for as before. From all to slow, all that was written is sent first.
  */
 static bool service_change(struct service *service, const struct config *config,
                            struct error *error)
 {
-    struct agent *agent = &service->parts.agent;
-    const bool was_all = service->parts.all != NULL;
+    struct agent_parts *parts = &service->parts;
+    const bool was_all = parts->all != NULL;
     struct error ignored;
 
-    if (service_sends_same(service->frame.config, config))
-        return true;
-    service_close_all(service);
-    if (send_all_is_wanted(config) && !service_open_all(service, config, error)) {
-        if (was_all && !service_open_all(service, service->frame.config, &ignored))
-            service_all_failed(service);
+    if (!service_apply(service, config, error)) {
+        if (!service_apply(service, service->frame.config, &ignored))
+            service_export_failed(service);
         return false;
     }
-    if (service->parts.all && !was_all)
-        agent->fetches_until_ms = clock_ms() + SWITCH_MS;
+    if (parts->all && !was_all)
+        parts->agent.fetches_until_ms = clock_ms() + SWITCH_MS;
     return true;
 }
 
@@ -342,8 +358,7 @@ static json_t *service_status(void *context)
 
 static json_t *service_statistics(struct agent_parts *parts)
 {
-    json_t *sources = kept_statistics(parts->kept);
-    json_t *all = parts->all ? send_all_statistics(parts->all) : NULL;
+    json_t *sources = json_array(), *all = export_statistics(parts->agent.export);
 
     if (all)
         (void)json_array_append_new(sources, all);
@@ -394,10 +409,8 @@ static bool service_open_parts(struct service *service, struct error *error)
     struct agent_parts *parts = &service->parts;
 
     parts->asking = asking_open(&parts->agent, error);
-    if (!parts->asking || !frame_open_page(&service->frame, error))
-        return false;
-    parts->kept = kept_open(&parts->agent, asking_found, parts->asking, error);
-    if (!parts->kept)
+    if (!parts->asking || !frame_open_page(&service->frame, error) ||
+        !service_open_export(service, error))
         return false;
     error_set(error, "out of memory");
     parts->alarms = alarms_new(&parts->agent, parts->asking);
@@ -405,16 +418,15 @@ static bool service_open_parts(struct service *service, struct error *error)
         parts->holding = holding_open(&parts->agent, &callbacks, error);
     if (!parts->holding)
         return false;
-    if (send_all_is_wanted(parts->agent.config) &&
-        !service_open_all(service, parts->agent.config, error))
+    if (send_all_is_wanted(parts->agent.config) && !service_open_all(service, error))
         return false;
     if (service_wants_foreign(parts->agent.config) && !service_open_foreign(service, error))
         return false;
     error_set(error, "out of memory");
-    parts->fetching = fetching_new(&parts->agent, parts->asking, parts->kept, parts->holding,
-                                   parts->later, &parts->sampler);
+    parts->scans =
+        scans_new(&parts->agent, parts->asking, parts->holding, parts->later, &parts->sampler);
     /* at last: its thread reads the environment, from which others have taken what is theirs */
-    return parts->fetching && service_sample(service, parts->agent.config, error);
+    return parts->scans && service_sample(service, parts->agent.config, error);
 }
 
 static bool service_open(struct service *service, struct error *error)
@@ -438,9 +450,9 @@ static void service_close(struct service *service)
     service_close_all(service);
     holding_close(parts->holding); /* which reads the last alarms */
     asking_close(parts->asking);
-    kept_close(parts->kept);
     alarms_free(parts->alarms);
-    fetching_free(parts->fetching);
+    scans_free(parts->scans);
+    service_close_export(service);
     later_free(parts->later);
     foreign_close(parts->foreign);
     sampler_close(parts->sampler);
@@ -453,12 +465,15 @@ static void service_serve(struct service *service)
     struct agent *agent = &parts->agent;
 
     alarms_start(parts->alarms);
-    asking_load(parts->asking, parts->kept);
+    asking_load(parts->asking);
     agent_step(agent);
     notify("READY=1\nSTATUS=records: programs get their rings at %s",
            config_text(agent->config, "ring-socket"));
     service->has_failed |= !frame_run(&service->frame);
     service_close_all(service);
+    scans_free(parts->scans);
+    parts->scans = NULL;
+    service_close_export(service);
     agent_save(agent);
     agent_save_fetched(agent);
     service->has_failed |= !saver_end();

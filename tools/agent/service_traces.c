@@ -5,7 +5,6 @@
  */
 #include "service_traces.h"
 
-#include "tools/base/totals.h"
 #include "trace_id.h"
 
 #include <string.h>
@@ -32,19 +31,15 @@ bool service_traces_note(void *context, struct span *span)
     return true;
 }
 
-bool service_traces_write(const struct service_traces *traces, const char *to, struct error *error)
+json_t *service_traces_json(const struct service_traces *traces)
 {
-    json_t *list = json_array(), *json, *count;
+    json_t *list = json_array(), *count;
     const char *id;
-    bool is_written;
 
     json_object_foreach(traces->spans, id, count)(void)
         json_array_append_new(list, json_pack("{ss, sI, s[], s[]}", "id", id, "spans",
                                               json_integer_value(count), "have", "want"));
-    json = json_pack("{so}", "traces", list);
-    is_written = json_save(json, to, error);
-    json_decref(json);
-    return is_written;
+    return json_pack("{so}", "traces", list);
 }
 
 void service_traces_free(struct service_traces *traces)

@@ -6,7 +6,6 @@
 #ifndef BLKIN_TOOLS_SERVICE_TRACES_H
 #define BLKIN_TOOLS_SERVICE_TRACES_H
 
-#include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/spans/span.h"
 
 #include <jansson.h>
@@ -22,9 +21,8 @@ struct service_traces {
 /* Of each span. Returns true: it is a stage_skip_fn, and nothing is sent. */
 bool service_traces_note(void *traces, struct span *span);
 
-/* Writes {"traces": [{"id": ..., "spans": n}, ...]} to the file: up to SERVICE_TRACES_MAX. Returns
- * false with error set. */
-bool service_traces_write(const struct service_traces *traces, const char *to, struct error *error);
+/* {"traces": [{"id": ..., "spans": n}, ...]}: up to SERVICE_TRACES_MAX. NULL: out of memory. */
+json_t *service_traces_json(const struct service_traces *traces);
 void service_traces_free(struct service_traces *traces);
 
 #endif

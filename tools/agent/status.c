@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/account/prometheus.h"
 #include "babeltrace-plugin/base/http_url.h"
+#include "export.h"
 #include "tools/base/metrics.h"
 #include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
@@ -15,34 +16,11 @@
 
 static struct counts agent_counts(const struct agent_parts *parts)
 {
-    struct counts counts = parts->agent.totals.readers.sinks;
-    struct reader_account run;
+    struct counts sum = parts->agent.totals.readers.sinks;
+    const struct counts now = export_counts(parts->agent.export);
 
-    if (kept_account(parts->kept, &run))
-        totals_add(&counts, &run);
-    if (parts->all) {
-        run = (struct reader_account){.counts = send_all_counts(parts->all)};
-        totals_add(&counts, &run);
-    }
-    return counts;
-}
-
-static size_t agent_kept_count(const struct kept *kept)
-{
-    size_t count = 0;
-
-    for (const struct kept_folder *folder = kept_list(kept); folder; folder = folder->next)
-        count++;
-    return count;
-}
-
-static json_t *agent_kept_json(const struct agent_parts *parts)
-{
-    return json_pack("{ss, sI, sI, sI, sI}", "folder", parts->agent.folder, "waiting",
-                     (json_int_t)agent_kept_count(parts->kept), "bytes",
-                     (json_int_t)kept_bytes(parts->kept), "incomplete_waiting",
-                     (json_int_t)asking_untold_count(parts->asking), "saving_ms",
-                     (json_int_t)saver_busy_ms());
+    counts_follow(&sum, &now);
+    return sum;
 }
 
 static json_t *agent_endpoint_json(const struct agent *agent)
@@ -73,15 +51,16 @@ json_t *agent_status_json(const struct agent_parts *parts)
     const struct agent *agent = &parts->agent;
     const struct counts counts = agent_counts(parts);
 
-    return json_pack("{ss, ss, ss, so, so, so*, so, sI, sI, so*, so, so, so, so}", "state",
+    return json_pack("{ss, ss, ss, so, so, so*, sI, sb, sI, so*, so, so, so, sI, so}", "state",
                      "recording", "send", parts->all ? "all" : "slow", "host", agent->host,
                      "endpoint", agent_endpoint_json(agent), "rings", agent_rings_json(parts),
-                     "otlp", parts->foreign ? foreign_json(parts->foreign) : NULL, "kept",
-                     agent_kept_json(parts), "pending_traces", (json_int_t)agent->pending.traces,
+                     "otlp", parts->foreign ? foreign_json(parts->foreign) : NULL, "pending_traces",
+                     (json_int_t)agent->pending.traces, "is_scanning", scans_is_busy(parts->scans),
                      "open_traces", (json_int_t)asking_open_count(parts->asking), "cluster",
                      asking_cluster_json(parts->asking), "rules", alarms_rules_json(parts->alarms),
                      "totals", totals_own_json(&agent_table, &agent->totals), "host_metrics",
-                     sampler_json(parts->sampler), "counters", counts_json(&counts));
+                     sampler_json(parts->sampler), "saving_ms", (json_int_t)saver_busy_ms(),
+                     "counters", counts_json(&counts));
 }
 
 /* ---- Prometheus ------------------------------------------------------------------------------ */
@@ -96,15 +75,10 @@ static void agent_print_own(struct printer *printer, const struct agent_parts *p
     print_metric(printer, "blkin_agent_ring_holds_seconds", "gauge",
                  "How long the busiest ring lasts at this rate; 0: nothing is written.",
                  holding_holds_s(parts->holding));
-    print_metric(printer, "blkin_agent_pending_traces", "gauge", "Traces that wait to be fetched.",
-                 agent->pending.traces);
+    print_metric(printer, "blkin_agent_pending_traces", "gauge",
+                 "Traces that wait for a scan of the rings.", agent->pending.traces);
     print_metric(printer, "blkin_agent_open_traces", "gauge",
                  "Traces that are asked for and not judged yet.", asking_open_count(parts->asking));
-    print_metric(printer, "blkin_agent_kept_waiting", "gauge",
-                 "Kept folders that the collector has not taken yet.",
-                 agent_kept_count(parts->kept));
-    print_metric(printer, "blkin_agent_kept_bytes", "gauge", "Bytes of these folders.",
-                 kept_bytes(parts->kept));
     print_metric(printer, "blkin_agent_hosts", "gauge", "Connected recorders, with this one.",
                  json_array_size(hosts));
     if (parts->foreign)

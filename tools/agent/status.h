@@ -7,19 +7,18 @@
 #define BLKIN_TOOLS_RECORD_STATUS_H
 
 #include "alarms.h"
-#include "fetching.h"
+#include "scans.h"
 #include "send_all.h"
 
 /* The parts of the agent. */
 struct agent_parts {
     struct agent agent;
     struct asking *asking;
-    struct kept *kept;
     struct alarms *alarms;
     struct holding *holding;
     struct foreign *foreign; /* NULL: no SDK sends spans here */
     struct later *later;
-    struct fetching *fetching;
+    struct scans *scans;
     struct sampler *sampler; /* NULL: host = no */
     struct send_all *all;    /* NULL: send = slow */
 };

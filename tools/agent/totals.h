@@ -25,9 +25,6 @@ struct agent_totals {
     uint64_t fetched_bytes, picked_bytes;
     uint64_t rings_damaged;
     uint64_t foreign_fetched, foreign_dropped; /* spans of OpenTelemetry's SDKs */
-    uint64_t kept_delivered, kept_dropped, kept_damaged, kept_refused;
-    uint64_t traces_undelivered;
-    uint64_t children_failed;
     /* traces_asked + traces_asked_by_hand = these five + those that are open */
     uint64_t traces_complete, traces_incomplete, traces_not_found;
     uint64_t traces_of_others;   /* another host has asked later, and judges */

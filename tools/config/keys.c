@@ -80,7 +80,7 @@ static const struct key own[] = {
     A_TEXT(AGENT, AT_START, "otlp-socket", 107, ""),
     AN_INTEGER(AGENT, AT_START, "otlp-bytes", KIB * KIB, 1024 * GIB, 64 * KIB * KIB),
     AN_INTEGER(AGENT, AT_ONCE, "otlp-spans-per-s", 0, GIB, 0),
-    AN_INTEGER(AGENT, AT_ONCE, "kept-max-bytes", KIB * KIB, KIB * KIB * GIB, 2 * GIB),
+    AN_INTEGER(AGENT, AT_ONCE, "wanted-max-bytes", KIB * KIB, KIB * GIB, 256 * KIB * KIB),
     AN_INTEGER(AGENT, AT_ONCE, "answer-timeout-ms", 100, DAY_MS, 10000),
     A_CHOICE(AGENT, AT_ONCE, "keep-from", keepers, 0),
     AN_INTEGER(AGENT, AT_ONCE, "keep-minute-bytes", KIB, KIB * KIB * GIB, GIB),
@@ -140,7 +140,6 @@ int key_find_section(const char *name)
 bool key_is_services(const char *name)
 {
     return strcmp(name, "statistics-file") == 0 || strcmp(name, "rules-report") == 0 ||
-           strncmp(name, "only-", strlen("only-")) == 0 ||
            strncmp(name, "from-", strlen("from-")) == 0 || strcmp(name, "sent-file") == 0;
 }
 

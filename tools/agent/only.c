@@ -7,19 +7,12 @@
 
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/hex.h"
-#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/table.h"
 #include "only_found.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <urcu/compiler.h>
-
-#define ONLY_FILE_MAX (64U << 20) /* bytes: at least a quarter of a million lines */
 
 /* A line. */
 struct only_filter {
@@ -38,7 +31,7 @@ struct only_filter {
 struct only {
     struct table wanted;
     struct only_filter *any; /* the lines with * and -*, in their order */
-    int64_t clock_ns;        /* 0: the file has no clock */
+    int64_t clock_ns;        /* 0: no line has it */
     struct found_traces *found;
     int64_t oldest_ns; /* of all events */
     int64_t newest_ns;
@@ -52,7 +45,7 @@ static void only_free_linked(struct table_link *link)
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 struct line {
-    const char *name; /* of the file */
+    const char *name; /* of the text */
     uint64_t number;
     struct text rest;
     struct error *error;
@@ -66,8 +59,8 @@ static int shown(struct text text)
 
 static bool refuse(const struct line *line, const char *expected, struct text got)
 {
-    return error_set(line->error, "only-traces \"%s\", line %" PRIu64 ": expected %s, got \"%.*s\"",
-                     line->name, line->number, expected, shown(got), got.length ? got.data : "");
+    return error_set(line->error, "%s, line %" PRIu64 ": expected %s, got \"%.*s\"", line->name,
+                     line->number, expected, shown(got), got.length ? got.data : "");
 }
 
 /* Takes the next word and the blanks after it. */
@@ -135,7 +128,7 @@ static bool add_line(struct only *only, struct line *line, struct only_filter **
     bool is_any;
 
     if (!wanted)
-        return error_set(line->error, "only-traces \"%s\": out of memory", line->name);
+        return error_set(line->error, "%s: out of memory", line->name);
     if (!read_line(line, wanted, &is_any)) {
         free(wanted);
         return false;
@@ -179,18 +172,16 @@ static bool add_lines(struct only *only, struct text text, const char *name, str
     }
     if (line.number > (only->clock_ns ? 1 : 0))
         return true;
-    return error_set(error, "only-traces \"%s\": expected a line for each trace, got none", name);
+    return error_set(error, "%s: expected a line for each trace, got none", name);
 }
 
-struct only *only_of_text(struct text text, const char *name, const char *found,
-                          struct error *error)
+struct only *only_of_text(struct text text, const char *name, struct error *error)
 {
     struct only *only = calloc(1, sizeof(*only));
 
     if (!only || !table_init(&only->wanted) || !(only->found = found_new()))
-        error_set(error, "only-traces \"%s\": out of memory", name);
-    else if (add_lines(only, text, name, error) &&
-             (!found || found_prepare(only->found, found, error)))
+        error_set(error, "%s: out of memory", name);
+    else if (add_lines(only, text, name, error))
         return only;
     only_free(only);
     return NULL;
@@ -207,40 +198,6 @@ void only_free(struct only *only)
     table_destroy(&only->wanted, only_free_linked);
     found_free(only->found);
     free(only);
-}
-
-/* ---- the file -------------------------------------------------------------------------------- */
-
-static struct only *read_file(int fd, const char *path, const char *found, struct error *error)
-{
-    struct only *only = NULL;
-    struct stat status;
-    char *data;
-
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size > ONLY_FILE_MAX)
-        return error_null(error, "only-traces \"%s\": expected a regular file of up to %u bytes",
-                          path, ONLY_FILE_MAX);
-    data = malloc((size_t)status.st_size + 1);
-    if (!data)
-        error_set(error, "only-traces \"%s\": out of memory", path);
-    else if (read_at(fd, data, (size_t)status.st_size, 0) < (size_t)status.st_size)
-        error_set(error, "only-traces \"%s\": cannot be read", path);
-    else
-        only = only_of_text((struct text){data, (size_t)status.st_size}, path, found, error);
-    free(data);
-    return only;
-}
-
-struct only *only_open(const char *path, const char *found, struct error *error)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct only *only;
-
-    if (fd < 0)
-        return error_null(error, "only-traces \"%s\": cannot be opened: %s", path, strerror(errno));
-    only = read_file(fd, path, found, error);
-    close(fd);
-    return only;
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */
@@ -324,7 +281,7 @@ void only_note(struct only *only, const struct span *span)
     found_note(only->found, span);
 }
 
-bool only_write_found(struct only *only, struct error *error)
+char *only_found(struct only *only)
 {
-    return found_write(only->found, only->oldest_ns, only->newest_ns, error);
+    return found_text(only->found, only->oldest_ns, only->newest_ns);
 }

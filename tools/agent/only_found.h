@@ -1,12 +1,11 @@
 /*
- * The spans that were found of the wanted traces, and the file with them that only.h describes.
+ * The spans that were found of the wanted traces, and the JSON that only.h describes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_ONLY_FOUND_H
 #define BLKIN_ONLY_FOUND_H
 
-#include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/spans/span.h"
 
 #include <stdbool.h>
@@ -23,18 +22,15 @@ void found_free(struct found_traces *found); /* NULL is allowed */
 
 /*
  * Limits the list to `traces` traces; of the others only their number is written. The caller does
- * that before the first span. Without this call the list has ONLY_FOUND_MAX traces, and the file
- * has the number of spans of the others.
+ * that before the first span. Without this call the list has ONLY_FOUND_MAX traces, and the
+ * text has the number of spans of the others.
  */
 void found_tell_of(struct found_traces *found, uint64_t traces);
 
-/* Notes a span. After a lack of memory nothing can be written in the end. */
+/* Notes a span. After a lack of memory there is no text in the end. */
 void found_note(struct found_traces *found, const struct span *span);
 
-/* Sets the path, and removes a file that another sink has written there. Without this call no file
- * is written. Called before any reading. Both functions return false with error set. */
-bool found_prepare(struct found_traces *found, const char *path, struct error *error);
-bool found_write(struct found_traces *found, int64_t oldest_ns, int64_t newest_ns,
-                 struct error *error);
+/* Returns the JSON, for free(). NULL: out of memory, also before. Sorts the lists: called once. */
+char *found_text(struct found_traces *found, int64_t oldest_ns, int64_t newest_ns);
 
 #endif

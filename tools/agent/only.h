@@ -1,24 +1,21 @@
 /*
- * A stage for some traces only, named by the file of parameter only-traces. Events of other traces
- * are only counted. Spans of the named traces get the tag "blkin.kept" with the reason.
+ * Which traces are wanted, and which of their spans were found. Spans of wanted traces get the tag
+ * "blkin.kept" with the reason.
  *
- * The file has a line for each trace:
+ * A text has a line for each trace:
  *
  *     TRACE-ID FROM UNTIL WHY
  *
  * TRACE-ID: 16 or 32 hexadecimal digits, or * for all traces. An event with only the lower 16
  * digits fits a line with the same lower digits. FROM, UNTIL: the time of the events, in ns since
- * 1970 by the trace's clock as babeltrace2 shows it; FROM is included, UNTIL is not; 0: no limit.
- * WHY: the rest of the line, up to 200 bytes, is the tag's value. The first line that fits a span
- * wins. A wrong line is an error that names the line.
+ * 1970; FROM is included, UNTIL is not; 0: no limit. WHY: the rest of the line, up to 200 bytes, is
+ * the tag's value. The first line that fits a span wins. A wrong line is an error that names the
+ * line.
  *
  * A line "-TRACE-ID FROM UNTIL" or "-* FROM UNTIL" names spans that were sent before: they are
- * noted as found, and not sent again. A first line "clock NS" is CLOCK_REALTIME - CLOCK_MONOTONIC
- * of the traced host when the trace was taken: the trace may have too few blkin:process events to
- * show a step of the clock.
+ * noted as found, and not sent again. A first line "clock NS" is CLOCK_REALTIME - CLOCK_MONOTONIC.
  *
- * Parameter only-found names a file that is written at once after the whole trace was read, before
- * the rest is delivered:
+ * What was found, as JSON:
  *
  *     {"oldest": NS, "newest": NS, "more": 0, "traces": [{"id": "32 hex digits", "begin": NS,
  *       "spans": 3, "have": ["16 hex digits", ...], "want": [...], "cut": true}]}
@@ -46,23 +43,16 @@
 
 struct only;
 
-/*
- * Reads the file of traces. found: the path of the file only-found, or NULL; a file of an earlier
- * run is removed. Returns NULL with error set.
- */
-struct only *only_open(const char *path, const char *found, struct error *error);
-
-/* Same for the content of the file. name is for errors. */
-struct only *only_of_text(struct text text, const char *name, const char *found,
-                          struct error *error);
+/* Reads the lines. name is for errors. Returns NULL with error set. */
+struct only *only_of_text(struct text text, const char *name, struct error *error);
 
 void only_free(struct only *only); /* NULL is allowed */
 
-/* True if the file names an event of this trace and time. trace_id_high 0: not known. */
+/* True if a line names an event of this trace and time. trace_id_high 0: not known. */
 bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id,
                 int64_t time_ns);
 
-/* True if the span was sent before, according to the file. */
+/* True if the span was sent before, according to the lines. */
 bool only_was_sent(const struct only *only, const struct span *span);
 
 /* Notes the time of an event that was read. */
@@ -71,17 +61,17 @@ void only_note_time(struct only *only, int64_t time_ns);
 /* Returns the reason of the trace's line, or an empty text. The text lives as long as only. */
 struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t trace_id);
 
-/* Returns CLOCK_REALTIME - CLOCK_MONOTONIC in ns; 0: the file has no clock. */
+/* Returns CLOCK_REALTIME - CLOCK_MONOTONIC in ns; 0: no line has it. */
 int64_t only_clock(const struct only *only);
 
-/* Limits the traces in the file only-found. Its "untold" has the number of other traces. Called
+/* Limits the traces that are told. "untold" has the number of other traces. Called
  * before the first event. */
 void only_tell_of(struct only *only, uint64_t traces);
 
 /* Notes a span that is sent, or was sent before. */
 void only_note(struct only *only, const struct span *span);
 
-/* Writes the file only-found, if one is wanted. Returns false with error set. */
-bool only_write_found(struct only *only, struct error *error);
+/* What was found, as a text for free(). Returns NULL when out of memory. Called once. */
+char *only_found(struct only *only);
 
 #endif

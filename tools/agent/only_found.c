@@ -6,15 +6,9 @@
 #include "babeltrace-plugin/base/table.h"
 #include "babeltrace-plugin/base/text.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* The beginning of every such file, to recognise the file. */
-static const char mark[] = "{\"oldest\": ";
 
 #define FOUND_SLOTS ((size_t)1 << 12) /* the first size */
 
@@ -52,8 +46,6 @@ struct found_traces {
     uint64_t listed;        /* of all spans */
     uint64_t more;          /* spans of traces that are in no list */
     bool is_starved;
-    char *path; /* of the file; NULL: no file is written */
-    char *temporary;
 };
 
 struct found_traces *found_new(void)
@@ -87,8 +79,6 @@ void found_free(struct found_traces *found)
     }
     table_destroy(&found->traces, NULL);
     free(found->untold.slots);
-    free(found->path);
-    free(found->temporary);
     free(found);
 }
 
@@ -187,8 +177,6 @@ void found_note(struct found_traces *found, const struct span *span)
 {
     struct found_trace *trace;
 
-    if (!found->path)
-        return;
     trace = found_find(found, span);
     if (!trace)
         trace = found_add(found, span);
@@ -209,7 +197,7 @@ void found_note(struct found_traces *found, const struct span *span)
     found->listed++;
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
+/* ---- the text -------------------------------------------------------------------------------- */
 
 static int compare_ids(const void *left, const void *right)
 {
@@ -282,8 +270,8 @@ static void put_trace(FILE *file, struct found_trace *trace)
 
 static void put_all(FILE *file, struct found_traces *found, int64_t oldest_ns, int64_t newest_ns)
 {
-    fprintf(file, "%s%" PRId64 ", \"newest\": %" PRId64 ", \"more\": %" PRIu64, mark, oldest_ns,
-            newest_ns, found->more);
+    fprintf(file, "{\"oldest\": %" PRId64 ", \"newest\": %" PRId64 ", \"more\": %" PRIu64,
+            oldest_ns, newest_ns, found->more);
     if (found->told_max < ONLY_FOUND_MAX)
         fprintf(file, ", \"untold\": %zu", found->untold.count);
     fprintf(file, ", \"traces\": [");
@@ -294,86 +282,17 @@ static void put_all(FILE *file, struct found_traces *found, int64_t oldest_ns, i
     fprintf(file, "\n]}\n");
 }
 
-static bool found_set_error(struct error *error, const char *path, const char *what)
+char *found_text(struct found_traces *found, int64_t oldest_ns, int64_t newest_ns)
 {
-    return error_set(error, "only-found \"%s\": %s: %s", path, what, strerror(errno));
-}
+    char *text = NULL;
+    size_t length;
+    FILE *file = found->is_starved ? NULL : open_memstream(&text, &length);
 
-/* Returns NULL with errno set. */
-static FILE *open_temporary(const char *path)
-{
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-
-    if (fd >= 0 && !file)
-        close(fd);
-    return file;
-}
-
-static bool close_written(FILE *file)
-{
-    const bool has_failed = ferror(file) != 0;
-
-    return fclose(file) == 0 && !has_failed;
-}
-
-bool found_write(struct found_traces *found, int64_t oldest_ns, int64_t newest_ns,
-                 struct error *error)
-{
-    FILE *file;
-
-    if (!found->path)
-        return true;
-    errno = ENOMEM;
-    file = found->is_starved ? NULL : open_temporary(found->temporary);
-    if (file) {
-        put_all(file, found, oldest_ns, newest_ns);
-        if (close_written(file) && rename(found->temporary, found->path) == 0)
-            return true;
-    }
-    (void)found_set_error(error, found->path, "cannot be written");
-    (void)unlink(found->temporary);
-    return false;
-}
-
-/* Only a file that a sink has written is removed. */
-static bool is_ours(const char *path)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    char begin[sizeof(mark) - 1];
-    struct stat status;
-    bool is_ours;
-
-    if (fd < 0)
-        return false;
-    is_ours = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-              read(fd, begin, sizeof(begin)) == (ssize_t)sizeof(begin) &&
-              memcmp(begin, mark, sizeof(begin)) == 0;
-    close(fd);
-    return is_ours;
-}
-
-static bool found_set_paths(struct found_traces *found, const char *path)
-{
-    found->path = strdup(path);
-    found->temporary = string_joined(path, ".new");
-    return found->path && found->temporary;
-}
-
-bool found_prepare(struct found_traces *found, const char *path, struct error *error)
-{
-    struct stat status;
-
-    if (path[0] == '\0')
-        return error_set(error, "only-found: expected the path of a file, got an empty text");
-    if (!found_set_paths(found, path))
-        return error_set(error, "only-found \"%s\": out of memory", path);
-    if (lstat(path, &status) < 0)
-        return true; /* found_write() reports any other problem */
-    if (!is_ours(path))
-        return error_set(error,
-                         "only-found \"%s\": exists and is no file of what was found, and is not "
-                         "replaced: choose another name",
-                         path);
-    return unlink(path) == 0 || found_set_error(error, path, "cannot be removed");
+    if (!file)
+        return NULL;
+    put_all(file, found, oldest_ns, newest_ns);
+    if (!(ferror(file) | fclose(file)))
+        return text;
+    free(text);
+    return NULL;
 }

@@ -1,0 +1,327 @@
+/*
+ * The agent's export.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "export.h"
+
+#include "babeltrace-plugin/account/live_statistics.h"
+#include "babeltrace-plugin/spans/endpoint.h"
+#include "tools/base/loop.h"
+#include "tools/base/reader_account.h"
+#include "tools/base/say.h"
+#include "tools/config/sink_params.h"
+#include "tools/otlp/otlp_decode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT_LOOK_MS   500 /* are more spans settled? */
+#define EXPORT_PIPELINES 2   /* of all spans, and of a scan */
+
+struct export
+{
+    struct loop *loop;
+    const struct config *config;
+    struct export_calls calls;
+    struct pipeline_shared shared;
+    struct pipeline *open[EXPORT_PIPELINES];
+    struct counts ended;   /* of pipelines that have ended, without the exporter's part */
+    struct counts before;  /* of exporters that were replaced */
+    uint64_t given_before; /* spans given to them: all are settled */
+    uint64_t settled;      /* at the last look */
+    struct timer look;
+    bool is_ending, has_failed;
+};
+
+/* ---- what the exporter and pipelines call ---------------------------------------------------- */
+
+static bool export_is_interrupted(void *context)
+{
+    const struct export *export = context;
+
+    return export->is_ending;
+}
+
+static void export_say(void *context, bt_logging_level level, const char *message)
+{
+    (void)context;
+    if (level >= BT_LOGGING_LEVEL_ERROR)
+        say(BK4075, "%s", message);
+    else if (level >= BT_LOGGING_LEVEL_WARNING)
+        say(BK4074, "%s", message);
+    else
+        say(BK4073, "%s", message);
+}
+
+static void export_report(void *context, const char *message)
+{
+    export_say(context, BT_LOGGING_LEVEL_WARNING, message);
+}
+
+static void export_fail(struct export *export, const struct error *error)
+{
+    if (!export->has_failed)
+        say(BK4071, "%s", error->text);
+    export->has_failed = true;
+}
+
+static void export_no_summary(void *context, const struct counts *counts)
+{
+    (void)context;
+    (void)counts;
+}
+
+/* ---- the exporter ---------------------------------------------------------------------------- */
+
+/* Spans that no collector takes now wait on the disk, unless the spans go to a file anyway. */
+static void export_set_spool(const struct config *config, struct params *params, char path[4096])
+{
+    const char *endpoint = exporter_endpoint(&params->exporter);
+
+    if (strcmp(config_origin(config, "spool"), "default") != 0 ||
+        strncmp(endpoint, "file:", 5) == 0)
+        return;
+    (void)snprintf(path, 4096, "%.4000s/spool", config_text(config, "state-dir"));
+    params->exporter.spool.folder = path;
+}
+
+static bool export_params(const struct config *config, struct params *params, struct error *error)
+{
+    if (!config_sink_params(config, params, error) || !params_fit(params, error))
+        return false;
+    params->prometheus_listen = NULL; /* the agent's page has the counters */
+    return true;
+}
+
+static bool export_open_exporter(struct export *export, const struct config *config,
+                                 struct error *error)
+{
+    const struct exporter_callbacks callbacks = {export_is_interrupted, export_report, export,
+                                                 NULL};
+    struct params params;
+    char spool[4096];
+
+    if (!export_params(config, &params, error))
+        return false;
+    export_set_spool(config, &params, spool);
+    /* a collector that is away at the start is waited for like one that goes */
+    if (strcmp(config_origin(config, "require-collector"), "default") == 0)
+        params.exporter.require_collector = false;
+    export->shared.exporter = exporter_new(&params.exporter, &callbacks, error);
+    if (!export->shared.exporter)
+        return false;
+    exporter_set_live(export->shared.exporter);
+    export->config = config;
+    export->settled = export->given_before;
+    return true;
+}
+
+/* After this all spans of the exporter are settled. */
+static void export_close_exporter(struct export *export)
+{
+    struct exporter *exporter = export->shared.exporter;
+    struct counts counts = {.output = {.spans = 0}};
+    struct error error;
+
+    export->is_ending = true;
+    if (!exporter_close(exporter, &error) || !exporter_is_stored(exporter, &error))
+        export_fail(export, &error);
+    export->is_ending = false;
+    counts.output = exporter_counts(exporter);
+    export->given_before += counts.output.spans;
+    counts_hand_over(&counts);
+    counts_follow(&export->before, &counts);
+    exporter_free(exporter);
+    export->shared.exporter = NULL;
+}
+
+/* ---- pipelines ------------------------------------------------------------------------------- */
+
+bool export_open_pipeline(struct export *export, struct pipeline *pipeline, struct error *error)
+{
+    struct params params;
+
+    pipeline->calls =
+        (struct pipeline_calls){export_is_interrupted, export_say, export_no_summary, export};
+    pipeline->shared = &export->shared;
+    if (!export_params(export->config, &params, error) || !pipeline_open(pipeline, &params, error))
+        return false;
+    pipeline_set_live(pipeline);
+    export->open[export->open[0] ? 1 : 0] = pipeline;
+    return true;
+}
+
+static void export_add_counts(struct counts *sum, struct counts part)
+{
+    const int64_t time_ns = sum->input.trace_time_ns;
+
+    part.output = (struct exporter_counts){.spans = 0};
+    counts_add(sum, &part);
+    sum->input.trace_time_ns =
+        part.input.trace_time_ns > time_ns ? part.input.trace_time_ns : time_ns;
+}
+
+void export_close_pipeline(struct export *export, struct pipeline *pipeline)
+{
+    for (unsigned i = 0; i < EXPORT_PIPELINES; i++) {
+        if (export->open[i] != pipeline)
+            continue;
+        pipeline_end(pipeline);
+        export_add_counts(&export->ended, pipeline_counts(pipeline));
+        export->open[i] = NULL;
+    }
+    pipeline_close(pipeline);
+}
+
+void export_take_sdk_span(struct pipeline *pipeline, struct span *whole,
+                          const struct otlp_origin *origin, const struct otlp_span *span)
+{
+    if (!otlp_decode_span(origin, span, assembler_endpoints(pipeline->assembler), whole)) {
+        pipeline->intake.counts.events++;
+        pipeline->intake.counts.unreadable++;
+        return;
+    }
+    whole->recorded_ns = span->end_ns;
+    chain_take(&pipeline->chain, whole, assembler_now(pipeline->assembler));
+}
+
+void export_add_own(struct export *export, struct span *span)
+{
+    span->endpoint = endpoint_get(export->shared.endpoints, text_of("blkin-agent"), text_of(""), 0);
+    if (!span->endpoint)
+        return;
+    export->ended.input.spans++;
+    exporter_add(export->shared.exporter, span);
+}
+
+/* ---- what is settled ------------------------------------------------------------------------- */
+
+uint64_t export_given(struct export *export)
+{
+    return export->given_before + exporter_counts(export->shared.exporter).spans;
+}
+
+uint64_t export_settled(struct export *export)
+{
+    return export->given_before + exporter_settled(export->shared.exporter);
+}
+
+bool export_go_on(struct export *export)
+{
+    struct error error;
+
+    if (export->has_failed)
+        return false;
+    if (!exporter_has_failed(export->shared.exporter, &error))
+        return true;
+    export_fail(export, &error);
+    export->calls.failed(export->calls.context);
+    return false;
+}
+
+static void export_look(void *context)
+{
+    struct export *export = context;
+    const uint64_t settled = export_settled(export);
+
+    (void)export_go_on(export);
+    if (settled > export->settled)
+        export->calls.settled(export->calls.context);
+    export->settled = settled;
+    timer_set(export->loop, &export->look, EXPORT_LOOK_MS);
+}
+
+/* ---- what it shows --------------------------------------------------------------------------- */
+
+struct counts export_counts(struct export *export)
+{
+    struct counts now = {.output = {.spans = 0}}, sum = export->before;
+
+    if (export->shared.exporter)
+        now.output = exporter_counts(export->shared.exporter);
+    counts_follow(&sum, &now);
+    export_add_counts(&sum, export->ended);
+    for (unsigned i = 0; i < EXPORT_PIPELINES; i++) {
+        if (export->open[i])
+            export_add_counts(&sum, pipeline_counts(export->open[i]));
+    }
+    counts_add_stages(&sum);
+    return sum;
+}
+
+json_t *export_statistics(struct export *export)
+{
+    char *text = pipeline_statistics(&export->shared.statistics);
+    json_t *document = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+
+    free(text);
+    return document;
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+struct export *export_open(struct loop *loop, const struct config *config,
+                           const struct export_calls *calls, struct error *error)
+{
+    struct export *export = calloc(1, sizeof(*export));
+
+    error_set(error, "out of memory");
+    if (!export)
+        return NULL;
+    *export = (struct export){.loop = loop, .calls = *calls};
+    export->shared.endpoints = endpoint_table_new();
+    if (export->shared.endpoints && export_open_exporter(export, config, error)) {
+        export->look = (struct timer){.due = export_look, .context = export};
+        timer_set(loop, &export->look, EXPORT_LOOK_MS);
+        return export;
+    }
+    endpoint_table_free(export->shared.endpoints);
+    free(export);
+    return NULL;
+}
+
+bool export_is_same(const struct export *export, const struct config *config)
+{
+    json_t *now = config_sink_json(export->config), *then = config_sink_json(config);
+    const bool is_same = now && then && json_equal(now, then);
+
+    json_decref(now);
+    json_decref(then);
+    return is_same;
+}
+
+bool export_change(struct export *export, const struct config *config, struct error *error)
+{
+    const struct config *before = export->config;
+    struct error ignored;
+
+    if (export_is_same(export, config)) {
+        export->config = config;
+        return true;
+    }
+    export_close_exporter(export);
+    if (export_open_exporter(export, config, error))
+        return true;
+    if (!export_open_exporter(export, before, &ignored)) {
+        export_fail(export, &ignored);
+        export->calls.failed(export->calls.context);
+    }
+    return false;
+}
+
+bool export_close(struct export *export, struct counts *counts)
+{
+    bool is_delivered;
+
+    timer_clear(export->loop, &export->look);
+    if (export->shared.exporter)
+        export_close_exporter(export);
+    *counts = export_counts(export);
+    is_delivered = !export->has_failed;
+    pipeline_free_statistics(&export->shared.statistics);
+    endpoint_table_free(export->shared.endpoints);
+    free(export);
+    return is_delivered;
+}

@@ -1,0 +1,288 @@
+/*
+ * From the records of a scan to the exporter.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "feed.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "only.h"
+#include "service_traces.h"
+#include "tools/base/loop.h"
+#include "tools/base/say.h"
+#include "tools/otlp/otlp_decode.h"
+#include "tools/rings/ring_event.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FEED_STEP     1024  /* records or spans: about a millisecond */
+#define FEED_AHEAD    50000 /* spans that may wait in the exporter's queue */
+#define FEED_PAUSE_MS 5
+#define FEED_WAIT_MS  5000 /* the queue does not get shorter: then the oldest spans are dropped */
+
+enum feed_part { FEED_NOTHING, FEED_RECORDS, FEED_SDK_SPANS, FEED_FLUSH };
+
+struct feed {
+    struct loop *loop;
+    struct export *export;
+    const char *host;
+    feed_done_fn *done;
+    void *context;
+    struct timer step;
+    enum feed_part part; /* what is next */
+    struct only *only;
+    struct pipeline pipeline;
+    struct scan_records records;
+    size_t next; /* of the records */
+    struct ring_clock clock;
+    struct buffer sdk_spans;
+    struct otlp_decoding decoding;
+    struct span whole; /* of an SDK: its memory is used again */
+    struct service_traces traces;
+    char service[256];
+    uint64_t settled; /* when the feed last waited, */
+    int64_t wait_ms;  /* and until when it waits */
+};
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static bool feed_is_of_span(const struct event *event)
+{
+    return event->kind != EVENT_PROCESS && event->kind != EVENT_METRIC;
+}
+
+static void feed_give(struct feed *feed, const struct ring_entry *entry)
+{
+    struct input_counts *counts = &feed->pipeline.intake.counts;
+    struct event event = {.time_ns = 0};
+    enum decoded decoded = ring_event(entry, &feed->clock, &event);
+
+    counts->events++;
+    if (decoded == DECODED)
+        only_note_time(feed->only, event.time_ns);
+    if (decoded == DECODED && feed_is_of_span(&event) &&
+        !only_wants(feed->only, event.trace_id_high, event.trace_id, event.time_ns))
+        decoded = DECODED_UNWANTED;
+    if (decoded == DECODED_NEWER) {
+        counts->newer++;
+    } else if (decoded == DECODED_UNREADABLE) {
+        counts->unreadable++;
+    } else if (decoded == DECODED_UNWANTED) {
+        counts->unwanted++;
+    } else if (decoded != DECODED) {
+        counts->foreign++;
+    } else {
+        event.origin.host = text_of(feed->host);
+        event.origin.clock = feed->clock.offset_ns;
+        event.origin.process = (struct text){"", 0};
+        event.origin.tid = 0;
+        counts->trace_time_ns = event.time_ns;
+        assembler_add(feed->pipeline.assembler, &event);
+    }
+}
+
+/* Returns whether there are more. */
+static bool feed_some_records(struct feed *feed)
+{
+    struct pipeline *pipeline = &feed->pipeline;
+    struct error ignored; /* the export looks for itself */
+
+    for (unsigned i = 0; i < FEED_STEP && feed->next < feed->records.count; i++) {
+        const struct ring_entry entry = scan_entry(&feed->records, feed->next++);
+
+        feed_give(feed, &entry);
+    }
+    assembler_advance(pipeline->assembler, pipeline->intake.counts.trace_time_ns);
+    (void)pipeline_go_on(pipeline, &ignored);
+    return feed->next < feed->records.count;
+}
+
+/* ---- spans of SDKs --------------------------------------------------------------------------- */
+
+static void feed_give_sdk_span(void *context, const struct otlp_origin *origin,
+                               const struct otlp_span *span)
+{
+    struct feed *feed = context;
+
+    export_take_sdk_span(&feed->pipeline, &feed->whole, origin, span);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+/* NULL: out of memory. */
+static json_t *feed_found(struct feed *feed)
+{
+    char *text;
+    json_t *found;
+
+    if (feed->service[0])
+        return service_traces_json(&feed->traces);
+    text = only_found(feed->only);
+    found = text ? json_loads(text, 0, NULL) : NULL;
+    free(text);
+    return found;
+}
+
+static void feed_close(struct feed *feed)
+{
+    export_close_pipeline(feed->export, &feed->pipeline);
+    feed->pipeline = (struct pipeline){.shared = NULL};
+    only_free(feed->only);
+    feed->only = NULL;
+    scan_records_free(&feed->records);
+    buffer_free(&feed->sdk_spans);
+    service_traces_free(&feed->traces);
+    feed->part = FEED_NOTHING;
+}
+
+static void feed_end(struct feed *feed)
+{
+    json_t *found = feed_found(feed);
+
+    feed_close(feed);
+    feed->done(feed->context, found);
+}
+
+/* ---- step by step ---------------------------------------------------------------------------- */
+
+static void feed_some(struct feed *feed)
+{
+    switch (feed->part) {
+    case FEED_RECORDS:
+        if (!feed_some_records(feed))
+            feed->part = FEED_SDK_SPANS;
+        break;
+    case FEED_SDK_SPANS:
+        if (!feed->sdk_spans.length ||
+            !otlp_decode_some(&feed->decoding, FEED_STEP, feed_give_sdk_span, feed))
+            feed->part = FEED_FLUSH;
+        break;
+    case FEED_FLUSH:
+        if (!pipeline_flush_some(&feed->pipeline, FEED_STEP))
+            feed_end(feed);
+        break;
+    case FEED_NOTHING:
+        break;
+    }
+}
+
+/* Should the exporter deliver first? */
+static bool feed_must_wait(struct feed *feed)
+{
+    const uint64_t settled = export_settled(feed->export);
+
+    if (export_given(feed->export) - settled <= FEED_AHEAD)
+        return false;
+    if (settled != feed->settled || !feed->wait_ms)
+        feed->wait_ms = clock_ms() + FEED_WAIT_MS;
+    feed->settled = settled;
+    return clock_ms() < feed->wait_ms;
+}
+
+static void feed_step(void *context)
+{
+    struct feed *feed = context;
+
+    if (feed_must_wait(feed)) {
+        timer_set(feed->loop, &feed->step, FEED_PAUSE_MS);
+        return;
+    }
+    timer_set(feed->loop, &feed->step, 0);
+    feed_some(feed);
+    if (feed->part == FEED_NOTHING)
+        timer_clear(feed->loop, &feed->step);
+}
+
+void feed_hurry(struct feed *feed)
+{
+    timer_clear(feed->loop, &feed->step);
+    while (feed->part != FEED_NOTHING)
+        feed_some(feed);
+}
+
+/* The first stage: tags spans, and leaves out those that were sent before. */
+static bool feed_skips(void *context, struct span *span)
+{
+    struct feed *feed = context;
+
+    only_note(feed->only, span);
+    if (only_was_sent(feed->only, span))
+        return true;
+    assembler_tag(feed->pipeline.assembler, span, "blkin.kept",
+                  only_why(feed->only, span->trace_id_high, span->trace_id));
+    return false;
+}
+
+static bool feed_open(struct feed *feed, const struct feed_input *input, struct error *error)
+{
+    struct pipeline *pipeline = &feed->pipeline;
+    struct stage *lists;
+
+    feed->only = only_of_text(text_of(input->only), "the wanted traces", error);
+    if (!feed->only)
+        return false;
+    if (input->is_window)
+        only_tell_of(feed->only, FEED_NAMED_MAX);
+    error_set(error, "out of memory");
+    pipeline->choice = skip_stage_new("only", feed_skips, feed);
+    pipeline->wall_clock_ns = only_clock(feed->only);
+    if (!pipeline->choice || !export_open_pipeline(feed->export, pipeline, error))
+        return false;
+    if (!feed->service[0])
+        return true;
+    lists = skip_stage_new("list", service_traces_note, &feed->traces);
+    if (lists)
+        chain_append(&pipeline->chain, lists);
+    return lists || error_set(error, "out of memory");
+}
+
+void feed_start(struct feed *feed, struct feed_input *input)
+{
+    struct error error;
+
+    feed->records = input->records;
+    feed->sdk_spans = input->sdk_spans;
+    input->records = (struct scan_records){.count = 0};
+    input->sdk_spans = (struct buffer){.length = 0};
+    feed->next = 0;
+    feed->wait_ms = 0;
+    feed->clock = (struct ring_clock){INT64_MIN / 2, input->until_mono_ns, input->offset_ns};
+    memcpy(feed->service, input->service, strnlen(input->service, sizeof(feed->service) - 1) + 1);
+    feed->traces = (struct service_traces){.service = feed->service};
+    if (feed->sdk_spans.length)
+        otlp_decode_begin(&feed->decoding,
+                          (struct text){feed->sdk_spans.data, feed->sdk_spans.length});
+    if (feed_open(feed, input, &error)) {
+        feed->part = FEED_RECORDS;
+        timer_set(feed->loop, &feed->step, 0);
+        return;
+    }
+    say(BK4054, "%s", error.text);
+    feed_close(feed);
+    feed->done(feed->context, NULL);
+}
+
+struct feed *feed_new(struct loop *loop, struct export *export, const char *host,
+                      feed_done_fn *done, void *context)
+{
+    struct feed *feed = calloc(1, sizeof(*feed));
+
+    if (!feed)
+        return NULL;
+    *feed = (struct feed){
+        .loop = loop, .export = export, .host = host, .done = done, .context = context};
+    feed->step = (struct timer){.due = feed_step, .context = feed};
+    return feed;
+}
+
+void feed_free(struct feed *feed)
+{
+    if (!feed)
+        return;
+    timer_clear(feed->loop, &feed->step);
+    if (feed->part != FEED_NOTHING)
+        feed_close(feed);
+    free(feed->whole.log);
+    free(feed);
+}

@@ -1,0 +1,42 @@
+/*
+ * Gives what a scan found to a pipeline of its own, in steps between which the loop does other
+ * work, and tells which spans of the wanted traces came out.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_FEED_H
+#define BLKIN_TOOLS_FEED_H
+
+#include "export.h"
+#include "scan.h"
+
+/* An answer names so many traces of a window at most. */
+#define FEED_NAMED_MAX 4096
+
+struct feed;
+
+/* found: {"traces": [...], ...}, see only.h; NULL: the pipeline could not be opened, or memory ran
+ * out. For a service: {"traces": [{"id": ..., "spans": n, ...}]}. Called from the loop. */
+typedef void feed_done_fn(void *context, json_t *found);
+
+/* host: outlives the feed. Returns NULL when out of memory. */
+struct feed *feed_new(struct loop *loop, struct export *export, const char *host,
+                      feed_done_fn *done, void *context);
+void feed_free(struct feed *feed); /* NULL is allowed */
+
+struct feed_input {
+    struct scan_records records;
+    struct buffer sdk_spans; /* an ExportTraceServiceRequest of OTLP; may be empty */
+    const char *only;        /* the wanted traces, see only.h */
+    int64_t until_mono_ns, offset_ns;
+    bool is_window;      /* name FEED_NAMED_MAX traces at most */
+    const char *service; /* not "": send nothing, and list the traces of this service */
+};
+
+/* Takes the records and the spans of SDKs. No other input is being fed. */
+void feed_start(struct feed *feed, struct feed_input *input);
+
+/* Feeds all that is left at once. */
+void feed_hurry(struct feed *feed);
+
+#endif

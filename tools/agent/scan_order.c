@@ -1,0 +1,266 @@
+/*
+ * Makes the order of a scan.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "scan_order.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Samples from before the first trace, so that a counter has a value to begin with, and its name.
+ */
+#define SCAN_SAMPLES_LEAD_NS INT64_C(10000000000)
+
+/* An order that is being made. */
+struct scan_making {
+    struct scan_order *order;
+    const struct scan_source *source;
+    uint64_t *row_places; /* the place that each row is of */
+    FILE *only;
+};
+
+/* ---- memories, and how far rings were read --------------------------------------------------- */
+
+/* Returns false with errno set. */
+static bool scan_list_memories(struct scan_making *making)
+{
+    struct scan_order *order = making->order;
+    size_t count = 0;
+
+    for (const struct held *held = making->source->first; held; held = held->next) {
+        order->rings += held->memory.size.cpus;
+        count++;
+    }
+    order->memories = calloc(count + 1, sizeof(*order->memories));
+    for (const struct held *held = making->source->first; held && order->memories;
+         held = held->next) {
+        const int fd = fcntl(held->memory.fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+        if (fd < 0)
+            return false;
+        order->memories[order->memory_count++] =
+            (struct scan_memory){fd, held->user, held->number, held->memory};
+    }
+    return order->memories != NULL;
+}
+
+static void scan_list_ends(const struct scan_making *making, uint64_t place, uint64_t *ends)
+{
+    for (const struct held *held = making->source->first; held; held = held->next)
+        for (uint32_t cpu = 0; cpu < held->memory.size.cpus; cpu++)
+            (void)places_find(making->source->places, place, held, cpu, ends++);
+}
+
+/* Returns the row of that place, from 1; 0: the place is forgotten. */
+static uint64_t scan_row(struct scan_making *making, uint64_t place)
+{
+    const struct scan_source *source = making->source;
+    struct scan_order *order = making->order;
+    uint64_t end;
+    size_t row = 0;
+
+    while (row < order->row_count && making->row_places[row] != place)
+        row++;
+    if (row < order->row_count)
+        return row + 1;
+    if (!source->first || !places_find(source->places, place, source->first, 0, &end))
+        return 0;
+    making->row_places[order->row_count++] = place;
+    return row + 1;
+}
+
+/* Returns false when out of memory. */
+static bool scan_list_rows(const struct scan_making *making)
+{
+    struct scan_order *order = making->order;
+
+    order->ends = calloc(order->rings + 1, sizeof(*order->ends));
+    order->rows = calloc(order->row_count * order->rings + 1, sizeof(*order->rows));
+    if (!order->ends || !order->rows)
+        return false;
+    scan_list_ends(making, making->source->place, order->ends);
+    for (size_t row = 0; row < order->row_count; row++)
+        scan_list_ends(making, making->row_places[row], order->rows + row * order->rings);
+    return true;
+}
+
+/* ---- which traces ---------------------------------------------------------------------------- */
+
+static void scan_want(struct scan_making *making, const struct wanted *wanted)
+{
+    const struct fetched_trace *before = fetched_find(making->source->fetched, wanted->id);
+    struct scan_order *order = making->order;
+
+    order->wanted[order->wanted_count++] =
+        (struct scan_wanted){wanted->id.low, before ? scan_row(making, before->place) : 0};
+    if (!wanted->begin_ns)
+        order->first_ns = INT64_MIN;
+    else if (wanted->begin_ns < order->first_ns)
+        order->first_ns = wanted->begin_ns;
+}
+
+/* Returns false when out of memory. */
+static bool scan_want_all(struct scan_making *making)
+{
+    const struct request *requests = making->source->requests;
+    struct scan_order *order = making->order;
+    const size_t count = requests_traces(requests);
+
+    order->wanted = calloc(count + 1, sizeof(*order->wanted));
+    making->row_places = calloc(count + 1, sizeof(*making->row_places));
+    if (!order->wanted || !making->row_places)
+        return false;
+    order->first_ns = INT64_MAX;
+    for (const struct request *r = requests; r; r = r->next)
+        for (size_t i = 0; i < r->count; i++)
+            scan_want(making, &r->traces[i]);
+    order->is_window = requests && requests->last_ms > 0;
+    if (order->is_window) {
+        order->window = requests_window(requests);
+        order->first_ns = order->window.from_ns + order->offset_ns;
+    }
+    return true;
+}
+
+/* ---- the wanted traces as text --------------------------------------------------------------- */
+
+/* "ID FROM UNTIL WHY". Spans that were sent before are not sent again: FROM leaves them out, where
+ * no earlier place of the rings does. */
+static void scan_print_trace(const struct scan_making *making, const struct wanted *wanted,
+                             uint64_t row)
+{
+    const struct fetched_trace *before = fetched_find(making->source->fetched, wanted->id);
+    const int64_t from_ns = before && before->until_mono_ns && !row
+                                ? before->until_mono_ns + making->order->offset_ns
+                                : 0;
+    char text[TRACE_ID_TEXT];
+
+    trace_id_text(wanted->id, text);
+    (void)fprintf(making->only, "%s %" PRId64 " 0 %s\n", text, from_ns,
+                  wanted->why[0] ? wanted->why : "kept");
+}
+
+static void scan_print_traces(const struct scan_making *making)
+{
+    const struct scan_wanted *known = making->order->wanted;
+
+    for (const struct request *r = making->source->requests; r; r = r->next)
+        for (size_t i = 0; i < r->count; i++)
+            scan_print_trace(making, &r->traces[i], known++->row);
+}
+
+/* All of that time. */
+static void scan_print_window(const struct scan_making *making, const struct request *request)
+{
+    const struct request_window window = request_window(request);
+    const int64_t offset_ns = making->order->offset_ns;
+    char by_hand[WHY_MAX + 1];
+
+    (void)snprintf(by_hand, sizeof(by_hand), "blkin keep --last %" PRId64 "ms", request->last_ms);
+    (void)fprintf(making->only, "* %" PRId64 " %" PRId64 " %s\n", window.from_ns + offset_ns,
+                  window.until_ns + offset_ns, request->why[0] ? request->why : by_hand);
+}
+
+static void scan_print_sent_trace(void *context, struct fetched_trace *trace)
+{
+    const struct scan_making *making = context;
+    char text[TRACE_ID_TEXT];
+
+    trace_id_text(trace->id, text);
+    if (trace->until_mono_ns > 0)
+        (void)fprintf(making->only, "-%s 0 %" PRId64 "\n", text,
+                      trace->until_mono_ns + making->order->offset_ns);
+}
+
+/* What all of a time would send once more. */
+static void scan_print_sent(struct scan_making *making)
+{
+    const int64_t offset_ns = making->order->offset_ns;
+    const struct fetched *fetched = making->source->fetched;
+    size_t count;
+    const struct fetched_window *windows = fetched_windows(fetched, &count);
+
+    for (size_t i = 0; i < count; i++)
+        (void)fprintf(making->only, "-* %" PRId64 " %" PRId64 "\n", windows[i].from_ns + offset_ns,
+                      windows[i].until_ns + offset_ns);
+    if (making->order->is_window)
+        fetched_each(fetched, scan_print_sent_trace, making);
+}
+
+static void scan_print_only(struct scan_making *making)
+{
+    const struct request *first = making->source->requests;
+
+    (void)fprintf(making->only, "clock %" PRId64 "\n", making->order->offset_ns);
+    for (const struct request *r = first; r && r->last_ms > 0; r = r->next)
+        scan_print_window(making, r);
+    if (!making->order->is_window)
+        scan_print_traces(making);
+    if (first && !first->service[0]) /* for a service, traces are only listed */
+        scan_print_sent(making);
+}
+
+/* Returns false with errno set. */
+static bool scan_write_only(struct scan_making *making)
+{
+    size_t length;
+
+    making->only = open_memstream(&making->order->only, &length);
+    if (!making->only)
+        return false;
+    scan_print_only(making);
+    return !(ferror(making->only) | fclose(making->only));
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void scan_add_sample(void *context, const char *payload, size_t length)
+{
+    struct buffer *samples = context;
+    const uint32_t bytes = (uint32_t)length;
+
+    if (!buffer_reserve(samples, sizeof(bytes) + length))
+        return;
+    buffer_put(samples, (const char *)&bytes, sizeof(bytes));
+    buffer_put(samples, payload, length);
+}
+
+static void scan_add_samples(const struct scan_making *making)
+{
+    struct scan_order *order = making->order;
+    const int64_t from_ns = order->first_ns > INT64_MIN
+                                ? order->first_ns - order->offset_ns - SCAN_SAMPLES_LEAD_NS
+                                : INT64_MIN;
+
+    (void)sampler_read(making->source->sampler, 0, from_ns, scan_add_sample, &order->samples);
+}
+
+bool scan_order_make(struct scan_order *order, const struct scan_source *source)
+{
+    struct scan_making making = {.order = order, .source = source};
+    const bool is_made = scan_list_memories(&making) && scan_want_all(&making) &&
+                         scan_list_rows(&making) && scan_write_only(&making);
+
+    free(making.row_places);
+    if (is_made)
+        scan_add_samples(&making);
+    return is_made;
+}
+
+void scan_order_free(struct scan_order *order)
+{
+    for (size_t i = 0; i < order->memory_count; i++)
+        (void)close(order->memories[i].fd);
+    free(order->memories);
+    free(order->ends);
+    free(order->wanted);
+    free(order->rows);
+    buffer_free(&order->samples);
+    free(order->only);
+    *order = (struct scan_order){.max_bytes = 0};
+}

@@ -1,0 +1,332 @@
+/*
+ * When the rings are scanned.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "scans.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "feed.h"
+#include "tools/base/say.h"
+#include "tools/base/thread_job.h"
+#include "tools/rings/ring_event.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REST          12 /* times the CPU time of a scan: 8 % of a core */
+#define RETRY_MS      1000
+#define FAILURES_MAX  3
+#define LAST_WAITS_MS 5000 /* the longest wait of a window for traces by name */
+
+struct scans {
+    struct agent *agent;
+    struct asking *asking;
+    const struct holding *holding;
+    struct later *later; /* NULL: none */
+    struct sampler *const *sampler;
+    struct places *places;
+    struct feed *feed;
+
+    struct thread_job job;
+    struct scan_order order;
+    struct scan_result result;
+    struct feed_input input;
+    bool is_busy; /* from the start of a scan until its records are fed */
+    bool is_scanned;
+    bool is_last_call;
+    uint64_t place;        /* where the rings ended */
+    int64_t begun_mono_ns; /* of this process */
+    int64_t begun_ms, next_ms;
+    int64_t next_last_ms;                    /* of a window: traces by name come first */
+    int64_t last_allowance, last_allowed_ms; /* bytes of windows, by keep-minute-bytes */
+};
+
+/* ---- what comes of it ------------------------------------------------------------------------ */
+
+static void scans_set_rest(struct scans *scans)
+{
+    const int64_t interval_ms =
+        scans->begun_ms + config_integer(scans->agent->config, "fetch-interval-ms");
+    const int64_t rest_ms = clock_ms() + REST * scans->result.cpu_ns / 1000000;
+
+    scans->next_ms = interval_ms > rest_ms ? interval_ms : rest_ms;
+    if (scans->agent->pending.taken->last_ms == 0)
+        return;
+    scans->last_allowance -= (int64_t)scans->result.bytes_found;
+    scans->next_last_ms = scans->next_ms;
+    scans->next_ms = interval_ms;
+}
+
+/* The bytes that windows may have: keep-minute-bytes. */
+static bool scans_allow_window(struct scans *scans)
+{
+    const int64_t most = config_integer(scans->agent->config, "keep-minute-bytes");
+    const int64_t passed_ms = clock_ms() - scans->last_allowed_ms;
+
+    scans->last_allowance =
+        passed_ms < 60000
+            ? scans->last_allowance + (int64_t)((double)most / 60000 * (double)passed_ms)
+            : most;
+    if (scans->last_allowance > most)
+        scans->last_allowance = most;
+    scans->last_allowed_ms = clock_ms();
+    return scans->last_allowance > 0;
+}
+
+/* All spans that were found are given to the exporter now. */
+static void scans_note_fetched(struct scans *scans)
+{
+    struct fetched *fetched = scans->agent->fetched;
+    const uint64_t given = export_given(scans->agent->export);
+
+    for (const struct request *r = scans->agent->pending.taken; r; r = r->next) {
+        for (size_t i = 0; i < r->count; i++) {
+            const struct trace_id id = r->traces[i].id;
+
+            fetched_note(fetched, id, scans->order.until_mono_ns, scans->place);
+            fetched_note_held(fetched, id, scans->result.held_from_ns);
+            fetched_note_given(fetched, id, given);
+        }
+        if (r->last_ms > 0 && !r->service[0]) {
+            const struct request_window window = request_window(r);
+
+            fetched_note_window(fetched,
+                                (struct fetched_window){window.from_ns, window.until_ns, given});
+        }
+    }
+}
+
+static void scans_count(struct scans *scans)
+{
+    struct agent_totals *totals = &scans->agent->totals;
+    const struct scan_result *result = &scans->result;
+
+    totals->fetches++;
+    totals->fetched_bytes += result->bytes;
+    totals->picked_bytes += result->bytes_found;
+    totals->rings_damaged += result->rings_damaged;
+    if (result->is_limited)
+        agent_say_state(scans->agent, BK4034,
+                        "there is no room for all that was wanted: only the newest is sent "
+                        "(wanted-max-bytes)");
+}
+
+/* The rings may still have the records at the next try. */
+static void scans_try_again(struct scans *scans, const char *problem)
+{
+    struct request *request;
+
+    scans->agent->totals.fetches_failed++;
+    agent_say_state(scans->agent, BK4033, problem);
+    if (scans->later)
+        later_take_back(scans->later, scans->agent->pending.taken);
+    while ((request = scans->agent->pending.taken) != NULL) {
+        scans->agent->pending.taken = request->next;
+        request->next = NULL;
+        if (++request->failures < FAILURES_MAX && !scans->is_last_call) {
+            request->due_ms = clock_ms() + RETRY_MS;
+            scans->agent->totals.traces_dropped += pending_add(&scans->agent->pending, request);
+            continue;
+        }
+        asking_answer(scans->asking, request, 0, NULL, problem);
+        requests_free(request);
+    }
+}
+
+/* problem: NULL: all went well. */
+static void scans_finish(struct scans *scans, const json_t *found, const char *problem)
+{
+    scan_records_free(&scans->input.records);
+    buffer_free(&scans->input.sdk_spans);
+    scans->is_busy = false;
+    if (problem) {
+        scans->next_ms = clock_ms() + RETRY_MS;
+        scans_try_again(scans, problem);
+    } else {
+        scans_note_fetched(scans);
+        asking_found(scans->asking, scans->agent->pending.taken, scans->result.held_from_ns, found);
+        requests_free(scans->agent->pending.taken);
+        scans->agent->pending.taken = NULL;
+    }
+    scan_order_free(&scans->order);
+    asking_save(scans->asking);
+    agent_save_fetched(scans->agent);
+    agent_save(scans->agent);
+    agent_step(scans->agent);
+}
+
+static void scans_fed(void *context, json_t *found)
+{
+    struct scans *scans = context;
+
+    scans_finish(scans, found, found ? NULL : "out of memory for what the rings had");
+    json_decref(found);
+}
+
+/* In the thread. */
+static void scans_run(void *context)
+{
+    struct scans *scans = context;
+
+    scans->is_scanned = scan_run(&scans->order, &scans->input.records, &scans->result);
+}
+
+static void scans_done(void *context)
+{
+    struct scans *scans = context;
+    const struct scan_result *result = &scans->result;
+    const struct request *first = scans->agent->pending.taken;
+
+    if (!scans->is_scanned) {
+        scans_finish(scans, NULL, result->error.text);
+        return;
+    }
+    /* of a trace that is wanted by its id, the answer tells whether it has spans of SDKs */
+    if (scans->order.is_window && scans->later &&
+        later_held_from(scans->later) > result->held_from_ns)
+        scans->result.held_from_ns = later_held_from(scans->later);
+    scans_count(scans);
+    scans_set_rest(scans);
+    if (!result->records_found && !scans->input.sdk_spans.length) {
+        scans_finish(scans, NULL, NULL);
+        return;
+    }
+    scans->input.only = scans->order.only;
+    scans->input.until_mono_ns = scans->order.until_mono_ns;
+    scans->input.offset_ns = scans->order.offset_ns;
+    scans->input.is_window = scans->order.is_window;
+    scans->input.service = first->service;
+    feed_start(scans->feed, &scans->input);
+}
+
+/* ---- the start of a scan --------------------------------------------------------------------- */
+
+static void scans_start(struct scans *scans, struct request *requests)
+{
+    const struct scan_source source = {
+        .requests = requests,
+        .fetched = scans->agent->fetched,
+        .places = scans->places,
+        .place = places_take(scans->places, holding_first(scans->holding)),
+        .first = holding_first(scans->holding),
+        .sampler = *scans->sampler};
+
+    scans->agent->pending.taken = requests;
+    scans->begun_ms = clock_ms();
+    scans->place = source.place;
+    scans->result = (struct scan_result){.records = 0};
+    scans->order = (struct scan_order){
+        .max_bytes = (uint64_t)config_integer(scans->agent->config, "wanted-max-bytes"),
+        .until_mono_ns = clock_ns(), /* no record before these places has a later time */
+        .offset_ns = ring_clock_offset(),
+        .begun_mono_ns = scans->begun_mono_ns};
+    if (scans->later)
+        later_take(scans->later, requests, scans->order.offset_ns, &scans->input.sdk_spans);
+    scans->is_busy = true;
+    errno = ENOMEM;
+    if (!source.place || !scan_order_make(&scans->order, &source) ||
+        !thread_job_start(scans->agent->loop, &scans->job))
+        scans_finish(scans, NULL, strerror(errno));
+}
+
+/* ---- what is next ---------------------------------------------------------------------------- */
+
+static int64_t scans_later(int64_t one_ms, int64_t other_ms)
+{
+    return one_ms > other_ms ? one_ms : other_ms;
+}
+
+/* Traces by name first; what they are wanted for is slow now. */
+static void scans_take(struct scans *scans, int64_t now_ms, int64_t named_ms, int64_t last_ms)
+{
+    const bool is_last = last_ms <= now_ms &&
+                         (named_ms > now_ms ||
+                          now_ms - pending_due_ms(&scans->agent->pending, true) > LAST_WAITS_MS);
+    struct request *requests = pending_take(&scans->agent->pending, now_ms, is_last);
+
+    if (!is_last || requests->service[0] || scans_allow_window(scans)) {
+        scans_start(scans, requests);
+        return;
+    }
+    asking_answer(scans->asking, requests, 0, NULL,
+                  "has no bytes left of keep-minute-bytes: try again in a minute");
+    requests_free(requests);
+}
+
+int64_t scans_step(struct scans *scans)
+{
+    const int64_t now_ms = clock_ms();
+    int64_t due_ms, named_ms, last_ms;
+
+    if (scans->is_busy)
+        return INT64_MAX;
+    named_ms = scans_later(pending_due_ms(&scans->agent->pending, false), scans->next_ms);
+    last_ms = scans_later(pending_due_ms(&scans->agent->pending, true),
+                          scans_later(scans->next_ms, scans->next_last_ms));
+    due_ms = named_ms < last_ms ? named_ms : last_ms;
+    if (due_ms > now_ms)
+        return due_ms;
+    scans_take(scans, now_ms, named_ms, last_ms);
+    return INT64_MAX;
+}
+
+bool scans_is_busy(const struct scans *scans)
+{
+    return scans->is_busy;
+}
+
+void scans_hurry(struct scans *scans)
+{
+    feed_hurry(scans->feed);
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+struct scans *scans_new(struct agent *agent, struct asking *asking, const struct holding *holding,
+                        struct later *later, struct sampler *const *sampler)
+{
+    struct scans *scans = calloc(1, sizeof(*scans));
+
+    if (!scans)
+        return NULL;
+    *scans =
+        (struct scans){.agent = agent,
+                       .asking = asking,
+                       .holding = holding,
+                       .later = later,
+                       .sampler = sampler,
+                       .job = {.run = scans_run, .done = scans_done, .context = scans},
+                       .places = places_new(),
+                       .feed = feed_new(agent->loop, agent->export, agent->host, scans_fed, scans),
+                       .begun_mono_ns = clock_ns()};
+    if (scans->places && scans->feed)
+        return scans;
+    scans_free(scans);
+    return NULL;
+}
+
+void scans_free(struct scans *scans)
+{
+    if (!scans)
+        return;
+    thread_job_end(&scans->job);
+    scan_records_free(&scans->input.records);
+    buffer_free(&scans->input.sdk_spans);
+    scan_order_free(&scans->order);
+    feed_free(scans->feed);
+    places_free(scans->places);
+    free(scans);
+}
+
+void scans_end(struct scans *scans)
+{
+    pending_hurry(&scans->agent->pending, clock_ms());
+    scans->next_ms = 0;
+}
+
+void scans_last_call(struct scans *scans)
+{
+    scans->is_last_call = true;
+}
