@@ -74,7 +74,6 @@ $(filter $(BUILD)/tests/foreign/% $(BUILD)/tests/host/% $(BUILD)/tests/agent/% $
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
 # looks what is on disk when
-$(BUILD)/tests/agent/test-fetch: ldflags += -Wl,--wrap=fsync,--wrap=rename
 # has a store and a time of its own
 $(BUILD)/tests/agent/test-later: ldflags += -Wl,--wrap=foreign_take,--wrap=foreign_held,--wrap=clock_gettime
 

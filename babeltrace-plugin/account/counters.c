@@ -42,7 +42,7 @@ const struct counter counters[] = {
     {"events_of_rules", METRIC_COUNTER, SECTION_EVENTS, "of rules", COUNTS_OFFSET(core.events_rule),
      "Events of other providers that a rule names."},
     {"events_unwanted", METRIC_COUNTER, SECTION_EVENTS, "unwanted", COUNTS_OFFSET(input.unwanted),
-     "Events of traces that only-traces does not name, or of another time."},
+     "Events of traces that the agent does not look for, or of another time."},
 
     {"events_missing", METRIC_COUNTER, SECTION_MISSING, "events", COUNTS_OFFSET(core.events_missing),
      "Events that were recorded but never arrived: gaps in sequence numbers."},

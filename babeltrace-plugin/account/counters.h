@@ -34,7 +34,7 @@ struct input_counts {
     uint64_t unreadable;
     uint64_t newer;             /* of a newer version of the format */
     uint64_t alarms;            /* blkin:slow: for the program's monitoring */
-    uint64_t unwanted;          /* of traces that only-traces does not name */
+    uint64_t unwanted;          /* of traces that the agent does not look for */
     uint64_t discarded_events;  /* lost by LTTng: full ring buffer */
     uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
     uint64_t streams_open;      /* begun and not ended */

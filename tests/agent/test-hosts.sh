@@ -58,7 +58,7 @@ must() {
 # traces of the next load.
 have_judged() {
     for host in 1 2 3; do
-        agent_has $host '.open_traces == 0 and .kept.incomplete_waiting == 0' || return
+        agent_has $host '.open_traces == 0 and .counters.spans_waiting == 0' || return
     done
 }
 

@@ -22,7 +22,7 @@ for n in 1 2 3; do
     wait_for 20 agent "slow request $n beside a disk that hangs" has_spans "$ID" || exit 1
 done
 wait_for 10 agent "a verdict" is totals traces_complete 4 || exit 1
-[ "$(status kept saving_ms)" -gt 0 ] || fail "the disk does not hang"
+[ "$(status saving_ms)" -gt 0 ] || fail "the disk does not hang"
 jq -e '.traces_complete == 1' "$WORK/state/record.json" >/dev/null || fail "the state was written"
 
 # the disk is back: what was being written has failed, what waited is written
@@ -32,5 +32,4 @@ make "slow 250"
 wait_for 20 agent "a slow request after that" has_spans "$ID" || exit 1
 wait_for 20 agent "the state on disk" jq -e '.traces_complete >= 5' "$WORK/state/record.json" || exit 1
 grep -q 'cannot write .*record.json' "$WORK/agent.log" || fail "nothing is said of what was not written"
-wait_for 10 agent "that delivered folders are deleted" eval '[ -z "$(ls "$KEPT")" ]' || fail "left: $(ls "$KEPT")"
 stop_part agent TERM 20 || fail "status $? of SIGTERM"

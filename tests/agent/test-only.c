@@ -4,16 +4,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "babeltrace-plugin/stages/only.h"
+#include "tools/agent/only.h"
 
 #include "check.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define HIGH UINT64_C(0x7d5c0e9bf1a3c4d2)
 #define LOW  UINT64_C(0xa1b2c3d4e5f60718)
@@ -21,7 +18,7 @@
 static struct only *only_of(const char *lines)
 {
     struct error error = {""};
-    struct only *only = only_of_text(text_of(lines), "lines", NULL, &error);
+    struct only *only = only_of_text(text_of(lines), "lines", &error);
 
     CHECK_TEXT(error.text, "");
     return only;
@@ -60,7 +57,7 @@ static void test_sent(void)
     CHECK(only && only_wants(only, HIGH, LOW, 1399) && !only_wants(only, HIGH, LOW, 2000));
     CHECK(only && text_is(only_why(only, HIGH, LOW), "all"));
     only_free(only);
-    CHECK(!only_of_text(text_of("-* 1 2 why\n"), "lines", NULL, &error));
+    CHECK(!only_of_text(text_of("-* 1 2 why\n"), "lines", &error));
     CHECK(strstr(error.text, "expected no reason") != NULL);
 }
 
@@ -135,11 +132,11 @@ static void refused(const char *lines, size_t length, const char *expected)
 {
     struct error error = {""};
 
-    CHECK(!only_of_text((struct text){lines, length}, "F", NULL, &error));
+    CHECK(!only_of_text((struct text){lines, length}, "F", &error));
     CHECK_TEXT(error.text, expected);
 }
 
-#define REFUSED(lines, expected) refused(lines, sizeof(lines) - 1, "only-traces \"F\"" expected)
+#define REFUSED(lines, expected) refused(lines, sizeof(lines) - 1, "F" expected)
 #define BAD_ID                   ": expected a trace id of 16 or 32 hexadecimal digits, not all 0, or *, got "
 #define BAD_CLOCK                ": expected clock NS, which is CLOCK_REALTIME - CLOCK_MONOTONIC, got "
 #define BAD_FROM                 ": expected FROM, in ns since 1970, or 0, got "
@@ -191,54 +188,11 @@ static void test_longest_reason(void)
     only_free(only);
 }
 
-/* ---- the files ------------------------------------------------------------------------------- */
-
-static char folder[256], lines_path[300], found_path[300];
-
-static void put_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    CHECK(file && fputs(text, file) >= 0);
-    if (file)
-        fclose(file);
-}
-
-static void not_opened(const char *path, const char *found, const char *expected)
-{
-    struct error error = {""};
-
-    CHECK(!only_open(path, found, &error));
-    CHECK(strstr(error.text, expected) || (fprintf(stderr, "%s\n", error.text), false));
-}
-
-static void test_files_that_are_none(void)
-{
-    not_opened("/nowhere/x", NULL, "only-traces \"/nowhere/x\": cannot be opened: No such file");
-    not_opened(folder, NULL, ": expected a regular file of up to 67108864 bytes");
-    put_file(lines_path, "* 0 0 x\n");
-    not_opened(lines_path, "", "only-found: expected the path of a file, got an empty text");
-    put_file(found_path, "precious");
-    not_opened(lines_path, found_path, "exists and is no file of what was found, and is not");
-    CHECK(access(found_path, F_OK) == 0);
-    unlink(found_path);
-    not_opened(lines_path, folder, "exists and is no file of what was found, and is not");
-    CHECK(mkfifo(found_path, 0600) == 0);
-    not_opened(found_path, NULL, ": expected a regular file of up to");
-    not_opened(lines_path, found_path, "exists and is no file of what was found, and is not");
-    unlink(found_path);
-}
+/* ---- what was found -------------------------------------------------------------------------- */
 
 static struct only *open_all(void)
 {
-    struct error error = {""};
-    struct only *only;
-
-    put_file(lines_path, "* 0 0 x\n");
-    only = only_open(lines_path, found_path, &error);
-    CHECK_TEXT(error.text, "");
-    CHECK(only && access(found_path, F_OK) < 0); /* that of a run before is gone */
-    return only;
+    return only_of("* 0 0 x\n");
 }
 
 static void note(struct only *only, uint64_t high, uint64_t low, uint64_t id, uint64_t parent)
@@ -249,18 +203,14 @@ static void note(struct only *only, uint64_t high, uint64_t low, uint64_t id, ui
     only_note(only, &span);
 }
 
-/* Returns what was written, of which the caller has the reference. */
-static json_t *write_found(struct only *only)
+/* The caller has the reference. */
+static json_t *read_found(struct only *only)
 {
-    struct error error = {""};
-    struct stat status = {.st_mode = 0};
-    json_t *found;
+    char *text = only_found(only);
+    json_t *found = text ? json_loads(text, 0, NULL) : NULL;
 
-    CHECK(only_write_found(only, &error));
-    CHECK_TEXT(error.text, "");
-    CHECK(stat(found_path, &status) == 0 && (status.st_mode & 07777) == 0600);
-    found = json_load_file(found_path, 0, NULL);
     CHECK(found);
+    free(text);
     return found;
 }
 
@@ -275,7 +225,7 @@ static void check_json(json_t *json, const char *expected)
 static void test_nothing_found(void)
 {
     struct only *only = open_all();
-    json_t *found = write_found(only);
+    json_t *found = read_found(only);
 
     check_json(found, "{\"oldest\":0,\"newest\":0,\"more\":0,\"traces\":[]}");
     json_decref(found);
@@ -297,7 +247,7 @@ static void test_found(void)
     note(only, 0xabc, 1, 0xe, 9);
     note(only, 0xdef, 1, 1, 0); /* another one, of the same lower half */
     note(only, 0, 2, UINT64_MAX, UINT64_MAX - 1);
-    found = write_found(only);
+    found = read_found(only);
     check_json(found,
                "{\"oldest\":300,\"newest\":900,\"more\":0,\"traces\":["
                "{\"id\":\"0000000000000abc0000000000000001\",\"begin\":0,\"spans\":5,"
@@ -334,7 +284,7 @@ static void test_large_trace(void)
         note(only, 0, 2, id, id + 1);
     }
     note(only, 0, 2, ONLY_SPANS_MAX + 1, 0);
-    found = write_found(only);
+    found = read_found(only);
     check_trace(found, 0, ONLY_SPANS_MAX, ONLY_SPANS_MAX, 1, false);
     check_trace(found, 1, ONLY_SPANS_MAX + 1, ONLY_SPANS_MAX, 0, true);
     json_decref(found);
@@ -352,7 +302,7 @@ static void test_many_traces(void)
         for (uint64_t trace = 1; trace <= ONLY_FOUND_MAX + 10; trace++)
             note(only, 0, trace, id, 0);
     }
-    found = write_found(only);
+    found = read_found(only);
     CHECK(json_array_size(json_object_get(found, "traces")) == ONLY_FOUND_MAX);
     CHECK(json_integer_value(json_object_get(found, "more")) == (json_int_t)(10 * (spans + 1)));
     check_trace(found, 0, (json_int_t)spans + 1, spans, 0, true);
@@ -371,7 +321,7 @@ static void test_untold_traces(void)
         note(only, 0, trace, 1, 0);
     for (uint64_t trace = 5; trace >= 1; trace--)
         note(only, 0, trace, 2, 1);
-    found = write_found(only);
+    found = read_found(only);
     CHECK(json_array_size(json_object_get(found, "traces")) == 2);
     CHECK(json_integer_value(json_object_get(found, "untold")) == 3);
     CHECK(json_integer_value(json_object_get(found, "more")) == 0);
@@ -381,44 +331,18 @@ static void test_untold_traces(void)
     only_free(only);
 }
 
-static void test_found_not_written(void)
-{
-    char expected[400];
-    struct error error = {""};
-    struct only *only = open_all();
-
-    CHECK(mkdir(found_path, 0700) == 0);
-    CHECK(!only_write_found(only, &error));
-    snprintf(expected, sizeof(expected), "only-found \"%s\": cannot be written: Is a directory",
-             found_path);
-    CHECK_TEXT(error.text, expected);
-    rmdir(found_path);
-    only_free(only);
-}
-
 int main(void)
 {
     test_sent();
-    snprintf(folder, sizeof(folder), "%s/only.XXXXXX",
-             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-    if (!mkdtemp(folder))
-        return 1;
-    snprintf(lines_path, sizeof(lines_path), "%s/lines", folder);
-    snprintf(found_path, sizeof(found_path), "%s/found", folder);
     test_whole_id();
     test_many();
     test_clock();
     test_refused();
     test_longest_reason();
-    test_files_that_are_none();
     test_nothing_found();
     test_found();
     test_large_trace();
     test_many_traces();
     test_untold_traces();
-    test_found_not_written();
-    unlink(lines_path);
-    unlink(found_path);
-    CHECK(rmdir(folder) == 0); /* no temporary is left */
     return check_status();
 }

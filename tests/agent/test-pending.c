@@ -249,13 +249,13 @@ static void test_windows(void)
     const struct fetched_window *windows;
     size_t count;
 
-    fetched_note_window(fetched, (struct fetched_window){100, 200});
-    fetched_note_window(fetched, (struct fetched_window){300, 400});
-    fetched_note_window(fetched, (struct fetched_window){150, 350});
+    fetched_note_window(fetched, (struct fetched_window){100, 200, 0});
+    fetched_note_window(fetched, (struct fetched_window){300, 400, 0});
+    fetched_note_window(fetched, (struct fetched_window){150, 350, 0});
     windows = fetched_windows(fetched, &count);
     CHECK(count == 1 && windows[0].from_ns == 100 && windows[0].until_ns == 400);
     for (int64_t i = 1; i <= 1000; i++)
-        fetched_note_window(fetched, (struct fetched_window){i * 1000, i * 1000 + 1});
+        fetched_note_window(fetched, (struct fetched_window){i * 1000, i * 1000 + 1, 0});
     windows = fetched_windows(fetched, &count);
     CHECK(count == 64 && windows[0].from_ns == 937000 && windows[63].from_ns == 1000000);
     fetched_free(fetched);
@@ -266,7 +266,7 @@ static struct fetched *read_again(struct fetched *fetched, const char *path)
 {
     struct error error;
     size_t length;
-    char *text = fetched_text(fetched, &length);
+    char *text = fetched_text(fetched, UINT64_MAX, &length);
 
     CHECK(text && file_write(path, text, length, &error));
     free(text);
@@ -291,7 +291,7 @@ static void test_file(void)
     CHECK(mkstemp(path) >= 0);
     fetched_note(fetched, trace->id, (int64_t)now.tv_sec * 1000000000, 17);
     fetched_note_held(fetched, trace->id, 815);
-    fetched_note_window(fetched, (struct fetched_window){100, 200});
+    fetched_note_window(fetched, (struct fetched_window){100, 200, 0});
     fetched_open(trace, 4711, "osd*>20ms");
     fetched_add(fetched, json);
     fetched = read_again(fetched, path);
@@ -315,10 +315,35 @@ static void test_file(void)
     (void)unlink(path);
 }
 
+/* A trace whose spans are not settled is saved as not fetched, though it was judged; its window is
+ * not saved. */
+static void test_unsettled(void)
+{
+    struct fetched *fetched = fetched_new();
+    struct fetched_trace *trace = fetched_get(fetched, id_of(1));
+    const char *not_sent = "\"mono\":0,\"open\":true,\"judged\":true,\"unsent\":true";
+    size_t length;
+    char *text;
+
+    fetched_open(trace, 4711, "osd*>20ms");
+    fetched_note(fetched, trace->id, INT64_MAX, 1);
+    fetched_note_given(fetched, trace->id, 10);
+    fetched_note_window(fetched, (struct fetched_window){100, 200, 10});
+    fetched_close(trace);
+    text = fetched_text(fetched, 9, &length);
+    CHECK(text && strstr(text, not_sent) && strstr(text, "\"windows\": []"));
+    free(text);
+    text = fetched_text(fetched, 10, &length);
+    CHECK(text && strstr(text, "\"open\":false,\"judged\":false,\"unsent\":false") &&
+          strstr(text, "[100, 200]"));
+    free(text);
+    fetched_free(fetched);
+}
+
 static bool file_has(struct fetched *fetched, const char *part)
 {
     size_t length;
-    char *text = fetched_text(fetched, &length);
+    char *text = fetched_text(fetched, UINT64_MAX, &length);
     const bool has = text && strstr(text, part);
 
     free(text);
@@ -333,7 +358,7 @@ static void test_changes(void)
     json_t *json = found("00000000000000070000000000000001", 1, "a1", "a0");
 
     fetched_open(trace, 4711, "osd*>20ms");
-    CHECK(file_has(fetched, "\"open\":true,\"asked\":4711"));
+    CHECK(file_has(fetched, "\"open\":true,\"judged\":false"));
     fetched_add(fetched, json);
     CHECK(file_has(fetched, "00000000000000a1"));
     fetched_note(fetched, trace->id, INT64_MAX, 1);
@@ -477,6 +502,7 @@ int main(void)
     test_windows();
     test_file();
     test_changes();
+    test_unsettled();
     test_forgotten();
     return check_status();
 }

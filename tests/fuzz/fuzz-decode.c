@@ -397,32 +397,6 @@ static void check_context(const struct event *event)
     }
 }
 
-/* Only its trace, or another one: it is the same event, or none. */
-static void decode_only(const bt_message *message, const struct event *event)
-{
-    static struct event again;
-    const uint64_t low = event->trace_id ? event->trace_id : 1;
-    const uint64_t highs[] = {0, event->trace_id_high, event->trace_id_high ^ 1};
-    struct error error;
-    struct only *only;
-    enum decoded expected;
-    char line[64];
-
-    snprintf(line, sizeof(line), "%016" PRIx64 "%016" PRIx64 " 0 0 x", highs[checksum / 8 % 3],
-             checksum & 1 ? low : ~low | 1);
-    only = only_of_text(text_of(line), "line", NULL, &error);
-    REQUIRE(only);
-    expected = event->kind >= EVENT_PROCESS ||
-                       only_wants(only, event->trace_id_high, event->trace_id, event->time_ns)
-                   ? DECODED
-                   : DECODED_UNWANTED;
-    REQUIRE(streams_decode(streams, message, only, &again) == expected);
-    REQUIRE(again.time_ns == event->time_ns);
-    REQUIRE(expected == DECODED_UNWANTED || event->kind >= EVENT_PROCESS ||
-            (again.trace_id == event->trace_id && again.span_id == event->span_id));
-    only_free(only);
-}
-
 static void decode(const bt_message *message, const bt_stream *stream, struct class *class,
                    bool has_clock)
 {
@@ -432,7 +406,7 @@ static void decode(const bt_message *message, const bt_stream *stream, struct cl
     enum decoded decoded;
 
     REQUIRE(decoder);
-    decoded = streams_decode(streams, message, NULL, &event);
+    decoded = streams_decode(streams, message, &event);
     if (strcmp(name ? name : "", "blkin:slow") == 0) {
         REQUIRE(decoded == DECODED_ALARM);
         return;
@@ -451,8 +425,6 @@ static void decode(const bt_message *message, const bt_stream *stream, struct cl
             check_member(&class->members[i], &event);
     }
     check_context(&event);
-    if (checksum % 8 < 4)
-        decode_only(message, &event);
     touch(event.origin.host);
     touch(event.origin.process);
     if (event.kind == EVENT_SPAN || event.kind == EVENT_TAG)

@@ -76,45 +76,6 @@ def faults(status, said, spans, whole):
         yield "other spans than without failures, and nothing counted"
 
 
-def run_only(trace, fail_at, and_after):
-    """With only-traces; what was found instead of the spans, if that is told."""
-    with open(OUTPUT + ".only", "w") as file:
-        file.write("".join(f"{number:016x} 0 0 why {number}\n" for number in range(1, 20)))
-    status, said, spans = run(trace, fail_at, and_after, parameters=(
-        f',only-traces="{OUTPUT}.only",only-found="{OUTPUT}.found"'))
-    os.remove(OUTPUT + ".only")
-    found = None
-    if os.path.exists(OUTPUT + ".found"):
-        with open(OUTPUT + ".found") as file:
-            found = json.load(file)
-        os.remove(OUTPUT + ".found")
-    return status, said, spans, found
-
-
-def check_only(trace):
-    """What is told of is what was sent, or nothing is told and the status says so."""
-    whole = run_only(trace, 0, False)
-    if whole[0] != 0 or sum(its["spans"] for its in whole[3]["traces"]) != len(whole[2]):
-        return [f"{trace}: only-traces: {whole}"]
-    found = []
-    for and_after in (False, True):
-        fail_at, said = 0, ""
-        while ", 0 failed," not in said:
-            fail_at += 1
-            status, said, spans, told = run_only(trace, fail_at, and_after)
-            where = f"{trace}: only-traces: allocation {fail_at}{' and all after it' if and_after else ''}"
-            if status not in (0, 1) or not re.search(r"^starve: .*, 0 live", said, re.M):
-                found.append(f"{where}: status {status}\n{said}")
-            if status == 0 and not told or os.path.exists(OUTPUT + ".found.new"):
-                found.append(f"{where}: nothing is told, or not all\n{said}")
-            if told and sums(said) and sum(its["spans"] for its in told["traces"]) != sums(said)[1][0]:
-                found.append(f"{where}: {told} is not what was sent\n{said}")
-            if not told and not re.search(r"memory", said, re.I):
-                found.append(f"{where}: it does not say that there was no memory\n{said}")
-    print(f"{trace}: only-traces: {fail_at - 1} allocations")
-    return found
-
-
 def check_sums(trace, what, parameters, step):
     """What is not delivered is left out, and counted."""
     found = []
@@ -209,7 +170,7 @@ def check_disk(trace):
 def main():
     found = [f"disk: {fault}" for fault in check_disk("two-hosts")]
     found += [fault for trace in ("two-hosts", "packed", "event-ids") for fault in check(trace)]
-    found += check_only("two-hosts") + check_tail("two-hosts") + check_rules()
+    found += check_tail("two-hosts") + check_rules()
     print("\n".join(found))
     return 1 if found else 0
 

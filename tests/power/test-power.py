@@ -181,30 +181,6 @@ def root_state():
     return cut(RootState())
 
 
-# ---- what the recorder has kept -----------------------------------------------------------------------
-
-
-class Kept(Workload):
-    def command(self, folder):
-        return [BUILD + "/tests/agent/keeping", folder]
-
-    def check(self, folder, word):
-        def is_whole(kept):
-            try:
-                sizes = [os.path.getsize(f"{kept}/{name}") for name in ("requests", "only", "records")]
-            except FileNotFoundError:
-                return False
-            with open(kept + "/records", "rb") as file:
-                return all(sizes) and file.read(8) == b"bkrecrd2"
-
-        return word, sum(not is_whole(f"{folder}/kept-{number}") for number in range(1, word + 1))
-
-
-@scenario
-def kept_folders():
-    return cut(Kept())
-
-
 # ---- the spool ----------------------------------------------------------------------------------------
 
 

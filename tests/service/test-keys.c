@@ -42,9 +42,9 @@ static void test_values(void)
         {"ring-bytes", "1MM", 0, "or with K, M, G or T, got \"1MM\""},
         {"ring-bytes", "1m", 0, "got \"1m\""},
         {"rings-max-bytes", "1T", INT64_C(1) << 40, NULL},
-        {"kept-max-bytes", "9999999999T", 0, "got"},
-        {"kept-max-bytes", "16777216T", 0, "got"}, /* 2^64 */
-        {"kept-max-bytes", "-1T", 0, "got -1"},
+        {"keep-minute-bytes", "9999999999T", 0, "got"},
+        {"keep-minute-bytes", "16777216T", 0, "got"}, /* 2^64 */
+        {"keep-minute-bytes", "-1T", 0, "got -1"},
         {"subbuf-count", "8", 8, NULL},
         {"subbuf-count", "9", 0, "expected a power of 2, got 9"},
         {"subbuf-bytes", "4K", 4096, NULL},

@@ -8,7 +8,7 @@
 
 #include "trace_id.h"
 
-#define WHY_MAX 200 /* bytes, as the sink's parameter only-traces has it */
+#define WHY_MAX 200 /* bytes, see only.h */
 
 struct wanted {
     struct trace_id id;

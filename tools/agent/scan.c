@@ -194,9 +194,10 @@ static bool scan_ring(struct scan *scan, struct ring ring, struct scan_held *hel
 }
 
 /* Damage is its user's only: traces that have no record in a damaged memory are not incomplete. */
-static bool scan_memory(struct scan *scan, const struct scan_memory *wanted, struct scan_held *held,
+static bool scan_memory(struct scan *scan, struct scan_memory *wanted, struct scan_held *held,
                         struct scan_result *result)
 {
+    const int fd = wanted->fd; /* the mapping takes it */
     const int64_t made_ns = (int64_t)wanted->known.made;
     struct scan_held damaged = {false, made_ns};
     const size_t count = scan->found->count;
@@ -204,7 +205,8 @@ static bool scan_memory(struct scan *scan, const struct scan_memory *wanted, str
     bool is_well = true;
 
     *held = damaged;
-    if (!memory_open_known(&memory, wanted->fd, &wanted->known, &result->error))
+    wanted->fd = -1;
+    if (!memory_open_known(&memory, fd, &wanted->known, &result->error))
         return false;
     for (uint32_t cpu = 0; is_well && cpu < memory.size.cpus; cpu++, scan->ring++)
         is_well = scan_ring(scan, memory_ring(&memory, cpu), held, &damaged, result);

@@ -35,7 +35,8 @@ struct scan_result {
 };
 
 /* Scans all rings of the order. Returns false with the result's error set. The caller frees the
- * records in any case. Reads only the order: any thread may call this function. */
+ * records in any case. Closes the order's descriptors. Any thread may call this function, once for
+ * an order. */
 bool scan_run(const struct scan_order *order, struct scan_records *found,
               struct scan_result *result);
 

@@ -255,7 +255,8 @@ bool scan_order_make(struct scan_order *order, const struct scan_source *source)
 void scan_order_free(struct scan_order *order)
 {
     for (size_t i = 0; i < order->memory_count; i++)
-        (void)close(order->memories[i].fd);
+        if (order->memories[i].fd >= 0)
+            (void)close(order->memories[i].fd);
     free(order->memories);
     free(order->ends);
     free(order->wanted);

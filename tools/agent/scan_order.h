@@ -16,7 +16,7 @@
 
 /* A memory of rings. The scan maps the memory itself, because the holder may drop it meanwhile. */
 struct scan_memory {
-    int fd; /* the order's own */
+    int fd; /* the order's own; -1: a scan has closed it */
     uint32_t user;
     uint64_t number;     /* of the user's memories, see holder.h */
     struct memory known; /* as the agent has checked it, for memory_open_known() */

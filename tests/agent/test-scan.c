@@ -1,85 +1,63 @@
 /*
- * What is copied out of rings: the records of wanted traces, each once however often a trace is
- * fetched, all of a time, and from when on the rings have all.
+ * What a scan finds in rings: the records of wanted traces, each once however often a trace is
+ * wanted, all of a time, and from when on the rings have all.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "copying.h"
+#include "scanning.h"
 #include "seed.h"
-#include "tools/agent/copy.h"
 
 #define S  INT64_C(1000000000)
 #define MS INT64_C(1000000)
 
-static struct copying copying;
-static struct fetch_result result;
-static char path[300];
-static uint64_t numbers[4096]; /* of spans, as the file has them; of what is no such event: 0 */
+static struct scanning scanning;
+static struct scan_result result;
+static uint64_t numbers[4096]; /* of spans, in their order; of what is no such event: 0 */
 static size_t count;
 static int64_t now_ns;
 
-/* ---- the file -------------------------------------------------------------------------------- */
+/* ---- what was found -------------------------------------------------------------------------- */
 
-static uint64_t number_of(const struct records_record *record, const char *payload)
+static uint64_t number_of(const struct ring_entry *entry)
 {
     struct ring_original event;
 
-    if (record->event < RING_ORIGINAL || record->length < sizeof(event))
+    if (entry->event < RING_ORIGINAL || entry->length < sizeof(event))
         return 0;
-    memcpy(&event, payload, sizeof(event));
+    memcpy(&event, entry->payload, sizeof(event));
     return event.span_id;
 }
 
-static void read_file(void)
-{
-    FILE *file = fopen(path, "re");
-    struct records_head head = {.mark = 0};
-    struct records_record record;
-    char payload[RING_RECORD_MAX];
-
-    count = 0;
-    if (!file)
-        exit(2);
-    CHECK(fread(&head, sizeof(head), 1, file) == 1);
-    CHECK(head.mark == RECORDS_MARK && head.offset_ns == COPYING_OFFSET && head.now_ns == now_ns);
-    while (fread(&record, sizeof(record), 1, file) == 1) {
-        CHECK(fread(payload, records_padded(record.length), 1, file) == 1);
-        numbers[count++ % 4096] = number_of(&record, payload);
-        CHECK(record.event < RING_ORIGINAL || record.pid == 77);
-    }
-    CHECK(head.count == count);
-    (void)fclose(file);
-}
-
-/* The order as it is, as the task gets it. Returns whether all went well. */
+/* Scans as the order says. Returns whether all went well. */
 static bool run(void)
 {
-    struct fetch_order given;
-    char *bytes = copying_bytes(&copying);
-    struct copy *copy;
+    struct scan_records found = {.count = 0};
     bool is_well;
 
-    fetch_order_read(bytes, &given);
-    copy = copy_new(&given);
     memset(&result, 0, sizeof(result));
-    is_well = copy && copy_all(copy, &result) && copy_write(copy, path, &result);
+    is_well = scan_run(&scanning.order, &found, &result);
     CHECK_TEXT(result.error.text, "");
-    read_file();
-    copy_free(copy);
-    free(bytes);
+    for (count = 0; count < found.count; count++) {
+        const struct ring_entry entry = scan_entry(&found, count);
+
+        numbers[count % 4096] = number_of(&entry);
+        CHECK(entry.event < RING_ORIGINAL || entry.pid == 77);
+        CHECK(count == 0 || found.list[count].time_ns >= found.list[count - 1].time_ns);
+    }
+    scan_records_free(&found);
     return is_well;
 }
 
 static uint64_t fetch_now(void)
 {
-    const uint64_t place = copying_order(&copying, now_ns);
+    const uint64_t place = scanning_order(&scanning, now_ns);
 
     CHECK(run());
     return place;
 }
 
-/* Are these the spans of the file, in this order? The list ends with 0. */
+/* Are these the spans, in this order? The list ends with 0. */
 static bool are_spans(const uint64_t *expected)
 {
     size_t i = 0;
@@ -88,7 +66,7 @@ static bool are_spans(const uint64_t *expected)
         i++;
     if (i == count && !expected[i])
         return true;
-    fprintf(stderr, "the file has:");
+    fprintf(stderr, "found:");
     for (i = 0; i < count; i++)
         fprintf(stderr, " %llu", (unsigned long long)numbers[i]);
     fprintf(stderr, "\n");
@@ -96,22 +74,22 @@ static bool are_spans(const uint64_t *expected)
 }
 
 #define ARE_SPANS(...) CHECK(are_spans((const uint64_t[]){__VA_ARGS__, 0}))
-#define WANT(...)      copying_want(&copying, (const uint64_t[]){__VA_ARGS__, 0})
+#define WANT(...)      scanning_want(&scanning, (const uint64_t[]){__VA_ARGS__, 0})
 
 static void begin(unsigned memories)
 {
-    copying_begin(&copying);
+    scanning_begin(&scanning);
     now_ns = clock_ns();
     for (unsigned i = 0; i < memories; i++)
-        copying_add(&copying, 1, now_ns - (int64_t)(100 - i) * S);
+        scanning_add(&scanning, 1, now_ns - (int64_t)(100 - i) * S);
 }
 
 /* ago: before the fetch */
 static void put(size_t memory, uint32_t cpu, uint64_t trace, uint64_t number, int64_t ago_ns)
 {
-    const struct writer writer = copying_writer(&copying, memory, cpu);
+    const struct writer writer = scanning_writer(&scanning, memory, cpu);
 
-    copying_put(&writer, trace, number, now_ns - ago_ns);
+    scanning_put(&writer, trace, number, now_ns - ago_ns);
 }
 
 /* ---- which ----------------------------------------------------------------------------------- */
@@ -128,12 +106,12 @@ static void test_which(void)
     WANT(5, 6, 7);
     fetch_now();
     ARE_SPANS(1, 3, 5, 4);
-    CHECK(result.records == 6 && result.records_kept == 4 && !result.is_limited);
-    CHECK(result.bytes > 0 && result.bytes_kept < result.bytes && result.rings_damaged == 0);
+    CHECK(result.records == 6 && result.records_found == 4 && !result.is_limited);
+    CHECK(result.bytes > 0 && result.bytes_found < result.bytes && result.rings_damaged == 0);
     WANT(7);
     fetch_now();
-    CHECK(count == 0 && result.records_kept == 0 && result.bytes_kept == 0);
-    copying_end(&copying);
+    CHECK(count == 0 && result.records_found == 0 && result.bytes_found == 0);
+    scanning_end(&scanning);
 }
 
 /* Events of spans begin with their trace; of one that cannot be read the time is not known. */
@@ -143,7 +121,7 @@ static void test_unreadable(void)
     struct writer writer;
 
     begin(1);
-    writer = copying_writer(&copying, 0, 0);
+    writer = scanning_writer(&scanning, 0, 0);
     put(0, 0, 5, 1, 3 * S);
     (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace));
     (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace) - 1);
@@ -154,8 +132,8 @@ static void test_unreadable(void)
     WANT(5);
     fetch_now();
     CHECK(count == 4 && numbers[0] == 1 && numbers[1] == 0 && numbers[2] == 2 && numbers[3] == 3);
-    CHECK(result.held_from_ns == now_ns - 100 * S + COPYING_OFFSET);
-    copying_end(&copying);
+    CHECK(result.held_from_ns == now_ns - 100 * S + SCANNING_OFFSET);
+    scanning_end(&scanning);
 }
 
 /* ---- again ----------------------------------------------------------------------------------- */
@@ -170,37 +148,36 @@ static void test_again(void)
     WANT(5);
     place = fetch_now();
     ARE_SPANS(1, 2);
-    fetched_note(copying.fetched, (struct trace_id){0, 5}, now_ns, place);
+    fetched_note(scanning.fetched, (struct trace_id){0, 5}, now_ns, place);
     fetch_now();
     CHECK(count == 0);
     /* one is written late: its time is from before the last fetch */
     put(0, 0, 5, 3, 850 * MS);
     put(0, 0, 6, 4, 840 * MS);
-    copying_add(&copying, 1, now_ns); /* and a memory that was not there */
+    scanning_add(&scanning, 1, now_ns); /* and a memory that was not there */
     put(1, 1, 5, 5, 100 * MS);
     WANT(5, 6);
     place = fetch_now();
     ARE_SPANS(3, 4, 5);
     /* of each trace it is another place */
-    fetched_note(copying.fetched, (struct trace_id){0, 6}, now_ns + 1, place);
+    fetched_note(scanning.fetched, (struct trace_id){0, 6}, now_ns + 1, place);
     put(0, 0, 6, 6, 50 * MS);
     fetch_now();
     ARE_SPANS(3, 5, 6);
-    copying_end(&copying);
+    scanning_end(&scanning);
 }
 
 /* A place that is forgotten: all is read again, the time tells what was sent. */
 static void check_forgotten(uint64_t row, int64_t from_ns)
 {
-    char *bytes = copying_bytes(&copying), expected[100];
-    struct fetch_order given;
+    const struct scan_order *given = &scanning.order;
+    char expected[100];
 
-    fetch_order_read(bytes, &given);
-    CHECK(given.wanted_count == 1 && given.wanted[0].id == 5 && given.wanted[0].row == row);
+    (void)scanning_order(&scanning, now_ns);
+    CHECK(given->wanted_count == 1 && given->wanted[0].id == 5 && given->wanted[0].row == row);
     (void)snprintf(expected, sizeof(expected), "00000000000000000000000000000005 %lld 0 why\n",
                    (long long)from_ns);
-    CHECK(memmem(given.only, given.only_bytes, expected, strlen(expected)) != NULL);
-    free(bytes);
+    CHECK(strstr(given->only, expected) != NULL);
 }
 
 static void test_forgotten(void)
@@ -210,15 +187,13 @@ static void test_forgotten(void)
     begin(1);
     put(0, 0, 5, 1, 900 * MS);
     WANT(5);
-    place = copying_order(&copying, now_ns);
-    fetched_note(copying.fetched, (struct trace_id){0, 5}, now_ns, place);
-    for (int i = 0; i < 63; i++)
-        (void)places_take(copying.places, &copying.held[0]);
+    place = scanning_order(&scanning, now_ns);
+    fetched_note(scanning.fetched, (struct trace_id){0, 5}, now_ns, place);
+    for (int i = 0; i < 62; i++)
+        (void)places_take(scanning.places, &scanning.held[0]);
     check_forgotten(1, 0);
-    (void)places_take(copying.places, &copying.held[0]);
-    check_forgotten(0, now_ns + COPYING_OFFSET);
-    (void)close(copying.memories[0].fd);
-    copying_end(&copying);
+    check_forgotten(0, now_ns + SCANNING_OFFSET);
+    scanning_end(&scanning);
 }
 
 /* Any records of any traces, and fetches of any of these at any time: each comes just once. */
@@ -248,7 +223,7 @@ static void test_any(void)
                 wanted[some++] = trace + 1;
         if (!some)
             continue;
-        copying_want(&copying, wanted);
+        scanning_want(&scanning, wanted);
         now_ns++;
         place = fetch_now();
         for (size_t i = 0; i < count; i++) {
@@ -258,10 +233,10 @@ static void test_any(void)
         }
         for (size_t i = 0; i < some; i++) {
             CHECK(given[wanted[i] - 1] == written[wanted[i] - 1]);
-            fetched_note(copying.fetched, ids[wanted[i] - 1], now_ns, place);
+            fetched_note(scanning.fetched, ids[wanted[i] - 1], now_ns, place);
         }
     }
-    copying_end(&copying);
+    scanning_end(&scanning);
 }
 
 /* ---- all of a time --------------------------------------------------------------------------- */
@@ -269,7 +244,7 @@ static void test_any(void)
 static void test_window(void)
 {
     begin(0);
-    copying_add(&copying, 1, now_ns - 100 * S);
+    scanning_add(&scanning, 1, now_ns - 100 * S);
     put(0, 0, 1, 1, 20 * S);
     put(0, 0, 2, 2, 6 * S);
     put(0, 0, 3, 3, 4 * S);
@@ -278,12 +253,12 @@ static void test_window(void)
     put(0, 1, 5, 6, 3 * S);
     put(0, 1, 6, 7, 1 * S); /* after the question */
     WANT(0);
-    copying.requests->last_ms = 3000;
-    copying.requests->came_mono_ns = now_ns - 2 * S;
+    scanning.requests->last_ms = 3000;
+    scanning.requests->came_mono_ns = now_ns - 2 * S;
     fetch_now();
     ARE_SPANS(4, 3, 6);
-    CHECK(result.held_from_ns <= now_ns - 5 * S + COPYING_OFFSET);
-    copying_end(&copying);
+    CHECK(result.held_from_ns <= now_ns - 5 * S + SCANNING_OFFSET);
+    scanning_end(&scanning);
 }
 
 /* ---- from when on ---------------------------------------------------------------------------- */
@@ -297,7 +272,7 @@ static void fill(size_t memory, uint32_t cpu, unsigned records, int64_t from_ago
 
 static int64_t held_ago(void)
 {
-    return now_ns + COPYING_OFFSET - result.held_from_ns;
+    return now_ns + SCANNING_OFFSET - result.held_from_ns;
 }
 
 static void test_held_from(void)
@@ -315,7 +290,7 @@ static void test_held_from(void)
     fill(0, 1, 2000, 6 * S, MS);
     fetch_now();
     CHECK(held_ago() < 5 * S && held_ago() > 4 * S);
-    copying_end(&copying);
+    scanning_end(&scanning);
 
     /* the second memory goes on where the first one was left: one that is not cut does not matter
      */
@@ -329,17 +304,17 @@ static void test_held_from(void)
     fetch_now();
     CHECK(held_ago() < 3 * S && held_ago() > 2 * S);
     /* another user's rings: the latest of all */
-    copying_add(&copying, 2, now_ns - S);
+    scanning_add(&scanning, 2, now_ns - S);
     fetch_now();
     CHECK(held_ago() == S);
-    copying_end(&copying);
+    scanning_end(&scanning);
 
     /* no rings: since the agent began, as programs found none before */
     begin(0);
     WANT(5);
     fetch_now();
-    CHECK(result.held_from_ns == 17 + COPYING_OFFSET);
-    copying_end(&copying);
+    CHECK(result.held_from_ns == 17 + SCANNING_OFFSET);
+    scanning_end(&scanning);
 }
 
 static void test_damaged(void)
@@ -349,7 +324,7 @@ static void test_damaged(void)
     uint64_t at;
 
     begin(1);
-    writer = copying_writer(&copying, 0, 0);
+    writer = scanning_writer(&scanning, 0, 0);
     put(0, 0, 5, 1, 9 * S);
     put(0, 0, 5, 2, 8 * S);
     at = ring_end(writer.ring);
@@ -359,7 +334,7 @@ static void test_damaged(void)
     fetch_now();
     ARE_SPANS(3);
     CHECK(result.rings_damaged == 1 && held_ago() == 7 * S);
-    copying_end(&copying);
+    scanning_end(&scanning);
 }
 
 /* What one user does to its rings, and to their head, takes nothing from the others. */
@@ -370,11 +345,11 @@ static void test_damage_of_another_user(void)
 
     begin(1);
     put(0, 0, 5, 1, 9 * S);
-    copying_add(&copying, 2, now_ns - 100 * S);
-    writer = copying_writer(&copying, 1, 0);
+    scanning_add(&scanning, 2, now_ns - 100 * S);
+    writer = scanning_writer(&scanning, 1, 0);
     put(1, 0, 6, 2, 8 * S);
     WANT(5, 6);
-    memset(copying.held[1].memory.at, 0xff, RING_PAGE);
+    memset(scanning.held[1].memory.at, 0xff, RING_PAGE);
     fetch_now();
     ARE_SPANS(1, 2);
     CHECK(result.rings_damaged == 0 && held_ago() == 100 * S);
@@ -390,7 +365,7 @@ static void test_damage_of_another_user(void)
     fetch_now();
     ARE_SPANS(1);
     CHECK(held_ago() == 100 * S);
-    copying_end(&copying);
+    scanning_end(&scanning);
 }
 
 /* No room for all: the newest of a ring is kept, and it is said from when on there is all. */
@@ -400,20 +375,17 @@ static void test_limit(void)
     for (unsigned i = 1; i <= 10; i++)
         put(0, 1, 5, i, (int64_t)(11 - i) * S);
     WANT(5);
-    copying_order(&copying, now_ns);
-    copying.order.max_bytes = 500;
+    (void)scanning_order(&scanning, now_ns);
+    scanning.order.max_bytes = 500;
     CHECK(run());
     CHECK(result.is_limited && count > 1 && count < 10 && numbers[count - 1] == 10);
-    CHECK(result.bytes_kept <= 500 && result.records_kept == count);
+    CHECK(result.bytes_found <= 500 && result.records_found == count);
     CHECK(held_ago() <= (int64_t)(count + 1) * S && held_ago() >= (int64_t)count * S);
-    copying_end(&copying);
+    scanning_end(&scanning);
 }
 
 int main(void)
 {
-    const char *where = getenv("TMPDIR");
-
-    (void)snprintf(path, sizeof(path), "%s/test-copy.%ld", where ? where : "/tmp", (long)getpid());
     test_which();
     test_unreadable();
     test_again();
@@ -424,6 +396,5 @@ int main(void)
     test_damaged();
     test_damage_of_another_user();
     test_limit();
-    (void)unlink(path);
     return check_status();
 }
