@@ -16,7 +16,7 @@ struct agent_parts {
     struct asking *asking;
     struct alarms *alarms;
     struct holding *holding;
-    struct foreign *foreign; /* NULL: no SDK sends spans here */
+    struct otlp_in *foreign; /* NULL: no SDK sends spans here */
     struct later *later;
     struct scans *scans;
     struct sampler *sampler; /* NULL: host = no */
