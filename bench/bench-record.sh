@@ -98,7 +98,7 @@ tenths() {
 }
 
 # growth FILE COLUMN NAME: the last four tenths, and the second to fourth: medians; of the disk, where
-# kept folders come and go, the most.
+# the spool comes and goes, the most.
 growth() {
     local share=0.5
     [[ $3 != *disk* ]] || share=1
@@ -301,7 +301,7 @@ accepted() {
 all_delivered() {
     local host
     for ((host = 1; host <= HOSTS; host++)); do
-        agent_has "$host" '.kept.waiting == 0' || return
+        agent_has "$host" '.is_scanning == false and .counters.spans_waiting == 0 and .counters.spool_waiting == 0' || return
     done
 }
 

@@ -46,7 +46,8 @@ have_rings() {
 }
 is_idle() {
     "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" agent |
-        jq -e '.pending_traces == 0 and .open_traces == 0 and .kept.waiting == 0' >/dev/null
+        jq -e '.pending_traces == 0 and .open_traces == 0 and .is_scanning == false and
+            .counters.spans_waiting == 0 and .counters.spool_waiting == 0' >/dev/null
 }
 warm_up() {
     wait_for 20 agent "rings of all programs" have_rings && wait_for 20 agent "the end of what is wanted" is_idle &&

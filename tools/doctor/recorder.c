@@ -104,7 +104,6 @@ static void check_dropped(const struct doctor *doctor, const json_t *status)
         {"alarms_dropped", "alarms beyond fetch-traces"},
         {"traces_dropped", "traces beyond fetch-traces, for other hosts or blkin keep"},
         {"traces_incomplete", "traces incomplete"},
-        {"traces_undelivered", "traces not delivered"},
     };
     const json_t *lately = json_object_get(status, "lately");
     char said[400] = "";
