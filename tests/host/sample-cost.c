@@ -98,7 +98,7 @@ static void read_only(void)
     }
 }
 
-/* In turns, each after PERIOD_MS of sleep, which is in none of them. */
+/* In turns, each after a rest of PERIOD_MS, which is in none of them. */
 static void say_cold(struct host *host)
 {
     uint64_t sampled = 0;
