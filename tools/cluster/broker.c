@@ -21,13 +21,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define KEEPALIVE_S   10
-#define PAUSE_MIN_MS  100
-#define PAUSE_MAX_MS  10000
-#define PAUSE_LONG_MS 30000 /* another client has our name: do not cut it off at once */
-#define TICK_MS       1000
-#define IN_FLIGHT     1000 /* messages in each direction that wait for their PUBACK */
-#define READS         64   /* packets, before the loop looks at other descriptors */
+#define KEEPALIVE_S    10
+#define PAUSE_MIN_MS   100
+#define PAUSE_MAX_MS   10000
+#define PAUSE_LONG_MS  30000 /* another client has our name: do not cut it off at once */
+#define BROKER_TICK_MS 1000
+#define IN_FLIGHT      1000 /* messages in each direction that wait for their PUBACK */
+#define READS          64   /* packets, before the loop looks at other descriptors */
 
 /* Each one has a client of its own, without messages of an earlier connection. */
 struct broker_connection {
@@ -338,7 +338,7 @@ static void broker_tick(void *context)
         return;
     }
     broker_watch_writes(broker);
-    timer_set(broker->loop, &broker->timer, TICK_MS);
+    timer_set(broker->loop, &broker->timer, BROKER_TICK_MS);
 }
 
 static void broker_take_end(void *context, short events)
@@ -360,7 +360,7 @@ static void broker_take_end(void *context, short events)
     broker->watched.ready = broker_look;
     broker_watch_writes(broker);
     broker->timer.due = broker_tick;
-    timer_set(broker->loop, &broker->timer, TICK_MS);
+    timer_set(broker->loop, &broker->timer, BROKER_TICK_MS);
 }
 
 /* ---- for the loop -----------------------------------------------------------------------------
