@@ -167,7 +167,7 @@ static inline void see(void *context, const struct host_sample *sample)
     memcpy(one->values, sample->values, sample->count * sizeof(*sample->values));
 }
 
-static inline void sample(struct host *host)
+static inline void sample(struct host_reader *host)
 {
     seen_count = 0;
     host_sample_all(host, see, NULL);
@@ -211,10 +211,10 @@ static inline struct host_config config_of(void)
     return config;
 }
 
-static inline struct host *open_host(const struct host_config *config)
+static inline struct host_reader *open_host(const struct host_config *config)
 {
     struct error error = {""};
-    struct host *const host = host_open(config, &error);
+    struct host_reader *const host = host_open(config, &error);
 
     CHECK_TEXT(error.text, "");
     CHECK(host != NULL);

@@ -293,8 +293,7 @@ static bool read_command_line(struct config *config)
     return true;
 }
 
-/* ---- what a running service keeps ---------------------------------------------------------------
- */
+/* ---- reload ---------------------------------------------------------------------------------- */
 
 static bool is_started_with(const struct config *config, int key)
 {
@@ -350,13 +349,13 @@ static void keep_started(struct config *config)
 /* ---- all of it ---------------------------------------------------------------------------------
  */
 
-struct reading {
+struct config_reading {
     int section;
     bool is_view, is_for_other;
     const struct config *started;
 };
 
-static struct config *read_for(const struct config_request *request, const struct reading *reading,
+static struct config *read_for(const struct config_request *request, const struct config_reading *reading,
                                int argc, char *argv[], int *status)
 {
     struct config *config = calloc(1, sizeof(*config));
@@ -401,7 +400,7 @@ static struct config *config_read_as(const struct config_request *request, bool 
     const int section = request->section ? key_find_section(request->section) : 0;
 
     assert(section >= 0);
-    return read_for(request, &(struct reading){.section = section, .is_view = is_view}, argc, argv,
+    return read_for(request, &(struct config_reading){.section = section, .is_view = is_view}, argc, argv,
                     status);
 }
 
@@ -422,7 +421,7 @@ struct config *config_read_again(const struct config *config)
     int status;
 
     return read_for(config->request,
-                    &(struct reading){.section = config->section,
+                    &(struct config_reading){.section = config->section,
                                       .is_for_other = config->is_for_other,
                                       .started = config},
                     config->argc, config->argv, &status);
@@ -436,7 +435,7 @@ struct config *config_read_for(const struct config *config, const char *section)
     assert(found >= 0);
     return read_for(
         config->request,
-        &(struct reading){.section = found, .is_view = config->is_view, .is_for_other = true},
+        &(struct config_reading){.section = found, .is_view = config->is_view, .is_for_other = true},
         config->argc, config->argv, &status);
 }
 

@@ -68,7 +68,7 @@ static pid_t check_sampler(const struct doctor *doctor)
     return pid;
 }
 
-/* ---- what it can see ------------------------------------------------------------------------- */
+/* ---- readable files -------------------------------------------------------------------------- */
 
 /* Reads the file: a kernel with PSI switched off has the file but refuses reads. */
 static bool has_pressure(void)
@@ -148,13 +148,13 @@ static void check_processes(const struct doctor *doctor, pid_t pid)
 
 static bool can_be_read(const struct host_config *wanted, struct error *error)
 {
-    struct host *host = host_open(wanted, error);
+    struct host_reader *host = host_open(wanted, error);
 
     host_close(host);
     return host != NULL;
 }
 
-/* ---- is there what it names? ----------------------------------------------------------------- */
+/* ---- configured names ------------------------------------------------------------------------ */
 
 static void count_sample(void *context, const struct host_sample *sample)
 {
@@ -167,7 +167,7 @@ static unsigned instances_of(const struct host_config *wanted, enum host_kind ki
 {
     struct host_config only = {.root = wanted->root};
     struct error ignored = {""};
-    struct host *host;
+    struct host_reader *host;
     unsigned instances = 0;
 
     only.wanted[kind] = (struct host_wanted){wanted->wanted[kind].period_ms, name};
@@ -232,7 +232,7 @@ static void check_metrics_wanted(const struct doctor *doctor)
     config_free(config);
 }
 
-/* ---- what becomes of it ---------------------------------------------------------------------- */
+/* ---- waits for samples ----------------------------------------------------------------------- */
 
 static void check_wait(const struct doctor *doctor)
 {

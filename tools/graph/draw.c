@@ -127,7 +127,7 @@ bool graph_json(const struct landscape *landscape)
 
 /* ---- for graphviz ---------------------------------------------------------------------------- */
 
-#define NAME_COLUMNS 100
+#define GRAPH_NAME_COLUMNS 100
 #define BAD          ", color=\"#c62828\", class=bad"
 
 /* Writes a name for double quotes. dot interprets HTML entities and escapes with a backslash. */
@@ -140,7 +140,7 @@ static bool dot_put_name(FILE *file, const char *name)
 
     if (!memory)
         return false;
-    markup_put(memory, name, NAME_COLUMNS);
+    markup_put(memory, name, GRAPH_NAME_COLUMNS);
     is_done = fclose(memory) == 0;
     for (const char *at = safe; is_done && *at; at++)
         fprintf(file, *at == '\\' ? "\\\\" : "%c", *at);
