@@ -24,7 +24,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#define NS_PER_MS UINT64_C(1000000)
 #define SAMPLES   600
 #define MANY      5000
 #define MUTATIONS 400
