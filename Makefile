@@ -91,7 +91,7 @@ nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
 	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
-	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/libblkin-ring/*.c tests/foreign/*.c tests/host/*.c tests/agent/*.c tests/rings/*.c \
+	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/libblkin-ring/*.c tests/otlp/*.c tests/host/*.c tests/agent/*.c tests/rings/*.c \
 	tests/service/*.c tests/work/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program))) $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
@@ -197,9 +197,9 @@ check-unit: ## run the unit tests: C, no daemon
 # Of each room the end-to-end tests that run most of it. babeltrace2, which loads the plugin, is Debian's: it gets
 # the sanitizer preloaded. A process whose end nobody sees leaves a report, too. Leaks are looked for in unit tests only.
 asan_tests := $(addprefix tests/,agent/test-slow.sh agent/test-otlp.sh live/test-live.sh agent/test-all.sh \
-	foreign/test-as-it-came.py foreign/test-receive.py work/test-work.py)
+	otlp/test-as-it-came.py otlp/test-receive.py work/test-work.py)
 asan_programs = all $(agent_load) $(load_writers) $(scale_load) \
-	$(addprefix $(BUILD)/tests/,libblkin/wanders foreign/recorder)
+	$(addprefix $(BUILD)/tests/,libblkin/wanders otlp/taker)
 check-asan: ## run the unit tests, and end-to-end tests of each room, under AddressSanitizer and UndefinedBehaviorSanitizer
 	+@$(parallel) BUILD=build/asan SANITIZE=address,undefined build-unit-tests build-asan-tests
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined run-unit-tests run-asan-tests

@@ -5,7 +5,7 @@
 # Each before those that it uses: a circle would not link.
 plugin_rooms := babeltrace-plugin $(addprefix babeltrace-plugin/, \
 	decode account rules stages deliver encode hosts model spans base)
-tool_rooms := $(addprefix tools/,doctor work agent sampler foreign live rules run keep report graph stat show ask \
+tool_rooms := $(addprefix tools/,doctor work agent sampler live rules run keep report graph stat show ask \
 	reader rings trace merged otlp cluster kafka config http lttng base)
 
 archive = $(patsubst %,$(BUILD)/rooms/%.a,$(1))

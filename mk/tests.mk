@@ -67,16 +67,16 @@ $(agent_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(link_lib)
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 # what the command is made of
-tool_test_obj := $(call obj,$(wildcard tests/foreign/*.c tests/host/*.c tests/agent/*.c tests/rings/*.c tests/service/*.c tests/work/*.c))
+tool_test_obj := $(call obj,$(wildcard tests/otlp/*.c tests/host/*.c tests/agent/*.c tests/rings/*.c tests/service/*.c tests/work/*.c))
 $(tool_test_obj): flags = $(internal) $(has_optional) -Itests -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
-$(filter $(BUILD)/tests/foreign/% $(BUILD)/tests/host/% $(BUILD)/tests/agent/% $(BUILD)/tests/rings/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
+$(filter $(BUILD)/tests/otlp/% $(BUILD)/tests/host/% $(BUILD)/tests/agent/% $(BUILD)/tests/rings/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
 # looks what is on disk when
 $(BUILD)/tests/agent/test-fetch: ldflags += -Wl,--wrap=fsync,--wrap=rename
 # has a store and a time of its own
-$(BUILD)/tests/agent/test-later: ldflags += -Wl,--wrap=foreign_take,--wrap=foreign_held,--wrap=clock_gettime
+$(BUILD)/tests/agent/test-later: ldflags += -Wl,--wrap=otlp_in_take,--wrap=otlp_in_held,--wrap=clock_gettime
 
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)

@@ -18,25 +18,25 @@ static const struct trace_id id = {7, 5};
 
 /* ---- the store, and the clock ---------------------------------------------------------------- */
 
-void __wrap_foreign_take(const struct foreign *foreign, struct foreign_wanted *wanted,
-                         otlp_span_fn *call, void *context);
-void __wrap_foreign_take(const struct foreign *foreign, struct foreign_wanted *wanted,
-                         otlp_span_fn *call, void *context)
+void __wrap_otlp_in_take(const struct otlp_in *in, struct sdk_wanted *wanted, otlp_span_fn *call,
+                         void *context);
+void __wrap_otlp_in_take(const struct otlp_in *in, struct sdk_wanted *wanted, otlp_span_fn *call,
+                         void *context)
 {
     const struct otlp_origin origin = {.number = 1};
     const struct otlp_span span = {.raw = {"", 0}};
 
-    CHECK(!foreign);
+    CHECK(!in);
     wanted->spans = 0;
     for (; wanted->trace_id == id.low && wanted->after < come; wanted->after++, wanted->spans++)
         call(context, &origin, &span);
 }
 
-struct foreign_held __wrap_foreign_held(const struct foreign *foreign);
-struct foreign_held __wrap_foreign_held(const struct foreign *foreign)
+struct sdk_held __wrap_otlp_in_held(const struct otlp_in *in);
+struct sdk_held __wrap_otlp_in_held(const struct otlp_in *in)
 {
-    (void)foreign;
-    return (struct foreign_held){.spans = come};
+    (void)in;
+    return (struct sdk_held){.spans = come};
 }
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);

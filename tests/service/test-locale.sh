@@ -35,7 +35,7 @@ unit() {
 }
 export -f unit
 programs=()
-for source in "$SRC"/tests/{libblkin,plugin,foreign,host,agent,service,work}/test-*.c; do
+for source in "$SRC"/tests/{libblkin,plugin,otlp,host,agent,service,work}/test-*.c; do
     program=${source#"$SRC/tests/"}
     programs+=("$BUILD/tests/${program%.c}")
 done

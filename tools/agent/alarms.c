@@ -218,7 +218,7 @@ void alarms_memory_goes(struct alarms *alarms, const struct memory *memory)
 }
 
 /* It is new, however long ago its span has ended: what is fetched is what has come by now. */
-void alarms_note_foreign(struct alarms *alarms, const struct foreign_alarm *foreign)
+void alarms_note_foreign(struct alarms *alarms, const struct otlp_alarm *foreign)
 {
     struct alarm alarm = {.trace_id_high = foreign->trace_id_high,
                           .trace_id = foreign->trace_id,

@@ -7,7 +7,7 @@
 #define BLKIN_TOOLS_ALARMS_H
 
 #include "asking.h"
-#include "tools/foreign/options.h"
+#include "tools/otlp/otlp_in.h"
 #include "tools/rings/memory.h"
 
 struct alarms;
@@ -21,7 +21,7 @@ void alarms_memory_came(struct alarms *alarms, const struct memory *memory, uint
 void alarms_memory_goes(struct alarms *alarms, const struct memory *memory);
 
 /* A span of an SDK was slow or has failed. */
-void alarms_note_foreign(struct alarms *alarms, const struct foreign_alarm *foreign);
+void alarms_note_foreign(struct alarms *alarms, const struct otlp_alarm *foreign);
 
 void alarms_start(struct alarms *alarms);
 /* After a last look. */

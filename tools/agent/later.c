@@ -19,7 +19,7 @@
 #define LATER_BYTES_MAX (UINT64_C(256) << 20) /* of one fetch */
 
 struct later_trace {
-    struct foreign_wanted wanted;
+    struct sdk_wanted wanted;
     int64_t until_ms;        /* 0: this place is free */
     bool is_over;            /* nothing more is to be expected: it is known what was given */
     uint64_t take;           /* the last one that had it, */
@@ -30,7 +30,7 @@ struct later_trace {
 
 struct later {
     struct agent *agent;
-    const struct foreign *foreign;
+    const struct otlp_in *foreign;
     void (*add)(void *context, struct request *request);
     void *context;
     int64_t begun_ns; /* since 1970: what came to an earlier process is lost */
@@ -39,7 +39,7 @@ struct later {
     struct later_trace traces[LATER_MAX];
 };
 
-struct later *later_new(struct agent *agent, const struct foreign *foreign,
+struct later *later_new(struct agent *agent, const struct otlp_in *foreign,
                         void (*add)(void *context, struct request *request), void *context)
 {
     struct later *later = calloc(1, sizeof(*later));
@@ -108,7 +108,7 @@ static void later_put_span(void *context, const struct otlp_origin *origin,
 
 int64_t later_held_from(const struct later *later)
 {
-    const int64_t overwritten_ns = foreign_held(later->foreign).ended_ns;
+    const int64_t overwritten_ns = otlp_in_held(later->foreign).ended_ns;
 
     return overwritten_ns > later->begun_ns ? overwritten_ns : later->begun_ns;
 }
@@ -153,7 +153,7 @@ static void later_take_traces(struct later *later, const struct request *request
         if (trace->take != later->takes)
             trace->after = trace->wanted.after;
         trace->take = later->takes;
-        foreign_take(later->foreign, &trace->wanted, later_put_span, message);
+        otlp_in_take(later->foreign, &trace->wanted, later_put_span, message);
         if (trace->wanted.spans)
             later_note(later, request->traces[i].id);
     }
@@ -169,7 +169,7 @@ void later_take(struct later *later, const struct request *requests, int64_t off
     if (requests->last_ms > 0) {
         const struct request_window window = requests_window(requests);
 
-        foreign_copy(later->foreign, window.from_ns + offset_ns, window.until_ns + offset_ns,
+        otlp_in_copy(later->foreign, window.from_ns + offset_ns, window.until_ns + offset_ns,
                      later_put_span, &message);
     } else {
         for (; requests; requests = requests->next)
@@ -202,9 +202,9 @@ static void later_count(void *context, const struct otlp_origin *origin,
 
 static bool later_has_come(const struct later *later, const struct later_trace *trace)
 {
-    struct foreign_wanted wanted = trace->wanted;
+    struct sdk_wanted wanted = trace->wanted;
 
-    foreign_take(later->foreign, &wanted, later_count, NULL);
+    otlp_in_take(later->foreign, &wanted, later_count, NULL);
     return wanted.spans > 0;
 }
 

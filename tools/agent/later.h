@@ -1,5 +1,5 @@
 /*
- * Spans of OpenTelemetry's SDKs (tools/foreign) for the traces that are fetched. An SDK sends its
+ * Spans of OpenTelemetry's SDKs (tools/otlp) for the traces that are fetched. An SDK sends its
  * spans up to some seconds after their ends: so a trace is looked at for a while after it was
  * fetched, and what came later is fetched, too.
  *
@@ -10,12 +10,12 @@
 
 #include "agent.h"
 #include "babeltrace-plugin/base/buffer.h"
-#include "tools/foreign/foreign.h"
+#include "tools/otlp/otlp_in.h"
 
 struct later;
 
 /* add: a request for what has come later, which is taken. Returns NULL when out of memory. */
-struct later *later_new(struct agent *agent, const struct foreign *foreign,
+struct later *later_new(struct agent *agent, const struct otlp_in *foreign,
                         void (*add)(void *context, struct request *request), void *context);
 void later_free(struct later *later); /* NULL is allowed */
 

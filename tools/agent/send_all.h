@@ -8,7 +8,7 @@
 #define BLKIN_TOOLS_SEND_ALL_H
 
 #include "agent.h"
-#include "tools/foreign/foreign.h"
+#include "tools/otlp/otlp_in.h"
 #include "tools/rings/memory.h"
 #include "tools/sampler/sampler.h"
 

@@ -138,9 +138,9 @@ static void service_step(void *context)
 
 /* ---- spans of OpenTelemetry's SDKs ----------------------------------------------------------- */
 
-static struct foreign_options service_foreign_options(const struct config *config)
+static struct otlp_in_options service_foreign_options(const struct config *config)
 {
-    return (struct foreign_options){
+    return (struct otlp_in_options){
         .listen = config_text(config, "otlp-listen"),
         .socket = config_text(config, "otlp-socket"),
         .store_bytes = (uint64_t)config_integer(config, "otlp-bytes"),
@@ -153,7 +153,7 @@ static bool service_wants_foreign(const struct config *config)
     return config_text(config, "otlp-listen")[0] || config_text(config, "otlp-socket")[0];
 }
 
-static void service_foreign_alarm(void *context, const struct foreign_alarm *alarm)
+static void service_foreign_alarm(void *context, const struct otlp_alarm *alarm)
 {
     const struct service *service = context;
 
@@ -180,11 +180,11 @@ static bool service_take_span(void *context, const struct otlp_origin *origin,
 
 static bool service_open_foreign(struct service *service, struct error *error)
 {
-    const struct foreign_callbacks callbacks = {service_foreign_alarm, service_take_span, service};
+    const struct otlp_in_callbacks callbacks = {service_foreign_alarm, service_take_span, service};
     struct agent_parts *parts = &service->parts;
-    const struct foreign_options options = service_foreign_options(parts->agent.config);
+    const struct otlp_in_options options = service_foreign_options(parts->agent.config);
 
-    parts->foreign = foreign_open(parts->agent.loop, &options, &callbacks, error);
+    parts->foreign = otlp_in_open(parts->agent.loop, &options, &callbacks, error);
     if (!parts->foreign)
         return false;
     error_set(error, "out of memory");
@@ -326,9 +326,9 @@ static bool service_take(void *context, struct config **given, struct error *err
     }
     agent->pending.max = (size_t)config_integer(config, "fetch-traces");
     if (service->parts.foreign) {
-        const struct foreign_options options = service_foreign_options(config);
+        const struct otlp_in_options options = service_foreign_options(config);
 
-        foreign_reload(service->parts.foreign, &options);
+        otlp_in_reload(service->parts.foreign, &options);
     }
     return true;
 }
@@ -442,7 +442,7 @@ static void service_close(struct service *service)
     alarms_free(parts->alarms);
     fetching_free(parts->fetching);
     later_free(parts->later);
-    foreign_close(parts->foreign);
+    otlp_in_close(parts->foreign);
     sampler_close(parts->sampler);
     agent_close(&parts->agent);
 }

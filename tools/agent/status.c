@@ -76,7 +76,7 @@ json_t *agent_status_json(const struct agent_parts *parts)
     return json_pack("{ss, ss, ss, so, so, so*, so, sI, sI, so*, so, so, so, so}", "state",
                      "recording", "send", parts->all ? "all" : "slow", "host", agent->host,
                      "endpoint", agent_endpoint_json(agent), "rings", agent_rings_json(parts),
-                     "otlp", parts->foreign ? foreign_json(parts->foreign) : NULL, "kept",
+                     "otlp", parts->foreign ? otlp_in_json(parts->foreign) : NULL, "kept",
                      agent_kept_json(parts), "pending_traces", (json_int_t)agent->pending.traces,
                      "open_traces", (json_int_t)asking_open_count(parts->asking), "cluster",
                      asking_cluster_json(parts->asking), "rules", alarms_rules_json(parts->alarms),
@@ -108,7 +108,7 @@ static void agent_print_own(struct printer *printer, const struct agent_parts *p
     print_metric(printer, "blkin_agent_hosts", "gauge", "Connected recorders, with this one.",
                  json_array_size(hosts));
     if (parts->foreign)
-        foreign_print(parts->foreign, printer);
+        otlp_in_print(parts->foreign, printer);
     totals_own_print(printer, &agent_table, &agent->totals);
     sampler_print(parts->sampler, printer);
     json_decref(hosts);

@@ -17,7 +17,7 @@ struct agent_parts {
     struct kept *kept;
     struct alarms *alarms;
     struct holding *holding;
-    struct foreign *foreign; /* NULL: no SDK sends spans here */
+    struct otlp_in *foreign; /* NULL: no SDK sends spans here */
     struct later *later;
     struct fetching *fetching;
     struct sampler *sampler; /* NULL: host = no */

@@ -18,10 +18,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define CLIENTS_MAX    16
-#define CONTROL_REQUEST_MAX    4096 /* a hundred trace ids */
-#define CLIENT_TIME_MS 5000
-#define ANSWER_MAX     (64 << 20)
+#define CLIENTS_MAX         16
+#define CONTROL_REQUEST_MAX 4096 /* a hundred trace ids */
+#define CLIENT_TIME_MS      5000
+#define ANSWER_MAX          (64 << 20)
 
 struct client {
     struct listener_peer peer; /* the first member */

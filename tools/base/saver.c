@@ -54,8 +54,8 @@ static struct timer look;
 static struct saver_wait *waits, **last_wait = &waits;
 static int64_t said_ms; /* the last message about a hanging disk */
 
-#define SAVER_LOOK_MS       5000
-#define SLOW_MS       10000
+#define SAVER_LOOK_MS      5000
+#define SLOW_MS            10000
 #define SAVER_LOG_AGAIN_MS 60000
 
 static void save_free(struct save *save)

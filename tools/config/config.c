@@ -349,14 +349,15 @@ static void keep_started(struct config *config)
 /* ---- all of it ---------------------------------------------------------------------------------
  */
 
-struct config_reading {
+struct configuration_reading {
     int section;
     bool is_view, is_for_other;
     const struct config *started;
 };
 
-static struct config *read_for(const struct config_request *request, const struct config_reading *reading,
-                               int argc, char *argv[], int *status)
+static struct config *read_for(const struct config_request *request,
+                               const struct configuration_reading *reading, int argc, char *argv[],
+                               int *status)
 {
     struct config *config = calloc(1, sizeof(*config));
 
@@ -400,8 +401,9 @@ static struct config *config_read_as(const struct config_request *request, bool 
     const int section = request->section ? key_find_section(request->section) : 0;
 
     assert(section >= 0);
-    return read_for(request, &(struct config_reading){.section = section, .is_view = is_view}, argc, argv,
-                    status);
+    return read_for(request,
+                    &(struct configuration_reading){.section = section, .is_view = is_view}, argc,
+                    argv, status);
 }
 
 struct config *config_read(const struct config_request *request, int argc, char *argv[],
@@ -421,9 +423,9 @@ struct config *config_read_again(const struct config *config)
     int status;
 
     return read_for(config->request,
-                    &(struct config_reading){.section = config->section,
-                                      .is_for_other = config->is_for_other,
-                                      .started = config},
+                    &(struct configuration_reading){.section = config->section,
+                                                    .is_for_other = config->is_for_other,
+                                                    .started = config},
                     config->argc, config->argv, &status);
 }
 
@@ -433,10 +435,10 @@ struct config *config_read_for(const struct config *config, const char *section)
     int status;
 
     assert(found >= 0);
-    return read_for(
-        config->request,
-        &(struct config_reading){.section = found, .is_view = config->is_view, .is_for_other = true},
-        config->argc, config->argv, &status);
+    return read_for(config->request,
+                    &(struct configuration_reading){
+                        .section = found, .is_view = config->is_view, .is_for_other = true},
+                    config->argc, config->argv, &status);
 }
 
 /* Returns the section and argv, each with a NUL at its end. */

@@ -1,8 +1,5 @@
-/* Checks the sampling of this host: whether `blkin agent` runs, what it can read, and whether its
- * configuration is valid.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* Checks the sampling of this host: whether `blkin agent` runs, which files it can read, and
+ * whether its configuration is valid. */
 #include "check.h"
 
 #include "tools/base/control.h"

@@ -16,9 +16,9 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#define PRELOAD_FILE "/libblkin-preload.so"
-#define LTTNG   "/liblttng-ust.so"
-#define SOCKET  "/run/blkin/rings/socket"
+#define PRELOAD_MAPPED "/libblkin-preload.so"
+#define LTTNG_MAPPED   "/liblttng-ust.so"
+#define SOCKET         "/run/blkin/rings/socket"
 
 struct preload_search {
     const struct doctor *doctor;
@@ -246,13 +246,13 @@ static void check_debug(const struct doctor *doctor, const struct process *proce
 static bool has_variable(const struct process *process, char list[PROCESS_PATH_MAX])
 {
     return process_variable(process->pid, "LD_PRELOAD", list, PROCESS_PATH_MAX) &&
-           strstr(list, PRELOAD_FILE);
+           strstr(list, PRELOAD_MAPPED);
 }
 
 static bool is_child_of_traced(const struct process *process, struct process *parent)
 {
     *parent = (struct process){.pid = process->parent};
-    return process->parent > 1 && process_find_libraries(parent, PRELOAD_FILE, LTTNG) &&
+    return process->parent > 1 && process_find_libraries(parent, PRELOAD_MAPPED, LTTNG_MAPPED) &&
            parent->library[0];
 }
 
@@ -301,7 +301,7 @@ static void preload_explain(const struct doctor *doctor, const struct process *p
             "are recorded",
             (int)process->pid, process->name);
         mend(doctor, "start it with blkin run; for a unit of systemd: blkin run --print");
-    } else if (!program_takes(path, PRELOAD_DIR PRELOAD_FILE, &error)) {
+    } else if (!program_takes(path, PRELOAD_DIR PRELOAD_MAPPED, &error)) {
         saw(doctor, LEVEL_BAD, "program.preloaded", "process %d (%s): %s", (int)process->pid,
             process->name, error.text);
     } else if (is_secure(process)) {
@@ -359,7 +359,8 @@ static bool is_left_alone(const struct process *process)
     if (!process->is_filtered || is_told(process, "seccomp=trace"))
         return false;
     with_rings.provider[0] = '\0';
-    return !process_find_libraries(&with_rings, PRELOAD_FILE, RINGS_MEMORY) || !with_rings.provider[0];
+    return !process_find_libraries(&with_rings, PRELOAD_MAPPED, RINGS_MEMORY) ||
+           !with_rings.provider[0];
 }
 
 /* Returns whether the process can reach the agent's socket for rings. */
@@ -412,7 +413,7 @@ static bool has_mapped(const struct process *process, const char *file)
     struct process other = *process;
 
     other.provider[0] = '\0';
-    return process_find_libraries(&other, PRELOAD_FILE, file) && other.provider[0];
+    return process_find_libraries(&other, PRELOAD_MAPPED, file) && other.provider[0];
 }
 
 /* Notes untraced children of traced programs. */
@@ -453,7 +454,7 @@ static void check_parts(const struct doctor *doctor, const struct process *proce
     const int pid = (int)process->pid;
     char why[PROCESS_PATH_MAX];
 
-    if (has_mapped(process, LTTNG)) {
+    if (has_mapped(process, LTTNG_MAPPED)) {
         saw(doctor, LEVEL_OK, "program.lttng", "process %d (%s) has loaded LTTng", pid,
             process->name);
     } else {
@@ -478,7 +479,7 @@ static void check_parts(const struct doctor *doctor, const struct process *proce
 static void preload_look_at(void *context, struct process *process)
 {
     struct preload_search *search = context;
-    const bool can_be_seen = process_find_libraries(process, PRELOAD_FILE, LTTNG);
+    const bool can_be_seen = process_find_libraries(process, PRELOAD_MAPPED, LTTNG_MAPPED);
 
     if (process->pid == search->doctor->pid) {
         search->wanted = *process;

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROVIDER_FILE      "/libblkin-lttng.so"
-#define PROVIDER_FILE "libblkin-lttng.so.1"
+#define PROVIDER_MAPPED "/libblkin-lttng.so"
+#define PROVIDER_FILE   "libblkin-lttng.so.1"
 #define LTTNG_THREAD \
     "-ust" /* the end of the names of LTTng's threads, which a fork does not inherit */
 
@@ -197,7 +197,6 @@ static void explain_with_provider(const struct doctor *doctor, const struct proc
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-
 struct program_search {
     const struct doctor *doctor;
     unsigned unregistered, hidden;
@@ -207,7 +206,7 @@ static void program_look_at(void *context, struct process *process)
 {
     struct program_search *search = context;
 
-    if (!process_find_libraries(process, LIBRARY_FILE, PROVIDER_FILE)) {
+    if (!process_find_libraries(process, LIBRARY_FILE, PROVIDER_MAPPED)) {
         search->hidden++;
         return;
     }

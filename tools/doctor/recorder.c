@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WELL_S        10 /* for a message's delay, and for a person's typing */
+#define WELL_S 10 /* for a message's delay, and for a person's typing */
 
 /* Returns the time from a slow span's end to the copy of the rings. */
 static int64_t needed_s(const struct doctor *doctor)

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATH_BYTES 512
-#define SETTING_TEXT_MAX   1024
+#define PATH_BYTES       512
+#define SETTING_TEXT_MAX 1024
 
 /* The library's parser of a rule. */
 typedef int parse_fn(const char *text);
@@ -108,8 +108,9 @@ static void search_process(void *context, struct process *process)
     search->look(search, process);
 }
 
-static struct setting_search search_programs(const struct doctor *doctor, const struct setting *setting,
-                                     void (*look)(struct setting_search *, const struct process *))
+static struct setting_search
+search_programs(const struct doctor *doctor, const struct setting *setting,
+                void (*look)(struct setting_search *, const struct process *))
 {
     struct setting_search search = {.doctor = doctor, .look = look};
     void *library = doctor_open_library();
@@ -121,7 +122,6 @@ static struct setting_search search_programs(const struct doctor *doctor, const 
         search.look(&search, &(struct process){.pid = getpid(), .user = geteuid()});
     return search;
 }
-
 
 /* Counts a bad process. Returns whether it is one of the first, which get a finding each. */
 static bool search_explains(struct setting_search *search)

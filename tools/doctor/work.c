@@ -26,8 +26,8 @@ void check_work(const struct doctor *doctor)
 #include <string.h>
 
 /* The sum stays below the time limit of a group. */
-#define WORK_CHECK_MS  1500
-#define WORK_READ_MS 1500
+#define WORK_CHECK_MS 1500
+#define WORK_READ_MS  1500
 
 struct kafka {
     const struct doctor *doctor;
@@ -330,7 +330,8 @@ static void work_explain(const struct kafka *kafka, rd_kafka_resp_err_t code)
 static void look(struct kafka *kafka)
 {
     const rd_kafka_metadata_t *metadata = NULL;
-    const rd_kafka_resp_err_t code = rd_kafka_metadata(kafka->client, 1, NULL, &metadata, WORK_CHECK_MS);
+    const rd_kafka_resp_err_t code =
+        rd_kafka_metadata(kafka->client, 1, NULL, &metadata, WORK_CHECK_MS);
 
     if (code) {
         work_explain(kafka, code);
@@ -343,10 +344,10 @@ static void look(struct kafka *kafka)
     check_topics(kafka);
     check_transactions(kafka);
     if (kafka->partitions) {
-        check_input_settings(kafka,
-                             &(struct wanted_setting){kafka->url.topic, "input.time", "input.size",
-                                              "workers assemble traces by time, and one writer "
-                                              "with a wrong clock closes traces too early"});
+        check_input_settings(
+            kafka, &(struct wanted_setting){kafka->url.topic, "input.time", "input.size",
+                                            "workers assemble traces by time, and one writer "
+                                            "with a wrong clock closes traces too early"});
         check_messages(kafka);
     }
     check_deltas_settings(kafka);

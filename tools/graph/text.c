@@ -17,8 +17,8 @@
 #define GRAPH_INDENT     3
 #define GRAPH_LEVELS_MAX 12 /* indented levels */
 #define GRAPH_LABEL_MIN  9
-#define CELL       9
-#define CELLS      5
+#define CELL             9
+#define CELLS            5
 
 struct drawing {
     const struct landscape *landscape;
@@ -186,7 +186,8 @@ static void tree_lay_out(struct drawing *drawing, size_t width)
     }
     drawing->label = longest + (GRAPH_LEVELS_MAX / 2) * GRAPH_INDENT;
     drawing->label = drawing->label < room ? drawing->label : room;
-    drawing->levels = drawing->label > GRAPH_LABEL_MIN ? (drawing->label - GRAPH_LABEL_MIN) / GRAPH_INDENT : 0;
+    drawing->levels =
+        drawing->label > GRAPH_LABEL_MIN ? (drawing->label - GRAPH_LABEL_MIN) / GRAPH_INDENT : 0;
 }
 
 bool graph_text(const struct landscape *landscape, size_t width)

@@ -90,9 +90,9 @@ const char *topic_problem(const struct topic *topic)
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define TOPIC_READ_MS    100
-#define TOPIC_LOOK_MS    2000
-#define PATIENT_MS 3000
+#define TOPIC_READ_MS 100
+#define TOPIC_LOOK_MS 2000
+#define PATIENT_MS    3000
 
 enum partition_state { NOT_STARTED, READING, AT_END };
 

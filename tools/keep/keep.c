@@ -24,11 +24,11 @@ static const char usage[] =
 #include "tools/keep/usage.txt.inc"
     ;
 
-#define POLL_NS   100000000
-#define SLACK_MS  20000 /* to copy and read the rings, and to reach the other hosts */
-#define KEEP_REQUEST_BYTES   4000
-#define KEEP_NAME_MAX  200
-#define KEEP_ID_MAX    300
+#define POLL_NS            100000000
+#define SLACK_MS           20000 /* to copy and read the rings, and to reach the other hosts */
+#define KEEP_REQUEST_BYTES 4000
+#define KEEP_NAME_MAX      200
+#define KEEP_ID_MAX        300
 
 static bool is_json;
 static const char *last, *service;
@@ -163,13 +163,15 @@ static void write_request(const struct keep_question *question, char request[KEE
     size_t length;
 
     if (question->count == 0) {
-        (void)snprintf(request, KEEP_REQUEST_BYTES, "keep-last %lld%s%s", (long long)question->last_ms,
-                       question->service ? " " : "", question->service ? question->service : "");
+        (void)snprintf(request, KEEP_REQUEST_BYTES, "keep-last %lld%s%s",
+                       (long long)question->last_ms, question->service ? " " : "",
+                       question->service ? question->service : "");
         return;
     }
     length = (size_t)snprintf(request, KEEP_REQUEST_BYTES, "keep");
     for (size_t i = 0; i < question->count; i++)
-        length += (size_t)snprintf(request + length, KEEP_REQUEST_BYTES - length, " %s", question->ids[i]);
+        length += (size_t)snprintf(request + length, KEEP_REQUEST_BYTES - length, " %s",
+                                   question->ids[i]);
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */

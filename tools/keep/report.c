@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ID_WIDTH   32
+#define ID_WIDTH        32
 #define KEEP_NAME_WIDTH 64 /* columns of a host's name */
 #define KEEP_TRACES_MAX 40 /* lines of the table; --json has all */
-#define LINE_WIDTH 2000
-#define KEEP_SECOND_NS   1e9
+#define LINE_WIDTH      2000
+#define KEEP_SECOND_NS  1e9
 
 /* Returns the id without the leading zeros of a 64-bit id. */
 static const char *short_id(const char *id)
@@ -96,7 +96,8 @@ static double reach_s(const struct keep_question *question, const json_t *host)
 
     if (!held_ns)
         return -1;
-    return question->asked_ns > held_ns ? (double)(question->asked_ns - held_ns) / KEEP_SECOND_NS : 0;
+    return question->asked_ns > held_ns ? (double)(question->asked_ns - held_ns) / KEEP_SECOND_NS
+                                        : 0;
 }
 
 static void look_at_host(const struct keep_question *question, const json_t *host, json_t *problems)

@@ -22,9 +22,9 @@
 
 /* A restarted child that reads the same events may die again, for example of a corrupted packet.
  * SIGKILL usually comes from outside and does not count. */
-#define AGAIN_KILLED   1
-#define AGAIN_FAILED   4
-#define AGAIN_MAX      12
+#define AGAIN_KILLED           1
+#define AGAIN_FAILED           4
+#define AGAIN_MAX              12
 #define READERS_RESTART_MS     100 /* doubles with each failure */
 #define READERS_RESTART_MAX_MS 5000
 #define READERS_LOOK_MS        1000
@@ -186,7 +186,8 @@ void readers_start_in(struct live_reader *reader, int64_t ms)
 
 static void readers_start_later(struct live_reader *reader)
 {
-    readers_start_in(reader, backoff_ms(++reader->failures, READERS_RESTART_MS, READERS_RESTART_MAX_MS));
+    readers_start_in(reader,
+                     backoff_ms(++reader->failures, READERS_RESTART_MS, READERS_RESTART_MAX_MS));
 }
 
 static void readers_start(void *context)

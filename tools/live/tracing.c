@@ -15,14 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TRACING_WATCH_MS        250  /* between checks of the session daemon's socket, a stat(2) or two */
-#define TRACING_LOOK_MS         2000 /* between requests for the session's state */
-#define LOOK_SOON_MS    500  /* the same without a session daemon */
-#define TRACING_RETRY_MS        1000 /* doubles with each failure */
-#define RETRY_MAX_MS    30000
-#define TRACING_LIMIT_MS        10000 /* for a request to LTTng */
-#define UNLISTED_MAX_MS 2500
-#define STALL_PERIOD_MS 30000
+#define TRACING_WATCH_MS 250  /* between checks of the session daemon's socket, a stat(2) or two */
+#define TRACING_LOOK_MS  2000 /* between requests for the session's state */
+#define LOOK_SOON_MS     500  /* the same without a session daemon */
+#define TRACING_RETRY_MS 1000 /* doubles with each failure */
+#define RETRY_MAX_MS     30000
+#define TRACING_LIMIT_MS 10000 /* for a request to LTTng */
+#define UNLISTED_MAX_MS  2500
+#define STALL_PERIOD_MS  30000
 /* The disk space of the relay daemon for a slow reader, of each CPU and user. A full file
  * overwrites its oldest events, which the sink counts. */
 #define KEPT_FILE_BYTES (UINT64_C(32) << 20)

@@ -319,7 +319,8 @@ bool viewer_give_packet(struct viewer *viewer, const unsigned char *request, siz
         !write_all(viewer->reader, head, sizeof(head)))
         return false;
     rest = viewer_number_at(head) == STATUS_OK ? viewer_number_at(head + 4) : 0;
-    if (stream && stream->header_bytes && offset == stream->packet_at && rest >= VIEWER_HEADER_BYTES) {
+    if (stream && stream->header_bytes && offset == stream->packet_at &&
+        rest >= VIEWER_HEADER_BYTES) {
         if (!viewer_get(viewer->relay, header, sizeof(header)) ||
             !write_all(viewer->reader, header, sizeof(header)))
             return false;

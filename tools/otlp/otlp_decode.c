@@ -18,12 +18,12 @@ static inline enum span_kind kind_of(uint64_t value)
     return value < sizeof(kinds) / sizeof(kinds[0]) ? kinds[value] : SPAN_LOCAL;
 }
 
-#define PEER_SERVICE        "peer.service"
-#define PEER_SERVICE_LENGTH (sizeof(PEER_SERVICE) - 1)
+#define PEER_KEY        "peer.service"
+#define PEER_KEY_LENGTH (sizeof(PEER_KEY) - 1)
 
 static void take_attribute(struct otlp_span *span, struct text attribute)
 {
-    if (text_is(otlp_find(attribute, OTLP_ATTRIBUTE_KEY), PEER_SERVICE))
+    if (text_is(otlp_find(attribute, OTLP_ATTRIBUTE_KEY), PEER_KEY))
         span->peer_service =
             otlp_find(otlp_find(attribute, OTLP_ATTRIBUTE_VALUE), OTLP_VALUE_STRING);
 }
@@ -64,7 +64,7 @@ static void take_field(struct otlp_span *span, const struct pb_member *field)
     }
 }
 
-#define COMMON_MIN 18 /* what there is to read of any field below */
+#define COMMON_MIN 18 /* readable bytes for any field below */
 
 /* The end of a text or message, if its length is in one byte. */
 static inline const unsigned char *end_of_short(const unsigned char *at)
@@ -90,7 +90,7 @@ static inline const unsigned char *read_common(struct otlp_span *span, const uns
     switch (at[0]) {
     case OTLP_SPAN_ATTRIBUTE:
         /* maybe this key, which is as long, or one that comes after its value */
-        if (at[2] != OTLP_ATTRIBUTE_KEY || at[3] == PEER_SERVICE_LENGTH)
+        if (at[2] != OTLP_ATTRIBUTE_KEY || at[3] == PEER_KEY_LENGTH)
             return NULL;
         /* fall through */
     case OTLP_SPAN_EVENT:

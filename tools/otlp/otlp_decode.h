@@ -1,9 +1,8 @@
 /*
- * OTLP traces, read: an ExportTraceServiceRequest, or a file or topic of them, written by anyone.
+ * Reads OTLP traces: an ExportTraceServiceRequest, or a file or topic of them, written by anyone.
  *
- * The fast part tells of each span what assembling traces and counting take, and where its bytes
- * are, so that spans are passed on as they came. The whole of a span is read only for those that
- * are written in another form.
+ * The fast part reads the fields that assembling and counting need, and keeps the bytes of a span
+ * for passing the span on. Only spans that are written in another form are read as a whole.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,8 +13,8 @@
 #include "babeltrace-plugin/spans/endpoint.h"
 #include "babeltrace-plugin/spans/span.h"
 
-/* What a run of spans has in common. Texts point into the request; messages are without tag and
- * length, and empty where there is none. */
+/* The part that a run of spans has in common. Texts point into the request; messages are without
+ * tag and length, and empty where there is none. */
 struct otlp_origin {
     struct text resource;             /* message Resource */
     struct text scope;                /* message InstrumentationScope */
@@ -45,7 +44,7 @@ typedef void otlp_span_fn(void *context, const struct otlp_origin *origin,
 struct otlp_decoded {
     uint64_t spans;
     uint64_t invalid; /* without a trace id of 16 bytes or an id of 8, or with one of zeros */
-    bool is_broken;   /* no such request: what is behind the fault was not read */
+    bool is_broken;   /* no such request: the bytes behind the fault were not read */
 };
 
 /* Calls for each span. */
@@ -53,7 +52,7 @@ struct otlp_decoded otlp_decode(struct text request, otlp_span_fn *call, void *c
 
 /* A request that is read in steps. */
 struct otlp_decoding {
-    struct pb_reader request, resource_spans, scope_spans; /* what is left of each */
+    struct pb_reader request, resource_spans, scope_spans; /* the rest of each */
     struct otlp_origin origin;                             /* of the next span */
     struct otlp_decoded decoded;                           /* so far */
 };
@@ -69,12 +68,18 @@ bool otlp_read_span(struct text message, struct otlp_span *span);
 
 /* ---- the whole span -------------------------------------------------------------------------- */
 
-/*
- * The value of an attribute of this key in a message Span (or Resource), as text, cut to what fits:
- * NUL-terminated. Returns false if there is none.
- */
+/* The value of an attribute of this key in a message Span (or Resource), as NUL-terminated text
+ * that is cut to its room. Returns false if there is none. */
 bool otlp_span_attribute(struct text span, struct text key, char *value, size_t size);
 bool otlp_resource_attribute(struct text resource, struct text key, char *value, size_t size);
+
+/*
+ * Returns whether a receiver takes the span of another tracer as it came; a receiver refuses a
+ * whole request for one other span. Fields that OpenTelemetry's messages define have the types that
+ * these say, texts are UTF-8, and ids have their lengths. Attributes have keys, and values are not
+ * nested deeply. Other fields may be anything.
+ */
+bool otlp_is_sound(const struct otlp_origin *origin, struct text span);
 
 /*
  * Fills `whole`, whose log is used again: free() it at the end. The endpoints are the table's.
@@ -85,7 +90,7 @@ bool otlp_resource_attribute(struct text resource, struct text key, char *value,
  * common/mapping-to-non-otlp.md): attributes are tags, those of scope and resource too, and so are
  * status and dropped counts; events are annotations; the remote endpoint is of the first attribute
  * in the specification's list that is there. Behind these entries is the span as it came, for back
- * ends of OTLP (SPAN_MESSAGE), if it is sound (otlp_sound.h).
+ * ends of OTLP (SPAN_MESSAGE), if it is sound.
  */
 bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *span,
                       struct endpoint_table *endpoints, struct span *whole);

@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/encode/encoder.h"
 #include "babeltrace-plugin/encode/resource.h"
-#include "otlp_sound.h"
 #include "otlp_value.h"
 #include "otlp_write.h"
 
@@ -40,14 +39,15 @@ bool otlp_resource_attribute(struct text resource, struct text key, char *value,
     return otlp_decode_find_attribute(resource, OTLP_RESOURCE_ATTRIBUTE, key, value, size);
 }
 
-/* ---- the whole span: what does not fit into its log is left out ------------------------------ */
+/* ---- the whole span: parts that do not fit into its log are left out ------------------------- */
 
 struct address {
     struct text address;
     int64_t port;
 };
 
-/* What names a foreign span's remote endpoint: OpenTelemetry's list, the first one wins. */
+/* The attributes that name the remote endpoint of another tracer's span: OpenTelemetry's list, of
+ * which the first attribute wins. */
 enum rank {
     PEER_SERVICE,
     SERVER,
@@ -84,12 +84,12 @@ static const struct {
 
 struct filling {
     struct span *whole;
-    bool is_ours; /* written by our encoder: what it made of the span is undone */
+    bool is_ours; /* written by our encoder, whose changes are undone */
     bool is_failed, is_ok;
     bool has_own_error; /* the attribute "error" is told already */
     struct text peer_service;
     struct address peer, local;
-    struct address ranked[RANKS]; /* of a foreign span */
+    struct address ranked[RANKS]; /* of another tracer's span */
 };
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
@@ -124,8 +124,8 @@ static void otlp_decode_take_ranked(struct filling *filling, struct text key, st
         (void)otlp_decode_take_address(&filling->local, "network.local", key, value);
 }
 
-/* Of our own spans: what the encoder has written besides the tags, which is no tag. The addresses
- * of client and server follow those of the endpoints, unless the program gave other ones. */
+/* Of our own spans: attributes that the encoder has written besides the tags. The addresses of
+ * client and server follow those of the endpoints, unless the program gave other ones. */
 static bool otlp_decode_take_own(struct filling *filling, struct text key, struct text value)
 {
     const bool is_server = filling->whole->kind == SPAN_SERVER;
@@ -244,7 +244,7 @@ static void otlp_decode_add_text_tag(struct filling *filling, const char *key, s
         (void)span_add(filling->whole, SPAN_TAG_TEXT, text_of(key), value, 0);
 }
 
-/* Of the resource: what the local endpoint does not say already. */
+/* Attributes of the resource that the local endpoint does not have already. */
 static void otlp_decode_add_resource(struct filling *filling, struct text resource)
 {
     struct pb_reader reader = pb_reader_of(resource);
@@ -293,7 +293,7 @@ static bool otlp_decode_is_flag(struct text value, bool *is_true)
     return *is_true || is_false;
 }
 
-/* The status's message; of a status without one, what a text attribute "error" says. */
+/* The status's message; of a status without a message, the text of an attribute "error". */
 static struct text otlp_decode_error(struct filling *filling, struct text raw, struct text status)
 {
     const struct text message = otlp_find(status, OTLP_STATUS_MESSAGE);
@@ -441,7 +441,7 @@ static void otlp_decode_add_field(struct filling *filling, const struct pb_membe
     }
 }
 
-/* What a ResourceSpans or ScopeSpans has before its spans. */
+/* The fields of a ResourceSpans or ScopeSpans before its spans. */
 static struct text otlp_decode_put_head(char *head, struct text message, struct text schema)
 {
     char *at = otlp_put_raw(head, PB_BYTES(1), message);

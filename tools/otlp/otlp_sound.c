@@ -1,14 +1,13 @@
 /*
- * Checks a foreign span and what it came with.
+ * Checks a span of another tracer, with its resource and scope.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "otlp_sound.h"
-
 #include "babeltrace-plugin/base/utf8.h"
+#include "otlp_decode.h"
 #include "otlp_value.h"
 
-#define DEPTH_MAX 32 /* of messages in each other; Google's decoders allow 100 */
+#define NESTING_MAX 32 /* of messages in each other; Google's decoders allow 100 */
 
 enum sound_kind {
     SOUND_RESOURCE,
@@ -122,7 +121,7 @@ static bool sound_check(enum sound_kind kind, struct text message, unsigned dept
 {
     struct pb_reader reader = pb_reader_of(message);
     struct pb_member field;
-    bool is_sound = depth < DEPTH_MAX;
+    bool is_sound = depth < NESTING_MAX;
 
     if (kind == SOUND_ATTRIBUTE && otlp_find(message, OTLP_ATTRIBUTE_KEY).length == 0)
         return false;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What does not fit is cut off. */
+/* A text that does not fit is cut off. */
 struct otlp_line {
     char *data;
     size_t size;

@@ -89,7 +89,7 @@ static inline char *otlp_resource_begin(const struct buffer *buffer, struct text
     return otlp_put_raw(otlp_put_raw(at, PB_BYTES(1), resource), PB_BYTES(3), schema);
 }
 
-/* More spans, or another ScopeSpans, may follow: then both end anew. */
+/* More spans, or another ScopeSpans, may follow: then both end again. */
 static inline void otlp_origin_end(struct buffer *buffer, const struct otlp_origin_places *places,
                                    const char *at)
 {

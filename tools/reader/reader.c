@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define STATS_PERIOD_MS 500
-#define READER_WATCH_MS        10000
+#define READER_WATCH_MS 10000
 #define SILENT_MS       180000 /* without CPU time, and not waiting for its collector */
 #define HANG_MS         60000  /* CPU time without an event, as with corrupted input */
 

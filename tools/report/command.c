@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TRACES_DEFAULT 10
-#define REPORT_TRACES_MAX     50
+#define TRACES_DEFAULT    10
+#define REPORT_TRACES_MAX 50
 
 static const char usage[] =
 #include "tools/report/usage.txt.inc"

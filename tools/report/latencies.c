@@ -39,7 +39,8 @@ static void note_range(const struct histogram *histogram, int scale, int32_t *lo
 }
 
 /* Makes the finest axis that fits. */
-static struct axis make_axis(const struct report_page *page, const struct operation *rows, size_t count)
+static struct axis make_axis(const struct report_page *page, const struct operation *rows,
+                             size_t count)
 {
     struct axis axis = {.scale = SCALE_MAX + 1};
     int32_t low, high;
@@ -189,7 +190,8 @@ static void put_histogram(const struct report_page *page, const struct axis *axi
     fprintf(file, "<path class=\"ax\" d=\"M0 %dH%d\"/></svg>", HEIGHT, WIDTH);
 }
 
-static void put_caption(const struct report_page *page, const struct histogram *duration, const char *what)
+static void put_caption(const struct report_page *page, const struct histogram *duration,
+                        const char *what)
 {
     fprintf(page->file, "<span class=\"fg\">%s %s%s · p50 %s · p99 %s · max %s</span></figcaption>",
             figure_count(duration->count).text, what, duration->count == 1 ? "" : "s",

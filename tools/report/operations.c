@@ -13,7 +13,8 @@
 #define ROWS_MAX 50
 
 /* Writes all columns but the first. The longest self time has the longest bar. */
-static void put_cells(const struct report_page *page, const struct statistics_row *row, double longest_ns)
+static void put_cells(const struct report_page *page, const struct statistics_row *row,
+                      double longest_ns)
 {
     const double share = longest_ns > 0 ? row->self.sum / longest_ns : 0;
     FILE *file = page->file;

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE_SERVICES_MAX   40  /* in the graph */
-#define PAGE_SPANS_MAX      200 /* of a trace */
-#define DETAILS_MAX    6000
-#define SOURCE_COLUMNS 200
+#define PAGE_SERVICES_MAX 40  /* in the graph */
+#define PAGE_SPANS_MAX    200 /* of a trace */
+#define DETAILS_MAX       6000
+#define SOURCE_COLUMNS    200
 
 /* Light or dark as the browser prefers, for a width of 400 pixels or more. */
 static const char page_style[] =
@@ -116,7 +116,8 @@ void put_cell(const struct report_page *page, const char *title, struct figure f
             is_bad ? " class=\"x\"" : "", figure.text);
 }
 
-void put_table(const struct report_page *page, const char *kind, const char *const *titles, size_t count)
+void put_table(const struct report_page *page, const char *kind, const char *const *titles,
+               size_t count)
 {
     fprintf(page->file,
             "<table class=\"%s\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\">", kind);
@@ -173,7 +174,7 @@ static void put_graph(const struct report_page *page)
         fputs("<p>No picture: the command <code>dot</code> was not on the PATH. The package "
               "graphviz has it.</p>\n",
               file);
-    else if (drawn == GRAPH_FAILED)
+    else if (drawn == GRAPH_NOT_DRAWN)
         fputs("<p>No picture: <code>dot -Tsvg</code> failed.</p>\n", file);
     fputs("</div>\n", file);
     put_calls(page, drawn != GRAPH_DRAWN);
@@ -205,8 +206,8 @@ static bool put_trace(struct report_page *page, struct summary *summary, const s
 }
 
 /* Shows failed traces that are not shown yet. */
-static bool put_failed(struct report_page *page, struct summary *summary, const struct trace **traces,
-                       size_t from, size_t max)
+static bool put_failed(struct report_page *page, struct summary *summary,
+                       const struct trace **traces, size_t from, size_t max)
 {
     size_t shown = 0;
 
@@ -226,8 +227,8 @@ static bool put_failed(struct report_page *page, struct summary *summary, const 
 }
 
 /* Shows the slowest traces, then half as many other traces that failed. */
-static bool put_chosen(struct report_page *page, struct summary *summary, const struct trace **traces,
-                       size_t max)
+static bool put_chosen(struct report_page *page, struct summary *summary,
+                       const struct trace **traces, size_t max)
 {
     const size_t count = summary->traces.count;
     size_t shown = 0;

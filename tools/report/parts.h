@@ -32,7 +32,8 @@ struct report_page {
 void put_name(const struct report_page *page, uint32_t name);
 
 /* Begins a table, and a cell in it; a narrow screen shows the cell's title beside it. */
-void put_table(const struct report_page *page, const char *kind, const char *const *titles, size_t count);
+void put_table(const struct report_page *page, const char *kind, const char *const *titles,
+               size_t count);
 void put_cell(const struct report_page *page, const char *title, struct figure figure, bool is_bad);
 
 /* page_put() writes the whole page. All return false when out of memory. */

@@ -18,12 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEGMENTS_MAX 40 /* of self time in a bar */
-#define MARKS_MAX    24 /* annotations on a bar */
-#define TIMELINE_LEVELS_MAX   12 /* indented levels */
-#define KEY_COLUMNS  60
-#define TEXT_COLUMNS 240
-#define TICKS        4
+#define SEGMENTS_MAX        40 /* of self time in a bar */
+#define MARKS_MAX           24 /* annotations on a bar */
+#define TIMELINE_LEVELS_MAX 12 /* indented levels */
+#define KEY_COLUMNS         60
+#define TEXT_COLUMNS        240
+#define TICKS               4
 
 /* The columns for the threads' time. */
 enum usage_columns {
@@ -224,8 +224,8 @@ static void put_usage_cell(FILE *file, const char *what, int64_t us, bool is_kno
             is_known ? time_of(us * 1000).text : "–");
 }
 
-static void put_usage(const struct report_page *page, const struct trace_model *model, uint32_t node,
-                      enum usage_columns columns)
+static void put_usage(const struct report_page *page, const struct trace_model *model,
+                      uint32_t node, enum usage_columns columns)
 {
     const struct thread_time time = thread_time_of(span_of(model, node));
 

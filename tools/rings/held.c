@@ -6,8 +6,8 @@
 #include "held.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "host_rules.h"
 #include "libblkin/base/namespaces.h"
+#include "tools/base/host_rules.h"
 #include "users.h"
 
 struct held *held_find(struct held *list, uint32_t user)

@@ -8,9 +8,9 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "fdstore.h"
-#include "host_rules.h"
 #include "shares.h"
 #include "tools/base/accepting.h"
+#include "tools/base/host_rules.h"
 #include "tools/base/notify.h"
 #include "users.h"
 
@@ -50,6 +50,7 @@ struct holder {
     struct unix_socket socket;
     struct accepting accepting;
     struct timer tick, rules;
+    unsigned rules_known; /* changes of the rules that the memories have */
     struct held *memories;
     struct held *making; /* nobody has these yet */
     struct timer make;
@@ -482,9 +483,11 @@ static void holder_tick(void *context)
 static void holder_pass_rules_on(void *context)
 {
     struct holder *holder = context;
+    const unsigned changes = host_rules_refresh();
 
-    if (host_rules_refresh())
+    if (changes != holder->rules_known)
         held_set_rules(holder->memories);
+    holder->rules_known = changes;
     timer_set(holder->loop, &holder->rules, HOLDER_RULES_MS);
 }
 

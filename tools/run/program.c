@@ -14,11 +14,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define INTERPRETERS_MAX 5 /* the kernel's limit */
-#define LINE_MAX_BYTES   256
-#define HEADERS_MAX      256
-#define PROGRAM_NAMES_MAX        (64 * 1024)
-#define BLANKS           " \t"
+#define INTERPRETERS_MAX  5 /* the kernel's limit */
+#define LINE_MAX_BYTES    256
+#define HEADERS_MAX       256
+#define PROGRAM_NAMES_MAX (64 * 1024)
+#define BLANKS            " \t"
 
 /* ---- the path of a program */
 

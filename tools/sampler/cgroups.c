@@ -1,10 +1,11 @@
 /*
- * Control groups: finds the wanted groups, and reads their files. Also finds the processes of units.
+ * Control groups: finds the wanted groups, and reads their files. Also finds the processes of
+ * units.
  *
- * In version 2, a group is one folder. Version 1 has a tree of folders for each controller, with the
- * same path in each. A host may have both, but a controller is in one version only. So a group looks
- * for each file at version 1's path, then at version 2's. In version 2, CPU time and pressure need no
- * controller.
+ * In version 2, a group is one folder. Version 1 has a tree of folders for each controller, with
+ * the same path in each. A host may have both, but a controller is in one version only. So a group
+ * looks for each file at version 1's path, then at version 2's. In version 2, CPU time and pressure
+ * need no controller.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,8 +16,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define CGROUP_DEPTH_MAX   8
-#define FOLDERS_MAX 8192 /* searched folders; links of a faked tree may form a circle */
+#define CGROUP_DEPTH_MAX 8
+#define FOLDERS_MAX      8192 /* searched folders; links of a faked tree may form a circle */
 
 enum group_file {
     GROUP_CPU,
@@ -174,7 +175,8 @@ static void add_io(struct group_reading *reading, struct piece line)
 }
 
 /* Adds "Read 1" or "Write 2", the rest of a line after the device. */
-static void add_io_v1(struct group_reading *reading, struct piece name, struct piece line, size_t reads)
+static void add_io_v1(struct group_reading *reading, struct piece name, struct piece line,
+                      size_t reads)
 {
     struct piece word;
 

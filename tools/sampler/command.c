@@ -46,7 +46,7 @@ static bool check_options(const char *command, const struct list_options *option
 /* ---- listing what there is to choose from ---------------------------------------------------- */
 
 #define LIST_NAME_COLUMNS 40
-#define BYTES_PER_GIB          (1024.0 * 1024 * 1024)
+#define BYTES_PER_GIB     (1024.0 * 1024 * 1024)
 
 /* ---- a device in /sys */
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUIET_PERIOD_NS UINT64_C(60000000000)
-#define FILTER_WHY_BYTES       200 /* the recorder's limit for a reason */
+#define QUIET_PERIOD_NS  UINT64_C(60000000000)
+#define FILTER_WHY_BYTES 200 /* the recorder's limit for a reason */
 
 /* The last sample of an instance. */
 struct last_sample {
@@ -34,7 +34,8 @@ struct rule_state {
 };
 
 struct instance {
-    bool is_known, is_recorded; /* of the last sample: whether there is one, whether it was recorded */
+    bool is_known,
+        is_recorded; /* of the last sample: whether there is one, whether it was recorded */
     uint64_t generation;
     uint64_t recorded_at;
     struct last_sample last;
@@ -46,8 +47,7 @@ struct host_filter {
     struct host_rules rules;
     bool has_rules[HOST_KINDS];
     struct host_filter_counts counts;
-    struct instance
-        instances[HOST_SLOTS]; /* the kernel provides pages only for slots with rules */
+    struct instance instances[HOST_SLOTS]; /* the kernel provides pages only for slots with rules */
 };
 
 /* ---- the value of a view --------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static bool holds(const struct host_rule *rule, struct rule_state *state, bool i
     const bool was_held = state->is_held;
 
     state->is_held = is_known && (rule->verb == HOST_ABOVE ? state->now > rule->amount
-                                                            : state->now < rule->amount);
+                                                           : state->now < rule->amount);
     if (!state->is_held) {
         state->has_asked = false;
         return false;
@@ -139,7 +139,7 @@ struct filter_verdict {
 };
 
 static struct filter_verdict judge(struct host_filter *filter, struct instance *instance,
-                            const struct host_sample *sample)
+                                   const struct host_sample *sample)
 {
     struct filter_verdict verdict = {false, false, 0, 0, 0};
 

@@ -6,8 +6,8 @@
  *   - `every` limits the rate of samples,
  *   - `changed` and thresholds select samples; one matching rule is enough. The sample before a
  *     selected one passes, too, so that rates cover only the time of the change,
- *   - one sample a minute passes in any case, so that readers can tell a quiet host from a dead one.
- * Counters are cumulative, so a sample that is held back costs resolution, but no count.
+ *   - one sample a minute passes in any case, so that readers can tell a quiet host from a dead
+ * one. Counters are cumulative, so a sample that is held back costs resolution, but no count.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

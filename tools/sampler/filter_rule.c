@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RULE_WORD_MAX  64
+#define RULE_WORD_MAX 64
 
 /* The state of the parser. */
 struct rule_reading {
@@ -47,8 +47,8 @@ static void next_word(struct rule_reading *reading, const char *ends, char word[
     while (reading->at[length] && !strchr(" \t", reading->at[length]) &&
            !strchr(ends, reading->at[length]))
         length++;
-    (void)snprintf(word, RULE_WORD_MAX, "%.*s", (int)(length < RULE_WORD_MAX ? length : RULE_WORD_MAX),
-                   reading->at);
+    (void)snprintf(word, RULE_WORD_MAX, "%.*s",
+                   (int)(length < RULE_WORD_MAX ? length : RULE_WORD_MAX), reading->at);
     reading->at += length;
 }
 

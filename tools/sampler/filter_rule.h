@@ -31,7 +31,7 @@ struct host_rule {
     enum host_kind kind;
     enum host_verb verb;
     const struct host_view *view; /* NULL for HOST_EVERY */
-    double amount;                /* in the view's unit; is_relative: in percent of the last recorded value */
+    double amount; /* in the view's unit; is_relative: in percent of the last recorded value */
     bool is_relative;
     uint64_t every_ns, for_ns;
     int64_t keep_ms;                 /* 0: the rule filters samples */

@@ -30,9 +30,9 @@ struct lines {
 };
 
 /*
- * record: the longest piece in which the kernel writes such a file. A read returns a page of pieces;
- * if it returns less, with room for another piece, the file has ended. RECORD_WHOLE: the file is one
- * piece.
+ * record: the longest piece in which the kernel writes such a file. A read returns a page of
+ * pieces; if it returns less, with room for another piece, the file has ended. RECORD_WHOLE: the
+ * file is one piece.
  */
 #define RECORD_WHOLE 0
 #define RECORD_LINE  256

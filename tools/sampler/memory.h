@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SAMPLE_MEMORY_MAX ((size_t)1 << 16)
-#define SAMPLE_MEMORY_BYTES   ((size_t)16 << 20) /* the limit for all payloads */
+#define SAMPLE_MEMORY_MAX   ((size_t)1 << 16)
+#define SAMPLE_MEMORY_BYTES ((size_t)16 << 20) /* the limit for all payloads */
 
 struct sample_memory {
     uint64_t oldest, next; /* the numbers of the oldest and of the next sample */
@@ -21,7 +21,8 @@ struct sample_memory {
         int64_t monotonic_ns;
         size_t length;
         char *payload;
-    } samples[SAMPLE_MEMORY_MAX]; /* by number modulo SAMPLE_MEMORY_MAX; the kernel provides pages on use */
+    } samples[SAMPLE_MEMORY_MAX]; /* by number modulo SAMPLE_MEMORY_MAX; the kernel provides pages
+                                     on use */
 };
 
 /* Returns false when out of memory. */

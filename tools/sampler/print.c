@@ -66,8 +66,8 @@ static struct series series_of(const char *first, const char *second, const char
 }
 
 /* Writes a line without its value. */
-static void series_begin_line(struct series *series, struct printer *to, const struct host_page *page,
-                              const struct observed *observed)
+static void series_begin_line(struct series *series, struct printer *to,
+                              const struct host_page *page, const struct observed *observed)
 {
     const char *more = series->is_counter ? "_total" : "";
 
@@ -82,7 +82,8 @@ static void series_begin_line(struct series *series, struct printer *to, const s
     print_string(to, "} ");
 }
 
-static bool page_has(const struct host_page *page, const struct observed *observed, enum host_kind kind)
+static bool page_has(const struct host_page *page, const struct observed *observed,
+                     enum host_kind kind)
 {
     const uint64_t most_ms =
         observed->period_ms * UINT64_C(3) > GONE_MS ? observed->period_ms * UINT64_C(3) : GONE_MS;

@@ -2,8 +2,8 @@
  * Processes by name, number or unit. Open files of /proc/PID stay with their process, even when the
  * kernel gives its number to another.
  *
- * The search for processes is the most expensive part. It lists all of /proc, but reads only the names
- * of new processes, and of a share of the others in turn.
+ * The search for processes is the most expensive part. It lists all of /proc, but reads only the
+ * names of new processes, and of a share of the others in turn.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -95,7 +95,8 @@ static bool put_stat(struct group_reading *reading, const struct slot *slot)
     }
     reading_put(reading, PROCESS_USER, multiply_saturated(fields[FIELD_USER], ns_per_tick));
     reading_put(reading, PROCESS_SYSTEM, multiply_saturated(fields[FIELD_SYSTEM], ns_per_tick));
-    reading_put(reading, PROCESS_RESIDENT, multiply_saturated(fields[FIELD_RESIDENT], host->page_bytes));
+    reading_put(reading, PROCESS_RESIDENT,
+                multiply_saturated(fields[FIELD_RESIDENT], host->page_bytes));
     reading_put(reading, PROCESS_VIRTUAL, fields[FIELD_VIRTUAL]);
     reading_put(reading, PROCESS_THREADS, fields[FIELD_THREADS]);
     reading_put(reading, PROCESS_MINOR_FAULTS, fields[FIELD_MINOR_FAULTS]);
@@ -188,7 +189,8 @@ static struct slot *slot_of_pid(struct host_reader *host, uint32_t pid)
     return NULL;
 }
 
-static int open_of_pid(const struct host_reader *host, uint32_t pid, const char *file, bool is_folder)
+static int open_of_pid(const struct host_reader *host, uint32_t pid, const char *file,
+                       bool is_folder)
 {
     char path[32];
 

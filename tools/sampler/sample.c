@@ -33,7 +33,8 @@ static const struct {
     [HOST_DISK] = {read_disks, 256},
     [HOST_NETWORK] = {read_networks, 256},
     [HOST_TCP] = {read_tcp, 1},
-    [HOST_PROCESS] = {read_processes, 128}, /* three open files each, and nine for a group, of 1024 */
+    [HOST_PROCESS] = {read_processes,
+                      128}, /* three open files each, and nine for a group, of 1024 */
     [HOST_CGROUP] = {read_cgroups, 56},
 };
 
@@ -218,7 +219,8 @@ void folder_list(int folder, folder_entry_fn *entry, void *context)
         return;
     while ((got = syscall(SYS_getdents64, folder, buffer, sizeof(buffer))) > 0) {
         for (long at = 0; at < got;) {
-            const struct linux_entry *const found = (const struct linux_entry *)(const void *)(buffer + at);
+            const struct linux_entry *const found =
+                (const struct linux_entry *)(const void *)(buffer + at);
 
             at += found->bytes;
             if (found->name[0] != '.' && !entry(context, folder, found->name, found->type))
@@ -249,7 +251,8 @@ static bool wants(const struct host_reader *host, enum host_kind kind)
     return host->period[kind] != 0;
 }
 
-static bool read_wanted(struct host_reader *host, const struct host_config *config, struct error *error)
+static bool read_wanted(struct host_reader *host, const struct host_config *config,
+                        struct error *error)
 {
     for (int kind = 0; kind < HOST_KINDS; kind++) {
         const struct host_wanted *const wanted = &config->wanted[kind];
@@ -394,7 +397,8 @@ static void find_instances(struct host_reader *host, uint64_t now)
 static void read_kind(struct host_reader *host, enum host_kind kind, host_sampled_fn *sampled,
                       void *context)
 {
-    struct group_reading reading = {.host = host, .kind = kind, .sampled = sampled, .context = context};
+    struct group_reading reading = {
+        .host = host, .kind = kind, .sampled = sampled, .context = context};
 
     reading.monotonic = now_ns();
     kinds[kind].read(&reading);
@@ -413,8 +417,8 @@ static bool takes_its_turn(struct host_reader *host, enum host_kind kind, uint64
     return true;
 }
 
-static void sample_kinds(struct host_reader *host, uint64_t now, bool is_due, host_sampled_fn *sampled,
-                         void *context)
+static void sample_kinds(struct host_reader *host, uint64_t now, bool is_due,
+                         host_sampled_fn *sampled, void *context)
 {
     host->tick++;
     if (host->tick == 1)

@@ -1,13 +1,13 @@
 /*
  * Reads a host's metrics from files of /proc and /sys, which stay open.
  *
- * A group of metrics is of the whole host (cpu, memory, ...) or of one instance (the disk "vda", the
- * process "redis-server[123]"). Values are raw: gauges, and the kernel's counters, converted to the
- * unit. Readers compute rates from two samples (host_view.h).
+ * A group of metrics is of the whole host (cpu, memory, ...) or of one instance (the disk "vda",
+ * the process "redis-server[123]"). Values are raw: gauges, and the kernel's counters, converted to
+ * the unit. Readers compute rates from two samples (host_view.h).
  *
- * For one thread. After host_open(), the reader allocates nothing, and calls only open(2), pread(2),
- * fstat(2), getdents64(2) and close(2). The files may contain anything: the reader counts unknown
- * lines, and leaves out their metrics.
+ * For one thread. After host_open(), the reader allocates nothing, and calls only open(2),
+ * pread(2), fstat(2), getdents64(2) and close(2). The files may contain anything: the reader counts
+ * unknown lines, and leaves out their metrics.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -55,7 +55,7 @@ struct host_sample {
     const char *instance; /* any bytes; "": the group has no instances */
     uint64_t monotonic;   /* the time of the read in ns */
     uint32_t period_ms;
-    uint32_t slot; /* the instance's, below HOST_SLOTS; a later instance may have it again */
+    uint32_t slot;       /* the instance's, below HOST_SLOTS; a later instance may have it again */
     uint64_t generation; /* differs for each instance that has this slot */
     const struct host_metric *metrics;
     const uint64_t *values;

@@ -74,10 +74,12 @@ struct host_reader {
     struct lines lines;
     /* by position in the file: the slot of the line there at the last read */
     uint16_t order[HOST_KINDS][HOST_SLOTS];
-    size_t used[HOST_KINDS]; /* used slots of the kind */
-    int tcp_metrics[HOST_METRICS_MAX]; /* the metric of each column of Tcp in /proc/net/snmp; -1: none */
+    size_t used[HOST_KINDS];           /* used slots of the kind */
+    int tcp_metrics[HOST_METRICS_MAX]; /* the metric of each column of Tcp in /proc/net/snmp; -1:
+                                          none */
     size_t tcp_count;                  /* 0: the columns are not known yet */
-    size_t vmstat_ask; /* the first bytes of /proc/vmstat that have all needed lines; 0: not known */
+    size_t
+        vmstat_ask; /* the first bytes of /proc/vmstat that have all needed lines; 0: not known */
     struct {
         uint64_t tick;
         uint64_t monotonic;

@@ -37,7 +37,7 @@ struct sampler_totals {
     uint64_t skipped, unreadable, not_understood, instances_ended, no_room, lost;
 };
 
-#define SAMPLER_OWN(member, help)                                      \
+#define SAMPLER_OWN(member, help)                              \
     {                                                          \
 #member, offsetof(struct sampler_totals, member), help \
     }
@@ -115,7 +115,8 @@ void sampler_prepare(void)
         (void)setenv("BLKIN_PROVIDER", path, 0);
     (void)setenv("BLKIN_LTTNG", "yes", 0); /* a session daemon may start later */
     (void)setenv("BLKIN_RINGS", "none", 1);
-    (void)setenv("LTTNG_UST_REGISTER_TIMEOUT", "0", 0); /* the start does not wait for a session daemon */
+    (void)setenv("LTTNG_UST_REGISTER_TIMEOUT", "0",
+                 0); /* the start does not wait for a session daemon */
 }
 
 void sampler_register(void)
@@ -257,7 +258,8 @@ static void sampler_take_over(struct sampler *sampler)
     if (sampler->sampling) {
         counts = sampling_counts(sampler->sampling);
         counts_add(&sampler->before, &counts);
-        memset(&sampler->observer, 0, sizeof(sampler->observer)); /* the slots get other instances */
+        memset(&sampler->observer, 0,
+               sizeof(sampler->observer)); /* the slots get other instances */
         memset(sampler->slots, 0, sizeof(sampler->slots));
     }
     sampling_free(sampler->sampling);

@@ -4,8 +4,8 @@
  *   - are recorded as blkin:metric in LTTng sessions that enable this event,
  *   - are on the page of metrics.
  *
- * The loop's thread calls all functions. Only sampler_close() waits for the sampler's thread, for one
- * sample at most. NULL stands for a sampler that is off (host = no).
+ * The loop's thread calls all functions. Only sampler_close() waits for the sampler's thread, for
+ * one sample at most. NULL stands for a sampler that is off (host = no).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

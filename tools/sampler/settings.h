@@ -1,8 +1,8 @@
 /*
  * Reads the keys of the sampler as a struct host_config.
  *
- * Each kind has a key: a period, patterns of instances, or both ("100ms", "vd*,nvme*", "100ms vd*"),
- * or "off".
+ * Each kind has a key: a period, patterns of instances, or both ("100ms", "vd*,nvme*", "100ms
+ * vd*"), or "off".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,9 +21,9 @@ bool host_settings_check(const char *key, const char *text, struct error *error)
 bool host_settings_read(const struct config *config, struct host_config *host, struct error *error);
 
 /*
- * Compares tail-wait-ms of a service with the periods of the sampler: a long span waits for its host's
- * next samples, at most two periods, before tail sampling sees the span. Returns false with *why set
- * if tail sampling decides earlier. Returns true for a malformed configuration.
+ * Compares tail-wait-ms of a service with the periods of the sampler: a long span waits for its
+ * host's next samples, at most two periods, before tail sampling sees the span. Returns false with
+ * *why set if tail sampling decides earlier. Returns true for a malformed configuration.
  */
 bool host_wait_is_short_enough(const struct config *service, const struct config *host,
                                struct error *why);

@@ -256,7 +256,8 @@ void read_pressure_lines(struct group_reading *reading, size_t first)
 
     while (lines_next(&host->lines, &line)) {
         const size_t i = first + PIECE_BEGINS(line, "full ");
-        const char *const total = memrchr(line.at, '=', piece_length(line)); /* the last value of the line */
+        const char *const total =
+            memrchr(line.at, '=', piece_length(line)); /* the last value of the line */
 
         if (total && piece_number((struct piece){total + 1, line.end}, &us))
             reading_put(reading, i, multiply_saturated(us, NS_PER_US));

@@ -12,14 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TIME_COLUMNS  10 /* of a start or a duration */
-#define BAR_MIN       8
-#define DRAW_LABEL_MIN     14
-#define DRAW_INDENT        2
-#define DRAW_DEPTH_MAX     12 /* indented levels */
-#define NOTE_ROOM_MIN 20
-#define USAGE_COLUMNS 21 /* columns of the cells: on a CPU, waiting, blocked */
-#define USAGE_CELL    (USAGE_COLUMNS / 3 - 1)
+#define TIME_COLUMNS   10 /* of a start or a duration */
+#define BAR_MIN        8
+#define DRAW_LABEL_MIN 14
+#define DRAW_INDENT    2
+#define DRAW_DEPTH_MAX 12 /* indented levels */
+#define NOTE_ROOM_MIN  20
+#define USAGE_COLUMNS  21 /* columns of the cells: on a CPU, waiting, blocked */
+#define USAGE_CELL     (USAGE_COLUMNS / 3 - 1)
 
 #define HOST_TAG "blkin.host" /* the sink's tag: hosts/host_tags.h */
 

@@ -17,7 +17,7 @@ int show(int argc, char *argv[]);
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,
           bool annotations);
 
-/* What else ran on a span's host while it was open: spans of any trace, by time. */
+/* The spans of any trace that were open on a span's host meanwhile, by time. */
 
 /* id: of a span in the trace `within` (NULL: in any), or its first digits. Returns the exit status.
  */

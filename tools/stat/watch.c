@@ -17,7 +17,7 @@
 #include <time.h>
 
 #define STAT_ASK_MS      5000 /* services count for 10 s after a request */
-#define COMPLETE_MS 2500 /* self times need complete traces, which takes 2 s */
+#define COMPLETE_MS      2500 /* self times need complete traces, which takes 2 s */
 #define STAT_NAMES_MAX   65536
 #define STAT_NAMES_BYTES ((size_t)16 << 20)
 

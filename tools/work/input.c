@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INPUT_COMMITTED_MS   30000 /* an open transaction of the previous worker may have to time out */
-#define TO_COME_MS     5000  /* the most that a message's time may be ahead of this host's clock */
-#define LAG_MS         500   /* the most that brokers' clocks may differ */
-#define INPUT_ASK_MS         200   /* between requests for a partition's end */
+#define INPUT_COMMITTED_MS \
+    30000                   /* an open transaction of the previous worker may have to time out */
+#define TO_COME_MS     5000 /* the most that a message's time may be ahead of this host's clock */
+#define LAG_MS         500  /* the most that brokers' clocks may differ */
+#define INPUT_ASK_MS   200  /* between requests for a partition's end */
 #define ASK_LIMIT_MS   1000
 #define RELIEVED_SHARE 10 /* input_relieve() goes a tenth below max_open_bytes */
 

@@ -177,8 +177,8 @@ static void partition_count_in(const struct message_reading *reading)
 }
 
 /* Takes a span of a decided trace: counted by the previous worker, or late. */
-static void partition_take_decided(const struct message_reading *reading, const struct held_trace *trace,
-                                   const struct otlp_span *span)
+static void partition_take_decided(const struct message_reading *reading,
+                                   const struct held_trace *trace, const struct otlp_span *span)
 {
     struct assembly *assembly = reading->partition->assembly;
     struct trace_span described;

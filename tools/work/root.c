@@ -29,7 +29,7 @@ static const char usage[] =
 #include "tools/work/root.txt.inc"
     ;
 
-#define ROOT_LOOK_MS       2000 /* between requests for partitions while there are none */
+#define ROOT_LOOK_MS  2000 /* between requests for partitions while there are none */
 #define LOOK_LATER_MS 30000
 #define LOOK_LIMIT_MS 1000 /* for the brokers' answer */
 #define SAVE_MS       1000

@@ -9,7 +9,7 @@
 
 #include <fnmatch.h>
 
-#define STAGE_NAMES_MAX       65536U
+#define STAGE_NAMES_MAX 65536U
 #define NAMES_BYTES_MAX (16U << 20)
 
 /* Looks for a tag in the attributes of the span and of its resource. The resource has another key

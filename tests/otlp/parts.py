@@ -1,4 +1,4 @@
-# What the tests of foreign spans share: the program that plays the recorder, and requests.
+# What the tests of the spans of SDKs share: the program that plays the agent, and requests.
 # SPDX-License-Identifier: BSD-2-Clause
 import contextlib
 import gzip
@@ -20,7 +20,7 @@ from common import ENVIRONMENT, LIMIT_S, PATIENCE, free_port, wait_until  # noqa
 PROTOBUF = "application/x-protobuf"
 # AddressSanitizer keeps what is freed for a while, and has a map of all memory
 SANITIZER_MB = 150 if "ASAN_OPTIONS" in os.environ else 0
-RECORDER = BUILD + "/tests/foreign/recorder"
+TAKER = BUILD + "/tests/otlp/taker"
 
 
 def expect(condition, what):
@@ -41,15 +41,15 @@ def peak_mb(pid):
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024 - SANITIZER_MB
 
 
-class Recorder:
-    """The program that plays the recorder."""
+class Taker:
+    """The program that plays the agent."""
 
     def __init__(self, *args, rules="", listen="127.0.0.1:0"):
-        self.process = subprocess.Popen([RECORDER, "listen=" + listen, *args], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([TAKER, "listen=" + listen, *args], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True,
                                         env={**ENVIRONMENT, "BLKIN_SLOW": rules, "BLKIN_SLOW_FILE": "/dev/null"})
         self.url = self.process.stdout.readline().strip()
-        expect(self.process.poll() is None and (self.url or not listen), "the recorder does not start")
+        expect(self.process.poll() is None and (self.url or not listen), "the agent does not start")
         self.address = urllib.parse.urlsplit(self.url).netloc
 
     def ask(self, line="status"):
@@ -59,12 +59,12 @@ class Recorder:
 
     def counts(self):
         """The counts, whose sums hold."""
-        foreign = self.ask()["foreign"]
-        counts, held = foreign["counts"], foreign["held"]["spans"]
+        one = self.ask()["otlp"]
+        counts, held = one["counts"], one["held"]["spans"]
         refused = sum(counts["refused_" + why] for why in ("page", "type", "too_large", "broken", "rate", "memory"))
         expect(counts["requests"] - counts["requests_taken"] - refused - counts["requests_cut_off"] in (0, 1), counts)
         expect(counts["spans_in"] == held + counts["spans_overwritten"] + counts["spans_invalid"]
-               + counts["spans_too_large"], foreign)
+               + counts["spans_too_large"], one)
         return counts
 
     def connect(self):
@@ -108,10 +108,10 @@ class Service:
             "BLKIN_RING_SOCKET": folder + "/rings", "BLKIN_RING_BYTES": "4M", "BLKIN_ENDPOINT": endpoint,
             "BLKIN_OTLP_LISTEN": "127.0.0.1:%d" % port, "BLKIN_OTLP_BYTES": "128M", "BLKIN_SLOW_FILE": rules.name,
             "BLKIN_LINGER_MS": "300", "BABELTRACE_PLUGIN_PATH": BUILD + "/plugins", **more})
-        wait_until(self.is_up, "the recorder takes spans")
+        wait_until(self.is_up, "the agent takes spans")
 
     def is_up(self):
-        expect(self.process.poll() is None, "the recorder does not start")
+        expect(self.process.poll() is None, "the agent does not start")
         with contextlib.suppress(OSError, ValueError):
             return self.ask()["otlp"] is not None
         return False
@@ -189,5 +189,5 @@ def post(connection, body, path="/v1/traces", method="POST", **headers):
     return answer.status, answer, otlp.CLASSES[kind].FromString(data)
 
 
-__all__ = ["BUILD", "ENVIRONMENT", "LIMIT_S", "LocalConnection", "PATIENCE", "PROTOBUF", "Recorder", "SRC", "Service",
+__all__ = ["BUILD", "ENVIRONMENT", "LIMIT_S", "LocalConnection", "PATIENCE", "PROTOBUF", "Taker", "SRC", "Service",
            "attribute", "expect", "free_port", "otlp", "post", "request", "span", "wait_until"]

@@ -1,11 +1,11 @@
 /*
- * The store of foreign spans: what is given, what is known to be gone, what is refused, its memory.
- * Against a model: fuzz/fuzz-foreign.c.
+ * The store of the spans of SDKs: what is given, what is known to be gone, what is refused, its
+ * memory. Against a model: fuzz/fuzz-sdk-store.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "tools/foreign/store.h"
+#include "tools/otlp/sdk_store.h"
 #include "work/spans.h"
 
 #include <malloc.h>
@@ -54,13 +54,13 @@ static struct text raw_of(const struct model_span *span)
     return (struct text){bytes + 2, (size_t)(end + span->length - bytes) - 2};
 }
 
-static bool add(struct foreign_store *store, struct model_span span)
+static bool add(struct sdk_store *store, struct model_span span)
 {
     const struct otlp_origin origin = origin_of(span.origin);
     struct otlp_span read;
 
     CHECK(otlp_read_span(raw_of(&span), &read) && read.id == span.id);
-    if (!foreign_store_add(store, &origin, &read, span.came_ns))
+    if (!sdk_store_add(store, &origin, &read, span.came_ns))
         return false;
     model[model_count++] = span;
     return true;
@@ -105,68 +105,68 @@ static struct model_span simple(uint64_t trace, size_t length)
 
 static void only_what_is_new_is_given(void)
 {
-    struct foreign_store *store = foreign_store_new(0);
-    struct foreign_wanted wanted = {.trace_id_high = 7, .trace_id = 1};
+    struct sdk_store *store = sdk_store_new(0);
+    struct sdk_wanted wanted = {.trace_id_high = 7, .trace_id = 1};
 
     model_count = 0;
-    foreign_store_take(store, &wanted, give, NULL);
+    sdk_store_take(store, &wanted, give, NULL);
     CHECK(wanted.spans == 0 && wanted.after == 0);
     for (int round = 0; round < 100; round++) {
         CHECK(add(store, simple(1, 10)) && add(store, simple(2, 10)) && add(store, simple(1, 10)));
         given.count = 0;
-        foreign_store_take(store, &wanted, give, NULL);
+        sdk_store_take(store, &wanted, give, NULL);
         CHECK(wanted.spans == 2 && given.count == 2 && !wanted.is_overwritten);
         CHECK(given.ids[0] == model_count && given.ids[1] == model_count - 2);
     }
-    wanted = (struct foreign_wanted){.trace_id_high = 8, .trace_id = 1};
-    foreign_store_take(store, &wanted, give, NULL);
+    wanted = (struct sdk_wanted){.trace_id_high = 8, .trace_id = 1};
+    sdk_store_take(store, &wanted, give, NULL);
     CHECK(wanted.spans == 0);
-    foreign_store_free(store);
+    sdk_store_free(store);
 }
 
 /* A trace of which spans that were never given are gone is known as such; one whose spans were
  * given before is whole. */
 static void what_is_gone_is_known(void)
 {
-    struct foreign_store *store = foreign_store_new(0);
-    struct foreign_wanted never = {.trace_id_high = 7, .trace_id = 1}, before = never;
+    struct sdk_store *store = sdk_store_new(0);
+    struct sdk_wanted never = {.trace_id_high = 7, .trace_id = 1}, before = never;
 
     model_count = 0;
     CHECK(add(store, simple(1, 10)));
-    foreign_store_take(store, &before, give, NULL);
+    sdk_store_take(store, &before, give, NULL);
     CHECK(before.spans == 1);
     for (int i = 0; i < 40; i++)
         CHECK(add(store, simple(i % 4 == 3 ? 1 : 2, 50000)));
-    foreign_store_take(store, &before, give, NULL);
+    sdk_store_take(store, &before, give, NULL);
     CHECK(before.spans > 1 && before.spans < 9 && before.is_overwritten);
-    foreign_store_take(store, &never, give, NULL);
+    sdk_store_take(store, &never, give, NULL);
     CHECK(never.spans == before.spans && never.is_overwritten);
     for (int i = 0; i < 30; i++) {
         CHECK(add(store, simple(3, 50000)) && add(store, simple(1, 10)));
         before.is_overwritten = false;
-        foreign_store_take(store, &before, give, NULL);
+        sdk_store_take(store, &before, give, NULL);
         CHECK(before.spans == 1 && !before.is_overwritten);
     }
-    foreign_store_free(store);
+    sdk_store_free(store);
 }
 
 static void too_large_is_refused(void)
 {
-    struct foreign_store *store = foreign_store_new(0);
+    struct sdk_store *store = sdk_store_new(0);
 
     model_count = 0;
-    CHECK(!add(store, simple(1, FOREIGN_STORE_MIN / 8)));
-    CHECK(add(store, simple(1, FOREIGN_STORE_MIN / 8 - 512)));
+    CHECK(!add(store, simple(1, SDK_STORE_MIN / 8)));
+    CHECK(add(store, simple(1, SDK_STORE_MIN / 8 - 512)));
     for (int i = 0; i < 100; i++)
-        CHECK(add(store, simple(1, FOREIGN_STORE_MIN / 8 - 512)));
-    CHECK(foreign_store_held(store).spans >= 6);
-    foreign_store_free(store);
+        CHECK(add(store, simple(1, SDK_STORE_MIN / 8 - 512)));
+    CHECK(sdk_store_held(store).spans >= 6);
+    sdk_store_free(store);
 }
 
 /* An end in the future is no reason to hold nothing. */
 static void a_wrong_clock_is_no_harm(void)
 {
-    struct foreign_store *store = foreign_store_new(0);
+    struct sdk_store *store = sdk_store_new(0);
     struct model_span wrong = {
         .trace = 1, .id = 1, .came_ns = 1000, .start_ns = 5, .end_ns = 1 << 30};
 
@@ -174,8 +174,8 @@ static void a_wrong_clock_is_no_harm(void)
     CHECK(add(store, wrong));
     for (int i = 0; i < 100; i++)
         CHECK(add(store, simple(2, 50000)));
-    CHECK(foreign_store_held(store).ended_ns < 2000);
-    foreign_store_free(store);
+    CHECK(sdk_store_held(store).ended_ns < 2000);
+    sdk_store_free(store);
 }
 
 /* ---- a million ------------------------------------------------------------------------------- */
@@ -183,7 +183,7 @@ static void a_wrong_clock_is_no_harm(void)
 static void memory_is_bounded(void)
 {
     const uint64_t size = 8 << 20;
-    struct foreign_store *store = foreign_store_new(size);
+    struct sdk_store *store = sdk_store_new(size);
     const struct otlp_origin origin = origin_of(1);
     const struct test_span made = {
         .trace_id = 1, .id = 1, .name = "n", .kind = 1, .duration_ns = 1};
@@ -195,14 +195,14 @@ static void memory_is_bounded(void)
     CHECK(otlp_read_span((struct text){bytes + 2, (size_t)bytes[1]}, &span));
     for (uint64_t i = 0; i < 1000000; i++) {
         span.trace_id = i;
-        CHECK(foreign_store_add(store, &origin, &span, (int64_t)i + 1));
+        CHECK(sdk_store_add(store, &origin, &span, (int64_t)i + 1));
     }
-    CHECK(foreign_store_held(store).spans + foreign_store_held(store).overwritten == 1000000);
-    CHECK(foreign_store_held(store).traces == foreign_store_held(store).spans);
-    CHECK(foreign_store_held(store).bytes <= size);
+    CHECK(sdk_store_held(store).spans + sdk_store_held(store).overwritten == 1000000);
+    CHECK(sdk_store_held(store).traces == sdk_store_held(store).spans);
+    CHECK(sdk_store_held(store).bytes <= size);
     /* the table of the traces that are held, at most twice as large as it need be */
     CHECK(mallinfo2().uordblks + mallinfo2().hblkhd - before <= size / 128 * 16);
-    foreign_store_free(store);
+    sdk_store_free(store);
 }
 
 int main(void)

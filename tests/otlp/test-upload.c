@@ -5,7 +5,7 @@
  */
 #include "babeltrace-plugin/deliver/compress.h"
 #include "check.h"
-#include "tools/foreign/upload.h"
+#include "tools/otlp/upload.h"
 
 #define LENGTH 100000
 

@@ -1,14 +1,14 @@
 /*
- * Fuzzes what takes foreign spans: bodies in pieces, compressed or not, any bytes as OTLP, and a
- * store so small that it overwrites all the time. What is given was added, byte for byte, with what
- * it came with; each span is held or counted; nothing is longer than its limit.
+ * Fuzzes the parts that take spans of SDKs: bodies in pieces, compressed or not, any bytes as OTLP,
+ * and a store so small that it overwrites all the time. What is given was added, byte for byte,
+ * with what it came with; each span is held or counted; nothing is longer than its limit.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
 
-#include "tools/foreign/store.h"
-#include "tools/foreign/upload.h"
+#include "tools/otlp/sdk_store.h"
+#include "tools/otlp/upload.h"
 #include "../work/spans.h"
 
 #define SPANS_MAX 4096
@@ -20,7 +20,7 @@ struct added {
     int64_t start_ns, end_ns;
 };
 
-static struct foreign_store *store;
+static struct sdk_store *store;
 static struct added added[SPANS_MAX];
 static size_t count, refused;
 static int64_t now_ns;
@@ -46,7 +46,7 @@ static void on_span(void *context, const struct otlp_origin *origin, const struc
     (void)context;
     if (count == SPANS_MAX)
         return;
-    if (foreign_store_add(store, origin, span, ++now_ns))
+    if (sdk_store_add(store, origin, span, ++now_ns))
         added[count++] = (struct added){sum_of_span(origin, span), span->trace_id_high,
                                         span->trace_id, span->start_ns, span->end_ns};
     else
@@ -87,35 +87,34 @@ static void on_given(void *context, const struct otlp_origin *origin, const stru
 /* All that is held, and what is of a time. */
 static void check_held(int64_t from_ns)
 {
-    const struct foreign_held held = foreign_store_held(store);
+    const struct sdk_held held = sdk_store_held(store);
     struct giving all = {.next = count - held.spans, .until_ns = INT64_MAX};
     struct giving some = {.next = all.next, .from_ns = from_ns, .until_ns = from_ns + 20};
 
     REQUIRE(held.spans + held.overwritten == count);
-    REQUIRE(held.bytes <= FOREIGN_STORE_MIN && held.traces <= held.spans);
-    foreign_store_copy(store, 0, INT64_MAX, on_given, &all);
+    REQUIRE(held.bytes <= SDK_STORE_MIN && held.traces <= held.spans);
+    sdk_store_copy(store, 0, INT64_MAX, on_given, &all);
     REQUIRE(all.next == count);
-    foreign_store_copy(store, some.from_ns, some.until_ns, on_given, &some);
+    sdk_store_copy(store, some.from_ns, some.until_ns, on_given, &some);
     while (some.next < count)
         REQUIRE(!is_wanted(&some, some.next++));
 }
 
 static void check_trace(size_t i)
 {
-    const size_t oldest = count - foreign_store_held(store).spans;
+    const size_t oldest = count - sdk_store_held(store).spans;
     struct giving giving = {.next = count,
                             .is_of_trace = true,
                             .trace_id_high = added[i].trace_id_high,
                             .trace_id = added[i].trace_id};
-    struct foreign_wanted wanted = {.trace_id_high = giving.trace_id_high,
-                                    .trace_id = giving.trace_id};
+    struct sdk_wanted wanted = {.trace_id_high = giving.trace_id_high, .trace_id = giving.trace_id};
     uint64_t expected = 0;
 
     for (size_t k = oldest; k < count; k++)
         expected += is_wanted(&giving, k);
-    foreign_store_take(store, &wanted, on_given, &giving);
+    sdk_store_take(store, &wanted, on_given, &giving);
     REQUIRE(wanted.spans == expected);
-    foreign_store_take(store, &wanted, on_given, &giving);
+    sdk_store_take(store, &wanted, on_given, &giving);
     REQUIRE(wanted.spans == 0);
 }
 
@@ -140,7 +139,7 @@ static void take_spans(struct input *input)
     if (count < SPANS_MAX - 2000) {
         struct otlp_decoded decoded;
 
-        foreign_store_begin(store);
+        sdk_store_begin(store);
         decoded = otlp_decode((struct text){buffer.data, buffer.length}, on_span, NULL);
         REQUIRE(decoded.spans == times + 1 && !decoded.is_broken && !decoded.invalid);
     }
@@ -170,7 +169,7 @@ static void take_request(struct input *input)
     while (result == UPLOAD_FINE && times-- && count < SPANS_MAX - 2000) {
         const size_t before = count + refused;
 
-        foreign_store_begin(store);
+        sdk_store_begin(store);
         decoded = otlp_decode(upload_text(&upload), on_span, NULL);
         REQUIRE(decoded.spans == count + refused - before + decoded.invalid);
     }
@@ -184,7 +183,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     random_number = take(&input, 1);
     count = refused = 0;
     now_ns = 0;
-    store = foreign_store_new(FOREIGN_STORE_MIN);
+    store = sdk_store_new(SDK_STORE_MIN);
     REQUIRE(store);
     while (input.at < input.end) {
         if (take(&input, 1) % 2)
@@ -195,6 +194,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (count)
             check_trace(take(&input, 2) % count);
     }
-    foreign_store_free(store);
+    sdk_store_free(store);
     return 0;
 }

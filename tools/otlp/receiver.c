@@ -23,21 +23,21 @@
 #define IDLE_S       120                  /* SDKs send each 5 s; an idle one may connect again */
 #define TICK_MS      1000
 #define REQUEST_MS   30000             /* a request may take so long */
-#define TURN_NS      INT64_C(10000000) /* of the loop: what is begun later waits for the next turn */
+#define TURN_NS      INT64_C(10000000) /* of the loop: a later request waits for the next turn */
 #define PROTOBUF     "application/x-protobuf"
 #define TEXT_MAX     256 /* of a message in an answer */
 
 static const struct unix_socket_kind for_all = {SOCK_STREAM, 0666, 64};
 
-/* A refusal: what HTTP and gRPC call it, and who counts it. */
+/* A refusal: its codes of HTTP and of gRPC, and its counter. */
 struct refusal {
     unsigned status;
     unsigned code;
-    size_t counter; /* in struct foreign_counts */
+    size_t counter; /* in struct otlp_counts */
     const char *why;
 };
 
-#define COUNTER(name) offsetof(struct foreign_counts, name)
+#define COUNTER(name) offsetof(struct otlp_counts, name)
 
 enum {
     INVALID_ARGUMENT = 3,
@@ -82,7 +82,7 @@ static const struct refusal no_memory = {MHD_HTTP_SERVICE_UNAVAILABLE, UNAVAILAB
 struct receiver {
     struct loop *loop;
     struct receiver_calls calls;
-    struct foreign_counts *counts;
+    struct otlp_counts *counts;
     uint64_t message_bytes;
     struct http http;
     struct http_peers peers;
@@ -98,7 +98,7 @@ struct receiver {
     bool is_ending;
 };
 
-struct foreign_request {
+struct otlp_request {
     struct receiver *receiver;
     const struct refusal *refusal; /* NULL: none so far */
     unsigned retry_s;
@@ -186,7 +186,7 @@ static char *receiver_response_of(uint64_t rejected)
     return text;
 }
 
-static enum MHD_Result receiver_refuse(struct foreign_request *request,
+static enum MHD_Result receiver_refuse(struct otlp_request *request,
                                        struct MHD_Connection *connection)
 {
     const struct refusal *refusal = request->refusal;
@@ -267,7 +267,7 @@ static const struct refusal *receiver_look_at(const struct receiver *receiver,
 static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Connection *connection,
                                       const char *url, const char *method, void **place)
 {
-    struct foreign_request *request = calloc(1, sizeof(*request));
+    struct otlp_request *request = calloc(1, sizeof(*request));
 
     receiver->counts->requests++;
     if (!request) {
@@ -284,11 +284,11 @@ static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Conn
     }
     *place = request;
     receiver_set_busy(receiver, connection, true);
-    /* nobody waits for the end of what may be endless */
+    /* the body may be endless */
     return request->refusal == &too_large ? receiver_refuse(request, connection) : MHD_YES;
 }
 
-static void receiver_drop_body(struct foreign_request *request)
+static void receiver_drop_body(struct otlp_request *request)
 {
     request->receiver->body_bytes -= request->upload.bytes.capacity;
     upload_free(&request->upload);
@@ -308,7 +308,7 @@ static const struct refusal *receiver_refusal_of(enum upload_result result)
     }
 }
 
-static void receiver_add(struct foreign_request *request, const char *data, size_t size)
+static void receiver_add(struct otlp_request *request, const char *data, size_t size)
 {
     struct receiver *receiver = request->receiver;
     const size_t before = request->upload.bytes.capacity;
@@ -338,8 +338,8 @@ static bool receiver_has_time(struct receiver *receiver)
     return now_ns - receiver->turn_ns < TURN_NS;
 }
 
-/* libmicrohttpd calls again in the next turn, with what it has given now. */
-static enum MHD_Result receiver_wait(struct foreign_request *request)
+/* libmicrohttpd calls again in the next turn, with the same data. */
+static enum MHD_Result receiver_wait(struct otlp_request *request)
 {
     struct receiver *receiver = request->receiver;
 
@@ -354,7 +354,7 @@ static enum MHD_Result receiver_wait(struct foreign_request *request)
 static void receiver_go_on(void *context)
 {
     struct receiver *receiver = context;
-    struct foreign_request *request, *next;
+    struct otlp_request *request, *next;
 
     cds_list_for_each_entry_safe(request, next, &receiver->waiting, in_waiting)
     {
@@ -364,7 +364,7 @@ static void receiver_go_on(void *context)
     http_run_soon(&receiver->http);
 }
 
-static enum MHD_Result receiver_take(struct foreign_request *request)
+static enum MHD_Result receiver_take(struct otlp_request *request)
 {
     struct receiver *receiver = request->receiver;
     struct receiver_message *message = &request->message;
@@ -393,7 +393,7 @@ static enum MHD_Result receiver_handle(void *context, struct MHD_Connection *con
                                        const char *url, const char *method, const char *version,
                                        const char *data, size_t *size, void **place)
 {
-    struct foreign_request *request = *place;
+    struct otlp_request *request = *place;
 
     (void)version;
     if (!request)
@@ -411,7 +411,7 @@ static void receiver_completed(void *context, struct MHD_Connection *connection,
                                enum MHD_RequestTerminationCode code)
 {
     struct receiver *receiver = context;
-    struct foreign_request *request = *place;
+    struct otlp_request *request = *place;
 
     (void)code;
     if (!request)
@@ -474,13 +474,13 @@ static bool receiver_listen_local(struct receiver *receiver, const char *path, s
     return true;
 }
 
-struct receiver *receiver_open(struct loop *loop, const struct foreign_options *options,
-                               const struct receiver_calls *calls, struct foreign_counts *counts,
+struct receiver *receiver_open(struct loop *loop, const char *listen, const char *socket,
+                               const struct receiver_calls *calls, struct otlp_counts *counts,
                                struct error *error)
 {
     struct receiver *receiver = calloc(1, sizeof(*receiver));
-    const char *where = options->listen ? options->listen : "";
-    const char *path = options->socket ? options->socket : "";
+    const char *where = listen ? listen : "";
+    const char *path = socket ? socket : "";
 
     error_set(error, "out of memory");
     if (!receiver)

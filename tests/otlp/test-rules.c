@@ -1,10 +1,10 @@
 /*
- * The rules of slow and failed foreign spans: which spans, how many alarms, and the file.
+ * The rules of slow and failed spans of SDKs: which spans, how many alarms, and the file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "tools/foreign/rules.h"
+#include "tools/otlp/slow_spans.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 static unsigned alarms, dropped;
 static char why[64];
 
-static void take_alarm(void *context, const struct foreign_alarm *alarm)
+static void take_alarm(void *context, const struct otlp_alarm *alarm)
 {
     (void)context;
     alarms += alarm->trace_id != 0;
@@ -22,10 +22,11 @@ static void take_alarm(void *context, const struct foreign_alarm *alarm)
     (void)snprintf(why, sizeof(why), "%.*s", (int)alarm->why.length, alarm->why.data);
 }
 
-static const struct foreign_callbacks callbacks = {.alarm = take_alarm};
+static struct slow_spans slow;
+static struct blkin_rate limit;
 
-static enum rules_verdict check(enum span_kind kind, uint64_t parent, int64_t duration_ns,
-                                bool is_error, const char *name)
+static enum slow_verdict check(enum span_kind kind, uint64_t parent, int64_t duration_ns,
+                               bool is_error, const char *name)
 {
     const struct otlp_origin origin = {.service = text_of("store")};
     const struct otlp_span span = {.trace_id = 1,
@@ -37,7 +38,7 @@ static enum rules_verdict check(enum span_kind kind, uint64_t parent, int64_t du
                                    .kind = kind,
                                    .is_error = is_error};
 
-    return foreign_rules_check(&origin, &span, &callbacks);
+    return slow_spans_check(&slow, &limit, &origin, &span);
 }
 
 static void write_rules(const char *path, const char *text)
@@ -45,25 +46,25 @@ static void write_rules(const char *path, const char *text)
     FILE *file = fopen(path, "w");
 
     CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
-    foreign_rules_refresh(&callbacks);
+    slow_spans_refresh(&slow);
 }
 
 static void which_spans(void)
 {
-    CHECK(check(SPAN_SERVER, 1, 21 * MS, false, "write") == RULES_ALARM);
+    CHECK(check(SPAN_SERVER, 1, 21 * MS, false, "write") == SLOW_ALARM);
     CHECK_TEXT(why, "store:write>20ms");
-    CHECK(check(SPAN_SERVER, 1, 20 * MS, false, "write") == RULES_FINE);
-    CHECK(check(SPAN_SERVER, 1, 50 * MS, false, "read") == RULES_FINE);
-    CHECK(check(SPAN_SERVER, 1, 101 * MS, false, "read") == RULES_ALARM);
-    CHECK(check(SPAN_CONSUMER, 1, 101 * MS, false, "read") == RULES_ALARM);
-    CHECK(check(SPAN_CLIENT, 1, 101 * MS, false, "read") == RULES_FINE);
-    CHECK(check(SPAN_LOCAL, 1, 101 * MS, false, "read") == RULES_FINE);
-    CHECK(check(SPAN_PRODUCER, 1, 101 * MS, false, "read") == RULES_FINE);
-    CHECK(check(SPAN_LOCAL, 0, 101 * MS, false, "read") == RULES_ALARM);
-    CHECK(check(SPAN_CLIENT, 0, 101 * MS, false, "read") == RULES_ALARM);
-    CHECK(check(SPAN_CLIENT, 1, 1, true, "read") == RULES_ALARM);
+    CHECK(check(SPAN_SERVER, 1, 20 * MS, false, "write") == SLOW_NO);
+    CHECK(check(SPAN_SERVER, 1, 50 * MS, false, "read") == SLOW_NO);
+    CHECK(check(SPAN_SERVER, 1, 101 * MS, false, "read") == SLOW_ALARM);
+    CHECK(check(SPAN_CONSUMER, 1, 101 * MS, false, "read") == SLOW_ALARM);
+    CHECK(check(SPAN_CLIENT, 1, 101 * MS, false, "read") == SLOW_NO);
+    CHECK(check(SPAN_LOCAL, 1, 101 * MS, false, "read") == SLOW_NO);
+    CHECK(check(SPAN_PRODUCER, 1, 101 * MS, false, "read") == SLOW_NO);
+    CHECK(check(SPAN_LOCAL, 0, 101 * MS, false, "read") == SLOW_ALARM);
+    CHECK(check(SPAN_CLIENT, 0, 101 * MS, false, "read") == SLOW_ALARM);
+    CHECK(check(SPAN_CLIENT, 1, 1, true, "read") == SLOW_ALARM);
     CHECK_TEXT(why, "error");
-    CHECK(check(SPAN_LOCAL, 1, 101 * MS, true, "write") == RULES_ALARM);
+    CHECK(check(SPAN_LOCAL, 1, 101 * MS, true, "write") == SLOW_ALARM);
     CHECK_TEXT(why, "error");
 }
 
@@ -72,8 +73,8 @@ static void names_of_any_length(void)
     static char name[5000];
 
     memset(name, 'n', sizeof(name) - 1);
-    CHECK(check(SPAN_SERVER, 1, 101 * MS, false, name) == RULES_ALARM);
-    CHECK(check(SPAN_SERVER, 1, 101 * MS, false, "") == RULES_ALARM);
+    CHECK(check(SPAN_SERVER, 1, 101 * MS, false, name) == SLOW_ALARM);
+    CHECK(check(SPAN_SERVER, 1, 101 * MS, false, "") == SLOW_ALARM);
 }
 
 /* What the limit holds back is told by a later alarm, or within a second. */
@@ -84,12 +85,12 @@ static void the_limit(const char *path)
     write_rules(path, "*>100ms, max=2/s");
     alarms = dropped = 0;
     for (int i = 0; i < 1000; i++)
-        held_back += check(SPAN_SERVER, 1, 101 * MS, false, "read") == RULES_HELD_BACK;
+        held_back += check(SPAN_SERVER, 1, 101 * MS, false, "read") == SLOW_HELD_BACK;
     CHECK(alarms >= 2 && alarms <= 4 && alarms + held_back == 1000);
-    foreign_rules_refresh(&callbacks);
+    slow_spans_refresh(&slow);
     CHECK(dropped == held_back);
     for (int i = 0; i < 10; i++)
-        held_back += check(SPAN_SERVER, 1, 101 * MS, false, "read") == RULES_HELD_BACK;
+        held_back += check(SPAN_SERVER, 1, 101 * MS, false, "read") == SLOW_HELD_BACK;
     write_rules(path, "error");
     CHECK(dropped == held_back);
     CHECK_TEXT(why, "*>100ms");
@@ -101,13 +102,13 @@ static void what_is_wrong_changes_nothing(const char *path)
 
     write_rules(path, "*>5ms");
     write_rules(path, "*>5parsecs");
-    json = foreign_rules_json();
+    json = slow_spans_json(&slow);
     CHECK_TEXT(json_string_value(json_object_get(json, "wrong")), "*>5parsecs");
     CHECK(json_array_size(json_object_get(json, "rules")) == 1);
     json_decref(json);
-    CHECK(check(SPAN_SERVER, 1, 6 * MS, false, "read") == RULES_ALARM);
+    CHECK(check(SPAN_SERVER, 1, 6 * MS, false, "read") == SLOW_ALARM);
     write_rules(path, "");
-    CHECK(check(SPAN_SERVER, 1, 6 * MS, true, "read") == RULES_FINE);
+    CHECK(check(SPAN_SERVER, 1, 6 * MS, true, "read") == SLOW_NO);
 }
 
 int main(void)
@@ -116,8 +117,9 @@ int main(void)
 
     (void)snprintf(path, sizeof(path), "%s/slow", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     CHECK(setenv("BLKIN_SLOW_FILE", path, 1) == 0);
-    foreign_rules_open();
-    CHECK(check(SPAN_SERVER, 0, 1000000 * MS, true, "write") == RULES_FINE);
+    slow.alarm = take_alarm;
+    slow_spans_refresh(&slow);
+    CHECK(check(SPAN_SERVER, 0, 1000000 * MS, true, "write") == SLOW_NO);
     write_rules(path, "store:write>20ms, *>100ms, error\n");
     which_spans();
     names_of_any_length();

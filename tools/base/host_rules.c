@@ -7,21 +7,23 @@
 
 #include "libblkin/policy/slow_rules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static char text_in_force[BLKIN_POLICY_TEXT_MAX];
-static bool has_text, has_changed;
+static char wrong_part[BLKIN_POLICY_TEXT_MAX];
+static unsigned changes;
 
-/* What no program could take keeps the text of before in force. */
+/* A text that no program could take keeps the text of before in force. */
 static const char *rules_take(const char *text)
 {
     static struct blkin_slow_rules rules;
     const char *wrong = blkin_slow_parse(&rules, text);
 
+    (void)snprintf(wrong_part, sizeof(wrong_part), "%s", wrong ? wrong : "");
     if (wrong)
         return wrong;
-    has_changed |= !has_text || strcmp(text, text_in_force) != 0;
-    has_text = true;
+    changes += changes == 0 || strcmp(text, text_in_force) != 0;
     strcpy(text_in_force, text); /* NOLINT(clang-analyzer-security*): it was parsed, so it fits */
     return NULL;
 }
@@ -35,20 +37,24 @@ static struct blkin_policy_source source = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
-bool host_rules_refresh(void)
+unsigned host_rules_refresh(void)
 {
     static bool is_open;
 
-    has_changed = false;
     if (is_open)
         blkin_policy_refresh(&source);
     else
         blkin_policy_init(&source);
     is_open = true;
-    return has_changed;
+    return changes;
 }
 
 const char *host_rules(void)
 {
-    return has_text ? text_in_force : NULL;
+    return changes ? text_in_force : NULL;
+}
+
+const char *host_rules_wrong(void)
+{
+    return wrong_part;
 }

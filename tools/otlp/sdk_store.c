@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "store.h"
+#include "sdk_store.h"
 
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/table.h"
@@ -55,7 +55,7 @@ struct stored_span {
     char raw[];
 };
 
-struct foreign_store {
+struct sdk_store {
     char *bytes;
     uint64_t size;
     uint64_t head, tail;                    /* positions: the next record, and the oldest */
@@ -63,23 +63,23 @@ struct foreign_store {
     uint64_t scope;                         /* and of its last scope */
     uint64_t resource_number, scope_number; /* their numbers in the request; 0: not known */
     struct table newest;
-    struct foreign_held held;
+    struct sdk_held held;
 };
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static void *store_at(const struct foreign_store *store, uint64_t position)
+static void *store_at(const struct sdk_store *store, uint64_t position)
 {
     return store->bytes + position % store->size;
 }
 
-static uint64_t store_hash(const struct foreign_store *store, uint64_t high, uint64_t low)
+static uint64_t store_hash(const struct sdk_store *store, uint64_t high, uint64_t low)
 {
     return hash_mix(hash_mix(store->newest.seed ^ high) ^ low);
 }
 
-static struct stored_span *store_newest(const struct foreign_store *store, uint64_t high,
-                                        uint64_t low, uint64_t hash)
+static struct stored_span *store_newest(const struct sdk_store *store, uint64_t high, uint64_t low,
+                                        uint64_t hash)
 {
     struct stored_span *span;
 
@@ -89,7 +89,7 @@ static struct stored_span *store_newest(const struct foreign_store *store, uint6
 }
 
 /* Of a span that is held. */
-static uint64_t store_position(const struct foreign_store *store, const struct stored_span *span)
+static uint64_t store_position(const struct sdk_store *store, const struct stored_span *span)
 {
     const uint64_t place = (uint64_t)((const char *)span - store->bytes);
     const uint64_t tail = store->tail % store->size;
@@ -104,9 +104,9 @@ static int64_t store_later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static void store_forget_span(struct foreign_store *store, struct stored_span *span)
+static void store_forget_span(struct sdk_store *store, struct stored_span *span)
 {
-    struct foreign_held *held = &store->held;
+    struct sdk_held *held = &store->held;
     /* an end in the future is a clock that is wrong: no later than the span came */
     const int64_t end_ns = span->end_ns < span->came_ns ? span->end_ns : span->came_ns;
 
@@ -120,13 +120,13 @@ static void store_forget_span(struct foreign_store *store, struct stored_span *s
     held->overwritten++;
 }
 
-static const struct record *store_oldest(const struct foreign_store *store)
+static const struct record *store_oldest(const struct sdk_store *store)
 {
     return store_at(store, store->tail);
 }
 
-/* A block, with what fills the end of the memory before or in it. */
-static void store_forget_block(struct foreign_store *store)
+/* Forgets a block, with the record that fills the end of the memory before or in the block. */
+static void store_forget_block(struct sdk_store *store)
 {
     do {
         struct record *record = store_at(store, store->tail);
@@ -137,14 +137,14 @@ static void store_forget_block(struct foreign_store *store)
     } while (store->tail < store->head && store_oldest(store)->kind != RECORD_RESOURCE);
 }
 
-static void store_make_room(struct foreign_store *store, uint64_t size)
+static void store_make_room(struct sdk_store *store, uint64_t size)
 {
     while (store->head + size - store->tail > store->size)
         store_forget_block(store);
 }
 
 /* The next record, which lies in one piece. */
-static void *store_reserve(struct foreign_store *store, uint64_t size, enum record_kind kind)
+static void *store_reserve(struct sdk_store *store, uint64_t size, enum record_kind kind)
 {
     const uint64_t left = store->size - store->head % store->size;
     struct record *record;
@@ -187,7 +187,7 @@ static bool store_is_known(uint64_t known, uint64_t number)
     return number && known == number;
 }
 
-static bool store_is_of_resource(struct foreign_store *store, const struct stored_resource *stored,
+static bool store_is_of_resource(struct sdk_store *store, const struct stored_resource *stored,
                                  const struct otlp_origin *origin)
 {
     if (!store_is_known(store->resource_number, origin->number) &&
@@ -198,7 +198,7 @@ static bool store_is_of_resource(struct foreign_store *store, const struct store
     return true;
 }
 
-static bool store_is_of_scope(struct foreign_store *store, const struct stored_scope *stored,
+static bool store_is_of_scope(struct sdk_store *store, const struct stored_scope *stored,
                               const struct otlp_origin *origin)
 {
     if (!store_is_known(store->scope_number, origin->scope_number) &&
@@ -209,14 +209,14 @@ static bool store_is_of_scope(struct foreign_store *store, const struct stored_s
     return true;
 }
 
-static uint64_t store_part(const struct foreign_store *store, uint64_t most)
+static uint64_t store_part(const struct sdk_store *store, uint64_t most)
 {
     return store->size / 16 < most ? store->size / 16 : most;
 }
 
 /* Of a block what follows the resource is no shorter than that, if the resource does not change:
  * so storing resources costs no more than storing spans. */
-static bool store_can_go_on(struct foreign_store *store, const struct otlp_origin *origin)
+static bool store_can_go_on(struct sdk_store *store, const struct otlp_origin *origin)
 {
     const struct stored_resource *stored =
         store->resource ? store_at(store, store->resource) : NULL;
@@ -230,7 +230,7 @@ static bool store_can_go_on(struct foreign_store *store, const struct otlp_origi
            store_is_of_resource(store, stored, origin);
 }
 
-static void store_begin_block(struct foreign_store *store, const struct otlp_origin *origin)
+static void store_begin_block(struct sdk_store *store, const struct otlp_origin *origin)
 {
     struct stored_resource *stored = store_reserve(
         store, ROUND(sizeof(*stored) + origin->resource.length + origin->schema.length),
@@ -247,7 +247,7 @@ static void store_begin_block(struct foreign_store *store, const struct otlp_ori
     (void)text_copy(text_copy(stored->bytes, origin->resource), origin->schema);
 }
 
-static void store_set_scope(struct foreign_store *store, const struct otlp_origin *origin)
+static void store_set_scope(struct sdk_store *store, const struct otlp_origin *origin)
 {
     struct stored_scope *stored = store->scope ? store_at(store, store->scope) : NULL;
 
@@ -264,12 +264,12 @@ static void store_set_scope(struct foreign_store *store, const struct otlp_origi
     (void)text_copy(text_copy(stored->bytes, origin->scope), origin->scope_schema);
 }
 
-void foreign_store_begin(struct foreign_store *store)
+void sdk_store_begin(struct sdk_store *store)
 {
     store->resource_number = store->scope_number = 0;
 }
 
-static void store_link(struct foreign_store *store, struct stored_span *span)
+static void store_link(struct sdk_store *store, struct stored_span *span)
 {
     const uint64_t hash = store_hash(store, span->trace_id_high, span->trace_id);
     struct stored_span *before = store_newest(store, span->trace_id_high, span->trace_id, hash);
@@ -285,15 +285,15 @@ static void store_link(struct foreign_store *store, struct stored_span *span)
     }
 }
 
-bool foreign_store_add(struct foreign_store *store, const struct otlp_origin *origin,
-                       const struct otlp_span *span, int64_t now_ns)
+bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
+                   const struct otlp_span *span, int64_t now_ns)
 {
     const uint64_t size = ROUND(sizeof(struct stored_span) + span->raw.length);
     const uint64_t shared = origin->resource.length + origin->schema.length + origin->scope.length +
                             origin->scope_schema.length;
     struct stored_span *stored;
 
-    if (shared > store_part(store, FOREIGN_ORIGIN_MAX) || size > store->size / 8)
+    if (shared > store_part(store, SDK_ORIGIN_MAX) || size > store->size / 8)
         return false;
     if (!store_can_go_on(store, origin))
         store_begin_block(store, origin);
@@ -314,7 +314,7 @@ bool foreign_store_add(struct foreign_store *store, const struct otlp_origin *or
 
 /* ---- giving ---------------------------------------------------------------------------------- */
 
-static void store_give(const struct foreign_store *store, const struct stored_span *stored,
+static void store_give(const struct sdk_store *store, const struct stored_span *stored,
                        uint64_t position, otlp_span_fn *call, void *context)
 {
     const struct stored_scope *scope = store_at(store, position - stored->scope);
@@ -335,8 +335,8 @@ static void store_give(const struct foreign_store *store, const struct stored_sp
         call(context, &origin, &span);
 }
 
-void foreign_store_take(const struct foreign_store *store, struct foreign_wanted *wanted,
-                        otlp_span_fn *call, void *context)
+void sdk_store_take(const struct sdk_store *store, struct sdk_wanted *wanted, otlp_span_fn *call,
+                    void *context)
 {
     const uint64_t high = wanted->trace_id_high, low = wanted->trace_id;
     const struct stored_span *span = store_newest(store, high, low, store_hash(store, high, low));
@@ -356,8 +356,8 @@ void foreign_store_take(const struct foreign_store *store, struct foreign_wanted
         wanted->after = newest;
 }
 
-void foreign_store_copy(const struct foreign_store *store, int64_t from_ns, int64_t until_ns,
-                        otlp_span_fn *call, void *context)
+void sdk_store_copy(const struct sdk_store *store, int64_t from_ns, int64_t until_ns,
+                    otlp_span_fn *call, void *context)
 {
     const struct stored_span *span;
 
@@ -369,9 +369,9 @@ void foreign_store_copy(const struct foreign_store *store, int64_t from_ns, int6
     }
 }
 
-struct foreign_held foreign_store_held(const struct foreign_store *store)
+struct sdk_held sdk_store_held(const struct sdk_store *store)
 {
-    struct foreign_held held = store->held;
+    struct sdk_held held = store->held;
 
     held.bytes = store->head - store->tail;
     return held;
@@ -379,13 +379,13 @@ struct foreign_held foreign_store_held(const struct foreign_store *store)
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
-struct foreign_store *foreign_store_new(uint64_t bytes)
+struct sdk_store *sdk_store_new(uint64_t bytes)
 {
-    struct foreign_store *store = calloc(1, sizeof(*store));
+    struct sdk_store *store = calloc(1, sizeof(*store));
 
     if (!store)
         return NULL;
-    store->size = (bytes < FOREIGN_STORE_MIN ? FOREIGN_STORE_MIN : bytes) & ~UINT64_C(4095);
+    store->size = (bytes < SDK_STORE_MIN ? SDK_STORE_MIN : bytes) & ~UINT64_C(4095);
     store->head = store->tail = store->size; /* no position is 0 */
     store->bytes = mmap(NULL, store->size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -400,7 +400,7 @@ struct foreign_store *foreign_store_new(uint64_t bytes)
     return NULL;
 }
 
-void foreign_store_free(struct foreign_store *store)
+void sdk_store_free(struct sdk_store *store)
 {
     if (!store)
         return;

@@ -13,9 +13,9 @@ import tempfile
 import time
 import unittest
 
-sys.path[:0] = [os.environ["SRC"] + "/tests/foreign", os.environ["SRC"] + "/tests/plugin"]
+sys.path[:0] = [os.environ["SRC"] + "/tests/otlp", os.environ["SRC"] + "/tests/plugin"]
 from faulty_collector import Collector  # noqa: E402
-from parts import LIMIT_S, Recorder, Service, attribute, otlp, post, request, span, wait_until  # noqa: E402
+from parts import LIMIT_S, Taker, Service, attribute, otlp, post, request, span, wait_until  # noqa: E402
 
 RULES = "*>50ms, error, max=100000/s"
 
@@ -46,14 +46,14 @@ def rich_span(trace, number):
 
 class AsItCame(unittest.TestCase):
 
-    def recorder(self, collector, path="/v1/traces", kind="otlp"):
-        return Recorder("endpoint=%s%s" % (collector.url, path), "format=" + kind, "linger-ms=0", rules=RULES)
+    def taker(self, collector, path="/v1/traces", kind="otlp"):
+        return Taker("endpoint=%s%s" % (collector.url, path), "format=" + kind, "linger-ms=0", rules=RULES)
 
     def test_all_that_a_span_can_have(self):
         chance = random.Random(4711)
         spans = [rich_span(number, 1000 + number) for number in range(1, 301)]
-        with Collector() as collector, self.recorder(collector) as recorder:
-            connection = recorder.connect()
+        with Collector() as collector, self.taker(collector) as taker:
+            connection = taker.connect()
             resources = [{"host.name": "h%d" % i, "process.pid": i, "ratio": 0.25, "on": True} for i in range(150)]
             of = {}
             for one in spans:
@@ -68,7 +68,7 @@ class AsItCame(unittest.TestCase):
                 sent = otlp.CLASSES["ExportTraceServiceRequest"].FromString(request([one], **of[one.span_id]))
                 self.assertEqual(resource, sent.resource_spans[0].resource)
                 self.assertEqual(scope.name, "tests")
-            self.assertEqual(recorder.end()["accepted"], len(spans))
+            self.assertEqual(taker.end()["accepted"], len(spans))
 
     def test_schemas(self):
         """URLs of schemas belong to resource and scope: spans that differ in one are of another group."""
@@ -99,11 +99,11 @@ class AsItCame(unittest.TestCase):
         later = span(1, 1, ms=51).SerializeToString() + b"\xa2\x1f\x03abc"
         body = otlp.CLASSES["ExportTraceServiceRequest"]()
         body.resource_spans.add().scope_spans.add().spans.add().MergeFromString(later)
-        with Collector() as collector, self.recorder(collector) as recorder:
-            self.assertEqual(post(recorder.connect(), body.SerializeToString())[0], 200)
+        with Collector() as collector, self.taker(collector) as taker:
+            self.assertEqual(post(taker.connect(), body.SerializeToString())[0], 200)
             wait_until(lambda: collected(collector), "it arrives")
             self.assertIn(b"\xa2\x1f\x03abc", collected(collector)[0][2].SerializeToString())
-            recorder.end()
+            taker.end()
 
     def test_what_a_receiver_might_refuse(self):
         good, names = span(1, 1, ms=51, key="value"), {}
@@ -125,8 +125,8 @@ class AsItCame(unittest.TestCase):
         length = bytes([len(scope) % 128 + 128, len(scope) // 128])
         group = b"\x12" + length + scope
         body = b"\x0a" + bytes([len(group) % 128 + 128, len(group) // 128]) + group
-        with Collector() as collector, self.recorder(collector) as recorder:
-            status, _, message = post(recorder.connect(), body)
+        with Collector() as collector, self.taker(collector) as taker:
+            status, _, message = post(taker.connect(), body)
             self.assertEqual((status, message.ByteSize()), (200, 0))
             # Google's library reads what has arrived, and it refuses what is not UTF-8
             wait_until(lambda: len(collected(collector)) == 8, lambda: len(collected(collector)))
@@ -137,12 +137,12 @@ class AsItCame(unittest.TestCase):
                     self.assertTrue(all(pair.key for pair in one.attributes))
                 else:
                     self.assertEqual(one, good)
-            recorder.end()
+            taker.end()
 
     def test_zipkin(self):
         one = rich_span(5 << 64, 6)
-        with Collector() as collector, self.recorder(collector, "/api/v2/spans", "zipkin") as recorder:
-            self.assertEqual(post(recorder.connect(), request([one], **{"host.name": "h"}))[0], 200)
+        with Collector() as collector, self.taker(collector, "/api/v2/spans", "zipkin") as taker:
+            self.assertEqual(post(taker.connect(), request([one], **{"host.name": "h"}))[0], 200)
             wait_until(lambda: collector.requests, "it arrives")
             got = collector.requests[0].spans[0]
             self.assertEqual((got["traceId"], got["id"], got["kind"], got["localEndpoint"]["serviceName"]),
@@ -154,7 +154,7 @@ class AsItCame(unittest.TestCase):
                              ("h", "tests", "disk is full"))
             self.assertNotIn("", tags)
             self.assertEqual(tags["otlp.link.0"], '000102030405060708090a0b0c0d0e0f|0001020304050607|k=v|{"b":1.5}|0')
-            recorder.end()
+            taker.end()
 
     def test_values_in_zipkin(self):
         """JSON at all depths, shortest numbers, and bytes as OpenTelemetry has them."""
@@ -196,15 +196,15 @@ class AsItCame(unittest.TestCase):
             one.attributes.add(key=key).value.CopyFrom(sent)
         one.events.add(time_unix_nano=time.time_ns(), name="none")
         one.events.add(time_unix_nano=time.time_ns(), name="some").attributes.add(key="price").value.double_value = 19.99
-        with Collector() as collector, self.recorder(collector, "/api/v2/spans", "zipkin") as recorder:
-            self.assertEqual(post(recorder.connect(), request([one]))[0], 200)
+        with Collector() as collector, self.taker(collector, "/api/v2/spans", "zipkin") as taker:
+            self.assertEqual(post(taker.connect(), request([one]))[0], 200)
             wait_until(lambda: collector.requests, "it arrives")
             got = collector.requests[0].spans[0]
             for key, (_, expected) in tags.items():
                 found = got["tags"][key]
                 self.assertEqual(found if isinstance(expected, str) else json.loads(found), expected, key)
             self.assertEqual(sorted(event["value"] for event in got["annotations"]), ["none", 'some: {"price":19.99}'])
-            recorder.end()
+            taker.end()
 
     def test_services_as_blkin_agent_delivers_them(self):
         """Endpoints live as long as the exporter that borrows them: memory that is freed is overwritten here."""

@@ -1,4 +1,4 @@
-module blkin/tests/foreign/load
+module blkin/tests/otlp/load
 
 go 1.24
 

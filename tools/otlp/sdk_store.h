@@ -19,16 +19,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifndef FOREIGN_STORE_MIN /* the fuzzer has a smaller one */
-#define FOREIGN_STORE_MIN (UINT64_C(1) << 20)
+#ifndef SDK_STORE_MIN /* the fuzzer has a smaller one */
+#define SDK_STORE_MIN (UINT64_C(1) << 20)
 #endif
 
 /* Resource and scope together, or a sixteenth of the memory. */
-#define FOREIGN_ORIGIN_MAX (UINT64_C(64) << 10)
+#define SDK_ORIGIN_MAX (UINT64_C(64) << 10)
 
-struct foreign_store;
+struct sdk_store;
 
-struct foreign_held {
+struct sdk_held {
     uint64_t spans;
     uint64_t bytes; /* of the memory: in use */
     uint64_t traces;
@@ -38,36 +38,36 @@ struct foreign_held {
     int64_t came_ns, ended_ns;
 };
 
-/* What is wanted of a trace, and what of it was given. */
-struct foreign_wanted {
+/* A wanted trace, and how far its spans were given. */
+struct sdk_wanted {
     uint64_t trace_id_high, trace_id;
-    uint64_t after;      /* 0, then as it was left: what was given is not given again */
+    uint64_t after;      /* 0, then as it was left: no span is given twice */
     uint64_t spans;      /* gets how many were given this time */
     bool is_overwritten; /* set if a span of the trace is known to be gone that was never given */
 };
 
-/* Of so many bytes, rounded down: at least FOREIGN_STORE_MIN. Its pages are used as they fill.
+/* Of so many bytes, rounded down: at least SDK_STORE_MIN. Its pages are used as they fill.
  * Returns NULL when out of memory. */
-struct foreign_store *foreign_store_new(uint64_t bytes);
-void foreign_store_free(struct foreign_store *store); /* NULL is allowed */
+struct sdk_store *sdk_store_new(uint64_t bytes);
+void sdk_store_free(struct sdk_store *store); /* NULL is allowed */
 
 /* Another request follows: its numbers of resources and scopes are not those of the one before. */
-void foreign_store_begin(struct foreign_store *store);
+void sdk_store_begin(struct sdk_store *store);
 
 /* Returns false if the span takes more than an eighth of the memory, or its resource and scope more
- * than FOREIGN_ORIGIN_MAX. A number of 0 in the origin is not known. */
-bool foreign_store_add(struct foreign_store *store, const struct otlp_origin *origin,
-                       const struct otlp_span *span, int64_t now_ns);
+ * than SDK_ORIGIN_MAX. A number of 0 in the origin is not known. */
+bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
+                   const struct otlp_span *span, int64_t now_ns);
 
 /* Gives the spans of a trace, the newest first. Texts live until the next span is added. */
-void foreign_store_take(const struct foreign_store *store, struct foreign_wanted *wanted,
-                        otlp_span_fn *call, void *context);
+void sdk_store_take(const struct sdk_store *store, struct sdk_wanted *wanted, otlp_span_fn *call,
+                    void *context);
 
 /* Gives all spans that were open at any time from from_ns until until_ns, in the order in which
  * they came. Takes one pass over the memory. */
-void foreign_store_copy(const struct foreign_store *store, int64_t from_ns, int64_t until_ns,
-                        otlp_span_fn *call, void *context);
+void sdk_store_copy(const struct sdk_store *store, int64_t from_ns, int64_t until_ns,
+                    otlp_span_fn *call, void *context);
 
-struct foreign_held foreign_store_held(const struct foreign_store *store);
+struct sdk_held sdk_store_held(const struct sdk_store *store);
 
 #endif

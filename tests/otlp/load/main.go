@@ -1,4 +1,4 @@
-// The load of foreign spans: a program with OpenTelemetry's SDK for Go as any has it, whose traces
+// The load of the spans of SDKs: a program with OpenTelemetry's SDK for Go as any has it, whose traces
 // go through three services. Of each -slow traces one is slow; it prints their ids.
 //
 // SPDX-License-Identifier: BSD-2-Clause

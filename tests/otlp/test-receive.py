@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The receiver of foreign spans: what it takes, what it refuses and how, its limits, and its account.
+"""The receiver of the spans of SDKs: what it takes, what it refuses and how, its limits, and its account.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -14,8 +14,8 @@ import threading
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/foreign"))
-from parts import LocalConnection, Recorder, attribute, otlp, post, request, span, wait_until  # noqa: E402
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/otlp"))
+from parts import LocalConnection, Taker, attribute, otlp, post, request, span, wait_until  # noqa: E402
 
 MANY = 1 << 62  # no time is later
 
@@ -23,18 +23,18 @@ MANY = 1 << 62  # no time is later
 class Receive(unittest.TestCase):
 
     def test_spans_are_taken(self):
-        with Recorder() as recorder:
-            connection = recorder.connect()
+        with Taker() as taker:
+            connection = taker.connect()
             for number in range(1, 11):
                 status, answer, message = post(connection, request([span(number, i) for i in range(1, 101)]),
                                                Content_Encoding="gzip" if number % 2 else "identity")
                 self.assertEqual(status, 200)
                 self.assertEqual(message.ByteSize(), 0)
                 self.assertNotEqual(answer.getheader("Connection"), "close")
-            counts = recorder.counts()
+            counts = taker.counts()
             self.assertEqual((counts["requests_taken"], counts["spans_in"], counts["connections"]), (10, 1000, 1))
-            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["copied"], 1000)
-            self.assertEqual(recorder.end()["given"], 1000)
+            self.assertEqual(taker.ask("copy 0 %d" % MANY)["copied"], 1000)
+            self.assertEqual(taker.end()["given"], 1000)
 
     def test_other_forms_are_taken(self):
         """What SDKs and proxies may send by the RFCs, and what is made of an endpoint with a slash."""
@@ -43,27 +43,27 @@ class Receive(unittest.TestCase):
                  ("/v1/traces", gzip.compress(body), {"Content_Encoding": "x-gzip"}),
                  ("/v1/traces", gzip.compress(body), {"Content_Encoding": "X-GZip"}),
                  ("/v1/traces/", gzip.compress(body[:20]) + gzip.compress(body[20:]), {"Content_Encoding": "GZIP"})]
-        with Recorder() as recorder:
-            connection = recorder.connect()
+        with Taker() as taker:
+            connection = taker.connect()
             for path, sent, headers in forms:
                 self.assertEqual(post(connection, sent, path, **headers)[0], 200, (path, headers))
-            self.assertEqual(recorder.counts()["spans_in"], len(forms))
+            self.assertEqual(taker.counts()["spans_in"], len(forms))
             for path, words in (("/v1/logs/", "OTEL_LOGS_EXPORTER"), ("/", "OTEL_EXPORTER_OTLP_ENDPOINT"),
                                 ("/x/v1/traces", "OTEL_EXPORTER_OTLP_ENDPOINT")):
                 status, _, message = post(connection, body, path)
                 self.assertEqual(status, 404)
                 self.assertIn(words, message.message)
-            recorder.end()
+            taker.end()
 
     def test_a_unix_socket(self):
         with tempfile.TemporaryDirectory() as folder:
             path = folder + "/otlp"
-            with Recorder("socket=" + path, listen="") as recorder:
+            with Taker("socket=" + path, listen="") as taker:
                 connection = LocalConnection(path)
                 for _ in range(3):
                     self.assertEqual(post(connection, request([span(1, 1)]))[0], 200)
-                self.assertEqual(recorder.counts()["spans_in"], 3)
-                recorder.end()
+                self.assertEqual(taker.counts()["spans_in"], 3)
+                taker.end()
             self.assertEqual(os.listdir(folder), [])
 
     def test_what_is_refused(self):
@@ -82,21 +82,21 @@ class Receive(unittest.TestCase):
             (413, "too_large", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE",
              {"body": bytes(100000), "Content_Encoding": "gzip"}),
         ]
-        with Recorder("message-bytes=65536") as recorder:
+        with Taker("message-bytes=65536") as taker:
             for status, counter, words, posted in cases:
                 with self.subTest(posted=str(posted)[:80]):
-                    before = recorder.counts()
-                    connection = recorder.connect()
+                    before = taker.counts()
+                    connection = taker.connect()
                     got = post(connection, **{"body": good, **posted})
                     self.assertEqual(got[0], status)
                     self.assertIn(words, got[2].message)
                     self.assertGreater(got[2].code, 0)
-                    counts = recorder.counts()
+                    counts = taker.counts()
                     self.assertEqual(counts["refused_" + counter], before["refused_" + counter] + 1)
                     self.assertEqual(counts["requests_taken"], before["requests_taken"])
                     connection.close()
-            self.assertEqual(post(recorder.connect(), good, Content_Type="application/x-protobuf; charset=x")[0], 200)
-            recorder.end()
+            self.assertEqual(post(taker.connect(), good, Content_Type="application/x-protobuf; charset=x")[0], 200)
+            taker.end()
 
     def test_single_spans_are_refused(self):
         no_trace, no_id, short = span(1, 1), span(1, 1), span(1, 1)
@@ -104,15 +104,15 @@ class Receive(unittest.TestCase):
         no_id.span_id = b""
         short.trace_id = b"1234"
         large = span(9, 9, name="n" * 200000)
-        with Recorder("store-bytes=1048576") as recorder:
-            status, _, message = post(recorder.connect(), request([span(1, 1), no_trace, no_id, short, large,
+        with Taker("store-bytes=1048576") as taker:
+            status, _, message = post(taker.connect(), request([span(1, 1), no_trace, no_id, short, large,
                                                                    span(1, 2)]))
             self.assertEqual((status, message.partial_success.rejected_spans), (200, 4))
             self.assertIn("too large", message.partial_success.error_message)
-            counts = recorder.counts()
+            counts = taker.counts()
             self.assertEqual((counts["spans_in"], counts["spans_invalid"], counts["spans_too_large"]), (6, 3, 1))
-            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["copied"], 2)
-            recorder.end()
+            self.assertEqual(taker.ask("copy 0 %d" % MANY)["copied"], 2)
+            taker.end()
 
     def test_fields_in_any_order(self):
         """Protobuf allows it, and unknown fields: nothing else is read."""
@@ -144,8 +144,8 @@ class Receive(unittest.TestCase):
                 head, length = head + bytes([length % 128 + 128]), length // 128
             return head + bytes([length]) + data
 
-        with Recorder(rules="slow-*:x*>50ms, error, max=100000/s") as recorder:
-            connection = recorder.connect()
+        with Taker(rules="slow-*:x*>50ms, error, max=100000/s") as taker:
+            connection = taker.connect()
             for number in range(1, 301):
                 is_slow, is_error = chance.random() < 0.3, chance.random() < 0.3
                 one = span(number, number, name="xyz", ms=51 if is_slow else 49, error=is_error, a="b", c=1)
@@ -156,16 +156,16 @@ class Receive(unittest.TestCase):
                 chance.shuffle(scope)
                 group = [field(1, shuffled(resource)), field(2, b"".join(scope))]
                 chance.shuffle(group)
-                before = recorder.ask()["alarms"]
+                before = taker.ask()["alarms"]
                 self.assertEqual(post(connection, field(1, b"".join(group)))[0], 200)
-                self.assertEqual(recorder.ask()["alarms"] - before, int(is_slow or is_error), number)
-            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["copied"], 300)
-            recorder.end()
+                self.assertEqual(taker.ask()["alarms"] - before, int(is_slow or is_error), number)
+            self.assertEqual(taker.ask("copy 0 %d" % MANY)["copied"], 300)
+            taker.end()
 
     def test_the_limit_of_spans_per_second(self):
         body = request([span(1, i) for i in range(1, 501)])
-        with Recorder("rate=1000") as recorder:
-            connection = recorder.connect()
+        with Taker("rate=1000") as taker:
+            connection = taker.connect()
             statuses = []
             while 429 not in statuses and len(statuses) < 100:
                 status, answer, message = post(connection, body)
@@ -174,17 +174,17 @@ class Receive(unittest.TestCase):
             self.assertEqual(answer.getheader("Retry-After"), "1")
             self.assertIn("too many spans", message.message)
             wait_until(lambda: post(connection, body)[0] == 200, "it takes spans again")
-            counts = recorder.counts()
+            counts = taker.counts()
             self.assertEqual(counts["requests"], counts["requests_taken"] + counts["refused_rate"])
             self.assertEqual(counts["connections"], 1)
-            recorder.end()
+            taker.end()
 
     def test_the_limit_of_connections(self):
-        with Recorder("connections=10") as recorder:
-            connections = [recorder.connect() for _ in range(30)]
+        with Taker("connections=10") as taker:
+            connections = [taker.connect() for _ in range(30)]
             for number, connection in enumerate(connections):
                 self.assertEqual(post(connection, request([span(1, number + 1)]))[0], 200)
-            counts = recorder.counts()
+            counts = taker.counts()
             self.assertEqual((counts["connections"], counts["hung_up"]), (30, 20))
             # those that hold a request open keep their places, but for 30 s only; others wait or are told
             for connection in connections[-10:]:
@@ -196,28 +196,28 @@ class Receive(unittest.TestCase):
                 connection.putheader("Content-Length", "1000")
                 connection.endheaders(b"1")
                 held.append(connection)
-            wait_until(lambda: recorder.ask()["foreign"]["counts"]["requests"] == 50, "all requests have begun")
-            with socket.create_connection(recorder.address.split(":")) as other:
+            wait_until(lambda: taker.ask()["otlp"]["counts"]["requests"] == 50, "all requests have begun")
+            with socket.create_connection(taker.address.split(":")) as other:
                 self.assertEqual(other.recv(1), b"")
             for connection in held:
                 connection.close()
-            wait_until(lambda: recorder.ask()["foreign"]["counts"]["requests_cut_off"] == 10, "they are cut off")
-            self.assertEqual(post(recorder.connect(), request([span(3, 1)]))[0], 200)
-            recorder.counts()
-            recorder.end()
+            wait_until(lambda: taker.ask()["otlp"]["counts"]["requests_cut_off"] == 10, "they are cut off")
+            self.assertEqual(post(taker.connect(), request([span(3, 1)]))[0], 200)
+            taker.counts()
+            taker.end()
 
     def test_memory_for_bodies(self):
         """Bodies that do not end take no more memory than is allowed: senders beyond it are to come again."""
-        with Recorder() as recorder:
+        with Taker() as taker:
             held = []
             for _ in range(14):
-                sock = socket.create_connection(recorder.address.split(":"))
+                sock = socket.create_connection(taker.address.split(":"))
                 sock.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-protobuf\r\n"
                              b"Content-Length: 8000000\r\n\r\n" + bytes(7900000))
                 held.append(sock)
-            wait_until(lambda: recorder.ask()["foreign"]["counts"]["bytes"] >= 14 * 7900000, "all is read")
-            self.assertLess(recorder.peak_mb(), 64 + 64)
-            self.assertEqual(post(recorder.connect(), request([span(1, 1)]))[0], 200)
+            wait_until(lambda: taker.ask()["otlp"]["counts"]["bytes"] >= 14 * 7900000, "all is read")
+            self.assertLess(taker.peak_mb(), 64 + 64)
+            self.assertEqual(post(taker.connect(), request([span(1, 1)]))[0], 200)
             answers = []
             for sock in held:
                 sock.sendall(bytes(100000))
@@ -226,32 +226,32 @@ class Receive(unittest.TestCase):
                 answers.append((answer.status, answer.getheader("Retry-After")))
                 sock.close()
             self.assertEqual(set(answers), {(400, None), (503, "1")})
-            counts = recorder.counts()
+            counts = taker.counts()
             self.assertEqual((answers.count((503, "1")), answers.count((400, None))),
                              (counts["refused_memory"], counts["refused_broken"]))
             self.assertGreaterEqual(counts["refused_memory"], 6)
-            recorder.end()
+            taker.end()
 
     def test_other_limits(self):
         """A reload changes them for the next request."""
         body = request([span(1, i) for i in range(1, 101)])
-        with Recorder() as recorder:
-            connection = recorder.connect()
+        with Taker() as taker:
+            connection = taker.connect()
             self.assertEqual(post(connection, body)[0], 200)
-            recorder.ask("limits %d 10 0" % (len(body) - 1))
+            taker.ask("limits %d 10 0" % (len(body) - 1))
             self.assertEqual(post(connection, body, Content_Encoding="gzip")[0], 413)
-            recorder.ask("limits 0 0 50")
+            taker.ask("limits 0 0 50")
             self.assertEqual([post(connection, body)[0] for _ in range(2)], [200, 429])
-            recorder.ask("limits 0 0 0")
+            taker.ask("limits 0 0 0")
             self.assertEqual([post(connection, body)[0] for _ in range(2)], [200, 200])
-            others = [recorder.connect() for _ in range(20)]
+            others = [taker.connect() for _ in range(20)]
             for other in others:
                 self.assertEqual(post(other, body)[0], 200)
-            self.assertEqual(recorder.counts()["hung_up"], 0)
-            recorder.ask("limits 0 5 0")
-            self.assertEqual(post(recorder.connect(), body)[0], 200)
-            self.assertGreater(recorder.counts()["hung_up"], 0)
-            recorder.end()
+            self.assertEqual(taker.counts()["hung_up"], 0)
+            taker.ask("limits 0 5 0")
+            self.assertEqual(post(taker.connect(), body)[0], 200)
+            self.assertGreater(taker.counts()["hung_up"], 0)
+            taker.end()
 
     def test_resources_and_scopes_are_stored_once(self):
         """A request costs what its bytes cost, however its spans share resources and scopes."""
@@ -274,79 +274,79 @@ class Receive(unittest.TestCase):
             (0, 65000, scopes),
             (100000, 10, field(2, field(1, field(1, b"s" * 65536)) + spans)),
         ]
-        with Recorder() as recorder:
-            connection, cpu_s = recorder.connect(), recorder.cpu_s()
+        with Taker() as taker:
+            connection, cpu_s = taker.connect(), taker.cpu_s()
             for refused, size, rest in cases:
-                before = recorder.ask()["foreign"]["held"]["bytes"]
+                before = taker.ask()["otlp"]["held"]["bytes"]
                 status, _, message = post(connection, field(1, field(1, resource(size)) + rest),
                                           Content_Encoding="gzip")
                 self.assertEqual((status, message.partial_success.rejected_spans), (200, refused))
-                held = recorder.ask()["foreign"]["held"]
+                held = taker.ask()["otlp"]["held"]
                 self.assertLess(held["bytes"] - before, 40e6)
             self.assertEqual(held["spans"], 200000)
-            self.assertLess(recorder.cpu_s() - cpu_s, 5)
-            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["copied"], 200000)
-            recorder.counts()
-            recorder.end()
+            self.assertLess(taker.cpu_s() - cpu_s, 5)
+            self.assertEqual(taker.ask("copy 0 %d" % MANY)["copied"], 200000)
+            taker.counts()
+            taker.end()
 
     def test_others_are_served_meanwhile(self):
         """A request is taken in steps, between which the status is answered, and other requests are."""
         large = request([span(1, 1)]) + request([span(2, i) for i in range(1, 1001)]) * 60
-        with Recorder("rate=1000000") as recorder:
+        with Taker("rate=1000000") as taker:
             seen, rounds = set(), 0
             while len(seen) < 3 and rounds < 8:  # a busy machine may let nobody ask in the middle of one
                 rounds += 1
-                posts = [threading.Thread(target=lambda: seen.add(post(recorder.connect(), large)[0])) for _ in range(2)]
+                posts = [threading.Thread(target=lambda: seen.add(post(taker.connect(), large)[0])) for _ in range(2)]
                 for one in posts:
                     one.start()
                 while any(one.is_alive() for one in posts):
-                    seen.add(recorder.ask()["foreign"]["counts"]["spans_in"] % 60001 > 0)
+                    seen.add(taker.ask()["otlp"]["counts"]["spans_in"] % 60001 > 0)
             self.assertEqual(seen, {200, True, False})
-            self.assertEqual(recorder.counts()["spans_in"], rounds * 120002)
-            recorder.end()
+            self.assertEqual(taker.counts()["spans_in"], rounds * 120002)
+            taker.end()
 
     def test_an_end_meanwhile(self):
         """SIGTERM while spans are taken: the request is cut off."""
         large = request([span(2, i) for i in range(1, 1001)]) * 60
-        with Recorder() as recorder:
-            connection = recorder.connect()
+        with Taker() as taker:
+            connection = taker.connect()
             connection.request("POST", "/v1/traces", large, {"Content-Type": "application/x-protobuf"})
-            wait_until(lambda: recorder.counts()["spans_in"], "spans are taken")
-            recorder.end()
+            wait_until(lambda: taker.counts()["spans_in"], "spans are taken")
+            taker.end()
 
     def test_a_million_spans(self):
         """Memory is as configured, and the store says since when it holds."""
-        with Recorder("store-bytes=16777216") as recorder:
-            connection = recorder.connect()
+        with Taker("store-bytes=16777216") as taker:
+            connection = taker.connect()
             begin_ns = time.time_ns()
             for number in range(1, 101):
                 body = request([span(number * 100 + i // 10, i + 1, start_ns=begin_ns, k="v" * 40)
                                 for i in range(1000)]) * 10
                 self.assertEqual(post(connection, body)[0], 200)
-            counts = recorder.counts()
+            counts = taker.counts()
             self.assertEqual(counts["spans_in"], 1000000)
             self.assertGreater(counts["spans_overwritten"], 800000)
-            held = recorder.ask()["foreign"]["held"]
+            held = taker.ask()["otlp"]["held"]
             self.assertIsNotNone(held["came_after"])
             self.assertLessEqual(held["bytes"], 16777216)
-            self.assertLess(recorder.peak_mb(), 16 + 30)
-            recorder.end()
+            self.assertLess(taker.peak_mb(), 16 + 30)
+            taker.end()
 
     def test_wanted_traces(self):
         """A slow span has its trace taken: what came before, and what comes within some seconds."""
-        with Recorder("linger-ms=3000", rules="*>50ms, max=100000/s") as recorder:
-            connection = recorder.connect()
+        with Taker("linger-ms=3000", rules="*>50ms, max=100000/s") as taker:
+            connection = taker.connect()
             for trace in range(1, 201):
                 self.assertEqual(post(connection, request([span(trace, 2, 1, kind=3), span(trace, 3, 1, kind=1)]))[0],
                                  200)
             slow = range(1, 201, 10)
             self.assertEqual(post(connection, request([span(trace, 1, ms=51) for trace in slow]))[0], 200)
-            wait_until(lambda: recorder.ask()["given"] == 60, recorder.ask)
+            wait_until(lambda: taker.ask()["given"] == 60, taker.ask)
             self.assertEqual(post(connection, request([span(trace, 4, 1, kind=1) for trace in range(1, 201)]))[0],
                              200)
-            wait_until(lambda: recorder.ask()["given"] == 80, recorder.ask)
-            wait_until(lambda: recorder.ask()["open"] == 0, recorder.ask)
-            status = recorder.end()
+            wait_until(lambda: taker.ask()["given"] == 80, taker.ask)
+            wait_until(lambda: taker.ask()["open"] == 0, taker.ask)
+            status = taker.end()
             self.assertEqual((status["alarms"], status["traces"], status["given"], status["overwritten"]),
                              (20, 20, 80, 0))
 

@@ -6,7 +6,7 @@
 #include "upload.h"
 
 #define GZIP_FORMAT (15 + 16)
-#define PIECE       16384U /* room for what is decompressed next: at least so much, if allowed */
+#define PIECE       16384U /* bytes of room for the next decompressed ones, if allowed */
 
 void upload_begin(struct upload *upload, bool is_gzip, size_t limit)
 {

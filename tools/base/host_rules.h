@@ -1,0 +1,21 @@
+/*
+ * The host's rules of slow spans. They come from the same sources as the rules of programs:
+ * BLKIN_SLOW, BLKIN_SLOW_FILE or /run/blkin/slow.
+ *
+ * A process has one set of rules, as there is one file.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_HOST_RULES_H
+#define BLKIN_TOOLS_HOST_RULES_H
+
+/* Reads the rules if they have changed. Returns the number of changes so far. */
+unsigned host_rules_refresh(void);
+
+/* The text, which blkin_slow_parse() takes. NULL: no rules so far. */
+const char *host_rules(void);
+
+/* The wrong part of the text that was read last, which was not taken. "": none. */
+const char *host_rules_wrong(void);
+
+#endif
