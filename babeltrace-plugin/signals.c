@@ -87,6 +87,7 @@ static void open_interrupt(void)
     (void)sigaction(SIGINT, NULL, &interrupt);
     action = interrupt;
     action.sa_handler = on_interrupt;
+    action.sa_flags |= (int)SA_RESTART;
     (void)sigaction(SIGINT, &action, NULL);
 }
 
@@ -96,8 +97,8 @@ void signals_open(void)
         return;
     has_come = 0;
     open_interrupt();
-    exchange(SIGTERM, SIG_DFL, on_end, (int)SA_RESETHAND);
-    exchange(SIGHUP, SIG_DFL, on_end, (int)SA_RESETHAND);
+    exchange(SIGTERM, SIG_DFL, on_end, (int)(SA_RESETHAND | SA_RESTART));
+    exchange(SIGHUP, SIG_DFL, on_end, (int)(SA_RESETHAND | SA_RESTART));
 }
 
 void signals_close(void)

@@ -1,6 +1,8 @@
 """A network that is slow: a proxy for TCP, which passes on what comes after a time, each way.
 
-    slow_network.py LISTEN_PORT TARGET_PORT MILLISECONDS      the target is on loopback
+    slow_network.py LISTEN_PORT TARGET_PORT MILLISECONDS [thin]      the target is on loopback
+
+thin: 64 KiB at a time, one after the other.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -30,9 +32,10 @@ class Pair:
 
 
 class SlowNetwork:
-    def __init__(self, port, delay_s, listen=("127.0.0.1", 0)):
+    def __init__(self, port, delay_s, listen=("127.0.0.1", 0), thin=False):
         self.target = port
         self.delay_s = delay_s
+        self.thin = thin
         self.listening = socket.create_server(listen, backlog=64)
         self.port = self.listening.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -83,7 +86,7 @@ class SlowNetwork:
             while data:
                 arrived.acquire()
                 at, data = waiting.popleft()
-                pause(at - time.monotonic())
+                pause(self.delay_s if self.thin else at - time.monotonic())
                 try:
                     if data:
                         target.sendall(data)
@@ -104,8 +107,8 @@ class SlowNetwork:
 
 
 def main():
-    port, target, delay_ms = map(int, sys.argv[1:])
-    SlowNetwork(target, delay_ms / 1000, ("0.0.0.0", port))
+    port, target, delay_ms = map(int, sys.argv[1:4])
+    SlowNetwork(target, delay_ms / 1000, ("0.0.0.0", port), thin="thin" in sys.argv[4:])
     print(f"listening on {port}", flush=True)
     threading.Event().wait()
 

@@ -82,16 +82,20 @@ fails_with 20 "file:$WORK/full.json: exists and is not empty" "$trace" \
     "endpoint=\"file:$WORK/full.json\""
 
 # No collector, and a flood of a live session, which leaves the reader no moment of rest: it reads on, and drops the
-# oldest spans.
+# oldest spans. SIGTERM comes while it waits for a packet: the network is slow.
 start_relayd && start_live_session flood || exit 1
 for cpu in 1 2; do
     start_part "flood-$cpu" "$BUILD/tests/libblkin/killed" 2000000000
 done
+slow=
+free_port slow
+start_part network "$PYTHON" "$SRC/tests/slow_network.py" "$slow" "$RELAYD_LIVE" 10 thin
+wait_for 20 network "the slow network" listening "$slow" || exit 1
 is_recorded() {
     [ -n "$(find "$WORK/relayd" -name 'blkin_*' -size +1M)" ]
 }
 wait_for 20 flood-1 "a flood" is_recorded || exit 1
-start_part collector babeltrace2 --plugin-path="$BUILD/plugins" "$LIVE_URL" \
+start_part collector babeltrace2 --plugin-path="$BUILD/plugins" "${LIVE_URL/$RELAYD_LIVE/$slow}" \
     --component=sink.blkin.zipkin --params="endpoint=\"http://127.0.0.1:$closed/api/v2/spans\",require-collector=no, \
         queue-bytes=200000,batch-bytes=100000,retry-timeout-ms=200, stats-file=\"$WORK/stats\",stats-period-ms=100"
 drops() {

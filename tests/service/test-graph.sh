@@ -56,12 +56,21 @@ start_part no-plugin env BABELTRACE_PLUGIN_PATH="$WORK" "$graph" "file:$WORK/no.
 ends no-plugin 1 "blkin: BlkKin's plugin for babeltrace2 is not found"
 
 # A live session is read until one signal comes, also while the relay daemon hangs; what was read is delivered.
+# INT and TERM come while the graph waits for a packet: there are always more, and the network is slow.
 start_relayd || exit 1
+slow=
+free_port slow
+start_part network "$PYTHON" "$SRC/tests/slow_network.py" "$slow" "$RELAYD_LIVE" 10 thin
+wait_for 20 network "the slow network" listening "$slow" || exit 1
 for signal in INT TERM STOP; do
     start_live_session "live-$signal" || exit 1
-    start_part collector "$graph" "file:$WORK/$signal.json" "$LIVE_URL"
+    start_part collector "$graph" "file:$WORK/$signal.json" "${LIVE_URL/$RELAYD_LIVE/$slow}"
     wait_attached || exit 1
-    record 100
+    if [ $signal = STOP ]; then
+        record 100
+    else
+        start_part flood "$BUILD/tests/libblkin/killed" 2000000000
+    fi
     is_read() {
         [ "$(grep -c '"id":' "$WORK/$signal.json")" -ge 1 ]
     }
@@ -73,5 +82,6 @@ for signal in INT TERM STOP; do
         kill -s $signal "${private_pid[collector]}"
     fi
     ends collector 2 'blkin: events: [1-9].* spans: [1-9]'
+    [ $signal = STOP ] || stop_part flood
 done
 kill -s CONT "${private_pid[relayd]}"

@@ -92,6 +92,7 @@ static const struct key own[] = {
     A_TEXT(AGENT, AT_START, "cluster-key-file", 4000, ""),
     AN_INTEGER(AGENT, AT_START, "cluster-wants-per-s", 1, 1000000, 100),
     AN_INTEGER(AGENT, AT_START, "cluster-forget-hours", 1, 24 * 3650, 168),
+    A_BOOLEAN(AGENT, AT_START, "cluster-config", false),
     A_TEXT(AGENT, AT_ONCE, "cpu", 1023, ""), /* as of sampler/settings.h, all up to "cgroup" */
     A_TEXT(AGENT, AT_ONCE, "memory", 1023, ""),
     A_TEXT(AGENT, AT_ONCE, "pressure", 1023, ""),
@@ -196,6 +197,16 @@ enum key_when key_when(int key)
 int key_only_section(int key)
 {
     return key_is_sinks(key) ? ALL : own[key].section;
+}
+
+bool key_is_shared(int key)
+{
+    const bool is_agents = key_only_section(key) == AGENT;
+
+    if (key_when(key) != KEY_AT_ONCE || (!is_agents && key_only_section(key) != ALL))
+        return false;
+    return key_rule(key)->type != PARAM_TEXT ||
+           (is_agents && strcmp(key_rule(key)->name, "host-root") != 0);
 }
 
 /* ---- suggestions for unknown keys ------------------------------------------------------------ */

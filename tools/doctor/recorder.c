@@ -92,6 +92,18 @@ static void check_cluster(const struct doctor *doctor, const json_t *status)
     }
 }
 
+static void check_cluster_config(const struct doctor *doctor, const json_t *status)
+{
+    const json_t *config = json_object_get(status, "cluster_config");
+
+    if (!*text_in(config, "refused"))
+        return;
+    saw(doctor, LEVEL_BAD, "cluster.config", "the agent refuses the text of %s: %s", CONFIG_TOPIC,
+        text_in(config, "refused"));
+    mend(doctor,
+         "mend the text and publish it again: mosquitto_pub -r -t " CONFIG_TOPIC " -f FILE");
+}
+
 static void check_dropped(const struct doctor *doctor, const json_t *status)
 {
     static const struct count_name counts[] = {
@@ -121,6 +133,7 @@ void check_recorder(const struct doctor *doctor, const json_t *status)
 {
     check_ring(doctor, status);
     check_cluster(doctor, status);
+    check_cluster_config(doctor, status);
     check_dropped(doctor, status);
 }
 

@@ -98,7 +98,7 @@ static void graph_on_end(int number)
 
 static bool graph_take_signals(void)
 {
-    struct sigaction action = {.sa_handler = graph_on_interrupt};
+    struct sigaction action = {.sa_handler = graph_on_interrupt, .sa_flags = (int)SA_RESTART};
 
     interrupter = bt_interrupter_create();
     if (!interrupter)
