@@ -6,9 +6,8 @@
  * So an open sink handles both and passes them on as SIGINT, unless they are ignored or have a
  * handler. A second signal of the same kind ends the process at once.
  *
- * The signal itself interrupts no blocking call. After an interrupted read, babeltrace2 2.0 would
- * ask for the next packet, take the rest of the old answer for it, and abort with all waiting
- * spans.
+ * The signal itself interrupts no blocking call. After an interruption, babeltrace2 2.0 asks for the
+ * next packet at once. It takes the rest of the old answer for the new one, and aborts.
  *
  * One signal is enough even while the relay daemon hangs. Before the sinks end, babeltrace2 sends a
  * last message to the daemon and waits for the answer. So a second after the first signal, and each
