@@ -251,10 +251,10 @@ struct interaction *cause_elsewhere(struct bytes head)
             one = shorter;
         }
         if (one)
-            interaction_let_go(one);
+            interaction_release(one);
     }
     if (alike && (is_tied || is_there)) {
-        interaction_let_go(alike);
+        interaction_release(alike);
         alike = NULL;
     }
     return alike;

@@ -171,7 +171,7 @@ bool connection_any_unseen(void);
  * real call, which must still be the same; 0: any. */
 struct connection *connection_of(const struct preload_slot *slot, uint32_t generation);
 
-void connection_let_go(struct connection *connection);
+void connection_release(struct connection *connection);
 
 /* Examines an unknown descriptor. A socket that can be traced gets a connection. */
 void connection_adopt(int fd);

@@ -118,7 +118,7 @@ struct interaction *interaction_find(pool_name name);
 struct interaction *interaction_requested(uint32_t index, bool *is_there);
 
 void interaction_hold(struct interaction *interaction);
-void interaction_let_go(struct interaction *interaction);
+void interaction_release(struct interaction *interaction);
 
 /* The interaction in a member of the connection, with a reference, or NULL. */
 struct interaction *interaction_in(struct interaction *const *place);

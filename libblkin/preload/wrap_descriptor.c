@@ -208,7 +208,7 @@ PRELOAD_PUBLIC int shutdown(int fd, int how)
 
         if (connection) {
             PRELOAD_INSIDE(message_stops_sending(connection));
-            connection_let_go(connection);
+            connection_release(connection);
         }
     }
     return real()->shutdown(fd, how);

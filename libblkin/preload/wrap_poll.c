@@ -172,7 +172,7 @@ static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
         if (connection && connection->role == ROLE_SERVER)
             client = connection; /* only for comparison */
         if (connection)
-            connection_let_go(connection);
+            connection_release(connection);
         if (is_strange)
             return false;
     }
@@ -240,7 +240,7 @@ PRELOAD_PUBLIC int epoll_ctl(int poll, int operation, int fd, struct epoll_event
     if (connection->role == ROLE_CLIENT)
         called_will_write(connection);
     preload_leave(saved_errno);
-    connection_let_go(connection);
+    connection_release(connection);
     return result;
 }
 

@@ -55,7 +55,7 @@ static void socket_begin_read(struct socket_call *call, int fd, bool is_on)
         return;
     if (is_on)
         PRELOAD_INSIDE(file_record_later(), message_before_read(connection));
-    connection_let_go(connection);
+    connection_release(connection);
 }
 
 static void socket_begin_write(struct socket_call *call, int fd, bool is_on)
@@ -67,7 +67,7 @@ static void socket_begin_write(struct socket_call *call, int fd, bool is_on)
     if (!is_on) {
         connection = socket_connection_before(call, fd);
         if (connection)
-            connection_let_go(connection);
+            connection_release(connection);
         return;
     }
     call->fd = fd;
@@ -120,7 +120,7 @@ static ssize_t socket_end_read(const struct socket_call *call, struct bytes head
             message_has_read_end(connection);
         preload_leave(saved_errno);
     }
-    connection_let_go(connection);
+    connection_release(connection);
     return result;
 }
 
@@ -150,7 +150,7 @@ static ssize_t socket_end_write(const struct socket_call *call, struct bytes hea
         message_has_written(connection, head, count);
         preload_leave(saved_errno);
     }
-    connection_let_go(connection);
+    connection_release(connection);
     return result;
 }
 
