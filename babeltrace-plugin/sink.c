@@ -159,7 +159,7 @@ static struct sink *sink_of(bt_self_component_sink *self)
     return bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
 }
 
-/* True if the source is a live session, perhaps behind filters. */
+/* Returns true if the source is a live session, perhaps behind filters. */
 static bool comes_from_live(const bt_port_input *port)
 {
     const bt_connection *connection =

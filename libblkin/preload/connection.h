@@ -39,13 +39,14 @@ struct preload_slot {
 #define PRELOAD_LEAF   16384
 #define PRELOAD_LEAVES 65536
 
-/* The slot, or NULL if there is none yet. fd may be any number. */
+/* Returns the slot, or NULL if there is none yet. fd may be any number. */
 struct preload_slot *preload_slot(int fd);
 
-/* The same, made if needed. NULL: out of memory, or fd is no descriptor. */
+/* The same, but makes a missing slot. NULL: out of memory, or fd is no descriptor. */
 struct preload_slot *preload_slot_make(int fd);
 
-/* True: a socket, for the wrappers of sockets. False: file.h may handle it. */
+/* Returns true for a socket, which the wrappers of sockets handle. For other descriptors, file.h
+ * may do it. */
 static inline bool preload_is_socket(const struct preload_slot *slot)
 {
     return slot && __atomic_load_n(&slot->connection, __ATOMIC_RELAXED) > PRELOAD_NO_SOCKET;
@@ -56,7 +57,7 @@ static inline bool preload_is_connection(const struct preload_slot *slot, const 
     return slot && __atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == (uintptr_t)connection;
 }
 
-/* True if the slot has any state. */
+/* Returns true if the slot has any state. */
 static inline bool preload_is_known(const struct preload_slot *slot)
 {
     return slot && (__atomic_load_n(&slot->connection, __ATOMIC_RELAXED) |
@@ -161,14 +162,15 @@ static inline enum direction connection_turn(struct connection *connection,
 /* A part of a request was read while tracing was off. */
 void connection_read_unseen(struct connection *connection);
 
-/* True if the calling thread has read, and not answered, a request while tracing was off. */
+/* Returns true if the calling thread has read, and not answered, a request while tracing was off.
+ */
 bool connection_any_unseen(void);
 
 #define PRELOAD_STALE_NS \
     UINT64_C(10000000000) /* a request this old will get no answer, for example a feed */
 
-/* The connection of the slot, with a reference, or NULL. generation: the connection's before the
- * real call, which must still be the same; 0: any. */
+/* Returns the connection of the slot, with a reference, or NULL. generation: the connection's
+ * before the real call, which must still be the same; 0: any. */
 struct connection *connection_of(const struct preload_slot *slot, uint32_t generation);
 
 void connection_release(struct connection *connection);
@@ -185,14 +187,14 @@ void connection_reserve(void);
 
 /* ---- the two ends of a connection: connection_ends.c, for connection.c ---- */
 
-/* The kernel's number of the socket; 0: it has none. */
+/* Returns the kernel's number of the socket; 0: it has none. */
 uint64_t connection_cookie_of(int fd);
 
 bool connection_is_stream(int fd);
 bool connection_can_be_traced(const struct sockaddr *address, socklen_t length);
 uint16_t connection_server_port(const struct connection *connection);
 
-/* True for an ephemeral port, which the kernel gives to clients. */
+/* Returns true for an ephemeral port, which the kernel gives to clients. */
 bool connection_is_ephemeral(uint16_t port);
 
 /* Fills in the addresses of a connected socket. False: it is not connected. */
@@ -215,7 +217,7 @@ bool connection_note_listener(int fd);
 /* Computes the common part of all keys now. */
 void connection_prepare_keys(void);
 
-/* The hash for the keys of interactions, or 0. */
+/* Returns the hash for the keys of interactions, or 0. */
 uint64_t connection_key(struct connection *connection, int fd);
 
 #endif

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- what a descriptor is ---- */
+/* ---- kinds of descriptors ---- */
 
 struct file_state {
     struct pool_item item;
@@ -33,7 +33,7 @@ enum { /* values of a slot without a struct file_state */
        NAMED,   /* not examined, but the slot's memory has the path of open(2) */
 };
 
-/* The slot's memory for files. It stays with the slot and is never published. */
+/* Returns the slot's memory for files. It stays with the slot and is never published. */
 static struct file_state *file_memory_of(struct preload_slot *slot)
 {
     void *there = __atomic_load_n(&slot->file_memory, __ATOMIC_ACQUIRE);

@@ -145,9 +145,9 @@ static void called_has_written(struct connection *connection, struct bytes head,
 }
 
 /*
- * True if the thread has read for the request that caused the call, and continues with it. False if
- * the thread has its own request to answer: where threads share a connection to the next server,
- * one thread reads for all.
+ * Returns true if the thread has read for the request that caused the call, and continues with it.
+ * Returns false if the thread has its own request to answer: where threads share a connection to
+ * the next server, one thread reads for all.
  */
 static bool called_has_read_for(const struct interaction *owner)
 {

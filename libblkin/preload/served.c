@@ -58,7 +58,7 @@ static struct interaction *served_begin(struct connection *connection, int fd, u
     return interaction;
 }
 
-/* True if a part of the answer is still to come. */
+/* Returns true if a part of the answer is still to come. */
 static bool served_is_being_sent(const struct connection *connection,
                                  const struct interaction *answered)
 {
@@ -85,7 +85,7 @@ static void served_passed(struct connection *connection, struct interaction *ans
     }
 }
 
-/* False: no room. */
+/* Returns false without room. */
 static bool served_put_passing(struct connection *connection, struct interaction *answered)
 {
     interaction_hold(answered);
@@ -148,7 +148,7 @@ void served_drop_passing(struct connection *connection)
     }
 }
 
-/* True if another thread is sending the answer. */
+/* Returns true if another thread is sending the answer. */
 static bool served_is_answered_now(const struct interaction *own)
 {
     if (interaction_phase(own) == PHASE_OVER)
@@ -237,8 +237,8 @@ static void served_resume_usage(struct interaction *interaction)
         (void)blkin_set_current(&interaction->span);
 }
 
-/* True if this thread's request already counted as answered: its bytes are no answer to a request
- * that another thread has read since. */
+/* Returns true if this thread's request already counted as answered: its bytes are no answer to a
+ * request that another thread has read since. */
 static bool served_is_late(const struct interaction *interaction)
 {
     const struct interaction *work = interaction_thread.work;

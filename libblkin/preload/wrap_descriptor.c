@@ -33,7 +33,7 @@ static int descriptor_accepted(int fd, int listener, const struct sockaddr *addr
     return fd;
 }
 
-/* False, with errno: a signal has come. */
+/* Returns false with errno set if a signal has arrived. */
 static bool descriptor_waits(void)
 {
     if (server_before_wait(true))
