@@ -136,7 +136,7 @@ static int unix_peer_ask(int netlink, uint32_t inode)
                : 0;
 }
 
-/* The answer is there when sendto(2) returns: no need to wait. */
+/* The kernel has answered when sendto(2) returns, so recvfrom(2) does not wait. */
 static int unix_peer_read(int netlink, uint32_t *peer)
 {
     union {
