@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Takes the last source that is set. Returns the number of sources that are set. */
@@ -57,14 +58,22 @@ static bool secret_check(const char *key, const char *source, char *secret, stru
     return length != 0 || error_set(error, "%s \"%s\": is empty", key, source);
 }
 
-bool secret_read_file(const char *key, const char *path, char secret[CREDENTIAL_MAX],
-                      struct error *error)
+bool secret_read_file(const char *key, const char *path, bool is_private,
+                      char secret[CREDENTIAL_MAX], struct error *error)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat status = {.st_mode = 0};
     size_t length = 0;
-    ssize_t got = fd < 0 ? -1 : 1;
+    ssize_t got = fd < 0 || fstat(fd, &status) != 0 ? -1 : 1;
     int cause;
 
+    if (is_private && (status.st_mode & 077)) {
+        close(fd);
+        return error_set(error,
+                         "%s \"%s\": other users may read or write it (mode %03o): chmod 600 it, "
+                         "and choose a new password if they may have read it",
+                         key, path, (unsigned)status.st_mode & 0777);
+    }
     while (got > 0 && length < CREDENTIAL_MAX) {
         got = read(fd, secret + length, CREDENTIAL_MAX - length);
         if (got > 0)
@@ -96,7 +105,7 @@ static bool credential_read_variable(const struct credential *from, char *secret
 
 static bool credential_read(const struct credential *from, char *secret, struct error *error)
 {
-    if (from->is_file ? !secret_read_file(from->parameter, from->source, secret, error)
+    if (from->is_file ? !secret_read_file(from->parameter, from->source, false, secret, error)
                       : !credential_read_variable(from, secret, error))
         return false;
     if (from->kind == CREDENTIAL_BASIC && !strchr(secret, ':'))

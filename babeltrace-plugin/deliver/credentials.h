@@ -38,10 +38,10 @@ struct credential {
     char secret[CREDENTIAL_MAX];
 };
 
-/* Reads a secret: one line of printable text, without blanks at the end. key: for messages. Returns
- * false with error set. */
-bool secret_read_file(const char *key, const char *path, char secret[CREDENTIAL_MAX],
-                      struct error *error);
+/* Reads a secret: one line of printable text, without blanks at the end. key: for messages.
+ * is_private: refuses a file that other users may read or write. Returns false with error set. */
+bool secret_read_file(const char *key, const char *path, bool is_private,
+                      char secret[CREDENTIAL_MAX], struct error *error);
 
 /* Reads the credential if a source is set. Returns false with error set. */
 bool credential_open(struct credential *credential, const struct credential_sources *sources,

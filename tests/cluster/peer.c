@@ -2,18 +2,16 @@
  * Agents as far as others see them: clusters (cluster.h) in one loop, told by lines on the standard
  * input what to send, which say on the standard output what they got.
  *
- *     peer [--count=N] [--every=MS] [--answer] --name=NAME --cluster=URL ...
+ *     peer [--count=N] [--answer] [--quiet] --name=NAME --cluster=URL ...
  *
- * With a count there are NAME-1, NAME-2, ...; --every: each sends a want in so many ms.
+ * With a count there are NAME-1, NAME-2, ....
  *   want N [BYTES]       each sends N wants, of at least that size
- *   one                  the next one of them sends a want
- *   every MS             as --every; 0: no more
- *   json                 J HOST and cluster_json() of each
- * Lines that come back, flushed one by one:
- *   P HOST ID            it has sent a want of this id
- *   R HOST ID US         it got one, so long after "at"
- *   O HOST ID            it got one of a host that has used up its share
- *   A HOST ID FROM US    it got an answer, so long after it has asked
+ *   load RATE [TRACES]   from now on they send so many wants a second in turn, each for so many
+ * traces json                 J HOST and cluster_json() of each figures              F NAME and
+ * {"wants": sent, "answers": got, "ms": [answers after 0 ms, 1 ms, ...]} Lines that come back,
+ * flushed one by one; --quiet: only J and F: P HOST ID            it has sent a want of this id R
+ * HOST ID US         it got one, so long after "at" O HOST ID            it got one of a host that
+ * has used up its share A HOST ID FROM US    it got an answer, so long after it has asked
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,10 +36,15 @@ struct peer {
 
 static struct loop *loop;
 static struct peer *peers;
+static const char *peer_name = "peer";
 static int count = 1;
-static bool answers;
-static int64_t every_ms;
-static struct timer timer;
+static bool answers, is_quiet;
+static struct {
+    struct timer timer;
+    int rate, traces; /* 0: no load */
+    int64_t begin_ns, sent;
+} load = {.traces = 1};
+static uint64_t wants, answers_after[60000]; /* ms */
 static struct watched input;
 static char lines[1 << 21];
 static size_t filled;
@@ -54,23 +57,27 @@ static void stop(void *context)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-static void send_want(struct peer *peer, size_t bytes)
+static void send_want(struct peer *peer, size_t bytes, int traces)
 {
     const int64_t now_ns = wall_clock_ns();
     char id[400], trace[33];
     char *pad = calloc(1, bytes + 1);
-    json_t *message;
+    json_t *list = json_array(), *message;
 
     memset(pad, 'x', bytes);
+    wants++;
     peer->number++;
     peer->asked_ns[peer->number % 4096] = now_ns;
     snprintf(id, sizeof(id), "%s:%d:%" PRId64, peer->name, (int)getpid(), peer->number);
-    snprintf(trace, sizeof(trace), "%08x%08x%016" PRIx64, (unsigned)getpid(),
-             (unsigned)(peer - peers), (uint64_t)peer->number);
-    message =
-        json_pack("{ss, ss, ss, sI, ss, s[{ss, ss}]}", "type", "keep", "id", id, "host", peer->name,
-                  "at", (json_int_t)now_ns, "pad", pad, "traces", "id", trace, "why", "test");
-    printf("P %s %s\n", peer->name, id);
+    for (int i = 0; i < traces; i++) {
+        snprintf(trace, sizeof(trace), "%08x%08x%08x%08x", (unsigned)getpid(),
+                 (unsigned)(peer - peers), (unsigned)peer->number, (unsigned)i);
+        json_array_append_new(list, json_pack("{ss, ss}", "id", trace, "why", "test"));
+    }
+    message = json_pack("{ss, ss, ss, sI, ss, so}", "type", "keep", "id", id, "host", peer->name,
+                        "at", (json_int_t)now_ns, "pad", pad, "traces", list);
+    if (!is_quiet)
+        printf("P %s %s\n", peer->name, id);
     cluster_send(peer->cluster, message);
     json_decref(message);
     free(pad);
@@ -86,13 +93,15 @@ static void send_answer(struct peer *peer, const json_t *request)
     json_decref(message);
 }
 
-static void send_again(void *context)
+static void send_load(void *context)
 {
+    const int64_t due = (wall_clock_ns() - load.begin_ns) * load.rate / 1000000000;
+
     (void)context;
-    if (every_ms)
-        timer_set(loop, &timer, every_ms);
-    for (int i = 0; every_ms && i < count; i++)
-        send_want(&peers[i], 0);
+    for (; load.sent < due; load.sent++)
+        send_want(&peers[load.sent % count], 0, load.traces);
+    if (load.rate)
+        timer_set(loop, &load.timer, load.rate < 500 ? 1000 / load.rate : 1);
 }
 
 /* ---- receiving ------------------------------------------------------------------------------- */
@@ -102,44 +111,73 @@ static const char *text(const json_t *message, const char *member)
     return json_string_value(json_object_get(message, member));
 }
 
+static void got_answer(struct peer *peer, const json_t *message)
+{
+    const char *id = text(message, "id"), *number = strrchr(id, ':');
+    const int64_t us =
+        (wall_clock_ns() - peer->asked_ns[number ? atoi(number + 1) % 4096 : 0]) / 1000;
+    const size_t max = sizeof(answers_after) / sizeof(answers_after[0]) - 1;
+
+    answers_after[(size_t)us / 1000 < max ? (size_t)us / 1000 : max]++;
+    if (!is_quiet)
+        printf("A %s %s %s %" PRId64 "\n", peer->name, id, text(message, "host"), us);
+}
+
 static void got(void *context, const json_t *message, bool over)
 {
     struct peer *peer = context;
     const char *type = text(message, "type"), *id = text(message, "id");
 
-    if (over) {
+    if (strcmp(type, "keep") != 0) {
+        got_answer(peer, message);
+        return;
+    }
+    if (over)
         printf("O %s %s\n", peer->name, id);
-    } else if (strcmp(type, "keep") == 0) {
+    else if (!is_quiet)
         printf("R %s %s %lld\n", peer->name, id,
                ((long long)wall_clock_ns() - json_integer_value(json_object_get(message, "at"))) /
                    1000);
-        if (answers)
-            send_answer(peer, message);
-    } else {
-        const char *number = strrchr(id, ':');
+    if (answers && !over)
+        send_answer(peer, message);
+}
 
-        printf("A %s %s %s %lld\n", peer->name, id, text(message, "host"),
-               ((long long)wall_clock_ns() - peer->asked_ns[number ? atoi(number + 1) % 4096 : 0]) /
-                   1000);
-    }
+static void got_config(void *context, const char *config)
+{
+    (void)context;
+    (void)config;
 }
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
+static void print_figures(const char *name)
+{
+    size_t longest = sizeof(answers_after) / sizeof(answers_after[0]);
+    uint64_t all = 0;
+
+    while (longest && answers_after[longest - 1] == 0)
+        longest--;
+    for (size_t i = 0; i < longest; i++)
+        all += answers_after[i];
+    printf("F %s {\"wants\":%" PRIu64 ",\"answers\":%" PRIu64 ",\"ms\":[", name, wants, all);
+    for (size_t i = 0; i < longest; i++)
+        printf("%s%" PRIu64, i ? "," : "", answers_after[i]);
+    printf("]}\n");
+}
+
 static void obey(const char *line)
 {
-    int times = 0, bytes = 0;
+    int number = 0, other = 0;
 
-    if (sscanf(line, "want %d %d", &times, &bytes) >= 1) {
-        for (int i = 0; i < count * times; i++)
-            send_want(&peers[i % count], (size_t)bytes);
-    } else if (strcmp(line, "one") == 0) {
-        static int next;
-
-        send_want(&peers[next++ % count], 0);
-    } else if (sscanf(line, "every %d", &times) == 1) {
-        every_ms = times;
-        send_again(NULL);
+    if (sscanf(line, "want %d %d", &number, &other) >= 1) {
+        for (int i = 0; i < count * number; i++)
+            send_want(&peers[i % count], (size_t)other, 1);
+    } else if (sscanf(line, "load %d %d", &load.rate, &load.traces) >= 1) {
+        load.begin_ns = wall_clock_ns();
+        load.sent = 0;
+        send_load(NULL);
+    } else if (strcmp(line, "figures") == 0) {
+        print_figures(peer_name);
     } else if (strcmp(line, "json") == 0) {
         for (int i = 0; i < count; i++) {
             json_t *json = cluster_json(peers[i].cluster);
@@ -181,7 +219,7 @@ static int open_peers(const struct config *config, const char *name)
 
     peers = calloc((size_t)count, sizeof(*peers));
     for (int i = 0; i < count; i++) {
-        const struct cluster_callbacks callbacks = {got, &peers[i]};
+        const struct cluster_callbacks callbacks = {got, got_config, &peers[i]};
 
         if (count == 1)
             snprintf(peers[i].name, sizeof(peers[i].name), "%s", name);
@@ -201,12 +239,11 @@ static int open_peers(const struct config *config, const char *name)
 int main(int argc, char *argv[])
 {
     const struct loop_signals signals = {stop, stop, NULL};
-    const char *name = "peer", *count_text = "1", *every_text = "0";
-    bool ignored;
-    const struct config_flag flags[] = {{"name", &ignored, &name},
-                                        {"count", &ignored, &count_text},
-                                        {"every", &ignored, &every_text},
+    const char *count_text = "1";
+    const struct config_flag flags[] = {{"name", NULL, &peer_name},
+                                        {"count", NULL, &count_text},
                                         {"answer", &answers, NULL},
+                                        {"quiet", &is_quiet, NULL},
                                         {NULL, NULL, NULL}};
     const struct config_request request = {"agent", "usage: peer\n", flags};
     int status;
@@ -217,19 +254,17 @@ int main(int argc, char *argv[])
     say_open("peer", "info");
     setvbuf(stdout, NULL, _IOLBF, 0);
     count = atoi(count_text);
-    every_ms = atoi(every_text);
     loop = loop_new(&signals);
     if (!saver_open(loop))
         return 1;
-    status = open_peers(config, name);
+    status = open_peers(config, peer_name);
     if (status == 0) {
         (void)fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_NONBLOCK);
         input = (struct watched){0, POLLIN, read_orders, NULL, NULL};
         loop_watch(loop, &input);
-        timer = (struct timer){.due = send_again};
-        send_again(NULL);
+        load.timer = (struct timer){.due = send_load};
         (void)loop_run(loop);
-        timer_clear(loop, &timer);
+        timer_clear(loop, &load.timer);
     }
     for (int i = 0; i < count; i++)
         cluster_close(peers[i].cluster);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # Agents find each other at a real mosquitto, with the configuration that is shipped: presence, wants and answers once
 # each, a broker that is killed at random moments, hosts that go and are forgotten, names that are not one's own,
-# passwords and certificates. KILLS=1000 is a long run; HOSTS and WANTS_PER_S are those of the crowd.
+# passwords and certificates, one configuration for all agents. KILLS=1000 is a long run. HOSTS, PROCESSES, WANTS_PER_S,
+# BATCH (traces of a want) and SECONDS are those of the crowd.
 # timeout: 300
 # SPDX-License-Identifier: BSD-2-Clause
 import collections
@@ -11,6 +12,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,11 +25,12 @@ from common import ENVIRONMENT, LIMIT_S, free_port, pause, wait_until  # noqa: E
 from part import Part, options  # noqa: E402
 
 BUILD, SRC = os.environ["BUILD"], os.environ["SRC"]
+BLKIN = os.environ.get("BLKIN", os.path.join(BUILD, "bin/blkin"))
 PEER = os.path.join(BUILD, "tests/cluster/peer")
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 KILLS = int(os.environ.get("KILLS", "10"))
-HOSTS = int(os.environ.get("HOSTS", "30"))
-WANTS_PER_S = int(os.environ.get("WANTS_PER_S", "50"))
+HOSTS, PROCESSES, WANTS_PER_S, BATCH, SECONDS = (int(os.environ.get(name, usual)) for name, usual in (
+    ("HOSTS", 30), ("PROCESSES", 1), ("WANTS_PER_S", 50), ("BATCH", 1), ("SECONDS", 4)))
 SEED = int(os.environ.get("SEED", random.randrange(1 << 30)))
 
 
@@ -39,6 +42,12 @@ def write(path, text, mode=0o600):
     with open(path, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(text)
     return path
+
+
+def cpu_s(part):
+    with open(f"/proc/{part.process.pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Broker(Part):
@@ -58,6 +67,40 @@ class Broker(Part):
         super().start()
         wait_until(lambda: self.listens() or not self.runs(), "the broker listens")
         return self
+
+
+class Agent(Part):
+    """blkin agent on this host, with the lines of a configuration."""
+
+    def __init__(self, folder, lines):
+        self.file, self.lines = f"{folder}/blkin.conf", f"""runtime-dir = {folder}/run
+state-dir = {folder}/state
+ring-socket = {folder}/rings
+log-level = info
+{lines}
+"""
+        self.write("")
+        super().__init__(f"{folder}/agent.log", [BLKIN, "agent", f"--config={self.file}"],
+                         BABELTRACE_PLUGIN_PATH=f"{BUILD}/plugins")
+
+    def write(self, more):
+        write(self.file, self.lines + more)
+
+    def ask(self, *args):
+        return subprocess.run([BLKIN, *args, f"--config={self.file}"], env=self.environment, timeout=LIMIT_S, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def status(self):
+        answer = self.ask("status", "--json", "agent")
+        return json.loads(answer.stdout) if answer.returncode == 0 else {}
+
+    def wait(self, what, of):
+        return wait_until(lambda: of(self.status()), lambda: f"{what}; {self.status()}, {self.said()}", every_s=0.1)
+
+    def sick(self, check):
+        """What the doctor says of a check that is bad; "": it is not."""
+        checks = json.loads(self.ask("doctor", "--json").stdout)["checks"]
+        return " ".join(one["saw"] for one in checks if one["id"] == check and one["level"] == "bad")
 
 
 class Peers(Part):
@@ -88,18 +131,18 @@ class Peers(Part):
                 self.over.append(values[0])
             elif what == "A":
                 self.answers[host].append((values[0], values[1], int(values[2])))
-            elif what == "J":
-                self.reports[host] = json.loads(rest[0])
+            elif what in "JF":
+                self.reports[host] = json.loads(" ".join(rest))
 
     def say(self, order):
         self.process.stdin.write(order + "\n")
         self.process.stdin.flush()
 
-    def report(self, host=None):
-        """cluster_json(), as it is now."""
+    def report(self, host=None, order="json"):
+        """cluster_json(), as it is now; "figures": of the load."""
         host = host or self.name
         self.reports.pop(host, None)
-        self.say("json")
+        self.say(order)
         return wait_until(lambda: self.reports.get(host), f"{self.name} reports")
 
     def wait_state(self, state="connected", hosts=None, away=None, host=None):
@@ -253,14 +296,14 @@ class ClusterTest(unittest.TestCase):
         peers = [self.peers(broker, name, "--answer") for name in names]
         for peer in peers:
             peer.wait_state(hosts=names)
-            peer.say("every 100")
+            peer.say("load 10")
         for _ in range(KILLS):
             pause(chance.uniform(0, 1.5))
             broker.kill()
             pause(chance.uniform(0, 0.5))
             broker.start()
         for peer in peers:
-            peer.say("every 0")
+            peer.say("load 0")
         wait_until(lambda: self.missing(peers) <= 0, lambda: f"all answers: {self.missing(peers)} are missing", 60)
         for peer in peers:
             others = [other for other in peers if other is not peer]
@@ -275,23 +318,28 @@ class ClusterTest(unittest.TestCase):
     def test_crowd(self):
         broker = self.broker(self.shipped(("^(cafile|certfile|keyfile|password_file|acl_file).*", ""),
                                           ("^allow_anonymous.*", "allow_anonymous true"))).start()
-        crowd = self.peers(broker, "store", "--answer", f"--count={HOSTS}")
-        names = [f"store-{i + 1}" for i in range(HOSTS)]
-        for name in names:
-            crowd.wait_state(hosts=names, host=name)
-        begin = time.monotonic()
-        wants = WANTS_PER_S * 4
-        for i in range(wants):
-            crowd.say("one")
-            pause(begin + i / WANTS_PER_S - time.monotonic())  # the pace of the load
+        count = HOSTS // PROCESSES
+        crowd = [self.peers(broker, f"store{i}", "--answer", "--quiet", f"--count={count}") for i in range(PROCESSES)]
+        names = {f"{peers.name}-{i + 1}": peers for peers in crowd for i in range(count)}
+        for name, peers in names.items():
+            peers.wait_state(hosts=names, host=name)
+        before = [cpu_s(part) for part in (broker, *crowd)]
+        for peers in crowd:
+            peers.say(f"load {WANTS_PER_S // BATCH // PROCESSES} {BATCH}")
+        pause(SECONDS)
+        for peers in crowd:
+            peers.say("load 0")
 
-        def answers():
-            return sum(len(answers) for answers in crowd.answers.values())
-        wait_until(lambda: answers() == wants * (HOSTS - 1),
-                   lambda: f"{wants * (HOSTS - 1)} answers: {answers()}", 60)
-        took = sorted(us / 1000 for answers in crowd.answers.values() for *_, us in answers)
-        print(f"{HOSTS} hosts, {WANTS_PER_S} wants a second: {len(took)} answers; want to found p50 "
-              f"{took[len(took) // 2]:.0f} ms, p99 {took[len(took) * 99 // 100]:.0f} ms, longest {took[-1]:.0f} ms")
+        def has_all():
+            figures[:] = [peers.report(order="figures") for peers in crowd]
+            return sum(one["answers"] for one in figures) == sum(one["wants"] for one in figures) * (len(names) - 1)
+        figures = []
+        wait_until(has_all, lambda: f"all answers: {[(one['wants'], one['answers']) for one in figures]}", 60)
+        cpu = [(cpu_s(part) - start) / SECONDS for part, start in zip((broker, *crowd), before)]
+        after = sorted(ms for one in figures for ms, times in enumerate(one["ms"]) for _ in range(times))
+        print(f"{len(names)} hosts, {sum(one['wants'] for one in figures) / SECONDS:.0f} wants of {BATCH} traces a second: "
+              f"{len(after)} answers; want to found p50 {after[len(after) // 2]} ms, p99 {after[len(after) * 99 // 100]} ms, "
+              f"longest {after[-1]} ms; CPUs: broker {cpu[0]:.2f}, hosts {sum(cpu[1:]):.2f}; load {os.getloadavg()[0]:.1f}")
 
     # ---- the configuration that is shipped
 
@@ -340,6 +388,101 @@ class ClusterTest(unittest.TestCase):
         liar.say("want 1")
         wait_until(lambda: liar.report()["refused"], "the broker refuses the want")
         self.assertEqual(sorted(first.report()["hosts"]), ["store-1", "store-2"])
+
+    # ---- one configuration for all agents
+
+    def publish(self, broker, user, *args):
+        """Returns whether the broker takes it."""
+        end = subprocess.run(
+            ["mosquitto_pub", "-V", "5", "-h", "127.0.0.1", "-p", str(broker.port), "--cafile", f"{self.folder}/ca.crt", "-u",
+             user, "-P", f"of-{user}", "-q", "1", "-r", "-t", "blkin/config", *args], timeout=LIMIT_S,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertTrue(end.returncode == 0 or "authorized" in end.stdout, end.stdout)
+        return "authorized" not in end.stdout
+
+    def test_config(self):
+        host = socket.gethostname()
+        self.make_passwords(host, "config", "blkin-admin")
+        self.make_certificates()
+        broker = self.broker(self.shipped(), "mqtts")
+        agent = Agent(self.folder, f"""[agent]
+linger-ms = 700
+cluster = {broker.url}
+cluster-ca-file = {self.folder}/ca.crt
+cluster-password-file = {self.folder}/{host}.password
+cluster-config = yes""").start()
+        self.addCleanup(agent.end)
+
+        def is_connected(status):
+            return status.get("cluster", {}).get("state") == "connected"
+
+        def publish(text):
+            self.assertTrue(self.publish(broker, "blkin-admin", "-m", text))
+
+        def of_topic(status, member):
+            return status.get("cluster_config", {}).get(member, "")
+
+        def refuses(text, why):
+            publish(text)
+            agent.wait(why, lambda status: why in of_topic(status, "refused"))
+
+        def publish_version(number, interval):
+            publish(f"# version {number}\nalarm-poll-ms = {interval}")
+            agent.wait("the version", lambda status: of_topic(status, "version") == f"version {number}")
+        agent.wait("no broker at the start", lambda status: "refused" in status.get("cluster", {}).get("error", ""))
+        self.assertIn("is not reached: Connection refused", agent.sick("cluster.answers"))
+        broker.start()
+        agent.wait("the broker", is_connected)
+        self.assertNotIn("cluster_config", agent.status())
+
+        # nobody but an administrator writes it, not even a host of this name
+        for user in (host, "config"):
+            self.assertFalse(self.publish(broker, user, "-m", f"# of {user}\nalarm-poll-ms = 11"))
+        publish("# version 1\nlinger-ms = 5\nalarm-poll-ms = 123\n[agent]\nkeep-from = none\ndisk = 2s")
+        status = agent.wait("version 1", lambda status: "cluster_config" in status and status)
+        self.assertEqual(status["cluster_config"]["version"], "version 1")
+        keys = {"linger-ms": "700", "alarm-poll-ms": "123", "keep-from": "none", "disk": "2s"}
+        self.assertEqual({key: status["keys_in_force"].get(key) for key in keys}, keys)
+        self.assertIn("BK1023 blkin agent: blkin/config holds: version 1", agent.said())
+
+        # a mistake: nothing of the text holds
+        refuses("alarm-poll-ms = 7\nsend = al", 'blkin/config:1: parameter "alarm-poll-ms": expected 10 to 60000, got 7')
+        self.assertIn("blkin/config:1", agent.sick("cluster.config"))
+        for line in ("endpoint = http://other", "rules = /etc/passwd", "otlp-listen = 1", "cluster-user = me", "host-root = /",
+                     "bearer-token-env = HOME", "retry-us = 2000", "stats-file = /x"):
+            refuses(f"# 2\n{line}", f'blkin/config:2: "{line.split()[0]}": expected a key of [agent] that a reload changes')
+        refuses("[live]\nlog-level = none", 'blkin/config:2: "log-level": expected')
+        refuses("lingr-ms = 3", 'did you mean "linger-ms"')
+        self.assertEqual(agent.status()["keys_in_force"]["alarm-poll-ms"], "123")
+
+        # the file of the host changes, the broker goes and comes back, as do both
+        agent.write("batch-spans = 77")
+        self.assertEqual(agent.ask("reload", "agent").returncode, 0)
+        keys = agent.status()["keys_in_force"]
+        self.assertEqual((keys["batch-spans"], keys["alarm-poll-ms"]), ("77", "123"))
+        publish_version(3, 124)
+        self.assertEqual(of_topic(agent.status(), "refused"), "")
+        broker.kill()
+        agent.wait("no broker", lambda status: not is_connected(status))
+        broker.start()
+        agent.wait("the broker again", is_connected)
+        self.assertEqual(agent.status()["keys_in_force"]["alarm-poll-ms"], "124")
+
+        publish_version(4, 125)
+        agent.end()
+        agent.start()
+        agent.wait("version 4 from the start", lambda status: of_topic(status, "version") == "version 4")
+        self.assertTrue(self.publish(broker, "blkin-admin", "-n"))
+        agent.wait("no text", lambda status: "cluster_config" not in status)
+        self.assertNotIn("alarm-poll-ms", agent.status()["keys_in_force"])
+
+        # a password that is wrong
+        agent.end()
+        write(f"{self.folder}/{host}.password", "wrong\n")
+        agent.start()
+        why = f'the broker refuses user "{host}"'
+        agent.wait(why, lambda status: why in status.get("cluster", {}).get("error", ""))
+        self.assertIn(why, agent.sick("cluster.answers"))
 
     # ---- keys
 

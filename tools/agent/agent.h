@@ -20,10 +20,11 @@
 #include "pending.h"
 #include "tools/base/loop.h"
 #include "tools/base/say.h"
-#include "tools/config/config.h"
+#include "tools/config/frame.h"
 #include "totals.h"
 
 struct agent {
+    struct frame *frame;
     const struct config *config; /* a reload replaces it */
     struct loop *loop;
     struct timer step;     /* looks what is next */

@@ -354,6 +354,13 @@ static void asking_take_message(void *context, const json_t *message, bool over)
     }
 }
 
+static void asking_take_config(void *context, const char *text)
+{
+    const struct asking *asking = context;
+
+    frame_take_topic(asking->agent->frame, text);
+}
+
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
 static void asking_close_trace(struct asking *asking, struct trace_id id)
@@ -449,7 +456,7 @@ int64_t asking_judge(struct asking *asking)
 static bool asking_set_up(struct asking *asking, struct error *error)
 {
     const struct ledger_callbacks callbacks = {asking_judged, asking_left, asking_listed, asking};
-    const struct cluster_callbacks on = {asking_take_message, asking};
+    const struct cluster_callbacks on = {asking_take_message, asking_take_config, asking};
     struct agent *agent = asking->agent;
     const char *url = config_text(agent->config, "cluster");
     char hosts_file[4096];

@@ -435,6 +435,7 @@ static bool service_open(struct service *service, struct error *error)
 
     if (!frame_open(&service->frame, error))
         return false;
+    agent->frame = &service->frame;
     agent->loop = service->frame.loop;
     agent->config = service->frame.config;
     agent->step = (struct timer){.due = service_step, .context = service};

@@ -1,5 +1,6 @@
 /*
- * The connection with the broker, on libmosquitto.
+ * The connection with the broker, on libmosquitto, in the loop. A thread begins the connection: to
+ * look up a name and to connect can take long.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,213 +15,149 @@
 #include <mosquitto.h>
 #include <mqtt_protocol.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define KEEPALIVE_S   10
-#define PAUSE_MIN_MS  100
-#define PAUSE_MAX_MS  10000
-#define PAUSE_LONG_MS 30000 /* another client has our name: do not cut it off at once */
-#define END_S         2
+#define KEEPALIVE_S    10
+#define PAUSE_MIN_MS   100
+#define PAUSE_MAX_MS   10000
+#define PAUSE_LONG_MS  30000 /* another client has our name: do not cut it off at once */
+#define BROKER_TICK_MS 1000
+#define IN_FLIGHT      1000 /* messages in each direction that wait for their PUBACK */
+#define READS          64   /* packets, before the loop looks at other descriptors */
 
-struct broker_item {
-    struct broker_item *next;
-    struct broker_event event;
-    char bytes[]; /* the topic and the text */
+/* Each one has a client of its own, without messages of an earlier connection. */
+struct broker_connection {
+    struct broker *broker;
+    struct mosquitto *client;
+    pthread_t thread;      /* begins the connection */
+    int end_fd;            /* an eventfd: the thread has ended */
+    atomic_flag is_single; /* the thread has ended, or the loop has given the connection up */
+    char host[256];
+    int port, result, cause; /* of the thread; cause: errno */
+    bool is_open;            /* the thread was successful */
+    bool is_ready;           /* the broker has accepted us and our subscriptions */
+    int reason;              /* of MQTT: why the broker ended the connection; 0: not known */
+    char log[256];           /* the last error of libmosquitto */
 };
 
 struct broker {
     struct broker_setup setup;
     struct loop *loop;
-    struct watched wake; /* an eventfd: there are events */
-    pthread_t thread;
-
-    pthread_mutex_t client_lock; /* of the next three; never taken by a callback of libmosquitto */
-    pthread_cond_t ends;
-    struct mosquitto *client; /* NULL: there is no connection */
-    bool is_ending;
-    bool rests; /* the next pause is long */
-
-    pthread_mutex_t items_lock; /* of the next ones */
-    struct broker_item *first, **last;
-    size_t bytes;
-    uint64_t dropped;
-
-    /* the thread's */
-    bool is_ready; /* connected and subscribed */
-    int reason;    /* of MQTT: why the broker ended the connection; 0: not known */
-    char log[256]; /* the last error of libmosquitto */
+    struct broker_connection *connection; /* NULL: in a pause */
+    struct watched watched;               /* the end of the thread, or the socket */
+    struct timer timer; /* the end of the pause, or of a second of the connection */
+    int64_t pause_ms;   /* the next one */
+    bool rests;         /* it is long */
 };
 
-/* ---- events, from the thread to the loop ----------------------------------------------------- */
+/* ---- callbacks of libmosquitto ----------------------------------------------------------------
+ */
 
-static void broker_put(struct broker *broker, const struct broker_event *event)
+static void broker_tell(const struct broker_connection *connection,
+                        const struct broker_event *event)
 {
-    const size_t topic = event->topic ? strlen(event->topic) + 1 : 0;
-    const size_t bytes = sizeof(struct broker_item) + topic + event->length + 1;
-    struct broker_item *item = malloc(bytes);
+    const struct broker_setup *setup = &connection->broker->setup;
 
-    pthread_mutex_lock(&broker->items_lock);
-    /* events without a text are few, and the state depends on them */
-    if (!item || (event->kind == BROKER_MESSAGE && broker->bytes + bytes > BROKER_ROOM)) {
-        broker->dropped++;
-        free(item);
-    } else {
-        item->next = NULL;
-        item->event = *event;
-        if (event->topic)
-            item->event.topic = memcpy(item->bytes, event->topic, topic);
-        if (event->length)
-            memcpy(item->bytes + topic, event->text, event->length);
-        item->bytes[topic + event->length] = '\0';
-        item->event.text = item->bytes + topic;
-        broker->bytes += bytes;
-        *broker->last = item;
-        broker->last = &item->next;
-    }
-    pthread_mutex_unlock(&broker->items_lock);
-    (void)eventfd_write(broker->wake.fd, 1);
+    setup->event(setup->context, event);
 }
-
-static void broker_put_text(struct broker *broker, enum broker_event_kind kind, int id,
-                            const char *text)
-{
-    broker_put(broker, &(struct broker_event){
-                           .kind = kind, .id = id, .text = text, .length = strlen(text)});
-}
-
-static struct broker_item *broker_take(struct broker *broker)
-{
-    struct broker_item *items;
-
-    pthread_mutex_lock(&broker->items_lock);
-    items = broker->first;
-    broker->first = NULL;
-    broker->last = &broker->first;
-    broker->bytes = 0;
-    pthread_mutex_unlock(&broker->items_lock);
-    return items;
-}
-
-static void broker_look(void *context, short events)
-{
-    struct broker *broker = context;
-    struct broker_item *item;
-    eventfd_t count;
-
-    (void)events;
-    (void)eventfd_read(broker->wake.fd, &count);
-    item = broker_take(broker);
-    while (item) {
-        struct broker_item *next = item->next;
-
-        broker->setup.event(broker->setup.context, &item->event);
-        free(item);
-        item = next;
-    }
-}
-
-/* ---- callbacks of libmosquitto, in the thread ------------------------------------------------ */
 
 static void broker_on_connect(struct mosquitto *client, void *context, int reason, int flags,
                               const mosquitto_property *properties)
 {
-    struct broker *broker = context;
+    struct broker_connection *connection = context;
+    char *const *topics = (char *const *)(uintptr_t)connection->broker->setup.topics;
     int count = 0;
 
     (void)flags;
     (void)properties;
-    broker->reason = reason;
-    if (reason)
-        return;
-    while (count < BROKER_TOPICS && broker->setup.topics[count])
+    connection->reason = reason;
+    while (count < BROKER_TOPICS && topics[count])
         count++;
-    (void)mosquitto_subscribe_multiple(client, NULL, count,
-                                       (char *const *)(uintptr_t)broker->setup.topics, 1, 0, NULL);
+    if (!reason)
+        (void)mosquitto_subscribe_multiple(client, NULL, count, topics, 1, 0, NULL);
 }
 
 static void broker_on_subscribe(struct mosquitto *client, void *context, int id, int count,
                                 const int *granted, const mosquitto_property *properties)
 {
-    struct broker *broker = context;
+    struct broker_connection *connection = context;
 
     (void)id;
     (void)properties;
     for (int i = 0; i < count; i++) {
         if (granted[i] > 2) {
-            broker->reason = granted[i];
+            connection->reason = granted[i];
             (void)mosquitto_disconnect_v5(client, 0, NULL);
             return;
         }
     }
-    broker->is_ready = true;
-    broker_put(broker, &(struct broker_event){.kind = BROKER_CONNECTED});
+    connection->is_ready = true;
+    broker_tell(connection, &(struct broker_event){.kind = BROKER_CONNECTED});
 }
 
 static void broker_on_disconnect(struct mosquitto *client, void *context, int reason,
                                  const mosquitto_property *properties)
 {
-    struct broker *broker = context;
+    struct broker_connection *connection = context;
 
     (void)client;
     (void)properties;
     if (reason >= MQTT_RC_UNSPECIFIED)
-        broker->reason = reason;
+        connection->reason = reason;
 }
 
 static void broker_on_publish(struct mosquitto *client, void *context, int id, int reason,
                               const mosquitto_property *properties)
 {
-    struct broker *broker = context;
+    const bool is_refused = reason >= MQTT_RC_UNSPECIFIED;
 
     (void)client;
     (void)properties;
-    if (reason >= MQTT_RC_UNSPECIFIED)
-        broker_put_text(broker, BROKER_REFUSED, id, mosquitto_reason_string(reason));
-    else
-        broker_put(broker, &(struct broker_event){.kind = BROKER_ACCEPTED, .id = id});
+    broker_tell(context,
+                &(struct broker_event){.kind = is_refused ? BROKER_REFUSED : BROKER_ACCEPTED,
+                                       .id = id,
+                                       .text = is_refused ? mosquitto_reason_string(reason) : ""});
 }
 
 static void broker_on_message(struct mosquitto *client, void *context,
                               const struct mosquitto_message *message,
                               const mosquitto_property *properties)
 {
-    struct broker *broker = context;
     uint32_t left_s = BROKER_EXPIRY_S;
 
     (void)client;
     (void)mosquitto_property_read_int32(properties, MQTT_PROP_MESSAGE_EXPIRY_INTERVAL, &left_s,
                                         false);
-    broker_put(
-        broker,
+    /* libmosquitto puts a NUL behind the payload; an empty one is NULL */
+    broker_tell(
+        context,
         &(struct broker_event){
             .kind = BROKER_MESSAGE,
             .held_ms = left_s < BROKER_EXPIRY_S ? (int64_t)(BROKER_EXPIRY_S - left_s) * 1000 : 0,
             .topic = message->topic,
-            .text = message->payload,
+            .text = message->payloadlen > 0 ? message->payload : "",
             .length = message->payloadlen > 0 ? (size_t)message->payloadlen : 0,
         });
 }
 
 static void broker_on_log(struct mosquitto *client, void *context, int level, const char *text)
 {
-    struct broker *broker = context;
+    struct broker_connection *connection = context;
 
     (void)client;
-    if (level == MOSQ_LOG_ERR) {
-        pthread_mutex_lock(&broker->items_lock);
-        (void)snprintf(broker->log, sizeof(broker->log), "%s", text);
-        pthread_mutex_unlock(&broker->items_lock);
-    }
+    if (level == MOSQ_LOG_ERR)
+        (void)snprintf(connection->log, sizeof(connection->log), "%s", text);
 }
 
-/* ---- the thread ------------------------------------------------------------------------------ */
+/* ---- the beginning of a connection ------------------------------------------------------------
+ */
 
-static int broker_set_will(const struct broker *broker, struct mosquitto *client)
+static int broker_set_will(const struct broker_setup *setup, struct mosquitto *client)
 {
-    const struct broker_setup *setup = &broker->setup;
     mosquitto_property *properties = NULL;
     int result = mosquitto_property_add_int32(&properties, MQTT_PROP_MESSAGE_EXPIRY_INTERVAL,
                                               setup->will_expiry_s);
@@ -233,24 +170,30 @@ static int broker_set_will(const struct broker *broker, struct mosquitto *client
     return result;
 }
 
-static int broker_set_up(struct broker *broker, struct mosquitto *client)
+static int broker_set_options(struct mosquitto *client)
 {
-    const struct broker_setup *setup = &broker->setup;
-    int result = mosquitto_int_option(client, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
+    static const int options[][2] = {{MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5},
+                                     {MOSQ_OPT_TCP_NODELAY, 1},
+                                     {MOSQ_OPT_RECEIVE_MAXIMUM, IN_FLIGHT},
+                                     {MOSQ_OPT_SEND_MAXIMUM, IN_FLIGHT}};
+    int result = 0;
 
-    if (!result)
-        result = mosquitto_int_option(client, MOSQ_OPT_TCP_NODELAY, 1);
-    if (!result)
-        result = mosquitto_threaded_set(client, true);
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]) && !result; i++)
+        result = mosquitto_int_option(client, (enum mosq_opt_t)options[i][0], options[i][1]);
+    return result;
+}
+
+static int broker_set_up(const struct broker_setup *setup, struct mosquitto *client)
+{
+    int result = broker_set_options(client);
+
     if (!result && setup->user)
         result = mosquitto_username_pw_set(client, setup->user, setup->password);
     if (!result && setup->is_tls)
-        result = setup->ca_file ? mosquitto_tls_set(client, setup->ca_file, NULL, setup->cert_file,
-                                                    setup->key_file, NULL)
-                                : mosquitto_tls_set(client, NULL, "/etc/ssl/certs",
-                                                    setup->cert_file, setup->key_file, NULL);
+        result = mosquitto_tls_set(client, setup->ca_file, setup->ca_file ? NULL : "/etc/ssl/certs",
+                                   setup->cert_file, setup->key_file, NULL);
     if (!result)
-        result = broker_set_will(broker, client);
+        result = broker_set_will(setup, client);
     mosquitto_connect_v5_callback_set(client, broker_on_connect);
     mosquitto_disconnect_v5_callback_set(client, broker_on_disconnect);
     mosquitto_subscribe_v5_callback_set(client, broker_on_subscribe);
@@ -260,140 +203,193 @@ static int broker_set_up(struct broker *broker, struct mosquitto *client)
     return result;
 }
 
-/* Returns false if the service ends. */
-static bool broker_set_client(struct broker *broker, struct mosquitto *client)
+static void connection_free(struct broker_connection *connection)
 {
-    bool goes_on;
-
-    pthread_mutex_lock(&broker->client_lock);
-    goes_on = !broker->is_ending;
-    broker->client = goes_on ? client : NULL;
-    pthread_mutex_unlock(&broker->client_lock);
-    return goes_on;
+    if (connection->client)
+        mosquitto_destroy(connection->client);
+    if (connection->end_fd >= 0)
+        close(connection->end_fd);
+    free(connection);
 }
 
-static int broker_serve(struct broker *broker, struct mosquitto *client)
+static void *connection_begin(void *context)
 {
+    struct broker_connection *connection = context;
     mosquitto_property *properties = NULL;
-    int result = broker_set_up(broker, client);
 
-    if (!result)
-        result = mosquitto_property_add_int32(&properties, MQTT_PROP_SESSION_EXPIRY_INTERVAL,
-                                              BROKER_SESSION_S);
-    if (!result)
-        result = mosquitto_connect_bind_v5(client, broker->setup.host, broker->setup.port,
-                                           KEEPALIVE_S, NULL, properties);
+    connection->result = mosquitto_property_add_int32(
+        &properties, MQTT_PROP_SESSION_EXPIRY_INTERVAL, BROKER_SESSION_S);
+    if (!connection->result)
+        connection->result = mosquitto_connect_bind_v5(
+            connection->client, connection->host, connection->port, KEEPALIVE_S, NULL, properties);
+    connection->cause = errno;
     mosquitto_property_free_all(&properties);
-    if (!result && broker_set_client(broker, client)) {
-        do
-            result = mosquitto_loop(client, 1000, 1);
-        while (!result);
-    }
-    (void)broker_set_client(broker, NULL);
-    return result;
+    if (atomic_flag_test_and_set(&connection->is_single))
+        connection_free(connection);
+    else
+        (void)eventfd_write(connection->end_fd, 1);
+    return NULL;
 }
 
-static void broker_describe(struct broker *broker, int result, int cause, struct error *error)
+/* Returns NULL when out of memory. */
+static struct broker_connection *connection_new(struct broker *broker)
 {
-    const struct broker_setup *setup = &broker->setup;
-    const char *text = mosquitto_strerror(result);
-    char log[sizeof(broker->log)];
+    struct broker_connection *connection = calloc(1, sizeof(*connection));
 
-    pthread_mutex_lock(&broker->items_lock);
-    memcpy(log, broker->log, sizeof(log));
-    broker->log[0] = '\0';
-    pthread_mutex_unlock(&broker->items_lock);
-    if (broker->reason == MQTT_RC_BAD_USERNAME_OR_PASSWORD ||
-        broker->reason == MQTT_RC_NOT_AUTHORIZED)
-        error_set(error, "the broker refuses user \"%s\": %s", setup->user ? setup->user : "(none)",
-                  mosquitto_reason_string(broker->reason));
-    else if (broker->reason)
-        error_set(error, "the broker refuses: %s", mosquitto_reason_string(broker->reason));
+    if (!connection)
+        return NULL;
+    connection->broker = broker;
+    connection->port = broker->setup.port;
+    memcpy(connection->host, broker->setup.host, sizeof(connection->host));
+    atomic_flag_clear(&connection->is_single);
+    connection->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    connection->client = mosquitto_new(broker->setup.client, false, connection);
+    if (connection->end_fd >= 0 && connection->client)
+        return connection;
+    connection_free(connection);
+    return NULL;
+}
+
+/* ---- the end of a connection ------------------------------------------------------------------
+ */
+
+static void connection_describe(const struct broker_connection *connection, int result, int cause,
+                                struct error *error)
+{
+    const char *user = connection->broker->setup.user;
+    const int reason = connection->reason;
+
+    if (reason == MQTT_RC_BAD_USERNAME_OR_PASSWORD || reason == MQTT_RC_NOT_AUTHORIZED)
+        error_set(error, "the broker refuses user \"%s\": %s", user ? user : "(none)",
+                  mosquitto_reason_string(reason));
+    else if (reason)
+        error_set(error, "the broker refuses: %s", mosquitto_reason_string(reason));
     else if (result == MOSQ_ERR_ERRNO)
         error_set(error, "%s", strerror(cause));
     else if (result == MOSQ_ERR_EAI)
         error_set(error, "its name is not known");
     else
-        error_set(error, "%s%s%s", text, log[0] ? " " : "", log);
+        error_set(error, "%s%s%s", mosquitto_strerror(result), *connection->log ? " " : "",
+                  connection->log);
 }
 
-static void broker_pause(struct broker *broker, int64_t ms)
+static void broker_try(void *context);
+
+static void broker_lose(struct broker *broker, int result, int cause)
 {
-    struct timespec until;
+    struct broker_connection *connection = broker->connection;
+    struct error error = {"out of memory"};
+    int64_t pause_ms;
 
-    pthread_mutex_lock(&broker->client_lock);
-    ms = broker->rests ? PAUSE_LONG_MS : ms;
+    if (connection) {
+        connection_describe(connection, result, cause, &error);
+        broker->pause_ms = connection->is_ready ? PAUSE_MIN_MS : broker->pause_ms;
+        loop_unwatch(broker->loop, &broker->watched);
+        connection_free(connection);
+        broker->connection = NULL;
+    }
+    /* hosts that a broker has left together do not come back together */
+    pause_ms = broker->rests ? PAUSE_LONG_MS : broker->pause_ms / 2 + clock_ns() % broker->pause_ms;
     broker->rests = false;
-    pthread_mutex_unlock(&broker->client_lock);
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    pthread_mutex_lock(&broker->client_lock);
-    while (!broker->is_ending &&
-           pthread_cond_timedwait(&broker->ends, &broker->client_lock, &until) == 0) {
-    }
-    pthread_mutex_unlock(&broker->client_lock);
+    broker->pause_ms = broker->pause_ms < PAUSE_MAX_MS / 2 ? broker->pause_ms * 2 : PAUSE_MAX_MS;
+    broker->timer.due = broker_try;
+    timer_set(broker->loop, &broker->timer, pause_ms);
+    broker->setup.event(broker->setup.context,
+                        &(struct broker_event){.kind = BROKER_AWAY, .text = error.text});
 }
 
-/* With a client of its own for each connection: none has messages of an earlier one. */
-static void *broker_run(void *context)
+/* ---- an open connection -----------------------------------------------------------------------
+ */
+
+static void broker_watch_writes(struct broker *broker)
+{
+    broker->watched.events =
+        (short)(POLLIN | (mosquitto_want_write(broker->connection->client) ? POLLOUT : 0));
+}
+
+static void broker_look(void *context, short events)
 {
     struct broker *broker = context;
-    int64_t pause_ms = PAUSE_MIN_MS;
-    bool goes_on;
+    struct mosquitto *client = broker->connection->client;
+    int result = 0, cause = 0;
 
-    do {
-        struct mosquitto *client = mosquitto_new(broker->setup.client, false, broker);
-        struct error error = {""};
-        int result, cause;
-
-        broker->reason = 0;
-        broker->is_ready = false;
-        result = client ? broker_serve(broker, client) : MOSQ_ERR_NOMEM;
+    for (int i = 0; i < READS && !result && cause != EAGAIN && (events & ~POLLOUT); i++) {
+        errno = 0;
+        result = mosquitto_loop_read(client, 1);
         cause = errno;
-        if (client)
-            mosquitto_destroy(client);
-        goes_on = broker_set_client(broker, NULL);
-        if (goes_on) { /* else the texts of the setup may be gone */
-            broker_describe(broker, result, cause, &error);
-            broker_put_text(broker, BROKER_AWAY, 0, error.text);
-            pause_ms = broker->is_ready ? PAUSE_MIN_MS : pause_ms;
-            /* hosts that a broker has left together do not come back together */
-            broker_pause(broker, pause_ms / 2 + clock_ns() % pause_ms);
-            pause_ms = pause_ms < PAUSE_MAX_MS / 2 ? pause_ms * 2 : PAUSE_MAX_MS;
-        }
-    } while (goes_on);
-    return NULL;
+    }
+    if (!result && mosquitto_want_write(client)) {
+        result = mosquitto_loop_write(client, 1);
+        cause = errno;
+    }
+    if (result)
+        broker_lose(broker, result, cause);
+    else
+        broker_watch_writes(broker);
 }
 
-/* ---- for the loop ---------------------------------------------------------------------------- */
-
-static void broker_free(struct broker *broker)
+static void broker_tick(void *context)
 {
-    struct broker_item *item = broker_take(broker);
+    struct broker *broker = context;
+    const int result = mosquitto_loop_misc(broker->connection->client); /* sends PINGREQ */
 
-    while (item) {
-        struct broker_item *next = item->next;
-
-        free(item);
-        item = next;
+    if (result) {
+        broker_lose(broker, result, errno);
+        return;
     }
-    if (broker->wake.fd >= 0)
-        close(broker->wake.fd);
-    pthread_mutex_destroy(&broker->client_lock);
-    pthread_mutex_destroy(&broker->items_lock);
-    pthread_cond_destroy(&broker->ends);
-    free(broker);
+    broker_watch_writes(broker);
+    timer_set(broker->loop, &broker->timer, BROKER_TICK_MS);
+}
+
+static void broker_take_end(void *context, short events)
+{
+    struct broker *broker = context;
+    struct broker_connection *connection = broker->connection;
+    eventfd_t count;
+
+    (void)events;
+    if (eventfd_read(connection->end_fd, &count) != 0)
+        return;
+    (void)pthread_join(connection->thread, NULL);
+    if (connection->result) {
+        broker_lose(broker, connection->result, connection->cause);
+        return;
+    }
+    connection->is_open = true;
+    broker->watched.fd = mosquitto_socket(connection->client);
+    broker->watched.ready = broker_look;
+    broker_watch_writes(broker);
+    broker->timer.due = broker_tick;
+    timer_set(broker->loop, &broker->timer, BROKER_TICK_MS);
+}
+
+/* ---- for the loop -----------------------------------------------------------------------------
+ */
+
+static void broker_try(void *context)
+{
+    struct broker *broker = context;
+    struct broker_connection *connection = connection_new(broker);
+    int result;
+
+    broker->connection = connection;
+    if (!connection) {
+        broker_lose(broker, MOSQ_ERR_NOMEM, ENOMEM);
+        return;
+    }
+    broker->watched = (struct watched){
+        .fd = connection->end_fd, .events = POLLIN, .ready = broker_take_end, .context = broker};
+    loop_watch(broker->loop, &broker->watched);
+    result = broker_set_up(&broker->setup, connection->client);
+    if (!result && !thread_start(&connection->thread, connection_begin, connection, "blkin-broker"))
+        result = MOSQ_ERR_ERRNO;
+    if (result)
+        broker_lose(broker, result, errno);
 }
 
 struct broker *broker_open(struct loop *loop, const struct broker_setup *setup, struct error *error)
 {
     struct broker *broker = calloc(1, sizeof(*broker));
-    pthread_condattr_t attributes;
 
     if (!broker || mosquitto_lib_init() != MOSQ_ERR_SUCCESS) {
         free(broker);
@@ -401,48 +397,34 @@ struct broker *broker_open(struct loop *loop, const struct broker_setup *setup, 
     }
     broker->setup = *setup;
     broker->loop = loop;
-    broker->last = &broker->first;
-    pthread_mutex_init(&broker->client_lock, NULL);
-    pthread_mutex_init(&broker->items_lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&broker->ends, &attributes);
-    pthread_condattr_destroy(&attributes);
-    broker->wake = (struct watched){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-                                    .events = POLLIN,
-                                    .ready = broker_look,
-                                    .context = broker};
-    if (broker->wake.fd < 0 ||
-        !thread_start(&broker->thread, broker_run, broker, "blkin-cluster")) {
-        error_set(error, "cannot start a thread: %s", strerror(errno));
-        broker_free(broker);
-        return NULL;
-    }
-    loop_watch(loop, &broker->wake);
+    broker->pause_ms = PAUSE_MIN_MS;
+    broker->timer = (struct timer){.due = broker_try, .context = broker};
+    timer_set(loop, &broker->timer, 0);
     return broker;
 }
 
 void broker_close(struct broker *broker)
 {
-    struct timespec until;
+    struct broker_connection *connection = broker ? broker->connection : NULL;
 
     if (!broker)
         return;
-    loop_unwatch(broker->loop, &broker->wake);
-    pthread_mutex_lock(&broker->client_lock);
-    broker->is_ending = true;
-    if (broker->client)
-        (void)mosquitto_disconnect_v5(broker->client, MQTT_RC_DISCONNECT_WITH_WILL_MSG, NULL);
-    pthread_cond_signal(&broker->ends);
-    pthread_mutex_unlock(&broker->client_lock);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += END_S;
-    if (pthread_timedjoin_np(broker->thread, NULL, &until) == 0) {
-        broker_free(broker);
-        mosquitto_lib_cleanup();
-    } else {
-        (void)pthread_detach(broker->thread); /* the thread looks up a name: it ends after that */
+    timer_clear(broker->loop, &broker->timer);
+    if (connection)
+        loop_unwatch(broker->loop, &broker->watched);
+    free(broker);
+    if (connection && !connection->is_open) {
+        if (!atomic_flag_test_and_set(&connection->is_single)) {
+            (void)pthread_detach(connection->thread); /* which frees the connection */
+            return;
+        }
+        (void)pthread_join(connection->thread, NULL);
     }
+    if (connection) {
+        (void)mosquitto_disconnect_v5(connection->client, MQTT_RC_DISCONNECT_WITH_WILL_MSG, NULL);
+        connection_free(connection);
+    }
+    mosquitto_lib_cleanup();
 }
 
 int broker_publish(struct broker *broker, const char *topic, const char *text, size_t length,
@@ -451,33 +433,21 @@ int broker_publish(struct broker *broker, const char *topic, const char *text, s
     mosquitto_property *properties = NULL;
     int id = 0;
 
-    pthread_mutex_lock(&broker->client_lock);
-    if (!broker->client ||
-        (!is_retained && mosquitto_property_add_int32(
+    if (!broker->connection || !broker->connection->is_open)
+        return 0;
+    if ((!is_retained && mosquitto_property_add_int32(
                              &properties, MQTT_PROP_MESSAGE_EXPIRY_INTERVAL, BROKER_EXPIRY_S)) ||
-        mosquitto_publish_v5(broker->client, &id, topic, (int)length, text, 1, is_retained,
-                             properties) != MOSQ_ERR_SUCCESS)
+        mosquitto_publish_v5(broker->connection->client, &id, topic, (int)length, text, 1,
+                             is_retained, properties) != MOSQ_ERR_SUCCESS)
         id = 0;
-    pthread_mutex_unlock(&broker->client_lock);
     mosquitto_property_free_all(&properties);
+    broker_watch_writes(broker);
     return id;
 }
 
 void broker_rest(struct broker *broker)
 {
-    pthread_mutex_lock(&broker->client_lock);
     broker->rests = true;
-    pthread_mutex_unlock(&broker->client_lock);
-}
-
-uint64_t broker_dropped(struct broker *broker)
-{
-    uint64_t dropped;
-
-    pthread_mutex_lock(&broker->items_lock);
-    dropped = broker->dropped;
-    pthread_mutex_unlock(&broker->items_lock);
-    return dropped;
 }
 
 #else
@@ -509,12 +479,6 @@ int broker_publish(struct broker *broker, const char *topic, const char *text, s
 void broker_rest(struct broker *broker)
 {
     (void)broker;
-}
-
-uint64_t broker_dropped(struct broker *broker)
-{
-    (void)broker;
-    return 0;
 }
 
 #endif

@@ -1,11 +1,10 @@
 /*
- * A connection with an MQTT broker (MQTT 5.0, libmosquitto). A thread of its own connects, reads
- * and connects again with a back-off, as looking up a name and a TLS handshake may take long; its
- * events come to the loop of the service.
+ * A connection with an MQTT broker (MQTT 5.0, libmosquitto) in the loop of the service. After a
+ * back-off it connects again.
  *
- * The broker keeps the session for BROKER_SESSION_S after the connection broke, and delivers what
- * came meanwhile. Nothing is kept here: what was published and not accepted when the connection
- * breaks is the caller's to publish again.
+ * The broker keeps the session for BROKER_SESSION_S after the connection broke, and delivers the
+ * messages of that time. Nothing is kept here: the caller publishes a message again that was not
+ * accepted when the connection broke.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +21,6 @@
 #define BROKER_SESSION_S 300
 #define BROKER_EXPIRY_S  60 /* the broker drops a message that it could not deliver for so long */
 #define BROKER_TOPICS    4  /* at most */
-#define BROKER_ROOM      (16U << 20) /* bytes of messages that the loop has not taken yet */
 
 enum broker_event_kind {
     BROKER_CONNECTED, /* and subscribed */
@@ -49,9 +47,9 @@ struct broker_setup {
     const char *user, *password; /* NULL: none */
     const char *ca_file, *cert_file, *key_file; /* NULL: the system's CAs; no certificate */
     const char *topics[BROKER_TOPICS];          /* to subscribe to; NULL behind the last one */
-    const char *will_topic, *will; /* what the broker publishes, retained, when we are gone */
+    const char *will_topic, *will; /* published by the broker, retained, when we are gone */
     uint32_t will_expiry_s;
-    void (*event)(void *context, const struct broker_event *event); /* in the loop */
+    void (*event)(void *context, const struct broker_event *event); /* must not close the broker */
     void *context;
 };
 
@@ -62,7 +60,7 @@ struct broker;
 struct broker *broker_open(struct loop *loop, const struct broker_setup *setup,
                            struct error *error);
 
-/* The broker publishes the will. Waits for the thread, for two seconds at most. */
+/* The broker publishes the will. */
 void broker_close(struct broker *broker); /* NULL is allowed */
 
 /* Returns the id of BROKER_ACCEPTED or BROKER_REFUSED; 0: there is no connection, or no memory.
@@ -73,8 +71,5 @@ int broker_publish(struct broker *broker, const char *topic, const char *text, s
 /* Another client has our name: when this connection breaks, the next one waits for half a minute.
  */
 void broker_rest(struct broker *broker);
-
-/* Messages that were dropped, as the loop did not take them. */
-uint64_t broker_dropped(struct broker *broker);
 
 #endif

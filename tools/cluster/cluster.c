@@ -1,5 +1,5 @@
 /*
- * The cluster: what is sent, received, and known of hosts.
+ * The cluster: messages to other hosts and from them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -30,6 +30,8 @@ static void cluster_publish(struct cluster *cluster, struct sent *sent)
           clock_ms() - sent->at_ms);
     text = print_end(&printer);
     sent->id = text ? broker_publish(cluster->broker, sent->topic, text, strlen(text), false) : 0;
+    if (!cluster->unsettled)
+        cluster->unsettled = sent;
     free(text);
 }
 
@@ -37,6 +39,8 @@ static void cluster_free_sent(struct cluster *cluster, struct sent *sent)
 {
     cluster->sent_bytes -= sent->bytes;
     cluster->dropped += !sent->is_accepted && !sent->is_refused;
+    if (cluster->unsettled == sent)
+        cluster->unsettled = sent->next;
     free(sent->text);
     free(sent);
 }
@@ -65,6 +69,7 @@ static void cluster_repeat(void *context)
     struct cluster *cluster = context;
 
     cluster_drop_sent(cluster, clock_ms() - CLUSTER_REPEAT_MS, SENT_BYTES);
+    cluster->unsettled = NULL;
     for (struct sent *sent = cluster->first; sent && cluster->is_connected; sent = sent->next)
         if (!sent->is_refused)
             cluster_publish(cluster, sent);
@@ -141,7 +146,7 @@ bool cluster_is_sending(const struct cluster *cluster)
 /* refused: why; NULL: accepted. */
 static void cluster_settle(struct cluster *cluster, int id, const char *refused)
 {
-    struct sent *sent = cluster->first;
+    struct sent *sent = cluster->unsettled;
 
     while (sent && sent->id != id)
         sent = sent->next;
@@ -153,6 +158,8 @@ static void cluster_settle(struct cluster *cluster, int id, const char *refused)
     if (!sent)
         return; /* our state */
     sent->id = 0;
+    while (cluster->unsettled && !cluster->unsettled->id)
+        cluster->unsettled = cluster->unsettled->next;
     if (refused) {
         sent->is_refused = true;
     } else if (!sent->is_accepted) {
@@ -228,6 +235,17 @@ static void cluster_take_text(struct cluster *cluster, const char *host, const c
     json_decref(message);
 }
 
+static void cluster_take_config(struct cluster *cluster, const struct broker_event *event)
+{
+    char *text = strndup(event->text, event->length);
+
+    if (text && strlen(text) == event->length)
+        cluster->callbacks.config(cluster->callbacks.context, text);
+    else
+        cluster_malformed(cluster, "(" CONFIG_TOPIC ")", "it has a byte of zero");
+    free(text);
+}
+
 static void cluster_take_message(struct cluster *cluster, const struct broker_event *event)
 {
     char host[CLUSTER_HOST];
@@ -235,7 +253,9 @@ static void cluster_take_message(struct cluster *cluster, const struct broker_ev
 
     if (!rest)
         return;
-    if (strcmp(rest, "state") == 0)
+    if (strcmp(event->topic, CONFIG_TOPIC) == 0)
+        cluster_take_config(cluster, event);
+    else if (strcmp(rest, "state") == 0)
         hosts_take(cluster, host, event);
     else if (strcmp(host, cluster->host) == 0)
         return; /* our own */
@@ -285,6 +305,7 @@ static void cluster_take_event(void *context, const struct broker_event *event)
     switch (event->kind) {
     case BROKER_CONNECTED:
         cluster_set_state(cluster, NULL);
+        cluster->connected_ms = clock_ms();
         cluster_say_here(cluster);
         cluster_repeat(cluster);
         break;
@@ -303,7 +324,8 @@ static void cluster_take_event(void *context, const struct broker_event *event)
     }
 }
 
-/* Another host is there: what it has missed is sent again, once for all that come now. */
+/* A host is there that has missed messages: they are sent again, once for all hosts that come now.
+ */
 void cluster_repeat_soon(struct cluster *cluster)
 {
     timer_set(cluster->loop, &cluster->repeat, REPEAT_MS);
@@ -373,6 +395,8 @@ void cluster_close(struct cluster *cluster)
         cluster_free_sent(cluster, cluster->first);
         cluster->first = next;
     }
+    for (size_t i = 0; i < sizeof(cluster->tls_files) / sizeof(cluster->tls_files[0]); i++)
+        free(cluster->tls_files[i]);
     hosts_close(cluster);
     seen_clear(&cluster->seen);
     explicit_bzero(cluster->password, sizeof(cluster->password));
@@ -382,7 +406,6 @@ void cluster_close(struct cluster *cluster)
 json_t *cluster_json(const struct cluster *cluster)
 {
     const bool has_twin = cluster->twin_until_ms > clock_ms();
-    const uint64_t dropped = cluster->dropped + broker_dropped(cluster->broker);
 
     return json_pack("{ss, ss, so, ss, so, so, sI, sI, sI, sI, sI}", "url", cluster->url, "state",
                      cluster->is_connected ? "connected" : "away", "since",
@@ -390,6 +413,6 @@ json_t *cluster_json(const struct cluster *cluster)
                      has_twin ? "another agent connects with this host's name" : cluster->problem,
                      "hosts", cluster_hosts(cluster), "away", hosts_away(cluster), "sent",
                      (json_int_t)cluster->accepted, "received", (json_int_t)cluster->received,
-                     "dropped", (json_int_t)dropped, "refused", (json_int_t)cluster->refused,
-                     "malformed", (json_int_t)cluster->malformed);
+                     "dropped", (json_int_t)cluster->dropped, "refused",
+                     (json_int_t)cluster->refused, "malformed", (json_int_t)cluster->malformed);
 }

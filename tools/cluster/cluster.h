@@ -2,14 +2,14 @@
  * The cluster: agents of several hosts ask each other for traces through an MQTT broker. Without
  * the key cluster there is none, and an agent works alone.
  *
- * Topics, all with quality of service 1; a host may write only below its own name, which is the
- * broker's business (packaging/mosquitto), and a message is believed to be of the host that its
- * topic names:
+ * All topics have quality of service 1. The broker lets a host write only below its own name
+ * (packaging/mosquitto). So a message is of the host that its topic names.
  *
- *     blkin/HOST/state      retained: {"state": "here", "version": "...", "since": "..."}; the last
- *                           will, kept for cluster-forget-hours: {"state": "gone"}; empty:
- * forgotten blkin/HOST/want       a request, for all others blkin/HOST/found/TO   the answer of
- * HOST to a request of TO
+ * - blkin/HOST/state, retained: {"state": "here", "version": "...", "since": "..."}. The last will
+ *   is {"state": "gone"}, kept for cluster-forget-hours. Empty: the host is forgotten.
+ * - blkin/HOST/want: a request of HOST to all others
+ * - blkin/HOST/found/TO: the answer of HOST to a request of TO
+ * - blkin/config, retained: lines of a configuration file for all agents, see config.h
  *
  * Messages are JSON objects:
  *
@@ -58,6 +58,8 @@ struct cluster_callbacks {
     /* The message has the form above. over: a want of a host that has used up its share of wants
      * (cluster-wants-per-s). The callback must not close the cluster. */
     void (*message)(void *context, const json_t *message, bool over);
+    /* The text of blkin/config, with cluster-config = yes. "": none. It may be the same again. */
+    void (*config)(void *context, const char *text);
     void *context;
 };
 
@@ -80,8 +82,8 @@ bool cluster_is_sending(const struct cluster *cluster);
 
 /*
  * The hosts that a trace may have passed, ours first: a new array of names. A host that is away is
- * one of them until it is forgotten. While nobody knows the hosts, as the broker has not answered
- * since the first start on this host, the broker's URL is in the list in their place.
+ * one of them until it is forgotten. Until the broker has answered for the first time on this host,
+ * the broker's URL is in the list in place of the other hosts.
  */
 json_t *cluster_hosts(const struct cluster *cluster);
 
@@ -89,9 +91,8 @@ json_t *cluster_hosts(const struct cluster *cluster);
  * {"url": ..., "state": "connected" | "away", "since": ..., "error": ..., "hosts": cluster_hosts(),
  * "away": ["store-2"], "sent": n, "received": n, "dropped": n, "refused": n, "malformed": n}. away:
  * hosts that are known and not there; sent: messages that the broker has accepted; dropped: ours
- * that it did not accept in time, and others' that came faster than the agent took them; refused:
- * by the broker's rules; malformed: messages of a wrong form that came. The caller frees it; NULL:
- * out of memory.
+ * that it did not accept in time; refused: by the broker's rules; malformed: messages of a wrong
+ * form that came. The caller frees it; NULL: out of memory.
  */
 json_t *cluster_json(const struct cluster *cluster);
 

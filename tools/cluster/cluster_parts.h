@@ -36,14 +36,16 @@ struct cluster {
     char state_topic[CLUSTER_HOST + 16], found_topic[CLUSTER_HOST + 16];
     char url[300]; /* of the broker */
     char user[CLUSTER_HOST], password[CREDENTIAL_MAX];
-    char instance[17]; /* a random number of this process */
+    char *tls_files[3]; /* of the CAs, the certificate and its key; NULL: not set */
+    char instance[17];  /* a random number of this process */
     int64_t opened_ns;
 
     bool is_connected;
-    int64_t since_ns;
+    int64_t since_ns, connected_ms;
     char problem[512]; /* "": none */
 
     struct sent *first, **last; /* in the order of sending */
+    struct sent *unsettled;     /* all before it are accepted or refused; NULL: all are */
     size_t sent_bytes;
     uint64_t last_number;
     uint64_t accepted, dropped, refused;

@@ -135,11 +135,14 @@ void hosts_close(struct cluster *cluster)
 
 static void hosts_remove(struct cluster *cluster, struct cluster_host *host)
 {
-    if (host->is_known)
+    const bool was_known = host->is_known;
+
+    if (was_known)
         say(BK4066, "host %s is forgotten: traces are complete without it", host->name);
     table_remove(&cluster->hosts, &host->in_table);
     hosts_free(&host->in_table);
-    hosts_save(cluster);
+    if (was_known) /* the file has no others */
+        hosts_save(cluster);
 }
 
 /* Another agent has the same name. The broker would end the connections of both in turn, without
@@ -171,6 +174,16 @@ static void hosts_take_own(struct cluster *cluster, bool is_here, const char *in
     }
 }
 
+/* Has the broker no session with the messages that the host has missed? A broker that was killed
+ * has none, but then this host has connected again, too. */
+static bool hosts_may_miss(const struct cluster *cluster, const struct cluster_host *host)
+{
+    const int64_t now_ms = clock_ms();
+
+    return !host->is_known || now_ms - cluster->connected_ms < CLUSTER_REPEAT_MS ||
+           (!host->is_here && now_ms - host->gone_ms > BROKER_SESSION_S * 1000 / 2);
+}
+
 void hosts_take(struct cluster *cluster, const char *name, const struct broker_event *event)
 {
     json_t *state = json_loadb(event->text, event->length, 0, NULL);
@@ -192,12 +205,12 @@ void hosts_take(struct cluster *cluster, const char *name, const struct broker_e
     host = hosts_get(cluster, name);
     if (!host)
         return;
+    if (is_here && hosts_may_miss(cluster, host))
+        cluster_repeat_soon(cluster);
     was_known = host->is_known;
     host->is_known = true;
     host->is_here = is_here;
     host->gone_ms = clock_ms();
-    if (is_here)
-        cluster_repeat_soon(cluster);
     if (!was_known && cluster->knows_hosts)
         hosts_save(cluster);
 }

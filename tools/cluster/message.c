@@ -8,9 +8,9 @@
 #include <ctype.h>
 #include <string.h>
 
-#define TEXT_MAX    1023 /* of a reason or a name */
-#define ID_MAX      511
-#define LAST_MAX_MS 86400000
+#define MESSAGE_TEXT_MAX 1023 /* of a reason or a name */
+#define ID_MAX           511
+#define LAST_MAX_MS      86400000
 
 static bool message_has_host_form(const char *name, size_t length)
 {
@@ -40,7 +40,8 @@ static bool message_check_text(const json_t *object, const char *name, bool is_n
 {
     const json_t *value = json_object_get(object, name);
 
-    if ((!value && !is_needed) || (json_is_string(value) && json_string_length(value) <= TEXT_MAX))
+    if ((!value && !is_needed) ||
+        (json_is_string(value) && json_string_length(value) <= MESSAGE_TEXT_MAX))
         return true;
     return message_refuse(name, "a text of at most 1023 bytes", error);
 }

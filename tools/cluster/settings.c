@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define HOUR_MS INT64_C(3600000)
@@ -73,20 +72,6 @@ static bool settings_take_url(struct cluster *cluster, const char *text, struct 
     return true;
 }
 
-/* ---- the password ---------------------------------------------------------------------------- */
-
-static bool settings_read_password(struct cluster *cluster, const char *path, struct error *error)
-{
-    struct stat status;
-
-    if (stat(path, &status) == 0 && (status.st_mode & 077))
-        return error_set(error,
-                         "cluster-password-file \"%s\": other users may read or write it (mode "
-                         "%03o): chmod 600 it, and choose a new password if they may have read it",
-                         path, (unsigned)status.st_mode & 0777);
-    return secret_read_file("cluster-password-file", path, cluster->password, error);
-}
-
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static const char *settings_text(const struct config *config, const char *key)
@@ -96,24 +81,31 @@ static const char *settings_text(const struct config *config, const char *key)
     return text && *text ? text : NULL;
 }
 
-static bool settings_check_tls(const struct broker_setup *setup, struct error *error)
+/* Copies the paths, as a reload frees the configuration. */
+static bool settings_take_tls(struct cluster *cluster, const struct config *config,
+                              struct broker_setup *setup, struct error *error)
 {
-    const struct {
-        const char *key, *path;
-    } files[] = {{"cluster-ca-file", setup->ca_file},
-                 {"cluster-cert-file", setup->cert_file},
-                 {"cluster-key-file", setup->key_file}};
+    static const char *const keys[] = {"cluster-ca-file", "cluster-cert-file", "cluster-key-file"};
 
-    if (!setup->cert_file != !setup->key_file)
-        return error_set(error, "cluster-cert-file and cluster-key-file: expected both, or none");
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        if (files[i].path && !setup->is_tls)
-            return error_set(error, "%s: it needs cluster = mqtts://BROKER", files[i].key);
-        if (files[i].path && access(files[i].path, R_OK) != 0)
-            return error_set(error, "%s \"%s\": cannot read it: %s", files[i].key, files[i].path,
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const char *path = settings_text(config, keys[i]);
+
+        if (!path)
+            continue;
+        if (!setup->is_tls)
+            return error_set(error, "%s: it needs cluster = mqtts://BROKER", keys[i]);
+        if (access(path, R_OK) != 0)
+            return error_set(error, "%s \"%s\": cannot read it: %s", keys[i], path,
                              strerror(errno));
+        cluster->tls_files[i] = strdup(path);
+        if (!cluster->tls_files[i])
+            return error_set(error, "out of memory");
     }
-    return true;
+    setup->ca_file = cluster->tls_files[0];
+    setup->cert_file = cluster->tls_files[1];
+    setup->key_file = cluster->tls_files[2];
+    return !setup->cert_file == !setup->key_file ||
+           error_set(error, "cluster-cert-file and cluster-key-file: expected both, or none");
 }
 
 static bool settings_is_local(const char *host)
@@ -130,9 +122,6 @@ bool cluster_set_up(struct cluster *cluster, const struct config *config,
     const char *user = settings_text(config, "cluster-user");
     struct broker_setup setup = {
         .client = cluster->host,
-        .ca_file = settings_text(config, "cluster-ca-file"),
-        .cert_file = settings_text(config, "cluster-cert-file"),
-        .key_file = settings_text(config, "cluster-key-file"),
         .topics = {"blkin/+/state", "blkin/+/want", cluster->found_topic},
         .will_topic = cluster->state_topic,
         .will = "{\"state\":\"gone\"}",
@@ -141,8 +130,9 @@ bool cluster_set_up(struct cluster *cluster, const struct config *config,
     };
 
     if (!settings_take_url(cluster, config_text(config, "cluster"), &setup, error) ||
-        !settings_check_tls(&setup, error) ||
-        (password_file && !settings_read_password(cluster, password_file, error)))
+        !settings_take_tls(cluster, config, &setup, error) ||
+        (password_file &&
+         !secret_read_file("cluster-password-file", password_file, true, cluster->password, error)))
         return false;
     (void)snprintf(cluster->user, sizeof(cluster->user), "%s", user ? user : cluster->host);
     if (password_file) {
@@ -157,6 +147,8 @@ bool cluster_set_up(struct cluster *cluster, const struct config *config,
     setup.will_expiry_s = (uint32_t)(cluster->forget_ms / 1000);
     (void)snprintf(cluster->found_topic, sizeof(cluster->found_topic), "blkin/+/found/%s",
                    cluster->host);
+    if (config_boolean(config, "cluster-config"))
+        setup.topics[3] = CONFIG_TOPIC;
     cluster->broker = broker_open(cluster->loop, &setup, error);
     return cluster->broker != NULL;
 }

@@ -6,6 +6,7 @@
 #include "config_parts.h"
 
 #include "babeltrace-plugin/base/file.h"
+#include "babeltrace-plugin/base/utf8.h"
 #include "file.h"
 
 #include <assert.h>
@@ -28,16 +29,19 @@ __attribute__((format(printf, 2, 3))) static void report(struct config *config, 
 {
     char text[2048];
     va_list values;
+    bool is_utf8;
 
     va_start(values, format);
     (void)vsnprintf(text, sizeof(text), format, values);
     va_end(values);
+    is_utf8 = utf8_is_valid(text_of(text));
     for (char *c = text; *c; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f || (*c < 0 && !is_utf8))
             *c = '?';
     }
     fprintf(stderr, "%s: %s\n", config->argv[0], text);
-    config->errors++;
+    if (config->errors++ == 0)
+        error_set(&config->first_error, "%s", text);
 }
 
 /* ---- one value ---------------------------------------------------------------------------------
@@ -180,6 +184,38 @@ static void read_file(struct config *config)
     free(bytes);
 }
 
+/* ---- the configuration for all hosts -----------------------------------------------------------
+ */
+
+static void config_take_topic_entry(void *context, unsigned line, const char *section,
+                                    const char *name, const char *value)
+{
+    struct config *config = context;
+    const int key = key_find(name);
+    const int found = key_find_section(section);
+
+    if (key < 0 || (key_is_shared(key) && (found <= 0 || found == config->section)))
+        config_take_entry(config, line, section, name, value);
+    else
+        report(
+            config,
+            "%s:%u: \"%s\": expected a key of [%s] that a reload changes, and that is no path, no "
+            "address and no secret: this key is for the file of each host",
+            config->path, line, name, key_section(config->section));
+}
+
+/* Runs before the file of this host, which may set the same keys. */
+static void read_topic(struct config *config, const char *topic)
+{
+    const struct config_lines lines = {config_take_topic_entry, config_take_bad_line, config};
+    const char *const path = config->path;
+
+    config->path = CONFIG_TOPIC;
+    config_file_parse(topic, strlen(topic), &lines);
+    config->path = path;
+    memset(config->lines, 0, sizeof(config->lines));
+}
+
 /* ---- environment and flags ---------------------------------------------------------------------
  */
 
@@ -293,8 +329,7 @@ static bool read_command_line(struct config *config)
     return true;
 }
 
-/* ---- what a running service keeps ---------------------------------------------------------------
- */
+/* ---- reload ---------------------------------------------------------------------------------- */
 
 static bool is_started_with(const struct config *config, int key)
 {
@@ -350,19 +385,24 @@ static void keep_started(struct config *config)
 /* ---- all of it ---------------------------------------------------------------------------------
  */
 
-struct reading {
+struct configuration_reading {
     int section;
     bool is_view, is_for_other;
     const struct config *started;
+    const char *topic;   /* NULL: none */
+    struct error *error; /* set to the first error; NULL: not needed */
 };
 
-static struct config *read_for(const struct config_request *request, const struct reading *reading,
-                               int argc, char *argv[], int *status)
+static struct config *read_for(const struct config_request *request,
+                               const struct configuration_reading *reading, int argc, char *argv[],
+                               int *status)
 {
     struct config *config = calloc(1, sizeof(*config));
 
     *status = 2;
     if (!config) {
+        if (reading->error)
+            error_set(reading->error, "out of memory");
         fprintf(stderr, "%s: out of memory\n", argv[0]);
         return NULL;
     }
@@ -379,6 +419,8 @@ static struct config *read_for(const struct config_request *request, const struc
         *status = 0;
         return NULL;
     }
+    if (reading->topic)
+        read_topic(config, reading->topic);
     read_file(config);
     read_environment(config);
     apply_flags(config);
@@ -388,6 +430,8 @@ static struct config *read_for(const struct config_request *request, const struc
     for (int key = 0; !reading->started && !config->errors && key_rule(key); key++)
         config->settings[key].stamp = file_stamp(config, key);
     if (config->errors) {
+        if (reading->error)
+            *reading->error = config->first_error;
         config_free(config);
         return NULL;
     }
@@ -401,8 +445,9 @@ static struct config *config_read_as(const struct config_request *request, bool 
     const int section = request->section ? key_find_section(request->section) : 0;
 
     assert(section >= 0);
-    return read_for(request, &(struct reading){.section = section, .is_view = is_view}, argc, argv,
-                    status);
+    return read_for(request,
+                    &(struct configuration_reading){.section = section, .is_view = is_view}, argc,
+                    argv, status);
 }
 
 struct config *config_read(const struct config_request *request, int argc, char *argv[],
@@ -417,14 +462,17 @@ struct config *config_read_view(const struct config_request *request, int argc, 
     return config_read_as(request, true, argc, argv, status);
 }
 
-struct config *config_read_again(const struct config *config)
+struct config *config_read_again(const struct config *config, const char *topic,
+                                 struct error *error)
 {
     int status;
 
     return read_for(config->request,
-                    &(struct reading){.section = config->section,
-                                      .is_for_other = config->is_for_other,
-                                      .started = config},
+                    &(struct configuration_reading){.section = config->section,
+                                                    .is_for_other = config->is_for_other,
+                                                    .started = config,
+                                                    .topic = topic,
+                                                    .error = error},
                     config->argc, config->argv, &status);
 }
 
@@ -434,10 +482,10 @@ struct config *config_read_for(const struct config *config, const char *section)
     int status;
 
     assert(found >= 0);
-    return read_for(
-        config->request,
-        &(struct reading){.section = found, .is_view = config->is_view, .is_for_other = true},
-        config->argc, config->argv, &status);
+    return read_for(config->request,
+                    &(struct configuration_reading){
+                        .section = found, .is_view = config->is_view, .is_for_other = true},
+                    config->argc, config->argv, &status);
 }
 
 /* Returns the section and argv, each with a NUL at its end. */

@@ -12,6 +12,8 @@
 #ifndef BLKIN_TOOLS_CONFIG_H
 #define BLKIN_TOOLS_CONFIG_H
 
+#include "babeltrace-plugin/base/error.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,11 +49,17 @@ void config_free(struct config *config);
 struct config *config_read_view(const struct config_request *request, int argc, char *argv[],
                                 int *status);
 
+#define CONFIG_TOPIC \
+    "blkin/config" /* of the broker: the configuration for the agents of all hosts */
+
 /*
  * Reads the configuration again with the same arguments, for `blkin reload`. A key that needs a
- * restart (key_when() of keys.h) keeps its value. Returns NULL after printing the errors.
+ * restart (key_when() of keys.h) keeps its value. topic: the text of CONFIG_TOPIC in the syntax of
+ * the file, which wins over the topic; NULL: none. Returns NULL after printing the errors, with
+ * error set to the first one.
  */
-struct config *config_read_again(const struct config *config);
+struct config *config_read_again(const struct config *config, const char *topic,
+                                 struct error *error);
 
 /* Reads the configuration of a child that is another command: its section, and the arguments
  * without those of other sections. Returns NULL after printing the errors. */

@@ -31,6 +31,7 @@ struct config {
     const struct config *started; /* during a reload: the service's configuration */
     const char *flags[KEYS_MAX];  /* values of the command line, applied last */
     unsigned errors;
+    struct error first_error;
     struct setting settings[KEYS_MAX];
     unsigned lines[KEY_SECTIONS][KEYS_MAX]; /* the line of the file for each key */
 };

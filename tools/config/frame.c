@@ -6,6 +6,7 @@
 #include "frame.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/utf8.h"
 #include "keys.h"
 #include "tools/base/notify.h"
 #include "tools/base/saver.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what is told of the configuration ------------------------------------------------------- */
+/* ---- the configuration in answers ------------------------------------------------------------ */
 
 /* Returns the changed keys that need a restart, or (for_session) a new session of LTTng. */
 static json_t *waiting_keys(const struct config *config, bool for_session)
@@ -91,7 +92,7 @@ static json_t *reload_status(json_t *status, const struct config *config)
     return status;
 }
 
-/* ---- what happened lately -------------------------------------------------------------------- */
+/* ---- recent losses --------------------------------------------------------------------------- */
 
 #define HALF_HOUR_MS (30 * 60 * 1000)
 
@@ -170,27 +171,89 @@ static void frame_set_config(struct frame *frame, struct config *config)
     say_open(frame->calls->title, config_text(config, "log-level"));
 }
 
+/* Returns false with error set: the old configuration holds. */
+static bool frame_read_again(struct frame *frame, const char *topic, struct error *error)
+{
+    struct error first = {""};
+    struct config *config = config_read_again(frame->config, topic, &first);
+
+    if (!config)
+        return error_set(error, "the configuration is wrong, the old one holds: %s", first.text);
+    if (frame->calls->take && !frame->calls->take(frame->context, &config, error)) {
+        config_free(config);
+        return false;
+    }
+    frame_set_config(frame, config);
+    return true;
+}
+
 static json_t *frame_reload(struct frame *frame)
 {
     struct error error = {""};
-    struct config *config;
+    bool is_new;
 
     notify_reloading();
-    config = config_read_again(frame->config);
-    if (!config)
-        return reload_answer(frame->config, "the configuration is wrong, the old one holds: see "
-                                            "`blkin config check`, and the log of the service");
-    if (frame->calls->take && !frame->calls->take(frame->context, &config, &error)) {
-        config_free(config);
-        return reload_answer(frame->config, error.text);
-    }
-    frame_set_config(frame, config);
-    return reload_answer(config, NULL);
+    is_new = frame_read_again(frame, frame->topic.text, &error);
+    return reload_answer(frame->config, is_new ? NULL : error.text);
 }
 
 static void frame_reload_by_signal(void *context)
 {
     json_decref(frame_reload(context));
+}
+
+/* ---- the configuration for all hosts --------------------------------------------------------- */
+
+/* Returns the comment in the first line, which names the version. */
+static const char *topic_version(const char *text, char version[80])
+{
+    const size_t blanks = *text == '#' ? 1 + strspn(text + 1, " ") : 0;
+    const size_t length = blanks ? strcspn(text + blanks, "\r\n") : 0;
+    struct text line = {text + blanks, length};
+
+    if (length == 0 || !utf8_is_valid(line))
+        return "without a comment in its first line";
+    line = utf8_beginning(line, length < 79 ? length : 79);
+    (void)snprintf(version, 80, "%.*s", (int)line.length, line.data);
+    return version;
+}
+
+void frame_take_topic(struct frame *frame, const char *text)
+{
+    struct frame_topic *topic = &frame->topic;
+    char *copy = NULL;
+
+    topic->error.text[0] = '\0';
+    if (strcmp(text, topic->text ? topic->text : "") == 0)
+        return;
+    copy = strdup(text);
+    if (!copy)
+        error_set(&topic->error, "out of memory");
+    if (!copy || !frame_read_again(frame, text, &topic->error)) {
+        say(BK1024, "%s is refused: %s", CONFIG_TOPIC, topic->error.text);
+        free(copy);
+        return;
+    }
+    topic->error.text[0] = '\0';
+    free(topic->text);
+    topic->text = copy;
+    topic->since_ns = wall_clock_ns();
+    if (*text)
+        say(BK1023, "%s holds: %s", CONFIG_TOPIC, topic_version(text, (char[80]){""}));
+    else
+        say(BK1023, "%s is empty: the file of this host holds alone", CONFIG_TOPIC);
+}
+
+/* NULL: nothing came, or an empty text. */
+static json_t *topic_json(const struct frame_topic *topic)
+{
+    const bool holds = topic->text && *topic->text;
+
+    if (!holds && !topic->error.text[0])
+        return NULL;
+    return json_pack("{ss, so, ss}", "version",
+                     holds ? topic_version(topic->text, (char[80]){""}) : "none", "since",
+                     json_time(holds ? topic->since_ns : 0), "refused", topic->error.text);
 }
 
 static json_t *frame_status(struct frame *frame)
@@ -206,6 +269,9 @@ static json_t *frame_status(struct frame *frame)
     json_decref(own);
     if (!status)
         return NULL;
+    own = topic_json(&frame->topic);
+    if (own)
+        (void)json_object_set_new(status, "cluster_config", own);
     frame_add_lately(frame, status);
     (void)json_object_set_new(status, "messages", say_last());
     return reload_status(status, frame->config);
@@ -327,5 +393,6 @@ void frame_close(struct frame *frame)
         loop_free(frame->loop);
     json_decref(frame->counted);
     json_decref(frame->counted_before);
+    free(frame->topic.text);
     config_free(frame->config);
 }

@@ -28,6 +28,13 @@ struct frame_calls {
     void (*end)(void *context);
 };
 
+/* The configuration for all hosts, from CONFIG_TOPIC. */
+struct frame_topic {
+    char *text; /* in force; NULL or "": none */
+    int64_t since_ns;
+    struct error error; /* why the last text is refused; "": in force */
+};
+
 struct frame {
     const struct frame_calls *calls;
     void *context;
@@ -37,6 +44,7 @@ struct frame {
     struct metrics *metrics;
     struct timer watchdog;
     struct timer hour;
+    struct frame_topic topic;
     json_t *counted, *counted_before; /* counters of at most half an hour ago, and an hour ago */
     int64_t counted_ns, counted_before_ns;
 };
@@ -64,6 +72,10 @@ bool frame_open_page(struct frame *frame, struct error *error);
 
 /* Opens the saver (saver.h). The service calls saver_end() at its end. */
 bool frame_open_saver(struct frame *frame, struct error *error);
+
+/* Takes the text of CONFIG_TOPIC like a reload, and logs the result. "": none. If the text is
+ * wrong, the former one stays in force. */
+void frame_take_topic(struct frame *frame, const char *text);
 
 /* Runs the loop until loop_stop(). Returns false after logging the reason. */
 bool frame_run(struct frame *frame);

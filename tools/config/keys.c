@@ -92,6 +92,7 @@ static const struct key own[] = {
     A_TEXT(AGENT, AT_START, "cluster-key-file", 4000, ""),
     AN_INTEGER(AGENT, AT_START, "cluster-wants-per-s", 1, 1000000, 100),
     AN_INTEGER(AGENT, AT_START, "cluster-forget-hours", 1, 24 * 3650, 168),
+    A_BOOLEAN(AGENT, AT_START, "cluster-config", false),
     A_TEXT(AGENT, AT_ONCE, "cpu", 1023, ""), /* as of sampler/settings.h, all up to "cgroup" */
     A_TEXT(AGENT, AT_ONCE, "memory", 1023, ""),
     A_TEXT(AGENT, AT_ONCE, "pressure", 1023, ""),
@@ -113,7 +114,7 @@ static const struct key own[] = {
 };
 /* clang-format on */
 
-#define OWN ((int)(sizeof(own) / sizeof(own[0])))
+#define KEYS_OWN ((int)(sizeof(own) / sizeof(own[0])))
 
 const char *key_section(int section)
 {
@@ -151,7 +152,7 @@ static const struct param_rule *sinks_rule(int i)
     const struct param_rule *table = params_table(&count);
 
     if (rules[0] == NULL) {
-        for (size_t from = 0, to = 0; from < count && to < KEYS_MAX - OWN - 1; from++) {
+        for (size_t from = 0, to = 0; from < count && to < KEYS_MAX - KEYS_OWN - 1; from++) {
             if (!key_is_services(table[from].name))
                 rules[to++] = &table[from];
         }
@@ -161,7 +162,7 @@ static const struct param_rule *sinks_rule(int i)
 
 const struct param_rule *key_rule(int key)
 {
-    return key < OWN ? &own[key].rule : sinks_rule(key - OWN);
+    return key < KEYS_OWN ? &own[key].rule : sinks_rule(key - KEYS_OWN);
 }
 
 int key_find(const char *name)
@@ -175,7 +176,7 @@ int key_find(const char *name)
 
 bool key_is_sinks(int key)
 {
-    return key >= OWN;
+    return key >= KEYS_OWN;
 }
 
 enum key_when key_when(int key)
@@ -197,8 +198,17 @@ int key_only_section(int key)
     return key_is_sinks(key) ? ALL : own[key].section;
 }
 
-/* ---- what was meant ----------------------------------------------------------------------------
- */
+bool key_is_shared(int key)
+{
+    const bool is_agents = key_only_section(key) == AGENT;
+
+    if (key_when(key) != KEY_AT_ONCE || (!is_agents && key_only_section(key) != ALL))
+        return false;
+    return key_rule(key)->type != PARAM_TEXT ||
+           (is_agents && strcmp(key_rule(key)->name, "host-root") != 0);
+}
+
+/* ---- suggestions for unknown keys ------------------------------------------------------------ */
 
 #define LIKE_MAX 64
 

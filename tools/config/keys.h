@@ -40,6 +40,10 @@ enum key_when {
 };
 enum key_when key_when(int key);
 
+/* Returns whether one value can be for the agents of all hosts, from a broker: a reload changes it,
+ * and it is no path, no address and no secret. */
+bool key_is_shared(int key);
+
 /* Returns the known name that is most similar, or NULL. */
 const char *key_like(const char *name);
 const char *key_section_like(const char *name);

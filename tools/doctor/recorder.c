@@ -13,10 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WELL_S        10 /* for a message's delay, and for a person's typing */
-#define LIBRARY       "/libblkin.so"
-#define RINGS         "/memfd:blkin-rings" /* the memory of rings in /proc/PID/maps */
-#define EXPLAINED_MAX 8
+#define WELL_S 10 /* for a message's delay, and for a person's typing */
 
 /* Returns the time from a slow span's end to the copy of the rings. */
 static int64_t needed_s(const struct doctor *doctor)
@@ -95,6 +92,18 @@ static void check_cluster(const struct doctor *doctor, const json_t *status)
     }
 }
 
+static void check_cluster_config(const struct doctor *doctor, const json_t *status)
+{
+    const json_t *config = json_object_get(status, "cluster_config");
+
+    if (!*text_in(config, "refused"))
+        return;
+    saw(doctor, LEVEL_BAD, "cluster.config", "the agent refuses the text of %s: %s", CONFIG_TOPIC,
+        text_in(config, "refused"));
+    mend(doctor,
+         "mend the text and publish it again: mosquitto_pub -r -t " CONFIG_TOPIC " -f FILE");
+}
+
 static void check_dropped(const struct doctor *doctor, const json_t *status)
 {
     static const struct count_name counts[] = {
@@ -123,6 +132,7 @@ void check_recorder(const struct doctor *doctor, const json_t *status)
 {
     check_ring(doctor, status);
     check_cluster(doctor, status);
+    check_cluster_config(doctor, status);
     check_dropped(doctor, status);
 }
 
@@ -191,7 +201,7 @@ static void rings_look_at(void *context, struct process *process)
 {
     struct rings_search *search = context;
 
-    if (!process_find_libraries(process, LIBRARY, RINGS))
+    if (!process_find_libraries(process, LIBRARY_FILE, RINGS_MEMORY))
         search->hidden++;
     else if (process->library[0] && process->provider[0])
         search->with++;
