@@ -26,7 +26,7 @@ was_slow() {
     slow=$(sed -n 's/^slow //p' "$WORK/requests.log") && [ -n "$slow" ]
 }
 wait_for 10 requests "a slow request" was_slow || exit 1
-wait_for 10 agent "a note on disk that it was asked for" grep -qs "$slow" "$WORK/state/record.fetched" || exit 1
+wait_for 10 agent "a note on disk that it was asked for" grep -qs "$slow" "$WORK/state/agent.fetched" || exit 1
 stop_part agent KILL
 has_spans "$slow" && fail "it was fetched before the kill: this shows nothing"
 start_agent

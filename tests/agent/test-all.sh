@@ -188,7 +188,7 @@ kill -s CONT "${private_pid[agent]}"
 wait_part burst 30 || fail "the writer"
 end_agent
 grep -q '^BK4070 ' "$WORK/agent.log" || fail "it does not say that events were overwritten"
-"$PYTHON" - "$WORK/few.json" "$WORK/state/record.json" <<'END' || fail "the gaps are not those that are counted"
+"$PYTHON" - "$WORK/few.json" "$WORK/state/agent.json" <<'END' || fail "the gaps are not those that are counted"
 import json, sys
 numbers = [int(span["tags"]["i"]) for span in json.load(open(sys.argv[1])) if "i" in span["tags"]]
 gaps = max(numbers) - min(numbers) + 1 - len(numbers)

@@ -14,22 +14,22 @@ wait_recording || exit 1
 make "slow 250"
 wait_for 20 agent "a slow request" has_spans "$ID" || exit 1
 wait_for 20 agent "its verdict" is totals traces_complete 1 || exit 1
-wait_for 10 agent "the state on disk" jq -e ".traces_complete == 1" "$WORK/state/record.json" || exit 1
+wait_for 10 agent "the state on disk" jq -e ".traces_complete == 1" "$WORK/state/agent.json" || exit 1
 
-mkfifo "$WORK/state/record.json.new" || exit 1
+mkfifo "$WORK/state/agent.json.new" || exit 1
 for n in 1 2 3; do
     make "slow 250"
     wait_for 20 agent "slow request $n beside a disk that hangs" has_spans "$ID" || exit 1
 done
 wait_for 10 agent "a verdict" is totals traces_complete 4 || exit 1
 [ "$(status saving_ms)" -gt 0 ] || fail "the disk does not hang"
-jq -e '.traces_complete == 1' "$WORK/state/record.json" >/dev/null || fail "the state was written"
+jq -e '.traces_complete == 1' "$WORK/state/agent.json" >/dev/null || fail "the state was written"
 
 # the disk is back: what was being written has failed, what waited is written
-mv "$WORK/state/record.json.new" "$WORK/pipe"
+mv "$WORK/state/agent.json.new" "$WORK/pipe"
 cat "$WORK/pipe" >/dev/null
 make "slow 250"
 wait_for 20 agent "a slow request after that" has_spans "$ID" || exit 1
-wait_for 20 agent "the state on disk" jq -e '.traces_complete >= 5' "$WORK/state/record.json" || exit 1
-grep -q 'cannot write .*record.json' "$WORK/agent.log" || fail "nothing is said of what was not written"
+wait_for 20 agent "the state on disk" jq -e '.traces_complete >= 5' "$WORK/state/agent.json" || exit 1
+grep -q 'cannot write .*agent.json' "$WORK/agent.log" || fail "nothing is said of what was not written"
 stop_part agent TERM 20 || fail "status $? of SIGTERM"

@@ -82,7 +82,7 @@ make "orphan 250"
 wait_for 20 agent "the verdict" is totals traces_incomplete 1 || exit 1
 # a recorder that is killed from then on does not ask for it again, nor tell it twice
 is_saved() {
-    jq -e '.traces_incomplete == 1' "$WORK/state/record.json" >/dev/null && ! grep -q '"open":true' "$WORK/state/record.fetched"
+    jq -e '.traces_incomplete == 1' "$WORK/state/agent.json" >/dev/null && ! grep -q '"open":true' "$WORK/state/agent.fetched"
 }
 wait_for 5 agent "the verdict on disk" is_saved || exit 1
 grep '"name": "incomplete"' "$WORK/taken" | grep "$ID" | grep -q '"blkin.incomplete": "1 parent that no host has"' ||

@@ -24,12 +24,31 @@ void agent_path(const struct agent *agent, const char *key, const char *name, ch
     (void)snprintf(path, 4096, "%.4000s/%s", config_text(agent->config, key), name);
 }
 
+/* A state file may have its name of an earlier version. */
+static void agent_take_over(const struct agent *agent, const char *name, const char *path)
+{
+    char before[4096];
+
+    agent_path(agent, "state-dir", name, before);
+    if (access(path, F_OK) != 0)
+        (void)rename(before, path);
+}
+
 bool agent_open(struct agent *agent, struct error *error)
 {
-    agent_path(agent, "state-dir", "record.json", agent->totals_file);
-    agent_path(agent, "state-dir", "record.fetched", agent->fetched_file);
+    char folder[4096];
+
+    agent_path(agent, "state-dir", "agent.json", agent->totals_file);
+    agent_path(agent, "state-dir", "agent.fetched", agent->fetched_file);
     if (!folder_own(config_text(agent->config, "state-dir"), "state-dir", error))
         return false;
+    agent_take_over(agent, "record.json", agent->totals_file);
+    agent_take_over(agent, "record.fetched", agent->fetched_file);
+    agent_path(agent, "state-dir", "record", folder);
+    if (access(folder, F_OK) == 0)
+        say(BK4045,
+            "%s has slow traces of an earlier version, which are not sent: delete the folder",
+            folder);
     agent->pending.max = (size_t)config_integer(agent->config, "fetch-traces");
     agent->heard = agent_totals_load(&agent->totals, agent->totals_file);
     if (!agent->heard && access(agent->totals_file, F_OK) == 0)

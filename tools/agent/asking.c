@@ -461,7 +461,7 @@ static bool asking_set_up(struct asking *asking, struct error *error)
     const char *url = config_text(agent->config, "cluster");
     char hosts_file[4096];
 
-    agent_path(agent, "state-dir", "record.asked", asking->others_file);
+    agent_path(agent, "state-dir", "agent.asked", asking->others_file);
     asking->ledger = ledger_new(&callbacks);
     error_set(error, "out of memory");
     if (!asking->ledger || !url || !url[0])
