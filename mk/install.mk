@@ -16,7 +16,7 @@ $(BUILD)/man/made: scripts/reference scripts/tables tools/base/messages.def tool
 	$(PYTHON) scripts/reference $(VERSION) $(RELEASED) $(@D) $(documented)
 	@for page in $(man_pages); do \
 		sed -e 's/@VERSION@/$(VERSION)/; s/@RELEASED@/$(RELEASED)/' \
-			-e "s|^@MESSAGES@|$(man_table)messages|e" \
+			-e "s|^@MESSAGES@|$(man_table)messages|e" -e "s|^@METRICS@|$(man_table)metrics|e" \
 			-e "s|^@KEYS \([a-z]*\)@|$(man_table)\1|e" $$page >$(@D)/$${page##*/}; done
 	@touch $@
 

@@ -29,7 +29,7 @@ def wait_until(condition, what="it", limit_s=30, every_s=0.01, fails=AssertionEr
 
 def pause(seconds):
     """The pace of a load, or a moment that chance chooses. What can be waited for has wait_until()."""
-    time.sleep(max(0, seconds))
+    time.sleep(max(0, seconds))  # see above
 
 
 def look_for(seconds, look, every_s=0.02):

@@ -382,8 +382,8 @@ static char *write_tags(char *at, struct json_writer *writing)
     return at;
 }
 
-/* The upper limit of a span's size. The log counts as if it were text, of which a byte becomes six
- * at most. For an entry's header that is more than the bytes around key and value. */
+/* Returns the upper limit of a span's size. The log counts as if it were text, of which a byte
+ * becomes six at most. For an entry's header that is more than the bytes around key and value. */
 static size_t size_limit(const struct span *span)
 {
     const size_t fixed = 512 + endpoint_size_limit(span->endpoint) +

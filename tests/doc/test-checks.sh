@@ -1,6 +1,6 @@
 #!/bin/bash
 # The checks of pages and sources find planted faults: a long sentence, a word that is not used, two structs of one name,
-# a link to nowhere, a table that is not as the code has it, a finding of the doctor that nobody explains.
+# a link to nowhere, a table that is not as the code has it.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -44,5 +44,4 @@ plant links doc/tutorial.md 's/(library.md)/(libary.md)/' 'there is no doc/libar
 plant links doc/tutorial.md 's/(operate.md#where-do-i-see-it)/(operate.md#nowhere)/' 'doc/operate.md has no heading #nowhere'
 plant 'tables --check' doc/reference.md 's/^| `subbuf-count` .*/| `subbuf-count` | `9` | session | What. |/' 'doc/reference.md: a table is not'
 plant 'tables --check' tools/config/texts.def 's/"What happens when queue-bytes/"What, when queue-bytes/' 'doc/sink.md: a table is not'
-plant 'tables --check' tools/doctor/lttng.c 's/"session.mode"/"session.nobody"/' 'findings has no text by hand for `session.nobody`'
 plant 'tables --check' README.md 's/^\(| a span while nobody records[^|]*|\) [0-9.]* ns/\1 0.1 ns/' 'README.md: a table is not'

@@ -24,8 +24,9 @@ def read(path):
 
 
 def known_metrics():
-    """Those in the tables that scripts/tables writes from the code, and the times that each page has."""
-    names = set(re.findall(r"^\| `(blkin_\w+)` \|", read(f"{SRC}/doc/reference.md"), re.MULTILINE))
+    """Those that scripts/tables finds in the code, and the times that each page has."""
+    names = set(re.findall(r"^\.B (blkin_\w+)$", subprocess.run(
+        [f"{SRC}/scripts/tables", "--man=metrics"], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout, re.MULTILINE))
     for name, kind in re.findall(r"^\| `(\w+)` \| (counter|gauge) \|", read(f"{SRC}/doc/account.md"), re.MULTILINE):
         names.add(f"blkin_{name}" + ("_total" if kind == "counter" else ""))
     return names | {f"blkin_{what}_time_seconds" for what in ("start", "events", "trace")}

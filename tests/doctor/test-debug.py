@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
+PROGRAM = "sleep"  # opens no file of its own
 
 
 def tcp():
@@ -26,7 +27,7 @@ class DebugTest(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
-    def doctor(self, error, debug=True, command=("sleep", "100"), given=subprocess.DEVNULL):
+    def doctor(self, error, debug=True, command=(PROGRAM, "100"), given=subprocess.DEVNULL):
         """What it says of a process with this standard error; "closed": without one."""
         environment = {key: value for key, value in os.environ.items() if key != "BLKIN_DEBUG"}
         if debug:
@@ -36,7 +37,7 @@ class DebugTest(unittest.TestCase):
         with subprocess.Popen(command, stdin=given, env=environment,
                               stderr=None if error == "closed" else error) as process:
             try:
-                while open(f"/proc/{process.pid}/comm", encoding="ascii").read() != "sleep\n":
+                while open(f"/proc/{process.pid}/comm", encoding="ascii").read() != PROGRAM + "\n":
                     pass
                 run = subprocess.run([BLKIN, "doctor", "--json", f"--pid={process.pid}", f"--runtime-dir={self.folder}"],
                                      stdout=subprocess.PIPE, timeout=60, check=False)
@@ -44,7 +45,7 @@ class DebugTest(unittest.TestCase):
                 process.kill()
         found = [check for check in json.loads(run.stdout)["checks"] if check["id"] == "program.debug"]
         self.assertEqual(len(found), 1, run.stdout.decode())
-        self.assertIn(f"process {process.pid} (sleep)", found[0]["saw"])
+        self.assertIn(f"process {process.pid} ({PROGRAM})", found[0]["saw"])
         return found[0]
 
     def says(self, level, words, *args, **keys):

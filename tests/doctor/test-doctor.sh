@@ -126,7 +126,7 @@ rm "$WORK/sampling"
 # as many processes as a server that forks has: what is found later has its place all the same
 many=()
 for ((i = 0; i < 70; i++)); do
-    BLKIN_SAMPLING=never LD_PRELOAD=$BUILD/lib/libblkin.so.1 sleep 100 &
+    BLKIN_SAMPLING=never LD_PRELOAD=$BUILD/lib/libblkin.so.1 tail -f /dev/null &
     many+=($!)
 done
 has sampling.share 'BLKIN_SAMPLING is "never"' 'many programs that sample nothing'

@@ -69,7 +69,7 @@ log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 signals = {signal.SIGINT, signal.SIGTERM}
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 null = subprocess.DEVNULL
-subprocess.Popen(["sleep", sys.argv[2]], stdin=null, stdout=null, stderr=null,
+subprocess.Popen(["sleep", sys.argv[2]], stdin=null, stdout=null, stderr=null,  # its time is a mark
                  start_new_session=True)
 os.write(log, b"ready\\n")
 while True:

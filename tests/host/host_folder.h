@@ -24,7 +24,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#define NS_PER_MS UINT64_C(1000000)
 #define SAMPLES   600
 #define MANY      5000
 #define MUTATIONS 400
@@ -167,7 +166,7 @@ static inline void see(void *context, const struct host_sample *sample)
     memcpy(one->values, sample->values, sample->count * sizeof(*sample->values));
 }
 
-static inline void sample(struct host *host)
+static inline void sample(struct host_reader *host)
 {
     seen_count = 0;
     host_sample_all(host, see, NULL);
@@ -211,10 +210,10 @@ static inline struct host_config config_of(void)
     return config;
 }
 
-static inline struct host *open_host(const struct host_config *config)
+static inline struct host_reader *open_host(const struct host_config *config)
 {
     struct error error = {""};
-    struct host *const host = host_open(config, &error);
+    struct host_reader *const host = host_open(config, &error);
 
     CHECK_TEXT(error.text, "");
     CHECK(host != NULL);

@@ -46,11 +46,11 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct host *open_with_self(void)
+static struct host_reader *open_with_self(void)
 {
     struct host_config config;
     struct error error;
-    struct host *host;
+    struct host_reader *host;
     char self[32];
 
     host_config_default(&config);
@@ -62,7 +62,7 @@ static struct host *open_with_self(void)
     return host;
 }
 
-static void say_warm(struct host *host)
+static void say_warm(struct host_reader *host)
 {
     static uint64_t took[BATCHES];
     uint64_t values = 0;
@@ -98,8 +98,8 @@ static void read_only(void)
     }
 }
 
-/* In turns, each after PERIOD_MS of sleep, which is in none of them. */
-static void say_cold(struct host *host)
+/* In turns, each after a rest of PERIOD_MS, which is in none of them. */
+static void say_cold(struct host_reader *host)
 {
     uint64_t sampled = 0;
     uint64_t only_read = 0;
@@ -122,7 +122,7 @@ static void say_cold(struct host *host)
 
 int main(int argc, char **argv)
 {
-    struct host *const host = open_with_self();
+    struct host_reader *const host = open_with_self();
 
     if (argc > 1 && strcmp(argv[1], "cold") == 0)
         say_cold(host);

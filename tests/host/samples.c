@@ -67,7 +67,7 @@ int main(int argc, char *argv[])
 {
     struct host_config config;
     struct error error;
-    struct host *host;
+    struct host_reader *host;
 
     host_config_default(&config);
     for (int kind = 0; kind < HOST_KINDS; kind++)

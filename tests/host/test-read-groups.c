@@ -9,7 +9,7 @@
 static void test_cgroups(void)
 {
     struct host_config config = config_of();
-    struct host *host;
+    struct host_reader *host;
 
     put_host();
     put_group("system.slice", 1);
@@ -85,7 +85,7 @@ static void check_group_v1(const char *path)
 static void test_cgroups_v1(void)
 {
     struct host_config config = config_of();
-    struct host *host;
+    struct host_reader *host;
 
     put_host();
     put_group_v1("docker/abc");
@@ -195,7 +195,7 @@ static void test_real_cgroup(void)
 {
     struct host_config config = config_of();
     char path[PATH_MAX], name[64];
-    struct host *host;
+    struct host_reader *host;
     uint64_t user, system;
 
     if (!make_groups()) {

@@ -8,7 +8,7 @@
 static void test_values(void)
 {
     const struct host_config config = config_of();
-    struct host *host;
+    struct host_reader *host;
 
     put_host();
     host = open_host(&config);
@@ -71,7 +71,7 @@ static void test_values(void)
 static void test_each_cpu(void)
 {
     struct host_config config = config_of();
-    struct host *host;
+    struct host_reader *host;
 
     put_host();
     config.wanted[HOST_CPU].instances = "each";
@@ -92,7 +92,7 @@ static void test_each_cpu(void)
 static void test_disks_come_and_go(void)
 {
     struct host_config config = config_of();
-    struct host *host;
+    struct host_reader *host;
     uint64_t generation;
     uint32_t slot;
 
@@ -130,7 +130,7 @@ static void test_many_disks(void)
 {
     struct host_config config = config_of();
     static char lines[400 * 64];
-    struct host *host;
+    struct host_reader *host;
     size_t length = 0;
 
     put_host();
@@ -157,7 +157,7 @@ static void test_many_disks(void)
 static void test_wrap(void)
 {
     const struct host_config config = config_of();
-    struct host *host;
+    struct host_reader *host;
 
     put_host();
     host = open_host(&config);
@@ -194,7 +194,7 @@ static void test_wrap(void)
 static void test_without_pressure(void)
 {
     const struct host_config config = config_of();
-    struct host *host;
+    struct host_reader *host;
 
     put_host();
     remove_tree("proc/pressure");
@@ -212,7 +212,7 @@ static void test_without_pressure(void)
 static void test_odd_names(void)
 {
     struct host_config config = config_of();
-    struct host *host;
+    struct host_reader *host;
     char name[400];
 
     put_host();
@@ -252,7 +252,7 @@ static void test_odd_names(void)
 static void test_processes(void)
 {
     struct host_config config = config_of();
-    struct host *host;
+    struct host_reader *host;
 
     put_host();
     put_process(10, "redis-server");
@@ -284,7 +284,7 @@ static void test_processes(void)
 static void test_many_processes(void)
 {
     struct host_config config = config_of();
-    struct host *host;
+    struct host_reader *host;
 
     put_host();
     for (unsigned pid = 1; pid < MANY; pid++) {
@@ -314,7 +314,7 @@ static void test_dying_process(void)
 {
     struct host_config config = config_of();
     int pipes[2];
-    struct host *host;
+    struct host_reader *host;
     char pid[32];
     char name[64];
     pid_t child;
@@ -351,7 +351,7 @@ static void test_dying_process(void)
 static void test_times(void)
 {
     struct host_config config = config_of();
-    struct host *host;
+    struct host_reader *host;
     uint64_t first;
 
     put_host();
@@ -437,7 +437,7 @@ static void test_broken(void)
     srand(1);
     for (int turn = 0; turn < MUTATIONS; turn++) {
         const char *const name = files[rand() % (int)(sizeof(files) / sizeof(files[0]))];
-        struct host *host;
+        struct host_reader *host;
         size_t length;
         FILE *file;
 
@@ -473,7 +473,7 @@ static void test_long_lines(void)
     const size_t length = 2 * LINES_BYTES;
     char *const line = malloc(length + sizeof(rest));
     char path[PATH_MAX + 64];
-    struct host *host;
+    struct host_reader *host;
 
     put_host();
     CHECK(line != NULL);

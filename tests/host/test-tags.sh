@@ -43,7 +43,7 @@ wait_for 20 agent "samples of the host" host_is recorded_by_lttng true || exit 1
 for ((i = 0; i < 4; i++)); do
     request
     # now at the end of a request, whose span waits then, and now at any time
-    [ "$i" -gt 1 ] || sleep "0.$((RANDOM % 10))"
+    [ "$i" -gt 1 ] || sleep "0.$((RANDOM % 10))" # at any time
     rotate
 done
 request

@@ -249,8 +249,9 @@ class Transport(unittest.TestCase):
     def test_hangs(self):
         """A broker that stands still: an interruption is heeded, and what may be in the log is said."""
         self.broker.create(self.topic, 4)
-        run = Driver(self.url(), "add:100", "wait:accepted:100", "pause", "add:4000", "requests:5", "sleep:300", "interrupt",
-                     "close", flush_timeout_ms=1000, on_full="block")
+        run = Driver(self.url(), "add:100", "wait:accepted:100", "pause", "add:4000", "requests:5",
+                     "sleep:300", "interrupt", "close",  # the broker, which hangs, cannot say what it has got
+                      flush_timeout_ms=1000, on_full="block")
         wait_until(lambda: len(self.spans()) == 100, "the first ones")
         self.broker.process.send_signal(signal.SIGSTOP)
         try:

@@ -2,7 +2,7 @@
  * Spans of which it is known what their threads have used, for test-usage.sh: needs a session that
  * has blkin:span enabled. check_usage.py knows what each has to have.
  *
- *     usage planted      four that burn, sleep, fault and wait for a CPU, at level 3
+ *     usage planted      four that burn, are blocked, fault and wait for a CPU, at level 3
  *     usage charges      spans that are nested, current, handed over, overtaken
  *     usage storm        the same while signal handlers have spans of their own
  *

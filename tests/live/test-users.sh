@@ -71,7 +71,7 @@ one_run() {
         # a reader that is killed in between: the next one reads what nobody has read
         [ -z "${KILLS-}" ] || [ $i = 0 ] || kill_reader "$sent"
         program "${users[i]}" && sent=$((sent + each))
-        sleep "0.$((RANDOM % 1000))"
+        sleep "0.$((RANDOM % 1000))" # the moment is what matters
         # another one lives on while later ones come and go
         [ $((RANDOM % 2)) = 0 ] || {
             program "${users[RANDOM % 3]}" $((15 + RANDOM % 30)) &
@@ -81,7 +81,7 @@ one_run() {
     for pid in "${others[@]}"; do
         wait "$pid" || exit 1
     done
-    sleep "1.$((RANDOM % 1000))"
+    sleep "1.$((RANDOM % 1000))" # the moment is what matters
     stop_part live TERM 60 || fail "run $1: exit status $? after SIGTERM: $(cat "$WORK/live.log")"
     stop_part sessiond TERM 20
     said=$(grep -v 'running for' "$WORK/live.log")

@@ -27,7 +27,7 @@ within() {
     shift
     until "$@"; do
         ((SECONDS < deadline)) || return 1
-        sleep 0.1
+        sleep 0.1 # between two looks
     done
 }
 
@@ -151,7 +151,7 @@ hung() {
         printf '[Service]\nWatchdogSec=2\n' >"/run/systemd/system/blkin-$1.service.d/soon.conf" &&
         systemctl daemon-reload && systemctl restart "blkin-$1" || return
     pid=$(systemctl show -P MainPID "blkin-$1")
-    sleep 4
+    sleep 4 # twice the time of its watchdog
     [ "$(systemctl show -P MainPID "blkin-$1")" = "$pid" ] || return # it tells that it is alive
     kill -STOP "$pid"
     within 20 came_back "$1" "$pid"

@@ -11,10 +11,10 @@
  *
  * Steps: add:N (spans), live, wait:OUTCOME:N (until there are that many; of the spool's: with
  * "spool-" before), requests:N (until that many were begun), settled:N (until all below N
- * are), sleep:MS, interrupt, say:TEXT (on stderr), number:N (of the first span, in place of 0),
- * pace:US (after each span), settled (from now on "settled N" is printed: all spans below N are),
- * pause (until a line comes on stdin), flush, close. Messages for the operator go to stderr. Status
- * 1: the exporter did not start.
+ * are), told (until the operator was told something), sleep:MS, interrupt, say:TEXT (on stderr),
+ * number:N (of the first span, in place of 0), pace:US (after each span), settled (from now on
+ * "settled N" is printed: all spans below N are), pause (until a line comes on stdin), flush,
+ * close. Messages for the operator go to stderr. Status 1: the exporter did not start.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -50,6 +50,7 @@ static int64_t noise;
 static int64_t services = 1;
 static bool says_settled;
 static bool is_interrupted;
+static atomic_bool has_told;
 static int64_t slowest_add_ms, slowest_counts_ms;
 
 static const char *const outcomes[OUTCOMES] = {
@@ -77,6 +78,7 @@ static void report(void *context, const char *message)
 {
     (void)context;
     fprintf(stderr, "%s\n", message);
+    atomic_store(&has_told, true);
 }
 
 static void check_spool(const struct exporter_counts *counts)
@@ -257,7 +259,10 @@ static void take_step(const char *step)
     } else if (strncmp(step, "settled:", 8) == 0) {
         while (exporter_settled(exporter) < (uint64_t)integer_of(step))
             wait_more(&end_ms, step);
-    } else if (strncmp(step, "sleep:", 6) == 0) {
+    } else if (strcmp(step, "told") == 0) {
+        while (!atomic_load(&has_told))
+            wait_more(&end_ms, step);
+    } else if (strncmp(step, "sleep:", 6) == 0) { /* such tests say why */
         pause_us(integer_of(step) * 1000);
     } else if (strcmp(step, "interrupt") == 0) {
         is_interrupted = true;

@@ -119,8 +119,8 @@ def never_there_recorded():
 @scenario
 def never_there_live():
     """A live trace: all that the queue has room for is kept, until the end."""
-    run = drive("http://127.0.0.1:%d" % free_port(), "live", "add:100", "sleep:900", "add:100",
-                "flush", "close", require_collector="no", batch_spans=100, retry_timeout_ms=300)
+    run = drive("http://127.0.0.1:%d" % free_port(), "live", "add:100", "requests:3", "add:100",
+                "flush", "close", require_collector="no", batch_spans=100, retry_timeout_ms=1)
     counts(run, undelivered=200)
 
 
@@ -305,7 +305,7 @@ def close_keeps_its_time():
 @scenario
 def close_keeps_its_time_in_a_pause():
     with Collector(default=status(503, ["Retry-After: 60"])) as collector:
-        run = drive(collector, "live", "add:10", "sleep:300", "close", flush_timeout_ms=300,
+        run = drive(collector, "live", "add:10", "told", "close", flush_timeout_ms=300,
                     retry_timeout_ms=100000)
         counts(run, undelivered=10)
         expect(run.seconds < 2 * PATIENCE, "took %.1f s" % run.seconds)
@@ -321,7 +321,7 @@ def close_without_waiting():
 def close_tries_at_once():
     """The pause after a failure does not delay the last attempt."""
     with Collector([status(503, ["Retry-After: 30"])]) as collector:
-        run = drive(collector, "live", "add:10", "sleep:300", "close", retry_timeout_ms=100000)
+        run = drive(collector, "live", "add:10", "told", "close", retry_timeout_ms=100000)
         counts(run, accepted=10)
         expect(run.seconds < 3 * PATIENCE, "took %.1f s" % run.seconds)
 

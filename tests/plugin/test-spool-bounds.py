@@ -63,7 +63,7 @@ def too_old_while_away():
     with folder() as spool:
         fill(spool, 1000)
         # young while the sink starts, however busy the machine is: a reader would find them old otherwise
-        run = Run(AWAY, "sleep:5500", "live", "add:100", "flush", "close", spool=spool,
+        run = Run(AWAY, "sleep:5500", "live", "add:100", "flush", "close", spool=spool,  # older than spool_age_ms
                   spool_age_ms=5000, batch_spans=100)
         # what a sender had was removed under it
         expect(run.counts["spool"]["dropped"] >= 100, run.explain())

@@ -73,7 +73,7 @@ def faults_that_pass():
               status(502), reset_at_once(), status(504), raw(b"")] * 3
     script = [step for fault in faults for step in (fault, ok())]  # else the pauses grow
     with folder() as spool, Collector(script) as collector:
-        run = Run(collector, "live", "add:3000", "flush", "sleep:300", "flush", "close",
+        run = Run(collector, "live", "add:3000", "flush", "wait:spool-accepted:1000", "close",
                   spool=spool, batch_spans=50, retry_timeout_ms=600000)
         expect(run.counts["dropped"] + run.counts["undelivered"] == 0, run.explain())
         drain(spool, collector, retry_timeout_ms=600000)
@@ -127,7 +127,7 @@ def one_asks_while_it_is_away():
     """Eight senders do not knock at once: each would do so some ten times."""
     with folder() as spool:
         fill(spool, 10000)
-        run = Run(AWAY, "sleep:2000", "interrupt", "close", spool=spool)
+        run = Run(AWAY, "sleep:2000", "interrupt", "close", spool=spool)  # as long as it is watched
         run.has(spool_waiting=10000)
         expect(run.counts["requests"] < 50, run.explain())
 

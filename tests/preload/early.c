@@ -16,5 +16,5 @@ __attribute__((section(".preinit_array"), used)) static void (*const early)(void
 
 int main(void)
 {
-    return (int)sleep(60);
+    return pause();
 }

@@ -31,7 +31,7 @@ if role in ("serve", "stall"):
                 connection.sendall(bytes(1))
                 select.select([listener], [], [], ms_or_from / 1000)
             else:
-                time.sleep(ms_or_from / 1000)
+                time.sleep(ms_or_from / 1000)  # the request takes so long
             connection.sendall(bytes(size_out - (role == "stall")))
         connection.recv(1)
 else:

@@ -48,7 +48,7 @@ for line in sys.argv[2:]:
         end = time.monotonic() + (1.1 if path == os.environ["BLKIN_RUN_FILE"] else 0)
         while time.monotonic() < end:
             ask([one], "none")
-            time.sleep(0.02)
+            time.sleep(0.02)  # the pace of the requests
     else:
         ask([one], line)
 one.close()

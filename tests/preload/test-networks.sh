@@ -16,7 +16,7 @@ private_begin
 network() {
     local end
     for end in client server; do
-        start_part "$1-$end" unshare --net sleep infinity
+        start_part "$1-$end" unshare --net tail -f /dev/null
         wait_for 10 "$1-$end" "a namespace" is_apart "$1-$end" || exit 1
     done
     ip link add wire netns "${private_pid[$1-client]}" type veth \

@@ -192,64 +192,64 @@ doctor() {
     [[ $said == $4 ]] || fail "doctor --pid=$1: $2: expected $3 $4, but it said: $said"
 }
 echo 'usage=9' >run-file
-"$blkin" run --run-file=run-file sleep 100 &
+"$blkin" run --run-file=run-file tail -f /dev/null &
 traced=$!
-sleep 100 &
+tail -f /dev/null &
 plain=$!
 trap 'kill $traced $plain; rm -rf "$work"' EXIT
 # is_program PID PROGRAM [LIBRARY]: it has become this program, and has loaded this library
 is_program() {
     [[ $(readlink "/proc/$1/exe") == */$2 ]] && grep -q "${3-}" "/proc/$1/maps"
 }
-wait_for 20 - "two programs that run" eval 'is_program $traced sleep libc.so && is_program $plain sleep libc.so' || exit 1
-doctor $traced program.preloaded ok "process $traced (sleep) has *libblkin-preload.so*"
+wait_for 20 - "two programs that run" eval 'is_program $traced tail libc.so && is_program $plain tail libc.so' || exit 1
+doctor $traced program.preloaded ok "process $traced (tail) has *libblkin-preload.so*"
 doctor $traced run.text bad "$work/run-file: \"usage=9\"*expected usage=0, 1, 2 or 3"
 echo 'programs=nginx' >run-file
-doctor $traced run.text note "*programs= does not name process *(sleep)*"
+doctor $traced run.text note "*programs= does not name process *(tail)*"
 echo 'usage=1' >run-file
 doctor $traced run.text ok "*run-file is right*"
-BLKIN_RUN='' "$blkin" run "$BUILD/tests/preload/inherits" sleep 100 &
+BLKIN_RUN='' "$blkin" run "$BUILD/tests/preload/inherits" tail -f /dev/null &
 filtered=$!
 trap 'kill $traced $plain $filtered; rm -rf "$work"' EXIT
-wait_for 20 - "a program with a filter" is_program $filtered sleep || exit 1
-doctor $filtered program.filtered bad "*such as process $filtered (sleep): not traced*no socket */run/blkin/rings *"
-"$blkin" run sh -c 'env -i sleep 100; :' &
+wait_for 20 - "a program with a filter" is_program $filtered tail || exit 1
+doctor $filtered program.filtered bad "*such as process $filtered (tail): not traced*no socket */run/blkin/rings *"
+"$blkin" run sh -c 'env -i tail -f /dev/null; :' &
 clearing=$!
 trap 'kill $traced $plain $filtered $clearing; rm -rf "$work"' EXIT
 has_child() {
-    cleared=$(pgrep -P "$clearing" -x sleep)
+    cleared=$(pgrep -P "$clearing" -x tail)
 }
 wait_for 20 - "a child without the library" has_child || exit 1
 trap 'kill $traced $plain $filtered $clearing $cleared; rm -rf "$work"' EXIT
-doctor "$cleared" program.preloaded bad "process $cleared (sleep) is a child of process $clearing, *without its LD_PRELOAD*"
-doctor $traced program.cleared note "*: 1. Process $cleared (sleep) is a child of process $clearing*import_environment*"
+doctor "$cleared" program.preloaded bad "process $cleared (tail) is a child of process $clearing, *without its LD_PRELOAD*"
+doctor $traced program.cleared note "*: 1. Process $cleared (tail) is a child of process $clearing*import_environment*"
 if [ "$(id -u)" = 0 ] && getent passwd daemon >/dev/null; then
-    "$blkin" run setpriv --euid=daemon sleep 100 &
+    "$blkin" run setpriv --euid=daemon tail -f /dev/null &
     secure=$!
     trap 'kill $traced $plain $filtered $clearing $cleared $secure; rm -rf "$work"' EXIT
-    wait_for 20 - "a program with two users" is_program $secure sleep libc.so || exit 1
-    doctor $secure program.preloaded bad "process $secure (sleep) was started with two users*"
-    doctor $traced program.secure bad "*: 1. Process $secure (sleep) was started with two users*"
+    wait_for 20 - "a program with two users" is_program $secure tail libc.so || exit 1
+    doctor $secure program.preloaded bad "process $secure (tail) was started with two users*"
+    doctor $traced program.secure bad "*: 1. Process $secure (tail) was started with two users*"
     kill $secure
 else
     echo "not tested: a program with two users: that needs root"
 fi
-env BLKIN_RUN='' "$blkin" run sleep 100 &
+env BLKIN_RUN='' "$blkin" run tail -f /dev/null &
 untold=$!
 trap 'kill $traced $plain $filtered $clearing $cleared $untold; rm -rf "$work"' EXIT
-wait_for 20 - "a program that has served nobody" is_program $untold sleep blkin-preload || exit 1
-doctor $untold program.lttng note "process $untold (sleep) has not loaded LTTng: no lttng-sessiond runs*"
-doctor $untold program.rings note "process $untold (sleep) has no rings: there is no /run/blkin/rings/socket*"
-doctor $plain program.preloaded bad "process $plain (sleep) was not started by \`blkin run\`*--print"
+wait_for 20 - "a program that has served nobody" is_program $untold tail blkin-preload || exit 1
+doctor $untold program.lttng note "process $untold (tail) has not loaded LTTng: no lttng-sessiond runs*"
+doctor $untold program.rings note "process $untold (tail) has no rings: there is no /run/blkin/rings/socket*"
+doctor $plain program.preloaded bad "process $plain (tail) was not started by \`blkin run\`*--print"
 doctor 4194304 program.preloaded bad "there is no process 4194304*"
 [ "$("$blkin" doctor --pid=x 2>&1)" = "blkin doctor: expected the number of a process: --pid=1234" ] || fail "--pid=x"
 if [ -e static ]; then
-    printf '#include <unistd.h>\nint main(void) { return (int)sleep(100); }\n' >sleep.c
-    "$cc" -static -o sleeps sleep.c
-    LD_PRELOAD=$library ./sleeps &
+    printf '#include <unistd.h>\nint main(void) { return pause(); }\n' >pauses.c
+    "$cc" -static -o pauses pauses.c
+    LD_PRELOAD=$library ./pauses &
     static=$!
     trap 'kill $traced $plain $filtered $clearing $cleared $untold $static; rm -rf "$work"' EXIT
-    wait_for 20 - "a static program" is_program $static sleeps || exit 1
+    wait_for 20 - "a static program" is_program $static pauses || exit 1
     doctor $static program.preloaded bad "*is linked statically*"
 fi
 

@@ -378,7 +378,7 @@ bool task_start(struct loop *loop, struct task *task, const struct job *job, con
     return true;
 }
 
-/* ---- what a child writes --------------------------------------------------------------------- */
+/* ---- output of a child ----------------------------------------------------------------------- */
 
 static void lines_log(struct output_lines *lines)
 {

@@ -18,16 +18,16 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define CLIENTS_MAX    16
-#define REQUEST_MAX    4096 /* a hundred trace ids */
-#define CLIENT_TIME_MS 5000
-#define ANSWER_MAX     (64 << 20)
+#define CLIENTS_MAX         16
+#define CONTROL_REQUEST_MAX 4096 /* a hundred trace ids */
+#define CLIENT_TIME_MS      5000
+#define ANSWER_MAX          (64 << 20)
 
 struct client {
     struct listener_peer peer; /* the first member */
     struct control *control;
     struct watched watched;
-    char request[REQUEST_MAX];
+    char request[CONTROL_REQUEST_MAX];
     size_t got;
     char *answer; /* NULL: the request is incomplete */
     size_t length, sent;
@@ -273,7 +273,7 @@ static bool wait_until(int fd, short events, int64_t deadline_ms)
 
 static bool send_request(int fd, const char *request)
 {
-    char line[REQUEST_MAX];
+    char line[CONTROL_REQUEST_MAX];
     const int length = snprintf(line, sizeof(line), "%s\n", request);
 
     /* a line this short fits into any socket's buffer */

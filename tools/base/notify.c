@@ -1,6 +1,5 @@
-/* Notifies systemd. Does not use libsystemd: its sd_notify() blocks while systemd does not
- * read, and a service's loop must not. sd_notify(3) says that the protocol is stable, and shows how
- * to implement it.
+/* Notifies systemd. Does not use libsystemd, whose sd_notify() blocks while systemd does not read.
+ * sd_notify(3) says that the protocol is stable, and shows how to implement it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

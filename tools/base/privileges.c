@@ -1,5 +1,5 @@
 /*
- * Whom a service runs as, and what a child does not need.
+ * The user of a service, and the privileges that a child gives up.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

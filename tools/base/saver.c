@@ -54,9 +54,9 @@ static struct timer look;
 static struct saver_wait *waits, **last_wait = &waits;
 static int64_t said_ms; /* the last message about a hanging disk */
 
-#define LOOK_MS       5000
-#define SLOW_MS       10000
-#define SAID_AGAIN_MS 60000
+#define SAVER_LOOK_MS      5000
+#define SLOW_MS            10000
+#define SAVER_LOG_AGAIN_MS 60000
 
 static void save_free(struct save *save)
 {
@@ -180,7 +180,7 @@ static void say_if_slow(void)
     const int64_t busy_ms = saver_busy_ms();
     char path[PATH_ROOM];
 
-    if (busy_ms < SLOW_MS || (said_ms && clock_ms() - said_ms < SAID_AGAIN_MS))
+    if (busy_ms < SLOW_MS || (said_ms && clock_ms() - said_ms < SAVER_LOG_AGAIN_MS))
         return;
     said_ms = clock_ms();
     (void)pthread_mutex_lock(&lock);
@@ -194,7 +194,7 @@ static void look_again(void *context)
     (void)context;
     say_if_slow();
     if (saver_busy_ms())
-        timer_set(looping, &look, LOOK_MS);
+        timer_set(looping, &look, SAVER_LOOK_MS);
 }
 
 static uint64_t done_until_now(void)
@@ -318,7 +318,7 @@ static void saver_give(struct save *save)
     (void)pthread_mutex_unlock(&lock);
     save_free(save);
     if (looping)
-        timer_set(looping, &look, LOOK_MS);
+        timer_set(looping, &look, SAVER_LOOK_MS);
 }
 
 static struct save *save_new(const char *path)

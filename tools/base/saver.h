@@ -36,8 +36,8 @@ void saver_write_in_turn(const char *path, char *text, size_t length);
 typedef bool saver_write_fn(void *context, const char *text, struct error *error);
 void saver_write_by(const char *path, char *text, saver_write_fn *write, void *context);
 
-/* Deletes a folder and everything inside. Renames it to `gone` first, on the same file system, and
- * syncs the new name, so that a power cut does not bring the folder back. */
+/* Deletes a folder and everything inside. Renames it to `gone` first, on the same file system.
+ * Syncs the new name, so that a power cut does not bring the folder back. */
 void saver_remove(const char *path, const char *gone);
 
 /* The loop calls done() after all earlier jobs. problem: the last failure that no other done() got;

@@ -1,5 +1,5 @@
 /*
- * What a service says.
+ * The messages of a service.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

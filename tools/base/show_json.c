@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#define NAME_WIDTH 26
+#define JSON_NAME_WIDTH 26
 
 /* Converts "2026-11-21T11:33:27.981Z" to local time, without today's date. Copies other text. */
 static void show_text(const char *text, char *shown, size_t size)
@@ -166,7 +166,7 @@ static void put_padded_name(const char *name, int indent)
     const size_t taken = strlen(name) + (size_t)indent;
 
     put_name(name, indent);
-    put_spaces(taken < NAME_WIDTH ? NAME_WIDTH - taken : 1);
+    put_spaces(taken < JSON_NAME_WIDTH ? JSON_NAME_WIDTH - taken : 1);
 }
 
 /* Prints a list of strings and numbers in one line. */

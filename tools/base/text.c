@@ -1,8 +1,8 @@
 /*
  * Foreign text on a terminal.
  *
- * Control characters, those that change the direction of writing, what the locale cannot show, and
- * what is not UTF-8 are written as escapes.
+ * Escapes control characters, characters that change the direction of writing, characters that the
+ * locale cannot show, and invalid UTF-8.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +22,7 @@
 
 #define DEFAULT_WIDTH 80
 
-struct glyph {
+struct text_glyph {
     char text[16];
     size_t columns;
 };
@@ -46,7 +46,7 @@ bool text_changes_direction(uint32_t code)
 }
 
 /* Sets the glyph at text and returns the start of the next one. */
-static const char *next_glyph(const char *text, struct glyph *glyph)
+static const char *next_glyph(const char *text, struct text_glyph *glyph)
 {
     uint32_t code;
     const size_t length = utf8_decode(text, &code);
@@ -66,7 +66,7 @@ static const char *next_glyph(const char *text, struct glyph *glyph)
 size_t columns(const char *text)
 {
     size_t taken = 0;
-    struct glyph glyph;
+    struct text_glyph glyph;
 
     while (*text) {
         text = next_glyph(text, &glyph);
@@ -80,7 +80,7 @@ size_t put(const char *text, size_t room)
     const bool whole = columns(text) <= room;
     const size_t limit = whole || room == 0 ? room : room - 1;
     size_t taken = 0;
-    struct glyph glyph;
+    struct text_glyph glyph;
 
     while (*text) {
         text = next_glyph(text, &glyph);

@@ -1,5 +1,5 @@
 /*
- * What a service has done.
+ * The totals of a service.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -329,8 +329,7 @@ static bool read_command_line(struct config *config)
     return true;
 }
 
-/* ---- what a running service keeps ---------------------------------------------------------------
- */
+/* ---- reload ---------------------------------------------------------------------------------- */
 
 static bool is_started_with(const struct config *config, int key)
 {
@@ -386,7 +385,7 @@ static void keep_started(struct config *config)
 /* ---- all of it ---------------------------------------------------------------------------------
  */
 
-struct reading {
+struct configuration_reading {
     int section;
     bool is_view, is_for_other;
     const struct config *started;
@@ -394,8 +393,9 @@ struct reading {
     struct error *error; /* set to the first error; NULL: not needed */
 };
 
-static struct config *read_for(const struct config_request *request, const struct reading *reading,
-                               int argc, char *argv[], int *status)
+static struct config *read_for(const struct config_request *request,
+                               const struct configuration_reading *reading, int argc, char *argv[],
+                               int *status)
 {
     struct config *config = calloc(1, sizeof(*config));
 
@@ -445,8 +445,9 @@ static struct config *config_read_as(const struct config_request *request, bool 
     const int section = request->section ? key_find_section(request->section) : 0;
 
     assert(section >= 0);
-    return read_for(request, &(struct reading){.section = section, .is_view = is_view}, argc, argv,
-                    status);
+    return read_for(request,
+                    &(struct configuration_reading){.section = section, .is_view = is_view}, argc,
+                    argv, status);
 }
 
 struct config *config_read(const struct config_request *request, int argc, char *argv[],
@@ -467,11 +468,11 @@ struct config *config_read_again(const struct config *config, const char *topic,
     int status;
 
     return read_for(config->request,
-                    &(struct reading){.section = config->section,
-                                      .is_for_other = config->is_for_other,
-                                      .started = config,
-                                      .topic = topic,
-                                      .error = error},
+                    &(struct configuration_reading){.section = config->section,
+                                                    .is_for_other = config->is_for_other,
+                                                    .started = config,
+                                                    .topic = topic,
+                                                    .error = error},
                     config->argc, config->argv, &status);
 }
 
@@ -481,10 +482,10 @@ struct config *config_read_for(const struct config *config, const char *section)
     int status;
 
     assert(found >= 0);
-    return read_for(
-        config->request,
-        &(struct reading){.section = found, .is_view = config->is_view, .is_for_other = true},
-        config->argc, config->argv, &status);
+    return read_for(config->request,
+                    &(struct configuration_reading){
+                        .section = found, .is_view = config->is_view, .is_for_other = true},
+                    config->argc, config->argv, &status);
 }
 
 /* Returns the section and argv, each with a NUL at its end. */

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what is told of the configuration ------------------------------------------------------- */
+/* ---- the configuration in answers ------------------------------------------------------------ */
 
 /* Returns the changed keys that need a restart, or (for_session) a new session of LTTng. */
 static json_t *waiting_keys(const struct config *config, bool for_session)
@@ -92,7 +92,7 @@ static json_t *reload_status(json_t *status, const struct config *config)
     return status;
 }
 
-/* ---- what happened lately -------------------------------------------------------------------- */
+/* ---- recent losses --------------------------------------------------------------------------- */
 
 #define HALF_HOUR_MS (30 * 60 * 1000)
 

@@ -114,7 +114,7 @@ static const struct key own[] = {
 };
 /* clang-format on */
 
-#define OWN ((int)(sizeof(own) / sizeof(own[0])))
+#define KEYS_OWN ((int)(sizeof(own) / sizeof(own[0])))
 
 const char *key_section(int section)
 {
@@ -153,7 +153,7 @@ static const struct param_rule *sinks_rule(int i)
     const struct param_rule *table = params_table(&count);
 
     if (rules[0] == NULL) {
-        for (size_t from = 0, to = 0; from < count && to < KEYS_MAX - OWN - 1; from++) {
+        for (size_t from = 0, to = 0; from < count && to < KEYS_MAX - KEYS_OWN - 1; from++) {
             if (!key_is_services(table[from].name))
                 rules[to++] = &table[from];
         }
@@ -163,7 +163,7 @@ static const struct param_rule *sinks_rule(int i)
 
 const struct param_rule *key_rule(int key)
 {
-    return key < OWN ? &own[key].rule : sinks_rule(key - OWN);
+    return key < KEYS_OWN ? &own[key].rule : sinks_rule(key - KEYS_OWN);
 }
 
 int key_find(const char *name)
@@ -177,7 +177,7 @@ int key_find(const char *name)
 
 bool key_is_sinks(int key)
 {
-    return key >= OWN;
+    return key >= KEYS_OWN;
 }
 
 enum key_when key_when(int key)
@@ -209,8 +209,7 @@ bool key_is_shared(int key)
            (is_agents && strcmp(key_rule(key)->name, "host-root") != 0);
 }
 
-/* ---- what was meant ----------------------------------------------------------------------------
- */
+/* ---- suggestions for unknown keys ------------------------------------------------------------ */
 
 #define LIKE_MAX 64
 

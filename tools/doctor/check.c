@@ -145,7 +145,7 @@ static int wait_until(pid_t child, int64_t deadline_ms)
     return status;
 }
 
-void group_run(const struct doctor *doctor, const struct group *group, int limit_ms)
+void group_run(const struct doctor *doctor, const struct check_group *group, int limit_ms)
 {
     pid_t child;
     int status, error;

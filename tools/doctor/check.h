@@ -28,6 +28,9 @@ struct finding {
 
 #define FINDINGS_MAX   64
 #define REGISTERED_MAX 4096
+#define EXPLAINED_MAX  8 /* processes that one kind of finding explains */
+#define LIBRARY_FILE   "/libblkin.so"
+#define RINGS_MEMORY   "/memfd:blkin-rings" /* the memory of rings in /proc/PID/maps */
 
 enum session_kind { NO_SESSION, LIVE_SESSION, OTHER_SESSION };
 
@@ -95,7 +98,7 @@ bool is_about(const struct doctor *doctor, const char *section);
 bool needs_lttng(const struct doctor *doctor);
 
 /* A group of checks. A finding about a hang or crash has its name. */
-struct group {
+struct check_group {
     const char *name;
     void (*run)(const struct doctor *doctor);
     const char *needs; /* skips the group unless this check passed; NULL: never */
@@ -106,7 +109,7 @@ struct group {
  * GROUP_FILE is the shared memory. */
 #define GROUP_FLAG "--group="
 #define GROUP_FILE 3
-void group_run(const struct doctor *doctor, const struct group *group, int limit_ms);
+void group_run(const struct doctor *doctor, const struct check_group *group, int limit_ms);
 
 /* ---- the groups, in the order from the program to the collector */
 

@@ -25,9 +25,9 @@ static const char usage[] =
 #include "tools/doctor/usage.txt.inc"
     ;
 
-#define LIMIT_MS 6000
+#define DOCTOR_LIMIT_MS 6000
 
-static const struct group groups[] = {
+static const struct check_group groups[] = {
     {"version", check_versions, NULL, "ldconfig; lttng --version"},
     {"service", check_service, NULL, "systemctl restart blkin-live or blkin-agent"},
     {"sessiond", check_sessiond, NULL, "systemctl restart lttng-sessiond"},
@@ -320,7 +320,7 @@ static struct config *read_config(struct doctor *checked, int argc, char *argv[]
     return config_read_view(&request, argc, argv, status);
 }
 
-/* ---- what was found -------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static const char *const names[LEVELS] = {"ok", "note", "bad", "skipped"};
 
@@ -333,13 +333,13 @@ static unsigned count_of(const struct doctor *checked, enum level level)
     return count;
 }
 
-#define INDENT 27
+#define DOCTOR_INDENT 27
 
-/* Prints text behind INDENT columns, with line breaks between words. */
+/* Prints text behind DOCTOR_INDENT columns, with line breaks between words. */
 static void print_broken(const char *text, size_t width)
 {
-    while (width > 2 * INDENT && strlen(text) > width - INDENT) {
-        size_t length = width - INDENT;
+    while (width > 2 * DOCTOR_INDENT && strlen(text) > width - DOCTOR_INDENT) {
+        size_t length = width - DOCTOR_INDENT;
 
         while (length && text[length] != ' ')
             length--;
@@ -347,7 +347,7 @@ static void print_broken(const char *text, size_t width)
             length = strcspn(text, " ");
         if (text[length] == '\0')
             break;
-        printf("%.*s\n%*s", (int)length, text, INDENT, "");
+        printf("%.*s\n%*s", (int)length, text, DOCTOR_INDENT, "");
         text += length + 1;
     }
     puts(text);
@@ -387,7 +387,7 @@ static void print_table(const struct doctor *checked)
                short_names[finding->level], is_coloured ? "\033[0m" : "", finding->id);
         print_broken(finding->saw, width);
         if (finding->mend[0]) {
-            printf("%*s", INDENT, "-> ");
+            printf("%*s", DOCTOR_INDENT, "-> ");
             print_broken(finding->mend, width);
         }
     }
@@ -425,7 +425,7 @@ static void print_json(const struct doctor *checked)
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Returns whether the group checks LTTng, which the agent does not need. */
-static bool is_of_lttng(const struct group *group)
+static bool is_of_lttng(const struct check_group *group)
 {
     return group->run == check_sessiond || group->run == check_sessiond_answer ||
            group->run == check_programs || group->run == check_session ||
@@ -435,7 +435,7 @@ static bool is_of_lttng(const struct group *group)
 
 /* Returns whether the section needs the group: the relay daemon only for live, rules only for the
  * agent. */
-static bool is_of_interest(const struct doctor *checked, const struct group *group)
+static bool is_of_interest(const struct doctor *checked, const struct check_group *group)
 {
     if (group->run == check_work || is_about(checked, "work"))
         return is_about(checked, "work") &&
@@ -502,7 +502,7 @@ static void run_groups(struct doctor *checked)
     tell_of_others(checked);
     for (size_t i = 0; i < GROUPS; i++) {
         if (is_of_interest(checked, &groups[i]))
-            group_run(checked, &groups[i], LIMIT_MS);
+            group_run(checked, &groups[i], DOCTOR_LIMIT_MS);
     }
 }
 

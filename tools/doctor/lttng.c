@@ -479,7 +479,7 @@ void check_channel(const struct doctor *doctor)
     lttng_destroy_handle(view.handle);
 }
 
-/* ---- what hosts do --------------------------------------------------------------------------- */
+/* ---- samples of the host --------------------------------------------------------------------- */
 
 void check_host_session(const struct doctor *doctor)
 {

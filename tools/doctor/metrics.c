@@ -1,8 +1,5 @@
-/* Checks the sampling of this host: whether `blkin agent` runs, what it can read, and whether its
- * configuration is valid.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* Checks the sampling of this host: whether `blkin agent` runs, which files it can read, and
+ * whether its configuration is valid. */
 #include "check.h"
 
 #include "tools/base/control.h"
@@ -68,7 +65,7 @@ static pid_t check_sampler(const struct doctor *doctor)
     return pid;
 }
 
-/* ---- what it can see ------------------------------------------------------------------------- */
+/* ---- readable files -------------------------------------------------------------------------- */
 
 /* Reads the file: a kernel with PSI switched off has the file but refuses reads. */
 static bool has_pressure(void)
@@ -148,13 +145,13 @@ static void check_processes(const struct doctor *doctor, pid_t pid)
 
 static bool can_be_read(const struct host_config *wanted, struct error *error)
 {
-    struct host *host = host_open(wanted, error);
+    struct host_reader *host = host_open(wanted, error);
 
     host_close(host);
     return host != NULL;
 }
 
-/* ---- is there what it names? ----------------------------------------------------------------- */
+/* ---- configured names ------------------------------------------------------------------------ */
 
 static void count_sample(void *context, const struct host_sample *sample)
 {
@@ -167,7 +164,7 @@ static unsigned instances_of(const struct host_config *wanted, enum host_kind ki
 {
     struct host_config only = {.root = wanted->root};
     struct error ignored = {""};
-    struct host *host;
+    struct host_reader *host;
     unsigned instances = 0;
 
     only.wanted[kind] = (struct host_wanted){wanted->wanted[kind].period_ms, name};
@@ -232,7 +229,7 @@ static void check_metrics_wanted(const struct doctor *doctor)
     config_free(config);
 }
 
-/* ---- what becomes of it ---------------------------------------------------------------------- */
+/* ---- waits for samples ----------------------------------------------------------------------- */
 
 static void check_wait(const struct doctor *doctor)
 {

@@ -16,12 +16,11 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#define LIBRARY "/libblkin-preload.so"
-#define LTTNG   "/liblttng-ust.so"
-#define RINGS   "/memfd:blkin-rings"
-#define SOCKET  "/run/blkin/rings/socket"
+#define PRELOAD_MAPPED "/libblkin-preload.so"
+#define LTTNG_MAPPED   "/liblttng-ust.so"
+#define SOCKET         "/run/blkin/rings/socket"
 
-struct search {
+struct preload_search {
     const struct doctor *doctor;
     unsigned count;        /* programs with the library */
     struct process first;  /* the first of them */
@@ -91,7 +90,7 @@ static void look_at_file(const struct doctor *doctor, const struct process *proc
     }
 }
 
-/* ---- where its lines of BLKIN_DEBUG go ---- */
+/* ---- the output of BLKIN_DEBUG */
 
 /* libblkin/base/debug.c writes messages to descriptor 2, or to syslog if that is a client's
  * connection. Returns whether the file of /proc/net has the socket's inode in the column. */
@@ -149,19 +148,19 @@ static bool is_standard_input(pid_t pid, const char *target)
     return strcmp(input, target) == 0;
 }
 
-struct place {
+struct program_output {
     bool is_lost;
     char text[PROCESS_PATH_MAX];
 };
 
-static void set(struct place *place, bool is_lost, const char *before, const char *name)
+static void set(struct program_output *place, bool is_lost, const char *before, const char *name)
 {
-    *place = (struct place){.is_lost = is_lost};
+    *place = (struct program_output){.is_lost = is_lost};
     (void)snprintf(place->text, sizeof(place->text), "%s%.400s", before, name);
 }
 
 /* "socket:[1234]" */
-static void look_at_socket(pid_t pid, const char *target, struct place *place)
+static void look_at_socket(pid_t pid, const char *target, struct program_output *place)
 {
     char inode[32];
 
@@ -179,7 +178,7 @@ static void look_at_socket(pid_t pid, const char *target, struct place *place)
             "");
 }
 
-static void look_at_target(pid_t pid, const char *target, struct place *place)
+static void look_at_target(pid_t pid, const char *target, struct program_output *place)
 {
     static const char deleted[] = " (deleted)";
     const size_t length = strlen(target), end = sizeof(deleted) - 1;
@@ -200,7 +199,7 @@ static void look_at_target(pid_t pid, const char *target, struct place *place)
 }
 
 /* Returns false with errno set if /proc/PID/fd is not readable. */
-static bool look_at_error(pid_t pid, struct place *place)
+static bool look_at_error(pid_t pid, struct program_output *place)
 {
     char path[64], target[PROCESS_PATH_MAX];
     ssize_t length;
@@ -221,7 +220,7 @@ static void check_debug(const struct doctor *doctor, const struct process *proce
 {
     char value[16];
     const bool is_set = process_variable(process->pid, "BLKIN_DEBUG", value, sizeof(value));
-    struct place place;
+    struct program_output place;
 
     if (!look_at_error(process->pid, &place)) {
         saw(doctor, LEVEL_NOTE, "program.debug",
@@ -247,13 +246,13 @@ static void check_debug(const struct doctor *doctor, const struct process *proce
 static bool has_variable(const struct process *process, char list[PROCESS_PATH_MAX])
 {
     return process_variable(process->pid, "LD_PRELOAD", list, PROCESS_PATH_MAX) &&
-           strstr(list, LIBRARY);
+           strstr(list, PRELOAD_MAPPED);
 }
 
 static bool is_child_of_traced(const struct process *process, struct process *parent)
 {
     *parent = (struct process){.pid = process->parent};
-    return process->parent > 1 && process_find_libraries(parent, LIBRARY, LTTNG) &&
+    return process->parent > 1 && process_find_libraries(parent, PRELOAD_MAPPED, LTTNG_MAPPED) &&
            parent->library[0];
 }
 
@@ -302,7 +301,7 @@ static void preload_explain(const struct doctor *doctor, const struct process *p
             "are recorded",
             (int)process->pid, process->name);
         mend(doctor, "start it with blkin run; for a unit of systemd: blkin run --print");
-    } else if (!program_takes(path, PRELOAD_DIR LIBRARY, &error)) {
+    } else if (!program_takes(path, PRELOAD_DIR PRELOAD_MAPPED, &error)) {
         saw(doctor, LEVEL_BAD, "program.preloaded", "process %d (%s): %s", (int)process->pid,
             process->name, error.text);
     } else if (is_secure(process)) {
@@ -318,7 +317,7 @@ static void preload_explain(const struct doctor *doctor, const struct process *p
     }
 }
 
-static void look_at_wanted(const struct search *search)
+static void look_at_wanted(const struct preload_search *search)
 {
     const struct process *process = &search->wanted;
 
@@ -360,7 +359,8 @@ static bool is_left_alone(const struct process *process)
     if (!process->is_filtered || is_told(process, "seccomp=trace"))
         return false;
     with_rings.provider[0] = '\0';
-    return !process_find_libraries(&with_rings, LIBRARY, RINGS) || !with_rings.provider[0];
+    return !process_find_libraries(&with_rings, PRELOAD_MAPPED, RINGS_MEMORY) ||
+           !with_rings.provider[0];
 }
 
 /* Returns whether the process can reach the agent's socket for rings. */
@@ -374,7 +374,7 @@ static bool can_ask_for_rings(const struct process *process, char path[PROCESS_P
     return access(seen, F_OK) == 0;
 }
 
-static void tell_of_filtered(const struct search *search)
+static void tell_of_filtered(const struct preload_search *search)
 {
     const struct doctor *doctor = search->doctor;
     const struct process *process = &search->filtered;
@@ -406,18 +406,18 @@ static void tell_of_filtered(const struct search *search)
     }
 }
 
-/* ---- what is in it ---- */
+/* ---- LTTng and rings of a process */
 
 static bool has_mapped(const struct process *process, const char *file)
 {
     struct process other = *process;
 
     other.provider[0] = '\0';
-    return process_find_libraries(&other, LIBRARY, file) && other.provider[0];
+    return process_find_libraries(&other, PRELOAD_MAPPED, file) && other.provider[0];
 }
 
 /* Notes untraced children of traced programs. */
-static void tell_of_untraced(const struct search *search)
+static void tell_of_untraced(const struct preload_search *search)
 {
     if (search->secure_count) {
         saw(search->doctor, LEVEL_BAD, "program.secure",
@@ -434,7 +434,7 @@ static void tell_of_untraced(const struct search *search)
     }
 }
 
-static void look_at_untraced(struct search *search, const struct process *process)
+static void look_at_untraced(struct preload_search *search, const struct process *process)
 {
     char list[PROCESS_PATH_MAX];
     struct process parent;
@@ -454,7 +454,7 @@ static void check_parts(const struct doctor *doctor, const struct process *proce
     const int pid = (int)process->pid;
     char why[PROCESS_PATH_MAX];
 
-    if (has_mapped(process, LTTNG)) {
+    if (has_mapped(process, LTTNG_MAPPED)) {
         saw(doctor, LEVEL_OK, "program.lttng", "process %d (%s) has loaded LTTng", pid,
             process->name);
     } else {
@@ -462,7 +462,7 @@ static void check_parts(const struct doctor *doctor, const struct process *proce
         saw(doctor, LEVEL_NOTE, "program.lttng", "process %d (%s) has not loaded LTTng: %s", pid,
             process->name, why);
     }
-    if (has_mapped(process, RINGS)) {
+    if (has_mapped(process, RINGS_MEMORY)) {
         saw(doctor, LEVEL_OK, "program.rings", "process %d (%s) writes into rings", pid,
             process->name);
     } else if (!can_ask_for_rings(process, why)) {
@@ -478,8 +478,8 @@ static void check_parts(const struct doctor *doctor, const struct process *proce
 
 static void preload_look_at(void *context, struct process *process)
 {
-    struct search *search = context;
-    const bool can_be_seen = process_find_libraries(process, LIBRARY, LTTNG);
+    struct preload_search *search = context;
+    const bool can_be_seen = process_find_libraries(process, PRELOAD_MAPPED, LTTNG_MAPPED);
 
     if (process->pid == search->doctor->pid) {
         search->wanted = *process;
@@ -498,7 +498,7 @@ static void preload_look_at(void *context, struct process *process)
 
 void check_preload(const struct doctor *doctor)
 {
-    struct search search = {.doctor = doctor};
+    struct preload_search search = {.doctor = doctor};
 
     process_each(preload_look_at, &search);
     tell_of_filtered(&search);

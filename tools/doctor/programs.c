@@ -13,13 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LIBRARY       "/libblkin.so"
-#define PROVIDER      "/libblkin-lttng.so"
-#define PROVIDER_FILE "libblkin-lttng.so.1"
+#define PROVIDER_MAPPED "/libblkin-lttng.so"
+#define PROVIDER_FILE   "libblkin-lttng.so.1"
 #define LTTNG_THREAD \
     "-ust" /* the end of the names of LTTng's threads, which a fork does not inherit */
 
-/* ---- who is registered ----------------------------------------------------------------------- */
+/* ---- registered programs --------------------------------------------------------------------- */
 
 static bool is_registered(const struct facts *facts, pid_t pid)
 {
@@ -198,18 +197,16 @@ static void explain_with_provider(const struct doctor *doctor, const struct proc
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-#define EXPLAINED_MAX 8
-
-struct search {
+struct program_search {
     const struct doctor *doctor;
     unsigned unregistered, hidden;
 };
 
 static void program_look_at(void *context, struct process *process)
 {
-    struct search *search = context;
+    struct program_search *search = context;
 
-    if (!process_find_libraries(process, LIBRARY, PROVIDER)) {
+    if (!process_find_libraries(process, LIBRARY_FILE, PROVIDER_MAPPED)) {
         search->hidden++;
         return;
     }
@@ -227,7 +224,7 @@ static void program_look_at(void *context, struct process *process)
 void check_programs(const struct doctor *doctor)
 {
     const int count = list_registered(doctor->facts);
-    struct search search = {.doctor = doctor};
+    struct program_search search = {.doctor = doctor};
 
     if (count < 0) {
         saw(doctor, LEVEL_BAD, "program.registered", "lttng-sessiond cannot list the programs: %s",

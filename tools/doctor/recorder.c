@@ -13,10 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WELL_S        10 /* for a message's delay, and for a person's typing */
-#define LIBRARY       "/libblkin.so"
-#define RINGS         "/memfd:blkin-rings" /* the memory of rings in /proc/PID/maps */
-#define EXPLAINED_MAX 8
+#define WELL_S 10 /* for a message's delay, and for a person's typing */
 
 /* Returns the time from a slow span's end to the copy of the rings. */
 static int64_t needed_s(const struct doctor *doctor)
@@ -205,7 +202,7 @@ static void rings_look_at(void *context, struct process *process)
 {
     struct rings_search *search = context;
 
-    if (!process_find_libraries(process, LIBRARY, RINGS))
+    if (!process_find_libraries(process, LIBRARY_FILE, RINGS_MEMORY))
         search->hidden++;
     else if (process->library[0] && process->provider[0])
         search->with++;

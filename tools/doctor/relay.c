@@ -15,13 +15,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct place {
+struct relay_address {
     char host[256];
     char port[16];
 };
 
 /* Parses relayd = own, or HOST[:PORT]. */
-static bool find_place(const struct doctor *doctor, struct place *place)
+static bool find_place(const struct doctor *doctor, struct relay_address *place)
 {
     const char *relayd = config_text(doctor->config, "relayd");
     const bool is_own = strcmp(relayd, "own") == 0;
@@ -40,7 +40,7 @@ static bool find_place(const struct doctor *doctor, struct place *place)
     return false;
 }
 
-/* ---- who reaches it -------------------------------------------------------------------------- */
+/* ---- the address ----------------------------------------------------------------------------- */
 
 static bool is_loopback(const char *address)
 {
@@ -118,9 +118,9 @@ void check_relayd_address(const struct doctor *doctor)
     }
 }
 
-/* ---- does it listen? ------------------------------------------------------------------------- */
+/* ---- the ports ------------------------------------------------------------------------------- */
 
-static bool connects(const struct place *place, char *why, size_t size)
+static bool connects(const struct relay_address *place, char *why, size_t size)
 {
     const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
@@ -142,7 +142,7 @@ static bool connects(const struct place *place, char *why, size_t size)
     return is_there;
 }
 
-/* ---- what has it? ---------------------------------------------------------------------------- */
+/* ---- sessions and viewers -------------------------------------------------------------------- */
 
 static void check_viewer(const struct doctor *doctor, int64_t viewers, const char *name)
 {
@@ -163,7 +163,7 @@ static void check_viewer(const struct doctor *doctor, int64_t viewers, const cha
     }
 }
 
-static bool ask_for_sessions(const struct place *place, struct listing *listing)
+static bool ask_for_sessions(const struct relay_address *place, struct listing *listing)
 {
     char url[300];
 
@@ -178,7 +178,7 @@ void check_relayd_session(const struct doctor *doctor)
     const char *name = doctor->facts->session_name;
     static struct listing listing;
     const struct listed_session *ours = NULL;
-    struct place place;
+    struct relay_address place;
 
     (void)find_place(doctor, &place);
     if (!doctor->facts->relayd_answers || !ask_for_sessions(&place, &listing))
@@ -201,7 +201,7 @@ void check_relayd_session(const struct doctor *doctor)
     check_viewer(doctor, ours->viewers, name);
 }
 
-static void check_answer(const struct doctor *doctor, const struct place *place)
+static void check_answer(const struct doctor *doctor, const struct relay_address *place)
 {
     static struct listing listing;
 
@@ -220,7 +220,7 @@ static void check_answer(const struct doctor *doctor, const struct place *place)
 static void look_at_relayd(const struct doctor *doctor)
 {
     const int64_t control = config_integer(doctor->config, "relayd-control-port");
-    struct place place;
+    struct relay_address place;
     const bool is_own = find_place(doctor, &place);
     char why[128];
 

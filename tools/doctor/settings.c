@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATH_BYTES 512
-#define TEXT_MAX   1024
+#define PATH_BYTES       512
+#define SETTING_TEXT_MAX 1024
 
 /* The library's parser of a rule. */
 typedef int parse_fn(const char *text);
@@ -33,7 +33,7 @@ struct found {
     int error;          /* errno of the file */
     bool is_ignored;    /* libblkin ignores the file */
     struct stat status; /* of the ignored file */
-    char path[PATH_BYTES], text[TEXT_MAX];
+    char path[PATH_BYTES], text[SETTING_TEXT_MAX];
 };
 
 /* Returns whether this stands for a future process, as none runs: then only the file counts. */
@@ -90,16 +90,16 @@ static bool is_blank(const char *text)
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-struct search {
+struct setting_search {
     const struct doctor *doctor;
-    void (*look)(struct search *search, const struct process *process);
+    void (*look)(struct setting_search *search, const struct process *process);
     parse_fn *parse; /* NULL: no library found */
     unsigned programs, without_rules, bad;
 };
 
 static void search_process(void *context, struct process *process)
 {
-    struct search *search = context;
+    struct setting_search *search = context;
 
     if (!process_find_libraries(process, "/libblkin.so", "/libblkin-lttng.so") ||
         (!process->library[0] && !process->provider[0]))
@@ -108,10 +108,11 @@ static void search_process(void *context, struct process *process)
     search->look(search, process);
 }
 
-static struct search search_programs(const struct doctor *doctor, const struct setting *setting,
-                                     void (*look)(struct search *, const struct process *))
+static struct setting_search
+search_programs(const struct doctor *doctor, const struct setting *setting,
+                void (*look)(struct setting_search *, const struct process *))
 {
-    struct search search = {.doctor = doctor, .look = look};
+    struct setting_search search = {.doctor = doctor, .look = look};
     void *library = doctor_open_library();
 
     if (library)
@@ -122,15 +123,13 @@ static struct search search_programs(const struct doctor *doctor, const struct s
     return search;
 }
 
-#define EXPLAINED_MAX 8
-
 /* Counts a bad process. Returns whether it is one of the first, which get a finding each. */
-static bool search_explains(struct search *search)
+static bool search_explains(struct setting_search *search)
 {
     return search->bad++ < EXPLAINED_MAX;
 }
 
-static void tell_of_more(const struct search *search, const char *id)
+static void tell_of_more(const struct setting_search *search, const char *id)
 {
     if (search->bad > EXPLAINED_MAX)
         saw(search->doctor, LEVEL_NOTE, id, "%u more processes have bad settings",
@@ -138,7 +137,7 @@ static void tell_of_more(const struct search *search, const char *id)
 }
 
 /* Returns whether libblkin accepts the text. */
-static bool check_text(struct search *search, const struct process *process,
+static bool check_text(struct setting_search *search, const struct process *process,
                        const struct found *found, const char *id, const char *such_as)
 {
     if (!search->parse || search->parse(found->text) == 0)
@@ -153,7 +152,7 @@ static bool check_text(struct search *search, const struct process *process,
 }
 
 /* Returns whether libblkin trusts the file, or whether there is none. */
-static bool check_trust(struct search *search, const struct process *process,
+static bool check_trust(struct setting_search *search, const struct process *process,
                         const struct found *found, const char *id)
 {
     if (!found->is_ignored)
@@ -186,7 +185,7 @@ static bool samples_something(const char *text)
     return false;
 }
 
-static void look_at_sampling(struct search *search, const struct process *process)
+static void look_at_sampling(struct setting_search *search, const struct process *process)
 {
     struct found found;
 
@@ -209,7 +208,7 @@ static void look_at_sampling(struct search *search, const struct process *proces
 
 void check_sampling(const struct doctor *doctor)
 {
-    const struct search search = search_programs(doctor, &sampling, look_at_sampling);
+    const struct setting_search search = search_programs(doctor, &sampling, look_at_sampling);
 
     tell_of_more(&search, "sampling.more");
     if (search.bad == 0)
@@ -218,7 +217,7 @@ void check_sampling(const struct doctor *doctor)
             search.programs);
 }
 
-/* ---- what is slow, and what keeps the recorder from having the whole trace ------------------- */
+/* ---- rules of slow requests, and sampling ---------------------------------------------------- */
 
 /* Looks with the doctor's rights, as the process may not enter the folder. */
 static bool file_is_there(const struct process *process, struct found *found)
@@ -239,7 +238,7 @@ static bool mode_lets_read(const struct process *process, const struct stat *sta
     return (status->st_mode & bit) != 0;
 }
 
-static void look_at_slow(struct search *search, const struct process *process)
+static void look_at_slow(struct setting_search *search, const struct process *process)
 {
     struct found found;
 
@@ -267,7 +266,7 @@ static void look_at_slow(struct search *search, const struct process *process)
 }
 
 /* Rings contain only sampled traces. */
-static void look_at_rules(struct search *search, const struct process *process)
+static void look_at_rules(struct setting_search *search, const struct process *process)
 {
     struct found found;
 
@@ -287,7 +286,7 @@ static void look_at_rules(struct search *search, const struct process *process)
 
 void check_rules(const struct doctor *doctor)
 {
-    const struct search search = search_programs(doctor, &slow, look_at_rules);
+    const struct setting_search search = search_programs(doctor, &slow, look_at_rules);
 
     tell_of_more(&search, "rules.more");
     if (search.programs > 0 && search.without_rules == search.programs) {

@@ -26,8 +26,8 @@ void check_work(const struct doctor *doctor)
 #include <string.h>
 
 /* The sum stays below the time limit of a group. */
-#define ASK_MS  1500
-#define READ_MS 1500
+#define WORK_CHECK_MS 1500
+#define WORK_READ_MS  1500
 
 struct kafka {
     const struct doctor *doctor;
@@ -77,12 +77,12 @@ static void mend_setting(const struct kafka *kafka, const char *topic, const cha
 #define OUR_MESSAGE_BYTES 900000
 
 /* The wanted setting of an input topic. */
-struct wanted {
+struct wanted_setting {
     const char *topic, *time_id, *size_id;
     const char *harm; /* the effect of another retention time */
 };
 
-static void check_input_settings(const struct kafka *kafka, const struct wanted *wanted)
+static void check_input_settings(const struct kafka *kafka, const struct wanted_setting *wanted)
 {
     const char *topic = wanted->topic;
     struct settings settings = {.message_bytes = INT64_MAX};
@@ -165,7 +165,7 @@ static void check_transactions(const struct kafka *kafka)
     }
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- topics ---------------------------------------------------------------------------------- */
 
 static void find_topics(struct kafka *kafka, const rd_kafka_metadata_t *metadata)
 {
@@ -217,14 +217,14 @@ static void check_topics(const struct kafka *kafka)
     }
 }
 
-/* ---- what is in it --------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 /* Returns the last message of the first partition with messages; NULL: all are empty. */
 static rd_kafka_message_t *last_message(const struct kafka *kafka, const char *name, int partitions)
 {
     rd_kafka_topic_t *topic = rd_kafka_topic_new(kafka->client, name, NULL);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(kafka->client);
-    const int64_t until_ms = clock_ms() + READ_MS;
+    const int64_t until_ms = clock_ms() + WORK_READ_MS;
     rd_kafka_message_t *message = NULL;
     int ends = 0;
 
@@ -330,7 +330,8 @@ static void work_explain(const struct kafka *kafka, rd_kafka_resp_err_t code)
 static void look(struct kafka *kafka)
 {
     const rd_kafka_metadata_t *metadata = NULL;
-    const rd_kafka_resp_err_t code = rd_kafka_metadata(kafka->client, 1, NULL, &metadata, ASK_MS);
+    const rd_kafka_resp_err_t code =
+        rd_kafka_metadata(kafka->client, 1, NULL, &metadata, WORK_CHECK_MS);
 
     if (code) {
         work_explain(kafka, code);
@@ -343,10 +344,10 @@ static void look(struct kafka *kafka)
     check_topics(kafka);
     check_transactions(kafka);
     if (kafka->partitions) {
-        check_input_settings(kafka,
-                             &(struct wanted){kafka->url.topic, "input.time", "input.size",
-                                              "workers assemble traces by time, and one writer "
-                                              "with a wrong clock closes traces too early"});
+        check_input_settings(
+            kafka, &(struct wanted_setting){kafka->url.topic, "input.time", "input.size",
+                                            "workers assemble traces by time, and one writer "
+                                            "with a wrong clock closes traces too early"});
         check_messages(kafka);
     }
     check_deltas_settings(kafka);

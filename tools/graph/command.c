@@ -22,7 +22,7 @@ enum format { FORMAT_TEXT, FORMAT_SVG, FORMAT_DOT, FORMAT_JSON };
 
 static const char *const formats[] = {"text", "svg", "dot", "json", NULL};
 
-struct options {
+struct graph_options {
     unsigned format;
     size_t limit;
     size_t width;
@@ -46,7 +46,7 @@ static bool show_svg(const char *command, const struct landscape *landscape)
     }
 }
 
-static bool show(const char *command, const struct options *options,
+static bool show(const char *command, const struct graph_options *options,
                  const struct landscape *landscape)
 {
     bool is_done;
@@ -71,7 +71,7 @@ static bool show(const char *command, const struct options *options,
 
 int graph_command(int argc, char *argv[])
 {
-    struct options options = {.limit = LIMIT_DEFAULT};
+    struct graph_options options = {.limit = LIMIT_DEFAULT};
     const struct view_option list[] = {
         {"format", VIEW_CHOICE, 'f', .value = &options.format, .choices = formats},
         {"limit", VIEW_NUMBER, 'n', .value = &options.limit, .min = 1, .max = LIMIT_MAX},

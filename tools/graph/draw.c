@@ -65,7 +65,7 @@ static bool svg_copy(FILE *from, FILE *to, bool is_page)
 enum graph_drawn graph_draw(FILE *file, const struct landscape *landscape, bool is_page)
 {
     FILE *input = tmpfile(), *output = tmpfile(); /* dot and this process share the file offsets */
-    enum graph_drawn drawn = GRAPH_FAILED;
+    enum graph_drawn drawn = GRAPH_NOT_DRAWN;
     int status = -1, error;
 
     if (input && output && graph_dot(input, landscape) && fflush(input) == 0 &&
@@ -127,8 +127,8 @@ bool graph_json(const struct landscape *landscape)
 
 /* ---- for graphviz ---------------------------------------------------------------------------- */
 
-#define NAME_COLUMNS 100
-#define BAD          ", color=\"#c62828\", class=bad"
+#define GRAPH_NAME_COLUMNS 100
+#define BAD                ", color=\"#c62828\", class=bad"
 
 /* Writes a name for double quotes. dot interprets HTML entities and escapes with a backslash. */
 static bool dot_put_name(FILE *file, const char *name)
@@ -140,7 +140,7 @@ static bool dot_put_name(FILE *file, const char *name)
 
     if (!memory)
         return false;
-    markup_put(memory, name, NAME_COLUMNS);
+    markup_put(memory, name, GRAPH_NAME_COLUMNS);
     is_done = fclose(memory) == 0;
     for (const char *at = safe; is_done && *at; at++)
         fprintf(file, *at == '\\' ? "\\\\" : "%c", *at);

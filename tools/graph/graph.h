@@ -49,7 +49,7 @@ bool graph_json(const struct landscape *landscape);
 enum graph_drawn {
     GRAPH_DRAWN,
     GRAPH_WITHOUT_DOT, /* graphviz is not installed; nothing was written */
-    GRAPH_FAILED,      /* dot failed, or no memory or disk space was left */
+    GRAPH_NOT_DRAWN,   /* dot failed, or no memory or disk space was left */
 };
 
 /* Writes SVG by dot(1): a whole file, or (is_page) an element of a page. */

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-struct glyph {
+struct markup_glyph {
     char text[16];
     size_t columns;
 };
@@ -52,7 +52,7 @@ static const char *entity_of(uint32_t code)
     }
 }
 
-static const char *next_glyph(const char *text, struct glyph *glyph)
+static const char *next_glyph(const char *text, struct markup_glyph *glyph)
 {
     uint32_t code;
     const size_t length = utf8_decode(text, &code);
@@ -80,7 +80,7 @@ static const char *next_glyph(const char *text, struct glyph *glyph)
 static const char *cut_at(const char *text, size_t max, size_t *columns)
 {
     const char *cut = text;
-    struct glyph glyph;
+    struct markup_glyph glyph;
 
     *columns = 0;
     while (*text) {
@@ -98,7 +98,7 @@ void markup_put(FILE *file, const char *text, size_t max)
 {
     size_t columns;
     const char *const end = cut_at(text, max, &columns);
-    struct glyph glyph;
+    struct markup_glyph glyph;
 
     while (text < end) {
         text = next_glyph(text, &glyph);

@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INDENT     3
-#define LEVELS_MAX 12 /* indented levels */
-#define LABEL_MIN  9
-#define CELL       9
-#define CELLS      5
+#define GRAPH_INDENT     3
+#define GRAPH_LEVELS_MAX 12 /* indented levels */
+#define GRAPH_LABEL_MIN  9
+#define CELL             9
+#define CELLS            5
 
 struct drawing {
     const struct landscape *landscape;
@@ -56,7 +56,7 @@ static void put_titles(const struct drawing *drawing, const char *label, const c
            last);
 }
 
-/* ---- who calls whom */
+/* ---- the tree of calls */
 
 /* Does not indent levels beyond the limit. Returns the columns taken. */
 static size_t put_branches(const struct drawing *drawing, size_t level)
@@ -72,7 +72,7 @@ static size_t put_branches(const struct drawing *drawing, size_t level)
     }
     if (shown)
         fputs(drawing->has_more[level] ? (fancy ? "├─ " : "|- ") : (fancy ? "└─ " : "`- "), stdout);
-    return shown * INDENT;
+    return shown * GRAPH_INDENT;
 }
 
 static void tree_put_service(const struct drawing *drawing, size_t service, size_t level,
@@ -177,16 +177,17 @@ static void put_head(const struct landscape *landscape)
 static void tree_lay_out(struct drawing *drawing, size_t width)
 {
     const size_t room = width - CELLS * CELL;
-    size_t longest = LABEL_MIN;
+    size_t longest = GRAPH_LABEL_MIN;
 
     for (size_t i = 0; i < drawing->landscape->services_count; i++) {
         const size_t wanted = columns(drawing->landscape->services[i].name);
 
         longest = wanted > longest ? wanted : longest;
     }
-    drawing->label = longest + (LEVELS_MAX / 2) * INDENT;
+    drawing->label = longest + (GRAPH_LEVELS_MAX / 2) * GRAPH_INDENT;
     drawing->label = drawing->label < room ? drawing->label : room;
-    drawing->levels = drawing->label > LABEL_MIN ? (drawing->label - LABEL_MIN) / INDENT : 0;
+    drawing->levels =
+        drawing->label > GRAPH_LABEL_MIN ? (drawing->label - GRAPH_LABEL_MIN) / GRAPH_INDENT : 0;
 }
 
 bool graph_text(const struct landscape *landscape, size_t width)

@@ -90,9 +90,9 @@ const char *topic_problem(const struct topic *topic)
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define READ_MS    100
-#define LOOK_MS    2000
-#define PATIENT_MS 3000
+#define TOPIC_READ_MS 100
+#define TOPIC_LOOK_MS 2000
+#define PATIENT_MS    3000
 
 enum partition_state { NOT_STARTED, READING, AT_END };
 
@@ -113,7 +113,7 @@ struct topic {
     struct error problem;
 };
 
-/* ---- what is wrong --------------------------------------------------------------------------- */
+/* ---- problems -------------------------------------------------------------------------------- */
 
 static void topic_set_problem(struct topic *topic, rd_kafka_resp_err_t code, const char *reason)
 {
@@ -300,7 +300,7 @@ static bool topic_take_message(struct topic *topic, const rd_kafka_message_t *me
 
 bool topic_read(struct topic *topic, bool *has_more)
 {
-    const int64_t until_ms = clock_ms() + READ_MS;
+    const int64_t until_ms = clock_ms() + TOPIC_READ_MS;
     rd_kafka_message_t *message = NULL;
     bool goes_on = true;
     uint64_t ignored;
@@ -329,8 +329,8 @@ bool topic_read_all(struct topic *topic, int limit_ms,
 
         if (topic->partitions == 0) {
             (void)rd_kafka_poll(topic->consumer, 0);
-            topic_ask(topic, LOOK_MS);
-            topic_take_answer(topic, LOOK_MS);
+            topic_ask(topic, TOPIC_LOOK_MS);
+            topic_take_answer(topic, TOPIC_LOOK_MS);
         }
         if (!topic_read(topic, &has_more))
             return error_set(error, "out of memory");
@@ -341,7 +341,7 @@ bool topic_read_all(struct topic *topic, int limit_ms,
             waiting = NULL;
         }
         if (!has_more)
-            (void)poll(&fd, 1, READ_MS);
+            (void)poll(&fd, 1, TOPIC_READ_MS);
     }
     return true;
 }
@@ -448,7 +448,7 @@ typedef int this_build_is_without_librdkafka;
 
 #else
 
-#define ASK_MS 1500
+#define TOPIC_ASK_MS 1500
 
 bool kafka_settings(rd_kafka_t *client, rd_kafka_ResourceType_t type, const char *name,
                     kafka_setting_fn *take, void *context)
@@ -460,7 +460,7 @@ bool kafka_settings(rd_kafka_t *client, rd_kafka_ResourceType_t type, const char
     size_t count = 0;
 
     rd_kafka_DescribeConfigs(client, &resource, 1, NULL, queue);
-    event = rd_kafka_queue_poll(queue, ASK_MS);
+    event = rd_kafka_queue_poll(queue, TOPIC_ASK_MS);
     if (event && !rd_kafka_event_error(event)) {
         told = rd_kafka_DescribeConfigs_result_resources(
             rd_kafka_event_DescribeConfigs_result(event), &count);

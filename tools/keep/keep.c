@@ -1,5 +1,6 @@
 /*
- * blkin keep: asks the recorder of this host for traces, and it asks those of the others.
+ * blkin keep: asks this host's recorder to send traces. The recorder asks the recorders of the
+ * other hosts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,12 +24,11 @@ static const char usage[] =
 #include "tools/keep/usage.txt.inc"
     ;
 
-#define POLL_NS   100000000
-#define SLACK_MS  20000 /* for a snapshot, its reading, and others' ways */
-#define REQUEST   4000
-#define NAME_MAX  200
-#define ID_MAX    300
-#define NS_PER_MS INT64_C(1000000)
+#define POLL_NS            100000000
+#define SLACK_MS           20000 /* to copy and read the rings, and to reach the other hosts */
+#define KEEP_REQUEST_BYTES 4000
+#define KEEP_NAME_MAX      200
+#define KEEP_ID_MAX        300
 
 static bool is_json;
 static const char *last, *service;
@@ -37,7 +37,7 @@ static const char *last, *service;
 
 #define PART_MAX 40 /* longer than any id */
 
-/* The next part, up to a '-' or the end; false if it is no part of an id. */
+/* Reads the text up to a '-' or the end. Returns false if no id has such a part. */
 static bool next_part(const char **text, char part[PART_MAX])
 {
     const size_t length = strcspn(*text, "-");
@@ -50,7 +50,7 @@ static bool next_part(const char **text, char part[PART_MAX])
     return true;
 }
 
-/* "00-TRACE-SPAN-01" of W3C, "TRACE-SPAN[-1[-PARENT]]" of B3. */
+/* Reads "00-TRACE-SPAN-01" of W3C, or "TRACE-SPAN[-1[-PARENT]]" of B3. */
 static bool header_id(const char *text, char id[33])
 {
     char first[PART_MAX], second[PART_MAX];
@@ -63,7 +63,7 @@ static bool header_id(const char *text, char id[33])
            id_parse(first, id);
 }
 
-/* The last part of a URL's path; all of what is no URL. */
+/* Returns the last part of a URL's path, or the text if it is no URL. */
 static const char *last_part(const char *text, size_t *length)
 {
     const char *slash;
@@ -79,11 +79,9 @@ static const char *last_part(const char *text, size_t *length)
     return slash ? slash + 1 : text;
 }
 
-/*
- * From up to 16 or 32 hexadecimal digits, the address of a trace's page (Zipkin's and the like: the
- * id is the last part of its path), a W3C traceparent or B3 in one line: 16 or 32 digits in lower
- * case. False if it is none of these, or an id of zeros.
- */
+/* Converts a pasted id to 16 or 32 digits in lower case. Accepts up to 32 hexadecimal digits,
+ * the address of a trace's page in Zipkin, a W3C traceparent, and B3 in one line. Returns false
+ * for other texts, and for an id of zeros. */
 static bool pasted_id(const char *text, char id[33])
 {
     char part[128];
@@ -100,14 +98,14 @@ static bool pasted_id(const char *text, char id[33])
 
 /* ---- the question ---------------------------------------------------------------------------- */
 
-/* It goes into a line of its own, as the last word, and into JSON. */
+/* The name ends a request of one line, and is a JSON text. */
 static bool is_name(const char *text)
 {
     json_t *json = json_string(text);
     const bool is_utf8 = json != NULL;
 
     json_decref(json);
-    return is_utf8 && *text && strlen(text) < NAME_MAX && !strchr(text, '\n');
+    return is_utf8 && *text && strlen(text) < KEEP_NAME_MAX && !strchr(text, '\n');
 }
 
 static bool read_last(const char *program, struct keep_question *question)
@@ -147,7 +145,7 @@ static bool read_ids(const char *program, const struct config *config,
     return true;
 }
 
-/* Returns false after it has said what is wrong. */
+/* Returns false after printing the reason. */
 static bool read_question(const char *program, const struct config *config,
                           struct keep_question *question)
 {
@@ -160,29 +158,32 @@ static bool read_question(const char *program, const struct config *config,
     return last ? read_last(program, question) : read_ids(program, config, question);
 }
 
-static void write_request(const struct keep_question *question, char request[REQUEST])
+static void write_request(const struct keep_question *question, char request[KEEP_REQUEST_BYTES])
 {
     size_t length;
 
     if (question->count == 0) {
-        (void)snprintf(request, REQUEST, "keep-last %lld%s%s", (long long)question->last_ms,
-                       question->service ? " " : "", question->service ? question->service : "");
+        (void)snprintf(request, KEEP_REQUEST_BYTES, "keep-last %lld%s%s",
+                       (long long)question->last_ms, question->service ? " " : "",
+                       question->service ? question->service : "");
         return;
     }
-    length = (size_t)snprintf(request, REQUEST, "keep");
+    length = (size_t)snprintf(request, KEEP_REQUEST_BYTES, "keep");
     for (size_t i = 0; i < question->count; i++)
-        length += (size_t)snprintf(request + length, REQUEST - length, " %s", question->ids[i]);
+        length += (size_t)snprintf(request + length, KEEP_REQUEST_BYTES - length, " %s",
+                                   question->ids[i]);
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-/* Polls until all have answered, or the recorder has given them up. NULL with error set. */
+/* Polls until all hosts have answered, or the recorder has given up waiting. Returns NULL with
+ * error set. */
 static json_t *wait_for_answer(const char *folder, const char *id, int64_t limit_ms,
                                struct error *error)
 {
     const struct timespec pause = {0, POLL_NS};
     const int64_t deadline_ms = clock_ms() + limit_ms;
-    char request[ID_MAX + sizeof("kept ")];
+    char request[KEEP_ID_MAX + sizeof("kept ")];
 
     (void)snprintf(request, sizeof(request), "kept %s", id);
     for (;;) {
@@ -202,7 +203,7 @@ static json_t *ask(const struct config *config, const struct keep_question *ques
     const int64_t limit_ms = config_integer(config, "linger-ms") +
                              config_integer(config, "fetch-interval-ms") +
                              config_integer(config, "answer-timeout-ms") + SLACK_MS;
-    char request[REQUEST];
+    char request[KEEP_REQUEST_BYTES];
     json_t *accepted, *answer = NULL;
     const char *id;
 
@@ -211,9 +212,9 @@ static json_t *ask(const struct config *config, const struct keep_question *ques
     if (!accepted)
         return NULL;
     id = json_string_value(json_object_get(accepted, "id"));
-    if (id && strlen(id) < ID_MAX && isatty(STDERR_FILENO))
+    if (id && strlen(id) < KEEP_ID_MAX && isatty(STDERR_FILENO))
         fputs("blkin keep: asked; the answers take some seconds\n", stderr);
-    if (id && strlen(id) < ID_MAX)
+    if (id && strlen(id) < KEEP_ID_MAX)
         answer = wait_for_answer(folder, id, limit_ms, error);
     else
         error_set(error, "`blkin agent` gives an unexpected answer");

@@ -2,7 +2,7 @@
 #ifndef BLKIN_TOOLS_KEEP_H
 #define BLKIN_TOOLS_KEEP_H
 
-/* blkin keep: has the recorders send traces that somebody asks for. */
+/* blkin keep: asks the recorders to send traces. Returns the exit status. */
 int keep_command(int argc, char *argv[]);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What `blkin keep` found, as a table or as JSON.
+ * Prints the traces that `blkin keep` found, as a table or as JSON.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,19 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ID_WIDTH   32
-#define NAME_WIDTH 64 /* columns of a host's name */
-#define TRACES_MAX 40 /* lines; the rest is for --json */
-#define LINE_WIDTH 2000
-#define NS_PER_S   1e9
+#define ID_WIDTH        32
+#define KEEP_NAME_WIDTH 64 /* columns of a host's name */
+#define KEEP_TRACES_MAX 40 /* lines of the table; --json has all */
+#define LINE_WIDTH      2000
+#define KEEP_SECOND_NS  1e9
 
-/* Without the zeros of one that has only 64 bits. */
+/* Returns the id without the leading zeros of a 64-bit id. */
 static const char *short_id(const char *id)
 {
     return strlen(id) == 32 && strspn(id, "0") >= 16 ? id + 16 : id;
 }
 
-/* ---- what is missing ------------------------------------------------------------------------- */
+/* ---- missing parts --------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void problem(json_t *problems, const char *format, ...)
 {
@@ -41,7 +41,7 @@ __attribute__((format(printf, 2, 3))) static void problem(json_t *problems, cons
     free(text);
 }
 
-/* Who knows 16 digits only, knows the lower ones. */
+/* An id of 16 digits is the lower half of the trace id. */
 static bool is_same_id(const char *one, const char *other)
 {
     one = short_id(one);
@@ -88,14 +88,16 @@ static void look_at_traces(const struct keep_question *question, const json_t *a
     }
 }
 
-/* How long before the question the ring had all; below 0: it holds nothing, or does not say. */
+/* Returns for how long before the question the host's rings are complete. Below 0: unknown, or
+ * nothing is held. */
 static double reach_s(const struct keep_question *question, const json_t *host)
 {
     const int64_t held_ns = date_read(text_in(host, "held_from"));
 
     if (!held_ns)
         return -1;
-    return question->asked_ns > held_ns ? (double)(question->asked_ns - held_ns) / NS_PER_S : 0;
+    return question->asked_ns > held_ns ? (double)(question->asked_ns - held_ns) / KEEP_SECOND_NS
+                                        : 0;
 }
 
 static void look_at_host(const struct keep_question *question, const json_t *host, json_t *problems)
@@ -113,7 +115,7 @@ static void look_at_host(const struct keep_question *question, const json_t *hos
         problem(problems, "host %s: its ring goes back only %.1f s", name, reach);
 }
 
-/* New, empty: all was found; NULL: out of memory. */
+/* Returns a new array, empty if all was found. NULL: out of memory. */
 static json_t *problems_of(const struct keep_question *question, const json_t *answer)
 {
     json_t *problems = json_array();
@@ -151,12 +153,12 @@ static void put_trace(const json_t *trace)
 
         if (i)
             fputs(", ", stdout);
-        put(name ? name : "?", NAME_WIDTH);
+        put(name ? name : "?", KEEP_NAME_WIDTH);
     }
     putchar('\n');
 }
 
-/* sent: traces that no answer lists */
+/* sent: the number of traces that were sent but are in no list */
 static void put_traces(const json_t *traces, int64_t sent)
 {
     const size_t count = json_array_size(traces);
@@ -165,9 +167,9 @@ static void put_traces(const json_t *traces, int64_t sent)
     if (count == 0)
         return;
     printf("%-*s  %7s  %7s  hosts\n", ID_WIDTH, "trace", "spans", "missing");
-    /* those with a gap first: they are what somebody looks for in a long list */
+    /* incomplete traces first, as people look for them in a long list */
     for (int whole = 0; whole < 2; whole++) {
-        for (size_t i = 0; i < count && shown < TRACES_MAX; i++) {
+        for (size_t i = 0; i < count && shown < KEEP_TRACES_MAX; i++) {
             const json_t *trace = json_array_get(traces, i);
 
             if ((number_in(trace, "missing") == 0) != whole)
@@ -196,7 +198,7 @@ static size_t width_of_names(const json_t *hosts)
 
         width = taken > width ? taken : width;
     }
-    return width < NAME_WIDTH ? width : NAME_WIDTH;
+    return width < KEEP_NAME_WIDTH ? width : KEEP_NAME_WIDTH;
 }
 
 static void put_hosts(const struct keep_question *question, const json_t *hosts)

@@ -38,7 +38,7 @@ static const char usage[] =
 #define NOTIFY_PERIOD_MS 1000
 #define READY_MAX_MS     10000 /* the longest wait for a first reader */
 
-struct service {
+struct live_service {
     struct frame frame;
     struct stats_file stats_file; /* path NULL: none */
     char *endpoint;
@@ -54,9 +54,9 @@ struct service {
     int status;
 };
 
-/* ---- how it is ------------------------------------------------------------------------------- */
+/* ---- status and page ------------------------------------------------------------------------- */
 
-static struct run_info run_info(const struct service *service)
+static struct run_info run_info(const struct live_service *service)
 {
     const int64_t now_ns = wall_clock_ns();
 
@@ -67,14 +67,14 @@ static struct run_info run_info(const struct service *service)
                              .has_ended = false};
 }
 
-static const char *state_text(const struct service *service)
+static const char *state_text(const struct live_service *service)
 {
     return service->is_ending ? "ending" : service->is_ready ? "running" : "starting";
 }
 
 static json_t *status_json(void *context)
 {
-    struct service *service = context;
+    struct live_service *service = context;
     const struct counts counts = readers_counts(&service->readers);
 
     return json_pack(
@@ -90,7 +90,7 @@ static json_t *status_json(void *context)
 /* Returns the metrics page: the counters of the sinks, then the service's own. */
 static char *page(void *context)
 {
-    struct service *service = context;
+    struct live_service *service = context;
     const struct counts counts = readers_counts(&service->readers);
     const struct run_info info = run_info(service);
     struct printer printer = {.has_failed = false};
@@ -116,7 +116,7 @@ static bool put_stats(void *context, const char *text, struct error *error)
     return stats_file_put(context, text, error);
 }
 
-static void write_stats(struct service *service, bool has_ended)
+static void write_stats(struct live_service *service, bool has_ended)
 {
     const struct counts counts = readers_counts(&service->readers);
     struct run_info info = run_info(service);
@@ -127,7 +127,7 @@ static void write_stats(struct service *service, bool has_ended)
                        &service->stats_file);
 }
 
-static void say_progress(struct service *service)
+static void say_progress(struct live_service *service)
 {
     const struct counts counts = readers_counts(&service->readers);
     const int64_t now_ns = wall_clock_ns();
@@ -143,7 +143,7 @@ static void say_progress(struct service *service)
                 (now_ns - service->start_ns) / 1000000000, distance, line);
 }
 
-static void tell_systemd(struct service *service)
+static void tell_systemd(struct live_service *service)
 {
     notify("STATUS=%s: session %s, %u readers", state_text(service),
            service->tracing.state == TRACING_ACTIVE ? "active" : "not active",
@@ -151,7 +151,7 @@ static void tell_systemd(struct service *service)
 }
 
 /* Reports the service as ready, also without a session daemon. */
-static void be_ready(struct service *service)
+static void be_ready(struct live_service *service)
 {
     if (service->is_ready || service->is_ending)
         return;
@@ -165,7 +165,7 @@ static void be_ready(struct service *service)
 
 static void tick(void *context)
 {
-    struct service *service = context;
+    struct live_service *service = context;
 
     timer_set(service->frame.loop, &service->tick, NOTIFY_PERIOD_MS);
     if (service->tracing.was_tried &&
@@ -183,11 +183,11 @@ static void tick(void *context)
     say_progress(service);
 }
 
-/* ---- what the parts tell --------------------------------------------------------------------- */
+/* ---- callbacks of the parts ------------------------------------------------------------------ */
 
 static void relay_is_up(void *context)
 {
-    struct service *service = context;
+    struct live_service *service = context;
 
     say(BK2010, "the relay daemon is up");
     readers_relay_up(&service->readers);
@@ -199,7 +199,7 @@ static void relay_is_up(void *context)
 
 static void relay_is_down(void *context)
 {
-    struct service *service = context;
+    struct live_service *service = context;
 
     if (!service->relay.options.is_own)
         say(BK2011,
@@ -211,7 +211,7 @@ static void relay_is_down(void *context)
 
 static void relay_has_listed(void *context, const struct listing *listing)
 {
-    struct service *service = context;
+    struct live_service *service = context;
 
     readers_listed(&service->readers, listing);
     if (service->tracing.state == TRACING_ACTIVE && readers_has_attached_own(&service->readers))
@@ -223,7 +223,7 @@ static void relay_has_listed(void *context, const struct listing *listing)
 
 static void relay_has_failed(void *context, const struct error *error)
 {
-    struct service *service = context;
+    struct live_service *service = context;
 
     say(BK2012, "%s", error->text);
     service->status = 1;
@@ -232,14 +232,14 @@ static void relay_has_failed(void *context, const struct error *error)
 
 static void session_is_made(void *context)
 {
-    struct service *service = context;
+    struct live_service *service = context;
 
     readers_add_own(&service->readers, service->host.nodename, service->tracing.spec.name);
 }
 
 static void session_stands_still(void *context, const struct live_reader *reader)
 {
-    struct service *service = context;
+    struct live_service *service = context;
 
     if (strcmp(reader->session, service->tracing.spec.name) == 0 &&
         service->relay.state == RELAY_UP && tracing_is_stalled(&service->tracing)) {
@@ -252,7 +252,7 @@ static void session_stands_still(void *context, const struct live_reader *reader
 
 static void relay_has_ended(void *context)
 {
-    struct service *service = context;
+    struct live_service *service = context;
 
     if (service->relay.options.is_own) {
         sweep_all(service->relay.options.output);
@@ -263,14 +263,14 @@ static void relay_has_ended(void *context)
 
 static void session_is_destroyed(void *context)
 {
-    struct service *service = context;
+    struct live_service *service = context;
 
     relay_end(&service->relay, relay_has_ended);
 }
 
 static void readers_have_ended(void *context)
 {
-    struct service *service = context;
+    struct live_service *service = context;
 
     tracing_destroy(&service->tracing, session_is_destroyed);
 }
@@ -279,7 +279,7 @@ static void readers_have_ended(void *context)
  * end. */
 static void drain(void *context)
 {
-    struct service *service = context;
+    struct live_service *service = context;
     const bool is_read =
         readers_have_read(&service->readers, service->ended_trace_ns, service->ended_ns);
 
@@ -295,7 +295,7 @@ static void drain(void *context)
 
 static void start_drain(void *context)
 {
-    struct service *service = context;
+    struct live_service *service = context;
 
     service->is_draining = true;
     service->ended_ns = wall_clock_ns();
@@ -312,7 +312,7 @@ static void start_drain(void *context)
 /* A second signal ends the service without waiting for unread events. */
 static void end(void *context)
 {
-    struct service *service = context;
+    struct live_service *service = context;
 
     if (service->is_draining)
         service->drain_until_ms = 0;
@@ -328,7 +328,7 @@ static void end(void *context)
 static bool take_configuration(void *context, struct config **given, struct error *error)
 {
     const struct config *config = *given;
-    struct service *service = context;
+    struct live_service *service = context;
     struct readers_options options;
 
     say_open(service->frame.calls->title,
@@ -343,7 +343,7 @@ static bool take_configuration(void *context, struct config **given, struct erro
 
 static json_t *ask(void *context, const char *request)
 {
-    struct service *service = context;
+    struct live_service *service = context;
 
     return strcmp(request, "statistics") == 0
                ? json_pack("{so}", "sources", readers_statistics(&service->readers))
@@ -352,7 +352,7 @@ static json_t *ask(void *context, const char *request)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-static bool open_parts(struct service *service, struct error *error)
+static bool open_parts(struct live_service *service, struct error *error)
 {
     const struct relay_callbacks of_relay = {relay_is_up, relay_is_down, relay_has_listed,
                                              relay_has_failed, service};
@@ -382,13 +382,13 @@ static bool open_parts(struct service *service, struct error *error)
     return true;
 }
 
-static void begin_timers(struct service *service)
+static void begin_timers(struct live_service *service)
 {
     service->tick = (struct timer){.due = tick, .context = service};
     timer_set(service->frame.loop, &service->tick, NOTIFY_PERIOD_MS);
 }
 
-static void print_summary(struct service *service)
+static void print_summary(struct live_service *service)
 {
     const struct counts counts = readers_counts(&service->readers);
     char line[COUNTS_LINE_MAX];
@@ -401,7 +401,7 @@ static void print_summary(struct service *service)
         say_account(BK1003, "the account does not add up: this is a bug of BlkKin");
 }
 
-static int run(struct service *service)
+static int run(struct live_service *service)
 {
     struct error error;
 
@@ -420,7 +420,7 @@ static int run(struct service *service)
     return service->is_left ? 1 : service->status;
 }
 
-static void free_service(struct service *service)
+static void free_service(struct live_service *service)
 {
     if (!service->is_left)
         stats_file_close(&service->stats_file);
@@ -441,7 +441,7 @@ int live(int argc, char *argv[])
                                              .page = page,
                                              .end = end};
     const struct config_request request = {"live", usage, NULL};
-    struct service *service = calloc(1, sizeof(*service));
+    struct live_service *service = calloc(1, sizeof(*service));
     int status = 1;
 
     if (!service) {

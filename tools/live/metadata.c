@@ -11,7 +11,7 @@
 #define MAGIC UINT32_C(0x75d11d57)
 /* The header of a packet: magic, UUID, checksum, content and packet size in bits, 5 single bytes.
  */
-#define HEADER_BYTES 37
+#define METADATA_HEADER_BYTES 37
 /* A stream class with a higher id counts as declared. */
 #define CLASSES 64
 
@@ -161,20 +161,20 @@ void metadata_add(struct metadata *metadata, const unsigned char *packets, size_
 {
     while (size > 0 && !metadata->is_other) {
         const bool is_swapped =
-            size >= HEADER_BYTES && number_at(packets, false) == bswap_32(MAGIC);
+            size >= METADATA_HEADER_BYTES && number_at(packets, false) == bswap_32(MAGIC);
         size_t content, packet;
 
-        if (size < HEADER_BYTES || number_at(packets, is_swapped) != MAGIC) {
+        if (size < METADATA_HEADER_BYTES || number_at(packets, is_swapped) != MAGIC) {
             metadata->is_other = true;
             return;
         }
         content = number_at(packets + 24, is_swapped) / 8;
         packet = number_at(packets + 28, is_swapped) / 8;
-        if (content < HEADER_BYTES || content > packet || packet > size) {
+        if (content < METADATA_HEADER_BYTES || content > packet || packet > size) {
             metadata->is_other = true;
             return;
         }
-        for (size_t i = HEADER_BYTES; i < content; i++)
+        for (size_t i = METADATA_HEADER_BYTES; i < content; i++)
             add_character(metadata, (char)packets[i]);
         packets += packet;
         size -= packet;

@@ -2,8 +2,8 @@
  * Tells whether the received metadata of a trace (TSDL of CTF 1.8, as LTTng writes it) is complete.
  *
  * LTTng sends metadata in packets of 4 KiB that may end anywhere, and sends events after the first
- * packet that concerns them. babeltrace2 fails on a cut block or a missing stream class, and
- * crashes without any metadata.
+ * packet that concerns them. For a cut block or a missing stream class, babeltrace2 fails. Without
+ * any metadata, it crashes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -22,12 +22,12 @@
 
 /* A restarted child that reads the same events may die again, for example of a corrupted packet.
  * SIGKILL usually comes from outside and does not count. */
-#define AGAIN_KILLED   1
-#define AGAIN_FAILED   4
-#define AGAIN_MAX      12
-#define RESTART_MS     100 /* doubles with each failure */
-#define RESTART_MAX_MS 5000
-#define LOOK_MS        1000
+#define AGAIN_KILLED           1
+#define AGAIN_FAILED           4
+#define AGAIN_MAX              12
+#define READERS_RESTART_MS     100 /* doubles with each failure */
+#define READERS_RESTART_MAX_MS 5000
+#define READERS_LOOK_MS        1000
 #define SILENT_NS \
     INT64_C(180000000000) /* without an account, which a reader first writes at its start */
 #define STUCK_NS     INT64_C(5000000000)
@@ -186,7 +186,8 @@ void readers_start_in(struct live_reader *reader, int64_t ms)
 
 static void readers_start_later(struct live_reader *reader)
 {
-    readers_start_in(reader, backoff_ms(++reader->failures, RESTART_MS, RESTART_MAX_MS));
+    readers_start_in(reader,
+                     backoff_ms(++reader->failures, READERS_RESTART_MS, READERS_RESTART_MAX_MS));
 }
 
 static void readers_start(void *context)
@@ -241,7 +242,7 @@ void readers_forget(struct live_reader *reader)
     reader->is_used = false;
 }
 
-/* ---- when one has ended ---------------------------------------------------------------------- */
+/* ---- the end of a child ---------------------------------------------------------------------- */
 
 static void readers_renew_next(struct readers *readers)
 {
@@ -371,7 +372,7 @@ static void readers_look(void *context)
 {
     struct readers *readers = context;
 
-    timer_set(readers->loop, &readers->look, LOOK_MS);
+    timer_set(readers->loop, &readers->look, READERS_LOOK_MS);
     for (int i = 0; i < READERS_MAX; i++) {
         if (readers->readers[i].is_used && readers->readers[i].state == READER_RUNNING)
             readers_look_at(&readers->readers[i]);
@@ -383,7 +384,7 @@ void readers_begin(struct readers *readers, struct loop *loop,
 {
     *readers = (struct readers){.loop = loop, .options = *options, .on = *callbacks};
     readers->look = (struct timer){.due = readers_look, .context = readers};
-    timer_set(loop, &readers->look, LOOK_MS);
+    timer_set(loop, &readers->look, READERS_LOOK_MS);
 }
 
 void readers_reload(struct readers *readers, const struct readers_options *options)

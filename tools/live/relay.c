@@ -22,14 +22,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LISTENS_MS     50   /* the period of checks whether the own daemon listens */
-#define STARTED_MS     5000 /* the limit for that */
-#define LIST_MS        1000
-#define LIST_SOON_MS   250 /* while there is no session */
-#define LIST_LIMIT_MS  3000
-#define RESTART_MS     250 /* doubles with each failure */
-#define RESTART_MAX_MS 30000
-#define END_MS         5000
+#define LISTENS_MS           50   /* the period of checks whether the own daemon listens */
+#define STARTED_MS           5000 /* the limit for that */
+#define LIST_MS              1000
+#define LIST_SOON_MS         250 /* while there is no session */
+#define LIST_LIMIT_MS        3000
+#define RELAY_RESTART_MS     250 /* doubles with each failure */
+#define RELAY_RESTART_MAX_MS 30000
+#define END_MS               5000
 
 static void relay_start(void *context);
 
@@ -281,7 +281,7 @@ static void relay_restart_later(struct relay *relay)
 {
     relay->timer.due = relay_start;
     timer_set(relay->loop, &relay->timer,
-              backoff_ms(++relay->failures, RESTART_MS, RESTART_MAX_MS));
+              backoff_ms(++relay->failures, RELAY_RESTART_MS, RELAY_RESTART_MAX_MS));
 }
 
 static void say_end(int status)

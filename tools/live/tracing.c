@@ -15,14 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WATCH_MS        250  /* between checks of the session daemon's socket, a stat(2) or two */
-#define LOOK_MS         2000 /* between requests for the session's state */
-#define LOOK_SOON_MS    500  /* the same without a session daemon */
-#define RETRY_MS        1000 /* doubles with each failure */
-#define RETRY_MAX_MS    30000
-#define LIMIT_MS        10000 /* for a request to LTTng */
-#define UNLISTED_MAX_MS 2500
-#define STALL_PERIOD_MS 30000
+#define TRACING_WATCH_MS 250  /* between checks of the session daemon's socket, a stat(2) or two */
+#define TRACING_LOOK_MS  2000 /* between requests for the session's state */
+#define LOOK_SOON_MS     500  /* the same without a session daemon */
+#define TRACING_RETRY_MS 1000 /* doubles with each failure */
+#define RETRY_MAX_MS     30000
+#define TRACING_LIMIT_MS 10000 /* for a request to LTTng */
+#define UNLISTED_MAX_MS  2500
+#define STALL_PERIOD_MS  30000
 /* The disk space of the relay daemon for a slow reader, of each CPU and user. A full file
  * overwrites its oldest events, which the sink counts. */
 #define KEPT_FILE_BYTES (UINT64_C(32) << 20)
@@ -120,7 +120,7 @@ static void tracing_complain(struct tracing *tracing, enum tracing_state state,
 static void try_again_later(struct tracing *tracing)
 {
     timer_set(tracing->loop, &tracing->retry,
-              backoff_ms(++tracing->failures, RETRY_MS, RETRY_MAX_MS));
+              backoff_ms(++tracing->failures, TRACING_RETRY_MS, RETRY_MAX_MS));
 }
 
 static void read_note(const struct tracing *tracing, char name[256])
@@ -206,7 +206,7 @@ static void tracing_make(struct tracing *tracing)
     tracing->task.done = has_made;
     tracing->task.context = tracing;
     tracing->is_busy = task_start(tracing->loop, &tracing->task, &tracing_make_job, &making,
-                                  sizeof(making), LIMIT_MS);
+                                  sizeof(making), TRACING_LIMIT_MS);
     if (!tracing->is_busy)
         try_again_later(tracing);
 }
@@ -293,7 +293,7 @@ static void tracing_look(struct tracing *tracing)
     tracing->task.done = has_looked;
     tracing->task.context = tracing;
     tracing->is_busy = task_start(tracing->loop, &tracing->task, &tracing_look_job,
-                                  tracing->spec.name, sizeof(tracing->spec.name), LIMIT_MS);
+                                  tracing->spec.name, sizeof(tracing->spec.name), TRACING_LIMIT_MS);
 }
 
 /* A new session daemon has none of the service's sessions. */
@@ -301,7 +301,7 @@ static void tracing_watch(void *context)
 {
     struct tracing *tracing = context;
 
-    timer_set(tracing->loop, &tracing->look, WATCH_MS);
+    timer_set(tracing->loop, &tracing->look, TRACING_WATCH_MS);
     if (tracing->ended)
         return;
     if (!tracing->is_busy && tracing_has_other_daemon(tracing)) {
@@ -309,12 +309,12 @@ static void tracing_watch(void *context)
         if (tracing->state == TRACING_ACTIVE || tracing->state == TRACING_STOPPED)
             tracing_look(tracing);
         else if (tracing->relay_is_up)
-            timer_set(tracing->loop, &tracing->retry, WATCH_MS);
+            timer_set(tracing->loop, &tracing->retry, TRACING_WATCH_MS);
     }
     if (clock_ms() < tracing->next_look_ms)
         return;
     tracing->next_look_ms =
-        clock_ms() + (tracing->state == TRACING_NO_DAEMON ? LOOK_SOON_MS : LOOK_MS);
+        clock_ms() + (tracing->state == TRACING_NO_DAEMON ? LOOK_SOON_MS : TRACING_LOOK_MS);
     if (tracing->state >= TRACING_ACTIVE)
         tracing_look(tracing);
     else if (tracing->state == TRACING_NO_DAEMON && daemon_mark())
@@ -337,7 +337,7 @@ void tracing_begin(struct tracing *tracing, struct loop *loop, const struct sess
     tracing->daemon_mark = daemon_mark();
     tracing->retry = (struct timer){.due = tracing_retry, .context = tracing};
     tracing->look = (struct timer){.due = tracing_watch, .context = tracing};
-    timer_set(loop, &tracing->look, WATCH_MS);
+    timer_set(loop, &tracing->look, TRACING_WATCH_MS);
 }
 
 void tracing_relay_up(struct tracing *tracing)
@@ -397,7 +397,7 @@ static void destroy_stalled(struct tracing *tracing)
     tracing->destroying.context = tracing;
     tracing->is_destroying =
         task_start(tracing->loop, &tracing->destroying, &tracing_destroy_job, tracing->destroy_name,
-                   sizeof(tracing->destroy_name), LIMIT_MS);
+                   sizeof(tracing->destroy_name), TRACING_LIMIT_MS);
 }
 
 bool tracing_is_stalled(struct tracing *tracing)
@@ -449,7 +449,7 @@ static void tracing_end_now(struct tracing *tracing)
     tracing->ending.context = tracing;
     if (!tracing->was_created ||
         !task_start(tracing->loop, &tracing->ending, tracing->end, tracing->spec.name,
-                    sizeof(tracing->spec.name), LIMIT_MS / 2))
+                    sizeof(tracing->spec.name), TRACING_LIMIT_MS / 2))
         tracing->ended(tracing->on.context);
 }
 

@@ -45,7 +45,7 @@ bool viewer_pass(const struct viewer *viewer, uint64_t count)
 
 bool viewer_ask(const struct viewer *viewer, uint32_t command, const void *data, size_t size)
 {
-    unsigned char request[16 + REQUEST_MAX];
+    unsigned char request[16 + VIEWER_REQUEST_MAX];
     const uint64_t size_sent = htobe64(size);
     const uint32_t command_sent = htobe32(command), version = 0;
 
@@ -88,8 +88,8 @@ static bool viewer_add_stream(struct viewer *viewer, const unsigned char *listed
                         .trace = viewer_long_at(listed + 8),
                         .packet_at = UINT64_MAX,
                         .header_bytes = !memmem(path, 4096, "ust/", 4)    ? 0
-                                        : memmem(path, 4096, "32-bit", 6) ? HEADER_BYTES - 4
-                                                                          : HEADER_BYTES};
+                                        : memmem(path, 4096, "32-bit", 6) ? VIEWER_HEADER_BYTES - 4
+                                                                          : VIEWER_HEADER_BYTES};
     return true;
 }
 
@@ -249,7 +249,7 @@ static bool viewer_connect(const struct viewer *viewer, unsigned char *request, 
 
 static bool viewer_serve(struct viewer *viewer)
 {
-    unsigned char head[16], request[REQUEST_MAX];
+    unsigned char head[16], request[VIEWER_REQUEST_MAX];
     uint64_t size;
 
     if (!viewer_get(viewer->reader, head, sizeof(head)) ||

@@ -163,7 +163,7 @@ static void viewer_make_packet(struct stream *stream, struct index_reply *reply)
     memcpy(stream->header + 40, &time, 8);
     memcpy(stream->header + 48, &bits, 8); /* content and packet size */
     memcpy(stream->header + 56, &bits, 8);
-    memcpy(&discarded, stream->header + 72, stream->header_bytes == HEADER_BYTES ? 8 : 4);
+    memcpy(&discarded, stream->header + 72, stream->header_bytes == VIEWER_HEADER_BYTES ? 8 : 4);
     reply->offset = htobe64(NO_PLACE);
     reply->packet_size = reply->content_size = htobe64(bits);
     reply->begin = reply->end;
@@ -304,7 +304,7 @@ bool viewer_give_packet(struct viewer *viewer, const unsigned char *request, siz
     struct stream *stream = size < 20 ? NULL : viewer_find_stream(viewer, viewer_long_at(request));
     const uint64_t offset = stream ? viewer_long_at(request + 8) : 0;
     const uint32_t length = stream ? viewer_number_at(request + 16) : 0;
-    unsigned char head[12], header[HEADER_BYTES];
+    unsigned char head[12], header[VIEWER_HEADER_BYTES];
     uint64_t rest;
 
     if (stream && offset >= NO_PLACE && offset - NO_PLACE <= stream->header_bytes &&
@@ -319,7 +319,8 @@ bool viewer_give_packet(struct viewer *viewer, const unsigned char *request, siz
         !write_all(viewer->reader, head, sizeof(head)))
         return false;
     rest = viewer_number_at(head) == STATUS_OK ? viewer_number_at(head + 4) : 0;
-    if (stream && stream->header_bytes && offset == stream->packet_at && rest >= HEADER_BYTES) {
+    if (stream && stream->header_bytes && offset == stream->packet_at &&
+        rest >= VIEWER_HEADER_BYTES) {
         if (!viewer_get(viewer->relay, header, sizeof(header)) ||
             !write_all(viewer->reader, header, sizeof(header)))
             return false;

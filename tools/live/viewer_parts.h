@@ -16,9 +16,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SESSIONS_MAX 8 /* with one name: consumer daemons of 64 bits, 32 bits, and the kernel */
-#define REQUEST_MAX  256
-#define HEADER_BYTES 84 /* of a packet of LTTng-UST; 80 for 32 bits */
+#define SESSIONS_MAX        8 /* with one name: consumer daemons of 64 bits, 32 bits, and the kernel */
+#define VIEWER_REQUEST_MAX  256
+#define VIEWER_HEADER_BYTES 84 /* of a packet of LTTng-UST; 80 for 32 bits */
 
 enum {
     CMD_CONNECT = 1,
@@ -47,8 +47,8 @@ struct stream {
     uint32_t flags;     /* of skipped packets */
     uint64_t asks_seen; /* the text's asks at the last check */
     struct index_reply held;
-    int64_t undescribed_ns;             /* the begin of a wait for metadata; 0: none */
-    unsigned char header[HEADER_BYTES]; /* of the last packet */
+    int64_t undescribed_ns;                    /* the begin of a wait for metadata; 0: none */
+    unsigned char header[VIEWER_HEADER_BYTES]; /* of the last packet */
 };
 
 /* The metadata of a trace: the part that babeltrace2 has not requested yet. */

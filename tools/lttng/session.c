@@ -13,7 +13,7 @@
 #define METRIC  "blkin:metric"
 #define POLL_US 50000
 
-/* ---- what all need */
+/* ---- shared parts */
 
 static bool no_daemon(int code)
 {
@@ -38,16 +38,16 @@ static struct lttng_handle *open_domain(const char *name, enum lttng_buffer_type
     return lttng_create_handle(name, &domain);
 }
 
-/* ---- is the session that is there ours? */
+/* ---- the existing session */
 
 /* Host, control port and data port of "net://HOST:5342:5343", or of LTTng's form "tcp4://HOST:5342/
  * [data: 5343]". */
-struct relay {
+struct relay_url {
     char host[256];
     unsigned long ports[2];
 };
 
-static void parse_relay(const char *url, struct relay *relay)
+static void parse_relay(const char *url, struct relay_url *relay)
 {
     const char *host = strstr(url, "://");
     size_t length;
@@ -64,7 +64,7 @@ static void parse_relay(const char *url, struct relay *relay)
 
 static bool same_relay(const char *url, const char *path)
 {
-    struct relay wanted, there;
+    struct relay_url wanted, there;
 
     parse_relay(url, &wanted);
     parse_relay(path, &there);

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* Names for rows and edges, if all differ, and a share for names without a row. */
-#define NAMES_MAX   32768
-#define NAMES_BYTES (8U << 20)
+#define MERGED_NAMES_MAX   32768
+#define MERGED_NAMES_BYTES (8U << 20)
 
 struct merged *merged_new(void)
 {
@@ -17,7 +17,7 @@ struct merged *merged_new(void)
 
     if (!merged)
         return NULL;
-    merged->names = names_new(NAMES_MAX, NAMES_BYTES);
+    merged->names = names_new(MERGED_NAMES_MAX, MERGED_NAMES_BYTES);
     merged->statistics = merged->names ? statistics_new(merged->names) : NULL;
     merged->workers = calloc(WORKERS_MAX, sizeof(*merged->workers));
     if (merged->statistics && merged->workers)
@@ -132,6 +132,9 @@ void merged_add_worker(struct merged *merged, const char *instance,
 const struct work_counter work_counters[] = {
 #include "tools/merged/counts.def"
 };
+#undef COUNTER
+#undef GAUGE
+#undef RATIO
 
 const size_t work_counters_count = sizeof(work_counters) / sizeof(work_counters[0]);
 

@@ -1,7 +1,6 @@
 /*
- * The sums of all workers' statistics, and their JSON document, which `blkin work --root` gives
- * (--once --json, and http://ADDRESS:PORT/statistics) and `blkin stat`, `blkin graph` and `blkin
- * report` read:
+ * The sums of all workers' statistics, and their JSON document. `blkin work --root` writes it
+ * (--once --json, and http://ADDRESS:PORT/statistics); `blkin stat`, `graph` and `report` read it:
  *
  *     {"blkin": "statistics", "version": "1.0.0",
  *      "from": "2026-11-21T11:33:27.981Z", "to": "2026-...", "seconds": 60.0,

@@ -90,7 +90,7 @@ char *merged_document(const struct merged *merged, int64_t now_ns)
 
 /* A broker's default limit is 1 MB. The longest row, with two full histograms, takes half of that.
  */
-#define MESSAGE_BYTES 450000
+#define MERGED_MESSAGE_BYTES 450000
 
 struct deltas_writer {
     const struct deltas_head *head;
@@ -136,7 +136,7 @@ static bool deltas_write_rows(struct deltas_writer *writer, const struct statist
             continue;
         deltas_continue(writer, statistics_arrays[kind].array);
         statistics_print_row(&writer->printer, statistics, kind, i);
-        if (writer->printer.buffer.length > MESSAGE_BYTES && !deltas_emit(writer))
+        if (writer->printer.buffer.length > MERGED_MESSAGE_BYTES && !deltas_emit(writer))
             return false;
     }
     return true;

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define STATS_PERIOD_MS 500
-#define WATCH_MS        10000
+#define READER_WATCH_MS 10000
 #define SILENT_MS       180000 /* without CPU time, and not waiting for its collector */
 #define HANG_MS         60000  /* CPU time without an event, as with corrupted input */
 
@@ -101,7 +101,7 @@ bool reader_account(const struct reader *reader, struct reader_account *account)
     return true;
 }
 
-/* ---- does it hang? --------------------------------------------------------------------------- */
+/* ---- hanging readers ------------------------------------------------------------------------- */
 
 /* Returns the CPU time of the child. */
 static uint64_t ticks_of(pid_t pid)
@@ -175,7 +175,7 @@ void reader_open(struct reader *reader)
     reader->lines.ignored = say_level() > BT_LOGGING_LEVEL_INFO ? "events: " : NULL;
     reader->watch = (struct timer){.due = watch, .context = reader};
     if (!reader->watch_ms)
-        reader->watch_ms = WATCH_MS;
+        reader->watch_ms = READER_WATCH_MS;
     if (!reader->hang_ms)
         reader->hang_ms = HANG_MS;
     if (!reader->silent_ms)

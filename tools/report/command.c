@@ -14,14 +14,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TRACES_DEFAULT 10
-#define TRACES_MAX     50
+#define TRACES_DEFAULT    10
+#define REPORT_TRACES_MAX 50
 
 static const char usage[] =
 #include "tools/report/usage.txt.inc"
     ;
 
-struct options {
+struct report_options {
     const char *output; /* NULL: standard output */
     const char *title;
     size_t traces;
@@ -29,10 +29,10 @@ struct options {
 
 int report_command(int argc, char *argv[])
 {
-    struct options options = {.traces = TRACES_DEFAULT};
+    struct report_options options = {.traces = TRACES_DEFAULT};
     const struct view_option list[] = {
         {"output", VIEW_TEXT, 'o', .value = &options.output},
-        {"traces", VIEW_NUMBER, 'n', .value = &options.traces, .min = 0, .max = TRACES_MAX},
+        {"traces", VIEW_NUMBER, 'n', .value = &options.traces, .min = 0, .max = REPORT_TRACES_MAX},
         {"title", VIEW_TEXT, 0, .value = &options.title},
     };
     const struct view_command command = {usage, list, sizeof(list) / sizeof(list[0]),

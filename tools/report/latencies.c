@@ -13,7 +13,7 @@
 
 #define SHOWN_MAX 9
 #define WIDTH     320
-#define HEIGHT    96 /* of the bars */
+#define HEIGHT    96 /* the height of the bars */
 #define AXIS      20
 #define BARS_MIN  24
 #define BARS_MAX  72
@@ -39,7 +39,8 @@ static void note_range(const struct histogram *histogram, int scale, int32_t *lo
 }
 
 /* Makes the finest axis that fits. */
-static struct axis make_axis(const struct page *page, const struct operation *rows, size_t count)
+static struct axis make_axis(const struct report_page *page, const struct operation *rows,
+                             size_t count)
 {
     struct axis axis = {.scale = SCALE_MAX + 1};
     int32_t low, high;
@@ -113,7 +114,7 @@ static uint64_t highest(const uint64_t *bars, int32_t count)
     return most;
 }
 
-/* Returns at least a visible height, even for one of a million. */
+/* Returns the height of a bar, which is visible also for the smallest count. */
 static double height_of(uint64_t count, uint64_t most)
 {
     const double height = (double)count * (HEIGHT - 4) / (double)most;
@@ -162,7 +163,7 @@ static void put_mark(FILE *file, const struct axis *axis, const struct histogram
         fprintf(file, "<path class=\"q\" d=\"M%.1f 0V%d\"/>", x_of(axis, (double)value), HEIGHT);
 }
 
-static void put_histogram(const struct page *page, const struct axis *axis,
+static void put_histogram(const struct report_page *page, const struct axis *axis,
                           const struct histogram *duration, const struct histogram *self,
                           unsigned colour)
 {
@@ -189,7 +190,8 @@ static void put_histogram(const struct page *page, const struct axis *axis,
     fprintf(file, "<path class=\"ax\" d=\"M0 %dH%d\"/></svg>", HEIGHT, WIDTH);
 }
 
-static void put_caption(const struct page *page, const struct histogram *duration, const char *what)
+static void put_caption(const struct report_page *page, const struct histogram *duration,
+                        const char *what)
 {
     fprintf(page->file, "<span class=\"fg\">%s %s%s · p50 %s · p99 %s · max %s</span></figcaption>",
             figure_count(duration->count).text, what, duration->count == 1 ? "" : "s",
@@ -198,7 +200,7 @@ static void put_caption(const struct page *page, const struct histogram *duratio
             figure_quantile(duration, 1, FIGURE_PAGE).text);
 }
 
-static void latency_put_row(const struct page *page, const struct axis *axis,
+static void latency_put_row(const struct report_page *page, const struct axis *axis,
                             const struct statistics_row *row)
 {
     const unsigned colour = landscape_colour_of_name(&page->landscape, row->service);
@@ -212,7 +214,7 @@ static void latency_put_row(const struct page *page, const struct axis *axis,
     fputs("</figure>\n", page->file);
 }
 
-bool put_latencies(const struct page *page)
+bool put_latencies(const struct report_page *page)
 {
     size_t count, shown = 0;
     struct operation *rows = operations(page->statistics, OPERATIONS_BY_SELF, NULL, &count);

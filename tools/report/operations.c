@@ -13,7 +13,8 @@
 #define ROWS_MAX 50
 
 /* Writes all columns but the first. The longest self time has the longest bar. */
-static void put_cells(const struct page *page, const struct statistics_row *row, double longest_ns)
+static void put_cells(const struct report_page *page, const struct statistics_row *row,
+                      double longest_ns)
 {
     const double share = longest_ns > 0 ? row->self.sum / longest_ns : 0;
     FILE *file = page->file;
@@ -34,7 +35,7 @@ static void put_cells(const struct page *page, const struct statistics_row *row,
     fputs("</tr>\n", file);
 }
 
-static void operation_put_row(const struct page *page, const struct statistics_row *row,
+static void operation_put_row(const struct report_page *page, const struct statistics_row *row,
                               double longest_ns)
 {
     fprintf(page->file,
@@ -49,7 +50,7 @@ static void operation_put_row(const struct page *page, const struct statistics_r
 }
 
 /* Writes the operations beyond the limit as one row. */
-static bool put_rest(const struct page *page, const struct operation *rows, size_t count,
+static bool put_rest(const struct report_page *page, const struct operation *rows, size_t count,
                      double longest_ns)
 {
     struct statistics_row rest = {.service = NAMES_OTHER, .name = NAMES_OTHER};
@@ -67,7 +68,7 @@ static bool put_rest(const struct page *page, const struct operation *rows, size
     return is_done;
 }
 
-bool put_operations(const struct page *page)
+bool put_operations(const struct report_page *page)
 {
     static const char *const titles[] = {"service and span",
                                          "share of all self time",

@@ -13,17 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SERVICES_MAX   40  /* in the graph */
-#define SPANS_MAX      200 /* of a trace */
-#define DETAILS_MAX    6000
-#define SOURCE_COLUMNS 200
+#define PAGE_SERVICES_MAX 40  /* in the graph */
+#define PAGE_SPANS_MAX    200 /* of a trace */
+#define DETAILS_MAX       6000
+#define SOURCE_COLUMNS    200
 
 /* Light or dark as the browser prefers, for a width of 400 pixels or more. */
 static const char page_style[] =
 #include "tools/report/page.css.inc"
     ;
 
-void put_name(const struct page *page, uint32_t name)
+void put_name(const struct report_page *page, uint32_t name)
 {
     const struct text text = names_text(statistics_names(page->statistics), name);
 
@@ -33,7 +33,7 @@ void put_name(const struct page *page, uint32_t name)
         fputs("(no name)", page->file);
     } else {
         fputs("<bdi>", page->file);
-        markup_put(page->file, text.data, NAME_COLUMNS);
+        markup_put(page->file, text.data, REPORT_NAME_COLUMNS);
         fputs("</bdi>", page->file);
     }
 }
@@ -47,7 +47,7 @@ static void put_tile(FILE *file, const char *title, struct figure figure, bool i
             is_bad ? " class=\"x\"" : "", figure.text, more);
 }
 
-static void put_tiles(const struct page *page)
+static void put_tiles(const struct report_page *page)
 {
     const struct landscape *landscape = &page->landscape;
     const bool has_rates = graph_has_rates(landscape);
@@ -80,7 +80,7 @@ static void put_tiles(const struct page *page)
     fputs("</dl>\n", file);
 }
 
-static void put_head(const struct page *page, bool has_traces)
+static void put_head(const struct report_page *page, bool has_traces)
 {
     FILE *file = page->file;
 
@@ -110,13 +110,14 @@ static void put_head(const struct page *page, bool has_traces)
 
 /* ---- graph */
 
-void put_cell(const struct page *page, const char *title, struct figure figure, bool is_bad)
+void put_cell(const struct report_page *page, const char *title, struct figure figure, bool is_bad)
 {
     fprintf(page->file, "<td role=\"cell\" data-l=\"%s\"%s>%s</td>", title,
             is_bad ? " class=\"x\"" : "", figure.text);
 }
 
-void put_table(const struct page *page, const char *kind, const char *const *titles, size_t count)
+void put_table(const struct report_page *page, const char *kind, const char *const *titles,
+               size_t count)
 {
     fprintf(page->file,
             "<table class=\"%s\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\">", kind);
@@ -125,15 +126,15 @@ void put_table(const struct page *page, const char *kind, const char *const *tit
     fputs("</tr></thead>\n<tbody role=\"rowgroup\">\n", page->file);
 }
 
-static void put_call(const struct page *page, const struct landscape_call *call)
+static void put_call(const struct report_page *page, const struct landscape_call *call)
 {
     const struct landscape *landscape = &page->landscape;
     FILE *file = page->file;
 
     fputs("<tr role=\"row\"><th role=\"rowheader\" scope=\"row\"><bdi>", file);
-    markup_put(file, landscape->services[call->from].name, NAME_COLUMNS);
+    markup_put(file, landscape->services[call->from].name, REPORT_NAME_COLUMNS);
     fputs("</bdi> → <bdi>", file);
-    markup_put(file, landscape->services[call->to].name, NAME_COLUMNS);
+    markup_put(file, landscape->services[call->to].name, REPORT_NAME_COLUMNS);
     fputs("</bdi></th>", file);
     put_cell(page, "calls", figure_count(call->calls), false);
     put_cell(page, "errors", figure_count(call->errors), call->errors > 0);
@@ -143,7 +144,7 @@ static void put_call(const struct page *page, const struct landscape_call *call)
     fputs("</tr>\n", file);
 }
 
-static void put_calls(const struct page *page, bool is_open)
+static void put_calls(const struct report_page *page, bool is_open)
 {
     static const char *const titles[] = {"calls of", "calls", "errors", "p50", "p99", "max"};
     FILE *file = page->file;
@@ -157,7 +158,7 @@ static void put_calls(const struct page *page, bool is_open)
     fputs("</tbody></table></details>", file);
 }
 
-static void put_graph(const struct page *page)
+static void put_graph(const struct report_page *page)
 {
     FILE *file = page->file;
     enum graph_drawn drawn;
@@ -173,7 +174,7 @@ static void put_graph(const struct page *page)
         fputs("<p>No picture: the command <code>dot</code> was not on the PATH. The package "
               "graphviz has it.</p>\n",
               file);
-    else if (drawn == GRAPH_FAILED)
+    else if (drawn == GRAPH_NOT_DRAWN)
         fputs("<p>No picture: <code>dot -Tsvg</code> failed.</p>\n", file);
     fputs("</div>\n", file);
     put_calls(page, drawn != GRAPH_DRAWN);
@@ -197,16 +198,16 @@ static int trace_by_duration(const void *a, const void *b)
     return strcmp(left->id, right->id);
 }
 
-static bool put_trace(struct page *page, struct summary *summary, const struct trace *trace,
+static bool put_trace(struct report_page *page, struct summary *summary, const struct trace *trace,
                       bool is_open)
 {
     return trace_link(trace, summary->names, &summary->model) &&
-           put_timeline(page, trace->id, &summary->model, SPANS_MAX, is_open);
+           put_timeline(page, trace->id, &summary->model, PAGE_SPANS_MAX, is_open);
 }
 
 /* Shows failed traces that are not shown yet. */
-static bool put_failed(struct page *page, struct summary *summary, const struct trace **traces,
-                       size_t from, size_t max)
+static bool put_failed(struct report_page *page, struct summary *summary,
+                       const struct trace **traces, size_t from, size_t max)
 {
     size_t shown = 0;
 
@@ -226,8 +227,8 @@ static bool put_failed(struct page *page, struct summary *summary, const struct 
 }
 
 /* Shows the slowest traces, then half as many other traces that failed. */
-static bool put_chosen(struct page *page, struct summary *summary, const struct trace **traces,
-                       size_t max)
+static bool put_chosen(struct report_page *page, struct summary *summary,
+                       const struct trace **traces, size_t max)
 {
     const size_t count = summary->traces.count;
     size_t shown = 0;
@@ -244,7 +245,7 @@ static bool put_chosen(struct page *page, struct summary *summary, const struct 
     return put_failed(page, summary, traces, shown, max / 2);
 }
 
-static bool put_traces(struct page *page, struct summary *summary, size_t max)
+static bool put_traces(struct report_page *page, struct summary *summary, size_t max)
 {
     const size_t count = summary->traces.count;
     const struct trace **traces = calloc(count + 1, sizeof(*traces));
@@ -262,7 +263,7 @@ static bool put_traces(struct page *page, struct summary *summary, size_t max)
 
 /* ---- all of it */
 
-static void put_end(const struct page *page)
+static void put_end(const struct report_page *page)
 {
     fputs("</main>\n<footer>", page->file);
     if (page->details_missing)
@@ -275,7 +276,7 @@ static void put_end(const struct page *page)
 
 bool page_put(FILE *file, const char *source, struct summary *summary, size_t max_traces)
 {
-    struct page page = {
+    struct report_page page = {
         .file = file,
         .source = source,
         .start_ns = summary->start_ns,
@@ -283,7 +284,7 @@ bool page_put(FILE *file, const char *source, struct summary *summary, size_t ma
         .statistics = summary->statistics,
         .details_left = DETAILS_MAX,
     };
-    bool is_done = landscape_make(&page.landscape, summary, SERVICES_MAX);
+    bool is_done = landscape_make(&page.landscape, summary, PAGE_SERVICES_MAX);
 
     for (size_t i = 0; is_done && i < summary->traces.count; i++)
         is_done = histogram_add(&page.traces, duration_of(&summary->traces.traces[i]));

@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 /* The data and the state of a page. */
-struct page {
+struct report_page {
     FILE *file;
     const char *source;
     int64_t start_ns; /* of the first span; 0: unknown */
@@ -26,20 +26,21 @@ struct page {
     size_t details_missing;
 };
 
-#define NAME_COLUMNS 80
+#define REPORT_NAME_COLUMNS 80
 
 /* Writes the name of a service or span, or a placeholder for an unknown name. */
-void put_name(const struct page *page, uint32_t name);
+void put_name(const struct report_page *page, uint32_t name);
 
 /* Begins a table, and a cell in it; a narrow screen shows the cell's title beside it. */
-void put_table(const struct page *page, const char *kind, const char *const *titles, size_t count);
-void put_cell(const struct page *page, const char *title, struct figure figure, bool is_bad);
+void put_table(const struct report_page *page, const char *kind, const char *const *titles,
+               size_t count);
+void put_cell(const struct report_page *page, const char *title, struct figure figure, bool is_bad);
 
 /* page_put() writes the whole page. All return false when out of memory. */
 bool page_put(FILE *file, const char *source, struct summary *summary, size_t max_traces);
-bool put_operations(const struct page *page);
-bool put_latencies(const struct page *page);
-bool put_timeline(struct page *page, const char *trace_id, const struct trace_model *linked,
+bool put_operations(const struct report_page *page);
+bool put_latencies(const struct report_page *page);
+bool put_timeline(struct report_page *page, const char *trace_id, const struct trace_model *linked,
                   size_t max_spans, bool is_open);
 
 #endif

@@ -18,12 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEGMENTS_MAX 40 /* of self time in a bar */
-#define MARKS_MAX    24 /* annotations on a bar */
-#define LEVELS_MAX   12 /* indented levels */
-#define KEY_COLUMNS  60
-#define TEXT_COLUMNS 240
-#define TICKS        4
+#define SEGMENTS_MAX        40 /* of self time in a bar */
+#define MARKS_MAX           24 /* annotations on a bar */
+#define TIMELINE_LEVELS_MAX 12 /* indented levels */
+#define KEY_COLUMNS         60
+#define TEXT_COLUMNS        240
+#define TICKS               4
 
 /* The columns for the threads' time. */
 enum usage_columns {
@@ -33,7 +33,7 @@ enum usage_columns {
 };
 
 struct timeline {
-    struct page *page;
+    struct report_page *page;
     const struct trace_model *model;
     double total_ns;
     enum usage_columns usage;
@@ -44,7 +44,7 @@ static struct figure time_of(int64_t ns)
     return figure_time(ns, FIGURE_PAGE);
 }
 
-/* ---- which spans */
+/* ---- the choice of spans */
 
 struct choice {
     uint32_t node;
@@ -201,7 +201,7 @@ static void put_bar(const struct timeline *timeline, uint32_t node, unsigned col
     fputs("</span>", file);
 }
 
-/* ---- how threads spent their time, where spans tell */
+/* ---- the threads' time */
 
 static enum usage_columns usage_columns_of(const struct trace_model *model, const bool *is_shown)
 {
@@ -224,8 +224,8 @@ static void put_usage_cell(FILE *file, const char *what, int64_t us, bool is_kno
             is_known ? time_of(us * 1000).text : "–");
 }
 
-static void put_usage(const struct page *page, const struct trace_model *model, uint32_t node,
-                      enum usage_columns columns)
+static void put_usage(const struct report_page *page, const struct trace_model *model,
+                      uint32_t node, enum usage_columns columns)
 {
     const struct thread_time time = thread_time_of(span_of(model, node));
 
@@ -242,7 +242,7 @@ static void put_usage(const struct page *page, const struct trace_model *model, 
     fputs("</span>", page->file);
 }
 
-static void put_usage_heads(const struct page *page, enum usage_columns columns)
+static void put_usage_heads(const struct report_page *page, enum usage_columns columns)
 {
     static const char *const heads[] = {
         [USAGE_OFF_CPU] = "<span>on CPU</span><span>off CPU</span>",
@@ -253,7 +253,7 @@ static void put_usage_heads(const struct page *page, enum usage_columns columns)
         fprintf(page->file, "<span class=\"us\">%s</span>", heads[columns]);
 }
 
-static void put_usage_words(const struct page *page, const struct trace_model *model,
+static void put_usage_words(const struct report_page *page, const struct trace_model *model,
                             uint32_t longest)
 {
     struct thread_time_part parts[THREAD_TIME_PARTS];
@@ -269,7 +269,7 @@ static void put_usage_words(const struct page *page, const struct trace_model *m
                 time_of(parts[i].us * 1000).text);
 }
 
-/* ---- what is said of a span */
+/* ---- tags and annotations */
 
 static void put_term(const struct timeline *timeline, const char *term)
 {
@@ -298,7 +298,7 @@ static void put_endpoint(const struct timeline *timeline, const struct json_span
 /* Counts one more detail. Returns false at the page's limit. */
 static bool may_add(const struct timeline *timeline)
 {
-    struct page *page = timeline->page;
+    struct report_page *page = timeline->page;
 
     if (page->details_left == 0) {
         page->details_missing++;
@@ -365,7 +365,7 @@ static void put_details(const struct timeline *timeline, uint32_t node)
 
 static void put_line(const struct timeline *timeline, uint32_t node)
 {
-    const struct page *page = timeline->page;
+    const struct report_page *page = timeline->page;
     const struct trace_node *place = &timeline->model->nodes[node];
     const struct trace_span *span = &timeline->model->spans[node];
     const unsigned colour = landscape_colour_of_name(&page->landscape, span->service);
@@ -374,7 +374,7 @@ static void put_line(const struct timeline *timeline, uint32_t node)
     fprintf(file,
             "<details class=\"r\"><summary><span class=\"nm\" style=\"--d:%u\"><i class=\"sw "
             "c%u\"></i>",
-            place->depth < LEVELS_MAX ? place->depth : LEVELS_MAX, colour);
+            place->depth < TIMELINE_LEVELS_MAX ? place->depth : TIMELINE_LEVELS_MAX, colour);
     if (span->is_error)
         fputs("<b class=\"x\">failed</b> ", file);
     fputs("<span class=\"sv\">", file);
@@ -414,7 +414,7 @@ static void put_axis(const struct timeline *timeline)
 
 static void put_culprit(const struct timeline *timeline)
 {
-    const struct page *page = timeline->page;
+    const struct report_page *page = timeline->page;
     const struct trace_model *model = timeline->model;
     const uint32_t node = model->longest_self;
     uint32_t other;
@@ -437,7 +437,7 @@ static void put_culprit(const struct timeline *timeline)
     fputs("</p>\n", page->file);
 }
 
-bool put_timeline(struct page *page, const char *trace_id, const struct trace_model *linked,
+bool put_timeline(struct report_page *page, const char *trace_id, const struct trace_model *linked,
                   size_t max_spans, bool is_open)
 {
     struct timeline timeline = {

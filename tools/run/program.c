@@ -14,13 +14,13 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define INTERPRETERS_MAX 5 /* the kernel's limit */
-#define LINE_MAX_BYTES   256
-#define HEADERS_MAX      256
-#define NAMES_MAX        (64 * 1024)
-#define BLANKS           " \t"
+#define INTERPRETERS_MAX  5 /* the kernel's limit */
+#define LINE_MAX_BYTES    256
+#define HEADERS_MAX       256
+#define PROGRAM_NAMES_MAX (64 * 1024)
+#define BLANKS            " \t"
 
-/* ---- where it is ---- */
+/* ---- the path of a program */
 
 static bool is_executable(const char *path)
 {
@@ -111,7 +111,7 @@ static bool has_section(const struct elf *elf, const char *name)
     if (header->e_shentsize != sizeof(section) || header->e_shstrndx >= header->e_shnum ||
         !read_at(elf->fd, &names, sizeof(names),
                  header->e_shoff + header->e_shstrndx * sizeof(section)) ||
-        names.sh_size > NAMES_MAX)
+        names.sh_size > PROGRAM_NAMES_MAX)
         return false;
     texts = calloc(1, names.sh_size + 1);
     if (texts && read_at(elf->fd, texts, names.sh_size, names.sh_offset)) {

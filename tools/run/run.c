@@ -45,7 +45,7 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-struct request {
+struct run_request {
     const char *command; /* the prefix of messages */
     bool is_print, is_anyway, is_help, has_lttng;
     char run_file[PATH_MAX]; /* "": the default */
@@ -56,7 +56,7 @@ struct request {
 /* ---- options ---- */
 
 /* Appends a key to the text. A key is a line, so a value must not contain a newline. */
-static bool add_key(struct request *request, const char *key, const char *value)
+static bool add_key(struct run_request *request, const char *key, const char *value)
 {
     const size_t length = strlen(request->text);
     struct preload_config config;
@@ -78,7 +78,7 @@ static bool add_key(struct request *request, const char *key, const char *value)
 }
 
 /* Makes the path absolute, as a daemon changes its folder. */
-static bool set_run_file(struct request *request, const char *path)
+static bool set_run_file(struct run_request *request, const char *path)
 {
     char folder[PATH_MAX] = "";
     int length;
@@ -96,7 +96,7 @@ static bool set_run_file(struct request *request, const char *path)
     return false;
 }
 
-static bool read_option(struct request *request, int option, int index)
+static bool read_option(struct run_request *request, int option, int index)
 {
     switch (option) {
     case KEY:
@@ -120,7 +120,7 @@ static bool read_option(struct request *request, int option, int index)
     }
 }
 
-static bool read_options(struct request *request, int argc, char *argv[])
+static bool read_options(struct run_request *request, int argc, char *argv[])
 {
     const char *inherited = getenv("BLKIN_RUN");
     int option, index = 0;
@@ -207,7 +207,7 @@ static void print_variable(const char *name, const char *value)
     puts("\"");
 }
 
-static int print_variables(const struct request *request, const char *library)
+static int print_variables(const struct run_request *request, const char *library)
 {
     print_variable("LD_PRELOAD", library);
     if (request->text[0])
@@ -219,7 +219,7 @@ static int print_variables(const struct request *request, const char *library)
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
-static bool set_variables(const struct request *request, const char *library)
+static bool set_variables(const struct run_request *request, const char *library)
 {
     char *list = preload_list(library);
     const bool is_set =
@@ -235,7 +235,7 @@ static bool set_variables(const struct request *request, const char *library)
 /* ---- */
 
 /* Returns the exit status if the program does not run. */
-static int execute(const struct request *request, const char *path, char *argv[])
+static int execute(const struct run_request *request, const char *path, char *argv[])
 {
     (void)execvp(path, argv); /* execvp() also runs a script without a first line "#!" */
     fprintf(stderr, "%s: %s: %s\n", request->command, path, strerror(errno));
@@ -243,7 +243,7 @@ static int execute(const struct request *request, const char *path, char *argv[]
 }
 
 /* Returns 0, or the exit status after printing the reason. */
-static int prepare(const struct request *request, const char *path, const char *unit)
+static int prepare(const struct run_request *request, const char *path, const char *unit)
 {
     char library[PATH_MAX];
     struct error error = {""};
@@ -270,7 +270,7 @@ static int prepare(const struct request *request, const char *path, const char *
 
 int run_command(int argc, char *argv[])
 {
-    static struct request request;
+    static struct run_request request;
     char path[PATH_MAX];
     int status;
 

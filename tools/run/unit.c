@@ -177,7 +177,7 @@ static bool unit_read_all(struct unit *unit, const char *name)
     return is_found;
 }
 
-/* ---- what it says ---- */
+/* ---- output */
 
 static void unit_print_calls(const struct unit *unit)
 {

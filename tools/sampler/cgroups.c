@@ -1,10 +1,11 @@
 /*
- * Control groups: their files and what is in them, which are wanted, and the processes of units.
+ * Control groups: finds the wanted groups, and reads their files. Also finds the processes of
+ * units.
  *
- * Version 2 has all of a group in one folder. Version 1 has a tree for each controller, with the
- * same path in each; and a host may have both, with some controllers here and some there. So each
- * file is looked for where version 1 has it, and then where version 2 does: a controller is in one
- * of them only. Version 2 counts CPU time and pressure without controllers, too.
+ * In version 2, a group is one folder. Version 1 has a tree of folders for each controller, with
+ * the same path in each. A host may have both, but a controller is in one version only. So a group
+ * looks for each file at version 1's path, then at version 2's. In version 2, CPU time and pressure
+ * need no controller.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,8 +16,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define DEPTH_MAX   8
-#define FOLDERS_MAX 8192 /* that are looked at; in a fake tree, links could make a circle */
+#define CGROUP_DEPTH_MAX 8
+#define FOLDERS_MAX      8192 /* searched folders; links of a faked tree may form a circle */
 
 enum group_file {
     GROUP_CPU,
@@ -32,7 +33,7 @@ enum group_file {
 };
 _Static_assert(GROUP_FILES <= SLOT_FILES, "an instance has no room for them");
 
-/* Below sys/fs/cgroup. On a host with both versions the second one is in "unified". */
+/* Folders below sys/fs/cgroup. On a host with both versions, version 2 is in "unified". */
 static const char *const trees[CGROUP_TREES] = {
     [CGROUP_V2] = "unified",         [CGROUP_V1_CPU] = "cpu",   [CGROUP_V1_CPUACCT] = "cpuacct",
     [CGROUP_V1_MEMORY] = "memory",   [CGROUP_V1_PIDS] = "pids", [CGROUP_V1_BLKIO] = "blkio",
@@ -48,7 +49,7 @@ static const struct {
     [GROUP_THROTTLED] = {NULL, CGROUP_V1_CPU, "cpu.stat"},
     [GROUP_MEMORY] = {"memory.current", CGROUP_V1_MEMORY, "memory.usage_in_bytes"},
     [GROUP_PROCESSES] = {"pids.current", CGROUP_V1_PIDS, "pids.current"},
-    /* with the groups below, as in version 2 */
+    /* includes the groups below, as version 2 does */
     [GROUP_IO] = {"io.stat", CGROUP_V1_BLKIO, "blkio.throttle.io_service_bytes_recursive"},
     [GROUP_OPERATIONS] = {NULL, CGROUP_V1_BLKIO, "blkio.throttle.io_serviced_recursive"},
     [GROUP_CPU_PRESSURE] = {"cpu.pressure", CGROUP_V2, NULL},
@@ -58,16 +59,16 @@ static const struct {
 
 /* ---- trees and files */
 
-void cgroups_open(struct host *host, int folder)
+void cgroups_open(struct host_reader *host, int folder)
 {
-    const int root = open_at(folder, "sys/fs/cgroup", true);
-    const int controllers = root < 0 ? -1 : open_at(root, "cgroup.controllers", false);
+    const int root = host_open_at(folder, "sys/fs/cgroup", true);
+    const int controllers = root < 0 ? -1 : host_open_at(root, "cgroup.controllers", false);
     bool has_tree = false;
 
     if (root < 0)
         return;
     for (int tree = 0; tree < CGROUP_TREES && controllers < 0; tree++) {
-        host->cgroups[tree] = open_at(root, trees[tree], true);
+        host->cgroups[tree] = host_open_at(root, trees[tree], true);
         has_tree = has_tree || host->cgroups[tree] >= 0;
     }
     if (controllers >= 0)
@@ -78,14 +79,14 @@ void cgroups_open(struct host *host, int folder)
         host->cgroups[CGROUP_V2] = root;
 }
 
-void cgroups_close(struct host *host)
+void cgroups_close(struct host_reader *host)
 {
     for (int tree = 0; tree < CGROUP_TREES; tree++)
         if (host->cgroups[tree] >= 0)
             close(host->cgroups[tree]);
 }
 
-static int open_file(const struct host *host, enum cgroup_tree tree, const char *path,
+static int open_file(const struct host_reader *host, enum cgroup_tree tree, const char *path,
                      const char *file)
 {
     char name[HOST_NAME_BYTES + 64];
@@ -93,11 +94,11 @@ static int open_file(const struct host *host, enum cgroup_tree tree, const char 
     if (!file || host->cgroups[tree] < 0)
         return -1;
     (void)snprintf(name, sizeof(name), "%s/%s", path, file);
-    return open_at(host->cgroups[tree], name, false);
+    return host_open_at(host->cgroups[tree], name, false);
 }
 
-/* The files of the group that is called as the slot is. Returns false if there are none. */
-static bool cgroup_open(const struct host *host, struct slot *slot)
+/* Opens the files of the group with the slot's name. Returns false without any file. */
+static bool cgroup_open(const struct host_reader *host, struct slot *slot)
 {
     bool has_any = false;
 
@@ -110,9 +111,9 @@ static bool cgroup_open(const struct host *host, struct slot *slot)
     return has_any;
 }
 
-/* ---- values: what the lines begin with, or are made of, tells the version */
+/* ---- values: the lines themselves tell the version */
 
-static void put_times(struct reading *reading)
+static void put_times(struct group_reading *reading)
 {
     const uint64_t ns_per_tick = NS_PER_S / reading->host->ticks_per_s;
     const struct field fields[] = {
@@ -127,32 +128,32 @@ static void put_times(struct reading *reading)
     read_named_fields(reading, FIELDS(fields));
 }
 
-static void put_number(struct reading *reading, size_t i)
+static void put_number(struct group_reading *reading, size_t i)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     struct piece line;
     uint64_t value;
 
     if (!lines_next(&host->lines, &line))
         return;
     if (piece_next_number(&line, &value))
-        put_value(reading, i, value);
+        reading_put(reading, i, value);
     else
         host->counts.not_understood++;
 }
 
-static void add_value(struct reading *reading, size_t i, struct piece number)
+static void add_value(struct group_reading *reading, size_t i, struct piece number)
 {
     uint64_t value;
 
     if (piece_number(number, &value))
-        put_value(reading, i, (reading->present >> i & 1 ? reading->values[i] : 0) + value);
+        reading_put(reading, i, (reading->present >> i & 1 ? reading->values[i] : 0) + value);
     else
         reading->host->counts.not_understood++;
 }
 
-/* "rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0", after a device. */
-static void add_io(struct reading *reading, struct piece line)
+/* Adds "rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0", the rest of a line after the device. */
+static void add_io(struct group_reading *reading, struct piece line)
 {
     static const struct {
         const char *name;
@@ -173,8 +174,9 @@ static void add_io(struct reading *reading, struct piece line)
     }
 }
 
-/* "Read 1" or "Write 2", after a device. */
-static void add_io_v1(struct reading *reading, struct piece name, struct piece line, size_t reads)
+/* Adds "Read 1" or "Write 2", the rest of a line after the device. */
+static void add_io_v1(struct group_reading *reading, struct piece name, struct piece line,
+                      size_t reads)
 {
     struct piece word;
 
@@ -184,11 +186,12 @@ static void add_io_v1(struct reading *reading, struct piece name, struct piece l
         add_value(reading, reads + 1, word);
 }
 
-/* Sums of all devices. In version 2 there is no line when nothing was done yet; in version 1 there
- * is but "Total 0", then or because the kernel counts nothing: so nothing is known. */
-static void cgroup_put_io(struct reading *reading, size_t reads, bool is_v1)
+/* Sums all devices. Without any I/O, a file of version 2 is empty: the sums are 0. A file of
+ * version 1 then has only "Total 0", as it also has if the kernel does not count: the sums are
+ * unknown. */
+static void cgroup_put_io(struct group_reading *reading, size_t reads, bool is_v1)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     struct piece line;
     struct piece device;
 
@@ -210,10 +213,10 @@ static void cgroup_put_io(struct reading *reading, size_t reads, bool is_v1)
     }
     for (size_t i = CGROUP_READ_BYTES; i <= CGROUP_WRITES && !is_v1 && !host->lines.error; i++)
         if (!(reading->present >> i & 1))
-            put_value(reading, i, 0);
+            reading_put(reading, i, 0);
 }
 
-static void put_file(struct reading *reading, enum group_file file)
+static void put_file(struct group_reading *reading, enum group_file file)
 {
     switch (file) {
     case GROUP_CPU:
@@ -237,10 +240,10 @@ static void put_file(struct reading *reading, enum group_file file)
     }
 }
 
-/* Returns false when the group is no more. */
-static bool cgroup_put(struct reading *reading, struct slot *slot)
+/* Returns false when the group has ended. */
+static bool cgroup_put(struct group_reading *reading, struct slot *slot)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     bool is_there = false;
 
     for (int file = 0; file < GROUP_FILES; file++) {
@@ -252,7 +255,7 @@ static bool cgroup_put(struct reading *reading, struct slot *slot)
             is_there = true;
             continue;
         }
-        close(slot->fds[file]); /* the group's end, or pressure that is switched off */
+        close(slot->fds[file]); /* the group has ended, or the kernel has pressure switched off */
         slot->fds[file] = -1;
     }
     return is_there;
@@ -260,15 +263,15 @@ static bool cgroup_put(struct reading *reading, struct slot *slot)
 
 /* ---- reading */
 
-void read_cgroups(struct reading *reading)
+void read_cgroups(struct group_reading *reading)
 {
-    struct host *const host = reading->host;
-    struct each each = each_of(host, HOST_CGROUP);
+    struct host_reader *const host = reading->host;
+    struct slot_walk walk = slot_walk_begin(host, HOST_CGROUP);
 
-    for (struct slot *slot; (slot = each_next(host, &each));) {
+    for (struct slot *slot; (slot = slot_walk_next(host, &walk));) {
         reading->monotonic = now_ns();
         if (cgroup_put(reading, slot)) {
-            give(reading, slot);
+            reading_emit(reading, slot);
             continue;
         }
         reading->present = 0;
@@ -277,28 +280,28 @@ void read_cgroups(struct reading *reading)
     }
 }
 
-/* ---- which there are */
+/* ---- search */
 
 struct walk {
-    struct host *host;
-    size_t depth; /* of the folder that is looked at; the root's is 0 */
+    struct host_reader *host;
+    size_t depth; /* the current folder's; the root's is 0 */
     size_t depth_max;
     size_t folders;
     bool is_in_unit;
     char path[HOST_NAME_BYTES];
 };
 
-static struct slot *slot_of_path(struct host *host, const char *path)
+static struct slot *slot_of_path(struct host_reader *host, const char *path)
 {
-    struct each each = each_of(host, HOST_CGROUP);
+    struct slot_walk walk = slot_walk_begin(host, HOST_CGROUP);
 
-    for (struct slot *slot; (slot = each_next(host, &each));)
+    for (struct slot *slot; (slot = slot_walk_next(host, &walk));)
         if (strcmp(slot->name, path) == 0)
             return slot;
     return NULL;
 }
 
-static void add_group(struct host *host, const char *path)
+static void add_group(struct host_reader *host, const char *path)
 {
     struct slot *const slot =
         slot_of_path(host, path)
@@ -309,9 +312,9 @@ static void add_group(struct host *host, const char *path)
         slot_release(host, HOST_CGROUP, slot);
 }
 
-static void add_processes(struct host *host, int folder)
+static void add_processes(struct host_reader *host, int folder)
 {
-    const int fd = open_at(folder, "cgroup.procs", false);
+    const int fd = host_open_at(folder, "cgroup.procs", false);
     uint32_t pids[256];
     size_t count = 0;
     struct piece line;
@@ -324,11 +327,11 @@ static void add_processes(struct host *host, int folder)
         if (piece_next_number(&line, &pid) && pid > 0 && pid <= UINT32_MAX >> 2)
             pids[count++] = (uint32_t)pid;
     close(fd);
-    for (size_t i = 0; i < count; i++) /* which uses the buffer of the lines */
+    for (size_t i = 0; i < count; i++) /* process_add() uses the buffer of the lines, too */
         process_add(host, pids[i]);
 }
 
-static bool cgroup_is_wanted(const struct host *host, const char *path, const char *name)
+static bool cgroup_is_wanted(const struct host_reader *host, const char *path, const char *name)
 {
     const struct patterns *const patterns = &host->patterns[HOST_CGROUP];
 
@@ -339,7 +342,7 @@ static bool cgroup_is_wanted(const struct host *host, const char *path, const ch
              patterns_match(patterns, PATTERN_UNIT, name, 0)));
 }
 
-static bool is_unit_of_processes(const struct host *host, const char *name)
+static bool is_unit_of_processes(const struct host_reader *host, const char *name)
 {
     const struct patterns *const patterns = &host->patterns[HOST_PROCESS];
 
@@ -362,7 +365,7 @@ static bool look_at(void *context, int parent, const char *name, unsigned char t
         walk->host->counts.no_room++;
         return true;
     }
-    folder = open_at(parent, name, true);
+    folder = host_open_at(parent, name, true);
     if (folder < 0)
         return true;
     (void)snprintf(walk->path + length, sizeof(walk->path) - length, "%s%s", length ? "/" : "",
@@ -373,7 +376,7 @@ static bool look_at(void *context, int parent, const char *name, unsigned char t
     if (walk->is_in_unit)
         add_processes(walk->host, folder);
     if (++walk->depth < walk->depth_max)
-        entries(folder, look_at, walk);
+        folder_list(folder, look_at, walk);
     walk->depth--;
     walk->is_in_unit = was_in_unit;
     walk->path[length] = '\0';
@@ -381,7 +384,7 @@ static bool look_at(void *context, int parent, const char *name, unsigned char t
     return true;
 }
 
-/* As deep as the patterns go. */
+/* Returns the depth of the deepest pattern. */
 static size_t depth_of(const struct patterns *patterns)
 {
     size_t depth = 0;
@@ -395,13 +398,13 @@ static size_t depth_of(const struct patterns *patterns)
         for (const char *at = pattern->text; pattern->kind == PATTERN_NAME && *at; at++)
             own += *at == '/';
         if (pattern->kind == PATTERN_UNIT)
-            own = DEPTH_MAX;
+            own = CGROUP_DEPTH_MAX;
         depth = own > depth ? own : depth;
     }
-    return depth < DEPTH_MAX ? depth : DEPTH_MAX;
+    return depth < CGROUP_DEPTH_MAX ? depth : CGROUP_DEPTH_MAX;
 }
 
-void find_cgroups(struct host *host)
+void cgroups_find(struct host_reader *host)
 {
     size_t depth = 0;
 
@@ -409,11 +412,11 @@ void find_cgroups(struct host *host)
         depth = depth_of(&host->patterns[HOST_CGROUP]);
     if (host->period[HOST_PROCESS] != 0 &&
         patterns_have(&host->patterns[HOST_PROCESS], PATTERN_UNIT))
-        depth = DEPTH_MAX;
+        depth = CGROUP_DEPTH_MAX;
     for (int tree = 0; tree < CGROUP_TREES && depth > 0; tree++) {
         struct walk walk = {.host = host, .depth_max = depth};
 
         if (host->cgroups[tree] >= 0)
-            entries(host->cgroups[tree], look_at, &walk);
+            folder_list(host->cgroups[tree], look_at, &walk);
     }
 }

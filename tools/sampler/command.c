@@ -1,5 +1,5 @@
 /*
- * blkin host: lists what there is to sample.
+ * blkin host: lists the instances and the metrics of this host.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,14 +24,14 @@ static const char usage[] =
 #include "tools/sampler/usage.txt.inc"
     ;
 
-struct options {
+struct list_options {
     bool lists;
     bool lists_metrics;
     bool is_json;
 };
 
-/* Returns false after it has said why. */
-static bool check_options(const char *command, const struct options *options)
+/* Returns false after printing the reason. */
+static bool check_options(const char *command, const struct list_options *options)
 {
     if (options->lists && options->lists_metrics) {
         fprintf(stderr, "%s: expected one of --list and --metrics\n", command);
@@ -45,19 +45,18 @@ static bool check_options(const char *command, const struct options *options)
 
 /* ---- listing what there is to choose from ---------------------------------------------------- */
 
-#define SECTOR_BYTES 512
-#define NAME_COLUMNS 40
-#define GIB          (1024.0 * 1024 * 1024)
+#define LIST_NAME_COLUMNS 40
+#define BYTES_PER_GIB     (1024.0 * 1024 * 1024)
 
-/* ---- what /sys says of a device */
+/* ---- a device in /sys */
 
 struct about {
     uint64_t bytes;
     bool is_partition;
-    char state[16]; /* of an interface: "up" */
+    char state[16]; /* an interface's state: "up" */
 };
 
-/* The first word of a file of it; "": there is none. */
+/* Reads the first word of a device's file; "": none. */
 static void read_word(const char *root, const char *class, const char *name, const char *file,
                       char word[16])
 {
@@ -71,7 +70,7 @@ static void read_word(const char *root, const char *class, const char *name, con
         return;
     (void)snprintf(path + at, sizeof(path) - at, "%s", name);
     for (; path[at]; at++)
-        path[at] = path[at] == '/' ? '!' : path[at]; /* as the kernel does it */
+        path[at] = path[at] == '/' ? '!' : path[at]; /* as the kernel names it in /sys */
     (void)snprintf(path + at, sizeof(path) - at, "/%s", file);
     opened = fopen(path, "re");
     if (!opened)
@@ -122,9 +121,9 @@ static uint64_t value_of(const struct observed *observed, const char *name)
 static void print_instance(const struct observed *observed, const struct about *about)
 {
     fputs("  ", stdout);
-    put_spaces(NAME_COLUMNS - put(observed->name, NAME_COLUMNS));
+    put_spaces(LIST_NAME_COLUMNS - put(observed->name, LIST_NAME_COLUMNS));
     if (observed->kind == HOST_DISK)
-        printf(" %9.1f GiB  %s", (double)about->bytes / GIB,
+        printf(" %9.1f GiB  %s", (double)about->bytes / BYTES_PER_GIB,
                about->is_partition ? "partition" : "disk");
     else if (observed->kind == HOST_NETWORK)
         printf(" %s", about->state);
@@ -201,14 +200,14 @@ static const char *or_all(const char *instances, const char *all)
     return instances && *instances ? instances : all;
 }
 
-/* The instances: those of the configuration where it names some, else all that there are; of
- * processes and groups only those that it names. Returns false with error set. */
+/* Lists the configured instances of a group, or all if the configuration names none. Processes
+ * and control groups are listed only by name. Returns false with error set. */
 static bool host_list_instances(const struct host_config *config, bool is_json, struct error *error)
 {
     const char *const root = config->root ? config->root : "";
     struct host_config all = *config;
     struct observer *const observer = calloc(1, sizeof(*observer));
-    struct host *host = NULL;
+    struct host_reader *host = NULL;
     bool is_well = false;
 
     for (int kind = 0; kind < HOST_KINDS; kind++)
@@ -235,7 +234,7 @@ static bool host_list_instances(const struct host_config *config, bool is_json, 
     return is_well;
 }
 
-/* The metrics of all groups. Returns false with error set. */
+/* Lists the metrics of all groups. Returns false with error set. */
 static bool host_list_metrics(bool is_json, struct error *error)
 {
     for (int kind = 0; kind < HOST_KINDS; kind++) {
@@ -265,11 +264,11 @@ static bool host_list_metrics(bool is_json, struct error *error)
     return true;
 }
 
-/* ---- */
+/* ---- the command */
 
 /* Returns the exit status. */
 static int command_run(const char *command, const struct config *config,
-                       const struct options *options)
+                       const struct list_options *options)
 {
     struct host_config wanted;
     struct error error = {""};
@@ -295,7 +294,7 @@ static int command_run(const char *command, const struct config *config,
 
 int host_command(int argc, char *argv[])
 {
-    struct options options = {.lists = false};
+    struct list_options options = {.lists = false};
     const struct config_flag flags[] = {
         {"list", &options.lists, NULL},
         {"metrics", &options.lists_metrics, NULL},

@@ -1,5 +1,5 @@
 /*
- * The groups and their metrics.
+ * The tables of groups and metrics.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,6 +14,10 @@
     }       \
     ;
 #include "tools/sampler/metrics.def"
+#undef GROUP
+#undef COUNTER
+#undef GAUGE
+#undef END
 
 #define METRICS(array) array, sizeof(array) / sizeof((array)[0])
 

@@ -1,5 +1,5 @@
 /*
- * The groups of metrics of a host, and where each value of a group stands.
+ * The groups of a host's metrics, and the index of each value in its group.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,6 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define NS_PER_S     UINT64_C(1000000000)
+#define NS_PER_MS    UINT64_C(1000000)
+#define NS_PER_US    UINT64_C(1000)
+#define SECTOR_BYTES 512
 
 enum host_kind {
     HOST_CPU,
@@ -23,32 +28,32 @@ enum host_kind {
     HOST_KINDS
 };
 
-#define HOST_METRICS_MAX 32 /* of a group; all values are in arrays of so many */
+#define HOST_METRICS_MAX 32 /* the most metrics of a group */
 
 struct host_metric {
     const char *name;   /* the key */
-    const char *unit;   /* by UCUM: "ns", "By", "{operation}" */
-    bool is_counter;    /* only grows; else a gauge */
-    const char *source; /* where it is from, for --list and the pages */
+    const char *unit;   /* of UCUM: "ns", "By", "{operation}" */
+    bool is_counter;    /* false: a gauge */
+    const char *source; /* the kernel's file, for `blkin host --metrics` */
 };
 
-/* What there is of a kind, in the order of the values: always the same. */
+/* The metrics of a kind, in the order of the values. */
 struct host_definition {
     const char *name; /* "disk": the group of blkin:metric, and the key of the configuration */
-    const char *what; /* in a line */
+    const char *what; /* a description of one line */
     bool has_instances;
-    uint32_t period_ms; /* unless configured */
+    uint32_t period_ms; /* the default */
     const struct host_metric *metrics;
     size_t count;
 };
 
 const struct host_definition *host_definition(enum host_kind kind);
-/* HOST_KINDS: there is none of this name. */
+/* Returns HOST_KINDS for an unknown name. */
 enum host_kind host_kind_find(const char *name);
-/* The place of the metric of this name; -1: there is none, or its bit in present is 0. */
+/* Returns the index of the named metric; -1: unknown name, or the bit in `present` is 0. */
 int host_metric_find(enum host_kind kind, uint64_t present, const char *name, size_t length);
 
-/* The place of each value in its group: CPU_USER, ... */
+/* The index of each value in its group: CPU_USER, ... */
 #define GROUP(group)                       enum {
 #define COUNTER(place, name, unit, source) place,
 #define GAUGE(place, name, unit, source)   place,

@@ -1,11 +1,10 @@
 /*
- * Disks with their partitions, and network interfaces: a line each.
+ * Reads disks with their partitions, and network interfaces: a line each.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "sample_parts.h"
 
-#define SECTOR_BYTES 512
 #define NOTHING_DONE " 0 0 0 0 0 0 0 0 0 0 0"
 
 /* ---- disks: the numbers of a line of /proc/diskstats, after the name */
@@ -23,16 +22,16 @@ enum {
     FIELD_IO_MS,
     FIELD_WEIGHTED_MS,
     FIELDS_ALWAYS,
-    FIELD_DISCARDS = FIELDS_ALWAYS, /* of Linux 4.18 */
+    FIELD_DISCARDS = FIELDS_ALWAYS, /* since Linux 4.18 */
     FIELD_DISCARDS_MERGED,
     FIELD_DISCARDED_SECTORS,
     FIELD_DISCARD_MS,
-    FIELD_FLUSHES, /* of Linux 5.5 */
+    FIELD_FLUSHES, /* since Linux 5.5 */
     FIELD_FLUSH_MS,
     FIELDS_MOST
 };
 
-/* how a field becomes a value; of times the kernel gives the lowest 32 bits only */
+/* The value of each field. The kernel prints only the lowest 32 bits of times. */
 static const struct {
     unsigned char field;
     unsigned char value;
@@ -57,22 +56,22 @@ static const struct {
 };
 #define DISK_VALUES (sizeof(disk_values) / sizeof(disk_values[0]))
 
-/* of the last sample: the operations, and the times with the bits that the kernel left out */
+/* The slot keeps the last sample's operations, and its times with all 64 bits. */
 enum { KEPT_READS, KEPT_WRITES, KEPT_TIMES };
 
-/* The time goes on from what it was, unless it is another disk of the same name. */
+/* Extends a time of 32 bits, which continues the kept time. */
 static uint64_t unwrap(uint64_t kept, uint64_t ms)
 {
     const uint64_t high = kept & ~(uint64_t)UINT32_MAX;
 
     if (ms > UINT32_MAX)
         return ms;
-    /* a little less than it was is no wrap */
+    /* a slightly smaller time has not wrapped */
     return (high | ms) +
            (kept - high > ms && kept - high - ms > UINT32_MAX / 2 ? UINT64_C(1) << 32 : 0);
 }
 
-static void put_disk(struct reading *reading, struct slot *slot, const uint64_t *fields,
+static void put_disk(struct group_reading *reading, struct slot *slot, const uint64_t *fields,
                      size_t count)
 {
     const bool is_same = fields[FIELD_READS] >= slot->kept[KEPT_READS] &&
@@ -86,13 +85,13 @@ static void put_disk(struct reading *reading, struct slot *slot, const uint64_t 
             value = is_same ? unwrap(slot->kept[kept], value) : value;
             slot->kept[kept++] = value;
         }
-        put_value(reading, disk_values[i].value, times(value, disk_values[i].unit));
+        reading_put(reading, disk_values[i].value, multiply_saturated(value, disk_values[i].unit));
     }
     slot->kept[KEPT_READS] = fields[FIELD_READS];
     slot->kept[KEPT_WRITES] = fields[FIELD_WRITES];
 }
 
-static void read_disk(struct reading *reading, struct piece line)
+static void read_disk(struct group_reading *reading, struct piece line)
 {
     uint64_t fields[FIELDS_MOST];
     struct piece name;
@@ -104,7 +103,7 @@ static void read_disk(struct reading *reading, struct piece line)
         return;
     }
     if (PIECE_BEGINS(line, NOTHING_DONE) && reading->host->patterns[HOST_DISK].count == 0)
-        return; /* many loop devices are so */
+        return; /* most loop devices have done nothing */
     if ((count = piece_numbers(&line, fields, FIELDS_MOST)) < FIELDS_ALWAYS) {
         reading->host->counts.not_understood++;
         return;
@@ -113,30 +112,30 @@ static void read_disk(struct reading *reading, struct piece line)
     if (!slot)
         return;
     put_disk(reading, slot, fields, count);
-    give(reading, slot);
+    reading_emit(reading, slot);
 }
 
-void read_disks(struct reading *reading)
+void read_disks(struct group_reading *reading)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     struct piece line;
 
-    if (!begin_file(host, FILE_DISKSTATS, RECORD_ANY))
+    if (!host_file_begin(host, FILE_DISKSTATS, RECORD_ANY))
         return;
     while (lines_next(&host->lines, &line))
         read_disk(reading, line);
-    if (end_file(host))
+    if (host_file_end(host))
         slots_sweep(reading);
 }
 
 /* ---- network interfaces */
 
 #define HEADING_LINES  2
-#define NETWORK_FIELDS 12 /* up to the dropped ones that were to be sent */
+#define NETWORK_FIELDS 12 /* the columns up to the dropped packets to be sent */
 
-static void read_network(struct reading *reading, struct piece line)
+static void read_network(struct group_reading *reading, struct piece line)
 {
-    /* the columns of the values, in their order */
+    /* the column of each value */
     static const size_t columns[] = {0, 8, 1, 9, 2, 10, 3, 11};
     const char *const colon = memrchr(line.at, ':', piece_length(line));
     uint64_t fields[NETWORK_FIELDS];
@@ -160,21 +159,21 @@ static void read_network(struct reading *reading, struct piece line)
     if (!slot)
         return;
     for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-        put_value(reading, i, fields[columns[i]]);
-    give(reading, slot);
+        reading_put(reading, i, fields[columns[i]]);
+    reading_emit(reading, slot);
 }
 
-void read_networks(struct reading *reading)
+void read_networks(struct group_reading *reading)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     size_t number = 0;
     struct piece line;
 
-    if (!begin_file(host, FILE_NET_DEV, RECORD_LINE))
+    if (!host_file_begin(host, FILE_NET_DEV, RECORD_LINE))
         return;
     while (lines_next(&host->lines, &line))
         if (++number > HEADING_LINES)
             read_network(reading, line);
-    if (end_file(host))
+    if (host_file_end(host))
         slots_sweep(reading);
 }

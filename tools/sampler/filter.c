@@ -1,5 +1,5 @@
 /*
- * Filters at the source.
+ * Decides for each sample whether the rules let it pass.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,35 +11,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALL_THE_SAME_NS UINT64_C(60000000000)
-#define NS_PER_MS       1000000
-#define WHY_BYTES       200 /* as long as the recorder takes a reason */
+#define QUIET_PERIOD_NS  UINT64_C(60000000000)
+#define FILTER_WHY_BYTES 200 /* the recorder's limit for a reason */
 
-/* A sample that was not recorded yet, or was. */
-struct taken {
+/* The last sample of an instance. */
+struct last_sample {
     uint64_t at;
     uint64_t present;
     uint64_t values[HOST_METRICS_MAX];
 };
 
-/* What a rule knows of an instance. */
-struct memory {
-    bool fits; /* it is about it */
+/* The state of a rule for one instance. */
+struct rule_state {
+    bool fits; /* the rule is about this instance */
     bool is_held;
-    bool has_asked; /* the recorder, for as long as it holds */
-    bool is_known;  /* `recorded` */
+    bool has_asked; /* has asked the recorder since the threshold holds */
+    bool is_known;  /* `recorded` has a value */
     double now;
-    double recorded;     /* of the sample that was recorded last */
-    uint64_t held_since; /* ns */
+    double recorded;     /* the value of the last recorded sample */
+    uint64_t held_since; /* the time since when the threshold holds, in ns */
     uint64_t asked_at;   /* 0: never */
 };
 
 struct instance {
-    bool is_known, is_recorded; /* the last sample */
+    bool is_known,
+        is_recorded; /* of the last sample: whether there is one, whether it was recorded */
     uint64_t generation;
     uint64_t recorded_at;
-    struct taken last;
-    struct memory memories[HOST_RULES_MAX];
+    struct last_sample last;
+    struct rule_state states[HOST_RULES_MAX];
 };
 
 struct host_filter {
@@ -47,15 +47,14 @@ struct host_filter {
     struct host_rules rules;
     bool has_rules[HOST_KINDS];
     struct host_filter_counts counts;
-    struct instance
-        instances[HOST_SLOTS]; /* pages of slots that no rule is about are not touched */
+    struct instance instances[HOST_SLOTS]; /* the kernel provides pages only for slots with rules */
 };
 
-/* ---- what an interval says ------------------------------------------------------------------- */
+/* ---- the value of a view --------------------------------------------------------------------- */
 
 struct filter_names {
     enum host_kind kind;
-    uint64_t present; /* in both */
+    uint64_t present; /* the values that both samples have */
 };
 
 static int filter_find_metric(const void *context, const char *name, size_t length)
@@ -83,84 +82,85 @@ static bool view_value(const struct host_rule *rule, const struct instance *inst
            isfinite(*value);
 }
 
-/* ---- what a rule says ------------------------------------------------------------------------ */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
-/* The sampler may be late, and then early again. */
-static bool is_over(uint64_t since, uint64_t so_long, const struct host_sample *sample)
+/* Tolerates a quarter of a period, as the sampler may be late and then early. */
+static bool is_over(uint64_t since, uint64_t duration_ns, const struct host_sample *sample)
 {
-    return sample->monotonic + (uint64_t)sample->period_ms * NS_PER_MS / 4 >= since + so_long;
+    return sample->monotonic + (uint64_t)sample->period_ms * NS_PER_MS / 4 >= since + duration_ns;
 }
 
-static bool has_changed(const struct host_rule *rule, const struct memory *memory, bool is_known)
+static bool has_changed(const struct host_rule *rule, const struct rule_state *state, bool is_known)
 {
-    const double by = fabs(memory->now - memory->recorded);
+    const double by = fabs(state->now - state->recorded);
 
-    if (!is_known || !memory->is_known)
-        return is_known != memory->is_known;
-    return by > (rule->is_relative ? fabs(memory->recorded) * rule->amount / 100 : rule->amount);
+    if (!is_known || !state->is_known)
+        return is_known != state->is_known;
+    return by > (rule->is_relative ? fabs(state->recorded) * rule->amount / 100 : rule->amount);
 }
 
-/* Does it hold, and has for so long? What is not known does not. */
-static bool holds(const struct host_rule *rule, struct memory *memory, bool is_known,
+/* Returns whether the threshold has held for the rule's time. An unknown value holds no
+ * threshold. */
+static bool holds(const struct host_rule *rule, struct rule_state *state, bool is_known,
                   const struct instance *instance, const struct host_sample *sample)
 {
-    const bool was_held = memory->is_held;
+    const bool was_held = state->is_held;
 
-    memory->is_held = is_known && (rule->verb == HOST_ABOVE ? memory->now > rule->amount
-                                                            : memory->now < rule->amount);
-    if (!memory->is_held) {
-        memory->has_asked = false;
+    state->is_held = is_known && (rule->verb == HOST_ABOVE ? state->now > rule->amount
+                                                           : state->now < rule->amount);
+    if (!state->is_held) {
+        state->has_asked = false;
         return false;
     }
     if (!was_held)
-        memory->held_since = rule->view->is_gauge ? sample->monotonic : instance->last.at;
-    return is_over(memory->held_since, rule->for_ns, sample);
+        state->held_since = rule->view->is_gauge ? sample->monotonic : instance->last.at;
+    return is_over(state->held_since, rule->for_ns, sample);
 }
 
-/* Once for a crossing, and not for the same seconds again. */
-static bool is_to_ask(const struct host_rule *rule, struct memory *memory,
+/* Asks once for each crossing, and not twice for the same seconds. */
+static bool is_to_ask(const struct host_rule *rule, struct rule_state *state,
                       const struct host_sample *sample)
 {
-    if (memory->has_asked ||
-        (memory->asked_at &&
-         sample->monotonic < memory->asked_at + (uint64_t)rule->keep_ms * NS_PER_MS))
+    if (state->has_asked ||
+        (state->asked_at &&
+         sample->monotonic < state->asked_at + (uint64_t)rule->keep_ms * NS_PER_MS))
         return false;
-    memory->has_asked = true;
-    memory->asked_at = sample->monotonic;
+    state->has_asked = true;
+    state->asked_at = sample->monotonic;
     return true;
 }
 
-/* What the rules of an instance say together. */
-struct verdict {
+/* The combined result of an instance's rules. */
+struct filter_verdict {
     bool has_conditions, is_wanted;
     uint64_t every_ns;
-    uint32_t asks;  /* bit i: rule i wants the recorder to keep */
+    uint32_t asks;  /* bit i: rule i asks the recorder to keep the last seconds */
     uint32_t known; /* bit i: the view of rule i has a value */
 };
 
-static struct verdict judge(struct host_filter *filter, struct instance *instance,
-                            const struct host_sample *sample)
+static struct filter_verdict judge(struct host_filter *filter, struct instance *instance,
+                                   const struct host_sample *sample)
 {
-    struct verdict verdict = {false, false, 0, 0, 0};
+    struct filter_verdict verdict = {false, false, 0, 0, 0};
 
     for (size_t i = 0; i < filter->rules.count; i++) {
         const struct host_rule *rule = &filter->rules.list[i];
-        struct memory *memory = &instance->memories[i];
+        struct rule_state *state = &instance->states[i];
         bool is_known, says_so;
 
-        if (!memory->fits)
+        if (!state->fits)
             continue;
         if (rule->verb == HOST_EVERY) {
             verdict.every_ns =
                 rule->every_ns > verdict.every_ns ? rule->every_ns : verdict.every_ns;
             continue;
         }
-        is_known = view_value(rule, instance, sample, &memory->now);
+        is_known = view_value(rule, instance, sample, &state->now);
         verdict.known |= (uint32_t)is_known << i;
-        says_so = rule->verb == HOST_CHANGED ? has_changed(rule, memory, is_known)
-                                             : holds(rule, memory, is_known, instance, sample);
+        says_so = rule->verb == HOST_CHANGED ? has_changed(rule, state, is_known)
+                                             : holds(rule, state, is_known, instance, sample);
         if (rule->keep_ms) {
-            verdict.asks |= (uint32_t)(says_so && is_to_ask(rule, memory, sample)) << i;
+            verdict.asks |= (uint32_t)(says_so && is_to_ask(rule, state, sample)) << i;
             continue;
         }
         verdict.has_conditions = true;
@@ -169,7 +169,7 @@ static struct verdict judge(struct host_filter *filter, struct instance *instanc
     return verdict;
 }
 
-/* ---- what becomes of it ---------------------------------------------------------------------- */
+/* ---- passing and recording ------------------------------------------------------------------- */
 
 static void pass(struct host_filter *filter, const struct host_sample *sample, uint64_t every_ns)
 {
@@ -198,12 +198,12 @@ static void note_recorded(struct host_filter *filter, struct instance *instance,
 {
     instance->recorded_at = at;
     for (size_t i = 0; i < filter->rules.count; i++) {
-        instance->memories[i].recorded = instance->memories[i].now;
-        instance->memories[i].is_known = known >> i & 1;
+        instance->states[i].recorded = instance->states[i].now;
+        instance->states[i].is_known = known >> i & 1;
     }
 }
 
-static bool is_due(const struct verdict *verdict, const struct instance *instance,
+static bool is_due(const struct filter_verdict *verdict, const struct instance *instance,
                    const struct host_sample *sample)
 {
     if (!instance->is_known)
@@ -211,7 +211,7 @@ static bool is_due(const struct verdict *verdict, const struct instance *instanc
     if (!is_over(instance->recorded_at, verdict->every_ns, sample))
         return false;
     return !verdict->has_conditions || verdict->is_wanted ||
-           is_over(instance->recorded_at, ALL_THE_SAME_NS, sample);
+           is_over(instance->recorded_at, QUIET_PERIOD_NS, sample);
 }
 
 static void remember(struct instance *instance, const struct host_sample *sample, bool is_recorded)
@@ -225,15 +225,16 @@ static void remember(struct instance *instance, const struct host_sample *sample
     memcpy(instance->last.values, sample->values, count * sizeof(*sample->values));
 }
 
-/* A name of any bytes is part of a line. */
+/* Writes the reason. A name may have any bytes, so replaces those that do not belong into a
+ * line. */
 static void filter_ask(const struct host_filter *filter, size_t i, const struct instance *instance,
                        const struct host_sample *sample)
 {
     const struct host_rule *rule = &filter->rules.list[i];
-    char why[WHY_BYTES];
+    char why[FILTER_WHY_BYTES];
 
     (void)snprintf(why, sizeof(why), "%.110s: %s%.60s%.4g%s%s", rule->text, sample->instance,
-                   *sample->instance ? " " : "", instance->memories[i].now,
+                   *sample->instance ? " " : "", instance->states[i].now,
                    *rule->view->unit == '%' ? "" : " ", rule->view->unit);
     for (char *c = why; *c; c++)
         *c = *c < ' ' || *c > '~' ? '?' : *c;
@@ -242,7 +243,7 @@ static void filter_ask(const struct host_filter *filter, size_t i, const struct 
 
 /* ---- instances ------------------------------------------------------------------------------- */
 
-/* Names with commas between. */
+/* Returns whether the rule is about the sample's instance. */
 static bool fits(const struct host_rule *rule, const struct host_sample *sample)
 {
     char patterns[HOST_NAME_BYTES], *rest = NULL;
@@ -265,7 +266,7 @@ static struct instance *instance_of(struct host_filter *filter, const struct hos
         return instance;
     *instance = (struct instance){.generation = sample->generation};
     for (size_t i = 0; i < filter->rules.count; i++)
-        instance->memories[i].fits = fits(&filter->rules.list[i], sample);
+        instance->states[i].fits = fits(&filter->rules.list[i], sample);
     return instance;
 }
 
@@ -273,7 +274,7 @@ void host_filter_take(void *context, const struct host_sample *sample)
 {
     struct host_filter *filter = context;
     struct instance *instance;
-    struct verdict verdict;
+    struct filter_verdict verdict;
     bool is_recorded;
 
     if (sample->slot >= HOST_SLOTS || !filter->has_rules[sample->kind]) {

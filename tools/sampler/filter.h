@@ -1,13 +1,13 @@
 /*
- * Filters at the source: which samples of a host are recorded, and when its recorder is asked to
- * keep the last seconds. It stands between host_sample() and who records.
+ * Filters the samples of a host before they are recorded, and asks the recorder to keep the last
+ * seconds when a threshold is crossed.
  *
- * A group instance without a rule (filter_rule.h) passes whole. Of one with rules
- *   - `every` lets a sample pass at most so often,
- *   - `changed` and thresholds let one pass when any of them says so, with the one before it, so
- *     that what is computed from two samples is of the time it is about,
- *   - and once a minute one passes all the same: who reads can tell quiet from dead.
- * Values are cumulative, so what is held back costs resolution, never counts.
+ * An instance without a rule (filter_rule.h) passes all samples. For an instance with rules,
+ *   - `every` limits the rate of samples,
+ *   - `changed` and thresholds select samples; one matching rule is enough. The sample before a
+ *     selected one passes, too, so that rates cover only the time of the change,
+ *   - one sample a minute passes in any case, so that readers can tell a quiet host from a dead
+ * one. Counters are cumulative, so a sample that is held back costs resolution, but no count.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +19,7 @@
 
 struct host_filter_callbacks {
     host_sampled_fn *pass;
-    /* A threshold with `keep` was crossed, and the sample that says so has passed. why: a line */
+    /* A threshold with `keep` was crossed; its sample has passed. why: a line of text */
     void (*keep)(void *context, int64_t last_ms, const char *why);
     void *context;
 };
@@ -32,12 +32,12 @@ struct host_filter_counts {
 
 struct host_filter;
 
-/* The rules are copied. Returns NULL when out of memory. */
+/* Copies the rules. Returns NULL when out of memory. */
 struct host_filter *host_filter_new(const struct host_rules *rules,
                                     const struct host_filter_callbacks *on);
 void host_filter_free(struct host_filter *filter);
 
-/* For host_sample(): the context is the filter. Allocates nothing. */
+/* A host_sampled_fn; the context is the filter. Allocates nothing. */
 void host_filter_take(void *filter, const struct host_sample *sample);
 
 struct host_filter_counts host_filter_counts(const struct host_filter *filter);

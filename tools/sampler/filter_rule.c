@@ -1,5 +1,5 @@
 /*
- * Filters of a host's metrics, as people write them.
+ * Parses the rules of host-filters.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,17 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORD_MAX  64
-#define NS_PER_MS 1000000
+#define RULE_WORD_MAX 64
 
-/* A rule that is being read. */
-struct reading {
+/* The state of the parser. */
+struct rule_reading {
     struct host_rule *rule;
     const char *at;
     struct error *error;
 };
 
-__attribute__((format(printf, 2, 3))) static bool rule_refuse(struct reading *reading,
+__attribute__((format(printf, 2, 3))) static bool rule_refuse(struct rule_reading *reading,
                                                               const char *format, ...)
 {
     char why[700];
@@ -34,13 +33,13 @@ __attribute__((format(printf, 2, 3))) static bool rule_refuse(struct reading *re
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-static void skip_blanks(struct reading *reading)
+static void skip_blanks(struct rule_reading *reading)
 {
     reading->at += strspn(reading->at, " \t");
 }
 
-/* The next one, up to a blank or one of these; "": there is none. Cut if it is longer than any. */
-static void next_word(struct reading *reading, const char *ends, char word[WORD_MAX])
+/* Reads a word up to a blank or one of `ends`; "": none. Cuts a long word. */
+static void next_word(struct rule_reading *reading, const char *ends, char word[RULE_WORD_MAX])
 {
     size_t length = 0;
 
@@ -48,14 +47,14 @@ static void next_word(struct reading *reading, const char *ends, char word[WORD_
     while (reading->at[length] && !strchr(" \t", reading->at[length]) &&
            !strchr(ends, reading->at[length]))
         length++;
-    (void)snprintf(word, WORD_MAX, "%.*s", (int)(length < WORD_MAX ? length : WORD_MAX),
-                   reading->at);
+    (void)snprintf(word, RULE_WORD_MAX, "%.*s",
+                   (int)(length < RULE_WORD_MAX ? length : RULE_WORD_MAX), reading->at);
     reading->at += length;
 }
 
-static bool next_duration(struct reading *reading, const char *after, int64_t *ms)
+static bool next_duration(struct rule_reading *reading, const char *after, int64_t *ms)
 {
-    char word[WORD_MAX];
+    char word[RULE_WORD_MAX];
 
     next_word(reading, "", word);
     *ms = duration_read_ms(word);
@@ -64,7 +63,7 @@ static bool next_duration(struct reading *reading, const char *after, int64_t *m
                        after, word);
 }
 
-/* ---- what it is of --------------------------------------------------------------------------- */
+/* ---- groups, views and instances ------------------------------------------------------------- */
 
 static void list_kinds(char *list, size_t size)
 {
@@ -89,7 +88,7 @@ static void list_views(const char *group, char *list, size_t size)
     }
 }
 
-static bool read_view(struct reading *reading, const char *group, const char *name)
+static bool read_view(struct rule_reading *reading, const char *group, const char *name)
 {
     struct host_rule *rule = reading->rule;
     char list[400];
@@ -102,7 +101,7 @@ static bool read_view(struct reading *reading, const char *group, const char *na
     return true;
 }
 
-static bool read_instances(struct reading *reading)
+static bool read_instances(struct rule_reading *reading)
 {
     struct host_rule *rule = reading->rule;
     const char *end;
@@ -121,10 +120,10 @@ static bool read_instances(struct reading *reading)
     return true;
 }
 
-/* GROUP[.VIEW][(INSTANCES)]; the key of a group has - where its name has _. */
-static bool read_subject(struct reading *reading)
+/* Reads GROUP[.VIEW][(INSTANCES)]. A group's key in the configuration has - for _. */
+static bool read_subject(struct rule_reading *reading)
 {
-    char word[WORD_MAX], list[400], *name;
+    char word[RULE_WORD_MAX], list[400], *name;
 
     next_word(reading, "(<>", word);
     name = strchr(word, '.');
@@ -142,7 +141,7 @@ static bool read_subject(struct reading *reading)
 
 /* ---- amounts --------------------------------------------------------------------------------- */
 
-/* Digits, and maybe more after a point, whatever the locale is. */
+/* Reads digits, with or without a fraction, in every locale. */
 static bool read_number(const char **text, double *number)
 {
     const char *at = *text;
@@ -161,7 +160,7 @@ static bool read_number(const char **text, double *number)
     return true;
 }
 
-/* K, M, G or T: of 1024 where bytes are counted, else of 1000. */
+/* Reads K, M, G or T: powers of 1024 for bytes, of 1000 for other units. */
 static void read_multiple(const char **text, const char *unit, double *number)
 {
     static const char multiples[] = "KMGT";
@@ -174,18 +173,18 @@ static void read_multiple(const char **text, const char *unit, double *number)
     ++*text;
 }
 
-/* As people write it: "B/s" of "By/s", "/s" of "{operation}/s". */
-static void spell_unit(const char *unit, char spelled[WORD_MAX])
+/* Returns the short form of a unit: "B/s" of "By/s", "/s" of "{operation}/s". */
+static void spell_unit(const char *unit, char spelled[RULE_WORD_MAX])
 {
     if (*unit == '{')
-        (void)snprintf(spelled, WORD_MAX, "%s", strchr(unit, '}') + 1);
+        (void)snprintf(spelled, RULE_WORD_MAX, "%s", strchr(unit, '}') + 1);
     else if (strncmp(unit, "By", 2) == 0)
-        (void)snprintf(spelled, WORD_MAX, "B%s", unit + 2);
+        (void)snprintf(spelled, RULE_WORD_MAX, "B%s", unit + 2);
     else
-        (void)snprintf(spelled, WORD_MAX, "%s", unit);
+        (void)snprintf(spelled, RULE_WORD_MAX, "%s", unit);
 }
 
-/* None, or it, or what is after its slash. */
+/* Returns whether the word is "", the unit, or the part after the unit's slash. */
 static bool is_unit(const char *text, const char *spelled)
 {
     const char *by = strchr(spelled, '/');
@@ -193,11 +192,11 @@ static bool is_unit(const char *text, const char *spelled)
     return *text == '\0' || strcmp(text, spelled) == 0 || (by && strcmp(text, by) == 0);
 }
 
-static bool read_amount(struct reading *reading, const char *after)
+static bool read_amount(struct rule_reading *reading, const char *after)
 {
     struct host_rule *rule = reading->rule;
     const char *at, *unit = rule->view->unit;
-    char word[WORD_MAX], spelled[WORD_MAX];
+    char word[RULE_WORD_MAX], spelled[RULE_WORD_MAX];
 
     spell_unit(unit, spelled);
     next_word(reading, "", word);
@@ -217,14 +216,14 @@ static bool read_amount(struct reading *reading, const char *after)
 
 /* ---- the rule -------------------------------------------------------------------------------- */
 
-static bool read_verb(struct reading *reading)
+static bool read_verb(struct rule_reading *reading)
 {
     static const struct {
         const char *word;
         enum host_verb verb;
     } verbs[] = {
         {"every", HOST_EVERY}, {"changed", HOST_CHANGED}, {">", HOST_ABOVE}, {"<", HOST_BELOW}};
-    char word[WORD_MAX];
+    char word[RULE_WORD_MAX];
 
     skip_blanks(reading);
     if (*reading->at == '<' || *reading->at == '>') {
@@ -242,12 +241,12 @@ static bool read_verb(struct reading *reading)
                        word);
 }
 
-/* "for DURATION", "keep DURATION" */
-static bool read_rest(struct reading *reading)
+/* Reads "for DURATION" or "keep DURATION". */
+static bool read_rest(struct rule_reading *reading)
 {
     struct host_rule *rule = reading->rule;
     int64_t ms = 0;
-    char word[WORD_MAX];
+    char word[RULE_WORD_MAX];
 
     next_word(reading, "", word);
     if (strcmp(word, "for") == 0) {
@@ -265,15 +264,15 @@ static bool read_rest(struct reading *reading)
            rule_refuse(reading, "expected nothing, \"for 1s\" or \"keep 10s\", got \"%s\"", word);
 }
 
-static bool read_end(struct reading *reading)
+static bool read_end(struct rule_reading *reading)
 {
-    char word[WORD_MAX];
+    char word[RULE_WORD_MAX];
 
     next_word(reading, "", word);
     return *word == '\0' || rule_refuse(reading, "expected its end, got \"%s\"", word);
 }
 
-static bool read_every(struct reading *reading)
+static bool read_every(struct rule_reading *reading)
 {
     int64_t ms;
 
@@ -287,7 +286,7 @@ static bool read_every(struct reading *reading)
     return read_end(reading);
 }
 
-static bool read_rule(struct reading *reading)
+static bool read_rule(struct rule_reading *reading)
 {
     static const char *const names[] = {"every", "changed", ">", "<"};
     struct host_rule *rule = reading->rule;
@@ -306,7 +305,7 @@ static bool read_rule(struct reading *reading)
            (rule->verb == HOST_CHANGED ? read_end(reading) : read_rest(reading));
 }
 
-/* A comma in parentheses is none between rules. */
+/* Returns the length of the first rule. A comma in parentheses belongs to the rule. */
 static size_t rule_length(const char *text)
 {
     size_t length = strcspn(text, ",(");
@@ -321,7 +320,7 @@ static size_t rule_length(const char *text)
 static bool add_rule(struct host_rules *rules, const char *text, size_t length, struct error *error)
 {
     struct host_rule *rule = &rules->list[rules->count];
-    struct reading reading = {rule, NULL, error};
+    struct rule_reading reading = {rule, NULL, error};
 
     while (length && strchr(" \t", *text)) {
         text++;

@@ -1,14 +1,13 @@
 /*
- * Filters of a host's metrics, as people write them: rules with commas between.
+ * Parses filters of a host's metrics: rules, separated by commas.
  *
- *   disk every 1s                        at most so often
- *   memory.available changed 5%          when it is other than what was recorded last by more than
- * that disk.busy(vd*) > 90% for 2s          while it is above (below: <), and has been for so long
- *   disk.busy > 95% for 1s keep 10s      then the recorder keeps its last seconds; holds nothing
- * back
+ *     disk every 1s                     a sample at most this often
+ *     memory.available changed 5%       a sample that differs from the last recorded one by more
+ *     disk.busy(vd*) > 90% for 2s       samples while the view is above (<: below), and has been so
+ *     disk.busy > 95% for 1s keep 10s   asks the recorder to keep its last seconds; filters nothing
  *
- * Before a rule's verb is a group, or a view of one (hosts/host_view.h), and in parentheses the
- * instances, as of glob(7); without, all.
+ * A rule begins with a group, or a view of a group (hosts/host_view.h). Patterns of instances may
+ * follow in parentheses, as of glob(7).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,20 +23,20 @@
 #include <stdint.h>
 
 #define HOST_RULES_MAX  32
-#define HOST_RULE_BYTES 160 /* of its text, with the \0 */
+#define HOST_RULE_BYTES 160 /* the text of a rule with its \0 */
 
 enum host_verb { HOST_EVERY, HOST_CHANGED, HOST_ABOVE, HOST_BELOW };
 
 struct host_rule {
     enum host_kind kind;
     enum host_verb verb;
-    const struct host_view *view; /* NULL: of HOST_EVERY */
-    double amount;                /* in the view's unit, or in percent of what was recorded last */
+    const struct host_view *view; /* NULL for HOST_EVERY */
+    double amount; /* in the view's unit; is_relative: in percent of the last recorded value */
     bool is_relative;
     uint64_t every_ns, for_ns;
-    int64_t keep_ms;                 /* 0: it says what is recorded */
+    int64_t keep_ms;                 /* 0: the rule filters samples */
     char instances[HOST_NAME_BYTES]; /* "": all */
-    char text[HOST_RULE_BYTES];      /* as it was written, for messages */
+    char text[HOST_RULE_BYTES];      /* the original text, for messages */
 };
 
 struct host_rules {
@@ -45,7 +44,7 @@ struct host_rules {
     size_t count;
 };
 
-/* Returns false with error set, which names the rule and what was expected. */
+/* Returns false with error set, which names the rule and the expected form. */
 bool host_rules_parse(struct host_rules *rules, const char *text, struct error *error);
 
 #endif

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define PAGE_LEAST 4096       /* of the kernel */
-#define FILE_BYTES (16 << 20) /* no file of /proc that is read is so long: it has no end */
+#define PAGE_LEAST 4096       /* the kernel's smallest page */
+#define FILE_BYTES (16 << 20) /* longer than any file that is read: such a file does not end */
 
 void lines_begin(struct lines *lines, int fd, size_t record)
 {
@@ -16,7 +16,7 @@ void lines_begin(struct lines *lines, int fd, size_t record)
     *lines = (struct lines){.buffer = buffer, .fd = fd, .record = record};
 }
 
-/* Saves a read that would give nothing. */
+/* Returns whether the file has ended, to save a read that would return 0. */
 static bool is_last(const struct lines *lines, size_t got, size_t room)
 {
     if (lines->record == RECORD_WHOLE)
@@ -24,7 +24,7 @@ static bool is_last(const struct lines *lines, size_t got, size_t room)
     return lines->record < PAGE_LEAST && got < room && got < PAGE_LEAST - lines->record;
 }
 
-/* More bytes behind those that are there. Returns false if there are none, or no room. */
+/* Reads more bytes into the buffer. Returns false without bytes or room. */
 static bool fill(struct lines *lines)
 {
     ssize_t got;
@@ -54,10 +54,10 @@ static bool fill(struct lines *lines)
     return true;
 }
 
-/* A line is there, or all that is left. */
+/* Fills the buffer until it has a whole line, or the rest of the file. */
 static bool find_line(struct lines *lines, struct piece *line)
 {
-    size_t looked_at = 0; /* of what is from begin on */
+    size_t looked_at = 0; /* searched bytes from begin on */
     const char *newline;
 
     do {
@@ -89,7 +89,7 @@ bool lines_next(struct lines *lines, struct piece *line)
         if (!find_line(lines, line))
             return false;
         if (was_cut && lines->is_cut)
-            lines->too_long--; /* the same line */
+            lines->too_long--; /* the rest of a line that was counted */
     } while (was_cut || lines->is_cut);
     return true;
 }

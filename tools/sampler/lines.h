@@ -1,5 +1,5 @@
 /*
- * The lines of a file that is kept open, and what is in them: words with blanks between.
+ * Reads the lines of an open file, and their words. Blanks separate words.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,26 +12,26 @@
 #include <string.h>
 #include <sys/types.h>
 
-#define LINES_BYTES 65536 /* of a line, with its \n */
-#define DIGITS_SAFE 20    /* so many may not fit into 64 bits */
+#define LINES_BYTES 65536 /* the longest line with its \n */
+#define DIGITS_SAFE 20    /* a number of this many digits may exceed 64 bits */
 
 struct lines {
-    char *buffer; /* LINES_BYTES */
+    char *buffer; /* of LINES_BYTES bytes */
     int fd;
-    size_t record; /* of the file, at most */
-    size_t ask;    /* so many bytes first, as the rest may not be needed; 0: all */
+    size_t record; /* the kernel's longest piece: see lines_begin() */
+    size_t ask;    /* bytes of the first read, as the rest may not be needed; 0: all */
     bool is_end;
-    bool is_cut;     /* what comes next is the rest of a line that was too long */
-    int error;       /* errno of a read that failed; after that there are no lines */
-    size_t too_long; /* lines, which are left out */
+    bool is_cut;     /* the next bytes are the rest of a too long line */
+    int error;       /* errno of a failed read, after which there are no lines */
+    size_t too_long; /* too long lines, which are left out */
     off_t offset;
-    size_t begin; /* in the buffer: what was read and not yet given */
+    size_t begin; /* the unused bytes in the buffer */
     size_t end;
 };
 
 /*
- * record: how long the pieces are at most that the kernel writes such a file from. A read gives a
- * page of them; with less than that was room for another piece, and there is none. WHOLE: the
+ * record: the longest piece in which the kernel writes such a file. A read returns a page of
+ * pieces; if it returns less, with room for another piece, the file has ended. RECORD_WHOLE: the
  * file is one piece.
  */
 #define RECORD_WHOLE 0
@@ -39,16 +39,16 @@ struct lines {
 #define RECORD_ANY   SIZE_MAX
 void lines_begin(struct lines *lines, int fd, size_t record);
 
-/* A piece of a line: not ended by \0, and any bytes but that of the line's end. */
+/* A part of a line, without \0 at its end. Any bytes except \n. */
 struct piece {
     const char *at;
     const char *end;
 };
 
-/* It is in the buffer until the next call. */
+/* Sets *line, which is valid until the next call. Returns false at the end. */
 bool lines_next(struct lines *lines, struct piece *line);
 
-/* Bytes of the file before the next line. */
+/* Returns the number of bytes before the next line. */
 static inline size_t lines_offset(const struct lines *lines)
 {
     return (size_t)lines->offset - (lines->end - lines->begin);
@@ -69,11 +69,11 @@ static inline bool piece_begins(struct piece text, const char *other, size_t len
     return piece_length(text) >= length && memcmp(text.at, other, length) == 0;
 }
 
-/* of a literal */
+/* literal: a string literal */
 #define PIECE_IS(text, literal)     piece_is(text, literal, sizeof(literal) - 1)
 #define PIECE_BEGINS(text, literal) piece_begins(text, literal, sizeof(literal) - 1)
 
-/* The next word, which is taken off the line. false: there is no more. */
+/* Removes the next word from the line. Returns false at the line's end. */
 static inline bool piece_word(struct piece *line, struct piece *word)
 {
     while (line->at < line->end && (*line->at == ' ' || *line->at == '\t'))
@@ -85,7 +85,7 @@ static inline bool piece_word(struct piece *line, struct piece *word)
     return word->at < word->end;
 }
 
-/* The whole text is a decimal number that fits. */
+/* Returns whether the whole text is a decimal number of 64 bits. */
 static inline bool piece_number(struct piece text, uint64_t *number)
 {
     uint64_t value = 0;
@@ -103,8 +103,7 @@ static inline bool piece_number(struct piece text, uint64_t *number)
     return true;
 }
 
-/* The numbers that the line goes on with, at most `most`, which are taken off it. This is what most
- * of the reading costs. */
+/* Removes the line's next numbers, at most `most`. Most of the time of a sample is spent here. */
 static inline size_t piece_numbers(struct piece *line, uint64_t *numbers, size_t most)
 {
     const char *const end = line->end;

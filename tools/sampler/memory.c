@@ -1,5 +1,5 @@
 /*
- * The samples of the last time.
+ * Keeps the latest samples in memory.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,7 +10,7 @@
 
 static struct remembered *memory_at(struct sample_memory *memory, uint64_t number)
 {
-    return &memory->samples[number % MEMORY_SAMPLES];
+    return &memory->samples[number % SAMPLE_MEMORY_MAX];
 }
 
 static void memory_drop_oldest(struct sample_memory *memory)
@@ -29,8 +29,8 @@ bool memory_add(struct sample_memory *memory, int64_t monotonic_ns, const char *
 
     if (!copy)
         return false;
-    while (memory->next > memory->oldest && (memory->next - memory->oldest == MEMORY_SAMPLES ||
-                                             memory->bytes + length > MEMORY_BYTES))
+    while (memory->next > memory->oldest && (memory->next - memory->oldest == SAMPLE_MEMORY_MAX ||
+                                             memory->bytes + length > SAMPLE_MEMORY_BYTES))
         memory_drop_oldest(memory);
     memcpy(copy, payload, length);
     memory->bytes += length;

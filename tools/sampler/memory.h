@@ -1,6 +1,6 @@
 /*
- * The samples of the last time, in memory: each as the payload of a blkin:metric event, and
- * numbered in the order in which they came. The oldest make room.
+ * Keeps the latest samples in memory, as numbered payloads of blkin:metric events. A new sample
+ * replaces the oldest.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,24 +11,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MEMORY_SAMPLES ((size_t)1 << 16)
-#define MEMORY_BYTES   ((size_t)16 << 20) /* of payloads */
+#define SAMPLE_MEMORY_MAX   ((size_t)1 << 16)
+#define SAMPLE_MEMORY_BYTES ((size_t)16 << 20) /* the limit for all payloads */
 
 struct sample_memory {
-    uint64_t oldest, next; /* numbers */
+    uint64_t oldest, next; /* the numbers of the oldest and of the next sample */
     size_t bytes;
     struct remembered {
         int64_t monotonic_ns;
         size_t length;
         char *payload;
-    } samples[MEMORY_SAMPLES]; /* by number; pages of places that were never used are not touched */
+    } samples[SAMPLE_MEMORY_MAX]; /* by number modulo SAMPLE_MEMORY_MAX; the kernel provides pages
+                                     on use */
 };
 
 /* Returns false when out of memory. */
 bool memory_add(struct sample_memory *memory, int64_t monotonic_ns, const char *payload,
                 size_t length);
 
-/* Calls take for each sample from this number and time on. Returns the next number. */
+/* Calls take() for each sample from this number and time on. Returns the next number. */
 typedef void memory_take_fn(void *context, const char *payload, size_t length);
 uint64_t memory_read(struct sample_memory *memory, uint64_t number, int64_t from_ns,
                      memory_take_fn *take, void *context);

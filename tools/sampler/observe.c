@@ -1,5 +1,5 @@
 /*
- * The two latest samples of each instance of a host.
+ * Keeps the two latest samples of each instance.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * The two latest samples of each instance of a host, and what they say about the time between.
+ * Keeps the two latest samples of each instance, and computes views of them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,15 +10,15 @@
 #include "babeltrace-plugin/hosts/host_view.h"
 #include "sample.h"
 
-/* The name of an instance as valid UTF-8: a wrong byte becomes U+FFFD. */
+/* Room for a name in which each invalid byte becomes U+FFFD. */
 #define OBSERVED_NAME_BYTES (HOST_NAME_BYTES * sizeof(UTF8_REPLACEMENT))
 
 struct observed {
     enum host_kind kind;
-    uint64_t generation; /* 0: the slot has no instance */
+    uint64_t generation; /* 0: no instance */
     char name[OBSERVED_NAME_BYTES];
     uint32_t period_ms;
-    uint64_t before_ns; /* 0: there is only one sample */
+    uint64_t before_ns; /* 0: only one sample */
     uint64_t after_ns;
     uint64_t before_present;
     uint64_t after_present;
@@ -30,10 +30,10 @@ struct observer {
     struct observed slots[HOST_SLOTS];
 };
 
-/* Keeps a sample. A host_sampled_fn: the context is the struct observer. */
+/* Stores a sample. A host_sampled_fn; the context is the struct observer. */
 void observe_sample(void *observer, const struct host_sample *sample);
 
-/* Returns false if the value is not known. */
+/* Returns false if the value is unknown. */
 bool observed_value(const struct observed *observed, const struct host_view *view, double *value);
 
 #endif

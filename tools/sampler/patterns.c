@@ -8,7 +8,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 
-#define COMM_LENGTH 15 /* what the kernel keeps of a command's name */
+#define COMM_LENGTH 15 /* the kernel cuts a command's name to this length */
 #define PID_MAX     (1 << 22)
 
 static bool read_pid(struct pattern *pattern, const char *text, struct error *error)

@@ -1,5 +1,6 @@
 /*
- * Which instances of a group are wanted: "vd*,!vda1", "redis-server,pid:12,unit:nginx.service".
+ * Patterns of the wanted instances of a group: "vd*,!vda1",
+ * "redis-server,pid:12,unit:nginx.service".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +18,7 @@ struct pattern {
     enum pattern_kind kind;
     bool takes_away;
     uint32_t pid;
-    char *text; /* of a name or unit: as of glob(7) */
+    char *text; /* a pattern of names or units, as of glob(7) */
 };
 
 struct patterns {
@@ -25,17 +26,15 @@ struct patterns {
     struct pattern list[PATTERNS_MAX];
 };
 
-/* Of the instances of a kind. Returns false with error set. */
+/* Parses the patterns for a kind. Returns false with error set. */
 bool patterns_read(struct patterns *patterns, enum host_kind kind, const char *text,
                    struct error *error);
 void patterns_free(struct patterns *patterns);
 
 bool patterns_have(const struct patterns *patterns, enum pattern_kind kind);
 
-/*
- * Is the name wanted by patterns of this kind? FNM_... flags. One that only takes away is from all
- * that there is.
- */
+/* Returns whether patterns of this kind want the name. If all of them exclude names, every other
+ * name is wanted. flags: FNM_... of fnmatch(3) */
 bool patterns_match(const struct patterns *patterns, enum pattern_kind kind, const char *name,
                     int flags);
 

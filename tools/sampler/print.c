@@ -1,5 +1,5 @@
 /*
- * The samples of this host, for Prometheus.
+ * Prints the samples of this host for Prometheus.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,12 +15,12 @@
 #define PREFIX         "blkin_host_"
 #define NAME_MAX_BYTES 160
 
-/* A filter lets at least one sample a minute through. An instance without one for three such times,
- * or for three of its periods, has ended. */
+/* A filter passes at least one sample a minute. An instance without a sample for three minutes,
+ * or three of its periods, has ended. */
 #define GONE_MS 180000
 
-/* What is printed, and of which host and when. */
-struct page {
+/* The page, its host, and its time. */
+struct host_page {
     const struct observer *observer;
     char host[256];
     uint64_t now_ns;
@@ -46,7 +46,7 @@ struct series {
     bool has_head;
 };
 
-/* parts: one or two, joined by "_". */
+/* Writes one part of the name, or two parts joined by "_". */
 static struct series series_of(const char *first, const char *second, const char *unit)
 {
     struct series series = {.scale = 1};
@@ -65,9 +65,9 @@ static struct series series_of(const char *first, const char *second, const char
     return series;
 }
 
-/* Begins a line: all but its value. */
-static void series_begin_line(struct series *series, struct printer *to, const struct page *page,
-                              const struct observed *observed)
+/* Writes a line without its value. */
+static void series_begin_line(struct series *series, struct printer *to,
+                              const struct host_page *page, const struct observed *observed)
 {
     const char *more = series->is_counter ? "_total" : "";
 
@@ -82,7 +82,8 @@ static void series_begin_line(struct series *series, struct printer *to, const s
     print_string(to, "} ");
 }
 
-static bool page_has(const struct page *page, const struct observed *observed, enum host_kind kind)
+static bool page_has(const struct host_page *page, const struct observed *observed,
+                     enum host_kind kind)
 {
     const uint64_t most_ms =
         observed->period_ms * UINT64_C(3) > GONE_MS ? observed->period_ms * UINT64_C(3) : GONE_MS;
@@ -91,7 +92,7 @@ static bool page_has(const struct page *page, const struct observed *observed, e
            page->now_ns - observed->after_ns < most_ms * 1000000;
 }
 
-static void page_print_metric(struct printer *to, const struct page *page, enum host_kind kind,
+static void page_print_metric(struct printer *to, const struct host_page *page, enum host_kind kind,
                               size_t i)
 {
     const struct host_metric *metric = &host_definition(kind)->metrics[i];
@@ -112,7 +113,7 @@ static void page_print_metric(struct printer *to, const struct page *page, enum 
     }
 }
 
-static void page_print_view(struct printer *to, const struct page *page,
+static void page_print_view(struct printer *to, const struct host_page *page,
                             const struct host_view *view)
 {
     const enum host_kind kind = host_kind_find(view->group);
@@ -133,7 +134,7 @@ static void page_print_view(struct printer *to, const struct page *page,
 
 void observer_print(const struct observer *observer, struct printer *to)
 {
-    struct page page = {.observer = observer, .now_ns = (uint64_t)clock_ns()};
+    struct host_page page = {.observer = observer, .now_ns = (uint64_t)clock_ns()};
     size_t count;
     const struct host_view *views = host_views(&count);
 

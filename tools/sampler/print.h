@@ -1,13 +1,12 @@
 /*
- * The samples of this host, for Prometheus:
+ * Prints the samples of this host for Prometheus:
  *
- *     blkin_host_METRIC_total{host,name}     a counter, as the kernel has it
+ *     blkin_host_METRIC_total{host,name}     a counter of the kernel
  *     blkin_host_METRIC{host,name}           a gauge
  *     blkin_host_GROUP_VIEW_UNIT{host,name}  a view (host_view.h) of the two latest samples
  *
  * METRIC: system.network.io.receive in By becomes system_network_io_receive_bytes. Times are in
- * seconds. name is the instance, such as "vda". Counters never fall while the kernel runs, so a
- * Prometheus that was away has lost only resolution.
+ * seconds. name: the instance, such as "vda". Counters never fall while the kernel runs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,9 +1,9 @@
 /*
- * Processes by name, number or unit: files of each are kept open, so that what is read is always
- * the same process, even when its number is given to another.
+ * Processes by name, number or unit. Open files of /proc/PID stay with their process, even when the
+ * kernel gives its number to another.
  *
- * To look for them is what costs: all of /proc is listed, but only the names of those are read that
- * are new, or that have their turn.
+ * The search for processes is the most expensive part. It lists all of /proc, but reads only the
+ * names of new processes, and of a share of the others in turn.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,17 +15,17 @@
 
 enum { PID_STAT, PID_IO, PID_FD };
 
-#define LOOKS     3  /* at a process, from its start: it may be given its name only then */
-#define TURNS     16 /* then one of so many each time, as a name can be changed */
+#define LOOKS     3  /* looks at a new process, which may change its name after its start */
+#define TURNS     16 /* later, each search looks at one of 16 processes, as a name may change */
 #define FD_NS     NS_PER_S
-#define FD_SHARE  1000 /* counting descriptors takes at most this part of the time */
-#define COMM_ROOM 64   /* a process of the kernel has a longer name than 15 */
+#define FD_SHARE  1000 /* counting descriptors takes at most 1/1000 of the time */
+#define COMM_ROOM 64   /* names of kernel threads are longer than 15 */
 
-/* ---- /proc/PID/stat: number (name) state ..., where the name may hold anything */
+/* ---- /proc/PID/stat: number (name) state ...; the name may have any bytes */
 
 enum {
     FIELD_MINOR_FAULTS =
-        10 - 4, /* as proc(5) counts, from the fourth: the first number after state */
+        10 - 4, /* proc(5)'s number, minus that of the first number after the state */
     FIELD_MAJOR_FAULTS = 12 - 4,
     FIELD_USER = 14 - 4,
     FIELD_SYSTEM = 15 - 4,
@@ -35,8 +35,8 @@ enum {
     STAT_FIELDS
 };
 
-/* All of the file, as a name may have a \n in it. */
-static bool process_read_stat(struct host *host, int fd, struct piece *stat)
+/* Reads the whole file, as a name may contain \n. */
+static bool process_read_stat(struct host_reader *host, int fd, struct piece *stat)
 {
     const ssize_t got = pread(fd, host->lines.buffer, LINES_BYTES, 0);
 
@@ -49,7 +49,7 @@ static bool process_read_stat(struct host *host, int fd, struct piece *stat)
     return true;
 }
 
-/* The name, taken off with what is before it. */
+/* Sets *name, and removes it and the text before it from *stat. */
 static bool take_name(struct piece *stat, struct piece *name)
 {
     const char *const open = memchr(stat->at, '(', piece_length(*stat));
@@ -62,13 +62,13 @@ static bool take_name(struct piece *stat, struct piece *name)
     return true;
 }
 
-/* Words, of which some may be negative: those are 0. */
+/* Reads the numbers; negative ones become 0. */
 static size_t read_fields(struct piece stat, uint64_t fields[STAT_FIELDS])
 {
     struct piece word;
     size_t count = 0;
 
-    if (!piece_word(&stat, &word)) /* its state */
+    if (!piece_word(&stat, &word)) /* the state */
         return 0;
     while (count < STAT_FIELDS && piece_word(&stat, &word)) {
         if (!piece_number(word, &fields[count]))
@@ -78,10 +78,10 @@ static size_t read_fields(struct piece stat, uint64_t fields[STAT_FIELDS])
     return count;
 }
 
-/* Returns false when the process is no more. */
-static bool put_stat(struct reading *reading, const struct slot *slot)
+/* Returns false when the process has ended. */
+static bool put_stat(struct group_reading *reading, const struct slot *slot)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     const uint64_t ns_per_tick = NS_PER_S / host->ticks_per_s;
     uint64_t fields[STAT_FIELDS];
     struct piece stat;
@@ -93,38 +93,39 @@ static bool put_stat(struct reading *reading, const struct slot *slot)
         host->counts.not_understood++;
         return true;
     }
-    put_value(reading, PROCESS_USER, times(fields[FIELD_USER], ns_per_tick));
-    put_value(reading, PROCESS_SYSTEM, times(fields[FIELD_SYSTEM], ns_per_tick));
-    put_value(reading, PROCESS_RESIDENT, times(fields[FIELD_RESIDENT], host->page_bytes));
-    put_value(reading, PROCESS_VIRTUAL, fields[FIELD_VIRTUAL]);
-    put_value(reading, PROCESS_THREADS, fields[FIELD_THREADS]);
-    put_value(reading, PROCESS_MINOR_FAULTS, fields[FIELD_MINOR_FAULTS]);
-    put_value(reading, PROCESS_MAJOR_FAULTS, fields[FIELD_MAJOR_FAULTS]);
+    reading_put(reading, PROCESS_USER, multiply_saturated(fields[FIELD_USER], ns_per_tick));
+    reading_put(reading, PROCESS_SYSTEM, multiply_saturated(fields[FIELD_SYSTEM], ns_per_tick));
+    reading_put(reading, PROCESS_RESIDENT,
+                multiply_saturated(fields[FIELD_RESIDENT], host->page_bytes));
+    reading_put(reading, PROCESS_VIRTUAL, fields[FIELD_VIRTUAL]);
+    reading_put(reading, PROCESS_THREADS, fields[FIELD_THREADS]);
+    reading_put(reading, PROCESS_MINOR_FAULTS, fields[FIELD_MINOR_FAULTS]);
+    reading_put(reading, PROCESS_MAJOR_FAULTS, fields[FIELD_MAJOR_FAULTS]);
     return true;
 }
 
-/* ---- /proc/PID/io, of which only its owner may read */
+/* ---- /proc/PID/io, which only the process's owner may read */
 
-static void process_put_io(struct reading *reading, struct slot *slot)
+static void process_put_io(struct group_reading *reading, struct slot *slot)
 {
     static const struct field fields[] = {
         FIELD("rchar:", PROCESS_READ, 1),           FIELD("wchar:", PROCESS_WRITTEN, 1),
         FIELD("syscr:", PROCESS_READ_CALLS, 1),     FIELD("syscw:", PROCESS_WRITE_CALLS, 1),
         FIELD("read_bytes:", PROCESS_DISK_READ, 1), FIELD("write_bytes:", PROCESS_DISK_WRITTEN, 1),
     };
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
 
     if (slot->fds[PID_IO] < 0)
         return;
     lines_begin(&host->lines, slot->fds[PID_IO], RECORD_WHOLE);
     read_named_fields(reading, FIELDS(fields));
-    if (host->lines.error) { /* we may not, or not any more */
+    if (host->lines.error) { /* no permission */
         close(slot->fds[PID_IO]);
         slot->fds[PID_IO] = -1;
     }
 }
 
-/* ---- descriptors: of Linux 6.2 on the size of /proc/PID/fd, before that the entries in it */
+/* ---- descriptors: the size of /proc/PID/fd since Linux 6.2, else the number of its entries */
 
 static bool count_entry(void *context, int folder, const char *name, unsigned char type)
 {
@@ -135,7 +136,7 @@ static bool count_entry(void *context, int folder, const char *name, unsigned ch
     return true;
 }
 
-static void put_descriptors(struct reading *reading, struct slot *slot)
+static void put_descriptors(struct group_reading *reading, struct slot *slot)
 {
     const int fd = slot->fds[PID_FD];
     struct stat about;
@@ -143,7 +144,7 @@ static void put_descriptors(struct reading *reading, struct slot *slot)
     if (fd < 0 || fstat(fd, &about) != 0)
         return;
     if (reading->host->is_proc && about.st_size > 0) {
-        put_value(reading, PROCESS_DESCRIPTORS, (uint64_t)about.st_size);
+        reading_put(reading, PROCESS_DESCRIPTORS, (uint64_t)about.st_size);
         return;
     }
     if (reading->monotonic >= slot->counted_at) {
@@ -151,24 +152,24 @@ static void put_descriptors(struct reading *reading, struct slot *slot)
         uint64_t took;
 
         slot->kept[0] = 0;
-        entries(fd, count_entry, &slot->kept[0]);
+        folder_list(fd, count_entry, &slot->kept[0]);
         took = (now_ns() - began) * FD_SHARE;
         slot->counted_at = began + (took > FD_NS ? took : FD_NS);
     }
-    put_value(reading, PROCESS_DESCRIPTORS, slot->kept[0]);
+    reading_put(reading, PROCESS_DESCRIPTORS, slot->kept[0]);
 }
 
-void read_processes(struct reading *reading)
+void read_processes(struct group_reading *reading)
 {
-    struct host *const host = reading->host;
-    struct each each = each_of(host, HOST_PROCESS);
+    struct host_reader *const host = reading->host;
+    struct slot_walk walk = slot_walk_begin(host, HOST_PROCESS);
 
-    for (struct slot *slot; (slot = each_next(host, &each));) {
+    for (struct slot *slot; (slot = slot_walk_next(host, &walk));) {
         reading->monotonic = now_ns();
         if (put_stat(reading, slot)) {
             process_put_io(reading, slot);
             put_descriptors(reading, slot);
-            give(reading, slot);
+            reading_emit(reading, slot);
         } else {
             slot_release(host, HOST_PROCESS, slot);
             host->has_ended = true;
@@ -176,27 +177,28 @@ void read_processes(struct reading *reading)
     }
 }
 
-/* ---- which there are */
+/* ---- search */
 
-static struct slot *slot_of_pid(struct host *host, uint32_t pid)
+static struct slot *slot_of_pid(struct host_reader *host, uint32_t pid)
 {
-    struct each each = each_of(host, HOST_PROCESS);
+    struct slot_walk walk = slot_walk_begin(host, HOST_PROCESS);
 
-    for (struct slot *slot; (slot = each_next(host, &each));)
+    for (struct slot *slot; (slot = slot_walk_next(host, &walk));)
         if (slot->pid == pid)
             return slot;
     return NULL;
 }
 
-static int open_of_pid(const struct host *host, uint32_t pid, const char *file, bool is_folder)
+static int open_of_pid(const struct host_reader *host, uint32_t pid, const char *file,
+                       bool is_folder)
 {
     char path[32];
 
     (void)snprintf(path, sizeof(path), "%u/%s", pid, file);
-    return open_at(host->proc, path, is_folder);
+    return host_open_at(host->proc, path, is_folder);
 }
 
-static void watch(struct host *host, uint32_t pid, bool by_name)
+static void watch(struct host_reader *host, uint32_t pid, bool by_name)
 {
     const int fd = slot_of_pid(host, pid) ? -1 : open_of_pid(host, pid, "stat", false);
     char name[HOST_NAME_BYTES];
@@ -223,21 +225,21 @@ static void watch(struct host *host, uint32_t pid, bool by_name)
     slot->fds[PID_FD] = open_of_pid(host, pid, "fd", true);
 }
 
-void process_add(struct host *host, uint32_t pid)
+void process_add(struct host_reader *host, uint32_t pid)
 {
     watch(host, pid, false);
 }
 
-struct listing {
-    struct host *host;
+struct process_listing {
+    struct host_reader *host;
     const struct pids *before;
     struct pids *now;
-    size_t at; /* in those before: both are in the order of the numbers */
+    size_t at; /* the position in `before`; both lists are sorted by pid */
 };
 
 static bool list_process(void *context, int folder, const char *name, unsigned char type)
 {
-    struct listing *const listing = context;
+    struct process_listing *const listing = context;
     const struct pids *const before = listing->before;
     struct pids *const now = listing->now;
     uint32_t looks = 1;
@@ -261,10 +263,10 @@ static bool list_process(void *context, int folder, const char *name, unsigned c
     return true;
 }
 
-void find_processes(struct host *host)
+void processes_find(struct host_reader *host)
 {
     const struct patterns *const patterns = &host->patterns[HOST_PROCESS];
-    struct listing listing = {
+    struct process_listing listing = {
         .host = host,
         .before = &host->pids[host->find_turn & 1],
         .now = &host->pids[~host->find_turn & 1],
@@ -278,5 +280,5 @@ void find_processes(struct host *host)
     if (!patterns_have(patterns, PATTERN_NAME))
         return;
     listing.now->count = 0;
-    entries(host->proc, list_process, &listing);
+    folder_list(host->proc, list_process, &listing);
 }

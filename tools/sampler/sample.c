@@ -1,5 +1,5 @@
 /*
- * The host: which instances there are, and when they are read.
+ * The instances of a host, and the schedule of their reads.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #define FIND_NS      (10 * NS_PER_S)
-#define FIND_SOON_NS NS_PER_S /* after one ended */
-#define FIND_SHARE   1000     /* looking takes at most this part of the time */
+#define FIND_SOON_NS NS_PER_S /* after an instance has ended */
+#define FIND_SHARE   1000     /* a search takes at most 1/1000 of the time */
 
-typedef void read_fn(struct reading *reading);
+typedef void read_fn(struct group_reading *reading);
 
 static const struct {
     read_fn *read;
@@ -33,7 +33,8 @@ static const struct {
     [HOST_DISK] = {read_disks, 256},
     [HOST_NETWORK] = {read_networks, 256},
     [HOST_TCP] = {read_tcp, 1},
-    [HOST_PROCESS] = {read_processes, 128}, /* files: 3 each, and 9, of 1024 */
+    [HOST_PROCESS] = {read_processes,
+                      128}, /* three open files each, and nine for a group, of 1024 */
     [HOST_CGROUP] = {read_cgroups, 56},
 };
 
@@ -52,7 +53,7 @@ static const char *const file_names[FILES] = {
 
 /* ---- slots */
 
-/* The slots that a kind may use. */
+/* Sets the range of slots for a kind. */
 static void slots_of(enum host_kind kind, size_t *first, size_t *count)
 {
     *first = 0;
@@ -67,26 +68,26 @@ static bool slot_is(const struct slot *slot, struct piece name)
            memcmp(slot->name, name.at, piece_length(name)) == 0 && !slot->name[piece_length(name)];
 }
 
-struct each each_of(const struct host *host, enum host_kind kind)
+struct slot_walk slot_walk_begin(const struct host_reader *host, enum host_kind kind)
 {
-    struct each each = {.left = host->used[kind]};
+    struct slot_walk walk = {.left = host->used[kind]};
     size_t count;
 
-    slots_of(kind, &each.at, &count);
-    return each;
+    slots_of(kind, &walk.at, &count);
+    return walk;
 }
 
-struct slot *each_next(struct host *host, struct each *each)
+struct slot *slot_walk_next(struct host_reader *host, struct slot_walk *walk)
 {
-    if (each->left == 0)
+    if (walk->left == 0)
         return NULL;
-    each->left--;
-    while (!host->slots[each->at].is_used)
-        each->at++;
-    return &host->slots[each->at++];
+    walk->left--;
+    while (!host->slots[walk->at].is_used)
+        walk->at++;
+    return &host->slots[walk->at++];
 }
 
-struct slot *slot_take(struct host *host, enum host_kind kind, struct piece name)
+struct slot *slot_take(struct host_reader *host, enum host_kind kind, struct piece name)
 {
     const size_t length = piece_length(name);
     size_t first;
@@ -115,7 +116,7 @@ struct slot *slot_take(struct host *host, enum host_kind kind, struct piece name
     return NULL;
 }
 
-void slot_release(struct host *host, enum host_kind kind, struct slot *slot)
+void slot_release(struct host_reader *host, enum host_kind kind, struct slot *slot)
 {
     host->used[kind]--;
     for (size_t file = 0; file < SLOT_FILES; file++)
@@ -125,7 +126,7 @@ void slot_release(struct host *host, enum host_kind kind, struct slot *slot)
     host->counts.ended++;
 }
 
-static bool slot_is_wanted(const struct reading *reading, struct piece name, bool matters)
+static bool slot_is_wanted(const struct group_reading *reading, struct piece name, bool matters)
 {
     const struct patterns *const patterns = &reading->host->patterns[reading->kind];
     char copy[HOST_NAME_BYTES];
@@ -133,22 +134,22 @@ static bool slot_is_wanted(const struct reading *reading, struct piece name, boo
     if (patterns->count == 0 || reading->kind == HOST_CPU)
         return matters;
     if (piece_length(name) >= sizeof(copy))
-        return true; /* so that it is counted */
+        return true; /* slot_take() refuses and counts the long name */
     memcpy(copy, name.at, piece_length(name));
     copy[piece_length(name)] = '\0';
     return patterns_match(patterns, PATTERN_NAME, copy, 0);
 }
 
-struct slot *slot_single(struct reading *reading)
+struct slot *slot_single(struct group_reading *reading)
 {
     static const struct piece none = {"", ""};
 
     return slot_find(reading, none, true);
 }
 
-struct slot *slot_find(struct reading *reading, struct piece name, bool matters)
+struct slot *slot_find(struct group_reading *reading, struct piece name, bool matters)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     uint16_t *const order = host->order[reading->kind];
     struct slot *slot = NULL;
     size_t first;
@@ -178,15 +179,15 @@ struct slot *slot_find(struct reading *reading, struct piece name, bool matters)
     return slot;
 }
 
-void slots_sweep(const struct reading *reading)
+void slots_sweep(const struct group_reading *reading)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     size_t first;
     size_t count;
 
     slots_of(reading->kind, &first, &count);
     if (reading->seen == host->used[reading->kind])
-        return; /* as nearly always */
+        return; /* the usual case: no instance has ended */
     for (size_t i = first; i < first + count; i++)
         if (host->slots[i].is_used && host->slots[i].seen != host->tick)
             slot_release(host, reading->kind, &host->slots[i]);
@@ -194,14 +195,14 @@ void slots_sweep(const struct reading *reading)
 
 /* ---- files */
 
-int open_at(int folder, const char *path, bool is_folder)
+int host_open_at(int folder, const char *path, bool is_folder)
 {
     return openat(folder, path,
                   O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (is_folder ? O_DIRECTORY : 0));
 }
 
-/* The kernel's own struct of getdents64(2), which no header has. */
-struct entry {
+/* The struct of getdents64(2), which no header defines. */
+struct linux_entry {
     uint64_t inode;
     int64_t offset;
     unsigned short bytes;
@@ -209,16 +210,17 @@ struct entry {
     char name[];
 };
 
-void entries(int folder, entry_fn *entry, void *context)
+void folder_list(int folder, folder_entry_fn *entry, void *context)
 {
-    _Alignas(struct entry) char buffer[LIST_BYTES];
+    _Alignas(struct linux_entry) char buffer[LIST_BYTES];
     long got;
 
     if (lseek(folder, 0, SEEK_SET) != 0)
         return;
     while ((got = syscall(SYS_getdents64, folder, buffer, sizeof(buffer))) > 0) {
         for (long at = 0; at < got;) {
-            const struct entry *const found = (const struct entry *)(const void *)(buffer + at);
+            const struct linux_entry *const found =
+                (const struct linux_entry *)(const void *)(buffer + at);
 
             at += found->bytes;
             if (found->name[0] != '.' && !entry(context, folder, found->name, found->type))
@@ -227,7 +229,7 @@ void entries(int folder, entry_fn *entry, void *context)
     }
 }
 
-bool begin_file(struct host *host, enum file file, size_t record)
+bool host_file_begin(struct host_reader *host, enum host_file file, size_t record)
 {
     if (host->files[file] < 0)
         return false;
@@ -235,7 +237,7 @@ bool begin_file(struct host *host, enum file file, size_t record)
     return true;
 }
 
-bool end_file(struct host *host)
+bool host_file_end(struct host_reader *host)
 {
     host->counts.not_understood += host->lines.too_long;
     host->counts.unreadable += host->lines.error != 0;
@@ -244,12 +246,13 @@ bool end_file(struct host *host)
 
 /* ---- open, close */
 
-static bool wants(const struct host *host, enum host_kind kind)
+static bool wants(const struct host_reader *host, enum host_kind kind)
 {
     return host->period[kind] != 0;
 }
 
-static bool read_wanted(struct host *host, const struct host_config *config, struct error *error)
+static bool read_wanted(struct host_reader *host, const struct host_config *config,
+                        struct error *error)
 {
     for (int kind = 0; kind < HOST_KINDS; kind++) {
         const struct host_wanted *const wanted = &config->wanted[kind];
@@ -272,12 +275,12 @@ static bool read_wanted(struct host *host, const struct host_config *config, str
     return true;
 }
 
-static bool open_files(struct host *host, const char *root, struct error *error)
+static bool open_files(struct host_reader *host, const char *root, struct error *error)
 {
-    const int folder = open_at(AT_FDCWD, root, true);
+    const int folder = host_open_at(AT_FDCWD, root, true);
     struct statfs about;
 
-    host->proc = folder < 0 ? -1 : open_at(folder, "proc", true);
+    host->proc = folder < 0 ? -1 : host_open_at(folder, "proc", true);
     if (host->proc < 0) {
         error_set(error, "%s: expected a folder with proc in it: %s", root, strerror(errno));
         if (folder >= 0)
@@ -288,13 +291,13 @@ static bool open_files(struct host *host, const char *root, struct error *error)
     cgroups_open(host, folder);
     close(folder);
     for (int file = 0; file < FILES; file++)
-        host->files[file] = open_at(host->proc, file_names[file], false);
+        host->files[file] = host_open_at(host->proc, file_names[file], false);
     return true;
 }
 
-struct host *host_open(const struct host_config *config, struct error *error)
+struct host_reader *host_open(const struct host_config *config, struct error *error)
 {
-    struct host *const host = calloc(1, sizeof(*host));
+    struct host_reader *const host = calloc(1, sizeof(*host));
     const uint64_t now = now_ns();
 
     if (!host || !(host->lines.buffer = malloc(LINES_BYTES))) {
@@ -314,21 +317,21 @@ struct host *host_open(const struct host_config *config, struct error *error)
         return NULL;
     }
     for (int kind = 0; kind < HOST_KINDS; kind++) {
-        /* multiples, so that groups of one period are read together */
+        /* multiples of the period, so that groups of one period are read together */
         host->next[kind] =
             host->period[kind] ? (now / host->period[kind] + 1) * host->period[kind] : UINT64_MAX;
     }
     return host;
 }
 
-void host_close(struct host *host)
+void host_close(struct host_reader *host)
 {
     if (!host)
         return;
     for (int kind = 0; kind < HOST_KINDS; kind++) {
-        struct each each = each_of(host, (enum host_kind)kind);
+        struct slot_walk walk = slot_walk_begin(host, (enum host_kind)kind);
 
-        for (struct slot *slot; (slot = each_next(host, &each));)
+        for (struct slot *slot; (slot = slot_walk_next(host, &walk));)
             slot_release(host, (enum host_kind)kind, slot);
     }
     for (int file = 0; file < FILES; file++)
@@ -345,7 +348,7 @@ void host_close(struct host *host)
 
 /* ---- sampling */
 
-void give(struct reading *reading, const struct slot *slot)
+void reading_emit(struct group_reading *reading, const struct slot *slot)
 {
     const struct host_definition *const definition = host_definition(reading->kind);
     struct host_sample sample;
@@ -376,31 +379,32 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void find_instances(struct host *host, uint64_t now)
+static void find_instances(struct host_reader *host, uint64_t now)
 {
     uint64_t took;
 
     if (!host->finds || now < host->find_at)
         return;
     host->has_ended = false;
-    find_processes(host);
-    find_cgroups(host);
+    processes_find(host);
+    cgroups_find(host);
     host->find_turn++;
     took = now_ns() - now;
     host->find_at = now + larger(took * FIND_SHARE, FIND_NS);
     host->find_soonest = now + larger(took * FIND_SHARE, FIND_SOON_NS);
 }
 
-static void read_kind(struct host *host, enum host_kind kind, host_sampled_fn *sampled,
+static void read_kind(struct host_reader *host, enum host_kind kind, host_sampled_fn *sampled,
                       void *context)
 {
-    struct reading reading = {.host = host, .kind = kind, .sampled = sampled, .context = context};
+    struct group_reading reading = {
+        .host = host, .kind = kind, .sampled = sampled, .context = context};
 
     reading.monotonic = now_ns();
     kinds[kind].read(&reading);
 }
 
-static bool takes_its_turn(struct host *host, enum host_kind kind, uint64_t now)
+static bool takes_its_turn(struct host_reader *host, enum host_kind kind, uint64_t now)
 {
     const uint64_t period = host->period[kind];
     uint64_t late;
@@ -413,8 +417,8 @@ static bool takes_its_turn(struct host *host, enum host_kind kind, uint64_t now)
     return true;
 }
 
-static void sample_kinds(struct host *host, uint64_t now, bool is_due, host_sampled_fn *sampled,
-                         void *context)
+static void sample_kinds(struct host_reader *host, uint64_t now, bool is_due,
+                         host_sampled_fn *sampled, void *context)
 {
     host->tick++;
     if (host->tick == 1)
@@ -428,18 +432,18 @@ static void sample_kinds(struct host *host, uint64_t now, bool is_due, host_samp
     find_instances(host, now_ns());
 }
 
-void host_sample(struct host *host, uint64_t now, host_sampled_fn *sampled, void *context)
+void host_sample(struct host_reader *host, uint64_t now, host_sampled_fn *sampled, void *context)
 {
     if (now >= host_next(host))
         sample_kinds(host, now, true, sampled, context);
 }
 
-void host_sample_all(struct host *host, host_sampled_fn *sampled, void *context)
+void host_sample_all(struct host_reader *host, host_sampled_fn *sampled, void *context)
 {
     sample_kinds(host, 0, false, sampled, context);
 }
 
-uint64_t host_next(const struct host *host)
+uint64_t host_next(const struct host_reader *host)
 {
     uint64_t next = UINT64_MAX;
 
@@ -449,7 +453,7 @@ uint64_t host_next(const struct host *host)
     return next;
 }
 
-struct host_counts host_counts(const struct host *host)
+struct host_counts host_counts(const struct host_reader *host)
 {
     return host->counts;
 }

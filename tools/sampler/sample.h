@@ -1,14 +1,13 @@
 /*
- * What a host does, as its kernel counts it: read from files of /proc and /sys that are kept open.
+ * Reads a host's metrics from files of /proc and /sys, which stay open.
  *
- * A group is what is read together: of the whole host (cpu, memory, ...), or one of several
- * instances (the disk "vda", the process "redis-server[123]"). Its values are raw: counters as the
- * kernel has them since it began, converted to the unit, and gauges. What happened in between is
- * computed by who reads two samples (host_view.h).
+ * A group of metrics is of the whole host (cpu, memory, ...) or of one instance (the disk "vda",
+ * the process "redis-server[123]"). Values are raw: gauges, and the kernel's counters, converted to
+ * the unit. Readers compute rates from two samples (host_view.h).
  *
- * One thread. After host_open() nothing is allocated, and a sample calls nothing but open(2),
- * pread(2), fstat(2), getdents64(2) and close(2). Whatever a file holds is taken: what is not
- * understood is counted, and its metrics are not there.
+ * For one thread. After host_open(), the reader allocates nothing, and calls only open(2),
+ * pread(2), fstat(2), getdents64(2) and close(2). The files may contain anything: the reader counts
+ * unknown lines, and leaves out their metrics.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,8 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOST_SLOTS      1024 /* instances of all groups at a time; more are counted */
-#define HOST_NAME_BYTES 192  /* of an instance, with its \0 */
+#define HOST_SLOTS      1024 /* instances of all groups; further instances are only counted */
+#define HOST_NAME_BYTES 192  /* an instance's name with its \0 */
 
 #define HOST_PERIOD_MIN_MS 100
 #define HOST_PERIOD_MAX_MS 300000
@@ -31,39 +30,37 @@
 struct host_wanted {
     uint32_t period_ms; /* 0: not sampled */
     /*
-     * Which instances: patterns as of glob(7) with commas between; one that begins with ! takes
-     * away. NULL or "": those that matter. Of
-     *   cpu      nothing (all of them as one), or "each": cpu0, cpu1, ... too
-     *   disk     names of disks and partitions; those that matter have done something
-     *   network  names of interfaces
-     *   process  NAME (of the command), pid:NUMBER, unit:NAME.service; those that matter: none
-     *   cgroup   paths below the root of cgroups: "system.slice/redis.service", "*.slice"; those
-     *            that matter: none
+     * Patterns as of glob(7), separated by commas; a pattern after ! excludes names.
+     *   cpu      "": all CPUs together; "each": also cpu0, cpu1, ...
+     *   disk     disks and partitions; NULL or "": those with any operation
+     *   network  interfaces; NULL or "": all
+     *   process  NAME of the command, pid:NUMBER, unit:NAME.service; NULL or "": none
+     *   cgroup   paths below the root of cgroups, such as "*.slice"; NULL or "": none
      */
     const char *instances;
 };
 
 struct host_config {
-    const char *root; /* the folder that proc and sys are in; NULL: "/" */
+    const char *root; /* the folder with proc and sys; NULL: "/" */
     struct host_wanted wanted[HOST_KINDS];
 };
 
-/* Every kind at its own period. */
+/* Sets the default period of each kind. */
 void host_config_default(struct host_config *config);
 
-/* One instance of a group, just read. Nothing of it outlives the call, but `metrics`. */
+/* A sample of one instance of a group. Only `metrics` outlives the callback. */
 struct host_sample {
     enum host_kind kind;
-    const char *group;    /* its name */
-    const char *instance; /* "" if there is but one; any bytes */
-    uint64_t monotonic;   /* ns, when it was read */
+    const char *group;
+    const char *instance; /* any bytes; "": the group has no instances */
+    uint64_t monotonic;   /* the time of the read in ns */
     uint32_t period_ms;
-    uint32_t slot; /* of the instance, below HOST_SLOTS; one that ended leaves its to another */
-    uint64_t generation; /* of the slot: another number is another instance */
+    uint32_t slot;       /* the instance's, below HOST_SLOTS; a later instance may have it again */
+    uint64_t generation; /* differs for each instance that has this slot */
     const struct host_metric *metrics;
     const uint64_t *values;
-    size_t count;     /* of metrics and values */
-    uint64_t present; /* bit i: values[i] is there; the others the kernel does not have */
+    size_t count;     /* metrics, and values */
+    uint64_t present; /* bit i: values[i] is known */
 };
 
 static inline bool host_has(const struct host_sample *sample, size_t i)
@@ -73,31 +70,32 @@ static inline bool host_has(const struct host_sample *sample, size_t i)
 
 typedef void host_sampled_fn(void *context, const struct host_sample *sample);
 
-/* All since host_open(). */
+/* Counters since host_open(). */
 struct host_counts {
-    uint64_t samples;        /* given to the callback */
-    uint64_t skipped;        /* times that were due, and too late */
-    uint64_t unreadable;     /* files that could not be read, but those of ended processes */
-    uint64_t not_understood; /* lines and files that are not as the kernel writes them */
-    uint64_t ended;          /* instances that went */
-    uint64_t no_room;        /* instances that found no slot, or have too long a name */
+    uint64_t samples;        /* passed to the callback */
+    uint64_t skipped;        /* samples that were too late and left out */
+    uint64_t unreadable;     /* failed reads, except of ended processes */
+    uint64_t not_understood; /* lines and files in an unknown form */
+    uint64_t ended;          /* instances that disappeared */
+    uint64_t no_room;        /* instances without a slot, or with a too long name */
 };
 
-struct host;
+struct host_reader;
 
-/* Returns NULL with error set: a pattern that means nothing, no /proc at all, out of memory. */
-struct host *host_open(const struct host_config *config, struct error *error);
-void host_close(struct host *host);
+/* Returns NULL with error set: a malformed pattern, no /proc, or out of memory. */
+struct host_reader *host_open(const struct host_config *config, struct error *error);
+void host_close(struct host_reader *host);
 
-/* CLOCK_MONOTONIC in ns, of the next sample. UINT64_MAX: never. */
-uint64_t host_next(const struct host *host);
+/* Returns the time of the next sample, CLOCK_MONOTONIC in ns. UINT64_MAX: never. */
+uint64_t host_next(const struct host_reader *host);
 
-/* Reads the kinds that are due at `now` (CLOCK_MONOTONIC, ns), calls for each instance. */
-void host_sample(struct host *host, uint64_t now, host_sampled_fn *sampled, void *context);
+/* Reads the kinds that are due at `now` (CLOCK_MONOTONIC, ns), and calls sampled() for each
+ * instance. */
+void host_sample(struct host_reader *host, uint64_t now, host_sampled_fn *sampled, void *context);
 
-/* Reads all kinds that are wanted, due or not; the next times are as before. */
-void host_sample_all(struct host *host, host_sampled_fn *sampled, void *context);
+/* Reads all wanted kinds at once, and keeps their schedule. */
+void host_sample_all(struct host_reader *host, host_sampled_fn *sampled, void *context);
 
-struct host_counts host_counts(const struct host *host);
+struct host_counts host_counts(const struct host_reader *host);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What the readers of the groups share. sample.c has the instances and the times.
+ * Shared by the readers of the groups. sample.c has the instances and the schedule.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,16 +13,12 @@
 
 #include <time.h>
 
-#define NS_PER_S  UINT64_C(1000000000)
-#define NS_PER_MS UINT64_C(1000000)
-#define NS_PER_US UINT64_C(1000)
-
-#define SLOT_FILES 9  /* that an instance has of its own */
-#define SLOT_KEPT  12 /* values of the last sample */
+#define SLOT_FILES 9  /* an instance's own open files */
+#define SLOT_KEPT  12 /* values of an instance that its reader keeps */
 #define PIDS_MAX   32768
-#define LIST_BYTES 4096 /* of a folder, at a time */
+#define LIST_BYTES 4096 /* one read of a folder's entries */
 
-enum file {
+enum host_file {
     FILE_STAT,
     FILE_LOADAVG,
     FILE_MEMINFO,
@@ -36,131 +32,135 @@ enum file {
     FILES
 };
 
-/* Of control groups. */
+/* The folders in which control groups have their files. */
 enum cgroup_tree {
     CGROUP_V2,
     CGROUP_V1_CPUACCT,
-    CGROUP_V1_CPU, /* mostly the same as cpuacct */
+    CGROUP_V1_CPU, /* mostly the same folder as cpuacct */
     CGROUP_V1_MEMORY,
     CGROUP_V1_PIDS,
     CGROUP_V1_BLKIO,
-    CGROUP_V1_SYSTEMD, /* without a controller: where systemd has each unit */
+    CGROUP_V1_SYSTEMD, /* no controller; systemd's tree of units */
     CGROUP_TREES
 };
 
 struct slot {
     bool is_used;
-    uint32_t pid;        /* of a process */
+    uint32_t pid;        /* for a process */
     uint64_t generation; /* 0: never used */
-    uint64_t seen;       /* the host's tick */
+    uint64_t seen;       /* the tick of the last read */
     uint64_t kept[SLOT_KEPT];
-    uint64_t counted_at; /* a process's descriptors */
+    uint64_t counted_at; /* the time when a process's descriptors were counted */
     int fds[SLOT_FILES];
     char name[HOST_NAME_BYTES];
 };
 
-/* Processes of the last look at /proc, in its order: pid << 2 | how many looks it is there for. */
+/* The processes of one listing of /proc, in its order: pid << 2 | the number of listings with
+ * this pid. */
 struct pids {
     size_t count;
     uint32_t list[PIDS_MAX];
 };
 
-struct host {
-    uint64_t tick;               /* of host_sample() */
-    uint64_t period[HOST_KINDS]; /* ns; 0: not wanted */
+struct host_reader {
+    uint64_t tick;               /* the number of the current host_sample() */
+    uint64_t period[HOST_KINDS]; /* in ns; 0: not sampled */
     uint64_t next[HOST_KINDS];
     struct patterns patterns[HOST_KINDS];
-    int proc;                  /* a folder */
-    int cgroups[CGROUP_TREES]; /* folders; -1: there is none */
-    bool is_proc;              /* the kernel's own */
+    int proc;                  /* the open folder */
+    int cgroups[CGROUP_TREES]; /* open folders; -1: none */
+    bool is_proc;              /* the file system is procfs, not a copy for tests */
     int files[FILES];
     struct lines lines;
-    /* by place in the file: the slot that was there last time */
+    /* by position in the file: the slot of the line there at the last read */
     uint16_t order[HOST_KINDS][HOST_SLOTS];
-    size_t used[HOST_KINDS]; /* slots that are used: the first of the kind's are taken first */
-    int tcp_metrics[HOST_METRICS_MAX]; /* of the columns of Tcp in /proc/net/snmp; -1: none */
-    size_t tcp_count;                  /* 0: not looked at yet */
-    size_t vmstat_ask; /* bytes of /proc/vmstat that hold all that is needed of it; 0: not known */
+    size_t used[HOST_KINDS];           /* used slots of the kind */
+    int tcp_metrics[HOST_METRICS_MAX]; /* the metric of each column of Tcp in /proc/net/snmp; -1:
+                                          none */
+    size_t tcp_count;                  /* 0: the columns are not known yet */
+    size_t
+        vmstat_ask; /* the first bytes of /proc/vmstat that have all needed lines; 0: not known */
     struct {
         uint64_t tick;
         uint64_t monotonic;
         uint64_t values[QUEUE_CREATED + 1];
         uint64_t present;
-    } stat; /* of the run queue, in the same file as the processors */
+    } stat; /* values of the run queue that read_cpu() has found in /proc/stat */
     uint64_t ticks_per_s;
     uint64_t page_bytes;
-    uint64_t find_at; /* when processes and groups are looked for again */
+    uint64_t find_at; /* the time of the next search for processes and groups */
     uint64_t find_soonest;
     uint64_t find_turn;
-    bool has_ended; /* one of them ended, so there may be another */
-    bool finds;     /* any are wanted */
+    bool has_ended; /* an instance ended, so a successor may have started */
+    bool finds;     /* the configuration names processes or groups */
     struct pids pids[2];
     struct host_counts counts;
     struct slot slots[HOST_SLOTS];
 };
 
-/* A group that is being read. */
-struct reading {
-    struct host *host;
+/* The read of one group. */
+struct group_reading {
+    struct host_reader *host;
     enum host_kind kind;
     uint64_t monotonic;
-    size_t position; /* the next instance's, in the file */
-    size_t seen;     /* instances */
+    size_t position; /* the next instance's position in the file */
+    size_t seen;     /* the number of instances */
     uint64_t values[HOST_METRICS_MAX];
     uint64_t present;
     host_sampled_fn *sampled;
     void *context;
 };
 
-/* The instance's, found or new; NULL: not wanted, no room, or it was there before in this file. */
-struct slot *slot_find(struct reading *reading, struct piece name, bool matters);
-/* Of a group that has but one. */
-struct slot *slot_single(struct reading *reading);
-/* NULL: no room, counted. Its files are -1. */
-struct slot *slot_take(struct host *host, enum host_kind kind, struct piece name);
-void slot_release(struct host *host, enum host_kind kind, struct slot *slot);
+/* Returns the instance's slot, an old or a new one. NULL: not wanted, no room, or a second line
+ * of the same name. */
+struct slot *slot_find(struct group_reading *reading, struct piece name, bool matters);
+/* Returns the only slot of a group without instances. */
+struct slot *slot_single(struct group_reading *reading);
+/* Returns a new slot, whose files are -1. NULL: no room, which is counted. */
+struct slot *slot_take(struct host_reader *host, enum host_kind kind, struct piece name);
+void slot_release(struct host_reader *host, enum host_kind kind, struct slot *slot);
 
-/* Those that are used; the one that is given may be released. */
-struct each {
+/* Walks over the used slots of a kind. The caller may release the returned slot. */
+struct slot_walk {
     size_t at;
     size_t left;
 };
-struct each each_of(const struct host *host, enum host_kind kind);
-struct slot *each_next(struct host *host, struct each *each); /* NULL: no more */
+struct slot_walk slot_walk_begin(const struct host_reader *host, enum host_kind kind);
+struct slot *slot_walk_next(struct host_reader *host, struct slot_walk *walk); /* NULL: the end */
 
-/* Those of the kind that this reading did not see ended. */
-void slots_sweep(const struct reading *reading);
+/* Releases the slots that this read has not seen. */
+void slots_sweep(const struct group_reading *reading);
 
-static inline void put_value(struct reading *reading, size_t i, uint64_t value)
+static inline void reading_put(struct group_reading *reading, size_t i, uint64_t value)
 {
     reading->values[i] = value;
     reading->present |= UINT64_C(1) << i;
 }
 
-/* Gives what was put to the callback, and begins anew. NULL: nobody wants it. */
-void give(struct reading *reading, const struct slot *slot);
+/* Passes the collected values to the callback, and empties the collection. */
+void reading_emit(struct group_reading *reading, const struct slot *slot);
 
-/* Begins with a file of the host. Returns false if it is not there. */
-bool begin_file(struct host *host, enum file file, size_t record);
-/* Counts what was wrong with the file that was just read. Returns false if it could not be read. */
-bool end_file(struct host *host);
+/* Begins to read a file of the host. Returns false without the file. */
+bool host_file_begin(struct host_reader *host, enum host_file file, size_t record);
+/* Counts the errors of the file that was read. Returns false if the read failed. */
+bool host_file_end(struct host_reader *host);
 
-void read_cpu(struct reading *reading);
-void read_memory(struct reading *reading);
-void read_pressure(struct reading *reading);
-void read_run_queue(struct reading *reading);
-void read_disks(struct reading *reading);
-void read_networks(struct reading *reading);
-void read_tcp(struct reading *reading);
-void read_processes(struct reading *reading);
-void read_cgroups(struct reading *reading);
+void read_cpu(struct group_reading *reading);
+void read_memory(struct group_reading *reading);
+void read_pressure(struct group_reading *reading);
+void read_run_queue(struct group_reading *reading);
+void read_disks(struct group_reading *reading);
+void read_networks(struct group_reading *reading);
+void read_tcp(struct group_reading *reading);
+void read_processes(struct group_reading *reading);
+void read_cgroups(struct group_reading *reading);
 
-/* A line that begins with a name, and goes on with a number. */
+/* The name and the unit of a line "NAME NUMBER". */
 struct field {
     const char *name;
     size_t length;
-    size_t i;      /* of the value */
-    uint64_t unit; /* that the number is of */
+    size_t i;      /* the index of the value */
+    uint64_t unit; /* the factor from the number to the metric's unit */
 };
 #define FIELD(name, i, unit)            \
     {                                   \
@@ -168,27 +168,27 @@ struct field {
     }
 #define FIELDS(fields) fields, sizeof(fields) / sizeof((fields)[0])
 
-/* Of the file whose lines have begun, until each of these was there. */
-void read_named_fields(struct reading *reading, const struct field *fields, size_t count);
+/* Reads the named lines of the begun file, until each was there. */
+void read_named_fields(struct group_reading *reading, const struct field *fields, size_t count);
 
-/* Of a pressure file whose lines have begun: values first and first + 1. */
-void read_pressure_lines(struct reading *reading, size_t first);
+/* Reads a begun pressure file into the values first and first + 1. */
+void read_pressure_lines(struct group_reading *reading, size_t first);
 
-/* Looks which processes and groups there are. */
-void find_processes(struct host *host);
-void find_cgroups(struct host *host);
-/* A process that is wanted. */
-void process_add(struct host *host, uint32_t pid);
+/* Searches for the wanted processes and control groups. */
+void processes_find(struct host_reader *host);
+void cgroups_find(struct host_reader *host);
+/* Adds a wanted process. */
+void process_add(struct host_reader *host, uint32_t pid);
 
-/* Calls for each entry of a folder until that returns false. name is ended by \0. */
-typedef bool entry_fn(void *context, int folder, const char *name, unsigned char type);
-void entries(int folder, entry_fn *entry, void *context);
+/* Calls the function for each entry of a folder until the function returns false. */
+typedef bool folder_entry_fn(void *context, int folder, const char *name, unsigned char type);
+void folder_list(int folder, folder_entry_fn *entry, void *context);
 
-void cgroups_open(struct host *host, int folder); /* that sys is in */
-void cgroups_close(struct host *host);
+void cgroups_open(struct host_reader *host, int folder); /* folder: the one with sys */
+void cgroups_close(struct host_reader *host);
 
-/* openat(2) for reading; never waits, as it would for a pipe. */
-int open_at(int folder, const char *path, bool is_folder);
+/* Opens a file or folder for reading. Does not wait if the path is a pipe. */
+int host_open_at(int folder, const char *path, bool is_folder);
 
 static inline uint64_t now_ns(void)
 {
@@ -198,8 +198,8 @@ static inline uint64_t now_ns(void)
     return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
-/* What does not fit stays the most that does. */
-static inline uint64_t times(uint64_t a, uint64_t b)
+/* Multiplies; UINT64_MAX on overflow. */
+static inline uint64_t multiply_saturated(uint64_t a, uint64_t b)
 {
     uint64_t product;
 

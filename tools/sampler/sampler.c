@@ -1,5 +1,5 @@
 /*
- * The sampler's thread, and the loop's side of it.
+ * The sampler's thread, and its interface to the loop's thread.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,98 +24,99 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define NS_PER_MS 1000000
-#define WHY_BYTES 201
+#define SAMPLER_WHY_BYTES 201
 /* An event has the names of its values if it is the first of an instance, if the names have
- * changed, and after this time: a reader that begins in the middle of a trace needs them. */
+ * changed, and after NAMES_NS. Readers that start in the middle of a trace need them. */
 #define NAMES_NS UINT64_C(5000000000)
 
 _Static_assert(HOST_METRICS_MAX <= BLKIN_METRIC_VALUES_MAX, "no value is left out");
 _Static_assert(HOST_NAME_BYTES <= BLKIN_METRIC_INSTANCE_MAX + 1, "no instance is cut");
 
-struct counts_of_host {
+struct sampler_totals {
     uint64_t samples, held_back, crossings, keeps_asked, keeps_joined, keeps_not_taken;
     uint64_t skipped, unreadable, not_understood, instances_ended, no_room, lost;
 };
 
-#define OWN(member, help)                                      \
+#define SAMPLER_OWN(member, help)                              \
     {                                                          \
-#member, offsetof(struct counts_of_host, member), help \
+#member, offsetof(struct sampler_totals, member), help \
     }
 
 static const struct total own[] = {
-    OWN(samples, "Samples of this host that were read, of all instances."),
-    OWN(held_back, "Samples that filters have held back."),
-    OWN(crossings, "Crossings of thresholds with keep."),
-    OWN(keeps_asked, "Crossings after which the last seconds are kept."),
-    OWN(keeps_joined, "Crossings that were merged with another one."),
-    OWN(keeps_not_taken, "Crossings after which the last seconds were not kept."),
-    OWN(skipped, "Samples that were too late and left out."),
-    OWN(unreadable, "Files of the kernel that could not be read."),
-    OWN(not_understood, "Lines and files of the kernel in an unknown form."),
-    OWN(instances_ended, "Disks, interfaces, processes and groups that disappeared."),
-    OWN(no_room, "Instances beyond the limits."),
-    OWN(lost, "Samples that are not in memory: memory ran out."),
+    SAMPLER_OWN(samples, "Samples of this host that were read, of all instances."),
+    SAMPLER_OWN(held_back, "Samples that filters have held back."),
+    SAMPLER_OWN(crossings, "Crossings of thresholds with keep."),
+    SAMPLER_OWN(keeps_asked, "Crossings after which the last seconds are kept."),
+    SAMPLER_OWN(keeps_joined, "Crossings that were merged with another one."),
+    SAMPLER_OWN(keeps_not_taken, "Crossings after which the last seconds were not kept."),
+    SAMPLER_OWN(skipped, "Samples that were too late and left out."),
+    SAMPLER_OWN(unreadable, "Files of the kernel that could not be read."),
+    SAMPLER_OWN(not_understood, "Lines and files of the kernel in an unknown form."),
+    SAMPLER_OWN(instances_ended, "Disks, interfaces, processes and groups that disappeared."),
+    SAMPLER_OWN(no_room, "Instances beyond the limits."),
+    SAMPLER_OWN(lost, "Samples that are not in memory: memory ran out."),
 };
 
 static const struct totals_table table = {"agent_host", own, sizeof(own) / sizeof(own[0])};
 
-/* What a configuration says; the thread's from when it takes this over. */
+/* The reader and the filter of one configuration. The thread owns the struct after the
+ * take-over. */
 struct sampling {
-    struct host *host;
+    struct host_reader *host;
     struct host_filter *filter;
-    bool is_new; /* nothing was read of the host */
+    bool is_new; /* nothing was read yet */
 };
 
 struct sampler {
     struct loop *loop;
     sampler_keep_fn *keep;
     void *context;
-    struct watched asked; /* an eventfd: there is a question */
+    struct watched asked; /* an eventfd: a rule asks to keep the last seconds */
     pthread_t thread;
-    uint64_t number; /* in events: of the thread that records them */
-    /* under the lock */
+    uint64_t number; /* the thread number in events */
+    /* protected by the lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool is_ending, is_recording;
-    struct sampling *next;                /* to be taken over; NULL: none */
-    struct counts_of_host before, counts; /* of the samplings before, and of all */
-    int64_t from_ms;                      /* the question: what is to be kept; 0: there is none */
-    char why[WHY_BYTES];
+    struct sampling *next;                /* the next configuration; NULL: none */
+    struct sampler_totals before, counts; /* sums of earlier configurations, and of all */
+    int64_t from_ms;                      /* the start of the seconds to keep; 0: no rule asks */
+    char why[SAMPLER_WHY_BYTES];
     struct observer observer;
     struct sample_memory memory;
-    /* the thread's */
+    /* owned by the thread */
     struct sampling *sampling;
     uint32_t sequence;
     struct {
         uint64_t generation, present;
-        uint64_t names_ns; /* when they were told last; 0: not yet */
+        uint64_t names_ns; /* the last event with names; 0: none */
     } slots[HOST_SLOTS];
 };
 
 /* ---- LTTng ----------------------------------------------------------------------------------- */
 
-#define PROVIDER "libblkin-lttng.so.1"
+#define SAMPLER_PROVIDER "libblkin-lttng.so.1"
 
-/* libblkin looks beside itself, and is in the command here: beside that, or where it is installed;
- * else ld.so knows. */
+/* The command contains libblkin, which looks for the provider beside its own file. Names the
+ * provider beside the command, or the installed one; else ld.so finds it. */
 void sampler_prepare(void)
 {
-    char path[PATH_MAX + sizeof("/../lib/" PROVIDER)];
+    char path[PATH_MAX + sizeof("/../lib/" SAMPLER_PROVIDER)];
     const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
     char *end;
 
     path[length > 0 ? length : 0] = '\0';
     end = strrchr(path, '/');
     if (end)
-        memcpy(end, "/../lib/" PROVIDER, sizeof("/../lib/" PROVIDER));
+        memcpy(end, "/../lib/" SAMPLER_PROVIDER, sizeof("/../lib/" SAMPLER_PROVIDER));
     if (!end || access(path, R_OK) != 0)
-        (void)snprintf(path, sizeof(path), "%s", LIBRARY_DIR "/" PROVIDER);
+        (void)snprintf(path, sizeof(path), "%s", LIBRARY_DIR "/" SAMPLER_PROVIDER);
     if (access(path, R_OK) == 0)
         (void)setenv("BLKIN_PROVIDER", path, 0);
-    (void)setenv("BLKIN_LTTNG", "yes", 0); /* a session daemon may come later */
+    (void)setenv("BLKIN_LTTNG", "yes", 0); /* a session daemon may start later */
     (void)setenv("BLKIN_RINGS", "none", 1);
-    (void)setenv("LTTNG_UST_REGISTER_TIMEOUT", "0", 0); /* it waits for no session daemon */
+    (void)setenv("LTTNG_UST_REGISTER_TIMEOUT", "0",
+                 0); /* the start does not wait for a session daemon */
 }
 
 void sampler_register(void)
@@ -139,7 +140,7 @@ static bool sampler_tells_names(struct sampler *sampler, const struct host_sampl
     return true;
 }
 
-/* Of those that are there. */
+/* Writes the names of the sample's known values. */
 static void sampler_put_names(const struct host_sample *sample,
                               char text[BLKIN_METRIC_NAMES_MAX + 1])
 {
@@ -193,7 +194,8 @@ static void sampler_pass(void *context, const struct host_sample *sample)
     blkin_metric_record(&metric);
 }
 
-/* One question waits at a time; what comes meanwhile goes with it, as far back as the oldest. */
+/* One request waits for the loop at a time. A second one joins it, and extends it to the older
+ * start. */
 static void sampler_ask(void *context, int64_t last_ms, const char *why)
 {
     struct sampler *sampler = context;
@@ -222,12 +224,12 @@ static void sampling_free(struct sampling *sampling)
     free(sampling);
 }
 
-static struct counts_of_host sampling_counts(const struct sampling *sampling)
+static struct sampler_totals sampling_counts(const struct sampling *sampling)
 {
     const struct host_counts read = host_counts(sampling->host);
     const struct host_filter_counts filtered = host_filter_counts(sampling->filter);
 
-    return (struct counts_of_host){.samples = read.samples,
+    return (struct sampler_totals){.samples = read.samples,
                                    .held_back = filtered.held_back,
                                    .crossings = filtered.crossings,
                                    .skipped = read.skipped,
@@ -237,7 +239,7 @@ static struct counts_of_host sampling_counts(const struct sampling *sampling)
                                    .no_room = read.no_room};
 }
 
-static void counts_add(struct counts_of_host *sum, const struct counts_of_host *more)
+static void counts_add(struct sampler_totals *sum, const struct sampler_totals *more)
 {
     uint64_t *to = (uint64_t *)sum;
     const uint64_t *from = (const uint64_t *)more;
@@ -246,17 +248,18 @@ static void counts_add(struct counts_of_host *sum, const struct counts_of_host *
         to[i] += from[i];
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static void sampler_take_over(struct sampler *sampler)
 {
-    struct counts_of_host counts;
+    struct sampler_totals counts;
 
     if (!sampler->next)
         return;
     if (sampler->sampling) {
         counts = sampling_counts(sampler->sampling);
         counts_add(&sampler->before, &counts);
-        memset(&sampler->observer, 0, sizeof(sampler->observer)); /* slots have other instances */
+        memset(&sampler->observer, 0,
+               sizeof(sampler->observer)); /* the slots get other instances */
         memset(sampler->slots, 0, sizeof(sampler->slots));
     }
     sampling_free(sampler->sampling);
@@ -264,16 +267,16 @@ static void sampler_take_over(struct sampler *sampler)
     sampler->next = NULL;
 }
 
-/* The lock is not held. */
+/* The caller does not hold the lock. */
 static void sampler_sample(struct sampler *sampler)
 {
     struct sampling *sampling = sampler->sampling;
     const bool was_recording = sampler->is_recording;
     const bool is_recording = blkin_metric_is_on();
 
-    if (is_recording && !was_recording) /* the session needs the names */
+    if (is_recording && !was_recording) /* a new session needs the names */
         memset(sampler->slots, 0, sizeof(sampler->slots));
-    if (sampling->is_new) /* what happens until the first one is due has a beginning, too */
+    if (sampling->is_new) /* the first period needs a sample at its begin */
         host_sample_all(sampling->host, host_filter_take, sampling->filter);
     else
         host_sample(sampling->host, (uint64_t)clock_ns(), host_filter_take, sampling->filter);
@@ -311,7 +314,7 @@ static void *sampler_run(void *context)
 
 /* ---- in the loop: a configuration ------------------------------------------------------------ */
 
-/* A rule of what is not read never does anything. */
+/* Warns about rules for groups that are off, or that name no instance. */
 static void sampler_say_idle_rules(const struct host_rules *rules, const struct host_config *wanted)
 {
     for (size_t i = 0; i < rules->count; i++) {
@@ -354,11 +357,11 @@ static struct sampling *sampling_open(struct sampler *sampler, const struct conf
 
 /* ---- in the loop: questions ------------------------------------------------------------------ */
 
-static void sampler_take_question(void *context, short events)
+static void sampler_keep_requested(void *context, short events)
 {
     struct sampler *sampler = context;
     struct error error = {""};
-    char why[WHY_BYTES];
+    char why[SAMPLER_WHY_BYTES];
     int64_t last_ms;
     uint64_t count;
     bool is_taken;
@@ -388,7 +391,7 @@ static void sampler_take_question(void *context, short events)
 static bool sampler_start(struct sampler *sampler, struct error *error)
 {
     sampler->asked = (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN,
-                                      sampler_take_question, sampler, NULL};
+                                      sampler_keep_requested, sampler, NULL};
     if (sampler->asked.fd < 0)
         return error_set(error, "cannot make an eventfd: %s", strerror(errno));
     if (!thread_start(&sampler->thread, sampler_run, sampler, "blkin-sampler")) {
@@ -461,7 +464,7 @@ bool sampler_take(struct sampler **sampler, struct loop *loop, const struct samp
     return true;
 }
 
-/* ---- what it has ----------------------------------------------------------------------------- */
+/* ---- samples and counters -------------------------------------------------------------------- */
 
 uint64_t sampler_read(struct sampler *sampler, uint64_t number, int64_t from_ns,
                       memory_take_fn *take, void *context)

@@ -1,11 +1,11 @@
 /*
- * What this host does: a thread samples it at each group's period. What the filters let through
- *   - stays in memory for a while, for the stage `hosts`,
- *   - goes as blkin:metric into the sessions of LTTng that record this event,
- *   - and is on the page of metrics.
+ * Samples this host in a thread, each group at its period. Samples that pass the filters
+ *   - stay in memory for some minutes, for the stage `hosts`,
+ *   - are recorded as blkin:metric in LTTng sessions that enable this event,
+ *   - are on the page of metrics.
  *
- * The loop's thread calls all functions. Nothing here waits for the thread but sampler_close(), for
- * as long as a sample takes. NULL is a sampler that is off (host = no).
+ * The loop's thread calls all functions. Only sampler_close() waits for the sampler's thread, for
+ * one sample at most. NULL stands for a sampler that is off (host = no).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,19 +22,17 @@
 
 struct sampler;
 
-/* A threshold with `keep` was crossed: the last seconds are wanted. Called in the loop; returns
- * false with error set if they are not kept. why: a line of text, which the kept spans tell. */
+/* Called in the loop when a threshold with `keep` was crossed. Returns false with error set if
+ * the last seconds are not kept. why: a line for the tag of the kept spans */
 typedef bool sampler_keep_fn(void *context, int64_t last_ms, const char *why, struct error *error);
 
-/* At the program's start, before there are threads: LTTng is found, and rings are not asked for;
- * and the values of the keys below are checked as the configuration is read. */
+/* Called at the program's start, before any thread. sampler_prepare() selects LTTng's provider
+ * and switches rings off. sampler_register() adds the checks of the sampler's keys. */
 void sampler_prepare(void);
 void sampler_register(void);
 
-/*
- * Takes over a configuration: begins to sample, goes on in another way, or ends, as the key host
- * says. *sampler is NULL at first. Returns false with error set: then everything is as it was.
- */
+/* Takes over a configuration: starts, changes or ends the sampling. *sampler is NULL at first.
+ * Returns false with error set, and changes nothing. */
 struct sampler_wanted {
     const struct config *config;
     sampler_keep_fn *keep;
@@ -44,15 +42,12 @@ bool sampler_take(struct sampler **sampler, struct loop *loop, const struct samp
                   struct error *error);
 void sampler_close(struct sampler *sampler);
 
-/*
- * The samples that are in memory, from this number on and not before this time (CLOCK_MONOTONIC),
- * in their order: each as the payload of a blkin:metric event, for the length of the call. Returns
- * the number to go on with.
- */
+/* Calls take() for each sample in memory from this number and this time (CLOCK_MONOTONIC) on, in
+ * order. The payload of a blkin:metric event is valid during the call. Returns the next number. */
 uint64_t sampler_read(struct sampler *sampler, uint64_t number, int64_t from_ns,
                       memory_take_fn *take, void *context);
 
-/* For the service's status, and on its page. */
+/* Write the counters for the service's status, and all samples for its page. */
 json_t *sampler_json(struct sampler *sampler);
 void sampler_print(struct sampler *sampler, struct printer *page);
 

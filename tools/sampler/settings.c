@@ -1,5 +1,5 @@
 /*
- * The keys of what is sampled, and whether their periods fit tail sampling.
+ * The keys of the sampler, and the check that their periods fit tail sampling.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,18 +15,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORD_MAX      64
-#define WAITED_MAX_MS (HOST_WAIT_PERIOD_NS / 1000000)
-#define PERIODS       2 /* that a span waits for a sample, at most */
+#define SETTING_WORD_MAX 64
+#define WAITED_MAX_MS    (HOST_WAIT_PERIOD_NS / 1000000)
+#define PERIODS          2 /* the longest wait of a span for a sample, in periods */
 
-static void key_of(enum host_kind kind, char key[WORD_MAX])
+static void key_of(enum host_kind kind, char key[SETTING_WORD_MAX])
 {
-    (void)snprintf(key, WORD_MAX, "%s", host_definition(kind)->name);
+    (void)snprintf(key, SETTING_WORD_MAX, "%s", host_definition(kind)->name);
     for (char *c = key; *c; c++)
         *c = *c == '_' ? '-' : *c;
 }
 
-/* "7z" is a name, "10 s" and "10sec" are what somebody meant as a period. */
+/* Returns whether a malformed word was meant as a period: "10 s", "10sec". "7z" is a name. */
 static bool looks_like_period(const char *word)
 {
     static const char *const units[] = {"", "us", "ms", "s", "sec", "m", "min", "h", "Hz", NULL};
@@ -41,7 +41,7 @@ static bool looks_like_period(const char *word)
 
 static bool settings_refuse(enum host_kind kind, const char *text, struct error *error)
 {
-    char key[WORD_MAX];
+    char key[SETTING_WORD_MAX];
 
     key_of(kind, key);
     return error_set(
@@ -49,16 +49,16 @@ static bool settings_refuse(enum host_kind kind, const char *text, struct error 
         host_definition(kind)->has_instances ? ", and names of instances" : "", text);
 }
 
-/* What is not given in the text stays as it is. The names are the text's. Returns false with error
+/* Changes only the parts that the text has. Names point into the text. Returns false with error
  * set. */
 static bool read_setting(enum host_kind kind, const char *text, struct host_wanted *wanted,
                          struct error *error)
 {
     const size_t length = strcspn(text, " \t");
     const char *names = text + length + strspn(text + length, " \t");
-    char word[WORD_MAX];
+    char word[SETTING_WORD_MAX];
 
-    (void)snprintf(word, sizeof(word), "%.*s", length < WORD_MAX ? (int)length : 0, text);
+    (void)snprintf(word, sizeof(word), "%.*s", length < SETTING_WORD_MAX ? (int)length : 0, text);
     if (strcmp(word, "off") == 0 && !*names) {
         wanted->period_ms = 0;
         return true;
@@ -84,7 +84,7 @@ bool host_settings_check(const char *key, const char *text, struct error *error)
 {
     struct host_wanted ignored;
     struct host_rules rules;
-    char known[WORD_MAX];
+    char known[SETTING_WORD_MAX];
 
     if (strcmp(key, "host-filters") == 0)
         return host_rules_parse(&rules, text, error);
@@ -106,7 +106,7 @@ bool host_settings_read(const struct config *config, struct host_config *host, s
     for (int kind = 0; kind < HOST_KINDS; kind++) {
         struct error why;
         const char *text;
-        char key[WORD_MAX];
+        char key[SETTING_WORD_MAX];
 
         key_of(kind, key);
         text = config_text(config, key);
@@ -124,7 +124,7 @@ static bool is_told_of(enum host_kind kind)
     return kind <= HOST_TCP && kind != HOST_NETWORK;
 }
 
-/* The slowest group that is waited for; 0: there is none. */
+/* Returns the slowest group for which spans wait; 0: none. */
 static uint32_t longest_period_ms(const struct host_config *host, enum host_kind *slowest)
 {
     uint32_t longest = 0;

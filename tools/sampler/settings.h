@@ -1,8 +1,8 @@
 /*
- * The keys of what is sampled, as host_open() wants them.
+ * Reads the keys of the sampler as a struct host_config.
  *
- * Each kind has a key: "100ms", "off", "vd*,nvme*" or "100ms vd*,nvme*", that is a period, names of
- * instances, or both.
+ * Each kind has a key: a period, patterns of instances, or both ("100ms", "vd*,nvme*", "100ms
+ * vd*"), or "off".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,19 +12,18 @@
 #include "sample.h"
 #include "tools/config/config.h"
 
-/* Is it right as the text of this key? That of any other key is. Returns false with error set.
- */
+/* Returns false with error set if the text is malformed for this key. Accepts any text for a key
+ * of others. */
 bool host_settings_check(const char *key, const char *text, struct error *error);
 
-/* The defaults, and what the configuration says; the names are its. Returns false with error set,
- * which names where the value is from. */
+/* Sets the defaults and the configured values. `host` points to texts of the configuration.
+ * Returns false with error set, which names the origin of the value. */
 bool host_settings_read(const struct config *config, struct host_config *host, struct error *error);
 
 /*
- * Tail sampling decides on a trace some time after its last span came; a span waits for its host's
- * next samples before it comes. Is the first of a service (its configuration) as long as the second
- * is at most, with this configuration of the sampler? Returns false with *why set. What cannot
- * be read is not judged.
+ * Compares tail-wait-ms of a service with the periods of the sampler: a long span waits for its
+ * host's next samples, at most two periods, before tail sampling sees the span. Returns false with
+ * *why set if tail sampling decides earlier. Returns true for a malformed configuration.
  */
 bool host_wait_is_short_enough(const struct config *service, const struct config *host,
                                struct error *why);

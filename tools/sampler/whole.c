@@ -1,16 +1,16 @@
 /*
- * The groups of the whole host: processors, memory, pressure, run queue, TCP.
+ * Reads the groups of the whole host: processors, memory, pressure, run queue, TCP.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "sample_parts.h"
 
 #define CPU_TIMES   (CPU_STEAL + 1)
-#define VMSTAT_MORE 32 /* bytes that what is needed of the file may grow by until the next time */
+#define VMSTAT_MORE 32 /* the needed part of the file may grow by this between two reads */
 
-/* ---- /proc/stat: of two groups, read once */
+/* ---- /proc/stat: two groups, one read */
 
-/* What a processor has waited may go back a little, as it is summed up while it goes on. */
+/* The kernel's idle and iowait times may fall a little: returns the greater time instead. */
 static uint64_t not_smaller(uint64_t *kept, uint64_t time)
 {
     if (time < *kept && *kept - time < 3 * NS_PER_S)
@@ -18,7 +18,7 @@ static uint64_t not_smaller(uint64_t *kept, uint64_t time)
     return *kept = time;
 }
 
-static void read_cpu_line(struct reading *reading, struct piece name, struct piece line)
+static void read_cpu_line(struct group_reading *reading, struct piece name, struct piece line)
 {
     const uint64_t ns_per_tick = NS_PER_S / reading->host->ticks_per_s;
     uint64_t ticks[CPU_TIMES];
@@ -39,13 +39,13 @@ static void read_cpu_line(struct reading *reading, struct piece name, struct pie
     if (!slot)
         return;
     for (size_t i = 0; i < CPU_TIMES; i++)
-        put_value(reading, i, times(ticks[i], ns_per_tick));
-    put_value(reading, CPU_IDLE, not_smaller(&slot->kept[0], reading->values[CPU_IDLE]));
-    put_value(reading, CPU_IOWAIT, not_smaller(&slot->kept[1], reading->values[CPU_IOWAIT]));
-    give(reading, slot);
+        reading_put(reading, i, multiply_saturated(ticks[i], ns_per_tick));
+    reading_put(reading, CPU_IDLE, not_smaller(&slot->kept[0], reading->values[CPU_IDLE]));
+    reading_put(reading, CPU_IOWAIT, not_smaller(&slot->kept[1], reading->values[CPU_IOWAIT]));
+    reading_emit(reading, slot);
 }
 
-static void read_queue_line(struct host *host, struct piece name, struct piece line)
+static void read_queue_line(struct host_reader *host, struct piece name, struct piece line)
 {
     size_t i;
 
@@ -66,16 +66,16 @@ static void read_queue_line(struct host *host, struct piece name, struct piece l
     host->stat.present |= UINT64_C(1) << i;
 }
 
-static bool cpu_read_stat(struct reading *reading)
+static bool cpu_read_stat(struct group_reading *reading)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     struct piece line;
     struct piece name;
 
     host->stat.tick = host->tick;
     host->stat.monotonic = reading->monotonic;
     host->stat.present = 0;
-    if (!begin_file(host, FILE_STAT, RECORD_WHOLE))
+    if (!host_file_begin(host, FILE_STAT, RECORD_WHOLE))
         return false;
     while (lines_next(&host->lines, &line)) {
         if (!piece_word(&line, &name))
@@ -85,16 +85,16 @@ static bool cpu_read_stat(struct reading *reading)
         else if (reading->kind == HOST_CPU)
             read_cpu_line(reading, name, line);
     }
-    return end_file(host);
+    return host_file_end(host);
 }
 
-void read_cpu(struct reading *reading)
+void read_cpu(struct group_reading *reading)
 {
     if (cpu_read_stat(reading))
         slots_sweep(reading);
 }
 
-/* "0.52": in percent */
+/* Reads "0.52" as percent. */
 static bool piece_hundredths(struct piece word, uint64_t *value)
 {
     const char *const point = memchr(word.at, '.', piece_length(word));
@@ -104,49 +104,49 @@ static bool piece_hundredths(struct piece word, uint64_t *value)
         !piece_number((struct piece){point + 1, word.end}, &fraction) ||
         !piece_number((struct piece){word.at, point}, value))
         return false;
-    *value = times(*value, 100);
+    *value = multiply_saturated(*value, 100);
     *value += *value > UINT64_MAX - fraction ? 0 : fraction;
     return true;
 }
 
-static void read_load(struct reading *reading)
+static void read_load(struct group_reading *reading)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     struct piece line = {"", ""};
     struct piece word;
     uint64_t load;
 
-    if (!begin_file(host, FILE_LOADAVG, RECORD_WHOLE))
+    if (!host_file_begin(host, FILE_LOADAVG, RECORD_WHOLE))
         return;
     lines_next(&host->lines, &line);
     for (size_t i = QUEUE_LOAD_1M; i <= QUEUE_LOAD_15M; i++) {
         if (piece_word(&line, &word) && piece_hundredths(word, &load))
-            put_value(reading, i, load);
+            reading_put(reading, i, load);
         else
             host->counts.not_understood++;
     }
-    end_file(host);
+    host_file_end(host);
 }
 
-void read_run_queue(struct reading *reading)
+void read_run_queue(struct group_reading *reading)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
 
     if (host->stat.tick != host->tick)
         cpu_read_stat(reading);
     reading->monotonic = host->stat.monotonic;
     for (size_t i = 0; i <= QUEUE_CREATED; i++)
         if (host->stat.present >> i & 1)
-            put_value(reading, i, host->stat.values[i]);
+            reading_put(reading, i, host->stat.values[i]);
     if (reading->values[QUEUE_RUNNING] > 0)
-        reading->values[QUEUE_RUNNING]--; /* it is we who run */
+        reading->values[QUEUE_RUNNING]--; /* without this process itself */
     read_load(reading);
-    give(reading, slot_single(reading));
+    reading_emit(reading, slot_single(reading));
 }
 
 /* ---- memory */
 
-/* in the order of the file */
+/* In the order of the file. */
 static const struct field memory_fields[] = {
     FIELD("MemTotal:", MEMORY_TOTAL, 1024),         FIELD("MemFree:", MEMORY_FREE, 1024),
     FIELD("MemAvailable:", MEMORY_AVAILABLE, 1024), FIELD("Buffers:", MEMORY_BUFFERS, 1024),
@@ -169,9 +169,9 @@ static const struct field *field_find(const struct field *fields, size_t count, 
     return NULL;
 }
 
-void read_named_fields(struct reading *reading, const struct field *fields, size_t count)
+void read_named_fields(struct group_reading *reading, const struct field *fields, size_t count)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     const struct field *field;
     size_t left = count;
     struct piece line;
@@ -183,15 +183,15 @@ void read_named_fields(struct reading *reading, const struct field *fields, size
             continue;
         left--;
         if (piece_next_number(&line, &value))
-            put_value(reading, field->i, times(value, field->unit));
+            reading_put(reading, field->i, multiply_saturated(value, field->unit));
         else
             host->counts.not_understood++;
     }
 }
 
-static void read_vmstat(struct reading *reading)
+static void read_vmstat(struct group_reading *reading)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     const struct field *field = NULL;
     uint64_t stalls = 0;
     size_t left = sizeof(event_fields) / sizeof(event_fields[0]);
@@ -200,13 +200,13 @@ static void read_vmstat(struct reading *reading)
     struct piece name;
     uint64_t count;
 
-    if (!begin_file(host, FILE_VMSTAT, RECORD_LINE))
+    if (!host_file_begin(host, FILE_VMSTAT, RECORD_LINE))
         return;
     host->lines.ask = host->vmstat_ask;
     while (left > 0 && lines_next(&host->lines, &line)) {
         const bool is_stalls = PIECE_BEGINS(line, "allocstall");
 
-        /* of the hundreds of lines */
+        /* skips most of the file's hundreds of lines */
         if (!is_stalls && !PIECE_BEGINS(line, "pswp") && !PIECE_BEGINS(line, "pgmajf") &&
             !PIECE_BEGINS(line, "oom_"))
             continue;
@@ -216,59 +216,60 @@ static void read_vmstat(struct reading *reading)
         if (!piece_next_number(&line, &count)) {
             host->counts.not_understood++;
         } else if (is_stalls) {
-            stalls += count; /* one of each zone */
+            stalls += count; /* the sum of all zones */
             has_stalls = true;
         } else {
-            put_value(reading, field->i, count);
+            reading_put(reading, field->i, count);
             left--;
         }
     }
     host->vmstat_ask = left > 0 ? 0 : lines_offset(&host->lines) + VMSTAT_MORE;
     if (has_stalls)
-        put_value(reading, MEMORY_STALLS, stalls);
-    end_file(host);
+        reading_put(reading, MEMORY_STALLS, stalls);
+    host_file_end(host);
 }
 
-void read_memory(struct reading *reading)
+void read_memory(struct group_reading *reading)
 {
     const uint64_t swap = UINT64_C(1) << MEMORY_SWAP_USED | UINT64_C(1) << MEMORY_SWAP_FREE;
     uint64_t *const used = &reading->values[MEMORY_SWAP_USED];
 
-    if (begin_file(reading->host, FILE_MEMINFO, RECORD_WHOLE)) {
+    if (host_file_begin(reading->host, FILE_MEMINFO, RECORD_WHOLE)) {
         read_named_fields(reading, FIELDS(memory_fields));
-        end_file(reading->host);
+        host_file_end(reading->host);
     }
     if ((reading->present & swap) == swap && *used >= reading->values[MEMORY_SWAP_FREE])
-        *used -= reading->values[MEMORY_SWAP_FREE]; /* it was the total */
+        *used -= reading->values[MEMORY_SWAP_FREE]; /* MEMORY_SWAP_USED had the total until here */
     else
         reading->present &= ~swap;
     read_vmstat(reading);
-    give(reading, slot_single(reading));
+    reading_emit(reading, slot_single(reading));
 }
 
 /* ---- pressure */
 
-void read_pressure_lines(struct reading *reading, size_t first)
+void read_pressure_lines(struct group_reading *reading, size_t first)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     struct piece line;
     uint64_t us;
 
     while (lines_next(&host->lines, &line)) {
         const size_t i = first + PIECE_BEGINS(line, "full ");
-        const char *const total = memrchr(line.at, '=', piece_length(line)); /* is the last */
+        const char *const total =
+            memrchr(line.at, '=', piece_length(line)); /* the last value of the line */
 
         if (total && piece_number((struct piece){total + 1, line.end}, &us))
-            put_value(reading, i, times(us, NS_PER_US));
+            reading_put(reading, i, multiply_saturated(us, NS_PER_US));
         else
             host->counts.not_understood++;
     }
 }
 
-void read_pressure(struct reading *reading)
+void read_pressure(struct group_reading *reading)
 {
     static const struct {
-        enum file file;
+        enum host_file file;
         size_t first;
     } files[] = {
         {FILE_PRESSURE_CPU, PRESSURE_CPU},
@@ -277,12 +278,12 @@ void read_pressure(struct reading *reading)
     };
 
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        if (!begin_file(reading->host, files[i].file, RECORD_WHOLE))
+        if (!host_file_begin(reading->host, files[i].file, RECORD_WHOLE))
             continue;
         read_pressure_lines(reading, files[i].first);
-        end_file(reading->host);
+        host_file_end(reading->host);
     }
-    give(reading, slot_single(reading));
+    reading_emit(reading, slot_single(reading));
 }
 
 /* ---- TCP: a line of names, and one of values */
@@ -295,7 +296,7 @@ static const struct field tcp_fields[] = {
     FIELD("InErrs", TCP_RECEIVE_ERRORS, 1), FIELD("OutRsts", TCP_RESETS_SENT, 1),
 };
 
-static void learn_tcp(struct host *host, struct piece line)
+static void learn_tcp(struct host_reader *host, struct piece line)
 {
     struct piece name;
 
@@ -307,9 +308,9 @@ static void learn_tcp(struct host *host, struct piece line)
     }
 }
 
-static void read_tcp_values(struct reading *reading, struct piece line)
+static void read_tcp_values(struct group_reading *reading, struct piece line)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     struct piece word;
     uint64_t value;
 
@@ -317,20 +318,20 @@ static void read_tcp_values(struct reading *reading, struct piece line)
         if (host->tcp_metrics[i] < 0)
             continue;
         if (piece_number(word, &value))
-            put_value(reading, (size_t)host->tcp_metrics[i], value);
+            reading_put(reading, (size_t)host->tcp_metrics[i], value);
         else
             host->counts.not_understood++;
     }
 }
 
-void read_tcp(struct reading *reading)
+void read_tcp(struct group_reading *reading)
 {
-    struct host *const host = reading->host;
+    struct host_reader *const host = reading->host;
     bool is_second = false;
     struct piece line;
     struct piece word;
 
-    if (!begin_file(host, FILE_NET_SNMP, RECORD_WHOLE))
+    if (!host_file_begin(host, FILE_NET_SNMP, RECORD_WHOLE))
         return;
     while (lines_next(&host->lines, &line)) {
         if (!PIECE_BEGINS(line, "Tcp: ") || !piece_word(&line, &word))
@@ -338,9 +339,9 @@ void read_tcp(struct reading *reading)
         if (is_second)
             read_tcp_values(reading, line);
         else if (host->tcp_count == 0)
-            learn_tcp(host, line); /* it stays, as long as the kernel runs */
+            learn_tcp(host, line); /* the columns never change while the kernel runs */
         is_second = true;
     }
-    end_file(host);
-    give(reading, slot_single(reading));
+    host_file_end(host);
+    reading_emit(reading, slot_single(reading));
 }

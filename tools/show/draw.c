@@ -12,14 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TIME_COLUMNS  10 /* of a start or a duration */
-#define BAR_MIN       8
-#define LABEL_MIN     14
-#define INDENT        2
-#define DEPTH_MAX     12 /* indented levels */
-#define NOTE_ROOM_MIN 20
-#define USAGE_COLUMNS 21 /* columns of the cells: on a CPU, waiting, blocked */
-#define USAGE_CELL    (USAGE_COLUMNS / 3 - 1)
+#define TIME_COLUMNS   10 /* of a start or a duration */
+#define BAR_MIN        8
+#define DRAW_LABEL_MIN 14
+#define DRAW_INDENT    2
+#define DRAW_DEPTH_MAX 12 /* indented levels */
+#define NOTE_ROOM_MIN  20
+#define USAGE_COLUMNS  21 /* columns of the cells: on a CPU, waiting, blocked */
+#define USAGE_CELL     (USAGE_COLUMNS / 3 - 1)
 
 #define HOST_TAG "blkin.host" /* the sink's tag: hosts/host_tags.h */
 
@@ -51,7 +51,7 @@ static size_t indent(const struct chart *chart, uint32_t i, uint32_t levels)
 {
     const uint32_t depth = node_at(chart, i)->depth;
 
-    return (size_t)(depth < levels ? depth : levels) * INDENT;
+    return (size_t)(depth < levels ? depth : levels) * DRAW_INDENT;
 }
 
 /* Draws the lines from a parent to its children. */
@@ -79,7 +79,7 @@ static size_t label_columns(const struct chart *chart, uint32_t i)
 {
     const struct json_span *span = span_of(chart->model, i);
 
-    return indent(chart, i, DEPTH_MAX) + (span->error ? 2 : 0) + columns(span->service) +
+    return indent(chart, i, DRAW_DEPTH_MAX) + (span->error ? 2 : 0) + columns(span->service) +
            (span->service[0] && span->name[0] ? 2 : 0) + columns(span->name) +
            (span->service[0] || span->name[0] ? 0 : 17);
 }
@@ -191,7 +191,7 @@ static void usage_put(const struct thread_time *time)
     put_usage_cell(time->is_known ? short_text(time->blocked_us).text : "-");
 }
 
-/* ---- what stands below a span */
+/* ---- tags and annotations below a span ------------------------------------------------------- */
 
 static size_t begin_note(const struct chart *chart, uint32_t i, const char *mark)
 {
@@ -289,7 +289,7 @@ static void put_node(const struct chart *chart, uint32_t i, bool annotations)
 
 static struct chart layout(const struct trace *trace, const struct trace_model *model, size_t width)
 {
-    struct chart chart = {trace, model, width, LABEL_MIN, BAR_MIN, false, DEPTH_MAX};
+    struct chart chart = {trace, model, width, DRAW_LABEL_MIN, BAR_MIN, false, DRAW_DEPTH_MAX};
     size_t fixed = 2 * (TIME_COLUMNS + 1) + 3; /* two times, a space, the ends of the bar */
     size_t limit;
 
@@ -302,8 +302,8 @@ static struct chart layout(const struct trace *trace, const struct trace_model *
     fixed += chart.has_usage ? USAGE_COLUMNS : 0;
     limit = width > fixed ? (width - fixed) * 2 / 3 : 0;
     if (chart.label > limit) {
-        chart.label = limit > LABEL_MIN ? limit : LABEL_MIN;
-        chart.levels = (uint32_t)(chart.label - LABEL_MIN) / INDENT;
+        chart.label = limit > DRAW_LABEL_MIN ? limit : DRAW_LABEL_MIN;
+        chart.levels = (uint32_t)(chart.label - DRAW_LABEL_MIN) / DRAW_INDENT;
     }
     if (width > fixed + chart.label + BAR_MIN)
         chart.bar = width - fixed - chart.label;

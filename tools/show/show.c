@@ -20,7 +20,7 @@ static const char usage[] =
 
 static const char *const formats[] = {"text", "perfetto", NULL};
 
-struct options {
+struct show_options {
     bool annotations;
     bool list;
     unsigned is_perfetto; /* the index in formats */
@@ -106,7 +106,7 @@ static struct trace *find(const struct trace_list *traces, const char *given, co
     return NULL;
 }
 
-static int show_trace(const struct trace_list *traces, const struct options *options,
+static int show_trace(const struct trace_list *traces, const struct show_options *options,
                       struct names *names, struct trace_model *model)
 {
     const struct trace *trace =
@@ -123,7 +123,7 @@ static int show_trace(const struct trace_list *traces, const struct options *opt
 }
 
 /* Shows the spans around a span of the given trace, or of any trace. */
-static int show_beside(const struct trace_list *traces, const struct options *options)
+static int show_beside(const struct trace_list *traces, const struct show_options *options)
 {
     const struct trace *trace = options->id ? find(traces, options->id, options->source) : NULL;
 
@@ -133,7 +133,7 @@ static int show_beside(const struct trace_list *traces, const struct options *op
 }
 
 /* Writes the given trace, or all traces. */
-static int show_for_perfetto(const struct trace_list *traces, const struct options *options)
+static int show_for_perfetto(const struct trace_list *traces, const struct show_options *options)
 {
     const struct trace *trace = options->id ? find(traces, options->id, options->source) : NULL;
     size_t left_out;
@@ -151,7 +151,7 @@ static int show_for_perfetto(const struct trace_list *traces, const struct optio
 
 int show(int argc, char *argv[])
 {
-    struct options options = {0};
+    struct show_options options = {0};
     const struct view_option all[] = {
         {"annotations", VIEW_FLAG, 'a', .value = &options.annotations},
         {"list", VIEW_FLAG, 'l', .value = &options.list},

@@ -21,7 +21,7 @@ static const char usage[] =
     ;
 
 /* Returns the exit status if the command ends here, or -1. */
-static int read_options(int argc, char *argv[], struct options *options)
+static int read_options(int argc, char *argv[], struct stat_options *options)
 {
     static const char *const orders[] = {[OPERATIONS_BY_RATE] = "rate",
                                          [OPERATIONS_BY_P99] = "p99",
@@ -43,7 +43,7 @@ static int read_options(int argc, char *argv[], struct options *options)
                                          0,     1,    "one FILE, FOLDER or URL at most"};
     int status;
 
-    *options = (struct options){.interval_ms = 2000};
+    *options = (struct stat_options){.interval_ms = 2000};
     status = view_options(argc, argv, &command);
     options->source = argv[optind];
     return status;
@@ -51,7 +51,7 @@ static int read_options(int argc, char *argv[], struct options *options)
 
 /* ---- all of a file */
 
-static int stat_source(const struct options *options)
+static int stat_source(const struct stat_options *options)
 {
     struct summary summary;
     int status = 1;
@@ -73,10 +73,10 @@ static int stat_source(const struct options *options)
     return output_flush("blkin stat", status);
 }
 
-/* ---- what runs */
+/* ---- running services */
 
 /* Reads only the sockets' folder from the configuration. */
-static int stat_services(const struct options *options, char *name)
+static int stat_services(const struct stat_options *options, char *name)
 {
     char *flags[4] = {name};
     char runtime_dir[4200], file[4200];
@@ -102,7 +102,7 @@ static int stat_services(const struct options *options, char *name)
 
 int stat_command(int argc, char *argv[])
 {
-    struct options options;
+    struct stat_options options;
     const int status = read_options(argc, argv, &options);
 
     if (status >= 0)

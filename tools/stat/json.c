@@ -89,7 +89,7 @@ static json_t *edge_json(const struct report *report, const struct named_edge *n
     return json;
 }
 
-static bool add_rows(json_t *json, const struct report *report, const struct options *options)
+static bool add_rows(json_t *json, const struct report *report, const struct stat_options *options)
 {
     size_t count;
     struct operation *rows =
@@ -103,7 +103,7 @@ static bool add_rows(json_t *json, const struct report *report, const struct opt
     return json_object_set_new(json, "rows", array) == 0 && done;
 }
 
-static bool add_edges(json_t *json, const struct report *report, const struct options *options)
+static bool add_edges(json_t *json, const struct report *report, const struct stat_options *options)
 {
     size_t count;
     struct named_edge *edges = find_edges(report->statistics, options->service, &count);
@@ -120,7 +120,7 @@ static bool add_accounts(json_t *json, const struct report *report)
 {
     json_t *services = json_object(), *only = json_object();
 
-    for (int i = 0; i < SERVICES_MAX; i++) {
+    for (int i = 0; i < STAT_SERVICES_MAX; i++) {
         const struct report_service *service = &report->services[i];
 
         if (service->account)
@@ -141,7 +141,7 @@ static bool add_live(json_t *json, const struct report *report)
            add_accounts(json, report);
 }
 
-bool print_json(const struct report *report, const struct options *options)
+bool print_json(const struct report *report, const struct stat_options *options)
 {
     json_t *json = json_pack("{s:o, s:o, s:o}", "seconds", rounded(report->seconds), "spans",
                              integer(report->spans), "traces", integer(report->traces.complete));

@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SERVICES_MAX 2
+#define STAT_SERVICES_MAX 2
 
-struct options {
+struct stat_options {
     int64_t interval_ms;
     unsigned order; /* enum operations_order */
     bool once;
@@ -45,7 +45,7 @@ struct report {
     size_t sources; /* processes that count spans */
     struct report_traces traces;
     const struct statistics *statistics;
-    struct report_service services[SERVICES_MAX];
+    struct report_service services[STAT_SERVICES_MAX];
 };
 
 /* Returns the rate per second; 0: unknown period. */
@@ -55,11 +55,11 @@ static inline double report_rate(const struct report *report, uint64_t count)
 }
 
 /* Write to the standard output. Return false when out of memory. */
-bool print_table(const struct report *report, const struct options *options);
-bool print_json(const struct report *report, const struct options *options);
+bool print_table(const struct report *report, const struct stat_options *options);
+bool print_json(const struct report *report, const struct stat_options *options);
 
 /* Watches the services with sockets in the folder. Prints its errors and returns the exit status.
  */
-int watch_services(const struct options *options, const char *folder);
+int watch_services(const struct stat_options *options, const char *folder);
 
 #endif

@@ -215,7 +215,7 @@ static size_t put_head(const struct report *report, size_t width)
 {
     size_t lines = put_time_and_totals(report, width) + put_early(report, width);
 
-    for (int i = 0; i < SERVICES_MAX; i++) {
+    for (int i = 0; i < STAT_SERVICES_MAX; i++) {
         if (report->services[i].account)
             lines += put_account(&report->services[i], width);
     }
@@ -250,7 +250,7 @@ static struct stat_table layout(const struct report *report, const struct operat
     return table;
 }
 
-bool print_table(const struct report *report, const struct options *options)
+bool print_table(const struct report *report, const struct stat_options *options)
 {
     const struct screen seen = screen();
     const size_t width = options->width ? options->width : seen.width;

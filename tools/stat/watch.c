@@ -16,20 +16,20 @@
 #include <string.h>
 #include <time.h>
 
-#define ASK_MS      5000 /* services count for 10 s after a request */
-#define COMPLETE_MS 2500 /* self times need complete traces, which takes 2 s */
-#define NAMES_MAX   65536
-#define NAMES_BYTES ((size_t)16 << 20)
+#define STAT_ASK_MS      5000 /* services count for 10 s after a request */
+#define COMPLETE_MS      2500 /* self times need complete traces, which takes 2 s */
+#define STAT_NAMES_MAX   65536
+#define STAT_NAMES_BYTES ((size_t)16 << 20)
 
-static const char *const services[SERVICES_MAX] = {"live", "agent"};
+static const char *const services[STAT_SERVICES_MAX] = {"live", "agent"};
 
 struct stat_watch {
-    const struct options *options;
+    const struct stat_options *options;
     const char *folder; /* with the services' sockets */
     struct names *names;
     struct statistics *statistics;
-    json_t *before[SERVICES_MAX]; /* the documents at the begin of the interval, by source */
-    json_t *now[SERVICES_MAX];
+    json_t *before[STAT_SERVICES_MAX]; /* the documents at the begin of the interval, by source */
+    json_t *now[STAT_SERVICES_MAX];
     struct report report;
 };
 
@@ -72,7 +72,7 @@ static bool ask_services(struct stat_watch *watch)
 {
     bool one_answers = false;
 
-    for (int i = 0; i < SERVICES_MAX; i++)
+    for (int i = 0; i < STAT_SERVICES_MAX; i++)
         one_answers |= ask_service(watch, i);
     return one_answers;
 }
@@ -132,7 +132,7 @@ static bool add_service(struct stat_watch *watch, int i)
 
 static void begin_interval(struct stat_watch *watch)
 {
-    for (int i = 0; i < SERVICES_MAX; i++) {
+    for (int i = 0; i < STAT_SERVICES_MAX; i++) {
         json_decref(watch->before[i]);
         watch->before[i] = watch->now[i];
         watch->now[i] = NULL;
@@ -150,7 +150,7 @@ static bool end_interval(struct stat_watch *watch, double seconds)
     report->spans = report->sources = 0;
     report->traces = (struct report_traces){.open = 0};
     report->seconds = 0;
-    for (int i = 0; done && i < SERVICES_MAX; i++)
+    for (int i = 0; done && i < STAT_SERVICES_MAX; i++)
         done = add_service(watch, i);
     if (report->seconds <= 0)
         report->seconds = seconds;
@@ -180,7 +180,7 @@ static bool wait_for_interval(struct stat_watch *watch, int64_t interval_ms)
     const int64_t end_ms = clock_ms() + interval_ms;
 
     while (clock_ms() < end_ms) {
-        sleep_until(clock_earlier(end_ms, clock_ms() + ASK_MS));
+        sleep_until(clock_earlier(end_ms, clock_ms() + STAT_ASK_MS));
         if (!ask_services(watch)) {
             fprintf(stderr, "blkin stat: the service has ended\n");
             return false;
@@ -207,7 +207,7 @@ static int run(struct stat_watch *watch)
 
 static void end(struct stat_watch *watch)
 {
-    for (int i = 0; i < SERVICES_MAX; i++) {
+    for (int i = 0; i < STAT_SERVICES_MAX; i++) {
         json_decref(watch->report.services[i].account);
         json_decref(watch->before[i]);
         json_decref(watch->now[i]);
@@ -216,12 +216,12 @@ static void end(struct stat_watch *watch)
     names_free(watch->names);
 }
 
-int watch_services(const struct options *options, const char *folder)
+int watch_services(const struct stat_options *options, const char *folder)
 {
     struct stat_watch watch = {.options = options, .folder = folder, .report.is_live = true};
     int status = 1;
 
-    watch.names = names_new(NAMES_MAX, NAMES_BYTES);
+    watch.names = names_new(STAT_NAMES_MAX, STAT_NAMES_BYTES);
     if (watch.names)
         watch.report.statistics = watch.statistics = statistics_new(watch.names);
     if (!watch.statistics)

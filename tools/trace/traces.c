@@ -136,7 +136,7 @@ bool trace_link(const struct trace *trace, struct names *names, struct trace_mod
     return trace_model_link(model);
 }
 
-/* ---- what spans say of others */
+/* ---- the other side of a span */
 
 uint32_t trace_other_side(const struct trace_model *model, uint32_t node)
 {

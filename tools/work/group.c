@@ -14,10 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMITTED_MS 30000 /* an open transaction of the previous worker may have to time out */
-#define POLL_MS      50    /* one wait for a message */
-#define BATCH        256   /* messages between the other tasks of the loop */
-#define ASSIGNED_MS  8000  /* the time of a rebalance with a killed member */
+#define GROUP_COMMITTED_MS \
+    30000                  /* an open transaction of the previous worker may have to time out */
+#define GROUP_POLL_MS 50   /* one wait for a message */
+#define BATCH         256  /* messages between the other tasks of the loop */
+#define ASSIGNED_MS   8000 /* the time of a rebalance with a killed member */
 
 struct group {
     const struct work_settings *settings;
@@ -37,7 +38,7 @@ const struct input *group_input(const struct group *group)
 
 /* ---- committing ------------------------------------------------------------------------------ */
 
-/* places: of revoked partitions. */
+/* places: the places of revoked partitions */
 static bool group_commit_with(struct group *group, rd_kafka_topic_partition_list_t *places)
 {
     bool is_committed;
@@ -67,7 +68,8 @@ static void group_take_answer(rd_kafka_error_t *answer)
 static void group_assign(struct group *group, rd_kafka_topic_partition_list_t *partitions)
 {
     rd_kafka_topic_partition_list_t *committed = rd_kafka_topic_partition_list_copy(partitions);
-    const rd_kafka_resp_err_t code = rd_kafka_committed(group->consumer, committed, COMMITTED_MS);
+    const rd_kafka_resp_err_t code =
+        rd_kafka_committed(group->consumer, committed, GROUP_COMMITTED_MS);
     bool is_right = code == RD_KAFKA_RESP_ERR_NO_ERROR;
 
     if (!is_right)
@@ -137,7 +139,7 @@ static rd_kafka_message_t *group_wait(struct group *group)
     if (!message) {
         const int64_t from_ns = clock_ns();
 
-        message = rd_kafka_consumer_poll(group->consumer, POLL_MS);
+        message = rd_kafka_consumer_poll(group->consumer, GROUP_POLL_MS);
         group->idle_ns += clock_ns() - from_ns;
     }
     return message;

@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMITTED_MS   30000 /* an open transaction of the previous worker may have to time out */
-#define TO_COME_MS     5000  /* the most that a message's time may be ahead of this host's clock */
-#define LAG_MS         500   /* the most that brokers' clocks may differ */
-#define ASK_MS         200   /* between requests for a partition's end */
+#define INPUT_COMMITTED_MS \
+    30000                   /* an open transaction of the previous worker may have to time out */
+#define TO_COME_MS     5000 /* the most that a message's time may be ahead of this host's clock */
+#define LAG_MS         500  /* the most that brokers' clocks may differ */
+#define INPUT_ASK_MS   200  /* between requests for a partition's end */
 #define ASK_LIMIT_MS   1000
 #define RELIEVED_SHARE 10 /* input_relieve() goes a tenth below max_open_bytes */
 
@@ -76,7 +77,7 @@ static bool input_find_cut(const struct input *input, int32_t partition, int64_t
         return true;
     list = rd_kafka_topic_partition_list_new(1);
     rd_kafka_topic_partition_list_add(list, input->name, partition)->offset = time_ms + 1;
-    code = rd_kafka_offsets_for_times(input->consumer, list, COMMITTED_MS);
+    code = rd_kafka_offsets_for_times(input->consumer, list, INPUT_COMMITTED_MS);
     if (!code)
         code = list->elems[0].err;
     if (!code && list->elems[0].offset >= 0 && list->elems[0].offset < high)
@@ -113,7 +114,7 @@ static bool input_find_place(const struct input *input, const rd_kafka_topic_par
 {
     int64_t low = 0, high = 0;
     const rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(
-        input->consumer, input->name, committed->partition, &low, &high, COMMITTED_MS);
+        input->consumer, input->name, committed->partition, &low, &high, INPUT_COMMITTED_MS);
 
     if (code || committed->err) {
         ending_fail("partition %" PRId32 " of %s: %s", committed->partition, input->name,
@@ -254,7 +255,7 @@ static void input_check_end(const struct input *input, struct assigned *assigned
     const int64_t now_ms = clock_ms(), next = partition_next(&assigned->partition);
     int64_t low, high;
 
-    if (now_ms < assigned->asked_ms + ASK_MS)
+    if (now_ms < assigned->asked_ms + INPUT_ASK_MS)
         return;
     assigned->asked_ms = now_ms;
     if (rd_kafka_query_watermark_offsets(input->consumer, input->name, partition, &low, &high,
@@ -313,7 +314,7 @@ void input_pass_time(struct input *input)
         struct assigned *assigned = input->assigned[number];
         int64_t low, high;
 
-        if (!assigned || assigned->end_offset < 0 || now_ms < assigned->asked_ms + ASK_MS ||
+        if (!assigned || assigned->end_offset < 0 || now_ms < assigned->asked_ms + INPUT_ASK_MS ||
             partition_due_ms(&assigned->partition) > input_log_time(assigned, now_ms))
             continue;
         assigned->asked_ms = now_ms;

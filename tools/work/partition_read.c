@@ -16,7 +16,7 @@ struct waiting {
     uint64_t hash;
 };
 
-struct reading {
+struct message_reading {
     struct partition *partition;
     struct held_message *message;
     struct otlp_origin origin;
@@ -30,7 +30,7 @@ struct reading {
 
 /* ---- the trace of a span --------------------------------------------------------------------- */
 
-static struct held_trace *partition_begin_trace(const struct reading *reading,
+static struct held_trace *partition_begin_trace(const struct message_reading *reading,
                                                 struct table_place *place,
                                                 const struct waiting *waiting)
 {
@@ -59,7 +59,7 @@ static struct held_trace *partition_begin_trace(const struct reading *reading,
     return trace;
 }
 
-static struct held_trace *partition_find_trace(const struct reading *reading,
+static struct held_trace *partition_find_trace(const struct message_reading *reading,
                                                const struct waiting *waiting)
 {
     const uint64_t high = waiting->span.trace_id_high, low = waiting->span.trace_id;
@@ -81,13 +81,13 @@ static struct held_trace *partition_find_trace(const struct reading *reading,
 
 /* ---- the origin of a span -------------------------------------------------------------------- */
 
-static uint32_t partition_name_id(const struct reading *reading, struct text name)
+static uint32_t partition_name_id(const struct message_reading *reading, struct text name)
 {
     return names_id(reading->partition->assembly->names, text_cut(name, WORK_NAME_MAX));
 }
 
 /* Most spans have the origin of the previous span. */
-static bool partition_is_same_origin(const struct reading *reading,
+static bool partition_is_same_origin(const struct message_reading *reading,
                                      const struct otlp_origin *origin)
 {
     const struct otlp_origin *before = &reading->origin;
@@ -98,7 +98,7 @@ static bool partition_is_same_origin(const struct reading *reading,
              text_equal(origin->scope_schema, before->scope_schema)));
 }
 
-static bool partition_take_origin(struct reading *reading, const struct otlp_origin *origin)
+static bool partition_take_origin(struct message_reading *reading, const struct otlp_origin *origin)
 {
     struct held_message *message = reading->message;
     struct otlp_origin *origins = message->origins;
@@ -122,7 +122,7 @@ static bool partition_take_origin(struct reading *reading, const struct otlp_ori
 
 /* Assigns field by field, here and below: a struct assignment compiles to a loop, which is slower.
  */
-static void partition_describe(const struct reading *reading, const struct otlp_span *span,
+static void partition_describe(const struct message_reading *reading, const struct otlp_span *span,
                                struct trace_span *described)
 {
     described->id = span->id;
@@ -139,7 +139,7 @@ static void partition_describe(const struct reading *reading, const struct otlp_
     described->of = NULL;
 }
 
-static void partition_hold(struct reading *reading, struct held_trace *trace,
+static void partition_hold(struct message_reading *reading, struct held_trace *trace,
                            const struct otlp_span *span)
 {
     struct assembly *assembly = reading->partition->assembly;
@@ -166,7 +166,7 @@ static void partition_hold(struct reading *reading, struct held_trace *trace,
     trace->spans++;
 }
 
-static void partition_count_in(const struct reading *reading)
+static void partition_count_in(const struct message_reading *reading)
 {
     struct work_counts *counts = reading->partition->assembly->counts;
 
@@ -177,8 +177,8 @@ static void partition_count_in(const struct reading *reading)
 }
 
 /* Takes a span of a decided trace: counted by the previous worker, or late. */
-static void partition_take_decided(const struct reading *reading, const struct held_trace *trace,
-                                   const struct otlp_span *span)
+static void partition_take_decided(const struct message_reading *reading,
+                                   const struct held_trace *trace, const struct otlp_span *span)
 {
     struct assembly *assembly = reading->partition->assembly;
     struct trace_span described;
@@ -193,7 +193,7 @@ static void partition_take_decided(const struct reading *reading, const struct h
     assembly->late(assembly->context, &described);
 }
 
-static void partition_take_one(struct reading *reading, const struct waiting *waiting)
+static void partition_take_one(struct message_reading *reading, const struct waiting *waiting)
 {
     struct held_trace *trace = partition_find_trace(reading, waiting);
     const struct otlp_span *span = &waiting->span;
@@ -213,7 +213,7 @@ static void partition_take_one(struct reading *reading, const struct waiting *wa
     partition_hold(reading, trace, span);
 }
 
-static void partition_take_waiting(struct reading *reading)
+static void partition_take_waiting(struct message_reading *reading)
 {
     const struct partition *partition = reading->partition;
 
@@ -239,7 +239,7 @@ static void partition_take_waiting(struct reading *reading)
 static void partition_take_span(void *context, const struct otlp_origin *origin,
                                 const struct otlp_span *span)
 {
-    struct reading *reading = context;
+    struct message_reading *reading = context;
     const struct partition *partition = reading->partition;
     struct waiting *waiting;
 
@@ -260,7 +260,7 @@ static void partition_take_span(void *context, const struct otlp_origin *origin,
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static void partition_count_message(const struct reading *reading,
+static void partition_count_message(const struct message_reading *reading,
                                     const struct otlp_decoded *decoded)
 {
     struct work_counts *counts = reading->partition->assembly->counts;
@@ -308,7 +308,7 @@ static struct held_message *partition_copy_message(struct partition *partition,
 static void partition_decode(struct partition *partition, struct held_message *message)
 {
     struct otlp_decoded decoded;
-    struct reading reading;
+    struct message_reading reading;
 
     reading.partition = partition;
     reading.message = message;

@@ -29,7 +29,7 @@ static const char usage[] =
 #include "tools/work/root.txt.inc"
     ;
 
-#define LOOK_MS       2000 /* between requests for partitions while there are none */
+#define ROOT_LOOK_MS  2000 /* between requests for partitions while there are none */
 #define LOOK_LATER_MS 30000
 #define LOOK_LIMIT_MS 1000 /* for the brokers' answer */
 #define SAVE_MS       1000
@@ -52,7 +52,7 @@ struct root {
     struct thread_job ask; /* asks the brokers for partitions */
 };
 
-/* ---- what it has added up -------------------------------------------------------------------- */
+/* ---- the sums -------------------------------------------------------------------------------- */
 
 static json_t *root_workers_json(const struct merged *merged)
 {
@@ -119,7 +119,7 @@ static int root_once(struct root_deltas *deltas, int64_t since_ns, bool is_json)
     return is_right ? 0 : 1;
 }
 
-/* ---- what it shows --------------------------------------------------------------------------- */
+/* ---- page and status ------------------------------------------------------------------------- */
 
 static char *root_page(void *context)
 {
@@ -268,7 +268,7 @@ static void root_take_answer(void *context)
     topic_take_answer(root->deltas.topic, LOOK_LIMIT_MS);
     root_tell_problem(root);
     timer_set(root->frame.loop, &root->look,
-              topic_partitions(root->deltas.topic) ? LOOK_LATER_MS : LOOK_MS);
+              topic_partitions(root->deltas.topic) ? LOOK_LATER_MS : ROOT_LOOK_MS);
     root_read(root);
 }
 
@@ -279,7 +279,7 @@ static void root_look(void *context)
     if (thread_job_start(root->frame.loop, &root->ask))
         return;
     say(BK7048, "cannot start the thread that asks the brokers: %s", strerror(errno));
-    timer_set(root->frame.loop, &root->look, LOOK_MS);
+    timer_set(root->frame.loop, &root->look, ROOT_LOOK_MS);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */

@@ -42,7 +42,7 @@ void root_deltas_close(struct root_deltas *deltas)
     merged_free(deltas->merged);
 }
 
-/* ---- what it keeps over a restart ------------------------------------------------------------ */
+/* ---- the saved state ------------------------------------------------------------------------- */
 
 static bool root_deltas_take_state(struct root_deltas *deltas, const json_t *json, const char *path,
                                    struct error *error)

@@ -9,7 +9,7 @@
 
 #include <fnmatch.h>
 
-#define NAMES_MAX       65536U
+#define STAGE_NAMES_MAX 65536U
 #define NAMES_BYTES_MAX (16U << 20)
 
 /* Looks for a tag in the attributes of the span and of its resource. The resource has another key
@@ -70,7 +70,7 @@ static void work_stage_count_late(void *context, const struct trace_span *span)
 
 bool work_stage_open(struct work_stage *stage, int64_t wait_ms)
 {
-    stage->names = names_new(NAMES_MAX, NAMES_BYTES_MAX);
+    stage->names = names_new(STAGE_NAMES_MAX, NAMES_BYTES_MAX);
     stage->statistics = stage->names ? statistics_new(stage->names) : NULL;
     stage->assembly = (struct assembly){
         .wait_ms = wait_ms,

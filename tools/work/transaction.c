@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEP_MS      2000  /* one wait for a broker */
-#define START_MS     10000 /* the first wait, until the worker logs that no broker answers */
-#define ASK_AGAIN_MS 200
+#define TRANSACTION_STEP_MS 2000  /* one wait for a broker */
+#define START_MS            10000 /* the first wait, until the worker logs that no broker answers */
+#define ASK_AGAIN_MS        200
 
 struct transactions {
     const struct work_settings *settings;
@@ -31,7 +31,7 @@ struct transactions {
     int64_t period_ns;               /* the time of the last commit, since 1970 */
 };
 
-/* ---- what librdkafka answers ----------------------------------------------------------------- */
+/* ---- errors of librdkafka -------------------------------------------------------------------- */
 
 enum answer { ANSWER_DONE, ANSWER_AGAIN, ANSWER_FAILED };
 
@@ -133,19 +133,20 @@ static bool transactions_commit_places(struct transactions *transactions, rd_kaf
         rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(consumer);
 
         do {
-            answer = transactions_judge(transactions,
-                                        rd_kafka_send_offsets_to_transaction(
-                                            transactions->producer, places, group, STEP_MS),
-                                        "cannot commit the offsets");
+            answer =
+                transactions_judge(transactions,
+                                   rd_kafka_send_offsets_to_transaction(
+                                       transactions->producer, places, group, TRANSACTION_STEP_MS),
+                                   "cannot commit the offsets");
         } while (answer == ANSWER_AGAIN);
         rd_kafka_consumer_group_metadata_destroy(group);
     }
     if (answer != ANSWER_DONE)
         return false;
     do {
-        answer = transactions_judge(transactions,
-                                    rd_kafka_commit_transaction(transactions->producer, STEP_MS),
-                                    "cannot commit the transaction");
+        answer = transactions_judge(
+            transactions, rd_kafka_commit_transaction(transactions->producer, TRANSACTION_STEP_MS),
+            "cannot commit the transaction");
     } while (answer == ANSWER_AGAIN);
     return answer == ANSWER_DONE;
 }
@@ -225,7 +226,7 @@ static bool transactions_init(struct transactions *transactions)
     int64_t said_ms = clock_ms() + START_MS;
     rd_kafka_error_t *answer;
 
-    while ((answer = rd_kafka_init_transactions(transactions->producer, STEP_MS))) {
+    while ((answer = rd_kafka_init_transactions(transactions->producer, TRANSACTION_STEP_MS))) {
         const bool again = rd_kafka_error_is_retriable(answer);
 
         if (!again)
@@ -306,7 +307,8 @@ uint32_t transactions_open_kept(struct transactions *transactions, const char *t
 
     transactions->kept = rd_kafka_topic_new(transactions->producer, topic, NULL);
     do {
-        code = rd_kafka_metadata(transactions->producer, 0, transactions->kept, &metadata, STEP_MS);
+        code = rd_kafka_metadata(transactions->producer, 0, transactions->kept, &metadata,
+                                 TRANSACTION_STEP_MS);
         if (code)
             continue;
         code = metadata->topic_cnt ? metadata->topics[0].err : RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
@@ -323,7 +325,8 @@ uint32_t transactions_open_kept(struct transactions *transactions, const char *t
 void transactions_abort(struct transactions *transactions)
 {
     if (transactions && transactions->is_open)
-        rd_kafka_error_destroy(rd_kafka_abort_transaction(transactions->producer, STEP_MS));
+        rd_kafka_error_destroy(
+            rd_kafka_abort_transaction(transactions->producer, TRANSACTION_STEP_MS));
     if (transactions)
         transactions->is_open = false;
 }

@@ -58,7 +58,7 @@ struct worker {
     int64_t committed_ms;
 };
 
-/* ---- what it shows of itself ----------------------------------------------------------------- */
+/* ---- the metrics page ------------------------------------------------------------------------ */
 
 static void worker_print(struct printer *printer, const char *prefix, const char *name,
                          bool is_counter, const char *help, uint64_t value)
