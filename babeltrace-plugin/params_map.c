@@ -37,7 +37,7 @@ static bool params_map_refuse(const struct param_rule *rule, const char *expecte
                      params_map_type_name(value));
 }
 
-/* An array of strings, or one string with commas. */
+/* Reads an array of strings, or one string with commas. */
 static bool params_map_read_closing(struct params *params, const struct param_rule *rule,
                                     const bt_value *array, struct error *error)
 {
@@ -59,7 +59,8 @@ static bool params_map_read_closing(struct params *params, const struct param_ru
                      rule->name);
 }
 
-/* The command line makes 5 a signed and +5 an unsigned integer: both are a number. */
+/* Reads a signed or an unsigned integer: babeltrace2's command line makes 5 the one and +5 the
+ * other. */
 static bool params_map_get_integer(const bt_value *value, int64_t *integer)
 {
     uint64_t given;

@@ -6,8 +6,8 @@
  * So an open sink handles both and passes them on as SIGINT, unless they are ignored or have a
  * handler. A second signal of the same kind ends the process at once.
  *
- * The signal itself interrupts no blocking call. After an interruption, babeltrace2 2.0 asks for the
- * next packet at once. It takes the rest of the old answer for the new one, and aborts.
+ * The signal itself interrupts no blocking call. After an interruption, babeltrace2 2.0 asks for
+ * the next packet at once. It takes the rest of the old answer for the new one, and aborts.
  *
  * One signal is enough even while the relay daemon hangs. Before the sinks end, babeltrace2 sends a
  * last message to the daemon and waits for the answer. So a second after the first signal, and each
@@ -24,7 +24,8 @@
 void signals_open(void);
 void signals_close(void);
 
-/* True after SIGTERM or SIGHUP. If SIGINT is ignored, the graph does not know about them. */
+/* Returns true after SIGTERM or SIGHUP. If SIGINT is ignored, the graph does not know about them.
+ */
 bool signals_ask_to_end(void);
 
 bool signals_ignore_sigint(void);

@@ -51,7 +51,7 @@ static void sink_print_summary(void *context, const struct counts *counts)
     fprintf(stderr, "blkin: %s\n", line);
 }
 
-/* By babeltrace2, or by a signal. */
+/* Returns whether babeltrace2 or a signal has interrupted the graph. */
 static bool sink_is_interrupted(void *context)
 {
     struct sink *sink = context;
@@ -159,7 +159,7 @@ static struct sink *sink_of(bt_self_component_sink *self)
     return bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
 }
 
-/* True if the source is a live session, perhaps behind filters. */
+/* Returns true if the source is a live session, perhaps behind filters. */
 static bool comes_from_live(const bt_port_input *port)
 {
     const bt_connection *connection =
@@ -216,8 +216,8 @@ static bt_component_class_sink_consume_method_status end_of_trace(struct sink *s
                        BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END);
 }
 
-/* Not only in sink_finalize(): before that call, babeltrace2 sends a last message to the relay
- * daemon. */
+/* Closes the pipeline before sink_finalize(), as babeltrace2 sends a last message to the relay
+ * daemon before that call. */
 static bt_component_class_sink_consume_method_status end_early(struct sink *sink)
 {
     struct error error;

@@ -1,5 +1,5 @@
 /*
- * The remote side of a span, of a socket's address.
+ * Sets the remote side of a span from a socket's address.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

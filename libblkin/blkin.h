@@ -184,7 +184,8 @@ BLKIN_API_ uint64_t blkin_time(const struct timespec *monotonic) BLKIN_ELSE_(0);
 
 /* ---- begin ---- */
 
-/* True if somebody records spans, or if that is not known yet. Costs two loads and a test. */
+/* Returns true if somebody records spans, or if that is not known yet. Costs two loads and a test.
+ */
 static inline int blkin_is_on(void);
 
 /*
@@ -212,7 +213,7 @@ static inline struct blkin_span *blkin_span_begin_remote_in(void *room, size_t s
                                                             const char *name, enum blkin_kind kind,
                                                             const struct blkin_context *context);
 
-/* True if the span is recorded and has not ended. Use it to skip costly preparations. */
+/* Returns true if the span is recorded and has not ended. Use it to skip costly preparations. */
 static inline int blkin_span_is_recorded(const struct blkin_span *span);
 
 /*
@@ -222,7 +223,7 @@ static inline int blkin_span_is_recorded(const struct blkin_span *span);
  */
 static inline const struct blkin_context *blkin_span_context(const struct blkin_span *span);
 
-/* ---- what happens in a span ---- */
+/* ---- annotations, tags, links and errors ---- */
 
 /* An annotation: an event within the span, now, of severity BLKIN_INFO. */
 static inline void blkin_span_annotate(struct blkin_span *span, const char *text);
@@ -267,7 +268,7 @@ static inline void blkin_span_link(struct blkin_span *span, const struct blkin_c
  */
 static inline void blkin_span_keep(struct blkin_span *span, const char *why);
 
-/* ---- what the begin did not know ---- */
+/* ---- properties that are known later ---- */
 
 /* Changes the name, for example to that of the operation once the request is decoded. */
 static inline void blkin_span_set_name(struct blkin_span *span, const char *name);

@@ -90,7 +90,7 @@ static inline size_t blkin_length_(const char *text)
     return text ? __builtin_strlen(text) : 0;
 }
 
-/* The length of a text of at most `length` bytes. */
+/* Returns the length of a text of at most `length` bytes. */
 static inline size_t blkin_length_within_(const char *text, size_t length)
 {
     const char *end = text ? (const char *)__builtin_memchr(text, 0, length) : text;
@@ -103,7 +103,7 @@ static inline int blkin_has_trace_(const struct blkin_context *context)
     return (context->trace_id | context->trace_id_high) != 0;
 }
 
-/* True if the trace's decision is "do not record". */
+/* Returns true if the trace's decision is "do not record". */
 static inline int blkin_is_refused_(const struct blkin_context *context)
 {
     return (context->flags & (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED |
@@ -239,7 +239,7 @@ static inline const struct blkin_context *blkin_span_context(const struct blkin_
 
 /* clang-format off */
 
-/* ---- what happens in a span ---- */
+/* ---- annotations, tags, links and errors ---- */
 
 BLKIN_ON_RECORDED_(blkin_span_annotate, (struct blkin_span *span, const char *text),
                    blkin_span_annotate_(span, BLKIN_INFO, text, blkin_length_(text)))

@@ -46,7 +46,7 @@ struct attribute_reader {
 
 /* ---- reading ---- */
 
-/* False at the end, and before an attribute that is cut off: then `at` is not the end. */
+/* Returns false at the end, and before an attribute that is cut off: then `at` is not the end. */
 static bool reader_next(struct attribute_reader *reader, struct attribute *attribute)
 {
     const size_t left = (size_t)(reader->end - reader->at);

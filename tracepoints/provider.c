@@ -35,7 +35,8 @@ RECORD(timestamp)
 
 _Static_assert(BLKIN_ORIGINAL_EVENTS == ANNOT_TIMESTAMP + 1, "an event is missing");
 
-/* With the word that lttng_ust_tracepoint_enabled() reads. */
+/* The state word of the tracepoint, which lttng_ust_tracepoint_enabled() reads, and the function
+ * that records. */
 #define ORIGINAL(event)                                              \
     {                                                                \
         &lttng_ust_tracepoint_zipkin___##event.state, record_##event \
@@ -107,10 +108,10 @@ static void close_range_until(unsigned last)
 {
     if (range.first <= last && range.real(range.first, last, range.flags) < 0)
         range.result = -1;
-    range.flags = 0; /* done by the first call */
+    range.flags = 0; /* the first call has applied them */
 }
 
-/* LTTng calls it in ascending order for all numbers that are not its own. */
+/* LTTng calls this function in ascending order for each number that is not LTTng's. */
 static int see_number(int fd)
 {
     if ((unsigned)fd > range.last)
@@ -157,17 +158,17 @@ BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider = {
     .close_range = close_range_of_program,
 };
 
-/* Runs after LTTng's own constructors, which its headers put into this file: they find the
- * functions for registration. */
+/* Runs after the constructors of LTTng's headers in this file, which find the functions for
+ * registration. */
 __attribute__((constructor)) static void register_blkin_events(void)
 {
     packed_register("blkin", blkin_events, BLKIN_EVENTS);
-    lttng_ust__events_init__zipkin(); /* counted twice, so that exit(3) does not unregister the
-                                         events */
+    lttng_ust__events_init__zipkin(); /* a second registration, so that exit(3) does not unregister
+                                         the events */
 }
 
-/* Runs before LTTng's own destructors, which wait for all readers: a program that has left a record
- * by siglongjmp(3) would not end. */
+/* Runs before LTTng's destructors, which wait for all readers. After a siglongjmp(3) out of a
+ * record, that wait would not end. */
 __attribute__((destructor)) static void leave_at_exit(void)
 {
     packed_leave();

@@ -317,7 +317,7 @@ bool counts_add_up(const struct counts *counts)
                counts->output.spool.found + counts->output.outcome[OUTCOME_SPOOLED];
 }
 
-/* True for counters that are 0 in most runs: joining, spool, Kafka, an earlier run, alarms,
+/* Returns true for counters that are 0 in most runs: joining, spool, Kafka, an earlier run, alarms,
  * metrics, newer programs, unwanted traces. */
 static bool counter_is_rare(const struct counter *counter, const struct counts *counts)
 {

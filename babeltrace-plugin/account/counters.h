@@ -113,7 +113,7 @@ uint64_t counter_value(const struct counter *counter, const struct counts *count
  * the exporter has got since the stages were counted are no longer held. */
 void counts_add_stages(struct counts *counts);
 
-/* True if the sums are right. */
+/* Returns true if the sums are right. */
 bool counts_add_up(const struct counts *counts);
 
 enum line_style {

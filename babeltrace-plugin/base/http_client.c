@@ -128,7 +128,7 @@ void http_client_close(struct http_client *client)
     client->curl = NULL;
 }
 
-/* ---- what went wrong ------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* A server that wants a certificate sends an alert of TLS 1.3 when the request arrives. A server of
  * TLS 1.2 just ends the connection. */

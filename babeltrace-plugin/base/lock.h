@@ -37,8 +37,8 @@ static inline void condition_init(pthread_cond_t *condition)
     (void)pthread_condattr_destroy(&attributes);
 }
 
-/* The caller holds the mutex. Returns at until_ms at the latest; may return earlier without a
- * reason. */
+/* The caller holds the mutex. Returns at until_ms at the latest, or earlier without a signal
+ * (spurious wake-up). */
 static inline void condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
                                   int64_t until_ms)
 {

@@ -45,7 +45,7 @@ static inline struct text text_take(struct text *text, char end)
     return taken;
 }
 
-/* True for blanks in files that people write. */
+/* Returns true for blanks in files that people write. */
 static inline bool text_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';

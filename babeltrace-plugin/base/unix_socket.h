@@ -17,7 +17,7 @@
 struct unix_socket {
     int fd;
     struct sockaddr_un address;
-    struct stat made; /* to see that the path is still this socket */
+    struct stat made; /* identifies the file of the socket */
 };
 
 struct unix_socket_kind {
@@ -26,7 +26,7 @@ struct unix_socket_kind {
     int backlog;
 };
 
-/* Permits the owner only. */
+/* A stream socket that only its owner may use. */
 extern const struct unix_socket_kind unix_socket_private;
 
 /* Replaces a socket that has no listener. Any other file of this name is an error, and so is a path

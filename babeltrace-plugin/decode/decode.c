@@ -449,8 +449,8 @@ static void read_payload(struct event *event, const struct decode_plan *plan,
     }
 }
 
-/* True for an event without a trace id. Most events belong to other traces: then no further field
- * is read. */
+/* Returns true for an event without a trace id. Most events belong to other traces: then no further
+ * field is read. */
 static bool may_be_wanted(const struct only *only, const struct decode_plan *plan,
                           const bt_field *payload, int64_t time_ns)
 {

@@ -23,10 +23,11 @@ struct stream_decoder;
 struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules *rules);
 void stream_decoder_free(struct stream_decoder *decoder);
 
-/* The origin of the stream's events, as far as the trace says; lives as long as the stream. */
+/* Returns the origin of the stream's events, as far as the trace says; lives as long as the stream.
+ */
 struct origin stream_decoder_origin(const struct stream_decoder *decoder);
 
-/* True if the stream's metadata has an event class of ours, or one that a rule names. */
+/* Returns true if the stream's metadata has an event class of ours, or one that a rule names. */
 bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *stream);
 
 /* The decoding of an event class of the stream; lives as long as the decoder. Returns NULL when out

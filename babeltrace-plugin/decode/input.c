@@ -86,7 +86,7 @@ static void pass_over(struct decode_input *input, const bt_message *message, enu
     }
 }
 
-/* True if an earlier run has read the event. */
+/* Returns true if an earlier run has read the event. */
 static bool input_has_read(struct decode_input *input, const struct event *event)
 {
     struct trace_position *read = &input->intake->read;

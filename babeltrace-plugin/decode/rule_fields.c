@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* The type of most fields is known with their class. */
+/* The type of a field, if the class tells it. */
 enum rule_leaf { LEAF_ANY, LEAF_SIGNED, LEAF_UNSIGNED };
 
 /* The structure that has the first member of a path. */
@@ -17,17 +17,18 @@ enum path_root { ROOT_NONE, ROOT_PAYLOAD, ROOT_COMMON_CONTEXT, ROOT_OWN_CONTEXT 
 struct rule_path {
     enum path_root root;
     enum rule_leaf leaf;
-    enum rule_value_type at_first; /* for each event: VALUE_UNREAD, or VALUE_NONE: not there */
+    enum rule_value_type at_first; /* the value before an event is read: VALUE_UNREAD, or VALUE_NONE
+                                      without such a field */
     uint64_t index;
-    struct text rest; /* of the path: "", "[2]", ".a.b" */
+    struct text rest; /* the rest of the path: "", "[2]", ".a.b" */
 };
 
 struct rule_fields_plan {
-    struct rule_event event; /* its class is the one of the rules */
+    struct rule_event event; /* its class is that of the rules */
     const bt_event *current;
     const bt_field_class *payload;
     struct rule_path process;
-    const struct rule_path *first_end; /* of the paths that every event needs */
+    const struct rule_path *first_end; /* the end of the paths that every event needs */
     const struct rule_path *end;
     struct rule_path paths[];
 };
@@ -49,7 +50,8 @@ static enum rule_leaf path_leaf(const bt_field_class *class)
     return type == BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER ? LEAF_UNSIGNED : LEAF_ANY;
 }
 
-/* The value gets the parts that are equal in all events. */
+/* Looks for the first member of the path. Sets the parts of the value that are equal in all
+ * events. */
 static bool path_find_member(struct rule_path *path, enum path_root root,
                              const bt_field_class *class, struct text name,
                              struct rule_value *value)

@@ -33,7 +33,7 @@ static void batch_reset(struct batch *batch)
     batch->ordered = 0;
 }
 
-/* The bytes of a span with its log, a multiple of 8. */
+/* Returns the bytes of a span with its log, a multiple of 8. */
 static size_t batch_span_size(const struct span *span)
 {
     return sizeof(*span) + ((span->log_length + 7) & ~(size_t)7);

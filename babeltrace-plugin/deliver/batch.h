@@ -35,7 +35,7 @@ struct batch {
  * spans. */
 const struct span *batch_span(struct batch *batch, struct batch_position *position);
 
-/* True if spans are left that are not encoded yet. */
+/* Returns true if spans are left that are not encoded yet. */
 bool batch_has_more(const struct batch *batch);
 
 /*

@@ -62,7 +62,7 @@ void body_remove_last(struct body *body, const struct encoder *encoder);
 char *body_reserve(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length);
 void body_fill(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length);
 
-/* The length of the whole framed body. */
+/* Returns the length of the whole framed body. */
 size_t body_length(const struct body *body, const struct encoder *encoder);
 
 /* A framed run. */

@@ -46,7 +46,8 @@ bool exporter_heed_interruption(struct exporter *exporter)
     return exporter->stop_ms != CLOCK_NEVER;
 }
 
-/* Once all spans are delivered, the reader of a pipe may take any time for the end of the text. */
+/* Waits for the end of delivery. When all spans are delivered, the reader of a pipe may take any
+ * time for the end of the text. */
 static void exporter_wait_for_reader(struct exporter *exporter)
 {
     while (exporter->stop_ms == CLOCK_NEVER && queue_wait(exporter->queue, QUEUE_IS_EMPTY, 0) &&
@@ -137,7 +138,7 @@ static void exporter_say_found(struct exporter *exporter)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
 }
 
-/* Gives a sender its transport and encoders. The spooler needs none. */
+/* Gives a sender its transport and encoders. The spooler has neither. */
 static bool exporter_equip(struct exporter *exporter, struct sender *sender, struct error *error)
 {
     error_set(error, "out of memory");

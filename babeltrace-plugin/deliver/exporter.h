@@ -66,7 +66,7 @@ struct exporter_callbacks {
 
 struct exporter;
 
-/* The protocol of the options; also sets their endpoint to the protocol's default. */
+/* Returns the protocol of the options; also sets their endpoint to the protocol's default. */
 const struct protocol *exporter_protocol(const struct exporter_options *options);
 const char *exporter_endpoint(const struct exporter_options *options);
 

@@ -111,7 +111,7 @@ static void kafka_set_error(struct kafka_transport *kafka, rd_kafka_resp_err_t c
         kafka_describe(&reply->error, kafka->url.shown, code, rd_kafka_err2str(code));
 }
 
-/* True if the broker has refused the message, so the log does not contain it. */
+/* Returns true if the broker has refused the message, so the log does not contain it. */
 static bool kafka_is_final(rd_kafka_resp_err_t code, enum outcome *outcome)
 {
     switch (code) {
@@ -281,7 +281,7 @@ static rd_kafka_resp_err_t kafka_ask(struct kafka_transport *kafka, int timeout_
                : code;
 }
 
-/* True if a further query may have another answer. */
+/* Returns true if a further query may have another answer. */
 static bool kafka_may_change(const struct kafka_transport *kafka, rd_kafka_resp_err_t code,
                              int64_t since_ms, bool was_away)
 {

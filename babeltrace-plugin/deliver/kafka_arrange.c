@@ -85,7 +85,7 @@ static bool arrange_begin_run(struct arranged *arranged, uint32_t partition, uin
     return true;
 }
 
-/* True if the last run has room for a span with `length` bytes. */
+/* Returns true if the last run has room for a span with `length` bytes. */
 static bool arrange_has_room(const struct arranged *arranged, uint32_t partition, size_t length,
                              size_t bytes)
 {

@@ -194,7 +194,7 @@ static bool queue_has_spool(const struct span_queue *queue)
     return queue->options.has_spool && !queue->is_spool_failing;
 }
 
-/* True if it is too late for any delivery. A spool takes batches at any time. */
+/* Returns true if it is too late for any delivery. A spool takes batches at any time. */
 static bool queue_is_over(const struct span_queue *queue)
 {
     return queue->has_failed || (queue_is_late(queue) && !queue_has_spool(queue));
@@ -205,14 +205,15 @@ static bool queue_is_full(const struct span_queue *queue)
     return queue->batches.bytes + queue->in_flight_bytes >= queue->options.queue_bytes;
 }
 
-/* True if spans come faster than the collector takes them while the graph does not wait. */
+/* Returns true if spans come faster than the collector takes them while the graph does not wait. */
 static bool queue_is_pressed(const struct span_queue *queue)
 {
     return !queue->options.is_blocking &&
            queue->batches.bytes + queue->in_flight_bytes >= queue->options.queue_bytes / 2;
 }
 
-/* True if the next batch goes to the spool. A slow collector is no reason while the graph waits. */
+/* Returns true if the next batch goes to the spool. A slow collector is no reason while the graph
+ * waits. */
 static bool queue_goes_to_spool(const struct span_queue *queue)
 {
     if (!queue_has_spool(queue))
@@ -222,7 +223,7 @@ static bool queue_goes_to_spool(const struct span_queue *queue)
             (!queue->options.is_blocking || queue->is_closed || queue->is_stopping));
 }
 
-/* True if the next batch goes to a sender. */
+/* Returns true if the next batch goes to a sender. */
 static bool queue_goes_directly(const struct span_queue *queue)
 {
     if (!queue->options.has_spool)
@@ -350,7 +351,7 @@ static bool queue_is_hurried(const struct span_queue *queue)
     return queue->is_draining || queue->is_stopping || queue->is_closed;
 }
 
-/* The time when senders take the open batch although it is not full. */
+/* Returns the time when senders take the open batch although it is not full. */
 static int64_t queue_open_due_ms(const struct span_queue *queue, int64_t timeout_ms)
 {
     if (!queue->batches.open)
@@ -408,7 +409,7 @@ struct batch *queue_take(struct span_queue *queue)
     }
 }
 
-/* The time when the spooler looks again without a wake-up. */
+/* Returns the time when the spooler looks again without a wake-up. */
 static int64_t queue_spool_due_ms(const struct span_queue *queue)
 {
     int64_t due_ms = CLOCK_NEVER;

@@ -41,7 +41,7 @@ struct exporter_counts queue_counts(struct span_queue *queue);
  * that found a full queue or no memory counts together with the span before. */
 uint64_t queue_settled(struct span_queue *queue);
 
-/* The number of spans that threads have taken. A span that was put back counts again. */
+/* Returns the number of spans that threads have taken. A span that was put back counts again. */
 uint64_t queue_taken(struct span_queue *queue);
 
 /* ---- called by the thread that adds spans ---------------------------------------------------- */
@@ -84,7 +84,7 @@ bool queue_has_failed(struct span_queue *queue, struct error *error);
  * see queue_is_done(). */
 struct batch *queue_take(struct span_queue *queue);
 
-/* True if the queue is closed, and all batches are taken and finished. */
+/* Returns true if the queue is closed, and all batches are taken and finished. */
 bool queue_is_done(struct span_queue *queue);
 
 /* Gives `spans` spans of the batch an outcome. */

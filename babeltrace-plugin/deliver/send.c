@@ -137,8 +137,8 @@ static void attempts_prove(struct sender *sender, struct attempts *attempts)
     attempts->is_proven = probe.outcome == OUTCOME_ACCEPTED;
 }
 
-/* The time when the sender gives up the run. While the graph does not wait, a collector that is
- * away costs only room in the queue, so the only limit is the end. */
+/* Returns the time when the sender gives up the run. While the graph does not wait, a collector
+ * that is away costs only room in the queue, so the only limit is the end. */
 static int64_t attempts_give_up_ms(struct sender *sender, struct attempts *attempts)
 {
     const struct queue_time_limit limit = send_time_limit(sender);
@@ -186,10 +186,10 @@ static bool attempts_wait_for_next(struct sender *sender, struct attempts *attem
 }
 
 /*
- * True if the collector's answer is final. A refusal is final only if the collector works: a proxy
- * whose configuration changes may refuse everything for a while. After status 400, the halves of a
- * run need no proof, because the whole run had it. A whole run needs no second attempt then,
- * because its halves are one.
+ * Returns true if the collector's answer is final. A refusal is final only if the collector works:
+ * a proxy whose configuration changes may refuse everything for a while. After status 400, the
+ * halves of a run need no proof, because the whole run had it. A whole run needs no second attempt
+ * then, because its halves are one.
  */
 static bool attempts_is_final(struct sender *sender, struct body_run run, struct attempts *attempts)
 {

@@ -109,7 +109,7 @@ bool send_put(struct sender *sender, struct body_run run, struct error *error);
 /* Gives `spans` spans of the batch or record an outcome. */
 void send_settle(struct sender *sender, enum outcome outcome, uint32_t spans);
 
-/* The time that this batch or record may take. */
+/* Returns the time that this batch or record may take. */
 struct queue_time_limit send_time_limit(struct sender *sender);
 
 /* ---- all senders: sender.c ------------------------------------------------------------------- */

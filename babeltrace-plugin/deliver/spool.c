@@ -82,7 +82,7 @@ bool spool_has_lost(struct spool *spool, struct error *error)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* True if all records of the segment are done. */
+/* Returns true if all records of the segment are done. */
 static bool spool_is_used_up(const struct spool *spool, const struct segment *segment)
 {
     return segment->read_at >= segment->size && segment->in_flight == 0 && !segment->is_left &&

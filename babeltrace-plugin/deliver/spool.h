@@ -46,8 +46,8 @@ void spool_free(struct spool *spool);
 
 const char *spool_folder(const struct spool *spool);
 
-/* The counts of queue and spool at one moment. Spans that the queue counts as spooled are spans
- * that the spool counts as put in. */
+/* Returns the counts of queue and spool at one moment. Spans that the queue counts as spooled are
+ * spans that the spool counts as put in. */
 struct exporter_counts spool_counts(struct spool *spool);
 
 /* Returns whether the spool has lost spans; error has their number. Spans that the collector
@@ -68,7 +68,7 @@ bool spool_put(struct spool *spool, const struct record_body *body, struct batch
 void spool_note_away(struct spool *spool, int64_t retry_after_ms);
 bool spool_is_away(struct spool *spool);
 
-/* The time of the next spool_sync(); CLOCK_NEVER: after the next spool_put(). */
+/* Returns the time of the next spool_sync(); CLOCK_NEVER: after the next spool_put(). */
 int64_t spool_sync_due_ms(struct spool *spool);
 
 /* Stores the written records on disk. Returns false, with error set, if the disk fails. */

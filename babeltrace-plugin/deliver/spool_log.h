@@ -161,8 +161,8 @@ void segments_free(struct spool_segments *segments);
  */
 int64_t boot_time_ms(void);
 
-/* The offset of the spool's time from boot_time_ms(). fd: of the file "lock"; newest_ms: the time
- * of the newest record, 0: none. */
+/* Returns the offset of the spool's time from boot_time_ms(). fd: of the file "lock"; newest_ms:
+ * the time of the newest record, 0: none. */
 int64_t spool_time_offset_ms(int fd, int64_t newest_ms);
 
 #endif

@@ -299,8 +299,8 @@ static char *otlp_write_link(char *at, const struct span_entry *entry)
     return pb_put_id(at, link.span_id);
 }
 
-/* True for a tag of OpenTelemetry's mapping of a foreign span to Zipkin: the status, and the older
- * names of the scope's tags. */
+/* Returns true for a tag of OpenTelemetry's mapping of a foreign span to Zipkin: the status, and
+ * the older names of the scope's tags. */
 static bool otlp_is_of_mapping(struct otlp_writer *writing, const struct span_entry *entry)
 {
     const struct text key = span_entry_key(entry);
@@ -339,8 +339,7 @@ static char *otlp_write_tag(char *at, struct otlp_writer *writing, const struct 
     return otlp_put_text_attribute(at, writing, key, span_entry_value(entry));
 }
 
-/* Writes the numbers of left out parts: a text for people as in Zipkin, and OpenTelemetry's
- * counts. */
+/* Writes the numbers of left out parts, as a text like Zipkin's and as OpenTelemetry's counts. */
 static char *otlp_write_left_out(char *at, struct otlp_writer *writing)
 {
     char text[96];
@@ -378,7 +377,8 @@ static char *otlp_write_status(char *begin, struct otlp_writer *writing)
     return pb_end(begin + 1, at);
 }
 
-/* Copies the fields of a message Span, except ids and times, which are newer in the struct. */
+/* Copies the fields of a message Span, except those that the struct has in a newer version: ids
+ * and times. */
 static char *otlp_copy_fields(char *at, struct text message)
 {
     const unsigned newer = 1U << 1 | 1U << 2 | 1U << 4 | 1U << 7 | 1U << 8; /* numbers of fields */
@@ -453,8 +453,8 @@ static char *otlp_write_span(char *begin, struct otlp_writer *writing)
     return at + PB_PADDED - OTLP_SPAN_LENGTH;
 }
 
-/* The upper limit of a span's size. The log counts as if it were text, of which a byte becomes
- * three at most. For an entry's header that is more than the bytes around key and value. */
+/* Returns the upper limit of a span's size. Counts the log as text: escaping makes three bytes
+ * of one at most. An entry's header leaves room for the bytes around key and value. */
 static size_t otlp_size_limit(const struct span *span)
 {
     const size_t entry = PB_TEXT_MAX(LIMIT_KEY) + PB_TEXT_MAX(LIMIT_VALUE);

@@ -56,7 +56,7 @@ struct head {
 /* Makes all of the head except its number. Returns false when out of memory. */
 bool otlp_make_head(struct head *head, const struct resource *resource);
 
-/* The upper limit of the length of a head. */
+/* Returns the upper limit of the length of a head. */
 size_t otlp_head_size_limit(const struct resource *resource);
 
 /* ---- batches: otlp_batch.c ------------------------------------------------------------------- */

@@ -82,7 +82,7 @@ static inline void pb_put_padded(char *at, uint32_t value, int bytes)
 
 #define PB_PADDED 4 /* bytes of a padded length, below 2^28 */
 
-/* True if no byte is NUL or beyond ASCII. */
+/* Returns true if no byte is NUL or beyond ASCII. */
 static inline bool pb_is_plain_16(plain_bytes bytes)
 {
     const plain_words others = (plain_words)(bytes <= 0);

@@ -24,7 +24,7 @@ bool protocol_is_page(struct text type)
     return type.length >= 5 && strncasecmp(type.data, "text/", 5) == 0;
 }
 
-/* True if the URL's path ends with `path`. */
+/* Returns true if the URL's path ends with `path`. */
 static bool has_path(const char *endpoint, const char *path)
 {
     const size_t length = strcspn(endpoint, "?#"), size = strlen(path);

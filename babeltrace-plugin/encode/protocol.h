@@ -61,7 +61,7 @@ struct protocol {
 /* Returns the first byte of a body that is no white space; 0 if there is none. */
 char protocol_first_byte(struct text body);
 
-/* True for the Content-Type of a page for people. */
+/* Returns true for the Content-Type of a page for people. */
 bool protocol_is_page(struct text type);
 
 extern const struct protocol zipkin_protocol;

@@ -65,11 +65,9 @@ struct json_writer {
 
 #define LETTER(c) (UINT32_C(1) << ((c)&31))
 
-/*
- * Keys with another meaning for the OpenTelemetry collector's receiver. It makes links, states and
- * kinds of some tags. Tags of a resource it takes from one span, for all spans of the service in a
- * request.
- */
+/* Keys with another meaning for the OpenTelemetry collector's receiver. The receiver makes
+ * links, states and kinds of some tags. It takes the tags of a resource from one span, and
+ * applies them to all spans of the service in a request. */
 __attribute__((noinline)) static bool is_taken(struct text key)
 {
     static const char *const prefixes[] = {"aws.",     "cloud.",   "container.", "deployment.",
@@ -84,7 +82,7 @@ __attribute__((noinline)) static bool is_taken(struct text key)
     return text_is(key, "span.kind") || text_is(key, "w3c.tracestate");
 }
 
-/* Two letters exclude nearly all other keys. */
+/* Excludes nearly all other keys by their first two letters. */
 static inline bool is_reserved(struct text key)
 {
     /* for each first letter, the second letters of reserved keys */
@@ -223,7 +221,7 @@ static bool has_room(const struct json_writer *writing, const char *at)
     return (size_t)(at - writing->start) < LIMIT_SPAN;
 }
 
-/* "queue full" of severity warning becomes "queue full [warning]". */
+/* Writes "queue full" of severity warning as "queue full [warning]". */
 static char *write_severity(char *at, struct json_writer *writing, struct text severity)
 {
     char *const start = at;
@@ -382,8 +380,8 @@ static char *write_tags(char *at, struct json_writer *writing)
     return at;
 }
 
-/* The upper limit of a span's size. The log counts as if it were text, of which a byte becomes six
- * at most. For an entry's header that is more than the bytes around key and value. */
+/* Returns the upper limit of a span's size. Counts the log as text: escaping makes six bytes of
+ * one at most. An entry's header leaves room for the bytes around key and value. */
 static size_t size_limit(const struct span *span)
 {
     const size_t fixed = 512 + endpoint_size_limit(span->endpoint) +

@@ -157,7 +157,7 @@ static bool history_begin_again(struct history *history, uint32_t value_count)
     return history->samples != NULL;
 }
 
-/* True if a counter is smaller than before. */
+/* Returns true if a counter is smaller than before. */
 static bool is_reset(const struct history *history, const struct history_sample *before,
                      const uint64_t *values)
 {

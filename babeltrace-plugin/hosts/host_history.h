@@ -98,7 +98,7 @@ static inline struct history_sample *history_at(const struct history *history, u
     return (struct history_sample *)(void *)(history->samples + i * history_sample_size(history));
 }
 
-/* The time of the last sample; INT64_MIN: none. */
+/* Returns the time of the last sample; INT64_MIN: none. */
 static inline int64_t history_last_ns(const struct history *history)
 {
     return history->count ? history_at(history, history->count - 1)->time_ns : INT64_MIN;

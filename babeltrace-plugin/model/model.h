@@ -80,7 +80,7 @@ bool trace_model_add(struct trace_model *model, const struct trace_span *span);
  * memory. */
 bool trace_model_link(struct trace_model *model);
 
-/* True for one root and no missing parent. */
+/* Returns true for one root and no missing parent. */
 static inline bool trace_model_is_whole(const struct trace_model *model)
 {
     return model->roots == 1 && model->orphans == 0;

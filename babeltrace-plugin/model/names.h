@@ -36,7 +36,7 @@ struct text names_text(const struct names *names, uint32_t id);
 
 uint32_t names_count(const struct names *names);
 
-/* True if a text has found no room. */
+/* Returns true if a text has found no room. */
 bool names_are_full(const struct names *names);
 
 /* Removes all but NAMES_NONE and NAMES_OTHER. */

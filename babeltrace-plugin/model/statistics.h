@@ -63,10 +63,10 @@ const struct statistics_row *statistics_find_row(const struct statistics *statis
  * memory: a part of the past is missing. */
 void statistics_begin_period(struct statistics *statistics);
 
-/* A number that changes whenever the past changes. */
+/* Returns a number that changes whenever the past changes. */
 uint64_t statistics_period(const struct statistics *statistics);
 
-/* The memory of all histograms. */
+/* Returns the memory of all histograms. */
 size_t statistics_bytes(const struct statistics *statistics);
 
 /* Removes all rows and edges. */

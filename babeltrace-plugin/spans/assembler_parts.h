@@ -28,7 +28,7 @@ struct sequences {
         int64_t since_ns;  /* when the first of these was skipped */
         uint64_t missing;  /* missing numbers that were counted */
     } slots[SEQUENCE_SLOTS];
-    uint64_t awaited; /* of all series */
+    uint64_t awaited; /* the awaited numbers of all series */
 };
 
 struct assembler {
@@ -39,10 +39,10 @@ struct assembler {
     struct open_queue streaming;
     struct endpoint_table *endpoints;
     struct source_table *sources;
-    bool has_offsets;  /* any clock that is off */
-    bool has_losses;   /* any loss that LTTng has reported */
-    bool has_gaps;     /* any gap in sequence numbers */
-    bool has_original; /* any event of the original's */
+    bool has_offsets;  /* some host's clock needs a correction */
+    bool has_losses;   /* LTTng has reported a loss */
+    bool has_gaps;     /* there was a gap in sequence numbers */
+    bool has_original; /* there was an event of the original API */
     int64_t now_ns;
     assembler_sink_fn *sink;
     void *sink_context;
@@ -89,7 +89,7 @@ void assembler_finish(struct assembler *assembler, struct open_span *open);
 /* Counts and notes the events of the thread or host that are missing before this event. */
 void assembler_note_sequence(struct assembler *assembler, const struct event *event);
 
-/* Tags a span with the losses while it was open: of its own data. */
+/* Tags a span with the losses of its own data while it was open. */
 void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open);
 void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
                               const struct origin *origin);
@@ -97,7 +97,7 @@ void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
 /* Tags the span, and counts it. */
 void assembler_mark_incomplete(struct assembler *assembler, struct span *span, const char *why);
 
-/* of a step */
+/* The reason that assembler_mark_incomplete() gets for a step. */
 #define ENDED_WITH_SPAN "it ended only with its span"
 
 /* Moves the span's times to the wall clock: the last change of a span. */
@@ -123,7 +123,7 @@ bool assembler_add_record(struct assembler *assembler, struct open_span *open,
 /* Returns the moment before_ns before the moment of the event. */
 int64_t assembler_moment_of(const struct event *event, uint64_t before_ns);
 
-/* Unsigned, because a trace may contain any number. */
+/* Adds as unsigned numbers, because a trace may contain any number. */
 static inline int64_t assembler_moment_after(int64_t from_ns, int64_t offset_ns)
 {
     return (int64_t)((uint64_t)from_ns + (uint64_t)offset_ns);
@@ -134,7 +134,7 @@ static inline enum span_kind assembler_kind_of(uint64_t number)
     return number <= SPAN_CONSUMER ? (enum span_kind)number : SPAN_LOCAL;
 }
 
-/* The end may be before the last event: blkin_span_end_at(). */
+/* Sets the span's end, which may be before the last event: see blkin_span_end_at(). */
 static inline void assembler_set_end(struct span *span, int64_t end_ns)
 {
     span->end_ns = end_ns > span->start_ns ? end_ns : span->start_ns;

@@ -44,7 +44,7 @@ void endpoint_table_free(struct endpoint_table *table);
 const struct endpoint *endpoint_get(struct endpoint_table *table, struct text service,
                                     struct text ip, int64_t port);
 
-/* True if the endpoint, of any table, has these values. */
+/* Returns true if the endpoint, of any table, has these values. */
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip,
                  int64_t port);
 

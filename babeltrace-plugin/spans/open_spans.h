@@ -73,7 +73,7 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
 
 void open_spans_note_step(struct open_spans *spans, const struct open_span *step);
 
-/* True if the client's half of this span is open, at another endpoint. */
+/* Returns true if the client's half of this span is open, at another endpoint. */
 bool open_spans_has_client(struct open_spans *spans, const struct span *span);
 
 /*

@@ -41,15 +41,15 @@ static void add_dropped(struct assembler *assembler, struct span *span, uint64_t
         assembler_lose_part(assembler);
 }
 
-/* True for the entry span of a trace in a process: see assembler_note_loss(). */
+/* Returns true for the entry span of a trace in a process: see assembler_note_loss(). */
 static bool whole_is_entry(const struct event *event)
 {
     return !event->parent_id || event->flags & BLKIN_SPAN_REMOTE ||
            event->span_kind == SPAN_SERVER || event->span_kind == SPAN_CONSUMER;
 }
 
-/* True if the same span was given out as a streamed one, or is still open as one. An open one gets
- * its end from this event, so it is complete even without its blkin:end. */
+/* Returns true if the same span was given out as a streamed one, or is still open as one. An open
+ * one gets its end from this event, so it is complete even without its blkin:end. */
 static bool is_repeated(struct assembler *assembler, struct open_span *open,
                         const struct event *event)
 {

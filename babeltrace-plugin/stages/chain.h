@@ -96,7 +96,7 @@ bool chain_flush_some(struct chain *chain, unsigned most);
 
 uint64_t chain_held(const struct chain *chain);
 
-/* True if the sums are right, for each stage and for the chain. */
+/* Returns true if the sums are right, for each stage and for the chain. */
 bool chain_adds_up(const struct chain *chain);
 
 /* ---- called by stages ------------------------------------------------------------------------ */

@@ -67,10 +67,10 @@ static inline struct hosts *hosts_of(const struct stage *stage)
     return (struct hosts *)(uintptr_t)stage;
 }
 
-/* True if the span's host is known. */
+/* Returns true if the span's host is known. */
 bool hosts_knows(const struct hosts *hosts, const struct span *span);
 
-/* True if the span gets tags. Inline, because every span asks. */
+/* Returns true if the span gets tags. Inline, because every span asks. */
 static inline bool hosts_wants(const struct hosts *hosts, const struct span *span)
 {
     return hosts->is_open &&

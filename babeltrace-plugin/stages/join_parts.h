@@ -135,8 +135,8 @@ void join_forget_client(struct join *join, struct join_client *client);
 
 /* ---- which halves fit ------------------------------------------------------------------------ */
 
-/* True if both have the same key and the server's half begins during the client's. Inline, because
- * every span asks. */
+/* Returns true if both have the same key and the server's half begins during the client's. Inline,
+ * because every span asks. */
 
 static inline bool join_is_before(int64_t a, int64_t b, int64_t skew_ns)
 {

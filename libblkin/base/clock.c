@@ -1,5 +1,5 @@
 /*
- * Choice of the span clock, and the lines that follow CLOCK_MONOTONIC.
+ * Chooses the span clock, and computes the lines that follow CLOCK_MONOTONIC.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,10 +14,10 @@
 
 #define FIRST_MEASURE_NS 200000
 #define LONGEST_LINE_NS  UINT64_C(1000000000)
-#define AHEAD_NS         100000 /* a new line begins this much ahead of the counter */
+#define AHEAD_NS         100000 /* the distance from the counter to the begin of a new line */
 #define CLOCK_LINES \
-    16 /* a slot is reused after this many seconds, so a thread may still read an old line */
-#define UNREAD_NS 10000000 /* no thread reads a line that ended longer ago */
+    16 /* slots; a line's slot is reused 16 s later, so slow threads may still read an old line */
+#define UNREAD_NS 10000000 /* the longest time that a thread may use an ended line */
 
 /* The first line is the identity, for ticks that are already ns. */
 static struct blkin_clock_line lines[CLOCK_LINES] = {
@@ -41,13 +41,13 @@ struct moment {
 };
 
 /* State of the thread that computes the next line. */
-static bool is_drawing;
+static bool is_computing;
 static struct moment last;
 static uint64_t odd_rate; /* the last measured rate that was rejected as an outlier */
 static uint64_t next_line_ns;
 
-/* The best of eight readings: an interrupt between the two clocks would spoil the first measure,
- * which takes 0.2 ms, and with it all durations. */
+/* Returns the best of eight readings of both clocks. An interrupt between the two would spoil
+ * the first measure, which takes 0.2 ms, and with it all durations. */
 static struct moment moment_now(void)
 {
     struct moment best = {0, 0};
@@ -114,7 +114,7 @@ static bool counter_is_good(void)
 
 /* ---- lines ---- */
 
-static struct blkin_clock_line read_line(const struct blkin_clock_line *line)
+static struct blkin_clock_line line_load(const struct blkin_clock_line *line)
 {
     return (struct blkin_clock_line){
         .ticks = __atomic_load_n(&line->ticks, __ATOMIC_RELAXED),
@@ -137,23 +137,24 @@ static uint64_t on_line(const struct blkin_clock_line *line, uint64_t ticks)
            blkin_clock_scale(since - line->span, line->later);
 }
 
-/* On the last line or, where that has not begun yet, on the line before. */
+/* Returns the time on the last line; before the begin of that line, the time on the line before. */
 static uint64_t ns_at(uint64_t ticks)
 {
     const struct blkin_clock_line *at = __atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE);
-    const struct blkin_clock_line line = read_line(at);
+    const struct blkin_clock_line line = line_load(at);
     struct blkin_clock_line before;
 
     if ((int64_t)(ticks - line.ticks) >= 0)
         return on_line(&line, ticks);
-    before = read_line(at == lines ? &lines[CLOCK_LINES - 1] : at - 1);
+    before = line_load(at == lines ? &lines[CLOCK_LINES - 1] : at - 1);
     return on_line(before.span ? &before : &line, ticks);
 }
 
-static void add_line(const struct blkin_clock_line *line)
+static void line_publish(const struct blkin_clock_line *line)
 {
-    struct blkin_clock_line *at = &lines[((size_t)(blkin_clock.line - lines) + 1) %
-                                         CLOCK_LINES]; /* only the computing thread changes it */
+    struct blkin_clock_line *at =
+        &lines[((size_t)(blkin_clock.line - lines) + 1) %
+               CLOCK_LINES]; /* only the computing thread changes blkin_clock.line */
 
     __atomic_store_n(&at->ticks, line->ticks, __ATOMIC_RELAXED);
     __atomic_store_n(&at->ns, line->ns, __ATOMIC_RELAXED);
@@ -168,17 +169,17 @@ static uint64_t ticks_in(uint64_t ns, uint64_t rate)
     return (uint64_t)(((unsigned __int128)ns << 32) / rate);
 }
 
-/* A line from the current span time to where CLOCK_MONOTONIC will be. */
-static void draw_to_meet(struct moment now, uint64_t rate, uint64_t apart_ns)
+/* Adds a line that leads from the current span time to CLOCK_MONOTONIC. */
+static void line_converge(struct moment now, uint64_t rate, uint64_t apart_ns)
 {
     const uint64_t ahead = ticks_in(AHEAD_NS, rate);
-    const uint64_t steep = 100 * apart_ns; /* its slope differs from the rate by 1 % at most */
+    const uint64_t steep = 100 * apart_ns; /* the slope differs from the rate by 1 % at most */
     const uint64_t ns = next_line_ns > steep ? next_line_ns : steep;
     const uint64_t from_ns = ns_at(now.ticks + ahead);
     const uint64_t to_ns = now.ns + AHEAD_NS + ns;
     const uint64_t span = ticks_in(ns, rate);
 
-    add_line(&(struct blkin_clock_line){
+    line_publish(&(struct blkin_clock_line){
         .ticks = now.ticks + ahead,
         .ns = from_ns,
         .rate = (uint64_t)(((unsigned __int128)(to_ns - from_ns) << 32) / span),
@@ -187,14 +188,14 @@ static void draw_to_meet(struct moment now, uint64_t rate, uint64_t apart_ns)
     });
 }
 
-/* A line that begins at CLOCK_MONOTONIC. ticks: the reading that found the old line ended. */
-static void draw_anew(struct moment now, uint64_t rate, uint64_t ticks)
+/* Adds a line that begins at CLOCK_MONOTONIC. ticks: the reading after the end of the old line. */
+static void line_restart(struct moment now, uint64_t rate, uint64_t ticks)
 {
     const uint64_t ago = now.ticks - ticks;
     const uint64_t most = ticks_in(LONGEST_LINE_NS, rate);
     const uint64_t back = ago < most ? ago : 0;
 
-    add_line(&(struct blkin_clock_line){
+    line_publish(&(struct blkin_clock_line){
         .ticks = now.ticks - back,
         .ns = now.ns - blkin_clock_scale(back, rate),
         .rate = rate,
@@ -208,7 +209,7 @@ static bool differ(uint64_t one, uint64_t other)
     return one > other + other / 500 || one < other - other / 500;
 }
 
-/* The rate since the last line was computed. A single outlier means that the host was suspended or
+/* Returns the rate since the last line. A single outlier means that the host was suspended or
  * migrated. If the next measure agrees with the outlier, the rate has really changed. */
 static uint64_t measured_rate(struct moment now, uint64_t old)
 {
@@ -224,18 +225,18 @@ static uint64_t measured_rate(struct moment now, uint64_t old)
     return rate;
 }
 
-/* No thread has read the clock since the last line ended, as in an idle process. A step to
- * CLOCK_MONOTONIC then changes no difference of two readings. */
+/* Returns whether no thread has read the clock since the last line ended, as in an idle process.
+ * A step to CLOCK_MONOTONIC then changes no difference of two readings. */
 static bool is_unread(struct moment now)
 {
-    const struct blkin_clock_line line = read_line(blkin_clock.line);
+    const struct blkin_clock_line line = line_load(blkin_clock.line);
     const uint64_t end = line.ticks + line.span;
 
     return (int64_t)(now.ticks - end) > (int64_t)ticks_in(UNREAD_NS, line.later) &&
            now.ns > on_line(&line, end);
 }
 
-static void draw(uint64_t ticks)
+static void line_compute(uint64_t ticks)
 {
     const struct moment now = moment_now();
     const uint64_t rate = measured_rate(now, blkin_clock.line->later);
@@ -246,22 +247,22 @@ static void draw(uint64_t ticks)
     last = now;
     next_line_ns = next_line_ns * 10 < LONGEST_LINE_NS ? next_line_ns * 10 : LONGEST_LINE_NS;
     if (apart_ns < CLOCK_STEP_NS && has_begun && !is_unread(now))
-        draw_to_meet(now, rate, apart_ns);
+        line_converge(now, rate, apart_ns);
     else
-        draw_anew(now, rate, ticks);
+        line_restart(now, rate, ticks);
 }
 
-/* acquire: the counter's line was published before. */
+/* Acquire: after a true result, the published line is visible. */
 static bool uses_counter(void)
 {
     return __atomic_load_n(&blkin_clock.use_counter, __ATOMIC_ACQUIRE);
 }
 
-/* The last line has ended, or the counter has stepped back to before its beginning. */
+/* Returns whether the last line has ended, or the counter has stepped back to before the line. */
 static bool is_due(void)
 {
     const struct blkin_clock_line line =
-        read_line(__atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE));
+        line_load(__atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE));
     const uint64_t since = blkin_counter() - line.ticks;
 
     if ((int64_t)since < 0)
@@ -271,12 +272,13 @@ static bool is_due(void)
 
 /* ---- fallback, once the kernel has stopped using the counter ---- */
 
-/* Its ticks are ns of CLOCK_MONOTONIC. If the span clock was ahead, this line runs slower until
- * CLOCK_MONOTONIC has caught up. */
+/* The ticks of the fallback line are ns of CLOCK_MONOTONIC. If the span clock was ahead, the
+ * line is slower until CLOCK_MONOTONIC has caught up. */
 static struct blkin_clock_line fallback;
 static bool has_fallen_back;
 
-/* A thread that read the counter just before the fallback gets the current time. */
+/* Returns the time after the fallback. A thread that read the counter just before gets the
+ * current time. */
 static uint64_t fallback_ns(uint64_t ticks)
 {
     const uint64_t now = blkin_monotonic_ns();
@@ -309,10 +311,10 @@ static void fall_back(void)
 void blkin_clock_recheck(void)
 {
     if (!uses_counter() || kernel_clock() != KERNEL_USES_ANOTHER ||
-        __atomic_exchange_n(&is_drawing, true, __ATOMIC_ACQUIRE))
+        __atomic_exchange_n(&is_computing, true, __ATOMIC_ACQUIRE))
         return;
     fall_back();
-    __atomic_store_n(&is_drawing, false, __ATOMIC_RELEASE);
+    __atomic_store_n(&is_computing, false, __ATOMIC_RELEASE);
 }
 
 #else
@@ -331,10 +333,10 @@ uint64_t blkin_clock_ns(uint64_t ticks)
         return ns;
     if (__atomic_load_n(&has_fallen_back, __ATOMIC_ACQUIRE))
         return fallback_ns(ticks);
-    if (uses_counter() && is_due() && !__atomic_exchange_n(&is_drawing, true, __ATOMIC_ACQUIRE)) {
+    if (uses_counter() && is_due() && !__atomic_exchange_n(&is_computing, true, __ATOMIC_ACQUIRE)) {
         if (uses_counter() && is_due())
-            draw(ticks);
-        __atomic_store_n(&is_drawing, false, __ATOMIC_RELEASE);
+            line_compute(ticks);
+        __atomic_store_n(&is_computing, false, __ATOMIC_RELEASE);
     }
     return ns_at(ticks);
 }
@@ -351,7 +353,7 @@ uint64_t blkin_clock_now(void)
 
 void blkin_clock_forked(void)
 {
-    is_drawing = false;
+    is_computing = false;
 }
 
 /* The first lines are short, because the first rates are not exact: 1 ms, 10 ms, 100 ms, 1 s. */
@@ -366,6 +368,6 @@ void blkin_clock_init(void)
         now = moment_now();
     while (now.ns - last.ns < FIRST_MEASURE_NS || now.ticks == last.ticks);
     next_line_ns = 1000000;
-    draw_anew(now, rate_between(last, now), now.ticks);
+    line_restart(now, rate_between(last, now), now.ticks);
     __atomic_store_n(&blkin_clock.use_counter, true, __ATOMIC_RELEASE);
 }

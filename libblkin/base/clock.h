@@ -45,7 +45,7 @@ struct blkin_clock {
 
 extern __attribute__((visibility("hidden"))) struct blkin_clock blkin_clock;
 
-/* The ns of clock_gettime(2). */
+/* Returns the ns of clock_gettime(2). */
 uint64_t blkin_clock_read(clockid_t clock);
 
 static inline uint64_t blkin_monotonic_ns(void)
@@ -53,7 +53,7 @@ static inline uint64_t blkin_monotonic_ns(void)
     return blkin_clock_read(CLOCK_MONOTONIC);
 }
 
-/* The CPU's counter, whether it can be trusted or not; 0 on other processors. */
+/* Returns the CPU's counter, whether it can be trusted or not; 0 on other processors. */
 static inline uint64_t blkin_counter(void)
 {
 #if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
@@ -75,13 +75,13 @@ static inline uint64_t blkin_clock_scale(uint64_t ticks, uint64_t rate)
     return (uint64_t)(((unsigned __int128)ticks * rate) >> 32);
 }
 
-/* The time of a reading of blkin_ticks(). Computes a new line if one is due. */
+/* Returns the time of a reading of blkin_ticks(). Computes a new line if one is due. */
 uint64_t blkin_clock_ns(uint64_t ticks);
 
-/* The current time. Other threads may call blkin_clock_init() at the same time. */
+/* Returns the current time. Other threads may call blkin_clock_init() at the same time. */
 uint64_t blkin_clock_now(void);
 
-/* The time of a reading of blkin_counter(). False: call blkin_clock_ns() instead. */
+/* Returns the time of a reading of blkin_counter(). False: call blkin_clock_ns() instead. */
 static inline bool blkin_clock_try(uint64_t counter, uint64_t *ns)
 {
     const struct blkin_clock_line *line = __atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE);

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* The inode of the pid namespace, like LTTng's context pid_ns; 0: not known. */
+/* Returns the inode of the pid namespace, like LTTng's context pid_ns; 0: not known. */
 uint32_t blkin_pid_namespace(void);
 
 /* How far CLOCK_MONOTONIC is ahead of the host's, in ns; 0 also if that is not known. */

@@ -50,7 +50,7 @@ extern __attribute__((visibility("hidden"))) blkin_thread_fn *blkin_thread_prepa
 
 __attribute__((cold)) void blkin_thread_begin(struct blkin_thread *thread);
 
-/* The calling thread's state, ready to record. Call it before you use blkin_provider(). */
+/* Returns the calling thread's state, ready to record. Call it before you use blkin_provider(). */
 static inline struct blkin_thread *blkin_this_thread(void)
 {
     struct blkin_thread *thread = &blkin_thread;
@@ -116,10 +116,10 @@ void blkin_quiet_begin(void);
 /* In a child of fork(2), in its first thread. */
 void blkin_quiet_after_fork(void);
 
-/* The process id, in a quiet process too. */
+/* Returns the process id, in a quiet process too. */
 uint32_t blkin_pid(void);
 
-/* A pseudorandom number that differs by process and call. */
+/* Returns a pseudorandom number that differs by process and call. */
 uint64_t blkin_quiet_seed(void);
 
 /* ---- blocked signals, for work that no signal handler may interrupt ---- */

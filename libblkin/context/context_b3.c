@@ -14,7 +14,7 @@
 #define DENY   BLKIN_CONTEXT_DECIDED
 #define DEBUG  (BLKIN_CONTEXT_DEBUG | ACCEPT)
 
-/* The flags that the letter of a decision stands for; 0: none does. */
+/* Returns the flags of a decision's letter; 0: another letter. */
 static uint32_t read_decision(char letter)
 {
     switch (letter) {
@@ -28,7 +28,7 @@ static uint32_t read_decision(char letter)
     return 0;
 }
 
-/* The letter of the decision; 0: not decided. */
+/* Returns the letter of the decision; 0: not decided. */
 static char decision_of(const struct blkin_context *context)
 {
     if (context->flags & BLKIN_CONTEXT_DEBUG)
@@ -38,7 +38,7 @@ static char decision_of(const struct blkin_context *context)
     return context->flags & BLKIN_CONTEXT_DECIDED ? '0' : '\0';
 }
 
-/* A decision may travel without ids, but not with some of them. */
+/* Returns whether the context can be written: a decision needs all ids or none. */
 static int can_write(const struct blkin_context *context)
 {
     if (blkin_context_has_ids(context))
@@ -64,8 +64,8 @@ static char *write_trace_id(char *text, const struct blkin_context *context)
     return blkin_hex_write(text, context->trace_id);
 }
 
-/* "<decision>[-<16 hex>]", or "<16 hex>": the hex digits are the parent span id. The specification
- * does not allow a parent without a decision, but Brave writes and reads it. */
+/* Reads "<decision>[-<16 hex>]", or "<16 hex>": the parent span id. The specification does not
+ * allow a parent without a decision, but Brave writes and reads it. */
 static int read_decision_and_parent(struct blkin_context *context, const char *text, size_t length)
 {
     unsigned valid = 1;
@@ -84,7 +84,7 @@ static int read_decision_and_parent(struct blkin_context *context, const char *t
     return context->flags && valid ? 0 : -EINVAL;
 }
 
-/* "<16 or 32 hex>-<16 hex>[-<rest>]" */
+/* Reads "<16 or 32 hex>-<16 hex>[-<rest>]". */
 static int read_single(struct blkin_context *context, const char *text, size_t length)
 {
     size_t span = length > 16 && text[16] == '-' ? 17 : 33, ids = span + 16;
@@ -143,14 +143,15 @@ int blkin_context_to_b3(const struct blkin_context *context, char *buffer)
     return (int)(end - buffer);
 }
 
-/* Case does not count: "true" comes as "True" and "TRUE", too. */
+/* Ignores case: "true" comes as "True" and "TRUE", too. */
 static int is_text(const struct blkin_context_text *field, const char *wanted)
 {
     return field->text && field->length == strlen(wanted) &&
            strncasecmp(field->text, wanted, field->length) == 0;
 }
 
-/* The flags for the value of "sampled". 0: there is none; -EINVAL: the value is not allowed. */
+/* Returns the flags for the value of "sampled". 0: no value; -EINVAL: a value that is not
+ * allowed. */
 static int read_sampled(const struct blkin_context_text *sampled)
 {
     if (!sampled->text)

@@ -17,10 +17,8 @@ extern __attribute__((visibility("hidden"))) const unsigned char blkin_hex_value
 /* The two digits of each byte, one pair after the other. */
 extern __attribute__((visibility("hidden"))) const char blkin_hex_pairs[513];
 
-/*
- * Reads up to 16 digits. Clears *valid if one of them is none: the caller looks at it once, after
- * the last number, so that well-formed input takes no branch per character.
- */
+/* Reads up to 16 digits. Clears *valid if a character is no digit. The caller tests *valid once,
+ * after the last number, so that well-formed input takes no branch per character. */
 static inline uint64_t blkin_hex_read(const char *text, unsigned digits, unsigned *valid)
 {
     unsigned all = BLKIN_HEX_DIGIT;
@@ -36,7 +34,7 @@ static inline uint64_t blkin_hex_read(const char *text, unsigned digits, unsigne
     return number;
 }
 
-/* Writes 16 digits and returns the place behind them. */
+/* Writes 16 digits, and returns the end of the text. */
 static inline char *blkin_hex_write(char *text, uint64_t number)
 {
     for (int i = 0; i < 8; i++)
@@ -44,7 +42,7 @@ static inline char *blkin_hex_write(char *text, uint64_t number)
     return text + 16;
 }
 
-/* DEBUG implies SAMPLED, whether the caller has set both or not. */
+/* Returns whether the trace is sampled: DEBUG implies SAMPLED. */
 static inline int blkin_context_is_sampled(const struct blkin_context *context)
 {
     return (context->flags & (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DEBUG)) != 0;

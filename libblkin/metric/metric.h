@@ -31,7 +31,7 @@ struct blkin_metric {
  */
 void blkin_metric_open(void);
 
-/* True if a session or the agent records metrics. After blkin_metric_open(). */
+/* Returns true if a session or the agent records metrics. After blkin_metric_open(). */
 bool blkin_metric_is_on(void);
 
 #define BLKIN_METRIC_PAYLOAD_MAX 4096

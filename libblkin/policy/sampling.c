@@ -108,7 +108,7 @@ static bool sampling_parse_rule(char *text, struct sampling_rule *rule)
     return parse_mode(blkin_trimmed(colon + 1), rule);
 }
 
-/* The name of a severity, as syslog.conf(5) has it. */
+/* Returns the name of a severity, as syslog.conf(5) has it. */
 static bool parse_severity(const char *text, uint32_t *severity)
 {
     static const char names[][8] = {"emerg",   "alert",  "crit", "err",

@@ -40,7 +40,7 @@ void blkin_sampling_refresh(void);
 /* In a child of fork(2), while it has one thread. */
 void blkin_sampling_after_fork(void);
 
-/* The policy in force, as blkin_set_sampling() takes it. */
+/* Returns the policy in force, as blkin_set_sampling() takes it. */
 const char *blkin_sampling_text(void);
 
 #endif

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define SLOW_SLOTS 8
-#define KEEP       BLKIN_SLOW_RULES_MAX /* keep requests are counted like one more rule */
+#define KEEP       BLKIN_SLOW_RULES_MAX /* the slot that counts requests to keep, like one more rule */
 
 #define SLOW_WHY_MAX     120
 #define SLOW_NAME_MAX    120
@@ -153,8 +153,8 @@ static void tell_all_held_back(void)
     pthread_mutex_unlock(&source.lock);
 }
 
-/* Also reports the counts of the last second at exit. Not in a destructor, which might run after
- * LTTng's: this library does not depend on LTTng. */
+/* Reports the counts of the last second at exit, too. Does not run in a destructor, which could
+ * come after LTTng's: this library does not depend on LTTng. */
 void blkin_slow_init(void)
 {
     blkin_policy_init(&source);
@@ -172,7 +172,7 @@ void blkin_slow_offer(const char *text)
     blkin_policy_offer(&source, text);
 }
 
-/* The parent reports its own suppressed alarms. */
+/* Drops the parent's suppressed alarms in a child: the parent reports them. */
 void blkin_slow_after_fork(void)
 {
     blkin_policy_after_fork(&source);

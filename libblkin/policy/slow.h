@@ -21,7 +21,7 @@ static inline bool blkin_may_be_slow(uint64_t duration_ns)
     return duration_ns >= __atomic_load_n(&blkin_slow_least_ns, __ATOMIC_RELAXED);
 }
 
-/* True if a session or the agent takes alarms. */
+/* Returns true if a session or the agent takes alarms. */
 bool blkin_slow_is_on(void);
 
 /* Checks a span that was just recorded. The event has its ids, duration and monotonic. True: a rule

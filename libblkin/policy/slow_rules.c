@@ -52,7 +52,7 @@ static bool parse_globs(char *text, struct blkin_slow_rule *rule)
     return rule->service[0] && rule->name[0];
 }
 
-/* The text before ":error": empty, SERVICE or SERVICE:NAME. */
+/* Returns the text before ":error": empty, SERVICE or SERVICE:NAME. */
 static bool parse_error_rule(char *text, struct blkin_slow_rule *rule)
 {
     rule->is_of_error = true;

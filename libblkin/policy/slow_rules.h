@@ -43,8 +43,8 @@ struct blkin_slow_rules {
 /* Returns NULL, or the wrong part of the text, which lies in rules. "": no rules. */
 const char *blkin_slow_parse(struct blkin_slow_rules *rules, const char *text);
 
-/* The index of the first matching rule, or BLKIN_SLOW_NO_RULE. Of the rules of duration, only the
- * first whose globs match counts. */
+/* Returns the index of the first matching rule, or BLKIN_SLOW_NO_RULE. Of the rules of duration,
+ * only the first whose globs match counts. */
 unsigned blkin_slow_find(const struct blkin_slow_rules *rules, const char *service,
                          const char *name, uint64_t duration_ns, bool has_failed);
 

@@ -72,7 +72,7 @@ static bool cause_is_waiting_for_answer(const struct interaction *interaction)
     return __atomic_load_n(&interaction->calls, __ATOMIC_RELAXED) != 0;
 }
 
-/* The request that the thread works for, if it is not answered yet. */
+/* Returns the request that the thread works for, if it is not answered yet. */
 static struct interaction *cause_unanswered_work(void)
 {
     struct interaction *work = interaction_thread.work;
@@ -89,8 +89,8 @@ static void cause_reopen_work(struct interaction_worker *worker)
         interaction_opens(worker, work);
 }
 
-/* The request that the thread has just read, without a call and without any other work since; or
- * NULL. */
+/* Returns the request that the thread has just read, without a call and without any other work
+ * since; or NULL. */
 static struct interaction *cause_just_heard(const struct interaction_worker *worker)
 {
     struct interaction *work = cause_unanswered_work();
@@ -139,7 +139,7 @@ static void cause_learn_order(const struct interaction_worker *worker,
     }
 }
 
-/* The only request that can be the cause, or NULL. */
+/* Returns the only request that can be the cause, or NULL. */
 static struct interaction *cause_only_one(const struct interaction_worker *worker,
                                           const struct survey *survey, bool is_decided_now)
 {
@@ -251,10 +251,10 @@ struct interaction *cause_elsewhere(struct bytes head)
             one = shorter;
         }
         if (one)
-            interaction_let_go(one);
+            interaction_release(one);
     }
     if (alike && (is_tied || is_there)) {
-        interaction_let_go(alike);
+        interaction_release(alike);
         alike = NULL;
     }
     return alike;

@@ -69,8 +69,8 @@ void cause_begin_at(struct blkin_span *span, const char *name, struct cause caus
 enum preload_cause cause_begin_child(struct blkin_span *span, const char *name, size_t length,
                                      enum blkin_kind kind);
 
-/* The number of requests that this thread has read and not answered: its work may be for all of
- * them. */
+/* Returns the number of requests that this thread has read and not answered: its work may be for
+ * all of them. */
 unsigned cause_sharers(void);
 
 #endif

@@ -72,7 +72,7 @@ bool preload_config_has_port(const struct preload_config *config, unsigned port)
 bool preload_config_has_program(const struct preload_config *config, const char *name);
 bool preload_config_has_file(const struct preload_config *config, const char *path);
 
-/* ---- what is in force: config.c ---- */
+/* ---- the current configuration: config.c ---- */
 
 #define PRELOAD_CONFIG_FILE  "/run/blkin/run"
 #define PRELOAD_CONFIG_EVERY UINT64_C(1000000000) /* ns */
@@ -92,7 +92,7 @@ void preload_config_init(void);
 /* The file is not read any more. */
 void preload_config_fix(void);
 
-/* The configured name, or the program's name at its start. */
+/* Returns the configured name, or the program's name at its start. */
 const char *preload_service_name(void);
 
 /* Reads the file if it has changed. One thread at a time does the work. */

@@ -252,7 +252,7 @@ void preload_config_clear(struct preload_config *config)
     config->usage = PRELOAD_USAGE_UNSET;
 }
 
-/* ---- what it says ---- */
+/* ---- keys and values ---- */
 
 bool preload_config_has_port(const struct preload_config *config, unsigned port)
 {

@@ -70,13 +70,13 @@ struct connection *connection_of(const struct preload_slot *slot, uint32_t gener
         return NULL;
     if (__atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == word)
         return connection;
-    connection_let_go(connection); /* closed meanwhile */
+    connection_release(connection); /* closed meanwhile */
     return NULL;
 }
 
-void connection_let_go(struct connection *connection)
+void connection_release(struct connection *connection)
 {
-    if (pool_let_go(&connection->item))
+    if (pool_release(&connection->item))
         pool_give(&connection_pool, connection);
 }
 
@@ -95,7 +95,7 @@ static void connection_set_slot(struct preload_slot *slot, uintptr_t word)
         return;
     if (__atomic_sub_fetch(&connection->slots, 1, __ATOMIC_ACQ_REL) == 0)
         message_connection_ends(connection);
-    connection_let_go(connection);
+    connection_release(connection);
 }
 
 static struct connection *connection_take(int fd, enum role role)
@@ -128,12 +128,12 @@ bool connection_connecting(int fd, const struct sockaddr *address, socklen_t len
 
     /* the program asks how a non-blocking connect goes on */
     if (connection && connection->role == ROLE_CLIENT && connection->is_fresh) {
-        connection_let_go(connection);
+        connection_release(connection);
         errno = saved_errno;
         return false;
     }
     if (connection)
-        connection_let_go(connection);
+        connection_release(connection);
     if (connection_is_stream(fd)) {
         if (connection_can_be_traced(address, length)) {
             connection = connection_take(fd, ROLE_CLIENT);
@@ -197,7 +197,7 @@ void connection_shared(int fd)
     connection->is_whole = false;
     connection->key = 0;
     connection->place = 0;
-    connection_let_go(connection);
+    connection_release(connection);
 }
 
 void connection_forget_range(unsigned first, unsigned last)
@@ -221,7 +221,7 @@ void connection_duplicated(int from, int to)
     }
     slot = preload_slot_make(to);
     if (!slot) {
-        connection_let_go(connection);
+        connection_release(connection);
         return;
     }
     (void)__atomic_add_fetch(&connection->slots, 1, __ATOMIC_ACQ_REL);
@@ -315,7 +315,7 @@ static bool connection_has_unseen(struct connection *connection)
         !pool_try(&connection->item, pool_generation(&connection->item)))
         return false;
     has_unseen = connection_is_own_unseen(connection) && connection->role == ROLE_SERVER;
-    connection_let_go(connection);
+    connection_release(connection);
     return has_unseen;
 }
 
@@ -352,7 +352,7 @@ static void connection_look_while_possible(int fd)
         return;
     if (connection_is_traced(connection, fd))
         (void)connection_key(connection, fd);
-    connection_let_go(connection);
+    connection_release(connection);
 }
 
 void connection_reserve(void)

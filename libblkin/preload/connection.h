@@ -28,7 +28,7 @@ enum preload_kind {
     PRELOAD_OTHER,     /* a socket of no interest */
 };
 
-/* One for each descriptor; made at the first need, never freed, initially zero. */
+/* The state of a descriptor. Initially zero; made at the first need, and never freed. */
 struct preload_slot {
     uintptr_t connection; /* a preload_kind or a pointer */
     uintptr_t file;       /* for file.h; 0 again when the descriptor is closed or replaced */
@@ -39,13 +39,14 @@ struct preload_slot {
 #define PRELOAD_LEAF   16384
 #define PRELOAD_LEAVES 65536
 
-/* The slot, or NULL if there is none yet. fd may be any number. */
+/* Returns the slot, or NULL if there is none yet. fd may be any number. */
 struct preload_slot *preload_slot(int fd);
 
-/* The same, made if needed. NULL: out of memory, or fd is no descriptor. */
+/* The same, but makes a missing slot. NULL: out of memory, or fd is no descriptor. */
 struct preload_slot *preload_slot_make(int fd);
 
-/* True: a socket, for the wrappers of sockets. False: file.h may handle it. */
+/* Returns true for a socket, which the wrappers of sockets handle. For other descriptors, file.h
+ * may do it. */
 static inline bool preload_is_socket(const struct preload_slot *slot)
 {
     return slot && __atomic_load_n(&slot->connection, __ATOMIC_RELAXED) > PRELOAD_NO_SOCKET;
@@ -56,7 +57,7 @@ static inline bool preload_is_connection(const struct preload_slot *slot, const 
     return slot && __atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == (uintptr_t)connection;
 }
 
-/* True if the slot has any state. */
+/* Returns true if the slot has any state. */
 static inline bool preload_is_known(const struct preload_slot *slot)
 {
     return slot && (__atomic_load_n(&slot->connection, __ATOMIC_RELAXED) |
@@ -74,7 +75,8 @@ enum role {
 enum direction {
     DIRECTION_NONE,
     DIRECTION_IN,
-    DIRECTION_UNSEEN, /* in, but the begin of the message was not seen: no interaction */
+    DIRECTION_UNSEEN, /* like DIRECTION_IN, but without an interaction: the begin of the message was
+                         not seen */
     DIRECTION_OUT,
 };
 
@@ -86,11 +88,11 @@ struct connection {
     struct pool_item item; /* referenced by its slots, its interactions and temporary users */
     /* These two are also read without a reference: change them only by atomic stores. */
     uintptr_t reader;  /* thread that read while tracing was off: its connection_unseen */
-    uint8_t direction; /* of the last bytes */
+    uint8_t direction; /* the direction of the last bytes */
     uint8_t role;      /* the first member that connection_take() clears */
     bool is_prepared;  /* the members below are known */
     bool is_traced;    /* according to checked_by */
-    bool is_whole;     /* seen from its first byte */
+    bool is_whole;     /* the wrappers have seen its first byte */
     bool is_fresh;     /* no request has been sent yet */
     bool is_awaited;   /* the program waits to write: see called_will_write() */
     bool is_unix;
@@ -115,30 +117,30 @@ struct connection {
 
 /* ---- descriptors come and go ---- */
 
-/* A new connection: accepted, or about to be connected. errno is kept. address: the peer, if
- * accept(2) has told the program; else NULL. */
+/* Makes a connection that was accepted, or is about to be connected. Keeps errno. address: the
+ * peer from accept(2), or NULL */
 void connection_accepted(int fd, int listener, const struct sockaddr *address, socklen_t length);
 /* Returns false if the connection cannot be traced. */
 bool connection_connecting(int fd, const struct sockaddr *address, socklen_t length);
 
-/* A new descriptor, for example of open(2): forgets an older one of the same number. Does nothing
- * in a child of vfork(2), which has its own descriptors but its parent's memory. */
+/* Called for a new descriptor, for example of open(2). Forgets an older one of the same number.
+ * Does nothing in a child of vfork(2), which has its own descriptors but its parent's memory. */
 void connection_forget(int fd);
-/* The same outside of preload_enter(), and also while tracing is off, because tracing may begin at
- * any time. fd may be -1. */
+/* The same outside of preload_enter(). Also works while tracing is off, because tracing may
+ * begin at any time. fd may be -1. */
 void connection_fd_is_new(int fd);
 
-/* In a quiet process: a new socket that has no connections. */
+/* Called in a quiet process for a new socket without a connection. */
 void connection_is_no_stream(int fd);
 
-/* The descriptors from first to last are about to be closed. */
+/* Called before the descriptors from first to last are closed. */
 void connection_forget_range(unsigned first, unsigned last);
 
-/* Another process shares the connection: the byte counts are no longer complete, so its spans get
- * no key. */
+/* Called when another process shares the connection. The byte counts are no longer complete, so
+ * its spans get no key. */
 void connection_shared(int fd);
 
-/* `to` is now a duplicate of `from`. */
+/* Called when `to` has become a duplicate of `from`. */
 void connection_duplicated(int from, int to);
 
 /* ---- use ---- */
@@ -158,56 +160,58 @@ static inline enum direction connection_turn(struct connection *connection,
                                                __ATOMIC_RELAXED);
 }
 
-/* A part of a request was read while tracing was off. */
+/* Called when a part of a request was read while tracing was off. */
 void connection_read_unseen(struct connection *connection);
 
-/* True if the calling thread has read, and not answered, a request while tracing was off. */
+/* Returns true if the calling thread has read, and not answered, a request while tracing was off.
+ */
 bool connection_any_unseen(void);
 
 #define PRELOAD_STALE_NS \
     UINT64_C(10000000000) /* a request this old will get no answer, for example a feed */
 
-/* The connection of the slot, with a reference, or NULL. generation: the connection's before the
- * real call, which must still be the same; 0: any. */
+/* Returns the connection of the slot, with a reference, or NULL. generation: the connection's
+ * before the real call, which must still be the same; 0: any. */
 struct connection *connection_of(const struct preload_slot *slot, uint32_t generation);
 
-void connection_let_go(struct connection *connection);
+void connection_release(struct connection *connection);
 
 /* Examines an unknown descriptor. A socket that can be traced gets a connection. */
 void connection_adopt(int fd);
 
-/* Before an interaction begins: true if it is still the same socket and is to be traced. The first
- * call finds out addresses and names. */
+/* Called before an interaction begins. Returns true if the socket is still the same and is to be
+ * traced. The first call finds out addresses and names. */
 bool connection_is_traced(struct connection *connection, int fd);
 
-/* Before the process becomes quiet: reserves memory, and examines all descriptors. */
+/* Called before the process becomes quiet. Reserves memory, and examines all descriptors. */
 void connection_reserve(void);
 
 /* ---- the two ends of a connection: connection_ends.c, for connection.c ---- */
 
-/* The kernel's number of the socket; 0: it has none. */
+/* Returns the kernel's number of the socket; 0: it has none. */
 uint64_t connection_cookie_of(int fd);
 
 bool connection_is_stream(int fd);
 bool connection_can_be_traced(const struct sockaddr *address, socklen_t length);
 uint16_t connection_server_port(const struct connection *connection);
 
-/* True for an ephemeral port, which the kernel gives to clients. */
+/* Returns true for an ephemeral port, which the kernel gives to clients. */
 bool connection_is_ephemeral(uint16_t port);
 
-/* Fills in the addresses of a connected socket. False: it is not connected. */
+/* Fills in the addresses of a connected socket. Returns false if the socket is not connected. */
 bool connection_prepare(struct connection *connection, int fd);
 
 /* The same for the address of the UNIX socket that listens. */
 void connection_fill_unix(struct connection *connection, const struct sockaddr_un *listener,
                           socklen_t length);
 
-/* In a quiet process: fills in all that needs no system call. peer: as the program knows it, or
- * NULL. Without both addresses, the requests have no key. */
+/* Called in a quiet process. Fills in all that needs no system call. peer: the program's own
+ * knowledge, or NULL. Without both addresses, the requests have no key. */
 void connection_fill_quietly(struct connection *connection, int listener,
                              const struct sockaddr *peer, socklen_t length);
 
-/* Keeps the address of a listening socket, for a quiet process. False: not a socket. */
+/* Keeps the address of a listening socket, for a quiet process. Returns false if fd is no
+ * socket. */
 bool connection_note_listener(int fd);
 
 /* ---- keys: connection_key.c ---- */
@@ -215,7 +219,7 @@ bool connection_note_listener(int fd);
 /* Computes the common part of all keys now. */
 void connection_prepare_keys(void);
 
-/* The hash for the keys of interactions, or 0. */
+/* Returns the hash for the keys of interactions, or 0. */
 uint64_t connection_key(struct connection *connection, int fd);
 
 #endif

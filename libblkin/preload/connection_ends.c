@@ -109,7 +109,7 @@ static void connection_name_by_path(struct connection *connection,
         connection_set_name(connection, room ? path : "unix", room ? strnlen(path, room) : 4);
 }
 
-/* ---- which side is it? ---- */
+/* ---- the side of a connection ---- */
 
 bool connection_is_ephemeral(uint16_t port)
 {

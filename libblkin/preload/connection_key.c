@@ -22,8 +22,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A hash of the host and, if has_namespace, the network namespace: inodes are unique per host,
- * loopback addresses per namespace. 0: unknown. */
+/* Returns a hash of the host and, if has_namespace, the network namespace: inodes are unique per
+ * host, loopback addresses per namespace. 0: unknown. */
 static uint64_t connection_hash_of_place(bool has_namespace)
 {
     static uint64_t known[2];
@@ -49,8 +49,8 @@ static bool connection_is_loopback(const char *ip)
     return strncmp(ip, "127.", 4) == 0 || strcmp(ip, "::1") == 0;
 }
 
-/* True if only one host in the world has this address. False for private networks (RFC 1918, 4193,
- * 6598), link-local, test and example addresses. */
+/* Returns true if only one host in the world has this address. Returns false for private networks
+ * (RFC 1918, 4193, 6598), link-local, test and example addresses. */
 static bool connection_is_routable(const char *ip)
 {
     static const struct {
@@ -136,7 +136,7 @@ static int unix_peer_ask(int netlink, uint32_t inode)
                : 0;
 }
 
-/* The answer is there when sendto(2) returns: no need to wait. */
+/* The kernel has answered when sendto(2) returns, so recvfrom(2) does not wait. */
 static int unix_peer_read(int netlink, uint32_t *peer)
 {
     union {

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- what a descriptor is ---- */
+/* ---- kinds of descriptors ---- */
 
 struct file_state {
     struct pool_item item;
@@ -33,7 +33,7 @@ enum { /* values of a slot without a struct file_state */
        NAMED,   /* not examined, but the slot's memory has the path of open(2) */
 };
 
-/* The slot's memory for files. It stays with the slot and is never published. */
+/* Returns the slot's memory for files. It stays with the slot and is never published. */
 static struct file_state *file_memory_of(struct preload_slot *slot)
 {
     void *there = __atomic_load_n(&slot->file_memory, __ATOMIC_ACQUIRE);
@@ -322,7 +322,7 @@ static void file_end_later(const struct file_call *call, uint64_t ns, int64_t re
     strcpy(later->path, call->path);
     if (later == &now) {
         file_record_one(later);
-        interaction_let_go(cause);
+        interaction_release(cause);
     } else {
         __atomic_store_n(&later->state, LATER_FULL, __ATOMIC_RELEASE);
     }
@@ -343,7 +343,7 @@ static void file_free_later(struct file_later *later)
     struct interaction *cause = later->cause;
 
     __atomic_store_n(&later->state, LATER_NONE, __ATOMIC_RELEASE);
-    interaction_let_go(cause);
+    interaction_release(cause);
 }
 
 static void file_record_all_later(void *object)
@@ -390,7 +390,7 @@ void file_drop_thread(void)
     struct file_thread *thread = file_thread;
 
     file_thread = NULL;
-    if (thread && pool_let_go(&thread->item))
+    if (thread && pool_release(&thread->item))
         pool_give(&file_threads, thread);
 }
 

@@ -1,9 +1,9 @@
 /*
- * Calls on files: spans below the request that causes them, or sums of the request.
+ * File calls of a thread: spans below the request that causes them, or sums of the request.
  *
- * A call is a span if its request is known. If a thread has read several requests and not answered
- * them, as in a group commit, the call is for all of them: it is added to the time that each of
- * them waits ("file.shared_us"). The configuration can change this.
+ * A call is a span if its request is known. If the thread has read several requests and not
+ * answered them, as in a group commit, the call serves all of them: then the time of the call is
+ * added to each request ("file.shared_us"). The configuration can change this.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define FILE_PATH_BYTES 240 /* of a tag */
+#define FILE_PATH_BYTES 240 /* the longest path in a tag */
 
 struct file_call {
     const char *name;
@@ -34,14 +34,12 @@ struct file_call {
     };
 };
 
-/*
- * A call on a descriptor that is not a traced socket: read, write, the source of sendfile. False:
- * not of interest; then do not call file_call_end(). name: a literal, the POSIX name of the call.
- * Outside of preload_enter().
- */
+/* Called before a call on a descriptor that is not a traced socket: read, write, the source of
+ * sendfile. Returns false if the call is of no interest: the caller then skips file_call_end().
+ * name: a literal, the POSIX name of the call. Outside of preload_enter(). */
 bool file_call_begin(struct file_call *call, int fd, const char *name, enum file_kind kind);
 
-/* After the real call, with its errno. offset: -1 if the call has none. */
+/* Called after the real call, with its errno. offset: -1 if the call has none */
 void file_call_end(struct file_call *call, ssize_t result, int64_t offset);
 
 /* The body of a wrapper: both functions around real_call. */
@@ -59,7 +57,7 @@ void file_call_end(struct file_call *call, ssize_t result, int64_t offset);
 
 /* ---- calls of the calling thread that are recorded after the answer ---- */
 
-/* NULL: it never had any. */
+/* NULL: the thread never had such calls. */
 extern __thread struct file_thread *file_thread __attribute__((tls_model("initial-exec")));
 
 bool file_is_any_later_slow(void);
@@ -69,7 +67,7 @@ static inline bool file_is_any_later(void)
     return file_thread && file_is_any_later_slow();
 }
 
-/* Records them: before the thread waits or reads, and after it has sent an answer. */
+/* Records these calls: before the thread waits or reads, and after it has sent an answer. */
 void file_record_later_slow(void);
 
 static inline void file_record_later(void)
@@ -78,25 +76,25 @@ static inline void file_record_later(void)
         file_record_later_slow();
 }
 
-/* Drops them: tracing is off. */
+/* Drops these calls, because tracing is off. */
 void file_drop_later(void);
 
-/* Records those of all threads: the process ends. */
+/* Records the calls of all threads at the end of the process. */
 void file_record_all(void);
 
-/* The calling thread has ended; none are left. */
+/* Called at the end of a thread, which has no such calls any more. */
 void file_drop_thread(void);
 
 /* Reserves memory for a quiet process. */
 void file_reserve(void);
 
-/* In a child of fork(2). */
+/* Called in a child of fork(2). */
 void file_forget_all(void);
 
 /* ---- descriptors ---- */
 
-/* The program has opened a file. An absolute path is kept, so that the kernel need not be asked.
- * Between preload_enter() and preload_leave(). */
+/* Called when the program has opened a file. Stores an absolute path, so that the kernel need
+ * not be asked. Between preload_enter() and preload_leave(). */
 void file_opened(int fd, const char *path);
 
 #endif

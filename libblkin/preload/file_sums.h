@@ -14,8 +14,8 @@
 
 enum file_kind {
     FILE_READ,
-    FILE_WRITE, /* and other changes of the file */
-    FILE_SYNC,  /* waits for the disk */
+    FILE_WRITE, /* writes, and other changes of the file */
+    FILE_SYNC,  /* calls that wait for the disk */
     FILE_KINDS
 };
 
@@ -23,10 +23,10 @@ enum file_kind {
 struct file_sums {
     struct {
         uint64_t calls, bytes, ns;
-    } own[FILE_KINDS]; /* while it had one request to answer */
+    } own[FILE_KINDS]; /* calls while the thread had one request to answer */
     struct {
         uint64_t calls, syncs, ns;
-    } shared; /* while it had several requests */
+    } shared; /* calls while the thread had several requests */
 };
 
 /* An interaction's share is the difference of these two. */
@@ -37,13 +37,13 @@ struct file_totals {
 /* Adds a call of this thread. is_shared: the thread has several requests to answer. */
 void file_sums_add(enum file_kind kind, size_t bytes, uint64_t ns, bool is_shared);
 
-/* An interaction begins on this thread: it gets no share of earlier calls. */
+/* Called when an interaction begins on this thread. It gets no share of earlier calls. */
 void file_sums_begin(struct file_totals *totals);
 
-/* The thread that began the interaction has sent a part of its answer. */
+/* Called when the thread that began the interaction has sent a part of its answer. */
 void file_sums_answer(struct file_totals *totals);
 
-/* Tags the recorded span with its share. Any thread. */
+/* Tags the recorded span with its share. Any thread may call this function. */
 void file_sums_tag(struct blkin_span *span, const struct file_totals *totals);
 
 #endif

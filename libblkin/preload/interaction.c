@@ -40,7 +40,7 @@ void interaction_drop_worker(void)
     struct interaction_worker *worker = interaction_thread.worker;
 
     interaction_thread.worker = NULL;
-    if (worker && pool_let_go(&worker->item))
+    if (worker && pool_release(&worker->item))
         pool_give(&interaction_workers, worker);
 }
 
@@ -53,16 +53,16 @@ void interaction_hold(struct interaction *interaction)
     pool_hold(&interaction->item);
 }
 
-void interaction_let_go(struct interaction *interaction)
+void interaction_release(struct interaction *interaction)
 {
-    if (!pool_let_go(&interaction->item))
+    if (!pool_release(&interaction->item))
         return;
     interaction_end_forgotten(interaction);
     if (interaction->owner)
-        interaction_let_go(interaction->owner);
+        interaction_release(interaction->owner);
     if (interaction->likely)
-        interaction_let_go(interaction->likely);
-    connection_let_go(interaction->connection);
+        interaction_release(interaction->likely);
+    connection_release(interaction->connection);
     pool_give(&interaction_pool, interaction);
 }
 
@@ -81,7 +81,7 @@ struct interaction *interaction_requested(uint32_t index, bool *is_there)
         return NULL;
     if (interaction_phase(interaction) == PHASE_REQUEST)
         return interaction;
-    interaction_let_go(interaction);
+    interaction_release(interaction);
     return NULL;
 }
 
@@ -91,10 +91,10 @@ void interaction_clear(struct interaction **place, struct interaction *interacti
 
     if (__atomic_compare_exchange_n(place, &expected, NULL, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_RELAXED))
-        interaction_let_go(interaction);
+        interaction_release(interaction);
 }
 
-/* In a child of fork(2), the open interactions belong to the parent. */
+/* Forgets the open interactions in a child of fork(2): they belong to the parent. */
 static void interaction_check_forks(struct connection *connection)
 {
     if (__builtin_expect(connection->forks == preload_forks, 1))
@@ -115,7 +115,7 @@ struct interaction *interaction_in(struct interaction *const *place)
             continue; /* another thread has just ended it */
         if (__atomic_load_n(place, __ATOMIC_ACQUIRE) == there)
             return there;
-        interaction_let_go(there);
+        interaction_release(there);
     }
     return NULL;
 }
@@ -159,7 +159,7 @@ bool interaction_put_at_hand(struct interaction *interaction)
     if (__atomic_compare_exchange_n(&interaction->connection->open, &none, interaction, false,
                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return true;
-    interaction_let_go(interaction);
+    interaction_release(interaction);
     return false;
 }
 
@@ -185,7 +185,7 @@ void interaction_add_head(struct interaction *interaction, struct bytes head)
     if (head.length < room)
         room = head.length;
     memcpy(interaction->head + interaction->head_length, head.first, room);
-    /* release: other threads compare the bytes before that */
+    /* release: other threads compare the bytes after they have read the length */
     __atomic_store_n(&interaction->head_length, (uint8_t)(interaction->head_length + room),
                      __ATOMIC_RELEASE);
 }
@@ -205,7 +205,7 @@ void interaction_closes(struct interaction_worker *worker, struct interaction *i
     interaction->open_at = 0;
     if (!worker->open_count)
         worker->has_overflowed = false;
-    interaction_let_go(interaction);
+    interaction_release(interaction);
 }
 
 void interaction_tidy(struct interaction_worker *worker)
@@ -234,9 +234,8 @@ void interaction_opens(struct interaction_worker *worker, struct interaction *in
     interaction->open_at = worker->open_count;
 }
 
-/*
- * The list may be inconsistent anywhere. Nothing is certain until all other requests are answered.
- */
+/* Repairs the list after longjmp(3), which may have left any function of this file. No cause is
+ * certain until all other requests are answered. */
 void interaction_after_jump(void)
 {
     struct interaction_worker *worker = interaction_thread.worker;
@@ -258,7 +257,7 @@ void interaction_after_jump(void)
     worker->has_overflowed = count > 0;
 }
 
-/* ---- what a thread works for ---- */
+/* ---- the current work of a thread ---- */
 
 struct interaction *interaction_own(struct connection *connection)
 {
@@ -278,7 +277,7 @@ struct interaction *interaction_own(struct connection *connection)
         if (own->connection == connection && interaction_phase(own) == PHASE_REQUEST) {
             interaction_hold(own);
             if (open)
-                interaction_let_go(open);
+                interaction_release(open);
             return own;
         }
     }
@@ -294,7 +293,7 @@ static void interaction_take_back(void)
     interaction_thread.lent = NULL;
     if (blkin_current())
         (void)blkin_set_current(NULL);
-    interaction_let_go(lent);
+    interaction_release(lent);
 }
 
 void interaction_stop_work(void)
@@ -311,7 +310,7 @@ void interaction_stop_work(void)
         interaction_thread.lent = work; /* the program's span may restore it when it ends */
         return;
     }
-    interaction_let_go(work);
+    interaction_release(work);
 }
 
 void interaction_work_for(struct interaction *interaction)
@@ -336,7 +335,7 @@ void interaction_is_not_held(struct interaction *interaction)
         (void)__atomic_sub_fetch(&interaction->owner->calls_held, 1, __ATOMIC_ACQ_REL);
 }
 
-/* True for the thread that ends the interaction and must record it. */
+/* Returns true for the thread that ends the interaction and must record it. */
 static bool interaction_end_once(struct interaction *interaction)
 {
     if (__atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL) == PHASE_OVER)
@@ -401,7 +400,7 @@ static void interaction_tag(struct interaction *interaction)
     char key[32];
 
     if (connection->role == ROLE_SERVER && interaction_is_plain(span))
-        interaction_set_endpoints(interaction); /* not before the answer was sent */
+        interaction_set_endpoints(interaction); /* late, so that the answer is not delayed */
     if (connection->key) {
         key_digits(key, key_of(connection->key, interaction->offset));
         key_digits(key + 16, connection->place);
@@ -437,8 +436,8 @@ static void interaction_record(struct interaction *interaction)
     blkin_span_end_at(&interaction->span, last_ns);
 }
 
-/* Without an answer there is no span: the message was a farewell, or the client has given up. A
- * request that has caused calls is recorded, because they need their parent. */
+/* Drops an interaction without an answer, such as a farewell or a request that the client gave
+ * up. If the request has caused calls, records it as their parent. */
 static void interaction_discard(struct interaction *interaction)
 {
     const uint8_t before = __atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL);
@@ -474,7 +473,7 @@ void interaction_finish(struct interaction *interaction)
     if (interaction_thread.work == interaction)
         interaction_stop_work();
     is_ours = interaction_end_once(interaction);
-    interaction_detach(interaction); /* first, because recording takes time */
+    interaction_detach(interaction); /* before the recording, which takes time */
     if (is_ours)
         interaction_record(interaction);
 }

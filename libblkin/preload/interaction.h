@@ -113,16 +113,16 @@ struct interaction_worker *interaction_worker(void);
 /* Returns a reference; NULL: the interaction is gone. */
 struct interaction *interaction_find(pool_name name);
 
-/* The interaction with this index, of any thread, with a reference; NULL: not a request that waits
- * for its answer. is_there: higher indexes may exist. */
+/* Returns the interaction with this index, of any thread, with a reference; NULL: not a request
+ * that waits for its answer. is_there: higher indexes may exist. */
 struct interaction *interaction_requested(uint32_t index, bool *is_there);
 
 void interaction_hold(struct interaction *interaction);
-void interaction_let_go(struct interaction *interaction);
+void interaction_release(struct interaction *interaction);
 
-/* The interaction in a member of the connection, with a reference, or NULL. */
+/* Returns the interaction in a member of the connection, with a reference, or NULL. */
 struct interaction *interaction_in(struct interaction *const *place);
-/* The interaction at hand on the connection, with a reference, or NULL. */
+/* Returns the interaction at hand on the connection, with a reference, or NULL. */
 struct interaction *interaction_at_hand(struct connection *connection);
 
 /* Makes an interaction with a reference; its span has not begun. */
@@ -134,7 +134,7 @@ bool interaction_put_at_hand(struct interaction *interaction);
 void interaction_set_endpoints(struct interaction *interaction);
 void interaction_add_head(struct interaction *interaction, struct bytes head);
 
-/* True if the end of the span records everything: no usage and no stream. */
+/* Returns true if the end of the span records everything: no usage and no stream. */
 bool interaction_is_plain(const struct blkin_span *span);
 
 /* The interaction is over and waits for no answer. Called once, by the thread that changed its
@@ -172,10 +172,10 @@ void interaction_closes(struct interaction_worker *worker, struct interaction *i
 /* Removes requests that another thread has answered, or that have ended. */
 void interaction_tidy(struct interaction_worker *worker);
 
-/* ---- what a thread works for ---- */
+/* ---- the current work of a thread ---- */
 
-/* The calling thread's interaction on this connection, with a reference: the one that it works for,
- * or one that it has read and must answer, or the one at hand. */
+/* Returns the calling thread's interaction on this connection, with a reference: the one that it
+ * works for, or one that it has read and must answer, or the one at hand. */
 struct interaction *interaction_own(struct connection *connection);
 
 /* One thread at a time works for an interaction. The program's own current span does not change. */
@@ -205,7 +205,8 @@ void interaction_add_answer(struct interaction *interaction, size_t count);
 /* Ends interactions that are over at now_ns; UINT64_MAX: all with a complete response so far. */
 void interaction_finish_held(struct interaction_worker *worker, uint64_t now_ns);
 
-/* True if the answer is complete: no thread is sending it, and no call may bring more of it. */
+/* Returns true if the answer is complete: no thread is sending it, and no call may bring more of
+ * it. */
 static inline bool interaction_is_whole(const struct interaction *interaction)
 {
     return !__atomic_load_n(&interaction->writers, __ATOMIC_SEQ_CST) &&

@@ -23,7 +23,7 @@ static void interaction_finish_eldest(struct interaction_worker *worker)
         return;
     if (interaction_phase(eldest) == PHASE_ANSWERED)
         interaction_finish(eldest);
-    interaction_let_go(eldest);
+    interaction_release(eldest);
 }
 
 static void interaction_keep(struct interaction_worker *worker, struct interaction *interaction,
@@ -88,7 +88,7 @@ void interaction_finish_held(struct interaction_worker *worker, uint64_t now_ns)
             else
                 interaction_finish(held);
         }
-        interaction_let_go(held);
+        interaction_release(held);
     }
 }
 
@@ -110,7 +110,7 @@ static void interaction_finish_those(const struct interaction_worker *worker,
             continue;
         if (is_over(held))
             interaction_finish(held);
-        interaction_let_go(held);
+        interaction_release(held);
     }
 }
 
@@ -188,7 +188,7 @@ void interaction_drop_held(void)
         if (!held)
             continue;
         interaction_give_up(held);
-        interaction_let_go(held);
+        interaction_release(held);
     }
 }
 
@@ -213,5 +213,5 @@ void interaction_thread_ends(void)
     lent = interaction_thread.lent;
     interaction_thread.lent = NULL;
     if (lent)
-        interaction_let_go(lent);
+        interaction_release(lent);
 }

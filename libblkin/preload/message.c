@@ -50,7 +50,7 @@ void called_forget_opener(struct connection *connection)
     if (!opener)
         return;
     (void)__atomic_sub_fetch(&opener->calls, 1, __ATOMIC_ACQ_REL);
-    interaction_let_go(opener);
+    interaction_release(opener);
 }
 
 /* Ends an answered interaction. True: an unanswered request is open. */
@@ -67,7 +67,7 @@ static bool called_goes_on(struct connection *connection)
         interaction->worker =
             interaction_worker(); /* the first write has failed and is tried again */
     goes_on = interaction_phase(interaction) < PHASE_ANSWERED;
-    interaction_let_go(interaction);
+    interaction_release(interaction);
     return goes_on;
 }
 
@@ -89,7 +89,7 @@ static void called_before_write(struct connection *connection, int fd)
     if (!interaction)
         return;
     (void)interaction_put_at_hand(interaction);
-    interaction_let_go(interaction);
+    interaction_release(interaction);
 }
 
 /* The first bytes are sent: begins the span and finds its cause. */
@@ -108,7 +108,7 @@ static void called_begin(struct interaction *interaction, struct bytes head)
     interaction_set_endpoints(interaction);
     called_set_cause(interaction, cause);
     if (elsewhere)
-        interaction_let_go(elsewhere);
+        interaction_release(elsewhere);
     called_forget_opener(connection);
     connection->is_fresh = connection->is_awaited = false;
     if (__atomic_compare_exchange_n(&interaction->phase, &new, PHASE_REQUEST, false,
@@ -141,13 +141,13 @@ static void called_has_written(struct connection *connection, struct bytes head,
     interaction_hears_else();
     interaction_add_head(interaction, head);
     connection_add_bytes(&interaction->requested, count);
-    interaction_let_go(interaction);
+    interaction_release(interaction);
 }
 
 /*
- * True if the thread has read for the request that caused the call, and continues with it. False if
- * the thread has its own request to answer: where threads share a connection to the next server,
- * one thread reads for all.
+ * Returns true if the thread has read for the request that caused the call, and continues with it.
+ * Returns false if the thread has its own request to answer: where threads share a connection to
+ * the next server, one thread reads for all.
  */
 static bool called_has_read_for(const struct interaction *owner)
 {
@@ -176,7 +176,7 @@ static void called_has_read(struct connection *connection, int fd, size_t count)
             !__atomic_load_n(&interaction->owner->calls, __ATOMIC_RELAXED))
             interaction_opens(interaction_thread.worker, interaction->owner);
     }
-    interaction_let_go(interaction);
+    interaction_release(interaction);
 }
 
 static void called_set_opener(struct connection *connection)
@@ -198,7 +198,7 @@ void called_will_write(struct connection *connection)
     const bool is_busy = before && interaction_phase(before) < PHASE_ANSWERED;
 
     if (before)
-        interaction_let_go(before);
+        interaction_release(before);
     if (is_busy || connection->is_fresh || connection->is_awaited)
         return;
     connection->is_awaited = true;
@@ -213,7 +213,7 @@ void called_connects(int fd, const struct sockaddr *address, socklen_t length, b
         !(connection = connection_of(preload_slot(fd), 0)))
         return;
     called_set_opener(connection);
-    connection_let_go(connection);
+    connection_release(connection);
 }
 
 /* ---- reports of the wrappers ---- */
@@ -226,7 +226,7 @@ static void message_finish_whole(struct connection *connection)
         return;
     if (interaction_is_whole(interaction))
         interaction_finish(interaction);
-    interaction_let_go(interaction);
+    interaction_release(interaction);
 }
 
 void message_before_read(struct connection *connection)
@@ -261,7 +261,7 @@ void message_stops_sending(struct connection *connection)
         return;
     if (connection->role == ROLE_SERVER && interaction_phase(interaction) == PHASE_ANSWERED)
         interaction_finish(interaction);
-    interaction_let_go(interaction);
+    interaction_release(interaction);
 }
 
 pool_name message_before_write(const struct preload_slot *slot, int fd, uint32_t *generation)
@@ -284,8 +284,8 @@ pool_name message_before_write(const struct preload_slot *slot, int fd, uint32_t
     interaction = connection->role == ROLE_CLIENT ? NULL : interaction_own(connection);
     written = interaction ? served_before_write(interaction) : 0;
     if (interaction)
-        interaction_let_go(interaction);
-    connection_let_go(connection);
+        interaction_release(interaction);
+    connection_release(connection);
     return written;
 }
 
@@ -305,7 +305,7 @@ bool message_has_answered(pool_name written, size_t count, size_t wanted)
     if (!interaction)
         return false;
     is_all = served_has_written(interaction, count, wanted);
-    interaction_let_go(interaction);
+    interaction_release(interaction);
     return is_all;
 }
 
@@ -324,7 +324,7 @@ void message_connection_ends(struct connection *connection)
         interaction_finish(interaction);
     else
         interaction_give_up(interaction);
-    interaction_let_go(interaction);
+    interaction_release(interaction);
 }
 
 void message_abandon(struct connection *connection)
@@ -335,7 +335,7 @@ void message_abandon(struct connection *connection)
     if (!interaction)
         return;
     interaction_give_up(interaction);
-    interaction_let_go(interaction);
+    interaction_release(interaction);
 }
 
 void message_thread_ends(void)

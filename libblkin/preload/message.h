@@ -48,7 +48,7 @@ void message_forget_all(void);
 
 /* ---- messages on an accepted connection: served.c ---- */
 
-/* True if this process has had clients. */
+/* Returns true if this process has had clients. */
 bool served_any(void);
 
 void served_has_read(struct connection *connection, int fd, struct bytes head, size_t count);

@@ -157,7 +157,7 @@ void pool_for_each(struct pool *pool, void (*look)(void *object))
         if (!pool_try(item, pool_generation(item)))
             continue;
         look(item);
-        if (pool_let_go(item))
+        if (pool_release(item))
             pool_give(pool, item);
     }
 }

@@ -73,7 +73,7 @@ bool pool_try(struct pool_item *item, uint32_t generation);
 void *pool_find(struct pool *pool, pool_name name);
 
 /* Drops a reference. True: it was the last one; call pool_give(). */
-static inline bool pool_let_go(struct pool_item *item)
+static inline bool pool_release(struct pool_item *item)
 {
     return (uint32_t)__atomic_sub_fetch(&item->word, 1, __ATOMIC_ACQ_REL) == 0;
 }

@@ -80,9 +80,9 @@ static inline bool preload_is_quiet(void)
 }
 
 /*
- * A signal handler may leave a call by siglongjmp(3), so that its end never comes. True if that has
- * happened to the call that began in `frame`, seen from the frame `now`: a call or handler within
- * it has a lower frame. Frames: __builtin_frame_address(0) of this thread.
+ * A signal handler may leave a call by siglongjmp(3), so that its end never comes. Returns true if
+ * that has happened to the call that began in `frame`, seen from the frame `now`: a call or handler
+ * within it has a lower frame. Frames: __builtin_frame_address(0) of this thread.
  */
 __attribute__((cold)) bool preload_was_left(const void *frame, const void *now);
 
@@ -93,8 +93,8 @@ __attribute__((cold)) bool preload_is_still_inside(const void *now);
 /* Repairs the state of this thread, which has left our code at any place. */
 __attribute__((cold)) void preload_mend(void);
 
-/* True for calls of our own code, and where no work is allowed: the wrapper only calls the real
- * function. */
+/* Returns true for calls of our own code, and where no work is allowed: the wrapper only calls the
+ * real function. */
 static inline bool preload_is_off(void)
 {
     return (__builtin_expect(preload_thread.is_inside, 0) &&
@@ -105,7 +105,8 @@ static inline bool preload_is_off(void)
 /* Looks for the agent's rings if it is time. True: spans are wanted. */
 __attribute__((cold)) bool preload_finds_rings(void);
 
-/* True if spans are wanted. While the agent's rings may come, looks for them once a second. */
+/* Returns true if spans are wanted. While the agent's rings may come, looks for them once a second.
+ */
 static inline bool preload_is_wanted(void)
 {
     const int *enabled = __atomic_load_n(&blkin_gate_, __ATOMIC_RELAXED);
@@ -116,9 +117,9 @@ static inline bool preload_is_wanted(void)
 }
 
 /*
- * True if there is work: spans are wanted, and this is not a call of our own code, of LTTng, or of
- * a signal handler that interrupted ours. If not, the wrapper only calls the real function; for
- * sockets it also counts bytes.
+ * Returns true if there is work: spans are wanted, and this is not a call of our own code, of
+ * LTTng, or of a signal handler that interrupted ours. If not, the wrapper only calls the real
+ * function; for sockets it also counts bytes.
  */
 static inline bool preload_is_on(void)
 {

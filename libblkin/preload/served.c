@@ -58,7 +58,7 @@ static struct interaction *served_begin(struct connection *connection, int fd, u
     return interaction;
 }
 
-/* True if a part of the answer is still to come. */
+/* Returns true if a part of the answer is still to come. */
 static bool served_is_being_sent(const struct connection *connection,
                                  const struct interaction *answered)
 {
@@ -85,7 +85,7 @@ static void served_passed(struct connection *connection, struct interaction *ans
     }
 }
 
-/* False: no room. */
+/* Returns false without room. */
 static bool served_put_passing(struct connection *connection, struct interaction *answered)
 {
     interaction_hold(answered);
@@ -96,7 +96,7 @@ static bool served_put_passing(struct connection *connection, struct interaction
                                         __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
             return true;
     }
-    interaction_let_go(answered);
+    interaction_release(answered);
     return false;
 }
 
@@ -129,7 +129,7 @@ void served_end_passing(struct connection *connection)
         if (!answered)
             continue;
         served_passed(connection, answered);
-        interaction_let_go(answered);
+        interaction_release(answered);
     }
 }
 
@@ -144,11 +144,11 @@ void served_drop_passing(struct connection *connection)
             interaction_give_up(answered);
             interaction_clear(&connection->passing[i], answered);
         }
-        interaction_let_go(answered);
+        interaction_release(answered);
     }
 }
 
-/* True if another thread is sending the answer. */
+/* Returns true if another thread is sending the answer. */
 static bool served_is_answered_now(const struct interaction *own)
 {
     if (interaction_phase(own) == PHASE_OVER)
@@ -181,7 +181,7 @@ static struct interaction *served_goes_on_with(struct connection *connection, bo
             served_is_over(connection, own);
         *is_new = true;
     }
-    interaction_let_go(own);
+    interaction_release(own);
     return NULL;
 }
 
@@ -195,7 +195,7 @@ static void served_received_by_another(const struct connection *connection, int 
         return;
     if (another != connection)
         served_has_read(another, fd, head, count);
-    connection_let_go(another);
+    connection_release(another);
 }
 
 void served_has_read(struct connection *connection, int fd, struct bytes head, size_t count)
@@ -220,7 +220,7 @@ void served_has_read(struct connection *connection, int fd, struct bytes head, s
     if (interaction_thread.worker)
         interaction_opens(interaction_thread.worker, interaction);
     interaction_thread.heard = pool_name_of(&interaction->item);
-    interaction_let_go(interaction);
+    interaction_release(interaction);
 }
 
 /* This thread's usage is charged once it has answered: another thread, which cannot read its
@@ -237,8 +237,8 @@ static void served_resume_usage(struct interaction *interaction)
         (void)blkin_set_current(&interaction->span);
 }
 
-/* True if this thread's request already counted as answered: its bytes are no answer to a request
- * that another thread has read since. */
+/* Returns true if this thread's request already counted as answered: its bytes are no answer to a
+ * request that another thread has read since. */
 static bool served_is_late(const struct interaction *interaction)
 {
     const struct interaction *work = interaction_thread.work;
@@ -319,7 +319,7 @@ void served_end_abandoned(void)
     if (!writing)
         return;
     (void)served_has_written(writing, 0, 1);
-    interaction_let_go(writing);
+    interaction_release(writing);
 }
 
 void served_forget_all(void)

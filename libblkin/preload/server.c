@@ -15,7 +15,7 @@
 
 int server_state;
 
-/* False if the state is not `from`, or another thread was faster. */
+/* Returns false if the state is not `from`, or another thread was faster. */
 static bool server_turn(int from, int to)
 {
     return __atomic_compare_exchange_n(&server_state, &from, to, false, __ATOMIC_ACQ_REL,

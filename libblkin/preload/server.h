@@ -1,7 +1,9 @@
 /*
- * The first wait of a server, and signals during this library's work in a waiting call such as
- * poll(2). Without the library, such a signal comes while the kernel waits and ends the call with
- * EINTR. A program whose handler only sets a flag relies on that.
+ * Work before the first wait of a server, and signals that arrive during the library's own work.
+ *
+ * Without the library, a signal interrupts a call such as poll(2), which then fails with EINTR. A
+ * program whose handler only sets a flag relies on that. So the library ends the call also for a
+ * signal that arrives during the library's work.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,24 +21,24 @@ enum {
     SERVER_HAS_BEGUN,
 };
 
-/* The program listens for connections. */
+/* Called when the program listens for connections. */
 void server_listens(void);
 
 bool server_begin(bool may_restart);
 
-/* Before a call in which servers wait. True, with errno EINTR: a signal has come, and the call must
- * fail. may_restart: the call is restarted after a handler with SA_RESTART. */
+/* Called before a call in which servers wait. Returns true with errno EINTR if a signal has
+ * arrived: the call must fail. may_restart: a handler with SA_RESTART restarts the call */
 static inline bool server_before_wait(bool may_restart)
 {
     return __builtin_expect(server_state == SERVER_NEW, 0) && !preload_is_off() &&
            server_begin(may_restart);
 }
 
-/* The process is about to get a filter: server_begin() does nothing. */
+/* Called before the process gets a filter: server_begin() then does nothing. */
 void server_never_begins(void);
 
-/* After work with blocked signals (blkin_block_signals()) and after preload_leave(): lets handlers
- * run. True, with errno EINTR: a handler ends the call. may_restart: as above. */
+/* Called after work with blocked signals (blkin_block_signals()) and after preload_leave(). Lets
+ * handlers run. Returns true with errno EINTR if a handler ends the call. may_restart: as above */
 bool server_let_signals_in(const sigset_t *before, bool may_restart);
 
 #endif

@@ -146,7 +146,7 @@ static void thread_at_end(void *state)
     start_thread_ends();
     thread_move_counts(thread);
     thread_own = NULL;
-    if (pool_let_go(&thread->item))
+    if (pool_release(&thread->item))
         pool_give(&thread_pool, thread);
     preload_leave(saved_errno);
 }

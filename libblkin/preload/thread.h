@@ -13,7 +13,7 @@
  * out of memory. */
 bool thread_follow(void);
 
-/* True if the end of the process has anything to record or count. */
+/* Returns true if the end of the process has anything to record or count. */
 bool thread_is_any_followed(void);
 
 /* 64 pseudorandom bits (splitmix64) for a followed thread. Not for secrets. */

@@ -33,7 +33,7 @@ static int descriptor_accepted(int fd, int listener, const struct sockaddr *addr
     return fd;
 }
 
-/* False, with errno: a signal has come. */
+/* Returns false with errno set if a signal has arrived. */
 static bool descriptor_waits(void)
 {
     if (server_before_wait(true))
@@ -208,7 +208,7 @@ PRELOAD_PUBLIC int shutdown(int fd, int how)
 
         if (connection) {
             PRELOAD_INSIDE(message_stops_sending(connection));
-            connection_let_go(connection);
+            connection_release(connection);
         }
     }
     return real()->shutdown(fd, how);

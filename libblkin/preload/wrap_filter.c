@@ -83,9 +83,9 @@ static bool filter_is_code_of_lttng(const void *caller)
 }
 
 /*
- * True at LTTng's end in exit(3), under a filter that came after LTTng. LTTng then cancels its
- * threads and calls membarrier(2), which filters rarely allow. The process ends anyway, and nobody
- * reads.
+ * Returns true at LTTng's end in exit(3), under a filter that came after LTTng. LTTng then cancels
+ * its threads and calls membarrier(2), which filters rarely allow. The process ends anyway, and
+ * nobody reads.
  */
 static bool filter_is_end_of_lttng(const void *caller)
 {

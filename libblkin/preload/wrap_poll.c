@@ -100,7 +100,7 @@ static inline int poll_rest_ms(int timeout)
     return timeout < 0 ? timeout : timeout - HOLD_MS;
 }
 
-/* False also for an invalid time: the real function reports it. */
+/* Returns false also for an invalid time: the real function reports it. */
 static bool poll_is_long(const struct timespec *timeout)
 {
     return !timeout ||
@@ -150,9 +150,9 @@ static bool poll_is_socket(int fd)
 }
 
 /*
- * True if the thread waits only for one accepted connection and for connections that it has made:
- * it is in the middle of one client's work. An idle pipe, which signals the program's end, does not
- * count.
+ * Returns true if the thread waits only for one accepted connection and for connections that it has
+ * made: it is in the middle of one client's work. An idle pipe, which signals the program's end,
+ * does not count.
  */
 static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
 {
@@ -172,14 +172,14 @@ static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
         if (connection && connection->role == ROLE_SERVER)
             client = connection; /* only for comparison */
         if (connection)
-            connection_let_go(connection);
+            connection_release(connection);
         if (is_strange)
             return false;
     }
     return true;
 }
 
-/* True for a wait in the middle of a request. */
+/* Returns true for a wait in the middle of a request. */
 static bool poll_goes_on(const struct pollfd *fds, nfds_t count)
 {
     bool goes_on;
@@ -240,7 +240,7 @@ PRELOAD_PUBLIC int epoll_ctl(int poll, int operation, int fd, struct epoll_event
     if (connection->role == ROLE_CLIENT)
         called_will_write(connection);
     preload_leave(saved_errno);
-    connection_let_go(connection);
+    connection_release(connection);
     return result;
 }
 
@@ -315,7 +315,7 @@ struct sets {
     fd_set asked[3];
 };
 
-/* False for sets that are too large or cannot be read: the wait is not split. */
+/* Returns false for sets that are too large or cannot be read: the wait is not split. */
 static bool poll_keep_sets(struct sets *sets, int count, fd_set *readable, fd_set *writable,
                            fd_set *failed)
 {

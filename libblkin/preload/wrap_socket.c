@@ -14,12 +14,12 @@
 
 /* ---- common parts ---- */
 
-/* A call on a descriptor, before and after the real call. */
+/* The state of a call on a descriptor, before and after the real call. */
 struct socket_call {
     int fd;
     uint32_t generation; /* of the connection; 0: none */
     bool is_on;
-    pool_name written; /* the interaction that is answered; 0: none */
+    pool_name written; /* the interaction that the call answers; 0: none */
 };
 
 /* Also used while tracing is off: byte counts must be complete for later messages. */
@@ -55,7 +55,7 @@ static void socket_begin_read(struct socket_call *call, int fd, bool is_on)
         return;
     if (is_on)
         PRELOAD_INSIDE(file_record_later(), message_before_read(connection));
-    connection_let_go(connection);
+    connection_release(connection);
 }
 
 static void socket_begin_write(struct socket_call *call, int fd, bool is_on)
@@ -67,7 +67,7 @@ static void socket_begin_write(struct socket_call *call, int fd, bool is_on)
     if (!is_on) {
         connection = socket_connection_before(call, fd);
         if (connection)
-            connection_let_go(connection);
+            connection_release(connection);
         return;
     }
     call->fd = fd;
@@ -75,7 +75,7 @@ static void socket_begin_write(struct socket_call *call, int fd, bool is_on)
     PRELOAD_INSIDE(call->written = message_before_write(preload_slot(fd), fd, &call->generation));
 }
 
-/* Tracing is off: only counts bytes. */
+/* Counts bytes while tracing is off. */
 static void socket_only_count(struct connection *connection, enum direction direction, size_t count)
 {
     uint64_t *bytes = direction == DIRECTION_IN ? &connection->received : &connection->sent;
@@ -120,7 +120,7 @@ static ssize_t socket_end_read(const struct socket_call *call, struct bytes head
             message_has_read_end(connection);
         preload_leave(saved_errno);
     }
-    connection_let_go(connection);
+    connection_release(connection);
     return result;
 }
 
@@ -150,7 +150,7 @@ static ssize_t socket_end_write(const struct socket_call *call, struct bytes hea
         message_has_written(connection, head, count);
         preload_leave(saved_errno);
     }
-    connection_let_go(connection);
+    connection_release(connection);
     return result;
 }
 
@@ -201,8 +201,8 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
 
 /* ---- the wrappers ---- */
 
-/* A call on a socket. The program's memory is read only after the real call has succeeded: the
- * kernel checks addresses. The head of written data may depend on socket_result. */
+/* Makes a call on a socket. Reads the program's memory only after the real call has succeeded,
+ * because the kernel checks addresses. The head of written data may depend on socket_result. */
 #define READ_CALL(fd, head, wanted, real_call)                                                 \
     do {                                                                                       \
         struct socket_call socket_call;                                                        \
@@ -242,10 +242,11 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
         FILE_CALL(is_on, fd, name, FILE_WRITE, -1, real_call); \
     WRITE_CALL(fd, head, wanted, real_call)
 
-/* Flags of reads that take no bytes out of the stream; out-of-band data is not in the stream. */
+/* The flags of reads that take no bytes out of the stream. Out-of-band data is not in the
+ * stream. */
 #define NOT_TAKEN (MSG_PEEK | MSG_ERRQUEUE | MSG_OOB)
 
-/* MSG_TRUNC discards the bytes. */
+/* The flag of reads that discard the bytes. */
 #define RECEIVED(buffer, size, flags) (flags & MSG_TRUNC ? NO_BYTES : HEAD(buffer, size))
 
 /* The same for sockets only. */
@@ -308,7 +309,7 @@ PRELOAD_PUBLIC ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t 
             real()->__recvfrom_chk(fd, buffer, size, room, flags, address, length));
 }
 
-/* After the call, because the kernel has then checked the pointers. */
+/* Runs after the call, when the kernel has checked the pointers. */
 static void socket_for_each_passed(const struct msghdr *message, void (*tell)(int fd))
 {
     struct msghdr copy = *message;
@@ -330,14 +331,14 @@ static void socket_for_each_passed(const struct msghdr *message, void (*tell)(in
     preload_leave(saved_errno);
 }
 
-/* Descriptors that were received are new: older ones of their numbers were closed. */
+/* Received descriptors are new: forgets older ones of their numbers. */
 static inline void socket_look_for_passed(const struct msghdr *message, ssize_t result)
 {
     if (result >= 0 && message->msg_controllen && !preload_is_off())
         socket_for_each_passed(message, connection_forget);
 }
 
-/* Descriptors that were sent are shared with another process. */
+/* Sent descriptors are shared with another process. */
 static inline void socket_look_for_given(const struct msghdr *message, ssize_t result)
 {
     if (result >= 0 && message->msg_controllen && !preload_is_off())
@@ -519,7 +520,7 @@ PRELOAD_PUBLIC ssize_t splice(int from, off64_t *from_offset, int to, off64_t *t
     result = real()->splice(from, from_offset, to, to_offset, count, flags);
     if (is_from && result >= 0)
         (void)socket_end_read(&in, NO_BYTES, count, result);
-    /* the pipe's content, not count, was wanted */
+    /* the caller asked for the pipe's content, not for count bytes */
     if (is_to)
         (void)socket_end_write(&out, NO_BYTES, result < 0 ? 1 : (size_t)result, result);
     return result;

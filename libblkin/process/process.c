@@ -36,8 +36,8 @@
 
 /* ---- the table ---- */
 
-/* The word of blkin_gate_ and of the original API's tracepoints while the agent's rings may still
- * come. The tracepoints have it from the start. */
+/* The word of blkin_gate_ and of the original API's tracepoints while the agent's rings are
+ * awaited. The tracepoints have this word from the start. */
 static const int awaits_rings = BLKIN_LOOKS_FOR_RINGS;
 static blkin_record_fn record_below;
 static const struct blkin_tracepoint awaiting[BLKIN_ORIGINAL_EVENTS] = {
@@ -98,7 +98,7 @@ static void open_with_lock(bool is_at_start)
     __atomic_store_n(&is_open, true, __ATOMIC_RELEASE);
 }
 
-/* For a thread that records for the first time. */
+/* Prepares a thread that records for the first time. */
 static void prepare_thread(void)
 {
     blkin_process_load(false);
@@ -106,7 +106,7 @@ static void prepare_thread(void)
     blkin_usage_thread_begin();
 }
 
-/* Signals are blocked: a handler that records must not wait for a lock of its own thread. */
+/* Blocks signals: a handler that records must not wait for a lock of its own thread. */
 void blkin_process_load(bool is_at_start)
 {
     static _Thread_local bool is_loading __attribute__((tls_model("initial-exec")));
@@ -120,13 +120,13 @@ void blkin_process_load(bool is_at_start)
             publish(); /* blkin_init() may just have loaded LTTng */
         return;
     }
-    if (is_loading) /* the handler of a fault in this function */
+    if (is_loading) /* a handler of a fault in this function has called the function again */
         return;
     is_loading = true;
     blkin_block_signals(&signals);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    /* Before the lock is taken: the agent can answer meanwhile. Also, this call takes libdl's lock,
-     * which another thread may hold in a constructor that records. */
+    /* Asks before the lock is taken, so that the agent can answer meanwhile. The call also takes
+     * libdl's lock, which another thread may hold in a constructor that records. */
     ring_find_begin();
     pthread_mutex_lock(&lock);
     if (!is_open)
@@ -330,7 +330,7 @@ const uint32_t *blkin_process_mark_ = &blkin_wiped.process_mark;
 
 static bool is_following;
 
-/* In each forked child, which has one thread. */
+/* Runs in each forked child, which has one thread. */
 static void after_fork(void)
 {
     blkin_wiped.process_mark = 1;
@@ -355,7 +355,7 @@ void blkin_forked_(void)
     after_fork();
 }
 
-/* When this library is loaded: no thread is in its code yet. */
+/* Runs when this library is loaded: no thread is in its code yet. */
 __attribute__((constructor)) static void follow_forks(void)
 {
     is_following = true;

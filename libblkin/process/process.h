@@ -39,8 +39,8 @@ BLKIN_PUBLIC void blkin_before_chroot_(void);
  * fork. Costs next to nothing in other processes. */
 BLKIN_PUBLIC void blkin_after_chroot_(void);
 
-/* True if LTTng or the agent wants spans. looks_for_rings: opens the library if needed, and does
- * the periodic work if it is due. */
+/* Returns true if LTTng or the agent wants spans. looks_for_rings: opens the library if needed, and
+ * does the periodic work if it is due. */
 BLKIN_PUBLIC bool blkin_wants_spans_(bool looks_for_rings);
 
 /* ---- the table ---- */

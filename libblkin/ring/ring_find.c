@@ -60,7 +60,7 @@ __attribute__((constructor)) static void ring_note_environment(void)
         (void)snprintf(ring_chosen, sizeof(ring_chosen), "%s", chosen);
 }
 
-/* False: there is no socket to ask. */
+/* Returns false without a socket. */
 static bool ring_choose_path(void)
 {
     const char *chosen = secure_getenv(RING_VARIABLE);

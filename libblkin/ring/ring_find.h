@@ -19,13 +19,13 @@ enum ring_found {
     RING_FOUND,
 };
 
-/* The current memory, or NULL. */
+/* Returns the current memory, or NULL. */
 static inline const struct ring_map *ring_map(void)
 {
     return __atomic_load_n(&ring_process.map, __ATOMIC_ACQUIRE);
 }
 
-/* Asks the agent, early, because the answer takes a while. Later calls do nothing. */
+/* Asks the agent early, because the answer takes a while. Later calls do nothing. */
 void ring_find_begin(void);
 
 /* Waits for the agent, so that the program's first spans are in its rings: up to 0.3 s at the
@@ -43,21 +43,21 @@ void ring_find_wait(bool is_at_start);
  */
 enum ring_found ring_find(void);
 
-/* Before chroot(2): connects to the agent and waits for its answer. If the process later becomes
- * another user, it asks on this connection. */
+/* Called before chroot(2). Connects to the agent and waits for its answer. If the process later
+ * becomes another user, it asks on this connection. */
 void ring_find_before_chroot(void);
 
 /* Asks for the new user's rings and waits up to 0.9 s, if the process has become another user.
- * False: there was nothing to do. */
+ * Returns false if it has not. */
 bool ring_find_after_chroot(void);
 
 /* Reports whether there are rings, and why not: for BLKIN_DEBUG. */
 void ring_find_report(void);
 
-/* The state of the last look. */
+/* Returns the state after the last search. */
 enum ring_found ring_find_state(void);
 
-/* In a child of fork(2), while it has one thread. */
+/* Called in a child of fork(2), while the child has one thread. */
 void ring_find_after_fork(void);
 
 #endif

@@ -61,7 +61,7 @@ void ring_map_leave(const struct ring_map *map);
 /* Unmaps all memories. No thread may be using one. */
 void ring_map_unmap_all(void);
 
-/* False: the agent has left the memory. */
+/* Returns false if the agent has left the memory. */
 bool ring_map_is_on(const struct ring_map *map);
 
 /* The counter that the agent increments as long as it lives. */
@@ -71,7 +71,7 @@ uint64_t ring_map_beats(const struct ring_map *map);
  * program has overwritten them. */
 bool ring_map_rules(const struct ring_map *map, char text[RING_RULES_MAX]);
 
-/* True if the descriptor is this memory. */
+/* Returns true if the descriptor is this memory. */
 bool ring_map_is_of(const struct ring_map *map, int descriptor);
 
 #endif

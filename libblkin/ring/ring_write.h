@@ -28,13 +28,13 @@ bool ring_write_init(void);
 void ring_write_know(const struct ring_map *map);
 void ring_write_after_fork(void);
 
-/* The constant part of a record's trailer, without position and payload length. */
+/* Returns the constant part of a record's trailer, without position and payload length. */
 static inline uint64_t ring_kind(unsigned event)
 {
     return ring_trailer(0, event, sizeof(struct ring_record));
 }
 
-/* The input of ring_commit() for a record at `before`. */
+/* Returns the input of ring_commit() for a record at `before`. */
 static inline __attribute__((always_inline)) struct ring_store
 ring_store(const struct ring_part *part, uint64_t cpu, uint64_t before, uint64_t kind,
            const void *payload, size_t length)

@@ -86,8 +86,8 @@ void blkin_check_begun(const struct blkin_span *span)
 
 /* ---- places ---- */
 
-/* The first return address outside of this library; in a statically linked program, that of the
- * calling function. */
+/* Returns the first return address outside of this library; in a statically linked program, that of
+ * the calling function. */
 static const void *find_caller(void)
 {
     void *frames[FRAMES_MAX];

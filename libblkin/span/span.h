@@ -184,7 +184,7 @@ static inline struct span_rest *span_rest(const struct span_fields *inside)
     return (struct span_rest *)(uintptr_t)(inside->name + inside->name_length + 1);
 }
 
-/* The span's own service, or NULL. */
+/* Returns the span's own service, or NULL. */
 static inline const struct blkin_service *span_own_service(const struct span_fields *inside)
 {
     return inside->failed & SPAN_OWN_SERVICE
@@ -192,7 +192,7 @@ static inline const struct blkin_service *span_own_service(const struct span_fie
                : NULL;
 }
 
-/* The start of the span. */
+/* Returns the start of the span. */
 static inline uint64_t span_start_ns(const struct blkin_span *span)
 {
     const struct span_fields *inside = span_inside_const(span);
@@ -220,13 +220,13 @@ static inline void span_drop_record(struct blkin_span *span, bool is_told)
         span_rest(inside)->unstreamed++;
 }
 
-/* The end of the room for everything but open steps. */
+/* Returns the end of the room for everything but open steps. */
 static inline size_t span_room_of_log(const struct span_fields *inside)
 {
     return inside->end - (inside->next_step ? span_rest(inside)->reserve : 0U);
 }
 
-/* The end of the room for the current record. */
+/* Returns the end of the room for the current record. */
 static inline size_t span_room(const struct span_fields *inside)
 {
     if (inside->failed & SPAN_LOST_STEP)
@@ -273,7 +273,7 @@ static inline __attribute__((always_inline)) void span_put_head(bool by_pdep, ch
 /* ---- a walk over the log: its records and its steps: step.c ---- */
 
 /* The log is the only record of the open steps: their numbers are found by a walk. */
-/* The size of the record at this place: see events.h. */
+/* Returns the size of the record at this place: see events.h. */
 size_t blkin_record_size(const char *at);
 
 /* An open step of the walk. */
@@ -300,9 +300,9 @@ const char *blkin_walk(struct log_walk *walk);
 
 /* ---- the open steps: step.c ---- */
 
-/* The id of the innermost open step, or the span's own. */
+/* Returns the id of the innermost open step, or the span's own. */
 uint64_t blkin_open_id(const struct blkin_span *span);
-/* The id of the open step at this depth; depth 0: the span's own. */
+/* Returns the id of the open step at this depth; depth 0: the span's own. */
 uint64_t blkin_id_at(const struct blkin_span *span, unsigned depth);
 
 /* Ends the open steps of a span that ends. A dropped span only tells its stream. */
@@ -331,7 +331,7 @@ void blkin_stream_begin(const struct blkin_span *span, const struct stream_begin
 /* Tells the stream before the span's end how many records it lacks. */
 void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns);
 
-/* ---- which part of a recorded span is slow: slow_span.c ---- */
+/* ---- the slow part of a recorded span: slow_span.c ---- */
 
 /* Checks a span that was just recorded, or a step with an event of its own. */
 void blkin_slow_span(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns);

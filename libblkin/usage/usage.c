@@ -282,9 +282,9 @@ static struct blkin_usage read_at_end(struct meter *meter, uint64_t now_ns)
     return difference(&usage, &meter->charged);
 }
 
-/* ---- what the thread works for ---- */
+/* ---- the current work of a thread ---- */
 
-/* True if a span with this parent is below the span `id`, or below a step of it. */
+/* Returns true if a span with this parent is below the span `id`, or below a step of it. */
 static bool is_below(uint64_t parent_id, uint64_t id)
 {
     uint64_t number;
@@ -331,7 +331,7 @@ static bool push(struct meter *meter, uint64_t id)
     return true;
 }
 
-/* The index in open[] plus 1, or 0. */
+/* Returns the index in open[] plus 1, or 0. */
 static uint32_t find(const struct meter *meter, uint64_t id)
 {
     uint32_t place = meter->depth;
@@ -386,7 +386,7 @@ static void settle(struct meter *meter, const struct blkin_usage *now)
     meter->base = 0;
 }
 
-/* False if another thread has the span as its current span, too: both would charge it. */
+/* Returns false if another thread has the span as its current span, too: both would charge it. */
 static bool hold(struct meter *meter, struct blkin_span_usage *usage)
 {
     uintptr_t holder = HOLDER_NONE;

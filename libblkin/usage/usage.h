@@ -29,7 +29,7 @@ struct blkin_usage_tags {
     char text[240];
 };
 
-/* The size of the first tag. */
+/* Returns the size of the first tag. */
 size_t blkin_usage_tag_size(const char *tag);
 
 /* Reads the meters for a span that has its ids. Returns the time of the reading, which is the

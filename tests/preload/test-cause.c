@@ -47,7 +47,7 @@ static void is_over(struct interaction *interaction)
     interaction_closes(interaction_thread.worker, interaction);
     if (interaction_thread.work == interaction)
         interaction_stop_work();
-    interaction_let_go(interaction);
+    interaction_release(interaction);
 }
 
 /* It has called, and waits for the answer. */
@@ -437,7 +437,7 @@ static void test_unseen(void)
     one = request("GET /0000000003");
     CHECK(cause_of_connect() == one);
     is_over(one);
-    connection_let_go(unseen);
+    connection_release(unseen);
     close(ends[0]);
     close(ends[1]);
 }
@@ -470,7 +470,7 @@ static bool is_elsewhere(const char *head, const struct interaction *expected)
     struct interaction *found = cause_elsewhere(bytes(head));
 
     if (found)
-        interaction_let_go(found);
+        interaction_release(found);
     return found == expected;
 }
 
@@ -494,13 +494,13 @@ static void test_elsewhere(void)
     one->calls--;
     other->phase = PHASE_OVER;
     CHECK(is_elsewhere("GET /0000000003 HTTP/1.1", one));
-    interaction_let_go(other);
+    interaction_release(other);
     own = request("GET /0000000001 HTTP/1.0");
     own->connection = &accepted;
     CHECK(is_elsewhere("GET /0000000001 HTTP/1.0", one)); /* not of this thread's */
     is_over(own);
     one->phase = PHASE_OVER;
-    interaction_let_go(one);
+    interaction_release(one);
     CHECK(is_elsewhere("GET /0000000001 HTTP/1.1", NULL));
 }
 

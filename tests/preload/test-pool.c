@@ -34,7 +34,7 @@ static struct object *take(void)
 
 static bool let_go(struct object *object)
 {
-    if (!pool_let_go(&object->item))
+    if (!pool_release(&object->item))
         return false;
     pool_give(&pool, object);
     return true;
@@ -146,7 +146,7 @@ static void test_full(void)
     }
     pool_publish(item);
     CHECK(wrong == 0 && pool_take(&full) == NULL);
-    CHECK(pool_let_go(item));
+    CHECK(pool_release(item));
     pool_give(&full, item);
     CHECK(pool_take(&full) == item && pool_take(&full) == NULL);
 }

@@ -57,7 +57,8 @@ struct child_order {
     const struct job *job;
     const void *bytes;
     size_t size;
-    struct output_lines *lines; /* log the child's output; source and ignored are set; NULL: none */
+    struct output_lines
+        *lines;     /* logs the child's output. The caller sets source and ignored; NULL: no log */
     int output;     /* the child's standard output if there are no lines; 0: that of the parent */
     const int *fds; /* descriptors that the child inherits, in ascending order */
     size_t fd_count;
@@ -88,7 +89,7 @@ struct task {
     unsigned uses;
     struct watched pipe;
     struct timer deadline;
-    char *result; /* then one byte: whether the task succeeded */
+    char *result; /* the result, then a byte that tells whether the task succeeded */
     size_t got;
 };
 

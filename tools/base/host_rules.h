@@ -12,10 +12,10 @@
 /* Reads the rules if they have changed. Returns the number of changes so far. */
 unsigned host_rules_refresh(void);
 
-/* The text, which blkin_slow_parse() takes. NULL: no rules so far. */
+/* Returns the text, which blkin_slow_parse() takes. NULL: no rules so far. */
 const char *host_rules(void);
 
-/* The wrong part of the text that was read last, which was not taken. "": none. */
+/* Returns the wrong part of the text that was read last, which was not taken. "": none. */
 const char *host_rules_wrong(void);
 
 #endif

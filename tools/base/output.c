@@ -1,5 +1,5 @@
 /*
- * Where a command writes to.
+ * The output of a command: the standard output, or a file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

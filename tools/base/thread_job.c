@@ -1,5 +1,5 @@
 /*
- * Jobs.
+ * Runs a job in a thread of its own.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

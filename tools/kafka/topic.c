@@ -1,7 +1,6 @@
 /*
- * A topic of Kafka.
- *
- * Without a consumer group: one reader has all partitions and stores the offsets itself.
+ * A topic of Kafka. The reader uses no consumer group: it has all partitions, and stores the
+ * offsets itself.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

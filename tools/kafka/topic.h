@@ -62,11 +62,9 @@ bool topic_read(struct topic *topic, bool *has_more);
 bool topic_read_all(struct topic *topic, int limit_ms,
                     void (*waiting)(void *context, const char *why), struct error *error);
 
-/*
- * Ask for the partitions, and start to read new ones. The caller does so first, and then now and
- * then. topic_ask() may take limit_ms, so any thread may call it, but one at a time. The thread
- * that calls all other functions then calls topic_take_answer().
- */
+/* Ask for the partitions, and start to read new ones. The caller calls both functions first of
+ * all, and again from time to time. topic_ask() may take limit_ms: any thread may call it, but
+ * one at a time. Then the thread that calls all other functions calls topic_take_answer(). */
 void topic_ask(struct topic *topic, int limit_ms);
 void topic_take_answer(struct topic *topic, int limit_ms);
 

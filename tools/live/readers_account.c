@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- of one ---------------------------------------------------------------------------------- */
+/* ---- one reader ------------------------------------------------------------------------------ */
 
 static bool readers_read_stats(const struct live_reader *reader, struct reader_account *account)
 {
@@ -136,7 +136,7 @@ static struct counts readers_account_of(const struct live_reader *reader)
     return sum;
 }
 
-/* ---- of all ---------------------------------------------------------------------------------- */
+/* ---- all readers ----------------------------------------------------------------------------- */
 
 bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_ns)
 {

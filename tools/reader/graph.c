@@ -148,7 +148,7 @@ static const bt_plugin *graph_find_installed(void)
     return found;
 }
 
-/* Found once, for the life of the process. */
+/* The plugins, which the process looks up once. */
 static struct plugins {
     const bt_plugin *ctf, *utils, *blkin;
 } plugins;
@@ -332,7 +332,7 @@ static bool graph_add_trace(struct graph *graph, const char *folder, unsigned nu
     return is_connected;
 }
 
-/* Each stream of a trace is an open file. */
+/* Raises the limit of open files, as each stream of a trace is a file. */
 static void graph_raise_limit_of_files(void)
 {
     struct rlimit limit;

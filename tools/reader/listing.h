@@ -26,7 +26,7 @@ struct listing {
 /* url: net://HOST:PORT. listing is empty. Returns false if the daemon does not answer. */
 bool listing_ask(const char *url, struct listing *listing);
 
-/* The same as a task: the order is the url, the result a struct listing. */
+/* The same as a task_fn. order: the url; result: a struct listing */
 extern const struct job listing_job;
 
 /* Returns true also if the listing was cut. */

@@ -13,7 +13,7 @@
 
 #define SHOWN_MAX 9
 #define WIDTH     320
-#define HEIGHT    96 /* of the bars */
+#define HEIGHT    96 /* the height of the bars */
 #define AXIS      20
 #define BARS_MIN  24
 #define BARS_MAX  72
@@ -114,7 +114,7 @@ static uint64_t highest(const uint64_t *bars, int32_t count)
     return most;
 }
 
-/* Returns at least a visible height, even for one of a million. */
+/* Returns the height of a bar, which is visible also for the smallest count. */
 static double height_of(uint64_t count, uint64_t most)
 {
     const double height = (double)count * (HEIGHT - 4) / (double)most;

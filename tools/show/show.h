@@ -11,20 +11,16 @@
 /* argv[0]: the prefix of messages. Returns the exit status. */
 int show(int argc, char *argv[]);
 
-/* A trace as a timeline. */
-
-/* Prints lines of at most `width` columns. model: of the trace. */
+/* Prints a trace as a timeline, in lines of at most `width` columns. model: the model of the
+ * trace */
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,
           bool annotations);
 
-/* The spans of any trace that were open on a span's host meanwhile, by time. */
-
-/* id: of a span in the trace `within` (NULL: in any), or its first digits. Returns the exit status.
- */
+/* Prints the spans of all traces that were open on the host of one span meanwhile. id: the id of
+ * the span, or its first digits; within: the trace of the span; NULL: any. Returns the exit
+ * status. */
 int show_around(const struct trace_list *traces, const struct trace *within, const char *id,
                 const char *source);
-
-/* Traces for Perfetto's user interface. */
 
 /*
  * Prints the Trace Event Format (JSON). Perfetto requires that the spans of a thread nest. Leaves

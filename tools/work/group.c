@@ -38,7 +38,7 @@ const struct input *group_input(const struct group *group)
 
 /* ---- committing ------------------------------------------------------------------------------ */
 
-/* places: of revoked partitions. */
+/* places: the places of revoked partitions */
 static bool group_commit_with(struct group *group, rd_kafka_topic_partition_list_t *places)
 {
     bool is_committed;

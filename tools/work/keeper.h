@@ -19,10 +19,10 @@ typedef bool keeper_emit_fn(void *context, uint32_t partition, const char *data,
 
 struct keeper;
 
-/* A keeper for a topic. Returns NULL when out of memory. */
+/* Makes a keeper for a topic. Returns NULL when out of memory. */
 struct keeper *keeper_new_topic(uint32_t partitions, keeper_emit_fn *emit, void *context);
 
-/* A keeper with an exporter. Returns NULL with error set. */
+/* Makes a keeper with an exporter. Returns NULL with error set. */
 struct keeper *keeper_new_exporter(const struct exporter_options *options,
                                    const struct exporter_callbacks *callbacks, struct error *error);
 

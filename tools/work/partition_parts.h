@@ -98,9 +98,9 @@ static inline struct table_place *partition_find(const struct partition *partiti
     return &partition->table[i];
 }
 
-/* Resizes the table; `places` is a power of two. Returns false and keeps the old table when out of
+/* Resizes the table; `slots` is a power of two. Returns false and keeps the old table when out of
  * memory. */
-bool partition_set_table(struct partition *partition, uint32_t places);
+bool partition_set_table(struct partition *partition, uint32_t slots);
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 

@@ -108,7 +108,7 @@ static inline char *blkin_put_digits16(char *at, uint64_t value)
 
 #endif
 
-/* The value of `count` digits of base 64. */
+/* Returns the value of `count` digits of base 64. */
 static inline uint64_t blkin_number_at(const char *digits, unsigned count)
 {
     uint64_t value = 0;

@@ -51,8 +51,8 @@ static inline __attribute__((always_inline)) char *blkin_put_block(char *at, con
     return at + length;
 }
 
-/* The length to put where there is room for max bytes: all, or as many whole characters of UTF-8.
- * Other encodings are cut anywhere. */
+/* Returns the length to put where there is room for max bytes: all, or as many whole characters of
+ * UTF-8. Other encodings are cut anywhere. */
 static inline size_t blkin_cut(const char *text, size_t length, size_t max)
 {
     if (__builtin_expect(length <= max, 1))

@@ -206,14 +206,14 @@ static inline uint64_t ring_length_of(uint64_t trailer)
     return trailer & 0xffff;
 }
 
-/* The size of a record with so many bytes of head and payload. */
+/* Returns the size of a record with so many bytes of head and payload. */
 static inline uint64_t ring_record_size(uint64_t length)
 {
     return ((length + 7) & ~UINT64_C(7)) + RING_TRAILER_SIZE;
 }
 
-/* The size of the record whose trailer is at `at`; 0: the trailer is invalid. Readers of records
- * have room for RING_RECORD_MAX. */
+/* Returns the size of the record whose trailer is at `at`; 0: the trailer is invalid. Readers of
+ * records have room for RING_RECORD_MAX. */
 static inline uint64_t ring_size_by(uint64_t trailer, uint64_t at)
 {
     const uint64_t size = ring_record_size(ring_length_of(trailer));

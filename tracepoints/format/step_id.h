@@ -20,7 +20,7 @@
 /* Steps of one span are numbered from 1 to this, in the order of their begin. */
 #define BLKIN_STEPS_MAX 0xfffff
 
-/* The id that a counter stands for. */
+/* Returns the id that a counter stands for. */
 static inline uint64_t blkin_id_of_counter(uint64_t counter)
 {
     const uint64_t id = (counter ^ (counter >> 32)) * BLKIN_ID_FACTOR;
@@ -36,8 +36,8 @@ static inline uint64_t blkin_counter_of_id(uint64_t id)
     return id ^ (id >> 32);
 }
 
-/* The id of another step of the same span. number: relative to the step of `id`, modulo 2^64; a
- * span's own number is 0. */
+/* Returns the id of another step of the same span. number: relative to the step of `id`, modulo
+ * 2^64; a span's own number is 0. */
 static inline uint64_t blkin_step_id(uint64_t id, uint64_t number)
 {
     const uint64_t step_id =
@@ -46,7 +46,8 @@ static inline uint64_t blkin_step_id(uint64_t id, uint64_t number)
     return step_id ? step_id : 1; /* once in 2^64: 0 is no id */
 }
 
-/* The number of `id` relative to from_id, modulo 2^20. False: they belong to different spans. */
+/* Returns the number of `id` relative to from_id, modulo 2^20. False: they belong to different
+ * spans. */
 static inline bool blkin_step_number(uint64_t from_id, uint64_t id, uint64_t *number)
 {
     const uint64_t distance = blkin_counter_of_id(id) - blkin_counter_of_id(from_id);
