@@ -9,18 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
-static void http_peers_count(struct http_peers *http)
+static void http_peers_count(struct listener_sender *sender)
 {
-    if (http->hung_up)
-        ++*http->hung_up;
+    if (sender)
+        sender->hung_up++;
 }
 
 /* libmicrohttpd sees the end of the connection, and closes it in its next round. */
 static void http_peers_hang_up(void *context, struct listener_peer *peer)
 {
-    struct http_peers *http = context;
-
-    http_peers_count(http);
+    (void)context;
+    http_peers_count(peer->sender);
     (void)shutdown(peer->fd, SHUT_RDWR);
 }
 
@@ -28,7 +27,6 @@ void http_peers_begin(struct http_peers *http, struct MHD_Daemon *daemon)
 {
     http->daemon = daemon;
     http->peers.hang_up = http_peers_hang_up;
-    http->peers.context = http;
     peers_begin(&http->peers);
 }
 
@@ -39,20 +37,21 @@ static void http_peers_forget(struct http_peers *http, struct listener_peer *pee
 }
 
 void http_peers_admit(struct http_peers *http, int fd, const union peer_address *from,
-                      socklen_t length)
+                      socklen_t length, struct listener_sender *sender)
 {
-    struct listener_peer *peer = peers_make_room(&http->peers) ? malloc(sizeof(*peer)) : NULL;
+    struct listener_peer *peer =
+        peers_make_room(&http->peers, sender) ? malloc(sizeof(*peer)) : NULL;
 
     if (!peer) {
-        http_peers_count(http);
+        http_peers_count(sender);
         close(fd);
         return;
     }
-    peers_add(&http->peers, peer, fd);
+    peers_add(&http->peers, peer, fd, sender);
     http->admitted = peer;
     (void)MHD_add_connection(http->daemon, fd, &from->any, length);
     if (http->admitted) { /* libmicrohttpd has closed the connection without a notification */
-        http_peers_count(http);
+        http_peers_count(sender);
         http_peers_forget(http, peer);
     }
     http->admitted = NULL;

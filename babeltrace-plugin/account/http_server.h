@@ -25,7 +25,6 @@
 
 struct http_peers {
     struct listener_peers peers; /* the owner sets its limits */
-    uint64_t *hung_up;           /* counts peers that were hung up on or refused; NULL: no count */
     struct MHD_Daemon *daemon;
     struct listener_peer *admitted; /* the connection that is passed to libmicrohttpd */
 };
@@ -33,9 +32,10 @@ struct http_peers {
 /* The server owns the daemon, which may be NULL. */
 void http_peers_begin(struct http_peers *http, struct MHD_Daemon *daemon);
 
-/* Passes an accepted connection to libmicrohttpd. */
+/* Passes an accepted connection to libmicrohttpd. The sender, if not NULL, counts its connections
+ * that were hung up on or refused. */
 void http_peers_admit(struct http_peers *http, int fd, const union peer_address *from,
-                      socklen_t length);
+                      socklen_t length, struct listener_sender *sender);
 
 /* The daemon's MHD_OPTION_NOTIFY_CONNECTION, with a struct http_peers. */
 void http_peers_notify(void *http, struct MHD_Connection *connection, void **peer_slot,

@@ -112,7 +112,7 @@ static void accept_clients(struct metrics_server *server)
          i++) {
         if (server->http.peers.count == SERVER_CLIENTS)
             run_daemon(server); /* answers pending requests first */
-        http_peers_admit(&server->http, fd, &from, length);
+        http_peers_admit(&server->http, fd, &from, length, NULL);
         run_daemon(server);
     }
 }

@@ -35,36 +35,54 @@ static void peers_hang_up(struct listener_peers *peers, struct listener_peer *pe
 {
     peer->is_leaving = true;
     peers->count--;
+    if (peer->sender) {
+        peer->sender->connections--;
+        peer->sender->leaving++;
+    }
     peers->hang_up(peers->context, peer);
 }
 
-bool peers_make_room(struct listener_peers *peers)
+bool peers_make_room(struct listener_peers *peers, const struct listener_sender *sender)
 {
+    const struct listener_sender *from = sender;
     struct listener_peer *peer, *oldest = NULL;
 
     if (peers->count < peers->most)
         return true;
     cds_list_for_each_entry(peer, &peers->list, in_list)
     {
-        if (!peer->is_leaving && (!oldest || (oldest->is_busy && !peer->is_busy)))
+        if (peer->sender && peer->sender->connections > from->connections + (from == sender))
+            from = peer->sender;
+    }
+    cds_list_for_each_entry(peer, &peers->list, in_list)
+    {
+        if (peer->sender == from && !peer->is_leaving &&
+            (!oldest || (oldest->is_busy && !peer->is_busy)))
             oldest = peer;
     }
-    if (!oldest || (oldest->is_busy && peers->spares_busy))
+    if (!oldest || (oldest->is_busy && peers->spares_busy && from == sender))
         return false;
     peers_hang_up(peers, oldest);
     return true;
 }
 
-void peers_add(struct listener_peers *peers, struct listener_peer *peer, int fd)
+void peers_add(struct listener_peers *peers, struct listener_peer *peer, int fd,
+               struct listener_sender *sender)
 {
-    *peer = (struct listener_peer){.fd = fd, .since_ms = clock_ms()};
+    *peer = (struct listener_peer){.fd = fd, .sender = sender, .since_ms = clock_ms()};
     cds_list_add_tail(&peer->in_list, &peers->list);
     peers->count++;
+    if (sender)
+        sender->connections++;
 }
 
 void peers_remove(struct listener_peers *peers, struct listener_peer *peer)
 {
     peers->count -= !peer->is_leaving;
+    if (peer->sender) {
+        peer->sender->connections -= !peer->is_leaving;
+        peer->sender->leaving -= peer->is_leaving;
+    }
     cds_list_del(&peer->in_list);
 }
 

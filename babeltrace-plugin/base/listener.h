@@ -36,12 +36,20 @@ union peer_address {
 /* Returns a non-blocking descriptor; -1 if no client waits, or during back-off. */
 int listener_accept(struct listener *listener, union peer_address *from, socklen_t *length);
 
+/* A sender with several connections: a user or a network address. */
+struct listener_sender {
+    uint64_t connections; /* without leaving peers */
+    uint64_t leaving;
+    uint64_t hung_up; /* ever */
+};
+
 /* A client; part of the owner's struct. */
 struct listener_peer {
     int fd;
-    bool is_busy;     /* a request is in progress */
-    bool is_leaving;  /* was hung up on; peers_remove() follows */
-    int64_t since_ms; /* time of the connect, or of peer_touch() */
+    struct listener_sender *sender; /* NULL: all clients of the listener are equal */
+    bool is_busy;                   /* a request is in progress */
+    bool is_leaving;                /* was hung up on; peers_remove() follows */
+    int64_t since_ms;               /* time of the connect, or of peer_touch() */
     struct cds_list_head in_list;
 };
 
@@ -49,7 +57,7 @@ struct listener_peer {
 struct listener_peers {
     uint64_t most;
     int64_t time_ms;  /* most time between since_ms and the end of a request */
-    bool spares_busy; /* a busy peer is never ended to admit a new peer */
+    bool spares_busy; /* a busy peer is never ended for a new peer of its sender */
     bool spares_idle; /* the time limit ends busy peers only */
     /* Hangs up. The owner calls peers_remove() in this call or later. */
     void (*hang_up)(void *context, struct listener_peer *peer);
@@ -61,11 +69,15 @@ struct listener_peers {
 
 void peers_begin(struct listener_peers *peers);
 
-/* Makes room for one more peer. At the limit, ends the peer that has been idle for longest, or the
- * oldest peer if all are busy. Returns false if all peers are busy and spared. */
-bool peers_make_room(struct listener_peers *peers);
+/*
+ * Makes room for one more peer. At the limit, ends a peer of the sender with the most connections:
+ * the peer that has been idle for longest, or the oldest peer if all are busy. Spared are busy
+ * peers of the sender of the new peer. Returns false if all peers are busy and spared.
+ */
+bool peers_make_room(struct listener_peers *peers, const struct listener_sender *sender);
 
-void peers_add(struct listener_peers *peers, struct listener_peer *peer, int fd);
+void peers_add(struct listener_peers *peers, struct listener_peer *peer, int fd,
+               struct listener_sender *sender);
 void peers_remove(struct listener_peers *peers, struct listener_peer *peer);
 
 /* Sets since_ms to the current time. */

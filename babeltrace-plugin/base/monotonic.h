@@ -1,5 +1,5 @@
 /*
- * The clock of time-outs, which nobody can set.
+ * The monotonic clock, for time-outs: no step of the wall clock changes it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -14,11 +14,9 @@
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/spans/span.h"
 
-/*
- * Limits of one span of any trace. The span says which parts were left out. A
- * collector refuses a request of some MiB as a whole, and a page shows no more of a span than a
- * person reads.
- */
+/* Limits of one span. The encoder leaves out the rest, and the span names the parts that are
+ * missing. A collector refuses a request of some MiB as a whole, and a page shows no more of a
+ * span than a person reads. */
 
 /* Bytes before escaping. */
 #define LIMIT_NAME  1024U /* of a span or a service */
@@ -34,7 +32,7 @@
 struct encoder {
     struct text open; /* shorter than any unit */
     struct text separator;
-    struct text close; /* same */
+    struct text close; /* shorter than any unit */
 
     /*
      * Appends the span's unit. *group is the group of the unit before, or 0 if this unit shares

@@ -17,7 +17,7 @@ static bool is_of_host(const struct endpoint *endpoint)
     return strcmp(endpoint->ipv6, "::1") != 0 && strcmp(endpoint->ipv6, "::") != 0;
 }
 
-/* The assembler's tag is the first one of each key. */
+/* Notes the first tag of each key, which is the assembler's. */
 static void note_tag(struct resource *resource, const struct span_entry *entry)
 {
     const struct text key = span_entry_key(entry);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define VIEW_NS_PER_S 1e9
-#define NS_AS_MS      1e-6 /* of a ns */
+#define NS_AS_MS      1e-6 /* the ms of one ns */
 
 #define CPU(mode) "system.cpu.time." mode
 #define CPU_WORK \

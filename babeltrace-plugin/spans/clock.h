@@ -3,7 +3,7 @@
  *
  * LTTng stamps events with CLOCK_MONOTONIC plus an offset, measured once when the session is
  * created. A step of the wall clock (NTP, an administrator, a leap second) or a suspend makes that
- * offset wrong for the rest of the session. Then spans of two hosts do not fit together.
+ * offset wrong for the rest of the session. Then spans of two hosts do not line up.
  *
  * The event blkin:process has the wall clock, about once a second per process. The process reads
  * the clock before LTTng takes the stamp, and long before if the thread is interrupted in between.
@@ -11,9 +11,9 @@
  * CLOCK_SAMPLES samples. The result is exact within some microseconds: at once after a step
  * forward, CLOCK_SAMPLES samples after a step back.
  *
- * An offset from the first event on is no step: babeltrace2's --clock-offset moves a trace on
- * purpose. A correction would begin late and move a part of the spans back. So that offset stays,
- * unless the trace's own offset proves right later.
+ * An offset that a trace has from its first event on stays: babeltrace2's --clock-offset moves a
+ * trace on purpose, and a late correction would move a part of the spans back. Such an offset ends
+ * only when later samples agree with the trace's own offset.
  *
  * One process may be wrong (under faketime) while the host is right, so the processes of a host
  * vote. A vote counts for CLOCK_MEMORY_NS, and CLOCK_VOICES processes vote at most. The majority
@@ -38,13 +38,13 @@ struct clock_sample {
     int64_t offset_ns;
 };
 
-/* The samples of one process. A voice with fewer than CLOCK_SAMPLES samples cannot make the offset
- * smaller: a single sample may be much too small, never much too large. */
+/* The samples of one process. A process with fewer than CLOCK_SAMPLES samples cannot make the
+ * offset smaller: a single sample may be much too small, never much too large. */
 struct clock_voice {
     struct clock_sample samples[CLOCK_SAMPLES];
     uint64_t process; /* origin_process() */
     int64_t last_ns;  /* trace time */
-    unsigned count;   /* of samples, up to CLOCK_SAMPLES + 1; 0: a free voice */
+    unsigned count;   /* the number of samples, up to CLOCK_SAMPLES + 1; 0: free */
     unsigned next;
 };
 

@@ -11,17 +11,17 @@
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/put.h"
 
-#define DIGITS_MAX 20 /* of a value */
+#define DIGITS_MAX 20 /* the digits of the longest value */
 #define LOOK_NS    UINT64_C(500000000)
 
-static __thread uint32_t sequence; /* as the event has the thread's number */
+static __thread uint32_t sequence; /* numbers the events of this thread */
 
 void blkin_metric_open(void)
 {
     blkin_process_start();
 }
 
-/* The sampler does one part of the periodic work itself: looking for rings. */
+/* Looks for rings, the one part of the periodic work that the sampler does itself. */
 bool blkin_metric_is_on(void)
 {
     static uint64_t look_ns;

@@ -25,8 +25,8 @@ static pid_t preload_own_pid;
 struct preload_real preload_real_functions;
 bool preload_real_is_ready;
 
-/* The pointer is copied as bytes, because ISO C has no conversion. Two threads at the same time
- * find the same. */
+/* Copies the pointer as bytes, because ISO C has no conversion. Two threads at the same time
+ * find the same function. */
 static void find(void *pointer, const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);
@@ -57,7 +57,7 @@ ssize_t preload_read_file(const char *path, char *text, size_t size)
     return length;
 }
 
-/* Before the constructors of libraries that are loaded later. */
+/* Runs before the constructors of libraries that are loaded later. */
 __attribute__((constructor(101))) static void find_at_start(void)
 {
     preload_find_real();

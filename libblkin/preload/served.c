@@ -107,11 +107,9 @@ void served_pass(struct connection *connection, struct interaction *answered)
     interaction_detach(answered);
 }
 
-/*
- * The next request is here, so an answer of another thread is over. Recording takes time, which
- * would delay the next request: so served_end_passing() records it after the next answer. (The
- * thread that reads next from the connection would compete with the client for its CPU.)
- */
+/* Ends the answer of another thread when the next request arrives. Recording takes time, which
+ * would delay the next request: so served_end_passing() records the answer after the next one.
+ * (The thread that reads next from the connection would compete with the client for its CPU.) */
 static void served_is_over(struct connection *connection, struct interaction *answered)
 {
     if (!interaction_thread.round && answered->worker != interaction_thread.worker &&
@@ -185,7 +183,8 @@ static struct interaction *served_goes_on_with(struct connection *connection, bo
     return NULL;
 }
 
-/* The descriptor belongs to another connection: a close without a wrapper. */
+/* Handles bytes of a descriptor that belongs to another connection, after a close without a
+ * wrapper. */
 static void served_received_by_another(const struct connection *connection, int fd,
                                        struct bytes head, size_t count)
 {
@@ -223,7 +222,7 @@ void served_has_read(struct connection *connection, int fd, struct bytes head, s
     interaction_release(interaction);
 }
 
-/* This thread's usage is charged once it has answered: another thread, which cannot read its
+/* Charges the usage of this thread when it has answered: another thread, which cannot read its
  * meters, may record the span. Later sending is charged, too. */
 static void served_settle_usage(const struct interaction *interaction)
 {

@@ -66,7 +66,7 @@ PRELOAD_PUBLIC int accept4(int fd, struct sockaddr *address, socklen_t *length, 
                               : -1;
 }
 
-/* After the real call: the kernel has checked the address. */
+/* Reads the address after the real call, when the kernel has checked it. */
 PRELOAD_PUBLIC int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
     const int result = real()->connect(fd, address, length);
@@ -79,7 +79,7 @@ PRELOAD_PUBLIC int connect(int fd, const struct sockaddr *address, socklen_t len
     return result;
 }
 
-/* The kernel has given out the number: a known descriptor of that number was closed long ago. */
+/* If the kernel returns the number of a known descriptor, that descriptor was closed long ago. */
 PRELOAD_PUBLIC int socket(int domain, int type, int protocol)
 {
     const int fd = real()->socket(domain, type, protocol);
@@ -101,14 +101,15 @@ PRELOAD_PUBLIC int socketpair(int domain, int type, int protocol, int fds[2])
     return result;
 }
 
-/* Before the real call: after it, the number may belong to another thread. */
+/* Called before the real call: after it, the number may belong to another thread. */
 static void descriptor_closes(int fd)
 {
     if (preload_is_known(preload_slot(fd)))
         connection_fd_is_new(fd);
 }
 
-/* LTTng's table, if LTTng's descriptors must be spared: the program does not know them. */
+/* Returns LTTng's table if LTTng's descriptors must be spared, as the program does not know
+ * them. */
 static const struct blkin_provider *descriptor_lttng(void)
 {
     return __atomic_load_n(&preload_is_filtered, __ATOMIC_RELAXED) ? NULL : blkin_lttng_();
@@ -183,7 +184,7 @@ PRELOAD_PUBLIC int dup3(int from, int to, int flags)
     return descriptor_duplicated(from, real()->dup3(from, to, flags));
 }
 
-/* The third argument is a number, a pointer or missing: passed on unchanged. */
+/* Passes on the third argument unchanged: a number, a pointer or nothing. */
 PRELOAD_PUBLIC int fcntl(int fd, int command, ...)
 {
     va_list arguments;
@@ -200,7 +201,7 @@ PRELOAD_PUBLIC int fcntl(int fd, int command, ...)
 }
 PRELOAD_ALIAS(fcntl64, fcntl);
 
-/* No more is sent: the response is complete. */
+/* Marks the response as complete, as the program sends no more. */
 PRELOAD_PUBLIC int shutdown(int fd, int how)
 {
     if (preload_is_on() && how != SHUT_RD) {

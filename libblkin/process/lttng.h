@@ -1,5 +1,5 @@
 /*
- * Whether LTTng is in this process: decided once; then LTTng is loaded at once or never.
+ * Decides once whether this process loads LTTng: at once, or never.
  *
  * LTTng starts threads, takes locks and opens descriptors. So libblkin loads it in a constructor,
  * before main(), while the program has one thread. Two kinds of programs load LTTng only by
@@ -24,14 +24,14 @@ void blkin_lttng_at_start(void);
 /* Called by blkin_init(), also if there are threads. No thread may fork meanwhile. */
 void blkin_lttng_load(void);
 
-/* LTTng's table, or blkin_no_provider. */
+/* Returns LTTng's table, or blkin_no_provider. */
 const struct blkin_provider *blkin_lttng_provider_in_use(void);
 
 /* Reports whether LTTng is loaded, and why: for BLKIN_DEBUG. */
 void blkin_lttng_report(void);
 
-/* LTTng records nothing more in this process: in a child whose fork ran no handlers, or under a
- * seccomp filter, which may forbid LTTng's system calls. */
+/* Called when LTTng records nothing more in this process: in a child whose fork ran no handlers,
+ * or under a seccomp filter, which may forbid LTTng's system calls. */
 void blkin_lttng_leave(const char *reason);
 
 /*
@@ -42,7 +42,7 @@ void blkin_lttng_leave(const char *reason);
 extern const char blkin_preload_decides_ __attribute__((weak));
 BLKIN_PUBLIC void blkin_lttng_start_(bool may_load);
 
-/* LTTng's table, or NULL if LTTng is not loaded. For close(2) in the preload. */
+/* Returns LTTng's table, or NULL if LTTng is not loaded. For close(2) in the preload. */
 BLKIN_PUBLIC const struct blkin_provider *blkin_lttng_(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The conversation with the agent: connect, receive one message, close.
+ * Asks the agent for a memory: connects, receives one message, and closes the connection.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define RING_ASK_LOWEST 200 /* the least number of the descriptor */
+#define RING_ASK_LOWEST 200 /* the lowest descriptor number for the connection */
 
 /* The connection. Device and inode identify the socket. */
 static struct {

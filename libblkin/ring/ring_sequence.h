@@ -49,7 +49,7 @@ static inline uint32_t ring_this_cpu(void)
 }
 
 /*
- * Writes a record and commits it. False: nothing is committed.
+ * Writes a record and commits it. Returns false if nothing is committed.
  *
  * The sequence is from 1 to 2. If the thread loses its CPU or gets a signal within, the kernel
  * continues the thread at 4. The descriptor (3) is unmapped with this library, so the thread must

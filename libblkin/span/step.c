@@ -26,7 +26,7 @@ _Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MA
 
 /* ---- walks ---- */
 
-/* Limited, because a signal handler may find a record that is half written. */
+/* Limits the length, because a signal handler may find a half-written record. */
 static size_t length_at(const char *digits)
 {
     return (size_t)blkin_number_at(digits, 2) & 4095;
@@ -166,7 +166,7 @@ void blkin_step_context_(const struct blkin_span *span, struct blkin_context *co
 
 /* ---- begin ---- */
 
-/* The limit of the fast path, if no condition forces the slow path. */
+/* Sets the limit of the fast path; SPAN_SLOW if a condition forces the slow path. */
 static void set_limit(struct blkin_span *span)
 {
     struct span_fields *inside = span_inside(span);
@@ -176,7 +176,7 @@ static void set_limit(struct blkin_span *span)
                         : (int16_t)span_room_of_log(inside);
 }
 
-/* At the first step: reserves room for steps that find the log full. */
+/* Reserves room, at the first step, for steps that find the log full. */
 static inline void keep_reserve(struct span_fields *inside)
 {
     struct span_rest *rest = span_rest(inside);

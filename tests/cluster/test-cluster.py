@@ -2,7 +2,7 @@
 # Agents find each other at a real mosquitto, with the configuration that is shipped: presence, wants and answers once
 # each, a broker that is killed at random moments, hosts that go and are forgotten, names that are not one's own,
 # passwords and certificates, one configuration for all agents. KILLS=1000 is a long run. HOSTS, PROCESSES, WANTS_PER_S,
-# BATCH (traces of a want) and SECONDS are those of the crowd.
+# BATCH (traces of a want) and LOAD_S are those of the crowd.
 # timeout: 300
 # SPDX-License-Identifier: BSD-2-Clause
 import collections
@@ -29,8 +29,8 @@ BLKIN = os.environ.get("BLKIN", os.path.join(BUILD, "bin/blkin"))
 PEER = os.path.join(BUILD, "tests/cluster/peer")
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 KILLS = int(os.environ.get("KILLS", "10"))
-HOSTS, PROCESSES, WANTS_PER_S, BATCH, SECONDS = (int(os.environ.get(name, usual)) for name, usual in (
-    ("HOSTS", 30), ("PROCESSES", 1), ("WANTS_PER_S", 50), ("BATCH", 1), ("SECONDS", 4)))
+HOSTS, PROCESSES, WANTS_PER_S, BATCH, LOAD_S = (int(os.environ.get(name, usual)) for name, usual in (
+    ("HOSTS", 30), ("PROCESSES", 1), ("WANTS_PER_S", 50), ("BATCH", 1), ("LOAD_S", 4)))
 SEED = int(os.environ.get("SEED", random.randrange(1 << 30)))
 
 
@@ -326,7 +326,7 @@ class ClusterTest(unittest.TestCase):
         before = [cpu_s(part) for part in (broker, *crowd)]
         for peers in crowd:
             peers.say(f"load {WANTS_PER_S // BATCH // PROCESSES} {BATCH}")
-        pause(SECONDS)
+        pause(LOAD_S)
         for peers in crowd:
             peers.say("load 0")
 
@@ -335,9 +335,9 @@ class ClusterTest(unittest.TestCase):
             return sum(one["answers"] for one in figures) == sum(one["wants"] for one in figures) * (len(names) - 1)
         figures = []
         wait_until(has_all, lambda: f"all answers: {[(one['wants'], one['answers']) for one in figures]}", 60)
-        cpu = [(cpu_s(part) - start) / SECONDS for part, start in zip((broker, *crowd), before)]
+        cpu = [(cpu_s(part) - start) / LOAD_S for part, start in zip((broker, *crowd), before)]
         after = sorted(ms for one in figures for ms, times in enumerate(one["ms"]) for _ in range(times))
-        print(f"{len(names)} hosts, {sum(one['wants'] for one in figures) / SECONDS:.0f} wants of {BATCH} traces a second: "
+        print(f"{len(names)} hosts, {sum(one['wants'] for one in figures) / LOAD_S:.0f} wants of {BATCH} traces a second: "
               f"{len(after)} answers; want to found p50 {after[len(after) // 2]} ms, p99 {after[len(after) * 99 // 100]} ms, "
               f"longest {after[-1]} ms; CPUs: broker {cpu[0]:.2f}, hosts {sum(cpu[1:]):.2f}; load {os.getloadavg()[0]:.1f}")
 

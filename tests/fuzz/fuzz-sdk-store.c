@@ -1,7 +1,7 @@
 /*
  * Fuzzes the parts that take spans of SDKs: bodies in pieces, compressed or not, any bytes as OTLP,
- * and a store so small that it overwrites all the time. What is given was added, byte for byte,
- * with what it came with; each span is held or counted; nothing is longer than its limit.
+ * and a memory so small that it is overwritten all the time. What is given was added, byte for
+ * byte, with what it came with; each span is held or counted; nothing is longer than its limit.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,9 +20,17 @@ struct added {
     int64_t start_ns, end_ns;
 };
 
-static struct sdk_store *store;
-static struct added added[SPANS_MAX];
-static size_t count, refused;
+/* Two of them share the memory. */
+struct sender {
+    struct sdk_store *store;
+    struct added added[SPANS_MAX];
+    size_t count, refused;
+};
+
+#define SENDERS 2
+
+static struct sdk_memory memory;
+static struct sender senders[SENDERS];
 static int64_t now_ns;
 
 static uint64_t sum_of_text(uint64_t sum, struct text text)
@@ -43,85 +51,113 @@ static uint64_t sum_of_span(const struct otlp_origin *origin, const struct otlp_
 
 static void on_span(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
 {
-    (void)context;
-    if (count == SPANS_MAX)
+    struct sender *sender = context;
+
+    if (sender->count == SPANS_MAX)
         return;
-    if (sdk_store_add(store, origin, span, ++now_ns))
-        added[count++] = (struct added){sum_of_span(origin, span), span->trace_id_high,
-                                        span->trace_id, span->start_ns, span->end_ns};
+    if (sdk_store_add(sender->store, origin, span, ++now_ns))
+        sender->added[sender->count++] =
+            (struct added){sum_of_span(origin, span), span->trace_id_high, span->trace_id,
+                           span->start_ns, span->end_ns};
     else
-        refused++;
+        sender->refused++;
 }
 
 /* ---- what is held --------------------------------------------------------------------------- */
 
-/* Those of a time, in the order of their coming, or of one trace the other way. */
+static size_t oldest_of(const struct sender *sender)
+{
+    return sender->count - sdk_store_held(sender->store).spans;
+}
+
+/* Those of a time, sender by sender in the order of their coming, or of one trace the other way. */
 struct giving {
+    const struct sender *of;
     size_t next;
     bool is_of_trace;
     uint64_t trace_id_high, trace_id;
     int64_t from_ns, until_ns;
 };
 
-static bool is_wanted(const struct giving *giving, size_t i)
+static bool is_wanted(const struct giving *giving, const struct added *added)
 {
     if (giving->is_of_trace)
-        return added[i].trace_id_high == giving->trace_id_high &&
-               added[i].trace_id == giving->trace_id;
-    return added[i].end_ns >= giving->from_ns && added[i].start_ns <= giving->until_ns;
+        return added->trace_id_high == giving->trace_id_high && added->trace_id == giving->trace_id;
+    return added->end_ns >= giving->from_ns && added->start_ns <= giving->until_ns;
+}
+
+/* The next span that is held; NULL: there is none. */
+static const struct added *next_of(struct giving *giving)
+{
+    while (giving->next == (giving->is_of_trace ? oldest_of(giving->of) : giving->of->count)) {
+        if (++giving->of == senders + SENDERS)
+            return NULL;
+        giving->next = giving->is_of_trace ? giving->of->count : oldest_of(giving->of);
+    }
+    return &giving->of->added[giving->is_of_trace ? --giving->next : giving->next++];
 }
 
 static void on_given(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
 {
-    struct giving *giving = context;
-    size_t i;
+    const struct added *added;
 
     do {
-        i = giving->is_of_trace ? --giving->next : giving->next++;
-        REQUIRE(i < count);
-    } while (!is_wanted(giving, i));
-    REQUIRE(added[i].sum == sum_of_span(origin, span));
-    REQUIRE(added[i].trace_id == span->trace_id);
+        added = next_of(context);
+        REQUIRE(added);
+    } while (!is_wanted(context, added));
+    REQUIRE(added->sum == sum_of_span(origin, span));
+    REQUIRE(added->trace_id == span->trace_id);
 }
 
-/* All that is held, and what is of a time. */
-static void check_held(int64_t from_ns)
+/* What is of a time. */
+static void check_time(int64_t from_ns, int64_t until_ns)
 {
-    const struct sdk_held held = sdk_store_held(store);
-    struct giving all = {.next = count - held.spans, .until_ns = INT64_MAX};
-    struct giving some = {.next = all.next, .from_ns = from_ns, .until_ns = from_ns + 20};
+    struct giving giving = {
+        .of = senders, .next = oldest_of(senders), .from_ns = from_ns, .until_ns = until_ns};
+    const struct added *left;
 
-    REQUIRE(held.spans + held.overwritten == count);
-    REQUIRE(held.bytes <= SDK_STORE_MIN && held.traces <= held.spans);
-    sdk_store_copy(store, 0, INT64_MAX, on_given, &all);
-    REQUIRE(all.next == count);
-    sdk_store_copy(store, some.from_ns, some.until_ns, on_given, &some);
-    while (some.next < count)
-        REQUIRE(!is_wanted(&some, some.next++));
+    sdk_memory_copy(&memory, from_ns, until_ns, on_given, &giving);
+    while ((left = next_of(&giving)))
+        REQUIRE(!is_wanted(&giving, left));
 }
 
-static void check_trace(size_t i)
+static void check_held(void)
 {
-    const size_t oldest = count - sdk_store_held(store).spans;
-    struct giving giving = {.next = count,
+    const struct sdk_held all = sdk_memory_held(&memory);
+
+    for (size_t i = 0; i < SENDERS; i++) {
+        const struct sdk_held held = sdk_store_held(senders[i].store);
+
+        REQUIRE(held.spans + held.overwritten == senders[i].count && held.traces <= held.spans);
+    }
+    REQUIRE(all.spans + all.overwritten == senders[0].count + senders[1].count);
+    REQUIRE(all.bytes <= SDK_MEMORY_MIN);
+}
+
+static void check_trace(const struct added *one)
+{
+    struct giving giving = {.of = senders,
+                            .next = senders[0].count,
                             .is_of_trace = true,
-                            .trace_id_high = added[i].trace_id_high,
-                            .trace_id = added[i].trace_id};
-    struct sdk_wanted wanted = {.trace_id_high = giving.trace_id_high, .trace_id = giving.trace_id};
-    uint64_t expected = 0;
+                            .trace_id_high = one->trace_id_high,
+                            .trace_id = one->trace_id};
+    struct giving expected = giving;
+    struct sdk_wanted wanted = {.trace_id_high = one->trace_id_high, .trace_id = one->trace_id};
+    const struct added *added;
+    uint64_t spans = 0;
 
-    for (size_t k = oldest; k < count; k++)
-        expected += is_wanted(&giving, k);
-    sdk_store_take(store, &wanted, on_given, &giving);
-    REQUIRE(wanted.spans == expected);
-    sdk_store_take(store, &wanted, on_given, &giving);
+    while ((added = next_of(&expected)))
+        spans += is_wanted(&expected, added);
+    sdk_memory_take(&memory, &wanted, on_given, &giving);
+    REQUIRE(wanted.spans == spans);
+    sdk_memory_take(&memory, &wanted, on_given, &giving);
     REQUIRE(wanted.spans == 0);
 }
 
 /* ---- a request ------------------------------------------------------------------------------- */
 
 /* One that is right, so that the store fills. */
-static void take_spans(struct input *input)
+static void take_spans(struct input *input, struct sender *sender)
 {
     static const char *const names[] = {"", "a", "service", "a service with a long name"};
     struct buffer buffer = {.limit = 0};
@@ -136,17 +172,17 @@ static void take_spans(struct input *input)
                                                    .service = names[what / 16 % 4],
                                                    .name = names[what / 64 % 4]});
     }
-    if (count < SPANS_MAX - 2000) {
+    if (sender->count < SPANS_MAX - 2000) {
         struct otlp_decoded decoded;
 
-        sdk_store_begin(store);
-        decoded = otlp_decode((struct text){buffer.data, buffer.length}, on_span, NULL);
+        sdk_store_begin(sender->store);
+        decoded = otlp_decode((struct text){buffer.data, buffer.length}, on_span, sender);
         REQUIRE(decoded.spans == times + 1 && !decoded.is_broken && !decoded.invalid);
     }
     buffer_free(&buffer);
 }
 
-static void take_request(struct input *input)
+static void take_request(struct input *input, struct sender *sender)
 {
     const bool is_gzip = take(input, 1) % 4 == 0;
     const size_t piece = 1 + take(input, 1) * 8;
@@ -166,12 +202,12 @@ static void take_request(struct input *input)
     if (result == UPLOAD_FINE)
         result = upload_end(&upload);
     REQUIRE(upload.bytes.length <= LIMIT + (result != UPLOAD_FINE));
-    while (result == UPLOAD_FINE && times-- && count < SPANS_MAX - 2000) {
-        const size_t before = count + refused;
+    while (result == UPLOAD_FINE && times-- && sender->count < SPANS_MAX - 2000) {
+        const size_t before = sender->count + sender->refused;
 
-        sdk_store_begin(store);
-        decoded = otlp_decode(upload_text(&upload), on_span, NULL);
-        REQUIRE(decoded.spans == count + refused - before + decoded.invalid);
+        sdk_store_begin(sender->store);
+        decoded = otlp_decode(upload_text(&upload), on_span, sender);
+        REQUIRE(decoded.spans == sender->count + sender->refused - before + decoded.invalid);
     }
     upload_free(&upload);
 }
@@ -181,19 +217,31 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input input = {data, data + size};
 
     random_number = take(&input, 1);
-    count = refused = 0;
     now_ns = 0;
-    store = sdk_store_new(SDK_STORE_MIN);
-    REQUIRE(store);
-    while (input.at < input.end) {
-        if (take(&input, 1) % 2)
-            take_spans(&input);
-        else
-            take_request(&input);
-        check_held((int64_t)take(&input, 1));
-        if (count)
-            check_trace(take(&input, 2) % count);
+    sdk_memory_begin(&memory, 0);
+    for (size_t i = 0; i < SENDERS; i++) {
+        senders[i].count = senders[i].refused = 0;
+        senders[i].store = sdk_store_new(&memory);
+        REQUIRE(senders[i].store);
     }
-    sdk_store_free(store);
+    while (input.at < input.end) {
+        const uint64_t what = take(&input, 1);
+        struct sender *sender = &senders[what / 2 % SENDERS];
+        int64_t from_ns;
+
+        if (what % 2)
+            take_spans(&input, sender);
+        else
+            take_request(&input, sender);
+        from_ns = (int64_t)take(&input, 1);
+        check_held();
+        check_time(0, INT64_MAX);
+        check_time(from_ns, from_ns + 20);
+        if (sender->count)
+            check_trace(&sender->added[take(&input, 2) % sender->count]);
+    }
+    for (size_t i = 0; i < SENDERS; i++)
+        sdk_store_free(senders[i].store);
+    REQUIRE(memory.used == 0);
     return 0;
 }

@@ -14,8 +14,9 @@ import threading
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/otlp"))
-from parts import LocalConnection, Taker, attribute, otlp, post, request, span, wait_until  # noqa: E402
+sys.path[:0] = [os.environ["SRC"] + "/tests/otlp", os.environ["SRC"] + "/tests/plugin"]
+from faulty_collector import Collector  # noqa: E402
+from parts import LocalConnection, Service, Taker, attribute, otlp, post, request, span, wait_until  # noqa: E402
 
 MANY = 1 << 62  # no time is later
 
@@ -349,6 +350,109 @@ class Receive(unittest.TestCase):
             status = taker.end()
             self.assertEqual((status["alarms"], status["traces"], status["given"], status["overwritten"]),
                              (20, 20, 80, 0))
+
+
+class Shares(unittest.TestCase):
+    """A sender on TCP takes all that a sender may have; another one, a user at the socket, is served as if alone."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.socket = folder.name + "/otlp"
+
+    def counts(self, taker):
+        return taker.ask()["otlp"]["counts"]
+
+    def post(self, body):
+        return post(LocalConnection(self.socket), body)[0]
+
+    def begin(self, taker, size=1):
+        """A request that does not go on."""
+        sock = socket.create_connection(taker.address.split(":"))
+        self.addCleanup(sock.close)
+        sock.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-protobuf\r\n"
+                     b"Content-Length: 8000000\r\n\r\n" + bytes(size))
+
+    def senders(self, taker):
+        """(that on TCP, the user)"""
+        found = {one["sender"]: one for one in taker.ask()["otlp"]["senders"]}
+        return found["loopback"], found["user %d" % os.getuid()]
+
+    def test_requests_that_do_not_go_on(self):
+        body = request([span(1, 1)])
+        with Taker("socket=" + self.socket) as taker:
+            for _ in range(300):
+                self.begin(taker)
+            wait_until(lambda: self.counts(taker)["requests"] >= 256, taker.ask)
+            idle = [LocalConnection(self.socket) for _ in range(100)]
+            for connection in idle + idle:
+                self.assertEqual(post(connection, body)[0], 200)
+            flood, user = self.senders(taker)
+            self.assertEqual((user["connections"], user["counts"]["hung_up"]), (100, 0))
+            self.assertEqual((flood["connections"], flood["counts"]["hung_up"]), (156, 144))
+            taker.end()
+
+    def test_large_requests_that_do_not_go_on(self):
+        with Taker("socket=" + self.socket) as taker:
+            for _ in range(25):
+                self.begin(taker, 2200000)
+            wait_until(lambda: self.counts(taker)["bytes"] >= 25 * 2200000, taker.ask)
+            for _ in range(3):
+                self.assertEqual(self.post(request([span(1, 1, k="v" * 4000000)])), 200)
+            flood, user = self.senders(taker)
+            self.assertLessEqual(flood["body_bytes"], 36 << 20)
+            self.assertEqual((user["body_bytes"], user["counts"]["requests_taken"]), (0, 3))
+            taker.end()
+
+    def flood(self, url, body):
+        """Sends until it is told to end."""
+        ends, connection = threading.Event(), http.client.HTTPConnection(url, timeout=60)
+
+        def run():
+            while not ends.is_set():
+                post(connection, body)
+        thread = threading.Thread(target=run)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(ends.set)
+
+    def send_slow(self, overwritten):
+        """20 traces, whose slow span comes when the flood has overwritten more."""
+        for trace in range(1, 21):
+            self.assertEqual(self.post(request([span(trace, 2, 1), span(trace, 3, 1)], service="user")), 200)
+            before = overwritten()
+            wait_until(lambda: overwritten() > before, "the flood goes on")
+            self.assertEqual(self.post(request([span(trace, 1, ms=60)], service="user")), 200)
+
+    def test_a_flood_of_failed_spans(self):
+        """Memory and alarms: it overwrites its own spans, and its own alarms are held back."""
+        failed = request([span(1000 + i, 1, error=True, k="v" * 100) for i in range(5000)])
+        with Taker("socket=" + self.socket, "store-bytes=1048576", rules="error, *>50ms") as taker:
+            self.flood(taker.address, failed)
+            self.send_slow(lambda: self.counts(taker)["spans_overwritten"])
+            flood, user = self.senders(taker)
+            self.assertGreater(flood["counts"]["alarms_held_back"], 1000)
+            self.assertEqual([user["counts"][name] for name in ("alarms", "alarms_held_back", "spans_overwritten")],
+                             [20, 0, 0])
+            self.doCleanups()
+
+    def test_a_flood_at_blkin_agent(self):
+        """The user's traces are whole, and no other verdict is given of one."""
+        failed = request([span(1000 + i, 1, error=True, k="v" * 100) for i in range(5000)])
+        with tempfile.TemporaryDirectory() as folder, Collector() as collector, \
+                Service(folder, "%s/api/v2/spans" % collector.url, "error, *>50ms", BLKIN_OTLP_SOCKET=self.socket,
+                        BLKIN_OTLP_BYTES="1M", BLKIN_FETCH_TRACES="4096") as service:
+            def spans():
+                return [(int(one["traceId"], 16), one["name"]) for got in list(collector.requests)
+                        for one in got.spans if int(one["traceId"], 16) <= 20]
+
+            self.flood(service.url.split("/")[2], failed)
+            # a trace from the agent's first moments is incomplete
+            wait_until(lambda: service.ask()["totals"]["fetches"], service.ask)
+            self.send_slow(lambda: service.ask()["otlp"]["counts"]["spans_overwritten"])
+            wait_until(lambda: len(spans()) >= 60, lambda: (sorted(spans()), service.ask()["otlp"]["senders"]), 60)
+            self.assertEqual(sorted(spans()), [(trace, "write") for trace in range(1, 21) for _ in range(3)])
+            self.doCleanups()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ struct model_span {
     size_t length;
 };
 
+static struct sdk_memory memory;
 static struct model_span model[SPANS + 1];
 static size_t model_count;
 
@@ -79,8 +80,11 @@ static void give(void *context, const struct otlp_origin *origin, const struct o
 {
     const struct model_span *expected = &model[span->id - 1];
     const struct otlp_origin expected_origin = origin_of(expected->origin);
+    static struct otlp_origin last;
 
     (void)context;
+    CHECK(origin->number != last.number || text_equal(origin->resource, last.resource));
+    last = *origin;
     given.ids[given.count++] = span->id;
     CHECK(expected->id == span->id && expected->trace == span->trace_id);
     CHECK(text_equal(raw_of(expected), span->raw));
@@ -103,23 +107,35 @@ static struct model_span simple(uint64_t trace, size_t length)
                                .length = length};
 }
 
+static struct sdk_store *new_store(uint64_t bytes)
+{
+    model_count = 0;
+    sdk_memory_begin(&memory, bytes);
+    return sdk_store_new(&memory);
+}
+
+static struct model_span of_origin(unsigned origin, struct model_span span)
+{
+    span.origin = origin;
+    return span;
+}
+
 static void only_what_is_new_is_given(void)
 {
-    struct sdk_store *store = sdk_store_new(0);
+    struct sdk_store *store = new_store(0);
     struct sdk_wanted wanted = {.trace_id_high = 7, .trace_id = 1};
 
-    model_count = 0;
-    sdk_store_take(store, &wanted, give, NULL);
+    sdk_memory_take(&memory, &wanted, give, NULL);
     CHECK(wanted.spans == 0 && wanted.after == 0);
     for (int round = 0; round < 100; round++) {
         CHECK(add(store, simple(1, 10)) && add(store, simple(2, 10)) && add(store, simple(1, 10)));
         given.count = 0;
-        sdk_store_take(store, &wanted, give, NULL);
+        sdk_memory_take(&memory, &wanted, give, NULL);
         CHECK(wanted.spans == 2 && given.count == 2 && !wanted.is_overwritten);
         CHECK(given.ids[0] == model_count && given.ids[1] == model_count - 2);
     }
     wanted = (struct sdk_wanted){.trace_id_high = 8, .trace_id = 1};
-    sdk_store_take(store, &wanted, give, NULL);
+    sdk_memory_take(&memory, &wanted, give, NULL);
     CHECK(wanted.spans == 0);
     sdk_store_free(store);
 }
@@ -128,23 +144,22 @@ static void only_what_is_new_is_given(void)
  * given before is whole. */
 static void what_is_gone_is_known(void)
 {
-    struct sdk_store *store = sdk_store_new(0);
+    struct sdk_store *store = new_store(0);
     struct sdk_wanted never = {.trace_id_high = 7, .trace_id = 1}, before = never;
 
-    model_count = 0;
     CHECK(add(store, simple(1, 10)));
-    sdk_store_take(store, &before, give, NULL);
+    sdk_memory_take(&memory, &before, give, NULL);
     CHECK(before.spans == 1);
     for (int i = 0; i < 40; i++)
         CHECK(add(store, simple(i % 4 == 3 ? 1 : 2, 50000)));
-    sdk_store_take(store, &before, give, NULL);
+    sdk_memory_take(&memory, &before, give, NULL);
     CHECK(before.spans > 1 && before.spans < 9 && before.is_overwritten);
-    sdk_store_take(store, &never, give, NULL);
+    sdk_memory_take(&memory, &never, give, NULL);
     CHECK(never.spans == before.spans && never.is_overwritten);
     for (int i = 0; i < 30; i++) {
         CHECK(add(store, simple(3, 50000)) && add(store, simple(1, 10)));
         before.is_overwritten = false;
-        sdk_store_take(store, &before, give, NULL);
+        sdk_memory_take(&memory, &before, give, NULL);
         CHECK(before.spans == 1 && !before.is_overwritten);
     }
     sdk_store_free(store);
@@ -152,13 +167,12 @@ static void what_is_gone_is_known(void)
 
 static void too_large_is_refused(void)
 {
-    struct sdk_store *store = sdk_store_new(0);
+    struct sdk_store *store = new_store(0);
 
-    model_count = 0;
-    CHECK(!add(store, simple(1, SDK_STORE_MIN / 8)));
-    CHECK(add(store, simple(1, SDK_STORE_MIN / 8 - 512)));
+    CHECK(!add(store, simple(1, SDK_MEMORY_MIN / 8)));
+    CHECK(add(store, simple(1, SDK_MEMORY_MIN / 8 - 512)));
     for (int i = 0; i < 100; i++)
-        CHECK(add(store, simple(1, SDK_STORE_MIN / 8 - 512)));
+        CHECK(add(store, simple(1, SDK_MEMORY_MIN / 8 - 512)));
     CHECK(sdk_store_held(store).spans >= 6);
     sdk_store_free(store);
 }
@@ -166,11 +180,10 @@ static void too_large_is_refused(void)
 /* An end in the future is no reason to hold nothing. */
 static void a_wrong_clock_is_no_harm(void)
 {
-    struct sdk_store *store = sdk_store_new(0);
+    struct sdk_store *store = new_store(0);
     struct model_span wrong = {
         .trace = 1, .id = 1, .came_ns = 1000, .start_ns = 5, .end_ns = 1 << 30};
 
-    model_count = 0;
     CHECK(add(store, wrong));
     for (int i = 0; i < 100; i++)
         CHECK(add(store, simple(2, 50000)));
@@ -178,12 +191,67 @@ static void a_wrong_clock_is_no_harm(void)
     sdk_store_free(store);
 }
 
+/* ---- two senders ------------------------------------------------------------------------------
+ */
+
+/* A sender of many spans overwrites its own spans, and the other sender's trace stays whole: none
+ * of its spans is known to be lost. */
+static void a_flood_overwrites_its_own(void)
+{
+    struct sdk_store *flood = new_store(0), *other = sdk_store_new(&memory);
+    struct sdk_wanted wanted = {.trace_id_high = 7, .trace_id = 1};
+    struct sdk_wanted of_flood = {.trace_id_high = 7, .trace_id = 2};
+
+    for (int i = 0; i < 100; i++)
+        CHECK(add(flood, simple(2, 50000)));
+    CHECK(sdk_store_held(flood).bytes > memory.bytes / 2);
+    for (int i = 0; i < 200; i++)
+        CHECK(
+            add(i % 20 ? flood : other, of_origin(i % 20 ? 4 : 0, simple(i % 20 ? 2 : 1, 20000))));
+    given.count = 0;
+    sdk_memory_take(&memory, &wanted, give, NULL);
+    CHECK(wanted.spans == 10 && !wanted.is_overwritten && wanted.ended_ns == 0);
+    CHECK(sdk_store_held(other).overwritten == 0);
+    sdk_memory_take(&memory, &of_flood, give, NULL);
+    CHECK(of_flood.is_overwritten && of_flood.ended_ns > 0);
+    CHECK(memory.used <= memory.bytes &&
+          sdk_memory_held(&memory).spans + sdk_memory_held(&memory).overwritten == 300);
+    sdk_store_free(flood);
+    CHECK(sdk_memory_held(&memory).overwritten == 290 &&
+          memory.used == sdk_store_held(other).bytes);
+    sdk_store_free(other);
+    CHECK(memory.used == 0);
+}
+
+/* One that has most of the memory gives it up to the others, in equal parts. */
+static void each_gets_its_share(void)
+{
+    struct sdk_store *stores[4] = {new_store(0)};
+    uint64_t least = memory.bytes, most = 0;
+
+    for (int i = 0; i < 200; i++)
+        CHECK(add(stores[0], simple(1, 20000)));
+    for (int k = 1; k < 4; k++)
+        stores[k] = sdk_store_new(&memory);
+    for (int i = 0; i < 400; i++)
+        CHECK(add(stores[i % 4], simple(1, 10000)));
+    for (int k = 0; k < 4; k++) {
+        const uint64_t bytes = sdk_store_held(stores[k]).bytes;
+
+        least = bytes < least ? bytes : least;
+        most = bytes > most ? bytes : most;
+    }
+    CHECK(least > memory.bytes / 8 && most < memory.bytes / 2 && memory.used <= memory.bytes);
+    for (int k = 0; k < 4; k++)
+        sdk_store_free(stores[k]);
+}
+
 /* ---- a million ------------------------------------------------------------------------------- */
 
 static void memory_is_bounded(void)
 {
     const uint64_t size = 8 << 20;
-    struct sdk_store *store = sdk_store_new(size);
+    struct sdk_store *store = new_store(size);
     const struct otlp_origin origin = origin_of(1);
     const struct test_span made = {
         .trace_id = 1, .id = 1, .name = "n", .kind = 1, .duration_ns = 1};
@@ -211,6 +279,8 @@ int main(void)
     what_is_gone_is_known();
     too_large_is_refused();
     a_wrong_clock_is_no_harm();
+    a_flood_overwrites_its_own();
+    each_gets_its_share();
     memory_is_bounded();
     return check_status();
 }

@@ -131,10 +131,12 @@ static struct later_trace *later_find(struct later *later, struct trace_id id)
     return oldest;
 }
 
-/* Spans of it that were lost may be missing; of a trace that has none, none are. */
-static void later_note(const struct later *later, struct trace_id id)
+/* Spans that its senders' newer ones have overwritten may be missing; of a trace without spans of
+ * SDKs, none are. */
+static void later_note(const struct later *later, struct trace_id id, int64_t overwritten_ns)
 {
-    fetched_note_foreign_held(later->agent->fetched, id, later_held_from(later));
+    fetched_note_foreign_held(later->agent->fetched, id,
+                              overwritten_ns > later->begun_ns ? overwritten_ns : later->begun_ns);
 }
 
 static void later_take_traces(struct later *later, const struct request *request,
@@ -155,7 +157,7 @@ static void later_take_traces(struct later *later, const struct request *request
         trace->take = later->takes;
         otlp_in_take(later->foreign, &trace->wanted, later_put_span, message);
         if (trace->wanted.spans)
-            later_note(later, request->traces[i].id);
+            later_note(later, request->traces[i].id, trace->wanted.ended_ns);
     }
 }
 

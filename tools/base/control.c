@@ -192,7 +192,8 @@ static void client_ready(void *context, short events)
 static void come_in(void *context, int fd, const union peer_address *from, socklen_t length)
 {
     struct control *control = context;
-    struct client *client = peers_make_room(&control->peers) ? calloc(1, sizeof(*client)) : NULL;
+    struct client *client =
+        peers_make_room(&control->peers, NULL) ? calloc(1, sizeof(*client)) : NULL;
 
     (void)from;
     (void)length;
@@ -202,7 +203,7 @@ static void come_in(void *context, int fd, const union peer_address *from, sockl
     }
     client->control = control;
     client->watched = (struct watched){fd, POLLIN, client_ready, client, NULL};
-    peers_add(&control->peers, &client->peer, fd);
+    peers_add(&control->peers, &client->peer, fd, NULL);
     loop_watch(control->loop, &client->watched);
     end_late(control);
 }

@@ -26,8 +26,8 @@
 #define PAUSE_MAX_MS   10000
 #define PAUSE_LONG_MS  30000 /* another client has our name: do not cut it off at once */
 #define BROKER_TICK_MS 1000
-#define IN_FLIGHT      1000 /* messages in each direction that wait for their PUBACK */
-#define READS          64   /* packets, before the loop looks at other descriptors */
+#define IN_FLIGHT      100 /* messages in each direction that wait for their PUBACK */
+#define READS          64  /* packets, before the loop looks at other descriptors */
 
 /* Each one has a client of its own, without messages of an earlier connection. */
 struct broker_connection {

@@ -11,7 +11,8 @@
 /* The texts live as long as the configuration. Returns false with error set. */
 bool config_sink_params(const struct config *config, struct params *params, struct error *error);
 
-/* The same from config_sink_json(), in a child. The texts live as long as the values. */
+/* The same for a child, from the document of config_sink_json(). The texts live as long as the
+ * document's values. */
 bool config_params_of(const json_t *values, struct params *params, struct error *error);
 
 #endif

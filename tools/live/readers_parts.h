@@ -10,13 +10,13 @@
 #define READERS_PATH_SIZE 192
 #define READERS_STATS_MS  500 /* the period of a reader's statistics file */
 
-/* ---- its files: readers.c -------------------------------------------------------------------- */
+/* ---- files of a reader: readers.c ------------------------------------------------------------ */
 
 /* FOLDER/live-HOST-SESSION-HASH.END */
 const char *readers_path_of(const struct live_reader *reader, const char *end,
                             char path[READERS_PATH_SIZE]);
 
-/* ---- the account: readers_account.c ---------------------------------------------------------- */
+/* ---- accounts: readers_account.c ------------------------------------------------------------- */
 
 void readers_read_account(struct live_reader *reader);
 
@@ -30,7 +30,7 @@ uint64_t readers_close_account(struct live_reader *reader, bool is_read_again);
 /* Reads the files of a reader of an earlier run of the service. */
 void readers_find_what_was_before(struct live_reader *reader);
 
-/* ---- starting and ending one: readers.c ------------------------------------------------------ */
+/* ---- start and end of a child: readers.c ----------------------------------------------------- */
 
 /* Starts a child in `ms`, or later when the relay daemon is there. */
 void readers_start_in(struct live_reader *reader, int64_t ms);

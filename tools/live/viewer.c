@@ -56,7 +56,7 @@ bool viewer_ask(const struct viewer *viewer, uint32_t command, const void *data,
     return write_all(viewer->relay, request, 16 + size);
 }
 
-/* ---- streams: which there are, and which of them babeltrace2 knows --------------------------- */
+/* ---- streams, and those that babeltrace2 knows ----------------------------------------------- */
 
 struct stream *viewer_find_stream(const struct viewer *viewer, uint64_t id)
 {

@@ -39,7 +39,7 @@ static size_t without_series(size_t count, size_t most)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* A name without room becomes "(other)". */
+/* Returns the name, or "(other)" for a name without room. */
 static struct text label_text(const struct names *names, uint32_t id)
 {
     return id == NAMES_OTHER ? text_of("(other)") : names_text(names, id);

@@ -381,14 +381,11 @@ static void otlp_decode_add_event(struct filling *filling, struct text event)
 static struct text otlp_decode_link_rest(struct text link, char *text, size_t size)
 {
     struct otlp_line line = {text, size, 0};
-    struct pb_reader reader = pb_reader_of(link);
-    struct pb_member field;
-    uint64_t dropped = 0;
+    struct pb_member dropped = {.value = 0};
     char number[24];
 
-    while (pb_next(&reader, &field))
-        dropped = field.tag == OTLP_LINK_DROPPED ? field.value : dropped;
-    (void)snprintf(number, sizeof(number), "|%" PRIu64, dropped);
+    (void)otlp_find_field(link, OTLP_LINK_DROPPED, &dropped);
+    (void)snprintf(number, sizeof(number), "|%" PRIu64, dropped.value);
     otlp_line_put(&line, otlp_find(link, OTLP_LINK_TRACE_STATE));
     otlp_line_put_string(&line, "|");
     otlp_value_put_attributes(&line, link, OTLP_LINK_ATTRIBUTE, 0);

@@ -72,19 +72,29 @@ enum otlp_field {
 
 enum { OTLP_STATUS_OK = 1, OTLP_STATUS_ERROR = 2 };
 
-/* The last of these fields, as protobuf has it; empty if there is none before the end or a fault.
- */
-static inline struct text otlp_find(struct text message, enum otlp_field tag)
+/* The last of these fields, as protobuf has it. Returns false if there is none before the end or a
+ * fault. */
+static inline bool otlp_find_field(struct text message, enum otlp_field tag,
+                                   struct pb_member *found)
 {
     struct pb_reader reader = pb_reader_of(message);
     struct pb_member field;
-    struct text found = {"", 0};
+    bool is_found = false;
 
     while (pb_next(&reader, &field)) {
-        if (field.tag == (uint32_t)tag)
-            found = pb_text(&field);
+        if (field.tag != (uint32_t)tag)
+            continue;
+        *found = field;
+        is_found = true;
     }
-    return found;
+    return is_found;
+}
+
+static inline struct text otlp_find(struct text message, enum otlp_field tag)
+{
+    struct pb_member field;
+
+    return otlp_find_field(message, tag, &field) ? pb_text(&field) : (struct text){"", 0};
 }
 
 #endif

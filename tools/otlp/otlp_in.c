@@ -20,53 +20,69 @@
 struct otlp_in {
     struct loop *loop;
     struct otlp_in_callbacks callbacks;
-    uint64_t spans_per_s; /* 0: no limit */
-    double allowance;     /* spans that may come now; below 0: so many were too many */
-    int64_t allowed_ms;   /* as of then */
-    int64_t now_ns;       /* as spans come of */
+    uint64_t spans_per_s; /* of one sender; 0: no limit */
+    int64_t now_ns;       /* the time of the spans that are taken */
     struct receiver_message *message;
-    struct sdk_store *store;
+    struct otlp_peers peers;
     struct slow_spans slow;
-    struct blkin_rate alarms;
     struct receiver *receiver;
-    struct otlp_counts counts;
     struct timer refresh;
 };
 
 /* ---- spans come ------------------------------------------------------------------------------ */
 
 /* A message may take more than is left of the allowance, and the next message waits for that. */
-static unsigned otlp_in_busy_s(void *context)
+static unsigned otlp_in_busy_s(void *context, struct otlp_peer *peer)
 {
-    struct otlp_in *in = context;
+    const struct otlp_in *in = context;
     const double rate = (double)in->spans_per_s;
     const int64_t now_ms = clock_ms();
 
     if (rate == 0)
         return 0;
-    in->allowance += (double)(now_ms - in->allowed_ms) * rate / 1000;
-    if (in->allowance > rate)
-        in->allowance = rate;
-    in->allowed_ms = now_ms;
-    return in->allowance > 0 ? 0 : 1 + (unsigned)(-in->allowance / rate);
+    peer->allowance += (double)(now_ms - peer->allowed_ms) * rate / 1000;
+    if (peer->allowance > rate)
+        peer->allowance = rate;
+    peer->allowed_ms = now_ms;
+    return peer->allowance > 0 ? 0 : 1 + (unsigned)(-peer->allowance / rate);
+}
+
+/* Senders that have given alarms lately share the limit of the rules. */
+static void otlp_in_alarm(struct otlp_in *in, unsigned rule, const struct otlp_span *span)
+{
+    struct otlp_peer *peer = in->message->peer;
+    const uint64_t now_ns = (uint64_t)clock_ns();
+    const struct otlp_peer *other;
+    bool is_given;
+
+    peer->alarms.period_ns = in->slow.rules.cap_period_ns;
+    cds_list_for_each_entry(other, &in->peers.list, in_list)
+    {
+        if (other != peer && other->alarms.next_ns > now_ns)
+            peer->alarms.period_ns += in->slow.rules.cap_period_ns;
+    }
+    is_given = slow_spans_give(&in->slow, rule, &peer->alarms, span);
+    peer->counts.alarms += is_given;
+    peer->counts.alarms_held_back += !is_given;
 }
 
 static void otlp_in_take_span(void *context, const struct otlp_origin *origin,
                               const struct otlp_span *span)
 {
     struct otlp_in *in = context;
-    enum slow_verdict verdict;
+    struct otlp_peer *peer = in->message->peer;
+    unsigned rule;
 
     /* an alarm is given when the span can be taken */
     if (in->callbacks.span && in->callbacks.span(in->callbacks.context, origin, span)) {
-        in->counts.spans_passed_on++;
-    } else if (!sdk_store_add(in->store, origin, span, in->now_ns)) {
+        peer->counts.spans_passed_on++;
+    } else if (!sdk_store_add(peer->store, origin, span, in->now_ns)) {
         in->message->too_large++;
         return;
     }
-    verdict = slow_spans_check(&in->slow, &in->alarms, origin, span);
-    in->counts.alarms += verdict == SLOW_ALARM;
-    in->counts.alarms_held_back += verdict == SLOW_HELD_BACK;
+    rule = slow_spans_find(&in->slow, origin, span);
+    if (rule != BLKIN_SLOW_NO_RULE)
+        otlp_in_alarm(in, rule, span);
 }
 
 /* The loop has other things to do: after so long they come first. */
@@ -76,7 +92,7 @@ static void otlp_in_take_span(void *context, const struct otlp_origin *origin,
 static bool otlp_in_take_message(void *context, struct receiver_message *message)
 {
     struct otlp_in *in = context;
-    struct otlp_counts *counts = &in->counts;
+    struct otlp_peer *peer = message->peer;
     const struct receiver_message before = *message;
     const struct otlp_decoded *decoded = &message->decoding.decoded;
     const int64_t begun_ns = clock_ns();
@@ -84,14 +100,14 @@ static bool otlp_in_take_message(void *context, struct receiver_message *message
 
     in->now_ns = wall_clock_ns();
     in->message = message;
-    sdk_store_begin(in->store);
+    sdk_store_begin(peer->store);
     do
         has_more = otlp_decode_some(&message->decoding, STEP_FIELDS, otlp_in_take_span, in);
     while (has_more && clock_ns() - begun_ns < STEP_NS);
-    counts->spans_in += decoded->spans - before.decoding.decoded.spans;
-    counts->spans_invalid += decoded->invalid - before.decoding.decoded.invalid;
-    counts->spans_too_large += message->too_large - before.too_large;
-    in->allowance -= (double)(decoded->spans - before.decoding.decoded.spans);
+    peer->counts.spans_in += decoded->spans - before.decoding.decoded.spans;
+    peer->counts.spans_invalid += decoded->invalid - before.decoding.decoded.invalid;
+    peer->counts.spans_too_large += message->too_large - before.too_large;
+    peer->allowance -= (double)(decoded->spans - before.decoding.decoded.spans);
     return has_more;
 }
 
@@ -100,16 +116,16 @@ static bool otlp_in_take_message(void *context, struct receiver_message *message
 void otlp_in_take(const struct otlp_in *in, struct sdk_wanted *wanted, otlp_span_fn *call,
                   void *context)
 {
-    sdk_store_take(in->store, wanted, call, context);
+    sdk_memory_take(&in->peers.memory, wanted, call, context);
 }
 
 void otlp_in_copy(const struct otlp_in *in, int64_t from_ns, int64_t until_ns, otlp_span_fn *call,
                   void *context)
 {
-    sdk_store_copy(in->store, from_ns, until_ns, call, context);
+    sdk_memory_copy(&in->peers.memory, from_ns, until_ns, call, context);
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- the account ----------------------------------------------------------------------------- */
 
 #define TOTAL(name, help)                               \
     {                                                   \
@@ -142,17 +158,9 @@ static const struct total otlp_in_totals[] = {
 static const struct totals_table otlp_in_table = {
     "agent_otlp", otlp_in_totals, sizeof(otlp_in_totals) / sizeof(otlp_in_totals[0])};
 
-static struct otlp_counts otlp_in_counts(const struct otlp_in *in)
-{
-    struct otlp_counts counts = in->counts;
-
-    counts.spans_overwritten = sdk_store_held(in->store).overwritten;
-    return counts;
-}
-
 struct sdk_held otlp_in_held(const struct otlp_in *in)
 {
-    return sdk_store_held(in->store);
+    return sdk_memory_held(&in->peers.memory);
 }
 
 const char *otlp_in_url(const struct otlp_in *in)
@@ -160,22 +168,42 @@ const char *otlp_in_url(const struct otlp_in *in)
     return receiver_url(in->receiver);
 }
 
+static json_t *otlp_in_peers_json(const struct otlp_in *in)
+{
+    json_t *list = json_array();
+    const struct otlp_peer *peer;
+
+    cds_list_for_each_entry(peer, &in->peers.list, in_list)
+    {
+        const struct otlp_counts counts = otlp_peer_counts(peer);
+        const struct sdk_held held = sdk_store_held(peer->store);
+
+        (void)json_array_append_new(
+            list,
+            json_pack("{ss, sI, sI, sI, sI, so}", "sender", peer->name, "connections",
+                      (json_int_t)peer->sender.connections, "body_bytes",
+                      (json_int_t)peer->body_bytes, "spans", (json_int_t)held.spans, "bytes",
+                      (json_int_t)held.bytes, "counts", totals_own_json(&otlp_in_table, &counts)));
+    }
+    return list;
+}
+
 json_t *otlp_in_json(const struct otlp_in *in)
 {
-    const struct otlp_counts counts = otlp_in_counts(in);
+    const struct otlp_counts counts = otlp_peers_counts(&in->peers);
     const struct sdk_held held = otlp_in_held(in);
 
-    return json_pack("{ss, ss, s{sI, sI, sI, so, so}, so, so}", "url", otlp_in_url(in), "socket",
-                     receiver_socket(in->receiver), "held", "spans", (json_int_t)held.spans,
-                     "traces", (json_int_t)held.traces, "bytes", (json_int_t)held.bytes,
-                     "came_after", json_time(held.came_ns), "ended_after", json_time(held.ended_ns),
-                     "slow", slow_spans_json(&in->slow), "counts",
-                     totals_own_json(&otlp_in_table, &counts));
+    return json_pack("{ss, ss, s{sI, sI, sI, so, so}, so, so, so}", "url", otlp_in_url(in),
+                     "socket", receiver_socket(in->receiver), "held", "spans",
+                     (json_int_t)held.spans, "traces", (json_int_t)held.traces, "bytes",
+                     (json_int_t)held.bytes, "came_after", json_time(held.came_ns), "ended_after",
+                     json_time(held.ended_ns), "slow", slow_spans_json(&in->slow), "counts",
+                     totals_own_json(&otlp_in_table, &counts), "senders", otlp_in_peers_json(in));
 }
 
 void otlp_in_print(const struct otlp_in *in, struct printer *printer)
 {
-    const struct otlp_counts counts = otlp_in_counts(in);
+    const struct otlp_counts counts = otlp_peers_counts(&in->peers);
 
     totals_own_print(printer, &otlp_in_table, &counts);
     print_metric(printer, "blkin_agent_otlp_held_spans", "gauge", "Spans that are held in memory.",
@@ -199,11 +227,13 @@ static uint64_t otlp_in_or(uint64_t value, uint64_t none)
 
 void otlp_in_reload(struct otlp_in *in, const struct otlp_in_options *options)
 {
+    struct otlp_peer *peer;
+
     receiver_limit(in->receiver, otlp_in_or(options->message_bytes, MESSAGE_BYTES),
                    otlp_in_or(options->connections, CONNECTIONS));
     in->spans_per_s = options->spans_per_s;
-    in->allowance = (double)options->spans_per_s;
-    in->allowed_ms = clock_ms();
+    cds_list_for_each_entry(peer, &in->peers.list, in_list) peer->allowance =
+        (double)options->spans_per_s;
 }
 
 struct otlp_in *otlp_in_open(struct loop *loop, const struct otlp_in_options *options,
@@ -219,10 +249,8 @@ struct otlp_in *otlp_in_open(struct loop *loop, const struct otlp_in_options *op
     in->slow.alarm = callbacks->alarm;
     in->slow.context = callbacks->context;
     in->refresh = (struct timer){.due = otlp_in_refresh, .context = in};
-    in->store = sdk_store_new(otlp_in_or(options->store_bytes, STORE_BYTES));
-    if (in->store)
-        in->receiver =
-            receiver_open(loop, options->listen, options->socket, &calls, &in->counts, error);
+    otlp_peers_begin(&in->peers, otlp_in_or(options->store_bytes, STORE_BYTES));
+    in->receiver = receiver_open(loop, options->listen, options->socket, &calls, &in->peers, error);
     if (!in->receiver) {
         otlp_in_close(in);
         return NULL;
@@ -237,7 +265,7 @@ void otlp_in_close(struct otlp_in *in)
     if (!in)
         return;
     receiver_close(in->receiver);
-    sdk_store_free(in->store);
+    otlp_peers_end(&in->peers);
     timer_clear(in->loop, &in->refresh);
     free(in);
 }

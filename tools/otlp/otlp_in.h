@@ -3,6 +3,9 @@
  * Holds the newest spans in memory, and gives an alarm for each slow or failed span. Gives the
  * spans of wanted traces as they came, with their resources and scopes.
  *
+ * Each sender (otlp_peers.h) has a share of connections, of memory and of alarms. A request or span
+ * beyond the share counts as the sender's, and the other senders go on.
+ *
  *     requests = taken + refused, by cause + cut off
  *     spans in = held + overwritten + refused + passed on
  *
@@ -27,8 +30,9 @@ struct otlp_in_options {
     const char *socket;     /* the path of a Unix socket; NULL or "": no socket */
     uint64_t store_bytes;   /* memory for spans (64 MiB) */
     uint64_t message_bytes; /* of a request after decompression, at most (8 MiB) */
-    uint64_t connections;   /* at once (256): a further connection ends the longest idle one */
-    uint64_t spans_per_s;   /* 0: no limit. A sender beyond the limit is told to retry later */
+    /* At once (256): a further one ends the longest idle one of the sender with the most. */
+    uint64_t connections;
+    uint64_t spans_per_s; /* of one sender; 0: no limit. Beyond, it is told to retry later */
 };
 
 struct otlp_in_callbacks {

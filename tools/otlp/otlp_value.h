@@ -61,15 +61,9 @@ static inline struct text otlp_attribute(struct text message, enum otlp_field ta
 /* The code of a message Status. */
 static inline uint64_t otlp_status_code(struct text status)
 {
-    struct pb_reader reader = pb_reader_of(status);
     struct pb_member field;
-    uint64_t code = 0;
 
-    while (pb_next(&reader, &field)) {
-        if (field.tag == OTLP_STATUS_CODE)
-            code = field.value;
-    }
-    return code;
+    return otlp_find_field(status, OTLP_STATUS_CODE, &field) ? field.value : 0;
 }
 
 /* The field of a message AnyValue that tells its value: the last one. Returns false if there is

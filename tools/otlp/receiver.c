@@ -18,9 +18,10 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define BODIES_MAX   (UINT64_C(64) << 20) /* memory of all bodies that are on their way */
-#define MEMORY_BYTES 65536                /* of a connection: its head, and a piece of a body */
-#define IDLE_S       120                  /* SDKs send each 5 s; an idle one may connect again */
+/* Memory of all bodies that are on their way. A sender may have as much as is left for others. */
+#define BODIES_MAX   (UINT64_C(64) << 20)
+#define MEMORY_BYTES 65536 /* of a connection: its head, and a piece of a body */
+#define IDLE_S       120   /* SDKs send each 5 s; an idle one may connect again */
 #define TICK_MS      1000
 #define REQUEST_MS   30000             /* a request may take so long */
 #define TURN_NS      INT64_C(10000000) /* of the loop: a later request waits for the next turn */
@@ -82,7 +83,7 @@ static const struct refusal no_memory = {MHD_HTTP_SERVICE_UNAVAILABLE, UNAVAILAB
 struct receiver {
     struct loop *loop;
     struct receiver_calls calls;
-    struct otlp_counts *counts;
+    struct otlp_peers *senders;
     uint64_t message_bytes;
     struct http http;
     struct http_peers peers;
@@ -114,9 +115,14 @@ static void receiver_come_in(void *context, int fd, const union peer_address *fr
                              socklen_t length)
 {
     struct receiver *receiver = context;
+    struct otlp_peer *sender = otlp_peers_find(receiver->senders, fd, from);
 
-    receiver->counts->connections++;
-    http_peers_admit(&receiver->peers, fd, from, length);
+    if (!sender) {
+        close(fd);
+        return;
+    }
+    sender->counts.connections++;
+    http_peers_admit(&receiver->peers, fd, from, length, &sender->sender);
     http_run_soon(&receiver->http);
 }
 
@@ -190,7 +196,8 @@ static enum MHD_Result receiver_refuse(struct otlp_request *request,
                                        struct MHD_Connection *connection)
 {
     const struct refusal *refusal = request->refusal;
-    uint64_t *counter = (uint64_t *)(void *)((char *)request->receiver->counts + refusal->counter);
+    uint64_t *counter =
+        (uint64_t *)(void *)((char *)&request->message.peer->counts + refusal->counter);
 
     ++*counter;
     request->is_answered = true;
@@ -267,19 +274,25 @@ static const struct refusal *receiver_look_at(const struct receiver *receiver,
 static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Connection *connection,
                                       const char *url, const char *method, void **place)
 {
-    struct otlp_request *request = calloc(1, sizeof(*request));
+    const struct listener_peer *peer = http_peer(connection);
+    struct otlp_peer *sender =
+        peer ? caa_container_of(peer->sender, struct otlp_peer, sender) : NULL;
+    struct otlp_request *request = sender ? calloc(1, sizeof(*request)) : NULL;
 
-    receiver->counts->requests++;
+    if (!sender)
+        return MHD_NO;
+    sender->counts.requests++;
     if (!request) {
-        receiver->counts->refused_memory++;
+        sender->counts.refused_memory++;
         return MHD_NO;
     }
     request->receiver = receiver;
+    request->message.peer = sender;
     request->connection = connection;
     request->refusal = receiver_look_at(receiver, connection, url, method);
     upload_begin(&request->upload, receiver_is_gzip(connection), receiver->message_bytes);
     if (!request->refusal) {
-        request->retry_s = receiver->calls.busy_s(receiver->calls.context);
+        request->retry_s = receiver->calls.busy_s(receiver->calls.context, sender);
         request->refusal = request->retry_s ? &too_many : NULL;
     }
     *place = request;
@@ -288,10 +301,19 @@ static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Conn
     return request->refusal == &too_large ? receiver_refuse(request, connection) : MHD_YES;
 }
 
+/* The body has other memory than before. */
+static void receiver_count_body(struct otlp_request *request, size_t before)
+{
+    request->receiver->body_bytes += request->upload.bytes.capacity - before;
+    request->message.peer->body_bytes += request->upload.bytes.capacity - before;
+}
+
 static void receiver_drop_body(struct otlp_request *request)
 {
-    request->receiver->body_bytes -= request->upload.bytes.capacity;
+    const size_t before = request->upload.bytes.capacity;
+
     upload_free(&request->upload);
+    receiver_count_body(request, before);
 }
 
 static const struct refusal *receiver_refusal_of(enum upload_result result)
@@ -310,17 +332,17 @@ static const struct refusal *receiver_refusal_of(enum upload_result result)
 
 static void receiver_add(struct otlp_request *request, const char *data, size_t size)
 {
-    struct receiver *receiver = request->receiver;
     const size_t before = request->upload.bytes.capacity;
+    struct otlp_peer *sender = request->message.peer;
 
-    receiver->counts->bytes += size;
+    sender->counts.bytes += size;
     if (request->refusal)
         return;
-    if (receiver->body_bytes + size > BODIES_MAX)
+    if (request->receiver->body_bytes + sender->body_bytes + size > BODIES_MAX)
         request->refusal = &no_memory;
     else
         request->refusal = receiver_refusal_of(upload_add(&request->upload, data, size));
-    receiver->body_bytes += request->upload.bytes.capacity - before;
+    receiver_count_body(request, before);
     if (request->refusal)
         receiver_drop_body(request);
 }
@@ -382,7 +404,7 @@ static enum MHD_Result receiver_take(struct otlp_request *request)
         request->refusal = &not_otlp;
         return receiver_refuse(request, request->connection);
     }
-    receiver->counts->requests_taken++;
+    message->peer->counts.requests_taken++;
     request->is_answered = true;
     return receiver_answer(
         request->connection, MHD_HTTP_OK, 0,
@@ -416,7 +438,7 @@ static void receiver_completed(void *context, struct MHD_Connection *connection,
     (void)code;
     if (!request)
         return;
-    receiver->counts->requests_cut_off += !request->is_answered;
+    request->message.peer->counts.requests_cut_off += !request->is_answered;
     receiver_drop_body(request);
     receiver_set_busy(receiver, connection, false);
     free(request);
@@ -475,7 +497,7 @@ static bool receiver_listen_local(struct receiver *receiver, const char *path, s
 }
 
 struct receiver *receiver_open(struct loop *loop, const char *listen, const char *socket,
-                               const struct receiver_calls *calls, struct otlp_counts *counts,
+                               const struct receiver_calls *calls, struct otlp_peers *senders,
                                struct error *error)
 {
     struct receiver *receiver = calloc(1, sizeof(*receiver));
@@ -485,12 +507,11 @@ struct receiver *receiver_open(struct loop *loop, const char *listen, const char
     error_set(error, "out of memory");
     if (!receiver)
         return NULL;
-    *receiver = (struct receiver){.loop = loop, .calls = *calls, .counts = counts};
+    *receiver = (struct receiver){.loop = loop, .calls = *calls, .senders = senders};
     receiver->tcp = receiver->local =
         (struct accepting){.come_in = receiver_come_in, .context = receiver};
     receiver->tick = (struct timer){.due = receiver_tick, .context = receiver};
     receiver->turn = (struct timer){.due = receiver_go_on, .context = receiver};
-    receiver->peers.hung_up = &counts->hung_up;
     receiver->peers.peers =
         (struct listener_peers){.time_ms = REQUEST_MS, .spares_busy = true, .spares_idle = true};
     CDS_INIT_LIST_HEAD(&receiver->waiting);

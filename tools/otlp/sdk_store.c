@@ -14,11 +14,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* So much is overwritten at once beside the resource, or a sixteenth of the memory. With a resource
- * of a sixteenth before it, and a scope and a span behind it, the block that is open is never the
- * oldest. */
+/* So many bytes are overwritten at once beside the resource, or a sixteenth of the memory. */
 #define BLOCK_MAX (UINT64_C(64) << 10)
 #define ROUND(n)  (((n) + 7) & ~(uint64_t)7)
+#define PAGE      UINT64_C(4096)
 
 enum record_kind { RECORD_FILL, RECORD_RESOURCE, RECORD_SCOPE, RECORD_SPAN };
 
@@ -28,19 +27,13 @@ struct record {
     uint32_t kind;
 };
 
-/* A block begins with it. */
-struct stored_resource {
+/* A resource, with which a block begins, or a scope. */
+struct stored_origin {
     struct record record;
-    uint32_t length, service_at, service;
-    uint32_t schema; /* bytes behind those */
-    char bytes[];
-};
-
-struct stored_scope {
-    struct record record;
-    uint32_t length;
-    uint32_t schema;   /* bytes behind those */
-    uint32_t resource; /* so far before the scope in positions */
+    uint32_t length, schema; /* of the message, and of the URL behind the message */
+    uint32_t resource;       /* of a scope: its distance from the resource in positions */
+    uint32_t service_at, service;
+    int64_t came_ns, ended_ns; /* of a resource: the latest ones of the block's spans */
     char bytes[];
 };
 
@@ -49,13 +42,16 @@ struct stored_span {
     uint32_t length;
     uint32_t scope; /* so far before the span in positions */
     uint64_t trace_id_high, trace_id;
-    uint64_t before; /* the position of the one before of the trace; 0: none was held */
-    int64_t came_ns, start_ns, end_ns;
+    uint64_t number;                /* of the spans that came, from 1 on */
+    uint64_t before, before_number; /* the trace's span before: its position; 0: none was held */
+    int64_t start_ns, end_ns;
     struct table_link in_table; /* of the newest one of its trace; else its at is NULL */
     char raw[];
 };
 
 struct sdk_store {
+    struct sdk_memory *memory;
+    struct cds_list_head in_list;
     char *bytes;
     uint64_t size;
     uint64_t head, tail;                    /* positions: the next record, and the oldest */
@@ -106,18 +102,35 @@ static int64_t store_later(int64_t a, int64_t b)
 
 static void store_forget_span(struct sdk_store *store, struct stored_span *span)
 {
-    struct sdk_held *held = &store->held;
-    /* an end in the future is a clock that is wrong: no later than the span came */
-    const int64_t end_ns = span->end_ns < span->came_ns ? span->end_ns : span->came_ns;
-
     if (span->in_table.at) {
         table_remove(&store->newest, &span->in_table);
-        held->traces--;
+        store->held.traces--;
     }
-    held->came_ns = store_later(held->came_ns, span->came_ns);
-    held->ended_ns = store_later(held->ended_ns, end_ns);
-    held->spans--;
-    held->overwritten++;
+    store->held.spans--;
+    store->held.overwritten++;
+}
+
+static void store_note_lost(struct sdk_held *held, int64_t came_ns, int64_t ended_ns)
+{
+    held->came_ns = store_later(held->came_ns, came_ns);
+    held->ended_ns = store_later(held->ended_ns, ended_ns);
+}
+
+/* Gives the pages from this position to the tail to the other stores, if there are any. */
+static void store_release(const struct sdk_store *store, uint64_t from)
+{
+    const uint64_t end = store->tail & ~(PAGE - 1);
+    uint64_t at = from & ~(PAGE - 1);
+
+    if (at + store->size < store->head) /* newer records have come to this page */
+        at += PAGE;
+    while (at < end && store->memory->stores.next != store->memory->stores.prev) {
+        const uint64_t left = store->size - at % store->size;
+        const uint64_t length = end - at < left ? end - at : left;
+
+        (void)madvise(store_at(store, at), length, MADV_DONTNEED);
+        at += length;
+    }
 }
 
 static const struct record *store_oldest(const struct sdk_store *store)
@@ -128,22 +141,49 @@ static const struct record *store_oldest(const struct sdk_store *store)
 /* Forgets a block, with the record that fills the end of the memory before or in the block. */
 static void store_forget_block(struct sdk_store *store)
 {
+    const uint64_t from = store->tail;
+
     do {
         struct record *record = store_at(store, store->tail);
+        const struct stored_origin *resource = (const void *)record;
 
         if (record->kind == RECORD_SPAN)
             store_forget_span(store, (struct stored_span *)(void *)record);
+        if (record->kind == RECORD_RESOURCE)
+            store_note_lost(&store->held, resource->came_ns, resource->ended_ns);
         store->tail += record->size;
     } while (store->tail < store->head && store_oldest(store)->kind != RECORD_RESOURCE);
+    if (store->resource < store->tail)
+        store->resource = 0;
+    store->memory->used -= store->tail - from;
+    store_release(store, from);
 }
 
-static void store_make_room(struct sdk_store *store, uint64_t size)
+/* Overwrites the oldest block of the store with the most bytes, as often as needed. Returns false
+ * if the other stores have less than these bytes. */
+static bool store_make_room(struct sdk_store *store, uint64_t size)
 {
-    while (store->head + size - store->tail > store->size)
-        store_forget_block(store);
+    const struct sdk_memory *memory = store->memory;
+
+    while (memory->used + size > memory->bytes) {
+        uint64_t most = store->head - store->tail + size;
+        struct sdk_store *largest = store, *other;
+
+        cds_list_for_each_entry(other, &memory->stores, in_list)
+        {
+            if (other->head - other->tail > most) {
+                largest = other;
+                most = other->head - other->tail;
+            }
+        }
+        if (largest->head == largest->tail)
+            return false;
+        store_forget_block(largest);
+    }
+    return true;
 }
 
-/* The next record, which lies in one piece. */
+/* The next record, which lies in one piece. store_make_room() has made the room. */
 static void *store_reserve(struct sdk_store *store, uint64_t size, enum record_kind kind)
 {
     const uint64_t left = store->size - store->head % store->size;
@@ -151,61 +191,34 @@ static void *store_reserve(struct sdk_store *store, uint64_t size, enum record_k
 
     if (left < size)
         (void)store_reserve(store, left, RECORD_FILL);
-    store_make_room(store, size);
     record = store_at(store, store->head);
     *record = (struct record){.size = (uint32_t)size, .kind = kind};
     store->head += size;
+    store->memory->used += size;
     return record;
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-static struct text store_resource(const struct stored_resource *stored)
+static struct text store_message(const struct stored_origin *stored)
 {
     return (struct text){stored->bytes, stored->length};
 }
 
-static struct text store_schema(const struct stored_resource *stored)
+static struct text store_schema(const struct stored_origin *stored)
 {
     return (struct text){stored->bytes + stored->length, stored->schema};
 }
 
-static struct text store_scope(const struct stored_scope *stored)
+/* Bytes are compared only if numbers do not tell: a request may have 300,000 spans of one resource.
+ */
+static bool store_is_same(const struct stored_origin *stored, uint64_t *known, uint64_t number,
+                          struct text message, struct text schema)
 {
-    return (struct text){stored->bytes, stored->length};
-}
-
-static struct text store_scope_schema(const struct stored_scope *stored)
-{
-    return (struct text){stored->bytes + stored->length, stored->schema};
-}
-
-/* Bytes are compared only where numbers do not tell: a request may have 300,000 spans of one
- * resource. */
-static bool store_is_known(uint64_t known, uint64_t number)
-{
-    return number && known == number;
-}
-
-static bool store_is_of_resource(struct sdk_store *store, const struct stored_resource *stored,
-                                 const struct otlp_origin *origin)
-{
-    if (!store_is_known(store->resource_number, origin->number) &&
-        !(text_equal(store_resource(stored), origin->resource) &&
-          text_equal(store_schema(stored), origin->schema)))
+    if ((!number || *known != number) &&
+        !(text_equal(store_message(stored), message) && text_equal(store_schema(stored), schema)))
         return false;
-    store->resource_number = origin->number;
-    return true;
-}
-
-static bool store_is_of_scope(struct sdk_store *store, const struct stored_scope *stored,
-                              const struct otlp_origin *origin)
-{
-    if (!store_is_known(store->scope_number, origin->scope_number) &&
-        !(text_equal(store_scope(stored), origin->scope) &&
-          text_equal(store_scope_schema(stored), origin->scope_schema)))
-        return false;
-    store->scope_number = origin->scope_number;
+    *known = number;
     return true;
 }
 
@@ -214,12 +227,11 @@ static uint64_t store_part(const struct sdk_store *store, uint64_t most)
     return store->size / 16 < most ? store->size / 16 : most;
 }
 
-/* Of a block what follows the resource is no shorter than that, if the resource does not change:
- * so storing resources costs no more than storing spans. */
+/* The spans of a block are no shorter than its resource, if the resource does not change: so
+ * storing resources costs no more than storing spans. */
 static bool store_can_go_on(struct sdk_store *store, const struct otlp_origin *origin)
 {
-    const struct stored_resource *stored =
-        store->resource ? store_at(store, store->resource) : NULL;
+    const struct stored_origin *stored = store->resource ? store_at(store, store->resource) : NULL;
     uint64_t most = store_part(store, BLOCK_MAX);
 
     if (!stored)
@@ -227,41 +239,47 @@ static bool store_can_go_on(struct sdk_store *store, const struct otlp_origin *o
     if (most < stored->record.size)
         most = stored->record.size;
     return store->head - store->resource - stored->record.size < most &&
-           store_is_of_resource(store, stored, origin);
+           store_is_same(stored, &store->resource_number, origin->number, origin->resource,
+                         origin->schema);
+}
+
+static struct stored_origin *store_put(struct sdk_store *store, enum record_kind kind,
+                                       struct text message, struct text schema)
+{
+    struct stored_origin *stored =
+        store_reserve(store, ROUND(sizeof(*stored) + message.length + schema.length), kind);
+
+    stored->length = (uint32_t)message.length;
+    stored->schema = (uint32_t)schema.length;
+    stored->came_ns = stored->ended_ns = 0;
+    (void)text_copy(text_copy(stored->bytes, message), schema);
+    return stored;
 }
 
 static void store_begin_block(struct sdk_store *store, const struct otlp_origin *origin)
 {
-    struct stored_resource *stored = store_reserve(
-        store, ROUND(sizeof(*stored) + origin->resource.length + origin->schema.length),
-        RECORD_RESOURCE);
+    struct stored_origin *stored =
+        store_put(store, RECORD_RESOURCE, origin->resource, origin->schema);
 
     store->resource = store->head - stored->record.size;
     store->resource_number = origin->number;
     store->scope = 0;
-    stored->length = (uint32_t)origin->resource.length;
     stored->service = (uint32_t)origin->service.length;
     stored->service_at =
         stored->service ? (uint32_t)(origin->service.data - origin->resource.data) : 0;
-    stored->schema = (uint32_t)origin->schema.length;
-    (void)text_copy(text_copy(stored->bytes, origin->resource), origin->schema);
 }
 
 static void store_set_scope(struct sdk_store *store, const struct otlp_origin *origin)
 {
-    struct stored_scope *stored = store->scope ? store_at(store, store->scope) : NULL;
+    struct stored_origin *stored = store->scope ? store_at(store, store->scope) : NULL;
 
-    if (stored && store_is_of_scope(store, stored, origin))
+    if (stored && store_is_same(stored, &store->scope_number, origin->scope_number, origin->scope,
+                                origin->scope_schema))
         return;
-    stored = store_reserve(
-        store, ROUND(sizeof(*stored) + origin->scope.length + origin->scope_schema.length),
-        RECORD_SCOPE);
+    stored = store_put(store, RECORD_SCOPE, origin->scope, origin->scope_schema);
     store->scope = store->head - stored->record.size;
     store->scope_number = origin->scope_number;
-    stored->length = (uint32_t)origin->scope.length;
     stored->resource = (uint32_t)(store->scope - store->resource);
-    stored->schema = (uint32_t)origin->scope_schema.length;
-    (void)text_copy(text_copy(stored->bytes, origin->scope), origin->scope_schema);
 }
 
 void sdk_store_begin(struct sdk_store *store)
@@ -274,9 +292,10 @@ static void store_link(struct sdk_store *store, struct stored_span *span)
     const uint64_t hash = store_hash(store, span->trace_id_high, span->trace_id);
     struct stored_span *before = store_newest(store, span->trace_id_high, span->trace_id, hash);
 
-    span->before = 0;
+    span->before = span->before_number = 0;
     if (before) {
         span->before = store_position(store, before);
+        span->before_number = before->number;
         table_replace(&span->in_table, &before->in_table);
         before->in_table.at = NULL;
     } else {
@@ -291,9 +310,13 @@ bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
     const uint64_t size = ROUND(sizeof(struct stored_span) + span->raw.length);
     const uint64_t shared = origin->resource.length + origin->schema.length + origin->scope.length +
                             origin->scope_schema.length;
+    struct stored_origin *block;
+    const uint64_t most = shared + size + 2 * sizeof(*block);
     struct stored_span *stored;
 
-    if (shared > store_part(store, SDK_ORIGIN_MAX) || size > store->size / 8)
+    /* twice, as records are rounded, and one of them may not fit before the end of the memory */
+    if (shared > store_part(store, SDK_ORIGIN_MAX) || size > store->size / 8 ||
+        !store_make_room(store, 2 * ROUND(most)))
         return false;
     if (!store_can_go_on(store, origin))
         store_begin_block(store, origin);
@@ -303,11 +326,15 @@ bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
     stored->scope = (uint32_t)(store->head - size - store->scope);
     stored->trace_id_high = span->trace_id_high;
     stored->trace_id = span->trace_id;
-    stored->came_ns = now_ns;
+    stored->number = ++store->memory->came;
     stored->start_ns = span->start_ns;
     stored->end_ns = span->end_ns;
     (void)text_copy(stored->raw, span->raw);
     store_link(store, stored);
+    /* an end in the future is a clock that is wrong: no later than the span came */
+    block = store_at(store, store->resource);
+    block->came_ns = store_later(block->came_ns, now_ns);
+    block->ended_ns = store_later(block->ended_ns, span->end_ns < now_ns ? span->end_ns : now_ns);
     store->held.spans++;
     return true;
 }
@@ -317,17 +344,18 @@ bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
 static void store_give(const struct sdk_store *store, const struct stored_span *stored,
                        uint64_t position, otlp_span_fn *call, void *context)
 {
-    const struct stored_scope *scope = store_at(store, position - stored->scope);
+    const struct stored_origin *scope = store_at(store, position - stored->scope);
     const uint64_t block = position - stored->scope - scope->resource;
-    const struct stored_resource *resource = store_at(store, block);
+    const struct stored_origin *resource = store_at(store, block);
     const struct otlp_origin origin = {
-        .resource = store_resource(resource),
-        .scope = store_scope(scope),
+        .resource = store_message(resource),
+        .scope = store_message(scope),
         .schema = store_schema(resource),
-        .scope_schema = store_scope_schema(scope),
+        .scope_schema = store_schema(scope),
         .service = {resource->bytes + resource->service_at, resource->service},
-        .number = block,
-        .scope_number = position - stored->scope,
+        /* stores have equal positions */
+        .number = hash_mix(store->newest.seed ^ block),
+        .scope_number = hash_mix(store->newest.seed ^ (position - stored->scope)),
     };
     struct otlp_span span;
 
@@ -335,29 +363,49 @@ static void store_give(const struct sdk_store *store, const struct stored_span *
         call(context, &origin, &span);
 }
 
-void sdk_store_take(const struct sdk_store *store, struct sdk_wanted *wanted, otlp_span_fn *call,
-                    void *context)
+/* Returns the number of the newest span of the trace. 0: the store has none. */
+static uint64_t store_take(const struct sdk_store *store, struct sdk_wanted *wanted,
+                           otlp_span_fn *call, void *context)
 {
     const uint64_t high = wanted->trace_id_high, low = wanted->trace_id;
     const struct stored_span *span = store_newest(store, high, low, store_hash(store, high, low));
     uint64_t position = span ? store_position(store, span) : 0;
-    const uint64_t newest = position;
+    uint64_t number = span ? span->number : 0;
+    const uint64_t newest = number;
 
-    wanted->spans = 0;
-    while (position > wanted->after && position >= store->tail) {
+    if (span)
+        wanted->ended_ns = store_later(wanted->ended_ns, store->held.ended_ns);
+    while (number > wanted->after && position >= store->tail) {
         span = store_at(store, position);
         store_give(store, span, position, call, context);
         wanted->spans++;
         position = span->before;
+        number = span->before_number;
     }
-    if (position > wanted->after)
+    if (number > wanted->after)
         wanted->is_overwritten = true;
-    if (newest)
-        wanted->after = newest;
+    return newest;
 }
 
-void sdk_store_copy(const struct sdk_store *store, int64_t from_ns, int64_t until_ns,
-                    otlp_span_fn *call, void *context)
+void sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *wanted, otlp_span_fn *call,
+                     void *context)
+{
+    const struct sdk_store *store;
+    uint64_t newest = wanted->after;
+
+    wanted->spans = 0;
+    wanted->ended_ns = memory->gone.ended_ns;
+    cds_list_for_each_entry(store, &memory->stores, in_list)
+    {
+        const uint64_t number = store_take(store, wanted, call, context);
+
+        newest = number > newest ? number : newest;
+    }
+    wanted->after = newest;
+}
+
+static void store_copy(const struct sdk_store *store, int64_t from_ns, int64_t until_ns,
+                       otlp_span_fn *call, void *context)
 {
     const struct stored_span *span;
 
@@ -369,6 +417,15 @@ void sdk_store_copy(const struct sdk_store *store, int64_t from_ns, int64_t unti
     }
 }
 
+void sdk_memory_copy(const struct sdk_memory *memory, int64_t from_ns, int64_t until_ns,
+                     otlp_span_fn *call, void *context)
+{
+    const struct sdk_store *store;
+
+    cds_list_for_each_entry(store, &memory->stores, in_list)
+        store_copy(store, from_ns, until_ns, call, context);
+}
+
 struct sdk_held sdk_store_held(const struct sdk_store *store)
 {
     struct sdk_held held = store->held;
@@ -377,21 +434,47 @@ struct sdk_held sdk_store_held(const struct sdk_store *store)
     return held;
 }
 
-/* ---- the store ------------------------------------------------------------------------------- */
+struct sdk_held sdk_memory_held(const struct sdk_memory *memory)
+{
+    struct sdk_held held = memory->gone;
+    const struct sdk_store *store;
 
-struct sdk_store *sdk_store_new(uint64_t bytes)
+    held.bytes = memory->used;
+    cds_list_for_each_entry(store, &memory->stores, in_list)
+    {
+        held.spans += store->held.spans;
+        held.traces += store->held.traces;
+        held.overwritten += store->held.overwritten;
+        store_note_lost(&held, store->held.came_ns, store->held.ended_ns);
+    }
+    return held;
+}
+
+/* ---- memory and stores
+ * ------------------------------------------------------------------------------- */
+
+void sdk_memory_begin(struct sdk_memory *memory, uint64_t bytes)
+{
+    *memory = (struct sdk_memory){.bytes = (bytes < SDK_MEMORY_MIN ? SDK_MEMORY_MIN : bytes) &
+                                           ~(PAGE - 1)};
+    CDS_INIT_LIST_HEAD(&memory->stores);
+}
+
+struct sdk_store *sdk_store_new(struct sdk_memory *memory)
 {
     struct sdk_store *store = calloc(1, sizeof(*store));
 
     if (!store)
         return NULL;
-    store->size = (bytes < SDK_STORE_MIN ? SDK_STORE_MIN : bytes) & ~UINT64_C(4095);
+    store->memory = memory;
+    store->size = memory->bytes;
     store->head = store->tail = store->size; /* no position is 0 */
     store->bytes = mmap(NULL, store->size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (store->bytes != MAP_FAILED && table_init(&store->newest)) {
         /* a child of the service, which runs another program, is not to cost a copy of its pages */
         (void)madvise(store->bytes, store->size, MADV_DONTFORK);
+        cds_list_add_tail(&store->in_list, &memory->stores);
         return store;
     }
     if (store->bytes != MAP_FAILED)
@@ -404,6 +487,11 @@ void sdk_store_free(struct sdk_store *store)
 {
     if (!store)
         return;
+    while (store->tail < store->head)
+        store_forget_block(store);
+    store->memory->gone.overwritten += store->held.overwritten;
+    store_note_lost(&store->memory->gone, store->held.came_ns, store->held.ended_ns);
+    cds_list_del(&store->in_list);
     table_destroy(&store->newest, NULL);
     (void)munmap(store->bytes, store->size);
     free(store);

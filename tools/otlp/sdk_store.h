@@ -1,8 +1,10 @@
 /*
- * The spans of other SDKs, in memory of a fixed size, in the order in which they came. A new span
- * overwrites the oldest ones. Their bytes are kept as they came.
+ * Holds spans of SDKs as they came, in memory of a fixed size, in a store for each sender.
  *
  *     added = held + overwritten
+ *
+ * Stores share the memory: one store may fill the memory while the others need none. A span that
+ * finds the memory full overwrites the oldest spans of the store that has the most bytes.
  *
  * A block is the resource that spans have in common, followed by the spans, each behind its scope.
  * Blocks are overwritten as a whole: no span is held without its resource. A hash table has the
@@ -18,9 +20,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <urcu/list.h>
 
-#ifndef SDK_STORE_MIN /* the fuzzer has a smaller one */
-#define SDK_STORE_MIN (UINT64_C(1) << 20)
+#ifndef SDK_MEMORY_MIN /* the fuzzer has a smaller one */
+#define SDK_MEMORY_MIN (UINT64_C(1) << 20)
 #endif
 
 /* Resource and scope together, or a sixteenth of the memory. */
@@ -38,36 +41,51 @@ struct sdk_held {
     int64_t came_ns, ended_ns;
 };
 
+struct sdk_memory {
+    uint64_t bytes, used;
+    uint64_t came; /* spans, ever */
+    struct cds_list_head stores;
+    struct sdk_held gone; /* overwritten spans of stores that were freed, and their times */
+};
+
 /* A wanted trace, and how far its spans were given. */
 struct sdk_wanted {
     uint64_t trace_id_high, trace_id;
     uint64_t after;      /* 0, then as it was left: no span is given twice */
     uint64_t spans;      /* gets how many were given this time */
     bool is_overwritten; /* set if a span of the trace is known to be gone that was never given */
+    int64_t ended_ns;    /* as in struct sdk_held, of the senders that have spans of the trace */
 };
 
-/* Of so many bytes, rounded down: at least SDK_STORE_MIN. Its pages are used as they fill.
- * Returns NULL when out of memory. */
-struct sdk_store *sdk_store_new(uint64_t bytes);
-void sdk_store_free(struct sdk_store *store); /* NULL is allowed */
+/* Sets the number of bytes, rounded down: at least SDK_MEMORY_MIN. Pages are used as they fill. */
+void sdk_memory_begin(struct sdk_memory *memory, uint64_t bytes);
+
+/* Returns NULL when out of memory. */
+struct sdk_store *sdk_store_new(struct sdk_memory *memory);
+/* Forgets the spans of the store. NULL is allowed. */
+void sdk_store_free(struct sdk_store *store);
 
 /* Another request follows: its numbers of resources and scopes are not those of the one before. */
 void sdk_store_begin(struct sdk_store *store);
 
-/* Returns false if the span takes more than an eighth of the memory, or its resource and scope more
- * than SDK_ORIGIN_MAX. A number of 0 in the origin is not known. */
+/* Returns false if the span takes more than an eighth of the memory or than its sender's share.
+ * The same if resource and scope are longer than SDK_ORIGIN_MAX. A number of 0 in the origin is
+ * unknown. */
 bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
                    const struct otlp_span *span, int64_t now_ns);
 
-/* Gives the spans of a trace, the newest first. Texts live until the next span is added. */
-void sdk_store_take(const struct sdk_store *store, struct sdk_wanted *wanted, otlp_span_fn *call,
-                    void *context);
-
-/* Gives all spans that were open at any time from from_ns until until_ns, in the order in which
- * they came. Takes one pass over the memory. */
-void sdk_store_copy(const struct sdk_store *store, int64_t from_ns, int64_t until_ns,
-                    otlp_span_fn *call, void *context);
-
 struct sdk_held sdk_store_held(const struct sdk_store *store);
+
+/* Gives the spans of a trace, of each store the newest first. Texts live until the next span is
+ * added. */
+void sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *wanted, otlp_span_fn *call,
+                     void *context);
+
+/* Gives all spans that were open at any time from from_ns until until_ns, of each store in the
+ * order in which they came. Takes one pass over the memory. */
+void sdk_memory_copy(const struct sdk_memory *memory, int64_t from_ns, int64_t until_ns,
+                     otlp_span_fn *call, void *context);
+
+struct sdk_held sdk_memory_held(const struct sdk_memory *memory);
 
 #endif

@@ -35,37 +35,36 @@ static const char *slow_spans_string(char string[RULE_NAME_MAX], struct text tex
     return string;
 }
 
-enum slow_verdict slow_spans_check(struct slow_spans *slow, struct blkin_rate *limit,
-                                   const struct otlp_origin *origin, const struct otlp_span *span)
+unsigned slow_spans_find(const struct slow_spans *slow, const struct otlp_origin *origin,
+                         const struct otlp_span *span)
 {
     const bool is_entry =
         span->kind == SPAN_SERVER || span->kind == SPAN_CONSUMER || !span->parent_id;
-    const uint64_t duration_ns = (uint64_t)(span->end_ns - span->start_ns);
-    const uint64_t counted_ns = is_entry ? duration_ns : 0;
+    const uint64_t counted_ns = is_entry ? (uint64_t)(span->end_ns - span->start_ns) : 0;
     char service[RULE_NAME_MAX], name[RULE_NAME_MAX];
-    struct otlp_alarm alarm;
-    unsigned rule;
 
     if (!span->is_error && counted_ns < slow->rules.least_ns)
-        return SLOW_NO;
-    rule = blkin_slow_find(&slow->rules, slow_spans_string(service, origin->service),
+        return BLKIN_SLOW_NO_RULE;
+    return blkin_slow_find(&slow->rules, slow_spans_string(service, origin->service),
                            slow_spans_string(name, span->name), counted_ns, span->is_error);
-    if (rule == BLKIN_SLOW_NO_RULE)
-        return SLOW_NO;
-    if (limit->period_ns != slow->rules.cap_period_ns)
-        *limit = (struct blkin_rate){.period_ns = slow->rules.cap_period_ns};
+}
+
+bool slow_spans_give(struct slow_spans *slow, unsigned rule, struct blkin_rate *limit,
+                     const struct otlp_span *span)
+{
+    const struct otlp_alarm alarm = {.trace_id_high = span->trace_id_high,
+                                     .trace_id = span->trace_id,
+                                     .duration_ns = (uint64_t)(span->end_ns - span->start_ns),
+                                     .dropped = slow->held_back[rule],
+                                     .why = text_of(slow->rules.rules[rule].text)};
+
     if (!blkin_within_rate(limit, BLKIN_SLOW_BURST_NS, (uint64_t)clock_ns())) {
         slow->held_back[rule]++;
-        return SLOW_HELD_BACK;
+        return false;
     }
-    alarm = (struct otlp_alarm){.trace_id_high = span->trace_id_high,
-                                .trace_id = span->trace_id,
-                                .duration_ns = duration_ns,
-                                .dropped = slow->held_back[rule],
-                                .why = text_of(slow->rules.rules[rule].text)};
     slow->held_back[rule] = 0;
     slow->alarm(slow->context, &alarm);
-    return SLOW_ALARM;
+    return true;
 }
 
 json_t *slow_spans_json(const struct slow_spans *slow)

@@ -39,12 +39,14 @@ struct slow_spans {
  * the alarms that were held back. */
 void slow_spans_refresh(struct slow_spans *slow);
 
-enum slow_verdict { SLOW_NO, SLOW_ALARM, SLOW_HELD_BACK };
+/* Returns the first rule that fits, or BLKIN_SLOW_NO_RULE. */
+unsigned slow_spans_find(const struct slow_spans *slow, const struct otlp_origin *origin,
+                         const struct otlp_span *span);
 
-/* Gives an alarm if a rule fits and the sender's limit allows the alarm. A later alarm tells of
- * those that were held back. */
-enum slow_verdict slow_spans_check(struct slow_spans *slow, struct blkin_rate *limit,
-                                   const struct otlp_origin *origin, const struct otlp_span *span);
+/* Gives an alarm of the rule if the limit allows the alarm. Returns false if not: a later alarm
+ * tells of it. */
+bool slow_spans_give(struct slow_spans *slow, unsigned rule, struct blkin_rate *limit,
+                     const struct otlp_span *span);
 
 /* {"rules": [...], "wrong": ...}; NULL: out of memory. */
 json_t *slow_spans_json(const struct slow_spans *slow);
