@@ -111,7 +111,7 @@ comma := ,
 makefiles := Makefile $(wildcard mk/*.mk)
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 
-.PHONY: all deps demo check check-servers check-asan check-unit check-fresh check-tsan install uninstall lint format clean help
+.PHONY: all deps demo check check-servers check-asan check-unit check-odd check-fresh check-tsan install uninstall lint format clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -193,6 +193,10 @@ check-servers: ## servers as Debian has them, under `blkin run`: each request co
 check-unit: ## run the unit tests: C, no daemon
 	+@$(parallel) build-unit-tests
 	@$(MAKE) --no-print-directory run-unit-tests
+
+check-odd: ## run the unit tests and an end-to-end test twice in odd surroundings: locale, time zone, umask, user, a blank in a path
+	+@$(parallel) build-unit-tests all
+	@$(mortal) env BUILD='$(BUILD)' tests/odd $(unit_tests) tests/e2e/test-stack.sh
 
 # Of each room the end-to-end tests that run most of it. babeltrace2, which loads the plugin, is Debian's: it gets
 # the sanitizer preloaded. A process whose end nobody sees leaves a report, too. Leaks are looked for in unit tests only.

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "events.h"
+#include "sink.h"
 
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
@@ -184,15 +184,6 @@ static int events_compare(const void *a, const void *b)
                                          : text_compare(first->name, second->name);
 }
 
-/* The author of a trace chooses the names, and a terminal shows them. */
-static void events_clean(struct text text)
-{
-    for (char *at = (char *)(uintptr_t)text.data; *at; at++) {
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            *at = '?';
-    }
-}
-
 static void events_print_kind(const struct kind *kind)
 {
     printf("%10" PRIu64 "  %s ", kind->count, kind->name.data);
@@ -210,9 +201,10 @@ static void events_print(struct events *events)
 
     table_for_each(kind, &events->kinds, in_table)
     {
-        events_clean(kind->name);
+        /* the author of a trace chooses the names, and a terminal shows them */
+        string_make_plain((char *)(uintptr_t)kind->name.data);
         for (size_t i = 0; i < kind->field_count; i++)
-            events_clean(kind->fields[i]);
+            string_make_plain((char *)(uintptr_t)kind->fields[i].data);
         if (sorted)
             sorted[count++] = kind;
     }

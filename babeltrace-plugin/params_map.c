@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "params_map.h"
+#include "sink.h"
 
 #include <string.h>
 
@@ -107,23 +107,13 @@ struct params_reading {
     bool failed;
 };
 
-static void params_map_list_names(char *names, size_t size)
-{
-    size_t count, length = 0;
-    const struct param_rule *rules = params_table(&count);
-
-    for (size_t i = 0; i < count && length < size; i++)
-        length +=
-            (size_t)snprintf(names + length, size - length, "%s%s", i ? ", " : "", rules[i].name);
-}
-
 static bt_value_map_foreach_entry_const_func_status
 params_map_read_entry(const char *key, const bt_value *value, void *context)
 {
     struct params_reading *reading = context;
     size_t count;
     const struct param_rule *rules = params_table(&count);
-    char names[1024];
+    char names[1024] = "";
 
     for (size_t i = 0; i < count; i++) {
         if (strcmp(key, rules[i].name) != 0)
@@ -132,7 +122,8 @@ params_map_read_entry(const char *key, const bt_value *value, void *context)
         return reading->failed ? BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT
                                : BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
     }
-    params_map_list_names(names, sizeof(names));
+    for (size_t i = 0; i < count; i++)
+        string_list_add(names, sizeof(names), rules[i].name);
     error_set(reading->error, "parameter \"%s\" is not known: there are %s", key, names);
     reading->failed = true;
     return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT;

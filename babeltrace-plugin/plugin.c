@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "events.h"
 #include "sink.h"
 
 #include "babeltrace-plugin/help.inc"

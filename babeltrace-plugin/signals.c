@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "signals.h"
+#include "sink.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -6,9 +6,7 @@
 #include "sink.h"
 
 #include "babeltrace-plugin/decode/input.h"
-#include "params_map.h"
 #include "pipeline.h"
-#include "signals.h"
 
 #include <stdlib.h>
 

@@ -12,8 +12,8 @@ archive = $(patsubst %,$(BUILD)/rooms/%.a,$(1))
 plugin_archives := $(call archive,$(plugin_rooms))
 tool_archives := $(call archive,$(tool_rooms))
 
-# A worker is nothing without librdkafka.
-kafka_src := $(patsubst %,tools/work/%.c,group input transaction worker)
+# Workers and their root are nothing without librdkafka.
+kafka_src := tools/kafka/topic.c $(patsubst %,tools/work/%.c,group input root root_deltas transaction worker)
 # plugin.c is what babeltrace2 finds in the plugin; tests and the command have the rest.
 room_src = $(filter-out babeltrace-plugin/plugin.c $(if $(kafka_pkg),,$(kafka_src)),$(wildcard $(1)/*.c))
 define room_rule

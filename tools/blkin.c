@@ -3,25 +3,13 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "tools/agent/service.h"
-#include "tools/ask/ask.h"
-#include "tools/doctor/doctor.h"
-#include "tools/graph/graph.h"
-#include "tools/keep/keep.h"
-#include "tools/live/live.h"
+#include "tools/base/commands.h"
 #include "tools/live/readers.h"
 #include "tools/live/sweep.h"
 #include "tools/live/tracing.h"
-#include "tools/config/command.h"
 #include "tools/reader/listing.h"
-#include "tools/report/report.h"
 #include "tools/rings/vault.h"
-#include "tools/rules/command.h"
-#include "tools/run/run.h"
-#include "tools/sampler/command.h"
 #include "tools/sampler/sampler.h"
-#include "tools/show/show.h"
-#include "tools/stat/command.h"
-#include "tools/work/command.h"
 
 #include <locale.h>
 #include <stdint.h>
@@ -30,6 +18,15 @@
 
 #ifndef BLKIN_RELEASE
 #define BLKIN_RELEASE "unknown"
+#endif
+
+#ifndef HAS_KAFKA
+int work_command(int argc, char *argv[])
+{
+    (void)argc;
+    fprintf(stderr, "%s: this build has no Kafka: build it with librdkafka\n", argv[0]);
+    return 1;
+}
 #endif
 
 struct command {
@@ -41,16 +38,16 @@ struct command {
 static const struct command commands[] = {
     {"blkin agent", "collect on this host: slow requests, or every span", agent_command},
     {"blkin config", "check and show the configuration", config_command},
-    {"blkin doctor", "say why no spans show up, and how to mend it", doctor},
+    {"blkin doctor", "say why no spans show up, and how to mend it", doctor_command},
     {"blkin graph", "show which service calls which, how often, how long", graph_command},
     {"blkin host", "list the metrics of this host, and its disks, processes, ...", host_command},
     {"blkin keep", "ask the recorders for a trace, or for the last seconds", keep_command},
-    {"blkin live", "record the programs of this host, send spans at once", live},
+    {"blkin live", "record the programs of this host, send spans at once", live_command},
     {"blkin reload", "make a service read its configuration again", reload_command},
     {"blkin report", "write an HTML page about traces", report_command},
     {"blkin rules", "check and try rules, which turn other events into spans", rules_command},
     {"blkin run", "trace a server without changing it", run_command},
-    {"blkin show", "print a trace as a timeline", show},
+    {"blkin show", "print a trace as a timeline", show_command},
     {"blkin stat", "show statistics of spans: like top, or for a file", stat_command},
     {"blkin status", "show the state of the running services", status_command},
     {"blkin work", "assemble traces from Kafka, count them, keep some", work_command},

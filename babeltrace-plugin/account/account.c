@@ -28,7 +28,6 @@ struct account {
     int64_t period_ms;
     bool shows_progress;
     bool has_reported_file;
-    pthread_mutex_t file_lock; /* protects the file and these three */
     struct metrics_server *server;
     int64_t begin_ms;
     pthread_t thread;
@@ -123,11 +122,11 @@ static bool write_file(struct account *account, bool has_ended, struct error *er
     return stats_file_write(&account->file, &counts, &run, error);
 }
 
+/* The thread calls this function, or its creator before and after the thread runs. */
 static void show_file(struct account *account, bool has_ended)
 {
     struct error error;
 
-    LOCK_GUARD(&account->file_lock);
     if (account->file.path && !write_file(account, has_ended, &error))
         count_file_error(account, &error);
 }
@@ -289,7 +288,6 @@ struct account *account_open(const struct account_options *options,
     account->end_fd = -1;
     account->file.fd = -1;
     pthread_mutex_init(&account->lock, NULL);
-    pthread_mutex_init(&account->file_lock, NULL);
     if (begin(account, options, error))
         return account;
     account_free(account);
@@ -328,7 +326,6 @@ void account_free(struct account *account)
     if (account->end_fd >= 0)
         close(account->end_fd);
     pthread_mutex_destroy(&account->lock);
-    pthread_mutex_destroy(&account->file_lock);
     stats_file_close(&account->file);
     free(account->endpoint);
     free(account);

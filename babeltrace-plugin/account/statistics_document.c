@@ -23,12 +23,6 @@ void statistics_print_count(struct printer *printer, const char *before, uint64_
     print(printer, "%" PRIu64, count & INT64_MAX);
 }
 
-static void print_real(struct printer *printer, const char *before, double value)
-{
-    print_string(printer, before);
-    print(printer, "%.17g", isfinite(value) ? value : 0);
-}
-
 static void print_name(struct printer *printer, const char *key, const struct names *names,
                        uint32_t id)
 {
@@ -61,7 +55,7 @@ static void print_histogram(struct printer *printer, const char *before,
     print_string(printer, before);
     statistics_print_count(printer, "{\"count\":", histogram->count);
     statistics_print_count(printer, ",\"zeros\":", histogram->zeros);
-    print_real(printer, ",\"sum\":", histogram->sum);
+    print(printer, ",\"sum\":%.17g", isfinite(histogram->sum) ? histogram->sum : 0);
     print(printer, ",\"min\":%" PRId64 ",\"max\":%" PRId64 ",\"buckets\":[", histogram->min,
           histogram->max);
     while (histogram_next(histogram, HISTOGRAM_SCALE, &bucket)) {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +129,25 @@ static inline int text_compare(struct text a, struct text b)
 static inline bool text_is(struct text text, const char *string)
 {
     return text_equal(text, text_of(string));
+}
+
+/* Replaces control characters, which would change the state of a terminal, by '?'. */
+static inline void string_make_plain(char *string)
+{
+    for (char *c = string; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    }
+}
+
+/* Appends an item to a list, with ", " before it, as far as there is room. */
+static inline void string_list_add(char *list, size_t size, const char *item)
+{
+    const size_t length = strlen(list);
+
+    if (length + 2 < size)
+        (void)snprintf(list + length, size - length, "%s%.*s", length ? ", " : "",
+                       (int)(size - length - 2), item);
 }
 
 /* Joins two strings. Returns NULL when out of memory; the caller frees the result. */

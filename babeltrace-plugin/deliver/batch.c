@@ -81,8 +81,7 @@ bool batch_has_more(const struct batch *batch)
     return !batch_is_end(batch, &batch->next_span);
 }
 
-/* ---- the order in which the spans of a batch are sent: a counting sort by resource -------------
- */
+/* ---- the order in which the spans of a batch are sent: a counting sort by resource ----------- */
 
 /* Arrays with a member for each span, all in one block of memory. */
 struct arranging {

@@ -46,23 +46,18 @@ bool exporter_heed_interruption(struct exporter *exporter)
     return exporter->stop_ms != CLOCK_NEVER;
 }
 
-/* Waits for the end of delivery. When all spans are delivered, the reader of a pipe may take any
- * time for the end of the text. */
-static void exporter_wait_for_reader(struct exporter *exporter)
-{
-    while (exporter->stop_ms == CLOCK_NEVER && queue_wait(exporter->queue, QUEUE_IS_EMPTY, 0) &&
-           !queue_wait(exporter->queue, QUEUE_HAS_ENDED, clock_ms() + INTERRUPT_POLL_MS))
-        (void)exporter_heed_interruption(exporter);
-}
-
 /* Lets the threads deliver for timeout_ms at most, then ends them. */
 static void exporter_end_threads(struct exporter *exporter, int64_t timeout_ms)
 {
     queue_close(exporter->queue);
     if (exporter->spool)
         spool_stop(exporter->spool);
-    if (timeout_ms)
-        exporter_wait_for_reader(exporter);
+    /* once all spans are delivered, the reader of a pipe may take any time for the end of the text
+     */
+    while (timeout_ms && exporter->stop_ms == CLOCK_NEVER &&
+           queue_wait(exporter->queue, QUEUE_IS_EMPTY, 0) &&
+           !queue_wait(exporter->queue, QUEUE_HAS_ENDED, clock_ms() + INTERRUPT_POLL_MS))
+        (void)exporter_heed_interruption(exporter);
     exporter_stop(exporter, timeout_ms);
     if (!queue_wait(exporter->queue, QUEUE_HAS_ENDED, exporter->stop_ms))
         senders_cancel(&exporter->senders);

@@ -171,13 +171,6 @@ static void file_cancel(struct transport *transport)
     (void)eventfd_write(file->cancel_fd, 1);
 }
 
-/* Writes the end of the text to a pipe, or stores a file on disk. */
-static bool file_end_output(struct file_transport *file, struct error *error)
-{
-    return file->seekable ? file_store(file, error)
-                          : file_begin_output(file, error) && file_write_tail(file, error);
-}
-
 static bool file_finish(struct transport *transport, struct error *error)
 {
     struct file_transport *file = (struct file_transport *)transport;
@@ -185,7 +178,8 @@ static bool file_finish(struct transport *transport, struct error *error)
 
     if (file->fd < 0)
         return true;
-    complete = file_end_output(file, error);
+    complete = file->seekable ? file_store(file, error)
+                              : file_begin_output(file, error) && file_write_tail(file, error);
     if (close(file->fd) < 0 && complete) {
         error_set(error, "file:%s: cannot close: %s", file->path, strerror(errno));
         complete = false;

@@ -98,13 +98,6 @@ static bool send_put_in_spool(struct sender *sender, struct body_run run)
     return false;
 }
 
-/* Puts the run into the spool if the spool has spans to send first. */
-static bool send_put_in_order(struct sender *sender, struct body_run run)
-{
-    return sender->options.spool && !sender->record && !spool_is_empty(sender->options.spool) &&
-           send_put_in_spool(sender, run);
-}
-
 /* Puts a run into the spool after its first failure. */
 static bool send_put_failed(struct sender *sender, struct body_run run)
 {
@@ -413,7 +406,9 @@ static enum outcome send_arranged(struct sender *sender, struct body_run run)
 
 static enum outcome send_run(struct sender *sender, struct body_run run)
 {
-    if (send_put_in_order(sender, run))
+    /* the spool has spans to send first */
+    if (sender->options.spool && !sender->record && !spool_is_empty(sender->options.spool) &&
+        send_put_in_spool(sender, run))
         return OUTCOME_SPOOLED;
     return sender->transport->arrange && !run.is_arranged ? send_arranged(sender, run)
                                                           : send_together(sender, &run, 1);

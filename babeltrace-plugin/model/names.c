@@ -22,7 +22,6 @@ struct names {
     uint32_t max;
     size_t max_bytes;
     size_t bytes;
-    bool are_full;
     uint32_t count;
     size_t room;
     struct name **list; /* by id; the first two ids have no entry */
@@ -51,7 +50,6 @@ void names_clear(struct names *names)
         free(name);
     }
     names->bytes = 0;
-    names->are_full = false;
 }
 
 void names_free(struct names *names)
@@ -68,11 +66,8 @@ static uint32_t names_add(struct names *names, uint64_t hash, struct text text)
 {
     struct name *name;
 
-    if (names->count >= names->max || text.length >= names->max_bytes - names->bytes) {
-        names->are_full = true;
-        return NAMES_OTHER;
-    }
-    if (!ARRAY_FITS(names->list, names->room, names->count))
+    if (names->count >= names->max || text.length >= names->max_bytes - names->bytes ||
+        !ARRAY_FITS(names->list, names->room, names->count))
         return NAMES_OTHER;
     name = malloc(sizeof(*name) + text.length + 1);
     if (!name)
@@ -86,15 +81,6 @@ static uint32_t names_add(struct names *names, uint64_t hash, struct text text)
     return names->count++;
 }
 
-static const struct name *names_look_up(const struct names *names, uint64_t hash, struct text text)
-{
-    const struct name *name;
-
-    table_find(name, &names->table, hash, in_table,
-               name->length == text.length && memcmp(name->text, text.data, text.length) == 0);
-    return name;
-}
-
 uint32_t names_id(struct names *names, struct text text)
 {
     const struct name *name;
@@ -103,15 +89,9 @@ uint32_t names_id(struct names *names, struct text text)
     if (text.length == 0)
         return NAMES_NONE;
     hash = hash_text(names->table.seed, text);
-    name = names_look_up(names, hash, text);
+    table_find(name, &names->table, hash, in_table,
+               name->length == text.length && memcmp(name->text, text.data, text.length) == 0);
     return name ? name->id : names_add(names, hash, text);
-}
-
-uint32_t names_find(const struct names *names, struct text text)
-{
-    const struct name *name = names_look_up(names, hash_text(names->table.seed, text), text);
-
-    return name ? name->id : NAMES_NONE;
 }
 
 struct text names_text(const struct names *names, uint32_t id)
@@ -124,9 +104,4 @@ struct text names_text(const struct names *names, uint32_t id)
 uint32_t names_count(const struct names *names)
 {
     return names->count;
-}
-
-bool names_are_full(const struct names *names)
-{
-    return names->are_full;
 }

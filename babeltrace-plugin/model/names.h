@@ -27,17 +27,11 @@ void names_free(struct names *names);
 /* Returns the id of the text: any bytes. Copies a new text. Out of memory: NAMES_OTHER. */
 uint32_t names_id(struct names *names, struct text text);
 
-/* Returns the id of a known text, or NAMES_NONE. */
-uint32_t names_find(const struct names *names, struct text text);
-
 /* Returns a text that ends in NUL and lives as long as names. NAMES_NONE and NAMES_OTHER have the
  * text "". */
 struct text names_text(const struct names *names, uint32_t id);
 
 uint32_t names_count(const struct names *names);
-
-/* Returns true if a text has found no room. */
-bool names_are_full(const struct names *names);
 
 /* Removes all but NAMES_NONE and NAMES_OTHER. */
 void names_clear(struct names *names);

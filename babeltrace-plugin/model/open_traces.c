@@ -34,11 +34,6 @@ struct open_traces {
     struct trace_model model; /* of the trace that is being closed */
 };
 
-static uint64_t hash_of_ids(uint64_t seed, uint64_t high, uint64_t low)
-{
-    return hash_mix(hash_mix(seed ^ low) ^ high);
-}
-
 static void free_trace(struct table_link *link)
 {
     struct open_trace *trace = caa_container_of(link, struct open_trace, in_table);
@@ -181,7 +176,7 @@ static struct open_trace *new_trace(struct open_traces *traces, uint64_t hash, u
 
 static struct open_trace *find_trace(struct open_traces *traces, uint64_t high, uint64_t low)
 {
-    const uint64_t hash = hash_of_ids(traces->table.seed, high, low);
+    const uint64_t hash = hash_mix(hash_mix(traces->table.seed ^ low) ^ high);
     struct open_trace *trace;
 
     table_find(trace, &traces->table, hash, in_table, trace->id == low && trace->id_high == high);

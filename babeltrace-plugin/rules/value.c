@@ -62,13 +62,6 @@ static struct text stored_text(const struct stored_value *stored)
                                             : (struct text){NULL, 0};
 }
 
-/* Returns the size in bytes. */
-static size_t stored_size(const struct stored_value *stored)
-{
-    return sizeof(struct stored_head) + text_cut(stored->name, STORED_TEXT_MAX).length +
-           stored_text(stored).length;
-}
-
 bool stored_put(struct buffer *buffer, const struct stored_value *stored)
 {
     const struct rule_value *value = &stored->value;
@@ -85,7 +78,7 @@ bool stored_put(struct buffer *buffer, const struct stored_value *stored)
 
     if (value->type == VALUE_REAL)
         memcpy(&head.number, &value->real, sizeof(head.number));
-    if (!buffer_reserve(buffer, stored_size(stored)))
+    if (!buffer_reserve(buffer, sizeof(head) + name.length + text.length))
         return false;
     buffer_put(buffer, (const char *)&head, sizeof(head));
     buffer_put(buffer, name.data, name.length);

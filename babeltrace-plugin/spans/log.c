@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "log.h"
+#include "assembler_parts.h"
 
 #include "babeltrace-plugin/base/digits.h"
 
@@ -115,13 +115,6 @@ static const char *read_texts(const char *at, const char *end, struct text *firs
     return second->data + second->length;
 }
 
-static const char *read_tag(const char *at, size_t length, struct log_record *record)
-{
-    if (length < TAG_HEAD)
-        return NULL;
-    return read_texts(at + TAG_HEAD, at + length, &record->key, &record->value);
-}
-
 static const char *read_number(const char *at, size_t length, struct log_record *record)
 {
     uint64_t wrong = 0, key_length;
@@ -223,7 +216,9 @@ bool log_next(struct text *log, struct log_record *record)
         end = at;
         break;
     case 's':
-        end = read_tag(at, length, record);
+        end = length < TAG_HEAD
+                  ? NULL
+                  : read_texts(at + TAG_HEAD, at + length, &record->key, &record->value);
         break;
     case 'I':
     case 'U':

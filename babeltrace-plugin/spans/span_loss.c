@@ -21,11 +21,6 @@
 
 #include <inttypes.h>
 
-static struct sequence_slot *sequence_slot_of(struct sequences *sequences, uint64_t series)
-{
-    return &sequences->slots[hash_mix(series) & (SEQUENCE_SLOTS - 1)];
-}
-
 enum sequence_kind { SERIES_WHOLE, SERIES_METRICS, SERIES_STREAMED };
 
 /* A thread numbers its streamed events separately, and a host its metrics. */
@@ -40,12 +35,6 @@ static enum sequence_kind sequence_kind(const struct event *event)
     default:
         return SERIES_STREAMED;
     }
-}
-
-/* The kind is in the bits above the thread's number. */
-static uint64_t sequence_series(const struct event *event)
-{
-    return event->thread ^ (uint64_t)sequence_kind(event) << BLKIN_THREAD_BITS;
 }
 
 static bool loss_note(struct assembler *assembler, const struct event_source *source,
@@ -156,8 +145,10 @@ __attribute__((noinline)) static void note_gap(struct assembler *assembler,
 
 void assembler_note_sequence(struct assembler *assembler, const struct event *event)
 {
-    const uint64_t series = sequence_series(event);
-    struct sequence_slot *slot = sequence_slot_of(&assembler->sequences, series);
+    /* the kind is in the bits above the thread's number */
+    const uint64_t series = event->thread ^ (uint64_t)sequence_kind(event) << BLKIN_THREAD_BITS;
+    struct sequence_slot *slot =
+        &assembler->sequences.slots[hash_mix(series) & (SEQUENCE_SLOTS - 1)];
     const uint64_t step = event->sequence - slot->sequence;
 
     if (slot->series != series) {

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "babeltrace-plugin/params_map.h"
+#include "babeltrace-plugin/sink.h"
 
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)

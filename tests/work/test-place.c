@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "tools/work/place.h"
+#include "tools/work/partition.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "ask.h"
+#include "tools/base/commands.h"
 
 #include "tools/base/control.h"
 #include "tools/base/show_json.h"
@@ -63,12 +63,6 @@ static bool is_asked(const struct question *question, const char *name)
     return !question->name || strcmp(question->name, name) == 0;
 }
 
-static void print_json(const json_t *answer)
-{
-    (void)json_dumpf(answer, stdout, JSON_INDENT(2));
-    putchar('\n');
-}
-
 /* If several services are asked, a missing one is no error as long as another answers. */
 static int ask(const struct question *question)
 {
@@ -82,10 +76,12 @@ static int ask(const struct question *question)
                 ? control_ask(question->folder, services[i], question->request, &errors[i])
                 : NULL;
 
-        if (answer && question->is_json && *question->is_json)
-            print_json(answer);
-        else if (answer && (used = question->use(services[i], answer)) != 0)
+        if (answer && question->is_json && *question->is_json) {
+            (void)json_dumpf(answer, stdout, JSON_INDENT(2));
+            putchar('\n');
+        } else if (answer && (used = question->use(services[i], answer)) != 0) {
             status = used;
+        }
         answered += answer != NULL;
         if (!answer && is_asked(question, services[i]) &&
             (question->name || strncmp(errors[i].text, "no `blkin", 9) != 0)) {

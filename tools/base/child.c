@@ -311,12 +311,6 @@ static void task_hangs(void *context)
     task_end(task);
 }
 
-void task_kill(struct task *task)
-{
-    if (task->is_running)
-        (void)kill(task->child.pid, SIGKILL);
-}
-
 /* Returns false with errno set. */
 static bool task_start_child(struct task *task, const void *order, size_t size)
 {

@@ -98,7 +98,4 @@ struct task {
 bool task_start(struct loop *loop, struct task *task, const struct job *job, const void *order,
                 size_t size, int64_t limit_ms);
 
-/* Kills the running task, if there is one. The loop calls done(NULL) afterwards. */
-void task_kill(struct task *task);
-
 #endif

@@ -227,45 +227,27 @@ bool process_is_command(const struct process *process, const char *command)
            (ssize_t)strlen(text) + 1 < length && strcmp(text + strlen(text) + 1, command) == 0;
 }
 
-/* Looks for an entry of /proc/PID/NAME: a link whose target ends with `end`, or, if `inside` is
- * set, a folder whose file `inside` ends with it. */
-static bool entry_ends_so(pid_t pid, const char *name, const char *inside, const char *end,
-                          char *text, size_t size)
+bool process_has_thread(pid_t pid, const char *end)
 {
-    char path[320];
+    char path[320], name[64];
     const struct dirent *entry;
-    ssize_t length = -1;
+    ssize_t length;
     bool has = false;
     DIR *folder;
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     folder = opendir(path);
     while (folder && !has && (entry = readdir(folder))) {
-        if (inside) {
-            (void)snprintf(path, sizeof(path), "%.255s/%s", entry->d_name, inside);
-            length = read_beginning(openat(dirfd(folder), path, O_RDONLY | O_CLOEXEC), text, size);
-        } else {
-            length = readlinkat(dirfd(folder), entry->d_name, text, size - 1);
-        }
-        text[length > 0 ? length : 0] = '\0';
-        text[strcspn(text, "\n")] = '\0';
-        has = ends_so(text, end);
+        (void)snprintf(path, sizeof(path), "%.255s/comm", entry->d_name);
+        length =
+            read_beginning(openat(dirfd(folder), path, O_RDONLY | O_CLOEXEC), name, sizeof(name));
+        name[length > 0 ? length : 0] = '\0';
+        name[strcspn(name, "\n")] = '\0';
+        has = ends_so(name, end);
     }
     if (folder)
         (void)closedir(folder);
     return has;
-}
-
-bool process_has_open(pid_t pid, const char *end, char *path, size_t size)
-{
-    return entry_ends_so(pid, "fd", NULL, end, path, size);
-}
-
-bool process_has_thread(pid_t pid, const char *end)
-{
-    char name[64];
-
-    return entry_ends_so(pid, "task", "comm", end, name, sizeof(name));
 }
 
 uint64_t process_start(pid_t pid)

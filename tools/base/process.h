@@ -51,9 +51,6 @@ bool process_distrusts(const struct process *process, const struct stat *status)
 /* Returns whether the command line is `blkin COMMAND`. */
 bool process_is_command(const struct process *process, const char *command);
 
-/* Finds an open file of the process whose path has this end. */
-bool process_has_open(pid_t pid, const char *end, char *path, size_t size);
-
 /* Returns whether a thread of the process has a name with this end. */
 bool process_has_thread(pid_t pid, const char *end);
 

@@ -5,6 +5,8 @@
  */
 #include "say.h"
 
+#include "babeltrace-plugin/base/text.h"
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -94,14 +96,6 @@ static void keep(int id, const char *text)
     pthread_mutex_unlock(&lock);
 }
 
-static void make_plain(char *text)
-{
-    for (char *c = text; *c; c++) {
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
-    }
-}
-
 static void print(int id, const char *text)
 {
     fprintf(stderr, "BK%d %s: %s\n", id, beginning, text);
@@ -115,7 +109,7 @@ void say(enum message_id id, const char *format, ...)
     va_start(values, format);
     (void)vsnprintf(text, sizeof(text), format, values);
     va_end(values);
-    make_plain(text);
+    string_make_plain(text);
     keep((int)id, text);
     if (message_level(id) >= least)
         print((int)id, text);
@@ -129,7 +123,7 @@ void say_account(enum message_id id, const char *format, ...)
     va_start(values, format);
     (void)vsnprintf(text, sizeof(text), format, values);
     va_end(values);
-    make_plain(text);
+    string_make_plain(text);
     print((int)id, text);
 }
 
@@ -161,7 +155,7 @@ void say_line(const char *source, const char *line)
 
     line = skip_beginning(take_id(skip_beginning(line), &id));
     (void)snprintf(text, sizeof(text), "%s: %s", source, line);
-    make_plain(text);
+    string_make_plain(text);
     keep(id, text);
     print(id, text);
 }

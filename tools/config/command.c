@@ -3,8 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "command.h"
-
+#include "tools/base/commands.h"
 #include "tools/config/config.h"
 #include "tools/config/keys.h"
 

@@ -44,8 +44,7 @@ __attribute__((format(printf, 2, 3))) static void report(struct config *config, 
         error_set(&config->first_error, "%s", text);
 }
 
-/* ---- one value ---------------------------------------------------------------------------------
- */
+/* ---- one value ------------------------------------------------------------------------------- */
 
 static void config_clear(struct setting *setting)
 {
@@ -88,8 +87,7 @@ static void config_set(struct config *config, int key, const char *text, const c
         report(config, "out of memory");
 }
 
-/* ---- the file ----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static void config_unknown(struct config *config, const char *origin, const char *what,
                            const char *name, const char *like)
@@ -184,8 +182,7 @@ static void read_file(struct config *config)
     free(bytes);
 }
 
-/* ---- the configuration for all hosts -----------------------------------------------------------
- */
+/* ---- the configuration for all hosts --------------------------------------------------------- */
 
 static void config_take_topic_entry(void *context, unsigned line, const char *section,
                                     const char *name, const char *value)
@@ -216,8 +213,7 @@ static void read_topic(struct config *config, const char *topic)
     memset(config->lines, 0, sizeof(config->lines));
 }
 
-/* ---- environment and flags ---------------------------------------------------------------------
- */
+/* ---- environment and flags ------------------------------------------------------------------- */
 
 static void read_environment(struct config *config)
 {
@@ -317,7 +313,7 @@ static bool read_command_line(struct config *config)
         if (option == 'h')
             return false;
         if (option == FILE_FLAG)
-            config->path_flag = config->path = optarg;
+            config->path = optarg;
         else if (option >= FIRST_FLAG)
             take_flag(config, option, optarg);
         else if (option >= FIRST_KEY && option < FIRST_KEY + KEYS_MAX)
@@ -382,8 +378,7 @@ static void keep_started(struct config *config)
     config->started = NULL;
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 struct configuration_reading {
     int section;
@@ -486,43 +481,6 @@ struct config *config_read_for(const struct config *config, const char *section)
                     &(struct configuration_reading){
                         .section = found, .is_view = config->is_view, .is_for_other = true},
                     config->argc, config->argv, &status);
-}
-
-/* Returns the section and argv, each with a NUL at its end. */
-char *config_arguments(const struct config *config, size_t *size)
-{
-    char *bytes = NULL;
-    FILE *file = open_memstream(&bytes, size);
-    bool is_whole = file != NULL;
-
-    if (!file)
-        return NULL;
-    (void)fprintf(file, "%s%c%s%c", key_section(config->section), 0, config->argv[0], 0);
-    if (config->path_flag)
-        (void)fprintf(file, "--config=%s%c", config->path_flag, 0);
-    for (int key = 0; key_rule(key); key++) {
-        if (config->flags[key])
-            (void)fprintf(file, "--%s=%s%c", key_rule(key)->name, config->flags[key], 0);
-    }
-    is_whole = !ferror(file);
-    if (fclose(file) == 0 && is_whole)
-        return bytes;
-    free(bytes);
-    return NULL;
-}
-
-struct config *config_read_arguments(char *bytes, size_t size, int *status)
-{
-    static char *argv[KEYS_MAX + 3];
-    static struct config_request request = {.usage = ""};
-    int argc = 0;
-
-    request.section = *bytes ? bytes : NULL;
-    for (char *at = bytes + strlen(bytes) + 1; at < bytes + size && argc < KEYS_MAX + 2;
-         at += strlen(at) + 1)
-        argv[argc++] = at;
-    argv[argc] = NULL;
-    return config_read(&request, argc, argv, status);
 }
 
 void config_free(struct config *config)

@@ -65,14 +65,6 @@ struct config *config_read_again(const struct config *config, const char *topic,
  * without those of other sections. Returns NULL after printing the errors. */
 struct config *config_read_for(const struct config *config, const char *section);
 
-/*
- * Serializes the section and the command line for a child that reads the same configuration; NULL:
- * out of memory. The second function is config_read() in the child. The bytes must live as long as
- * the configuration.
- */
-char *config_arguments(const struct config *config, size_t *size);
-struct config *config_read_arguments(char *bytes, size_t size, int *status);
-
 /* The number of operands, and the i-th one: arguments that are no flags, as in getopt(3). */
 int config_operands(const struct config *config);
 const char *config_operand(const struct config *config, int i);

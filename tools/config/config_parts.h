@@ -25,8 +25,7 @@ struct config {
     int section;
     bool is_for_other; /* leaves out flags of other sections */
     const char *path;
-    const char *path_flag; /* --config=FILE; NULL: none */
-    bool is_view;          /* tolerates an unreadable default file */
+    bool is_view; /* tolerates an unreadable default file */
     bool has_file, is_left_out, has_old_section;
     const struct config *started; /* during a reload: the service's configuration */
     const char *flags[KEYS_MAX];  /* values of the command line, applied last */

@@ -288,13 +288,6 @@ static json_t *frame_answer(void *context, const char *request)
     return frame->calls->ask ? frame->calls->ask(frame->context, request) : NULL;
 }
 
-void frame_begin(struct frame *frame, const struct frame_calls *calls, void *context,
-                 struct config *config)
-{
-    *frame = (struct frame){.calls = calls, .context = context};
-    frame_set_config(frame, config);
-}
-
 bool frame_read(struct frame *frame, const struct frame_calls *calls, void *context,
                 const struct config_request *request, int argc, char *argv[], int *status)
 {
@@ -308,29 +301,20 @@ bool frame_read(struct frame *frame, const struct frame_calls *calls, void *cont
         *status = 2;
         return false;
     }
-    frame_begin(frame, calls, context, config);
+    *frame = (struct frame){.calls = calls, .context = context};
+    frame_set_config(frame, config);
     return true;
-}
-
-bool frame_open_loop(struct frame *frame, struct error *error)
-{
-    frame->loop = loop_new(&(struct loop_signals){
-        .end = frame_end, .reload = frame_reload_by_signal, .context = frame});
-    if (!frame->loop)
-        error_set(error, "cannot start: %s", strerror(errno));
-    return frame->loop != NULL;
-}
-
-bool frame_open_control(struct frame *frame, struct error *error)
-{
-    frame->control = control_open(frame->loop, config_text(frame->config, "runtime-dir"),
-                                  frame->calls->name, frame_answer, frame, error);
-    return frame->control != NULL;
 }
 
 bool frame_open(struct frame *frame, struct error *error)
 {
-    return frame_open_loop(frame, error) && frame_open_control(frame, error);
+    frame->loop = loop_new(&(struct loop_signals){
+        .end = frame_end, .reload = frame_reload_by_signal, .context = frame});
+    if (!frame->loop)
+        return error_set(error, "cannot start: %s", strerror(errno));
+    frame->control = control_open(frame->loop, config_text(frame->config, "runtime-dir"),
+                                  frame->calls->name, frame_answer, frame, error);
+    return frame->control != NULL;
 }
 
 static char *frame_page(void *context)

@@ -54,18 +54,9 @@ struct frame {
 bool frame_read(struct frame *frame, const struct frame_calls *calls, void *context,
                 const struct config_request *request, int argc, char *argv[], int *status);
 
-/* The same with a configuration that the service has read. The frame frees it. */
-void frame_begin(struct frame *frame, const struct frame_calls *calls, void *context,
-                 struct config *config);
-
 /* Opens the loop and the control socket, which one service of this name can have. Returns false
  * with error set. */
 bool frame_open(struct frame *frame, struct error *error);
-
-/* The two parts of frame_open(). A service that waits for the end of another one of its name
- * retries the second part. */
-bool frame_open_loop(struct frame *frame, struct error *error);
-bool frame_open_control(struct frame *frame, struct error *error);
 
 /* Opens the metrics page if the key prometheus-listen is set. */
 bool frame_open_page(struct frame *frame, struct error *error);

@@ -308,8 +308,7 @@ const char *key_section_like(const char *name)
     return like;
 }
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool counts_bytes(const struct param_rule *rule)
 {

@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/text.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -23,10 +24,7 @@
 static void print_into(char *text, size_t size, const char *format, va_list values)
 {
     (void)vsnprintf(text, size, format, values);
-    for (char *c = text; *c; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
-    }
+    string_make_plain(text);
 }
 
 void saw(const struct doctor *doctor, enum level level, const char *id, const char *format, ...)
@@ -54,15 +52,6 @@ void mend(const struct doctor *doctor, const char *format, ...)
     va_end(values);
 }
 
-void list_add(char *list, size_t size, const char *item)
-{
-    const size_t length = strlen(list);
-
-    if (length + 2 < size)
-        (void)snprintf(list + length, size - length, "%s%.*s", length ? ", " : "",
-                       (int)(size - length - 2), item);
-}
-
 void list_counts(char *list, size_t size, const json_t *object, const struct count_name *counts,
                  size_t count)
 {
@@ -73,7 +62,7 @@ void list_counts(char *list, size_t size, const json_t *object, const struct cou
 
         (void)snprintf(item, sizeof(item), "%" PRId64 " %s", number, counts[i].what);
         if (number)
-            list_add(list, size, item);
+            string_list_add(list, size, item);
     }
 }
 

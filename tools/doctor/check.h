@@ -10,11 +10,13 @@
 #ifndef BLKIN_TOOLS_CHECK_H
 #define BLKIN_TOOLS_CHECK_H
 
+#include "babeltrace-plugin/base/text.h"
 #include "tools/base/json.h"
 #include "tools/config/config.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 enum level { LEVEL_OK, LEVEL_NOTE, LEVEL_BAD, LEVEL_SKIPPED, LEVELS };
@@ -81,9 +83,6 @@ __attribute__((format(printf, 4, 5))) void saw(const struct doctor *doctor, enum
 __attribute__((format(printf, 2, 3))) void mend(const struct doctor *doctor, const char *format,
                                                 ...);
 
-/* Appends ", " and the item, as far as there is room. */
-void list_add(char *list, size_t size, const char *item);
-
 /* Writes the members that are not 0 as a list: "3 samples too late, ..." */
 struct count_name {
     const char *name, *what;
@@ -126,6 +125,15 @@ void check_programs(const struct doctor *doctor);
 struct process;
 void program_without_lttng(const struct doctor *doctor, const struct process *process, char *why,
                            size_t size);
+
+/* Reads the beginning of a file of settings with the rights of the process, as libblkin does.
+ * Returns the length, or -1 with errno set. */
+ssize_t program_read_file(const struct process *process, const char *path, char *text, size_t size,
+                          struct stat *status);
+/* Reports that libblkin ignores the file, as other users may write to it: see process_distrusts().
+ */
+void program_tell_distrust(const struct doctor *doctor, const char *id, const char *program,
+                           const char *path, const struct stat *status);
 
 /* Opens libblkin as the dynamic linker finds it; NULL: not found. Keeps its constructor from
  * loading LTTng, which would wait for a hanging session daemon. */

@@ -2,10 +2,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "doctor.h"
-
 #include "check.h"
+
 #include "babeltrace-plugin/base/unix_socket.h"
+#include "tools/base/commands.h"
 #include "tools/base/process.h"
 #include "tools/base/text.h"
 
@@ -364,7 +364,7 @@ static void print_view(const struct doctor *checked)
 
     for (size_t i = 0; i < SECTIONS; i++) {
         if (!is_about(checked, sections[i]))
-            list_add(others, sizeof(others), sections[i]);
+            string_list_add(others, sizeof(others), sections[i]);
     }
     printf("These checks are for blkin %s, %s. For another: --section=NAME (%s).\n",
            checked->section, why, others);
@@ -506,7 +506,7 @@ static void run_groups(struct doctor *checked)
     }
 }
 
-int doctor(int argc, char *argv[])
+int doctor_command(int argc, char *argv[])
 {
     const int file = memfd_create("blkin-doctor", MFD_CLOEXEC);
     struct shared *shared;

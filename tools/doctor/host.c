@@ -20,7 +20,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- versions -------------------------------------------------------------------------------- */
@@ -56,39 +55,17 @@ static void check_library(const struct doctor *doctor)
             number / 10000, number / 100 % 100, number % 100, BLKIN_RELEASE);
 }
 
-/* Reads the first line of a command's output. */
-static bool read_output(const char *command, const char *argument, char *line, size_t size)
-{
-    int ends[2];
-    pid_t child;
-    ssize_t length = 0;
-
-    if (pipe(ends) < 0)
-        return false;
-    child = fork();
-    if (child == 0) {
-        (void)dup2(ends[1], STDOUT_FILENO);
-        (void)execlp(command, command, argument, (char *)NULL);
-        _exit(127);
-    }
-    (void)close(ends[1]);
-    if (child > 0) {
-        length = read(ends[0], line, size - 1);
-        (void)waitpid(child, NULL, 0);
-    }
-    (void)close(ends[0]);
-    line[length > 0 ? length : 0] = '\0';
-    return length > 0;
-}
-
 /* "lttng (LTTng Trace Control) 2.13.9 - Nordicite" */
 static bool read_lttng_version(unsigned version[3])
 {
-    char line[256];
+    FILE *output = popen("lttng --version", "re");
+    char line[256] = "";
     const char *at;
 
-    if (!read_output("lttng", "--version", line, sizeof(line)))
-        return false;
+    if (output) {
+        (void)!fgets(line, sizeof(line), output);
+        (void)pclose(output);
+    }
     at = strstr(line, ") ");
     version[2] = 0;
     return at && sscanf(at + 2, "%u.%u.%u", &version[0], &version[1], &version[2]) >= 2;

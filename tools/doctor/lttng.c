@@ -153,7 +153,7 @@ static bool find_session(struct view *view)
             view->session = sessions[i];
             is_there = true;
         }
-        list_add(names, sizeof(names), sessions[i].name);
+        string_list_add(names, sizeof(names), sessions[i].name);
     }
     free(sessions);
     if (is_there)
@@ -312,7 +312,7 @@ static void check_events(struct view *view)
         if (is_covered(view, name, &is_filtered))
             is_any = true;
         else
-            list_add(missing, sizeof(missing), name);
+            string_list_add(missing, sizeof(missing), name);
     }
     if (*missing) {
         saw(doctor, LEVEL_BAD, "session.events",
@@ -373,7 +373,7 @@ static void check_contexts(struct view *view)
 
     for (size_t i = 0; saved && i < count; i++) {
         if (!strstr(saved, contexts[i][0]))
-            list_add(missing, sizeof(missing), contexts[i][1]);
+            string_list_add(missing, sizeof(missing), contexts[i][1]);
     }
     if (!saved || !strstr(saved, "<session>")) {
         saw(doctor, LEVEL_NOTE, "session.contexts", "lttng-sessiond does not list the contexts");

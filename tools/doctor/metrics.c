@@ -190,7 +190,7 @@ static void look_for_names(const struct host_config *wanted, enum host_kind kind
         if (name[0] == '!' || instances_of(wanted, kind, name) > 0)
             continue;
         (void)snprintf(item, sizeof(item), "%s %s", host_definition(kind)->name, name);
-        list_add(missing, size, item);
+        string_list_add(missing, size, item);
     }
 }
 

@@ -56,36 +56,23 @@ static void look_at_text(const struct doctor *doctor, const struct process *proc
     }
 }
 
-/* Opens the file with the rights of the process. */
 static void look_at_file(const struct doctor *doctor, const struct process *process)
 {
-    char path[PROCESS_PATH_MAX], text[PRELOAD_CONFIG_MAX + 1];
+    char path[PROCESS_PATH_MAX], text[PRELOAD_CONFIG_MAX + 1], name[64];
     struct stat status = {.st_mode = 0};
-    ssize_t length = -1;
-    int fd;
+    ssize_t length;
 
     if (!process_variable(process->pid, "BLKIN_RUN_FILE", path, sizeof(path)))
         (void)snprintf(path, sizeof(path), "%s", PRELOAD_CONFIG_FILE);
-    fd = process_open(process, path);
-    if (fd >= 0) {
-        (void)fstat(fd, &status);
-        length = read(fd, text, sizeof(text) - 1);
-        (void)close(fd);
-    }
+    length = program_read_file(process, path, text, sizeof(text), &status);
+    (void)snprintf(name, sizeof(name), "process %d (%s)", (int)process->pid, process->name);
     if (length >= 0 && process_distrusts(process, &status)) {
-        saw(doctor, LEVEL_BAD, "run.file",
-            "process %d (%s) ignores %s: it belongs to user %u and has mode %03o, and only root "
-            "and "
-            "the program's own user may write to it",
-            (int)process->pid, process->name, path, (unsigned)status.st_uid,
-            (unsigned)(status.st_mode & 07777));
-        mend(doctor, "chown root %s; chmod 644 %s", path, path);
+        program_tell_distrust(doctor, "run.file", name, path, &status);
     } else if (length >= 0) {
-        text[length] = '\0';
         look_at_text(doctor, process, path, text);
     } else if (errno != ENOENT) {
-        saw(doctor, LEVEL_BAD, "run.file", "%s cannot be read by process %d (%s): %s", path,
-            (int)process->pid, process->name, strerror(errno));
+        saw(doctor, LEVEL_BAD, "run.file", "%s cannot be read by %s: %s", path, name,
+            strerror(errno));
         mend(doctor, "allow the user of that process to read the file, and to enter its folder");
     }
 }

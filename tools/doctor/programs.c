@@ -6,6 +6,7 @@
 
 #include "tools/base/process.h"
 
+#include <errno.h>
 #include <lttng/lttng.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -193,6 +194,32 @@ static void explain_with_provider(const struct doctor *doctor, const struct proc
         mend(doctor,
              "look again in 5 s; with LTTNG_UST_DEBUG=1 in its environment it prints the reason");
     }
+}
+
+/* ---- its files of settings ------------------------------------------------------------------- */
+
+ssize_t program_read_file(const struct process *process, const char *path, char *text, size_t size,
+                          struct stat *status)
+{
+    const int fd = process_open(process, path);
+    const ssize_t length = fd >= 0 && fstat(fd, status) == 0 ? read(fd, text, size - 1) : -1;
+    const int cause = errno;
+
+    if (fd >= 0)
+        (void)close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    errno = cause;
+    return length;
+}
+
+void program_tell_distrust(const struct doctor *doctor, const char *id, const char *program,
+                           const char *path, const struct stat *status)
+{
+    saw(doctor, LEVEL_BAD, id,
+        "%s ignores %s: it belongs to user %u and has mode %03o, and only root and the program's "
+        "own user may write to it",
+        program, path, (unsigned)status->st_uid, (unsigned)(status->st_mode & 07777));
+    mend(doctor, "chown root %s; chmod 644 %s", path, path);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */

@@ -79,9 +79,10 @@ static void check_cluster(const struct doctor *doctor, const json_t *status)
     }
     saw(doctor, LEVEL_OK, "cluster.answers", "%s answers; hosts: %zu", url,
         json_array_size(json_object_get(cluster, "hosts")));
-    json_array_foreach(away, i, host)(void)
-        snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", *names ? ", " : "",
-                 json_string_value(host));
+    json_array_foreach(away, i, host)
+    {
+        string_list_add(names, sizeof(names), json_string_value(host));
+    }
     if (*names) {
         saw(doctor, LEVEL_NOTE, "cluster.away",
             "hosts that are away: %s: traces are incomplete "

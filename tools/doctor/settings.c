@@ -51,18 +51,13 @@ static const char *name_process(const struct process *process)
     return is_of_future(process) ? "a program that starts now" : text;
 }
 
-/* Reads the first line with the rights of the process. Returns false with found->error set. */
+/* Reads the first line. Returns false with found->error set. */
 static bool read_setting(const struct process *process, struct found *found)
 {
-    const int fd = process_open(process, found->path);
-    ssize_t length = -1;
+    const ssize_t length =
+        program_read_file(process, found->path, found->text, sizeof(found->text), &found->status);
 
-    if (fd >= 0 && fstat(fd, &found->status) == 0)
-        length = read(fd, found->text, sizeof(found->text) - 1);
     found->error = length < 0 ? errno : 0;
-    if (fd >= 0)
-        (void)close(fd);
-    found->text[length > 0 ? length : 0] = '\0';
     found->text[strcspn(found->text, "\n")] = '\0';
     if (length >= 0 && S_ISCHR(found->status.st_mode)) /* /dev/null: no rule */
         return false;
@@ -157,14 +152,9 @@ static bool check_trust(struct setting_search *search, const struct process *pro
 {
     if (!found->is_ignored)
         return true;
-    if (search_explains(search)) {
-        saw(search->doctor, LEVEL_BAD, id,
-            "%s ignores %s: it belongs to user %u and has mode %03o, and only root and the "
-            "program's own user may write to it",
-            name_process(process), found->path, (unsigned)found->status.st_uid,
-            (unsigned)(found->status.st_mode & 07777));
-        mend(search->doctor, "chown root %s; chmod 644 %s", found->path, found->path);
-    }
+    if (search_explains(search))
+        program_tell_distrust(search->doctor, id, name_process(process), found->path,
+                              &found->status);
     return false;
 }
 

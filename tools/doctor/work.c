@@ -245,11 +245,6 @@ static rd_kafka_message_t *last_message(const struct kafka *kafka, const char *n
     return message;
 }
 
-static int64_t age_of(const rd_kafka_message_t *message)
-{
-    return wall_clock_ns() / 1000000000 - rd_kafka_message_timestamp(message, NULL) / 1000;
-}
-
 static void ignore_span(void *context, const struct otlp_origin *origin,
                         const struct otlp_span *span)
 {
@@ -272,7 +267,7 @@ static void check_messages(const struct kafka *kafka)
         return;
     }
     decoded = otlp_decode((struct text){message->payload, message->len}, ignore_span, NULL);
-    age_s = age_of(message);
+    age_s = wall_clock_ns() / 1000000000 - rd_kafka_message_timestamp(message, NULL) / 1000;
     if (decoded.is_broken || decoded.spans == 0) {
         saw(kafka->doctor, LEVEL_BAD, "input.messages",
             "partition %d, offset %" PRId64 ": expected OTLP traces, got something else%s",

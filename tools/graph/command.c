@@ -4,6 +4,7 @@
  */
 #include "graph.h"
 
+#include "tools/base/commands.h"
 #include "tools/base/output.h"
 #include "tools/base/text.h"
 #include "tools/trace/options.h"

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "landscape.h"
+#include "graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>

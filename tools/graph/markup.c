@@ -12,11 +12,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-struct markup_glyph {
-    char text[16];
-    size_t columns;
-};
-
 /* Returns true for control characters, changes of direction, zero width, and characters that XML
  * forbids. */
 static bool is_hidden(uint32_t code)
@@ -24,14 +19,6 @@ static bool is_hidden(uint32_t code)
     return code < 0x20 || (code >= 0x7f && code <= 0x9f) || text_changes_direction(code) ||
            (code >= 0x200b && code <= 0x200d) || code == 0x2028 || code == 0x2029 ||
            code == 0xfeff || (code & 0xfffe) == 0xfffe || (code >= 0xfdd0 && code <= 0xfdef);
-}
-
-static bool is_wide(uint32_t code)
-{
-    return (code >= 0x1100 && code <= 0x115f) || (code >= 0x2e80 && code <= 0xa4cf) ||
-           (code >= 0xac00 && code <= 0xd7a3) || (code >= 0xf900 && code <= 0xfaff) ||
-           (code >= 0xfe30 && code <= 0xfe6f) || (code >= 0xff00 && code <= 0xff60) ||
-           (code >= 0x1f300 && code <= 0x1faff) || (code >= 0x20000 && code <= 0x3fffd);
 }
 
 static const char *entity_of(uint32_t code)
@@ -52,58 +39,37 @@ static const char *entity_of(uint32_t code)
     }
 }
 
-static const char *next_glyph(const char *text, struct markup_glyph *glyph)
+/* Converts the first character. Returns the place of the next one. */
+static const char *markup_character(const char *text, char shown[16])
 {
     uint32_t code;
     const size_t length = utf8_decode(text, &code);
     const char *entity = entity_of(code);
 
-    glyph->columns = 1;
     if (length == 0) {
-        memcpy(glyph->text, UTF8_REPLACEMENT, sizeof(UTF8_REPLACEMENT));
+        memcpy(shown, UTF8_REPLACEMENT, sizeof(UTF8_REPLACEMENT));
         return text + 1;
     }
-    if (entity) {
-        snprintf(glyph->text, sizeof(glyph->text), "%s", entity);
-    } else if (is_hidden(code)) {
-        glyph->columns = (size_t)snprintf(glyph->text, sizeof(glyph->text),
-                                          code < 0x80 ? "\\x%02" PRIx32 : "\\u{%" PRIx32 "}", code);
-    } else {
-        memcpy(glyph->text, text, length);
-        glyph->text[length] = '\0';
-        glyph->columns = is_wide(code) ? 2 : 1;
-    }
+    if (entity)
+        snprintf(shown, 16, "%s", entity);
+    else if (is_hidden(code))
+        snprintf(shown, 16, code < 0x80 ? "\\x%02" PRIx32 : "\\u{%" PRIx32 "}", code);
+    else
+        snprintf(shown, 16, "%.*s", (int)length, text);
     return text + length;
-}
-
-/* Counts the columns of the text. Returns the place of the cut if there are more than max. */
-static const char *cut_at(const char *text, size_t max, size_t *columns)
-{
-    const char *cut = text;
-    struct markup_glyph glyph;
-
-    *columns = 0;
-    while (*text) {
-        text = next_glyph(text, &glyph);
-        *columns += glyph.columns;
-        if (*columns > max)
-            return cut;
-        if (*columns < max)
-            cut = text;
-    }
-    return text;
 }
 
 void markup_put(FILE *file, const char *text, size_t max)
 {
-    size_t columns;
-    const char *const end = cut_at(text, max, &columns);
-    struct markup_glyph glyph;
+    size_t count = 0;
+    char shown[16];
 
-    while (text < end) {
-        text = next_glyph(text, &glyph);
-        fputs(glyph.text, file);
+    for (const char *at = text; *at; count++)
+        at = markup_character(at, shown);
+    for (size_t i = 0; *text && (count <= max || i < max - 1); i++) {
+        text = markup_character(text, shown);
+        fputs(shown, file);
     }
-    if (columns > max)
+    if (count > max)
         fputs("…", file);
 }

@@ -6,79 +6,6 @@
  */
 #include "topic.h"
 
-#ifndef HAS_KAFKA
-
-struct topic *topic_open(const struct topic_options *options, struct error *error)
-{
-    (void)options;
-    return error_null(error, "kafka:// is not in this build: build it with librdkafka");
-}
-
-void topic_close(struct topic *topic)
-{
-    (void)topic;
-}
-
-int topic_fd(const struct topic *topic)
-{
-    (void)topic;
-    return -1;
-}
-
-bool topic_read(struct topic *topic, bool *has_more)
-{
-    (void)topic;
-    *has_more = false;
-    return false;
-}
-
-bool topic_read_all(struct topic *topic, int limit_ms,
-                    void (*waiting)(void *context, const char *why), struct error *error)
-{
-    (void)topic;
-    (void)limit_ms;
-    (void)waiting;
-    (void)error;
-    return false;
-}
-
-void topic_ask(struct topic *topic, int limit_ms)
-{
-    (void)topic;
-    (void)limit_ms;
-}
-
-void topic_take_answer(struct topic *topic, int limit_ms)
-{
-    topic_ask(topic, limit_ms);
-}
-
-bool topic_read_first(struct topic *topic)
-{
-    (void)topic;
-    return false;
-}
-
-int32_t topic_partitions(const struct topic *topic)
-{
-    (void)topic;
-    return 0;
-}
-
-bool topic_is_at_end(const struct topic *topic)
-{
-    (void)topic;
-    return false;
-}
-
-const char *topic_problem(const struct topic *topic)
-{
-    (void)topic;
-    return NULL;
-}
-
-#else
-
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "tools/base/say.h"
@@ -219,15 +146,6 @@ void topic_take_answer(struct topic *topic, int limit_ms)
         topic->problem.text[0] = '\0';
 }
 
-bool topic_read_first(struct topic *topic)
-{
-    if (topic->states[0] != NOT_STARTED)
-        (void)rd_kafka_consume_stop(topic->topic, 0);
-    topic->states[0] = NOT_STARTED;
-    topic->partitions = 1;
-    return topic_start(topic, 0, 0);
-}
-
 int32_t topic_partitions(const struct topic *topic)
 {
     return topic->partitions;
@@ -281,8 +199,6 @@ static bool topic_take_message(struct topic *topic, const rd_kafka_message_t *me
         .partition = message->partition,
         .offset = message->offset,
         .log_ns = kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || log_ms < 0 ? 0 : log_ms * 1000000,
-        .key = message->key,
-        .key_length = message->key_len,
         .data = message->payload,
         .length = message->len,
     };
@@ -437,15 +353,7 @@ void topic_close(struct topic *topic)
     free(topic);
 }
 
-#endif
-
 /* ---- settings -------------------------------------------------------------------------------- */
-
-#ifndef HAS_KAFKA
-
-typedef int this_build_is_without_librdkafka;
-
-#else
 
 #define TOPIC_ASK_MS 1500
 
@@ -482,5 +390,3 @@ bool kafka_settings(rd_kafka_t *client, rd_kafka_ResourceType_t type, const char
     rd_kafka_queue_destroy(queue);
     return count > 0;
 }
-
-#endif

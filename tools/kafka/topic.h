@@ -20,10 +20,8 @@
 struct topic_message {
     int32_t partition;
     int64_t offset;
-    int64_t log_ns;  /* the broker's time of arrival, since 1970; 0: unknown */
-    const char *key; /* NULL: none */
-    size_t key_length;
-    const char *data; /* NULL: the message removes the key */
+    int64_t log_ns; /* the broker's time of arrival, since 1970; 0: unknown */
+    const char *data;
     size_t length;
 };
 
@@ -68,9 +66,6 @@ bool topic_read_all(struct topic *topic, int limit_ms,
 void topic_ask(struct topic *topic, int limit_ms);
 void topic_take_answer(struct topic *topic, int limit_ms);
 
-/* Reads the first partition from its begin, without a request for partitions. */
-bool topic_read_first(struct topic *topic);
-
 /* Returns the number of partitions; 0: unknown. */
 int32_t topic_partitions(const struct topic *topic);
 
@@ -90,17 +85,10 @@ static inline void kafka_log_line(const rd_kafka_t *handle, int level, const cha
 
 /* The settings of a topic or a broker. */
 
-#ifdef HAS_KAFKA
-
-#include <librdkafka/rdkafka.h>
-#include <stdbool.h>
-
 typedef void kafka_setting_fn(void *context, const char *key, const char *value);
 
 /* Calls the function for each setting. Returns false if no answer comes within 1.5 s. */
 bool kafka_settings(rd_kafka_t *client, rd_kafka_ResourceType_t type, const char *name,
                     kafka_setting_fn *take, void *context);
-
-#endif
 
 #endif

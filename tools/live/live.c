@@ -2,8 +2,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "live.h"
-
 #include "babeltrace-plugin/account/prometheus.h"
 #include "babeltrace-plugin/account/stats_file.h"
 #include "babeltrace-plugin/base/http_url.h"
@@ -13,6 +11,7 @@
 #include "relay.h"
 #include "sweep.h"
 #include "tracing.h"
+#include "tools/base/commands.h"
 #include "tools/base/notify.h"
 #include "tools/base/privileges.h"
 #include "tools/base/saver.h"
@@ -382,12 +381,6 @@ static bool open_parts(struct live_service *service, struct error *error)
     return true;
 }
 
-static void begin_timers(struct live_service *service)
-{
-    service->tick = (struct timer){.due = tick, .context = service};
-    timer_set(service->frame.loop, &service->tick, NOTIFY_PERIOD_MS);
-}
-
 static void print_summary(struct live_service *service)
 {
     const struct counts counts = readers_counts(&service->readers);
@@ -410,7 +403,8 @@ static int run(struct live_service *service)
         say(BK1010, "%s", error.text);
         return 1;
     }
-    begin_timers(service);
+    service->tick = (struct timer){.due = tick, .context = service};
+    timer_set(service->frame.loop, &service->tick, NOTIFY_PERIOD_MS);
     if (service->status == 0 && !frame_run(&service->frame))
         service->status = 1;
     print_summary(service);
@@ -431,7 +425,7 @@ static void free_service(struct live_service *service)
         free(service);
 }
 
-int live(int argc, char *argv[])
+int live_command(int argc, char *argv[])
 {
     static const struct frame_calls calls = {.name = "live",
                                              .title = "blkin live",

@@ -86,17 +86,12 @@ static void add_to_statement(struct metadata *metadata, char c)
     }
 }
 
-static void drop_slash(struct metadata *metadata)
-{
-    if (metadata->depth <= 1 && metadata->length > 0)
-        metadata->statement[--metadata->length] = '\0';
-}
-
 static void add_code(struct metadata *metadata, char c)
 {
     if (metadata->last == '/' && (c == '*' || c == '/')) {
         metadata->place = c == '*' ? IN_COMMENT : IN_LINE_COMMENT;
-        drop_slash(metadata);
+        if (metadata->depth <= 1 && metadata->length > 0) /* without the slash */
+            metadata->statement[--metadata->length] = '\0';
         return;
     }
     switch (c) {

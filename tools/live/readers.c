@@ -122,13 +122,6 @@ static json_t *readers_order(const struct live_reader *reader)
                      (json_int_t)options->retry_us, "level", (int)options->level);
 }
 
-/* Returns false with errno set. */
-static bool readers_start_child(struct live_reader *reader)
-{
-    return child_start_json(reader->readers->loop, &reader->child, &readers_job,
-                            readers_order(reader), &reader->lines);
-}
-
 /* ---- in the child ---------------------------------------------------------------------------- */
 
 static int readers_read(const json_t *order)
@@ -200,7 +193,8 @@ static void readers_start(void *context)
         reader->from = (struct trace_position){.time_ns = 0};
         reader->began_ns = wall_clock_ns();
     }
-    if (!readers_start_child(reader)) {
+    if (!child_start_json(reader->readers->loop, &reader->child, &readers_job,
+                          readers_order(reader), &reader->lines)) {
         readers_start_later(reader);
         return;
     }
@@ -262,13 +256,6 @@ static void readers_renew_next(struct readers *readers)
     }
 }
 
-/* Returns whether another child follows this one. */
-static bool readers_goes_on(const struct live_reader *reader, bool was_ending)
-{
-    return !reader->readers->is_ending && !reader->is_retired &&
-           (!was_ending || reader->is_renewed);
-}
-
 /* Logs a child's death, and how many spans are lost or come twice. */
 static void readers_say_death(struct live_reader *reader, int status, uint64_t lost, uint64_t twice,
                               bool goes_on)
@@ -318,7 +305,8 @@ void readers_child_ended(void *context, int status)
     struct live_reader *reader = context;
     struct readers *readers = reader->readers;
     const bool was_ending = reader->state == READER_ENDING;
-    const bool goes_on = readers_goes_on(reader, was_ending);
+    const bool goes_on = !readers->is_ending && !reader->is_retired &&
+                         (!was_ending || reader->is_renewed); /* another child follows */
     uint64_t lost, twice;
 
     readers_read_last_account(reader);

@@ -7,11 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define CHANNEL "blkin"
 #define METRIC  "blkin:metric"
-#define POLL_US 50000
 
 /* ---- shared parts */
 
@@ -209,13 +207,10 @@ static int enable_events(const struct session_spec *spec, struct lttng_handle *h
     return 0;
 }
 
-/* LTTng refuses to start a stopped session until its rotation has ended. */
 static int start(const char *name)
 {
-    int code;
+    const int code = lttng_start_tracing(name);
 
-    while ((code = lttng_start_tracing(name)) == -LTTNG_ERR_ROTATION_PENDING)
-        (void)usleep(POLL_US);
     return code == -LTTNG_ERR_TRACE_ALREADY_STARTED ? 0 : code;
 }
 
@@ -299,10 +294,7 @@ void session_ensure(const struct session_spec *spec, struct session_answer *answ
     if (count < 0 || handle == NULL) {
         (void)refuse(&answer->error, "look for", spec->name, count < 0 ? count : -LTTNG_ERR_NOMEM);
         answer->result = no_daemon(count) ? SESSION_NO_DAEMON : SESSION_FAILED;
-    } else if ((there = find(sessions, count, spec->name)) == NULL && spec->only_adopt) {
-        error_set(&answer->error, "somebody destroyed LTTng session \"%s\" meanwhile", spec->name);
-        answer->result = SESSION_FAILED;
-    } else if (there == NULL) {
+    } else if ((there = find(sessions, count, spec->name)) == NULL) {
         answer->result = make(spec, handle, &answer->error);
     } else {
         answer->result = adopt(spec, there, handle, &answer->error);
@@ -339,7 +331,6 @@ bool session_look(const char *name, struct session_state *state, struct error *e
     int count = list(&sessions);
 
     memset(state, 0, sizeof(*state));
-    state->has_daemon = !no_daemon(count);
     if (count < 0)
         return refuse(error, "look for", name, count);
     there = find(sessions, count, name);

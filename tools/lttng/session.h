@@ -17,7 +17,6 @@ struct session_spec {
     char name[256];
     char events[1056]; /* names with *, separated by commas */
     char filter[1024]; /* LTTng's filter expression, for all events but blkin:metric; "": none */
-    bool only_adopt;   /* does not create a missing session */
     uint64_t subbuf_bytes;
     uint64_t subbuf_count; /* both: of a channel, per CPU and user */
     uint64_t live_timer_us;
@@ -50,7 +49,7 @@ void session_ensure(const struct session_spec *spec, struct session_answer *answ
 
 /* The state of a session and its losses, as in `lttng list`. */
 struct session_state {
-    bool has_daemon, is_there, is_active;
+    bool is_there, is_active;
     bool has_consumer; /* false: LTTng's consumer daemon has died, and nothing is recorded until the
                           session daemon restarts */
     uint64_t discarded_events, lost_packets;

@@ -89,7 +89,7 @@ static void graph_on_interrupt(int number)
     bt_interrupter_set(interrupter);
 }
 
-/* Raises SIGINT, whose handler the sink extends: see signals.h of the plugin. */
+/* Raises SIGINT, whose handler the sink extends: see sink.h of the plugin. */
 static void graph_on_end(int number)
 {
     (void)number;
@@ -109,13 +109,6 @@ static bool graph_take_signals(void)
     (void)sigaction(SIGTERM, &action, NULL);
     job_unblock_end();
     return true;
-}
-
-static void graph_leave_signals(void)
-{
-    (void)signal(SIGINT, SIG_IGN);
-    (void)signal(SIGTERM, SIG_IGN);
-    BT_INTERRUPTER_PUT_REF_AND_RESET(interrupter);
 }
 
 /* ---- plugins --------------------------------------------------------------------------------- */
@@ -409,13 +402,6 @@ static enum graph_status graph_loop(struct graph *graph)
     return GRAPH_FAILED;
 }
 
-/* Frees the graph; the sink then delivers its last spans. */
-static void graph_end(struct graph *graph)
-{
-    bt_graph_put_ref(graph->graph);
-    bt_current_thread_clear_error();
-}
-
 enum graph_status graph_run(const struct graph_spec *spec)
 {
     struct graph graph = {.spec = spec};
@@ -429,7 +415,10 @@ enum graph_status graph_run(const struct graph_spec *spec)
         status = graph_loop(&graph);
     else if (bt_interrupter_is_set(interrupter))
         status = GRAPH_INTERRUPTED;
-    graph_end(&graph);
-    graph_leave_signals();
+    bt_graph_put_ref(graph.graph); /* the sink then delivers its last spans */
+    bt_current_thread_clear_error();
+    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGTERM, SIG_IGN);
+    BT_INTERRUPTER_PUT_REF_AND_RESET(interrupter);
     return status;
 }

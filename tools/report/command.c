@@ -3,10 +3,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "report.h"
-
 #include "parts.h"
 
+#include "tools/base/commands.h"
 #include "tools/base/output.h"
 #include "tools/trace/options.h"
 

@@ -2,10 +2,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "command.h"
+#include "tools/base/commands.h"
 
 #include "babeltrace-plugin/rules/rules.h"
-#include "sessions.h"
+#include "tools/reader/listing.h"
 #include "tools/trace/read.h"
 
 #include <errno.h>
@@ -21,6 +21,74 @@
 static const char usage[] =
 #include "tools/rules/usage.txt.inc"
     ;
+
+/* ---- live sessions by their short names ------------------------------------------------------ */
+
+/* Escapes the name, which may come from any user. */
+static void session_print(const struct listed_session *session)
+{
+    char text[520];
+
+    (void)snprintf(text, sizeof(text), "%s/%s", session->host, session->name);
+    string_make_plain(text);
+    fprintf(stderr, "  %s\n", text);
+}
+
+static bool session_is_named(const struct listed_session *session, const char *name)
+{
+    const size_t length = strlen(session->host);
+
+    return strcmp(session->name, name) == 0 ||
+           (strncmp(session->host, name, length) == 0 && name[length] == '/' &&
+            strcmp(session->name, name + length + 1) == 0);
+}
+
+/*
+ * Makes the session's URL for babeltrace2. name: NAME, HOST/NAME, or a URL; relayd: the relay
+ * daemon at HOST[:PORT]. Returns false after printing the reason and the existing sessions.
+ */
+static bool session_url(const char *name, const char *relayd, char *url, size_t size)
+{
+    static struct listing listing;
+    const struct listed_session *found = NULL;
+    char place[300];
+    int count = 0;
+
+    if (strstr(name, "://"))
+        return snprintf(url, size, "%s", name) < (int)size;
+    if (snprintf(place, sizeof(place), "net://%s%s", relayd, strchr(relayd, ':') ? "" : ":5344") >=
+            (int)sizeof(place) ||
+        !listing_ask(place, &listing)) {
+        fprintf(stderr,
+                "blkin rules: \"%s\" is not a folder, and for a live session of this name no relay "
+                "daemon answers at %s: start it, or give --relayd=HOST:PORT\n",
+                name, place);
+        return false;
+    }
+    for (int i = 0; i < listing.count; i++) {
+        if (!session_is_named(&listing.sessions[i], name))
+            continue;
+        found = &listing.sessions[i];
+        count++;
+    }
+    if (count == 1 && found->viewers > 0) {
+        fprintf(stderr,
+                "blkin rules: \"%s\" has a reader, such as blkin live, and a relay daemon allows "
+                "only one: end it, or record the events in another live session\n",
+                name);
+        return false;
+    }
+    if (count == 1)
+        return snprintf(url, size, "%s/host/%s/%s", place, found->host, found->name) < (int)size;
+    fprintf(stderr,
+            "blkin rules: expected a folder, or one of the live sessions at %s, got \"%s\"\n",
+            place, name);
+    for (int i = 0; i < listing.count; i++)
+        session_print(&listing.sessions[i]);
+    return false;
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 /* Notes events that several files make spans of, as that may be a mistake. */
 static void rules_tell_shared(const struct rules *rules)
@@ -61,14 +129,6 @@ static int rules_check_file(const char *path, bool is_told)
     }
     rules_free(rules);
     return 0;
-}
-
-/* Executes babeltrace2. Returns only on failure. */
-static int rules_run(const char *const arguments[])
-{
-    execvp(arguments[0], (char *const *)(uintptr_t)arguments);
-    fprintf(stderr, "blkin rules: cannot run babeltrace2: %s\n", strerror(errno));
-    return 1;
 }
 
 /* The same for a recorded trace. Shows the readable part of a damaged one. */
@@ -119,7 +179,9 @@ static int rules_events(const char *source, const char *relayd, const char *seco
         return 1;
     (void)snprintf(params, sizeof(params), "--params=seconds=%ld", count);
     fprintf(stderr, "blkin rules: counting the events of %s for %ld s\n", url, count);
-    return rules_run(arguments);
+    execvp(arguments[0], (char *const *)(uintptr_t)arguments);
+    fprintf(stderr, "blkin rules: cannot run babeltrace2: %s\n", strerror(errno));
+    return 1;
 }
 
 static int rules_try(const char *path, const char *trace)

@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/error.h"
 #include "libblkin/preload/config.h"
+#include "tools/base/commands.h"
 
 #include <errno.h>
 #include <getopt.h>

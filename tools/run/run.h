@@ -11,9 +11,6 @@
 #include <stdbool.h>
 #include <limits.h>
 
-/* argv[0]: the prefix of messages. Returns the exit status if the program did not run. */
-int run_command(int argc, char *argv[]);
-
 /* A unit of systemd: do its filters allow what the preload needs? */
 
 /*

@@ -3,10 +3,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "command.h"
-
 #include "observe.h"
 #include "settings.h"
+#include "tools/base/commands.h"
 #include "tools/base/text.h"
 #include "tools/config/config.h"
 

@@ -6,6 +6,8 @@
 #include "filter_rule.h"
 
 #include "babeltrace-plugin/base/duration.h"
+#include "babeltrace-plugin/base/real.h"
+#include "babeltrace-plugin/base/text.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -67,24 +69,22 @@ static bool next_duration(struct rule_reading *reading, const char *after, int64
 
 static void list_kinds(char *list, size_t size)
 {
-    size_t length = 0;
-
-    for (int kind = 0; kind < HOST_KINDS && length < size; kind++)
-        length += (size_t)snprintf(list + length, size - length, "%s%s", kind ? ", " : "",
-                                   host_definition(kind)->name);
+    *list = '\0';
+    for (int kind = 0; kind < HOST_KINDS; kind++)
+        string_list_add(list, size, host_definition(kind)->name);
 }
 
 static void list_views(const char *group, char *list, size_t size)
 {
-    const struct host_view *views;
-    size_t count, length = 0;
+    size_t count;
+    const struct host_view *views = host_views(&count);
+    char item[RULE_WORD_MAX];
 
     *list = '\0';
-    views = host_views(&count);
-    for (size_t i = 0; i < count && length < size; i++) {
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(item, sizeof(item), "%s.%s", group, views[i].name);
         if (strcmp(views[i].group, group) == 0)
-            length += (size_t)snprintf(list + length, size - length, "%s%s.%s", length ? ", " : "",
-                                       group, views[i].name);
+            string_list_add(list, size, item);
     }
 }
 
@@ -144,20 +144,16 @@ static bool read_subject(struct rule_reading *reading)
 /* Reads digits, with or without a fraction, in every locale. */
 static bool read_number(const char **text, double *number)
 {
-    const char *at = *text;
-    double place = 1;
+    const size_t digits = strspn(*text, "0123456789");
+    const char *end = *text + digits;
+    char copy[RULE_WORD_MAX];
 
-    *number = 0;
-    for (; *at >= '0' && *at <= '9'; at++)
-        *number = *number * 10 + (*at - '0');
-    if (at == *text || at - *text > 18)
-        return false;
-    if (*at == '.' && at[1] >= '0' && at[1] <= '9') {
-        for (at++; *at >= '0' && *at <= '9'; at++)
-            *number += (*at - '0') * (place /= 10);
-    }
-    *text = at;
-    return true;
+    if (*end == '.' && end[1] >= '0' && end[1] <= '9')
+        end += 1 + strspn(end + 1, "0123456789");
+    (void)snprintf(copy, sizeof(copy), "%.*s", (int)(end - *text), *text);
+    *number = real_read(copy, NULL);
+    *text = end;
+    return digits > 0 && digits <= 18;
 }
 
 /* Reads K, M, G or T: powers of 1024 for bytes, of 1000 for other units. */

@@ -5,7 +5,12 @@
  */
 #include "observe.h"
 
+#include "babeltrace-plugin/base/monotonic.h"
+
+#include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 static void observed_put_name(char name[OBSERVED_NAME_BYTES], const char *bytes)
 {
@@ -60,4 +65,143 @@ bool observed_value(const struct observed *observed, const struct host_view *vie
 
     return strcmp(view->group, host_definition(observed->kind)->name) == 0 &&
            host_view_value(view, &interval, value);
+}
+
+/* ---- for Prometheus -------------------------------------------------------------------------- */
+
+#define PREFIX         "blkin_host_"
+#define NAME_MAX_BYTES 160
+
+/* A filter passes at least one sample a minute. An instance without a sample for three minutes,
+ * or three of its periods, has ended. */
+#define GONE_MS 180000
+
+/* The page, its host, and its time. */
+struct host_page {
+    const struct observer *observer;
+    char host[256];
+    uint64_t now_ns;
+};
+
+static const struct unit {
+    const char *unit, *suffix;
+    double scale;
+} units[] = {{"ns", "_seconds", 1e-9},
+             {"us", "_seconds", 1e-6},
+             {"ms", "_seconds", 1e-3},
+             {"s", "_seconds", 1},
+             {"By", "_bytes", 1},
+             {"%", "_percent", 1},
+             {"By/s", "_bytes_per_second", 1}};
+
+/* A metric of the page: the name with its unit, and the factor for its values. */
+struct series {
+    char name[NAME_MAX_BYTES];
+    double scale;
+    bool is_counter;
+    const char *help;
+    bool has_head;
+};
+
+/* Writes one part of the name, or two parts joined by "_". */
+static struct series series_of(const char *first, const char *second, const char *unit)
+{
+    struct series series = {.scale = 1};
+    const char *suffix = strstr(unit, "/s") ? "_per_second" : "";
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (strcmp(units[i].unit, unit) == 0) {
+            suffix = units[i].suffix;
+            series.scale = units[i].scale;
+        }
+    }
+    (void)snprintf(series.name, sizeof(series.name), PREFIX "%s%s%s%s", first, *second ? "_" : "",
+                   second, suffix);
+    for (char *at = series.name; *at; at++)
+        *at = (char)(isalnum((unsigned char)*at) ? *at : '_');
+    return series;
+}
+
+/* Writes a line without its value. */
+static void series_begin_line(struct series *series, struct printer *to,
+                              const struct host_page *page, const struct observed *observed)
+{
+    const char *more = series->is_counter ? "_total" : "";
+
+    if (!series->has_head)
+        print(to, "# HELP %s%s %s\n# TYPE %s%s %s\n", series->name, more, series->help,
+              series->name, more, series->is_counter ? "counter" : "gauge");
+    series->has_head = true;
+    print(to, "%s%s{", series->name, more);
+    print_label(to, "host", text_of(page->host));
+    print_string(to, ",");
+    print_label(to, "name", text_of(observed->name));
+    print_string(to, "} ");
+}
+
+static bool page_has(const struct host_page *page, const struct observed *observed,
+                     enum host_kind kind)
+{
+    const uint64_t most_ms =
+        observed->period_ms * UINT64_C(3) > GONE_MS ? observed->period_ms * UINT64_C(3) : GONE_MS;
+
+    return observed->after_ns && observed->kind == kind &&
+           page->now_ns - observed->after_ns < most_ms * 1000000;
+}
+
+static void page_print_metric(struct printer *to, const struct host_page *page, enum host_kind kind,
+                              size_t i)
+{
+    const struct host_metric *metric = &host_definition(kind)->metrics[i];
+    struct series series = series_of(metric->name, "", metric->unit);
+
+    series.is_counter = metric->is_counter;
+    series.help = "As the kernel has it.";
+    for (size_t slot = 0; slot < HOST_SLOTS; slot++) {
+        const struct observed *observed = &page->observer->slots[slot];
+
+        if (!page_has(page, observed, kind) || !(observed->after_present >> i & 1))
+            continue;
+        series_begin_line(&series, to, page, observed);
+        if (series.scale == 1)
+            print(to, "%" PRIu64 "\n", observed->after[i]);
+        else
+            print(to, "%.15g\n", (double)observed->after[i] * series.scale);
+    }
+}
+
+static void page_print_view(struct printer *to, const struct host_page *page,
+                            const struct host_view *view)
+{
+    const enum host_kind kind = host_kind_find(view->group);
+    struct series series = series_of(view->group, view->name, view->unit);
+
+    series.help = "Between the two latest samples.";
+    for (size_t slot = 0; slot < HOST_SLOTS; slot++) {
+        const struct observed *observed = &page->observer->slots[slot];
+        double value;
+
+        if (!page_has(page, observed, kind) || !observed->before_ns ||
+            !observed_value(observed, view, &value))
+            continue;
+        series_begin_line(&series, to, page, observed);
+        print(to, "%.15g\n", value * series.scale);
+    }
+}
+
+void observer_print(const struct observer *observer, struct printer *to)
+{
+    struct host_page page = {.observer = observer, .now_ns = (uint64_t)clock_ns()};
+    size_t count;
+    const struct host_view *views = host_views(&count);
+
+    (void)gethostname(page.host, sizeof(page.host) - 1);
+    for (int kind = 0; kind < HOST_KINDS; kind++) {
+        for (size_t i = 0; i < host_definition((enum host_kind)kind)->count; i++)
+            page_print_metric(to, &page, (enum host_kind)kind, i);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (views[i].kind != HOST_VIEW_BASIC && views[i].kind != HOST_VIEW_DELTA)
+            page_print_view(to, &page, &views[i]);
+    }
 }

@@ -6,6 +6,7 @@
 #ifndef BLKIN_SAMPLER_OBSERVE_H
 #define BLKIN_SAMPLER_OBSERVE_H
 
+#include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/base/utf8.h"
 #include "babeltrace-plugin/hosts/host_view.h"
 #include "sample.h"
@@ -35,5 +36,17 @@ void observe_sample(void *observer, const struct host_sample *sample);
 
 /* Returns false if the value is unknown. */
 bool observed_value(const struct observed *observed, const struct host_view *view, double *value);
+
+/*
+ * Prints the samples of this host for Prometheus:
+ *
+ *     blkin_host_METRIC_total{host,name}     a counter of the kernel
+ *     blkin_host_METRIC{host,name}           a gauge
+ *     blkin_host_GROUP_VIEW_UNIT{host,name}  a view (host_view.h) of the two latest samples
+ *
+ * METRIC: system.network.io.receive in By becomes system_network_io_receive_bytes. Times are in
+ * seconds. name: the instance, such as "vda". Counters never fall while the kernel runs.
+ */
+void observer_print(const struct observer *observer, struct printer *page);
 
 #endif

@@ -1,9 +1,7 @@
 /*
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "patterns.h"
-
-#include "lines.h"
+#include "sample_parts.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>

@@ -6,12 +6,41 @@
 #ifndef BLKIN_SAMPLER_PARTS_H
 #define BLKIN_SAMPLER_PARTS_H
 
-#include "definitions.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "lines.h"
-#include "patterns.h"
 #include "sample.h"
 
-#include <time.h>
+/* ---- the wanted instances of a group: "vd*,!vda1", "redis-server,pid:12,unit:nginx.service" */
+
+#define PATTERNS_MAX 64
+
+enum pattern_kind { PATTERN_NAME, PATTERN_PID, PATTERN_UNIT };
+
+struct pattern {
+    enum pattern_kind kind;
+    bool takes_away;
+    uint32_t pid;
+    char *text; /* a pattern of names or units, as of glob(7) */
+};
+
+struct patterns {
+    size_t count;
+    struct pattern list[PATTERNS_MAX];
+};
+
+/* Parses the patterns for a kind. Returns false with error set. */
+bool patterns_read(struct patterns *patterns, enum host_kind kind, const char *text,
+                   struct error *error);
+void patterns_free(struct patterns *patterns);
+
+bool patterns_have(const struct patterns *patterns, enum pattern_kind kind);
+
+/* Returns whether patterns of this kind want the name. If all of them exclude names, every other
+ * name is wanted. flags: FNM_... of fnmatch(3) */
+bool patterns_match(const struct patterns *patterns, enum pattern_kind kind, const char *name,
+                    int flags);
+
+/* ---- reading */
 
 #define SLOT_FILES 9  /* an instance's own open files */
 #define SLOT_KEPT  12 /* values of an instance that its reader keeps */
@@ -192,10 +221,7 @@ int host_open_at(int folder, const char *path, bool is_folder);
 
 static inline uint64_t now_ns(void)
 {
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
+    return (uint64_t)clock_ns();
 }
 
 /* Multiplies; UINT64_MAX on overflow. */

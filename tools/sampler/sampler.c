@@ -9,7 +9,7 @@
 #include "babeltrace-plugin/base/thread.h"
 #include "filter.h"
 #include "libblkin/metric/metric.h"
-#include "print.h"
+#include "observe.h"
 #include "settings.h"
 #include "tools/base/say.h"
 #include "tools/base/totals.h"
@@ -59,6 +59,22 @@ static const struct total own[] = {
 
 static const struct totals_table table = {"agent_host", own, sizeof(own) / sizeof(own[0])};
 
+#define SAMPLE_MEMORY_MAX   ((size_t)1 << 16)
+#define SAMPLE_MEMORY_BYTES ((size_t)16 << 20) /* the limit for all payloads */
+
+/* The latest samples, as numbered payloads of blkin:metric events. A new sample replaces the
+ * oldest. */
+struct sample_memory {
+    uint64_t oldest, next; /* the numbers of the oldest and of the next sample */
+    size_t bytes;
+    struct remembered {
+        int64_t monotonic_ns;
+        size_t length;
+        char *payload;
+    } samples[SAMPLE_MEMORY_MAX]; /* by number modulo SAMPLE_MEMORY_MAX; the kernel provides pages
+                                     on use */
+};
+
 /* The reader and the filter of one configuration. The thread owns the struct after the
  * take-over. */
 struct sampling {
@@ -92,6 +108,60 @@ struct sampler {
         uint64_t names_ns; /* the last event with names; 0: none */
     } slots[HOST_SLOTS];
 };
+
+/* ---- the latest samples ---------------------------------------------------------------------- */
+
+static struct remembered *memory_at(struct sample_memory *memory, uint64_t number)
+{
+    return &memory->samples[number % SAMPLE_MEMORY_MAX];
+}
+
+static void memory_drop_oldest(struct sample_memory *memory)
+{
+    struct remembered *oldest = memory_at(memory, memory->oldest++);
+
+    memory->bytes -= oldest->length;
+    free(oldest->payload);
+    oldest->payload = NULL;
+}
+
+/* Returns false when out of memory. */
+static bool memory_add(struct sample_memory *memory, int64_t monotonic_ns, const char *payload,
+                       size_t length)
+{
+    char *copy = malloc(length);
+
+    if (!copy)
+        return false;
+    while (memory->next > memory->oldest && (memory->next - memory->oldest == SAMPLE_MEMORY_MAX ||
+                                             memory->bytes + length > SAMPLE_MEMORY_BYTES))
+        memory_drop_oldest(memory);
+    memcpy(copy, payload, length);
+    memory->bytes += length;
+    *memory_at(memory, memory->next++) = (struct remembered){monotonic_ns, length, copy};
+    return true;
+}
+
+/* Calls take() for each sample from this number and time on. Returns the next number. */
+static uint64_t memory_read(struct sample_memory *memory, uint64_t number, int64_t from_ns,
+                            memory_take_fn *take, void *context)
+{
+    if (number < memory->oldest)
+        number = memory->oldest;
+    for (; number < memory->next; number++) {
+        const struct remembered *sample = memory_at(memory, number);
+
+        if (sample->monotonic_ns >= from_ns)
+            take(context, sample->payload, sample->length);
+    }
+    return number;
+}
+
+static void memory_empty(struct sample_memory *memory)
+{
+    while (memory->oldest < memory->next)
+        memory_drop_oldest(memory);
+}
 
 /* ---- LTTng ----------------------------------------------------------------------------------- */
 

@@ -14,11 +14,13 @@
 
 #include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/base/printer.h"
-#include "memory.h"
 #include "tools/base/loop.h"
 #include "tools/config/config.h"
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct sampler;
 
@@ -44,6 +46,7 @@ void sampler_close(struct sampler *sampler);
 
 /* Calls take() for each sample in memory from this number and this time (CLOCK_MONOTONIC) on, in
  * order. The payload of a blkin:metric event is valid during the call. Returns the next number. */
+typedef void memory_take_fn(void *context, const char *payload, size_t length);
 uint64_t sampler_read(struct sampler *sampler, uint64_t number, int64_t from_ns,
                       memory_take_fn *take, void *context);
 

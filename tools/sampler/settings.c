@@ -119,11 +119,6 @@ bool host_settings_read(const struct config *config, struct host_config *host, s
 
 /* ---- a span waits for its host's next samples: is tail sampling's wait longer? --------------- */
 
-static bool is_told_of(enum host_kind kind)
-{
-    return kind <= HOST_TCP && kind != HOST_NETWORK;
-}
-
 /* Returns the slowest group for which spans wait; 0: none. */
 static uint32_t longest_period_ms(const struct host_config *host, enum host_kind *slowest)
 {
@@ -132,7 +127,7 @@ static uint32_t longest_period_ms(const struct host_config *host, enum host_kind
     for (int kind = 0; kind < HOST_KINDS; kind++) {
         const uint32_t ms = host->wanted[kind].period_ms;
 
-        if (is_told_of((enum host_kind)kind) && ms <= WAITED_MAX_MS && ms > longest) {
+        if (kind <= HOST_TCP && kind != HOST_NETWORK && ms <= WAITED_MAX_MS && ms > longest) {
             longest = ms;
             *slowest = (enum host_kind)kind;
         }

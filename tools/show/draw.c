@@ -175,13 +175,6 @@ static void put_usage_cell(const char *text)
     printf(" %*.*s", USAGE_CELL, USAGE_CELL, text);
 }
 
-static void usage_put_heads(void)
-{
-    put_usage_cell("on CPU");
-    put_usage_cell("wait");
-    put_usage_cell("block");
-}
-
 static void usage_put(const struct thread_time *time)
 {
     put_usage_cell(time->is_known ? short_text(time->on_cpu_us).text : "-");
@@ -405,8 +398,11 @@ void draw(const struct trace *trace, const struct trace_model *model, size_t wid
     fputs("\n\n", stdout);
     put_spaces(chart.label - put("service: span", chart.label));
     printf(" %*s %*s", TIME_COLUMNS, "start", TIME_COLUMNS, "duration");
-    if (chart.has_usage)
-        usage_put_heads();
+    if (chart.has_usage) {
+        put_usage_cell("on CPU");
+        put_usage_cell("wait");
+        put_usage_cell("block");
+    }
     putchar('\n');
     for (uint32_t i = model->first_top; i != TRACE_NONE; i = trace_model_next(model, i))
         put_node(&chart, i, annotations);

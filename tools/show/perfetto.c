@@ -131,13 +131,6 @@ static void link_flows(struct export *export)
 
 /* ---- lanes */
 
-/* Closes the items that have ended. */
-static void close_lane(const struct export *export, struct lane *lane, int64_t now_us)
-{
-    while (lane->top != NONE && export->items[lane->top].end_us <= now_us)
-        lane->top = export->items[lane->top].below;
-}
-
 static bool fits_parent(const struct export *export, const struct item *item)
 {
     const struct item *parent = item->parent == NONE ? NULL : &export->items[item->parent];
@@ -147,7 +140,8 @@ static bool fits_parent(const struct export *export, const struct item *item)
         item->end_us > parent->end_us)
         return false;
     lane = &export->lanes[parent->lane];
-    close_lane(export, lane, item->start_us);
+    while (lane->top != NONE && export->items[lane->top].end_us <= item->start_us)
+        lane->top = export->items[lane->top].below;
     return lane->top == item->parent;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "show.h"
 
+#include "tools/base/commands.h"
 #include "tools/base/output.h"
 #include "tools/base/text.h"
 #include "tools/trace/options.h"
@@ -149,7 +150,7 @@ static int show_for_perfetto(const struct trace_list *traces, const struct show_
     return 0;
 }
 
-int show(int argc, char *argv[])
+int show_command(int argc, char *argv[])
 {
     struct show_options options = {0};
     const struct view_option all[] = {

@@ -8,9 +8,6 @@
 
 #include "tools/trace/traces.h"
 
-/* argv[0]: the prefix of messages. Returns the exit status. */
-int show(int argc, char *argv[]);
-
 /* Prints a trace as a timeline, in lines of at most `width` columns. model: the model of the
  * trace */
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,

@@ -2,9 +2,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "command.h"
-
 #include "report.h"
+
+#include "tools/base/commands.h"
 #include "tools/base/output.h"
 #include "tools/base/text.h"
 #include "tools/config/config.h"

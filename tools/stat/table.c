@@ -149,17 +149,12 @@ static bool put_rest(const struct stat_table *table, const struct operation *row
     return done;
 }
 
-static size_t lines_of(size_t length, size_t width)
-{
-    return length ? (length + width - 1) / width : 1;
-}
-
 /* Prints the whole text. Returns the number of lines. */
 static size_t put_whole(const char *text, size_t width)
 {
     fputs(text, stdout);
     putchar('\n');
-    return lines_of(strlen(text), width);
+    return *text ? (strlen(text) + width - 1) / width : 1;
 }
 
 static size_t put_time_and_totals(const struct report *report, size_t width)

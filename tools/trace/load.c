@@ -106,13 +106,6 @@ static bool load_add_spans(struct span_list *list, const json_t *json, const cha
     return true;
 }
 
-/* Adds a span, a list, or a list of lists, which must live as long as spans. Prints an error with
- * the source and returns false. */
-static bool spans_add(struct span_list *list, const json_t *json, const char *source)
-{
-    return load_add_spans(list, json, source, 2);
-}
-
 static void complain(const char *source, const struct buffer *bytes, size_t before,
                      const json_error_t *error)
 {
@@ -160,7 +153,7 @@ static bool parse(struct span_list *list, const struct buffer *bytes, const char
             return false;
         }
         json_array_append_new(list->documents, json);
-        if (!spans_add(list, json, source))
+        if (!load_add_spans(list, json, source, 2))
             return false;
         position = skip_space(bytes, position + (size_t)error.position);
     }

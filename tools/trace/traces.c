@@ -7,19 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keeps the order of the file for equal spans. */
-static int by_address(const void *a, const void *b)
-{
-    return (a > b) - (a < b);
-}
-
 static int by_time(const struct json_span *a, const struct json_span *b)
 {
     if (!a->start_ns != !b->start_ns)
         return a->start_ns ? -1 : 1;
     if (a->start_ns != b->start_ns)
         return a->start_ns < b->start_ns ? -1 : 1;
-    return by_address(a, b);
+    return (a > b) - (a < b); /* keeps the order of the file */
 }
 
 static int by_trace_and_time(const void *a, const void *b)

@@ -7,7 +7,7 @@
 #ifndef BLKIN_TOOLS_WORK_INPUT_H
 #define BLKIN_TOOLS_WORK_INPUT_H
 
-#include "settings.h"
+#include "transaction.h"
 #include "stage.h"
 
 #include <librdkafka/rdkafka.h>

@@ -5,11 +5,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "command.h"
-
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/duration.h"
 #include "root_deltas.h"
+#include "tools/base/commands.h"
 #include "tools/base/folders.h"
 #include "tools/base/notify.h"
 #include "tools/base/saver.h"
@@ -29,7 +28,8 @@ static const char usage[] =
 #include "tools/work/root.txt.inc"
     ;
 
-#define ROOT_LOOK_MS  2000 /* between requests for partitions while there are none */
+#define ROOT_SERVICE  "work-root" /* the control socket: RUNTIME-DIR/work-root.sock */
+#define ROOT_LOOK_MS  2000        /* between requests for partitions while there are none */
 #define LOOK_LATER_MS 30000
 #define LOOK_LIMIT_MS 1000 /* for the brokers' answer */
 #define SAVE_MS       1000
@@ -388,7 +388,7 @@ static int root_work(struct root *root, int64_t since_ns)
     return status;
 }
 
-int root_command(int argc, char *argv[])
+static int root_command(int argc, char *argv[])
 {
     static const struct frame_calls calls = {.name = ROOT_SERVICE,
                                              .title = "blkin work --root",
@@ -405,4 +405,18 @@ int root_command(int argc, char *argv[])
     status = root_check_usage(argv[0], &since_ns) ? root_work(&root, since_ns) : 2;
     frame_close(&root.frame);
     return status;
+}
+
+static bool is_for_root(int argc, char *argv[])
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--root") == 0)
+            return true;
+    }
+    return false;
+}
+
+int work_command(int argc, char *argv[])
+{
+    return is_for_root(argc, argv) ? root_command(argc, argv) : worker_command(argc, argv);
 }

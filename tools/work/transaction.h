@@ -7,10 +7,23 @@
 #ifndef BLKIN_TOOLS_WORK_TRANSACTION_H
 #define BLKIN_TOOLS_WORK_TRANSACTION_H
 
-#include "settings.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "stage.h"
 
 #include <librdkafka/rdkafka.h>
+
+/* The configuration of a worker, without the sink's parameters. */
+struct work_settings {
+    struct kafka_url input; /* the topic of spans */
+    const char *kafka_file;
+    const char *group;
+    const char *deltas; /* the topic for counts; "": none */
+    char instance[WORKER_NAME_MAX];
+    bool is_named; /* the configuration names the instance, so another worker may have the same name
+                    */
+    int64_t wait_ms, commit_ms;
+    uint64_t max_open_bytes; /* above it, traces close early */
+};
 
 struct transactions;
 
