@@ -58,8 +58,8 @@ struct span_entry {
  * - The endpoints belong to a table (endpoint.h). The chain and the exporter have pointers to them,
  * so the owner frees the table after chain_free() and exporter_free(). Spans of a pipeline have
  * endpoints of its assembler's table (assembler_endpoints()), and pipeline_close() frees all in
- * this order. Pipelines that share an exporter share a table, too (struct pipeline_shared). A source
- * with an exporter and no pipeline frees the exporter before the table.
+ * this order. Pipelines that share an exporter share a table, too (struct pipeline_shared). A
+ * source with an exporter and no pipeline frees the exporter before the table.
  */
 struct span {
     uint64_t trace_id_high; /* 0: a 64-bit trace id */
