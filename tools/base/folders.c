@@ -33,21 +33,6 @@ static FTS *open_tree(const char *path)
     return fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
 }
 
-uint64_t tree_bytes(const char *path)
-{
-    FTS *tree = open_tree(path);
-    uint64_t bytes = 0;
-    FTSENT *entry;
-
-    while (tree && (entry = fts_read(tree)) != NULL) {
-        if (entry->fts_info == FTS_F || entry->fts_info == FTS_D)
-            bytes += (uint64_t)entry->fts_statp->st_blocks * 512;
-    }
-    if (tree)
-        (void)fts_close(tree);
-    return bytes;
-}
-
 time_t tree_changed(const char *path)
 {
     FTS *tree = open_tree(path);
@@ -97,38 +82,6 @@ bool tree_remove(const char *path)
     return cause == 0;
 }
 
-/* fsync(2) of a file, or of a folder's entries. Returns false with errno set. */
-static bool file_sync(const char *path)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    const bool is_synced = fd >= 0 && fsync(fd) == 0;
-
-    if (fd >= 0)
-        close(fd);
-    return is_synced;
-}
-
-/* Syncs a folder and everything inside. Returns false with errno set. */
-static bool tree_sync(const char *path)
-{
-    FTS *tree = open_tree(path);
-    bool is_synced = tree != NULL;
-    FTSENT *entry;
-
-    while (tree && (entry = fts_read(tree)) != NULL) {
-        if (entry->fts_info == FTS_F || entry->fts_info == FTS_DP)
-            is_synced = file_sync(entry->fts_accpath) && is_synced;
-    }
-    if (tree)
-        (void)fts_close(tree);
-    return is_synced;
-}
-
-bool tree_put(const char *complete, const char *path)
-{
-    return tree_sync(complete) && rename(complete, path) == 0 && store_name(path);
-}
-
 bool file_write(const char *path, const char *text, size_t length, struct error *error)
 {
     char beside[PATH_ROOM];
@@ -144,26 +97,6 @@ bool file_write(const char *path, const char *text, size_t length, struct error 
     if (!is_written)
         error_set(error, "cannot write %s: %s", path, strerror(errno));
     return is_written;
-}
-
-bool tree_files(const char *path, tree_file_fn *call, void *context)
-{
-    FTS *tree = open_tree(path);
-    bool goes_on = tree != NULL;
-    FTSENT *entry;
-
-    while (goes_on && (entry = fts_read(tree)) != NULL) {
-        char folder[PATH_ROOM];
-
-        if (entry->fts_info != FTS_F)
-            continue;
-        path_set(folder, "%.*s", (int)(entry->fts_pathlen - entry->fts_namelen - 1),
-                 entry->fts_path);
-        goes_on = call(context, folder, entry->fts_name);
-    }
-    if (tree)
-        (void)fts_close(tree);
-    return goes_on;
 }
 
 bool folder_make(const char *path)

@@ -1,5 +1,5 @@
 /*
- * Folders and files on disk: size, age, removal, atomic replacement.
+ * Folders and files on disk: age, removal, atomic replacement.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,9 +18,6 @@
 /* Cuts a path that does not fit; a file of that path does not exist. */
 __attribute__((format(printf, 2, 3))) void path_set(char path[PATH_ROOM], const char *format, ...);
 
-/* Returns the disk space of all files in the folder, in bytes. */
-uint64_t tree_bytes(const char *path);
-
 /* Returns the time of the last change of a file or folder inside; 0: not a folder. */
 time_t tree_changed(const char *path);
 
@@ -29,13 +26,6 @@ bool tree_remove(const char *path);
 
 /* Replaces a file atomically, also for a power cut. Returns false with error set. */
 bool file_write(const char *path, const char *text, size_t length, struct error *error);
-/* Syncs a complete folder or file to disk, then renames it to path. Returns false with errno set.
- */
-bool tree_put(const char *complete, const char *path);
-
-/* Calls the function for each file. Stops and returns false when the function returns false. */
-typedef bool tree_file_fn(void *context, const char *folder, const char *name);
-bool tree_files(const char *path, tree_file_fn *call, void *context);
 
 /* Makes a folder and its parents with mode 0700. Returns false with errno set. */
 bool folder_make(const char *path);

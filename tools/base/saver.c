@@ -23,14 +23,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* A text to write, or a folder to delete. */
+/* A text to write. */
 struct save {
     struct save *next;
     char *text;
     size_t length;
     saver_write_fn *write; /* NULL: file_write() */
     void *context;
-    char *gone;   /* the folder's new name */
     bool in_turn; /* after all earlier jobs */
     char path[];
 };
@@ -60,26 +59,13 @@ static int64_t said_ms; /* the last message about a hanging disk */
 
 static void save_free(struct save *save)
 {
-    if (save) {
+    if (save)
         free(save->text);
-        free(save->gone);
-    }
     free(save);
-}
-
-/* After the rename, no start of the service reads a half-deleted folder. */
-static bool remove_folder(const char *path, const char *gone, struct error *error)
-{
-    if ((rename(path, gone) == 0 || errno == ENOENT) && (store_name(path) || errno == ENOENT) &&
-        tree_remove(gone))
-        return true;
-    return error_set(error, "cannot delete %s: %s", path, strerror(errno));
 }
 
 static bool save_run(const struct save *save, struct error *error)
 {
-    if (save->gone)
-        return remove_folder(save->path, save->gone, error);
     if (!save->text) /* a newer text waits behind */
         return true;
     if (save->write)
@@ -255,35 +241,6 @@ void saver_then(struct saver_wait *wait)
     last_wait = &wait->next;
 }
 
-static void has_left(void *context, const char *failure);
-
-/* Waits for all jobs of now with one saver_then(). */
-static void await_leaving(struct saver_leaving *leaving)
-{
-    if (!leaving->bytes || leaving->deleted.is_set)
-        return;
-    leaving->awaited = leaving->bytes;
-    leaving->deleted.done = has_left;
-    leaving->deleted.context = leaving;
-    saver_then(&leaving->deleted);
-}
-
-static void has_left(void *context, const char *failure)
-{
-    struct saver_leaving *leaving = context;
-
-    if (failure)
-        say(BK1040, "%s", failure);
-    leaving->bytes -= leaving->awaited;
-    await_leaving(leaving);
-}
-
-void saver_leave(struct saver_leaving *leaving, uint64_t bytes)
-{
-    leaving->bytes += bytes;
-    await_leaving(leaving);
-}
-
 /* Owns the job. Runs it at once if no thread can be started. */
 static void saver_give(struct save *save)
 {
@@ -372,22 +329,6 @@ void saver_write_by(const char *path, char *text, saver_write_fn *write, void *c
         save->context = context;
         saver_give(save);
     }
-}
-
-void saver_remove(const char *path, const char *gone)
-{
-    struct save *save = save_new(path);
-
-    if (save) {
-        save->gone = strdup(gone);
-        save->in_turn = true;
-    }
-    if (save && save->gone) {
-        saver_give(save);
-        return;
-    }
-    say(BK1043, "%s is not deleted: out of memory", path);
-    save_free(save);
 }
 
 bool saver_finish(int64_t limit_ms)

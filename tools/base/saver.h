@@ -1,8 +1,7 @@
 /*
  * A thread writes a service's files, so that a hanging disk delays neither requests nor systemd's
- * watchdog. The thread keeps the order of its jobs: it deletes a folder after the state file that
- * counts the folder is on disk. A newer text of a file replaces the waiting one, so the queue is
- * bounded.
+ * watchdog. The thread keeps the order of its jobs. A newer text of a file replaces the waiting
+ * one, so the queue is bounded.
  *
  * A process has one such thread. Children of the service do not use it.
  *
@@ -36,10 +35,6 @@ void saver_write_in_turn(const char *path, char *text, size_t length);
 typedef bool saver_write_fn(void *context, const char *text, struct error *error);
 void saver_write_by(const char *path, char *text, saver_write_fn *write, void *context);
 
-/* Deletes a folder and everything inside. Renames it to `gone` first, on the same file system.
- * Syncs the new name, so that a power cut does not bring the folder back. */
-void saver_remove(const char *path, const char *gone);
-
 /* The loop calls done() after all earlier jobs. problem: the last failure that no other done() got;
  * NULL: none. */
 struct saver_wait {
@@ -52,18 +47,6 @@ struct saver_wait {
 };
 
 void saver_then(struct saver_wait *wait);
-
-/* The disk space of folders that saver_remove() has not deleted yet. */
-struct saver_leaving {
-    uint64_t bytes;
-    /* private to the saver */
-    uint64_t awaited; /* the part of `bytes` that `deleted` waits for */
-    struct saver_wait deleted;
-};
-
-/* Adds the bytes of a folder after saver_remove(). The saver subtracts them after the deletion and
- * logs a failure. */
-void saver_leave(struct saver_leaving *leaving, uint64_t bytes);
 
 /* Waits for all jobs, limit_ms at most. Returns false if jobs are left. */
 bool saver_finish(int64_t limit_ms);

@@ -42,8 +42,7 @@ json_t *totals_own_json(const struct totals_table *table, const void *own)
 json_t *totals_json(const struct totals *totals, const struct totals_table *table, const void *own)
 {
     json_t *json = totals_own_json(table, own);
-    json_t *more = json_pack("{ss, so}", "last_run", totals->last_run, "counters",
-                             counts_json(&totals->sinks));
+    json_t *more = json_pack("{so}", "counters", counts_json(&totals->sinks));
 
     if (!json || !more || json_object_update(json, more) != 0) {
         json_decref(json);
@@ -57,19 +56,17 @@ bool totals_read(const json_t *json, struct totals *totals, const struct totals_
                  void *own)
 {
     const json_t *sinks = json_object_get(json, "counters");
-    const char *last = json_string_value(json_object_get(json, "last_run"));
 
-    *totals = (struct totals){.last_run = ""};
+    memset(totals, 0, sizeof(*totals));
     for (size_t i = 0; i < table->count; i++) {
         const uint64_t value =
             (uint64_t)json_integer_value(json_object_get(json, table->own[i].name));
 
         memcpy((char *)own + table->own[i].offset, &value, sizeof(value));
     }
-    if (!sinks || !last)
+    if (!sinks)
         return false;
     counts_read(sinks, &totals->sinks);
-    (void)snprintf(totals->last_run, sizeof(totals->last_run), "%s", last);
     return true;
 }
 
@@ -79,20 +76,6 @@ char *json_text(const json_t *json, size_t *length)
 
     *length = text ? strlen(text) : 0;
     return text;
-}
-
-bool json_save(const json_t *json, const char *path, struct error *error)
-{
-    size_t length;
-    char *text = json_text(json, &length);
-    bool is_written = false;
-
-    if (text)
-        is_written = file_write(path, text, length, error);
-    else
-        error_set(error, "cannot write %s: out of memory", path);
-    free(text);
-    return is_written;
 }
 
 static size_t json_read_piece(void *piece, size_t size, void *file)
@@ -108,39 +91,6 @@ json_t *json_read(const char *path)
     if (file)
         (void)fclose(file);
     return json;
-}
-
-/* ---- adding ---------------------------------------------------------------------------------- */
-
-/* A run that was killed before it counted the spool has no number to compare with the run before.
- */
-void totals_add(struct counts *sum, const struct reader_account *run)
-{
-    if (run->counts.output.spool.spans == 0 && !run->has_ended)
-        counts_add(sum, &run->counts);
-    else
-        counts_follow(sum, &run->counts);
-}
-
-uint64_t totals_add_run(struct totals *totals, const char *stats_file)
-{
-    struct reader_account run;
-    json_t *json = json_load_file(stats_file, 0, NULL);
-    const char *started = json_string_value(json_object_get(json, "started"));
-    char id[sizeof(totals->last_run)] = "";
-    uint64_t settled = 0;
-
-    if (started)
-        (void)snprintf(id, sizeof(id), "%lld %s",
-                       (long long)json_integer_value(json_object_get(json, "pid")), started);
-    if (id[0] && strcmp(id, totals->last_run) != 0 && reader_account_read(stats_file, &run)) {
-        settled = run.counts.output.outcome[OUTCOME_ACCEPTED];
-        counts_hand_over(&run.counts);
-        totals_add(&totals->sinks, &run);
-        (void)snprintf(totals->last_run, sizeof(totals->last_run), "%s", id);
-    }
-    json_decref(json);
-    return settled;
 }
 
 /* ---- for Prometheus -------------------------------------------------------------------------- */
