@@ -28,7 +28,7 @@
  * brackets. It is two records of its span's event and costs a fraction of a span. Use a span for
  * work that another thread continues, that overlaps with its siblings, or that outlives its parent.
  *
- * Recording. A span is recorded if its trace is sampled and if, at its begin, a recorder runs or an
+ * Recording. A span is recorded if its trace is sampled and if, at its begin, an agent runs or an
  * LTTng session has "blkin:span" enabled. On a span that is not recorded, every call after the
  * begin tests one byte. Records that do not fit into a span are dropped, and counted in it.
  *

@@ -55,9 +55,9 @@ struct blkin_context;
 /*
  * Opens the library, and loads LTTng's provider if a session daemon runs or BLKIN_LTTNG=yes is set.
  * Call it once, early, from main(), before threads start. Registering with a session daemon takes a
- * few ms, 1 s at most; a busy recorder takes up to 0.3 s. A program that uses the shared library
+ * few ms, 1 s at most; a busy agent takes up to 0.3 s. A program that uses the shared library
  * and never calls it loads LTTng before main() under the same conditions; its first record waits
- * only 5 ms for the recorder. A program with libblkin.a, or one that had threads when the library
+ * only 5 ms for the agent. A program with libblkin.a, or one that had threads when the library
  * was loaded, gets LTTng only by this call. Always returns 0.
  */
 BLKIN_API_ int blkin_init(void) BLKIN_ELSE_(0);

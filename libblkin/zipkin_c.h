@@ -10,7 +10,7 @@
  *  - Every string and every endpoint pointer is borrowed, never copied: the caller keeps it alive
  *    for as long as a trace or an annotation that refers to it is in use.
  *  - Functions return 0, or -EINVAL for an argument that they cannot use; errno is not touched.
- *    Nothing else goes wrong: while no session and no recorder is on, recording does nothing.
+ *    Nothing else goes wrong: while no session and no agent is on, recording does nothing.
  *  - Every function may be called from any thread at any time. Two threads that write the same
  *    struct at the same time need a lock of their own.
  *  - No function is async-signal-safe unless it says so: the first record of a process and of a
@@ -148,7 +148,7 @@ BLKIN_PUBLIC int blkin_init_timestamp_annotation(struct blkin_annotation *annota
 
 /*
  * Records the annotation now, as one LTTng-UST event of provider "zipkin" if a session has it
- * enabled, and as the same event for a recorder. It returns -EINVAL, and records nothing, in four
+ * enabled, and as the same event for an agent. It returns -EINVAL, and records nothing, in four
  * cases: trace or annotation is NULL; the trace has no name; neither has an endpoint with ip and
  * name; the annotation lacks its key or string.
  */

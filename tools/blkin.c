@@ -41,7 +41,7 @@ static const struct command commands[] = {
     {"blkin doctor", "say why no spans show up, and how to mend it", doctor_command},
     {"blkin graph", "show which service calls which, how often, how long", graph_command},
     {"blkin host", "list the metrics of this host, and its disks, processes, ...", host_command},
-    {"blkin keep", "ask the recorders for a trace, or for the last seconds", keep_command},
+    {"blkin keep", "ask the agents for a trace, or for the last seconds", keep_command},
     {"blkin live", "record the programs of this host, send spans at once", live_command},
     {"blkin reload", "make a service read its configuration again", reload_command},
     {"blkin report", "write an HTML page about traces", report_command},

@@ -161,7 +161,7 @@ void blkin_policy_offer(struct blkin_policy_source *source, const char *text)
     if (pthread_mutex_trylock(&source->lock) == 0) {
         if (!source->is_own && strcmp(text, source->offered) != 0) {
             strcpy(source->offered, text); /* NOLINT(clang-analyzer-security*): see policy.h */
-            take_from(source, "the recorder's rules", text);
+            take_from(source, "the agent's rules", text);
         }
         pthread_mutex_unlock(&source->lock);
     }

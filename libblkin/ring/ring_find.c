@@ -194,7 +194,7 @@ void ring_find_wait(bool is_at_start)
 static void ring_complain(const char *wrong)
 {
     if (ring_is_debugged && !ring_has_complained)
-        blkin_debug_say("libblkin: the recorder's memory is not used: %s", wrong);
+        blkin_debug_say("libblkin: the agent's memory is not used: %s", wrong);
     ring_has_complained = true;
 }
 

@@ -69,7 +69,7 @@ wait_for 20 live "that blkin live answers" live_answers || exit 1
 names collector.answers 'nowhere.invalid' 'an endpoint that has no address'
 stop_part live KILL
 
-# ---- the recorder: without blkin agent first
+# ---- the agent: without blkin agent first
 
 # wrong ID TEXT WHAT: it is among what is bad for blkin agent
 wrong() {
@@ -82,7 +82,7 @@ start_registered
 wrong service.runs 'no `blkin agent` runs' 'no blkin agent'
 wrong rings.socket "$WORK/rings: No such file or directory: programs get no rings" 'no rings'
 jq -e '[.checks[].id | select(test("^(version\\.(lttng|ust)|disk\\.buffers)$"))] == []' "$WORK/doctor.json" >/dev/null ||
-    fail "the recorder is said to need LTTng"
+    fail "the agent is said to need LTTng"
 echo '*>20' >"$WORK/slow"
 wrong rules.text '*>20' 'a rule that cannot be read'
 rm "$WORK/slow"
@@ -90,7 +90,7 @@ notes rules.none 'programs has a rule' 'no rules' --section=agent
 start_registered BLKIN_SLOW='>>'
 wrong rules.text 'BLKIN_SLOW of process' 'a rule in the environment that cannot be read'
 start_registered BLKIN_SAMPLING=ratio=0.01
-wrong rules.sampling 'samples "ratio=0.01"' 'a program that samples, beside a recorder'
+wrong rules.sampling 'samples "ratio=0.01"' 'a program that samples, beside an agent'
 if can_be_other; then
     mkdir -m 700 "$WORK/closed"
     chown -R nobody "$WORK/store"
@@ -154,7 +154,7 @@ wait_for 20 agent "the start of blkin agent" agent_runs || {
     exit 1
 }
 wrong rings.programs 'no running program writes into rings' 'programs that have recorded nothing'
-BLKIN_OTLP_LISTEN=127.0.0.1:4318 notes rings.programs 'only spans that come by OTLP are recorded' 'a recorder of OTLP alone'
+BLKIN_OTLP_LISTEN=127.0.0.1:4318 notes rings.programs 'only spans that come by OTLP are recorded' 'an agent of OTLP alone'
 has_rings() {
     run_client 4 && doctor && [ -n "$(said rings.programs ok)" ]
 }
@@ -180,23 +180,23 @@ start_part live "$BUILD/bin/blkin" live
 live_is_well() {
     doctor && [ "$(jq -r .section "$WORK/doctor.json")" = live ] && [[ $(said service.others ok) == "blkin agent runs"* ]]
 }
-wait_for 20 live "that the recorder is seen beside blkin live" live_is_well || {
+wait_for 20 live "that the agent is seen beside blkin live" live_is_well || {
     show_doctor
     exit 1
 }
 stop_part agent KILL
-names service.runs 'Connection refused' 'a recorder that was killed' --section=agent
+names service.runs 'Connection refused' 'an agent that was killed' --section=agent
 start_part agent "$BUILD/bin/blkin" agent # what keeps the rings of the killed one ends with this one
 runs_again() {
     doctor --section=agent && [ -n "$(said service.runs ok)" ]
 }
-wait_for 20 agent "the recorder's second start" runs_again && stop_part agent || exit 1
+wait_for 20 agent "the agent's second start" runs_again && stop_part agent || exit 1
 wait_for 10 - "the end of what keeps the rings" test ! -e "$BLKIN_RUNTIME_DIR/rings.vault" || exit 1
 
 # users that have no rings, as others have them all
 if can_be_other; then
     start_part agent "$BUILD/bin/blkin" agent --ring-users=1
-    wait_for 20 agent "the recorder's third start" runs_again || exit 1
+    wait_for 20 agent "the agent's third start" runs_again || exit 1
     mkdir -m 700 "$WORK/their-store" && chown nobody "$WORK/their-store"
     start_part nobodys "${other[@]}" "$BUILD/examples/store" --name nobodys --dir "$WORK/their-store"
     wait_for 10 nobodys "the program's start" part_address nobodys >/dev/null || exit 1

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from control_socket import Recorder  # noqa: E402
+from control_socket import Agent  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 WORK = tempfile.TemporaryDirectory()
@@ -52,9 +52,9 @@ def answer(traces, hosts, done=True):
 def asked(*arguments, polls=None):
     """The run, and the first request of it."""
     polls = polls or [answer([trace(SHORT), trace(LONG)], [host("one"), host("two")])]
-    with Recorder(FOLDER, {"id": "one:1:1"}, polls) as recorder:
+    with Recorder(FOLDER, {"id": "one:1:1"}, polls) as agent:
         run = keep(*arguments)
-        return run, recorder.requests
+        return run, agent.requests
 
 
 def test_questions():
@@ -105,10 +105,10 @@ def test_wrong_usage():
         (["--last=10s", "--service=a\nkeep b"], "expected a service's name"),
         (["--last=10s", "--service="], "expected a service's name"),
     ]:
-        with Recorder(FOLDER, {"id": "1"}, [answer([], [])]) as recorder:
+        with Recorder(FOLDER, {"id": "1"}, [answer([], [])]) as agent:
             run = keep(*arguments)
         expect(f"wrong usage: {arguments}", run.returncode == 2 and said in run.stderr, run)
-        expect(f"asks nothing: {arguments}", not recorder.requests, recorder.requests)
+        expect(f"asks nothing: {arguments}", not agent.requests, agent.requests)
 
 
 def test_all_found():
@@ -134,7 +134,7 @@ def test_missing():
         ("a trace of no span", [SHORT], answer([trace(SHORT, 0)], [host("one")]), f"trace {SHORT}: no span"),
         ("spans", [SHORT], answer([trace(SHORT, 3, 2)], [host("one")]), "2 parent spans were not found"),
         ("an answer", [SHORT], answer([trace(SHORT)], [host("one"), host("two", "waiting")]), "two: has not answered"),
-        ("a host", [SHORT], answer([trace(SHORT)], [host("one"), host("two", "away")]), "host two: its recorder does not run"),
+        ("a host", [SHORT], answer([trace(SHORT)], [host("one"), host("two", "away")]), "host two: its agent does not run"),
         ("a snapshot", [SHORT], answer([trace(SHORT)], [host("one", error="no session")]), "host one: no session"),
         ("seconds", ["--last=5m"], answer([trace(SHORT)], [host("one", back_s=60)]), "its ring goes back only 6"),
         ("anything", ["--last=10s"], answer([], [host("one")]), "nothing was found"),
@@ -160,7 +160,7 @@ def test_many():
 
 def test_peers():
     run = keep(SHORT)
-    expect("no recorder", run.returncode == 1 and "no `blkin agent` runs here" in run.stderr and
+    expect("no agent", run.returncode == 1 and "no `blkin agent` runs here" in run.stderr and
            "systemctl start blkin-agent" in run.stderr, run)
     with Recorder(FOLDER, {"error": "no session daemon runs"}) as _:
         run = keep(SHORT)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# blkin keep, with the recorder itself: what was asked for is in Zipkin, whole, and nothing else.
+# blkin keep, with the agent itself: what was asked for is in Zipkin, whole, and nothing else.
 #
 # timeout: 200
 #
@@ -26,7 +26,7 @@ kept_says() {
 
 
 keep 1 --last=10s
-grep -q 'systemctl start blkin-agent' "$WORK/kept.err" || fail "no recorder: it is not said what to do"
+grep -q 'systemctl start blkin-agent' "$WORK/kept.err" || fail "no agent: it is not said what to do"
 
 need_zipkin
 start_blkin_agent "$ZIPKIN_URL" || exit 1

@@ -187,7 +187,7 @@ private() {
     # in its chunks LTTng decides, and nobody else comes there
     find /run/blkin /var/lib/blkin \
         ! -path '/run/blkin/rings/*' ! -path /run/blkin/slow \
-        ! -path '/var/lib/blkin/record/*/*' \( -type f -o -type s \) -perm /077 | grep . && return 1
+        ! -path '/var/lib/blkin/spool/*' \( -type f -o -type s \) -perm /077 | grep . && return 1
     return 0
 }
 

@@ -68,7 +68,7 @@ json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, int64_t la
         return by_hand_problem(LOOK_THERE);
     refusal = asking_refuses(asking, agent->host);
     if (refusal)
-        return json_pack("{ss+}", "error", "this recorder ", refusal);
+        return json_pack("{ss+}", "error", "this agent ", refusal);
     request = request_new("", agent->host);
     if (!request)
         return NULL;
@@ -103,6 +103,6 @@ json_t *by_hand_answer(struct agent *agent, struct asking *asking, const char *r
         return NULL;
     answer = asking_known(asking, text + 5);
     return answer ? answer
-                  : by_hand_problem("the recorder does not know this request: the recorder was "
+                  : by_hand_problem("the agent does not know this request: the agent was "
                                     "restarted, or the request is too old");
 }

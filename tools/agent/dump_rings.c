@@ -1,5 +1,5 @@
 /*
- * The dump. Neither the recorder, which may hang, nor the process that keeps the rings of one that
+ * The dump. Neither the agent, which may hang, nor the process that keeps the rings of one that
  * was killed is asked for them: what it has open is opened once more, which needs its user's
  * rights, or root's.
  *
@@ -35,7 +35,7 @@ struct dump_list {
     unsigned left_out; /* each was said */
 };
 
-/* While a fetch runs, the recorder has two descriptors of each memory. */
+/* While a fetch runs, the agent has two descriptors of each memory. */
 static bool dump_has(const struct dump_list *list, ino_t inode)
 {
     for (unsigned i = 0; i < list->seen; i++) {
@@ -95,8 +95,8 @@ static bool dump_open_all(struct dump_list *list, int64_t pid, struct error *err
     (void)snprintf(folder, sizeof(folder), "/proc/%" PRId64 "/fd", pid);
     open_files = opendir(folder);
     if (!open_files)
-        return error_set(error, "cannot look at the recorder's rings (%s): %s: run it as root",
-                         folder, strerror(errno));
+        return error_set(error, "cannot look at the agent's rings (%s): %s: run it as root", folder,
+                         strerror(errno));
     while ((entry = readdir(open_files)) != NULL) {
         ssize_t length;
 
@@ -127,7 +127,7 @@ static bool dump_of_process(int64_t pid, const struct dump_options *options,
     return is_well;
 }
 
-/* Of the recorder, or of who keeps its rings; 0: there is neither. */
+/* Of the agent, or of who keeps its rings; 0: there is neither. */
 static int64_t dump_pid(const struct config *config)
 {
     const char *folder = config_text(config, "runtime-dir");
@@ -148,7 +148,7 @@ int dump_rings(const struct config *config, const char *folder)
     const struct dump_options options = {folder, host, ring_clock_offset()};
     struct dump_counts counts = {.records = 0};
     unsigned left_out;
-    struct error error = {"no recorder answers, and no process keeps the rings of one"};
+    struct error error = {"no agent answers, and no process keeps the rings of one"};
 
     (void)gethostname(host, sizeof(host) - 1);
     if (pid <= 0 || !dump_of_process(pid, &options, &counts, &left_out, &error)) {

@@ -8,7 +8,7 @@
 
 #include "tools/config/config.h"
 
-/* Of the recorder that runs; else of what has outlived one that was killed. Returns the exit
+/* Of the agent that runs; else of what has outlived one that was killed. Returns the exit
  * status. */
 int dump_rings(const struct config *config, const char *folder);
 

@@ -29,6 +29,7 @@ struct fetched {
     int64_t forgotten_mono_ns;              /* of those that were forgotten, the latest */
     struct fetched_window windows[WINDOWS]; /* the one that was noted first, first */
     size_t window_count;
+    bool waits; /* for spans to be settled: see fetched_waits() */
 };
 
 /* By the lower half: it is all that the original's events know. */
@@ -178,7 +179,13 @@ void fetched_note_given(struct fetched *fetched, struct trace_id id, uint64_t gi
         return;
     trace->given = given;
     trace->is_unsent = false;
+    fetched->waits = true;
     fetched_change(trace);
+}
+
+bool fetched_waits(const struct fetched *fetched)
+{
+    return fetched->waits;
 }
 
 void fetched_note_held(struct fetched *fetched, struct trace_id id, int64_t held_from_ns)
@@ -227,6 +234,7 @@ void fetched_note_window(struct fetched *fetched, struct fetched_window window)
         memmove(fetched->windows, fetched->windows + 1, --kept * sizeof(window));
     fetched->windows[kept++] = window;
     fetched->window_count = kept;
+    fetched->waits |= window.given != 0;
 }
 
 const struct fetched_window *fetched_windows(const struct fetched *fetched, size_t *count)
@@ -353,14 +361,17 @@ static void fetched_settle(struct fetched_trace *trace, uint64_t settled)
     fetched_change(trace);
 }
 
-static void fetched_print_windows(FILE *file, const struct fetched *fetched, uint64_t settled)
+static void fetched_print_windows(FILE *file, struct fetched *fetched, uint64_t settled)
 {
     const char *comma = "";
 
     (void)fputs("], \"windows\": [", file);
     for (size_t i = 0; i < fetched->window_count; i++) {
-        if (fetched->windows[i].given > settled)
+        if (fetched->windows[i].given > settled) {
+            fetched->waits = true;
             continue;
+        }
+        fetched->windows[i].given = 0;
         (void)fprintf(file, "%s[%" PRId64 ", %" PRId64 "]", comma, fetched->windows[i].from_ns,
                       fetched->windows[i].until_ns);
         comma = ", ";
@@ -368,18 +379,20 @@ static void fetched_print_windows(FILE *file, const struct fetched *fetched, uin
 }
 
 /* Alarms come many times a second: only the lines of traces that have changed are made. */
-static bool fetched_print_all(FILE *file, const struct fetched *fetched, uint64_t settled)
+static bool fetched_print_all(FILE *file, struct fetched *fetched, uint64_t settled)
 {
     struct fetched_trace *trace;
     const char *comma = "";
     char boot[64];
 
+    fetched->waits = false;
     fetched_read_boot_id(boot);
     (void)fprintf(file, "{\"boot\": \"%s\", \"forgotten\": %" PRId64 ", \"traces\": [", boot,
                   fetched->forgotten_mono_ns);
     table_for_each(trace, &fetched->traces, in_table)
     {
         fetched_settle(trace, settled);
+        fetched->waits |= trace->given != 0;
         if (!trace->line)
             trace->line = fetched_line(trace);
         if (!trace->line)

@@ -58,6 +58,9 @@ void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_mon
 /* Spans of the trace, or a span about it, are given to the export: see export_given(). */
 void fetched_note_given(struct fetched *fetched, struct trace_id id, uint64_t given);
 
+/* Does a trace or a window wait for its spans to be settled, as of the last text? */
+bool fetched_waits(const struct fetched *fetched);
+
 /* When it was fetched, rings had all since then (1970). */
 void fetched_note_held(struct fetched *fetched, struct trace_id id, int64_t held_from_ns);
 void fetched_note_foreign_held(struct fetched *fetched, struct trace_id id, int64_t from_ns);

@@ -1,5 +1,5 @@
 /*
- * The ledger: what this host has asked all recorders for, and what they have answered.
+ * The ledger: what this host has asked all agents for, and what they have answered.
  *
  * A trace is complete when all hosts that were there have answered, their rings reached back to its
  * begin, and no span of it has a parent that nobody has. If it is not after a while, it is

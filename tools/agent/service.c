@@ -32,6 +32,7 @@ static const char usage[] =
 #define POST_MS  20   /* at the end: is the last answer posted? */
 /* At the end, after flush-timeout-ms: a scan that runs may end. */
 #define LAST_CALL_MS 2000
+#define SAVE_MS      10000
 /* After a change from slow to all: spans of a trace that is this old were not sent. */
 #define SWITCH_MS 60000
 
@@ -41,6 +42,7 @@ struct service {
     struct timer deadline; /* of the end */
     int64_t stepped_ms;    /* of the last step */
     int64_t planned_ms;    /* of the next step; 0: none was made */
+    int64_t saved_ms;      /* when the totals were saved last, as spans were settled */
     bool is_stopping, is_last_call, has_failed;
 };
 
@@ -220,13 +222,19 @@ static void service_export_failed(void *context)
     loop_stop(service->parts.agent.loop);
 }
 
-/* A trace whose spans are settled need not be sent again after a kill. */
+/* A trace whose spans are settled need not be sent again after a kill. The totals alone are saved
+ * less often, as with send = all they change all the time. */
 static void service_export_settled(void *context)
 {
     struct service *service = context;
+    struct agent *agent = &service->parts.agent;
 
-    agent_save_fetched(&service->parts.agent);
-    agent_save(&service->parts.agent);
+    if (fetched_waits(agent->fetched))
+        agent_save_fetched(agent);
+    else if (clock_ms() < service->saved_ms + SAVE_MS)
+        return;
+    service->saved_ms = clock_ms();
+    agent_save(agent);
 }
 
 static bool service_open_export(struct service *service, struct error *error)

@@ -79,7 +79,7 @@ static void agent_print_own(struct printer *printer, const struct agent_parts *p
                  "Traces that wait for a scan of the rings.", agent->pending.traces);
     print_metric(printer, "blkin_agent_open_traces", "gauge",
                  "Traces that are asked for and not judged yet.", asking_open_count(parts->asking));
-    print_metric(printer, "blkin_agent_hosts", "gauge", "Connected recorders, with this one.",
+    print_metric(printer, "blkin_agent_hosts", "gauge", "Connected agents, with this one.",
                  json_array_size(hosts));
     if (parts->foreign)
         otlp_in_print(parts->foreign, printer);

@@ -379,7 +379,7 @@ static void tell_of_filtered(const struct preload_search *search)
         mend(doctor, "start it with blkin run --seccomp=rings");
     } else if (!can_ask_for_rings(process, path)) {
         saw(doctor, LEVEL_BAD, "program.filtered",
-            "%s: not traced: under a filter only the recorder's rings are used, and for this "
+            "%s: not traced: under a filter only the agent's rings are used, and for this "
             "process there is no socket %s",
             who, path);
         mend(doctor, "start blkin agent before the program, and mount /run/blkin/rings into a "

@@ -52,7 +52,7 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
         mend(doctor, "raise rings-max-bytes in blkin.conf, then blkin reload");
     else
         mend(doctor,
-             "set seconds = %d in blkin.conf (the recorder then enlarges the rings), then blkin "
+             "set seconds = %d in blkin.conf (the agent then enlarges the rings), then blkin "
              "reload",
              WELL_S);
 }
@@ -126,7 +126,7 @@ static void check_dropped(const struct doctor *doctor, const json_t *status)
         return;
     }
     saw(doctor, LEVEL_NOTE, "service.loss", "since %s: %s", text_in(lately, "since"), said);
-    mend(doctor, "what to do about each is in doc/recorder.md, \"What is lost when\"");
+    mend(doctor, "what to do about each is in doc/agent.md, \"What is lost when\"");
 }
 
 void check_recorder(const struct doctor *doctor, const json_t *status)

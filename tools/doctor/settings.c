@@ -251,7 +251,7 @@ static void look_at_slow(struct setting_search *search, const struct process *pr
     } else {
         (void)check_text(search, process, &found, "rules.text",
                          "such as: osd*:write>20ms, *>100ms, error, max=50/s: see \"Rules\" in "
-                         "doc/recorder.md");
+                         "doc/agent.md");
     }
 }
 
@@ -268,7 +268,7 @@ static void look_at_rules(struct setting_search *search, const struct process *p
         !search_explains(search))
         return;
     saw(search->doctor, LEVEL_BAD, "rules.sampling",
-        "%s samples \"%.200s\" (%s): the recorder has only the sampled traces, so a "
+        "%s samples \"%.200s\" (%s): the agent has only the sampled traces, so a "
         "slow trace may be missing",
         name_process(process), found.text, found.origin);
     mend(search->doctor, "sample \"always\"; to keep a live session small, use its `filter`");

@@ -1,5 +1,5 @@
 /*
- * blkin keep: asks this host's recorder to send traces. The recorder asks the recorders of the
+ * blkin keep: asks this host's agent to send traces. The agent asks the agents of the
  * other hosts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -139,7 +139,7 @@ static void look_at_host(const struct keep_question *question, const json_t *hos
     if (*text_in(host, "error"))
         problem(problems, "host %s: %s", name, text_in(host, "error"));
     else if (strcmp(state, "away") == 0)
-        problem(problems, "host %s: its recorder does not run, or does not reach the broker", name);
+        problem(problems, "host %s: its agent does not run, or does not reach the broker", name);
     else if (strcmp(state, "answered") != 0)
         problem(problems, "host %s: has not answered", name);
     else if (question->count == 0 && reach >= 0 && reach * 1e3 < (double)question->last_ms)
@@ -258,7 +258,7 @@ static void put_hosts(const struct keep_question *question, const json_t *hosts)
 }
 
 /*
- * answer: the recorder's answer to the request "kept ID":
+ * answer: the agent's answer to the request "kept ID":
  *
  *   {"id", "done": bool, "traces": [{"id", "spans", "missing": n, "hosts": [...]}],
  *    "hosts": [{"host", "state": "answered|waiting|away", "spans", "held_from", "error"}]}
@@ -452,7 +452,7 @@ static void write_request(const struct keep_question *question, char request[KEE
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-/* Polls until all hosts have answered, or the recorder has given up waiting. Returns NULL with
+/* Polls until all hosts have answered, or the agent has given up waiting. Returns NULL with
  * error set. */
 static json_t *wait_for_answer(const char *folder, const char *id, int64_t limit_ms,
                                struct error *error)

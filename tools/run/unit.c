@@ -214,7 +214,7 @@ bool unit_print(const char *name, const char *library, struct error *error)
     unit_print_calls(&unit);
     if (unit.has_families && !unit.has_unix)
         puts("# RestrictAddressFamilies= has no AF_UNIX, by which the program would get the "
-             "recorder's\n# rings. To allow it, remove the # of the next line\n"
+             "agent's\n# rings. To allow it, remove the # of the next line\n"
              "#RestrictAddressFamilies=AF_UNIX");
     if (unit.has_families && !unit.has_netlink)
         puts("# RestrictAddressFamilies= has no AF_NETLINK: requests over UNIX sockets do not "

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define QUIET_PERIOD_NS  UINT64_C(60000000000)
-#define FILTER_WHY_BYTES 200 /* the recorder's limit for a reason */
+#define FILTER_WHY_BYTES 200 /* the agent's limit for a reason */
 
 /* The last sample of an instance. */
 struct last_sample {
@@ -25,7 +25,7 @@ struct last_sample {
 struct rule_state {
     bool fits; /* the rule is about this instance */
     bool is_held;
-    bool has_asked; /* has asked the recorder since the threshold holds */
+    bool has_asked; /* has asked the agent since the threshold holds */
     bool is_known;  /* `recorded` has a value */
     double now;
     double recorded;     /* the value of the last recorded sample */
@@ -134,7 +134,7 @@ static bool is_to_ask(const struct host_rule *rule, struct rule_state *state,
 struct filter_verdict {
     bool has_conditions, is_wanted;
     uint64_t every_ns;
-    uint32_t asks;  /* bit i: rule i asks the recorder to keep the last seconds */
+    uint32_t asks;  /* bit i: rule i asks the agent to keep the last seconds */
     uint32_t known; /* bit i: the view of rule i has a value */
 };
 

@@ -1,5 +1,5 @@
 /*
- * Filters the samples of a host before they are recorded, and asks the recorder to keep the last
+ * Filters the samples of a host before they are recorded, and asks the agent to keep the last
  * seconds when a threshold is crossed.
  *
  * An instance without a rule (filter_rule.h) passes all samples. For an instance with rules,
