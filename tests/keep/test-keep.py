@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from control_socket import Agent  # noqa: E402
+from control_socket import Recorder  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 WORK = tempfile.TemporaryDirectory()
