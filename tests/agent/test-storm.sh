@@ -81,7 +81,8 @@ make "fast 5"
 start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT"
 wait_for 30 agent "the answer for who asked when it was down" answered 2 asker-1 || exit 1
 wait_for 30 agent "all deliveries" is_delivered || exit 1
-[ "$(grep -c '"serviceName": "then"' "$WORK/taken")" = 15 ] || fail "the seconds before the question were not sent"
+has_then() { [ "$(grep -c '"serviceName": "then"' "$WORK/taken")" = 15 ]; }
+wait_for 30 agent "the seconds before the question" has_then || exit 1
 grep -q '"serviceName": "later"' "$WORK/taken" && fail "what came after the question was sent"
 
 # It refuses, and says so.

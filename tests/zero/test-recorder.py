@@ -78,11 +78,16 @@ class Recorder:
         return [span for span in self.spans() if span["localEndpoint"]["serviceName"] == service and
                 span.get("duration", 0) >= (SLOW_S - 0.1) * 1e6]
 
+    def is_delivered(self):
+        status = self.status()
+        counters = status["counters"]
+        return not (status["is_scanning"] or status["pending_traces"] or counters["spans_waiting"] or counters["spool_waiting"])
+
     def check(self, service):
         """What was slow just now was sent whole, and nothing that was not slow."""
         try:
             wait_until(lambda: self.slow_of(service), f"the slow trace of {service}")
-            wait_until(lambda: self.status()["kept"]["waiting"] == 0, "the delivery")
+            wait_until(self.is_delivered, "the delivery")
         except Failed as failure:
             raise Failed(f"{failure}: {self.status()}: {self.world.log('agent')[-2000:]}") from None
         for other in ("traces_incomplete", "traces_not_found"):
