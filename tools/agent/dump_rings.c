@@ -127,7 +127,7 @@ static bool dump_of_process(int64_t pid, const struct dump_options *options,
     return is_well;
 }
 
-/* Of the agent, or of who keeps its rings; 0: there is neither. */
+/* The pid of the agent, or of the process that keeps its rings; 0: there is neither. */
 static int64_t dump_pid(const struct config *config)
 {
     const char *folder = config_text(config, "runtime-dir");

@@ -200,12 +200,14 @@ void export_add_own(struct export *export, struct span *span)
 
 uint64_t export_given(struct export *export)
 {
-    return export->given_before + exporter_counts(export->shared.exporter).spans;
+    return export->given_before +
+           (export->shared.exporter ? exporter_counts(export->shared.exporter).spans : 0);
 }
 
 uint64_t export_settled(struct export *export)
 {
-    return export->given_before + exporter_settled(export->shared.exporter);
+    return export->given_before +
+           (export->shared.exporter ? exporter_settled(export->shared.exporter) : 0);
 }
 
 bool export_go_on(struct export *export)
@@ -285,7 +287,7 @@ struct export *export_open(struct loop *loop, const struct config *config,
 bool export_is_same(const struct export *export, const struct config *config)
 {
     json_t *now = config_sink_json(export->config), *then = config_sink_json(config);
-    const bool is_same = now && then && json_equal(now, then);
+    const bool is_same = export->shared.exporter && now && then && json_equal(now, then);
 
     json_decref(now);
     json_decref(then);
@@ -301,7 +303,8 @@ bool export_change(struct export *export, const struct config *config, struct er
         export->config = config;
         return true;
     }
-    export_close_exporter(export);
+    if (export->shared.exporter)
+        export_close_exporter(export);
     if (export_open_exporter(export, config, error))
         return true;
     if (!export_open_exporter(export, before, &ignored)) {

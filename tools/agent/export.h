@@ -34,10 +34,10 @@ struct export_calls {
 struct export *export_open(struct loop *loop, const struct config *config,
                            const struct export_calls *calls, struct error *error);
 
-/* Would the exporter be opened in the same way? */
+/* Does the exporter run, and would this configuration open it in the same way? */
 bool export_is_same(const struct export *export, const struct config *config);
 
-/* Uses another configuration from now on. If the exporter must be opened anew, no pipeline is open:
+/* Uses another configuration from now on. If that opens the exporter again, no pipeline is open:
  * the old one delivers within flush-timeout-ms. Returns false with error set: then the export uses
  * the old configuration again. */
 bool export_change(struct export *export, const struct config *config, struct error *error);

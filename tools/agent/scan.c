@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Records of a ring are in the order of their times, but for those that were written late. */
+/* A ring has its records in the order of their times. A record may come late, by so much. */
 #define SCAN_LATE_NS INT64_C(2000000000)
 
 /* In the bytes of the records: followed by the payload, and padded to a multiple of 8. */
