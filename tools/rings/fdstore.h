@@ -1,14 +1,14 @@
 /*
  * Where memories of rings outlive the service that holds them: systemd's store of descriptors where
- * systemd runs the service, else a process of our own (vault.h). systemd kills all processes of a
- * service that it stops, so such a process would not do there.
+ * systemd runs the service, else a process of our own (fdserver.h). systemd kills all processes of
+ * a service that it stops, so such a process would not do there.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_RINGS_FDSTORE_H
 #define BLKIN_TOOLS_RINGS_FDSTORE_H
 
-#include "vault.h"
+#include "fdserver.h"
 
 #include <stdint.h>
 
@@ -16,12 +16,12 @@
 
 struct fdstore {
     struct loop *loop;
-    const char *path;              /* of the vault's socket; NULL: no process of our own */
+    const char *path;              /* of the fdserver's socket; NULL: no process of our own */
     void (*is_new)(void *context); /* it is another one: what is held is to be put there again */
     void *context;
     /* its own */
-    struct watched vault; /* fd -1: there is none */
-    int64_t tried_ms;     /* when one was looked for last */
+    struct watched fdserver; /* fd -1: there is none */
+    int64_t tried_ms;        /* when one was looked for last */
 };
 
 /* When the members above are set: gives what was put there before. */

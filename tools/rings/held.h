@@ -31,7 +31,7 @@ struct held {
 /* What the holder is configured with. */
 struct holder_options {
     const char *path;
-    const char *vault;       /* the path of its socket; NULL: no process of our own */
+    const char *fdserver;    /* the path of its socket; NULL: no process of our own */
     struct memory_size size; /* the largest */
     unsigned max_users;
     uint64_t max_bytes; /* of all memories, with those that are left and not dropped yet */

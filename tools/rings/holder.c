@@ -527,7 +527,7 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->clients_max = holder_clients_max();
     holder->unknown_user = users_unknown();
     holder->store = (struct fdstore){
-        .loop = loop, .path = options->vault, .is_new = holder_store_all, .context = holder};
+        .loop = loop, .path = options->fdserver, .is_new = holder_store_all, .context = holder};
     holder->rules = (struct timer){.due = holder_pass_rules_on, .context = holder};
     holder_pass_rules_on(holder);
     fdstore_open(&holder->store, holder_take_over, holder);
@@ -577,7 +577,7 @@ struct holder_counts holder_counts(const struct holder *holder)
 
     counts.keeper = fdstore_keeper(&holder->store);
     counts.may_be_stored = fdstore_is_systemds(&holder->store);
-    counts.is_stored = holder->store.vault.fd >= 0 ||
+    counts.is_stored = holder->store.fdserver.fd >= 0 ||
                        (counts.may_be_stored && (getenv("FDSTORE") || counts.taken_over > 0));
     counts.users = held_users(holder->memories);
     return counts;

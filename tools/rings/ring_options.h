@@ -10,8 +10,8 @@
 #include "tools/config/config.h"
 
 /*
- * All but vault and left_ms. ring-bytes 0: default_bytes, or less, so that four users' events, or
- * three users' events and alarms, have room in rings-max-bytes. Returns false with error set.
+ * All but fdserver and left_ms. ring-bytes 0: default_bytes, or less, so that four users' events,
+ * or three users' events and alarms, have room in rings-max-bytes. Returns false with error set.
  */
 bool ring_options(const struct config *config, uint64_t default_bytes,
                   struct holder_options *options, struct error *error);

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "vault.h"
+#include "fdserver.h"
 
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/monotonic.h"
@@ -16,32 +16,32 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define VAULT_NAME_MAX 128
-#define VAULT_FIRST_MS 10000  /* until the service that has started it comes */
-#define VAULT_AGAIN_MS 600000 /* until the one after it comes */
-#define VAULT_OPEN_MS  2000
-#define VAULT_SEND_MS  1000 /* until there is room for a message */
-#define VAULT_RETRY_MS 10
+#define FDSERVER_NAME_MAX 128
+#define FDSERVER_FIRST_MS 10000  /* until the service that has started it comes */
+#define FDSERVER_AGAIN_MS 600000 /* until the one after it comes */
+#define FDSERVER_OPEN_MS  2000
+#define FDSERVER_SEND_MS  1000 /* until there is room for a message */
+#define FDSERVER_RETRY_MS 10
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static bool vault_send(int socket, char what, const char *name, int fd)
+static bool fdserver_send(int socket, char what, const char *name, int fd)
 {
     struct pollfd room = {socket, POLLOUT, 0};
-    char text[VAULT_NAME_MAX + 1];
+    char text[FDSERVER_NAME_MAX + 1];
     const size_t length = (size_t)snprintf(text, sizeof(text), "%c%s", what, name);
 
     if (length >= sizeof(text))
         return false;
     return unix_socket_send(socket, text, length, fd, 0) >= 0 ||
-           (errno == EAGAIN && poll(&room, 1, VAULT_SEND_MS) == 1 &&
+           (errno == EAGAIN && poll(&room, 1, FDSERVER_SEND_MS) == 1 &&
             unix_socket_send(socket, text, length, fd, 0) >= 0);
 }
 
 /* text: the letter and the name. *fd: -1 if there is none. Returns false at the end. */
-static bool vault_receive(int socket, char text[VAULT_NAME_MAX + 1], int *fd)
+static bool fdserver_receive(int socket, char text[FDSERVER_NAME_MAX + 1], int *fd)
 {
-    const ssize_t length = unix_socket_receive(socket, text, VAULT_NAME_MAX, fd, 0);
+    const ssize_t length = unix_socket_receive(socket, text, FDSERVER_NAME_MAX, fd, 0);
 
     text[length > 0 ? length : 0] = '\0';
     return length > 0;
@@ -49,63 +49,63 @@ static bool vault_receive(int socket, char text[VAULT_NAME_MAX + 1], int *fd)
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
-struct vault_kept {
+struct fdserver_stored {
     int fd;
-    char name[VAULT_NAME_MAX + 1];
+    char name[FDSERVER_NAME_MAX + 1];
 };
 
-struct vault {
-    struct vault_kept *kept;
+struct fdserver {
+    struct fdserver_stored *kept;
     size_t count, room;
 };
 
-static void vault_drop(struct vault *vault, const char *name)
+static void fdserver_drop(struct fdserver *fdserver, const char *name)
 {
-    for (size_t i = 0; i < vault->count; i++) {
-        if (strcmp(vault->kept[i].name, name) != 0)
+    for (size_t i = 0; i < fdserver->count; i++) {
+        if (strcmp(fdserver->kept[i].name, name) != 0)
             continue;
-        (void)close(vault->kept[i].fd);
-        vault->kept[i--] = vault->kept[--vault->count];
+        (void)close(fdserver->kept[i].fd);
+        fdserver->kept[i--] = fdserver->kept[--fdserver->count];
     }
 }
 
 /* In place of what has that name: a service that has lost its connection puts all there again. */
-static void vault_keep(struct vault *vault, int fd, const char *name)
+static void fdserver_keep(struct fdserver *fdserver, int fd, const char *name)
 {
-    struct vault_kept *kept;
+    struct fdserver_stored *kept;
 
-    vault_drop(vault, name);
-    if (!ARRAY_FITS(vault->kept, vault->room, vault->count)) {
+    fdserver_drop(fdserver, name);
+    if (!ARRAY_FITS(fdserver->kept, fdserver->room, fdserver->count)) {
         (void)close(fd);
         return;
     }
-    kept = &vault->kept[vault->count++];
+    kept = &fdserver->kept[fdserver->count++];
     kept->fd = fd;
     (void)snprintf(kept->name, sizeof(kept->name), "%s", name);
 }
 
 /* Until the service leaves, or is killed. */
-static void vault_serve(struct vault *vault, int socket)
+static void fdserver_serve(struct fdserver *fdserver, int socket)
 {
-    char text[VAULT_NAME_MAX + 1];
+    char text[FDSERVER_NAME_MAX + 1];
     bool is_there = true;
     int fd;
 
-    for (size_t i = 0; is_there && i < vault->count; i++)
-        is_there = vault_send(socket, '+', vault->kept[i].name, vault->kept[i].fd);
-    if (!is_there || !vault_send(socket, '.', "", -1))
+    for (size_t i = 0; is_there && i < fdserver->count; i++)
+        is_there = fdserver_send(socket, '+', fdserver->kept[i].name, fdserver->kept[i].fd);
+    if (!is_there || !fdserver_send(socket, '.', "", -1))
         return;
-    while (vault_receive(socket, text, &fd)) {
+    while (fdserver_receive(socket, text, &fd)) {
         if (text[0] == '+' && fd >= 0)
-            vault_keep(vault, fd, text + 1);
+            fdserver_keep(fdserver, fd, text + 1);
         else if (fd >= 0)
             (void)close(fd);
         else if (text[0] == '-')
-            vault_drop(vault, text + 1);
+            fdserver_drop(fdserver, text + 1);
     }
 }
 
-static int vault_accept(int listener, int timeout_ms)
+static int fdserver_accept(int listener, int timeout_ms)
 {
     struct pollfd wait = {listener, POLLIN, 0};
 
@@ -114,32 +114,32 @@ static int vault_accept(int listener, int timeout_ms)
     return wait.revents ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
 }
 
-int vault_run(const char *path)
+int fdserver_run(const char *path)
 {
     /* those who only ask for its number wait until the service that is served leaves */
     static const struct unix_socket_kind kind = {SOCK_SEQPACKET, 0600, SOMAXCONN};
-    static struct vault vault;
+    static struct fdserver fdserver;
     struct unix_socket listening;
     struct error error;
-    int fd, timeout_ms = VAULT_FIRST_MS;
+    int fd, timeout_ms = FDSERVER_FIRST_MS;
 
     if (!unix_socket_listen(&listening, &kind, path, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
-    while ((fd = vault_accept(listening.fd, timeout_ms)) >= 0) {
-        vault_serve(&vault, fd);
+    while ((fd = fdserver_accept(listening.fd, timeout_ms)) >= 0) {
+        fdserver_serve(&fdserver, fd);
         (void)close(fd);
-        if (!vault.count)
+        if (!fdserver.count)
             break;
-        timeout_ms = VAULT_AGAIN_MS;
+        timeout_ms = FDSERVER_AGAIN_MS;
     }
     unix_socket_close(&listening);
     return 0;
 }
 
 /* Who reads what the service says is not to wait for this process. */
-static void vault_close_output(void)
+static void fdserver_close_output(void)
 {
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -147,25 +147,25 @@ static void vault_close_output(void)
         (void)dup2(nothing, fd);
 }
 
-static int vault_run_job(const void *order, size_t size)
+static int fdserver_run_job(const void *order, size_t size)
 {
     char path[256];
 
     (void)prctl(PR_SET_PDEATHSIG, 0); /* it outlives who has started it */
     (void)setsid();
     (void)snprintf(path, sizeof(path), "%.*s", (int)size, (const char *)order);
-    vault_close_output();
-    return vault_run(path);
+    fdserver_close_output();
+    return fdserver_run(path);
 }
 
-const struct job vault_job = {.name = "vault", .run = vault_run_job};
+const struct job fdserver_job = {.name = "fdserver", .run = fdserver_run_job};
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
 /* The listener may be a moment behind. Returns -1 if it does not come. */
-static int vault_connect(struct loop *loop, const char *path, struct error *error)
+static int fdserver_connect(struct loop *loop, const char *path, struct error *error)
 {
-    const int64_t until_ms = clock_ms() + VAULT_OPEN_MS;
+    const int64_t until_ms = clock_ms() + FDSERVER_OPEN_MS;
     struct child child = {.pid = 0};
     int socket = unix_socket_connect(SOCK_SEQPACKET, path, error);
 
@@ -173,27 +173,27 @@ static int vault_connect(struct loop *loop, const char *path, struct error *erro
         return socket;
     if (!child_start(
             loop, &child,
-            &(struct child_order){.job = &vault_job, .bytes = path, .size = strlen(path)})) {
+            &(struct child_order){.job = &fdserver_job, .bytes = path, .size = strlen(path)})) {
         error_set(error, "cannot start a process: %s", strerror(errno));
         return -1;
     }
     loop_forget(loop, &child);
     while (socket < 0 && clock_ms() < until_ms) {
-        (void)poll(NULL, 0, VAULT_RETRY_MS);
+        (void)poll(NULL, 0, FDSERVER_RETRY_MS);
         socket = unix_socket_connect(SOCK_SEQPACKET, path, error);
     }
     return socket;
 }
 
 /* All that it keeps. Returns false with error set if it does not say that this was all. */
-static bool vault_receive_all(int vault, const char *path, notify_stored_fn *give, void *context,
-                              struct error *error)
+static bool fdserver_receive_all(int fdserver, const char *path, notify_stored_fn *give,
+                                 void *context, struct error *error)
 {
-    struct pollfd wait = {vault, POLLIN, 0};
-    char text[VAULT_NAME_MAX + 1];
+    struct pollfd wait = {fdserver, POLLIN, 0};
+    char text[FDSERVER_NAME_MAX + 1];
     int fd;
 
-    while (poll(&wait, 1, VAULT_OPEN_MS) == 1 && vault_receive(vault, text, &fd)) {
+    while (poll(&wait, 1, FDSERVER_OPEN_MS) == 1 && fdserver_receive(fdserver, text, &fd)) {
         if (text[0] == '.')
             return true;
         if (fd >= 0)
@@ -202,36 +202,36 @@ static bool vault_receive_all(int vault, const char *path, notify_stored_fn *giv
     return error_set(error, "\"%s\": the process that listens there does not answer", path);
 }
 
-void vault_open(int *vault, struct loop *loop, const char *path, notify_stored_fn *give,
-                void *context, struct error *error)
+void fdserver_open(int *fdserver, struct loop *loop, const char *path, notify_stored_fn *give,
+                   void *context, struct error *error)
 {
-    *vault = vault_connect(loop, path, error);
-    if (*vault < 0 || vault_receive_all(*vault, path, give, context, error))
+    *fdserver = fdserver_connect(loop, path, error);
+    if (*fdserver < 0 || fdserver_receive_all(*fdserver, path, give, context, error))
         return;
-    (void)close(*vault);
-    *vault = -1;
+    (void)close(*fdserver);
+    *fdserver = -1;
 }
 
-int64_t vault_pid(const char *path)
+int64_t fdserver_pid(const char *path)
 {
     struct error ignored;
-    const int vault = unix_socket_connect(SOCK_SEQPACKET, path, &ignored);
+    const int fdserver = unix_socket_connect(SOCK_SEQPACKET, path, &ignored);
     struct ucred listener = {.pid = 0};
     socklen_t length = sizeof(listener);
 
-    if (vault < 0)
+    if (fdserver < 0)
         return 0;
-    (void)getsockopt(vault, SOL_SOCKET, SO_PEERCRED, &listener, &length);
-    (void)close(vault);
+    (void)getsockopt(fdserver, SOL_SOCKET, SO_PEERCRED, &listener, &length);
+    (void)close(fdserver);
     return listener.pid;
 }
 
-bool vault_put(int vault, int fd, const char *name)
+bool fdserver_put(int fdserver, int fd, const char *name)
 {
-    return vault_send(vault, '+', name, fd);
+    return fdserver_send(fdserver, '+', name, fd);
 }
 
-bool vault_remove(int vault, const char *name)
+bool fdserver_remove(int fdserver, const char *name)
 {
-    return vault_send(vault, '-', name, -1);
+    return fdserver_send(fdserver, '-', name, -1);
 }
