@@ -1,5 +1,5 @@
 /*
- * Messages are a letter, and a name: '+' keep this descriptor, '-' drop it, '.' that was all.
+ * A message is a letter and a name: '+' store this descriptor, '-' close it, '.' end of the list.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #define FDSERVER_NAME_MAX 128
-#define FDSERVER_FIRST_MS 10000  /* until the service that has started it comes */
-#define FDSERVER_AGAIN_MS 600000 /* until the one after it comes */
+#define FDSERVER_FIRST_MS 10000  /* until the service that started the process connects */
+#define FDSERVER_AGAIN_MS 600000 /* until the next service connects */
 #define FDSERVER_OPEN_MS  2000
-#define FDSERVER_SEND_MS  1000 /* until there is room for a message */
+#define FDSERVER_SEND_MS  1000 /* until the socket has room for a message */
 #define FDSERVER_RETRY_MS 10
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -69,7 +69,8 @@ static void fdserver_drop(struct fdserver *fdserver, const char *name)
     }
 }
 
-/* In place of what has that name: a service that has lost its connection puts all there again. */
+/* Replaces a descriptor of the same name: a service that has lost its connection sends all again.
+ */
 static void fdserver_keep(struct fdserver *fdserver, int fd, const char *name)
 {
     struct fdserver_stored *kept;
@@ -84,7 +85,7 @@ static void fdserver_keep(struct fdserver *fdserver, int fd, const char *name)
     (void)snprintf(kept->name, sizeof(kept->name), "%s", name);
 }
 
-/* Until the service leaves, or is killed. */
+/* Returns when the service disconnects or is killed. */
 static void fdserver_serve(struct fdserver *fdserver, int socket)
 {
     char text[FDSERVER_NAME_MAX + 1];
@@ -116,7 +117,8 @@ static int fdserver_accept(int listener, int timeout_ms)
 
 int fdserver_run(const char *path)
 {
-    /* those who only ask for its number wait until the service that is served leaves */
+    /* fdserver_pid() only connects: its connection waits in the backlog while a service is served
+     */
     static const struct unix_socket_kind kind = {SOCK_SEQPACKET, 0600, SOMAXCONN};
     static struct fdserver fdserver;
     struct unix_socket listening;
@@ -138,7 +140,7 @@ int fdserver_run(const char *path)
     return 0;
 }
 
-/* Who reads what the service says is not to wait for this process. */
+/* Without this, a reader of the service's output would wait for the end of this process. */
 static void fdserver_close_output(void)
 {
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -151,7 +153,7 @@ static int fdserver_run_job(const void *order, size_t size)
 {
     char path[256];
 
-    (void)prctl(PR_SET_PDEATHSIG, 0); /* it outlives who has started it */
+    (void)prctl(PR_SET_PDEATHSIG, 0); /* the process outlives its parent */
     (void)setsid();
     (void)snprintf(path, sizeof(path), "%.*s", (int)size, (const char *)order);
     fdserver_close_output();
@@ -162,7 +164,7 @@ const struct job fdserver_job = {.name = "fdserver", .run = fdserver_run_job};
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-/* The listener may be a moment behind. Returns -1 if it does not come. */
+/* Waits for a process that was just started. Returns -1 if nobody listens in time. */
 static int fdserver_connect(struct loop *loop, const char *path, struct error *error)
 {
     const int64_t until_ms = clock_ms() + FDSERVER_OPEN_MS;
@@ -185,7 +187,8 @@ static int fdserver_connect(struct loop *loop, const char *path, struct error *e
     return socket;
 }
 
-/* All that it keeps. Returns false with error set if it does not say that this was all. */
+/* Receives all stored descriptors. Returns false with error set if the end of the list does not
+ * come. */
 static bool fdserver_receive_all(int fdserver, const char *path, notify_stored_fn *give,
                                  void *context, struct error *error)
 {

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FDSTORE_AGAIN_MS 10000 /* between two tries to start a fdserver */
+#define FDSTORE_AGAIN_MS 10000 /* between two attempts to start an fdserver */
 
 void fdstore_name(uint32_t user, uint64_t number, char name[FDSTORE_NAME_MAX])
 {
@@ -66,7 +66,7 @@ static void fdstore_open_process(struct fdstore *store, notify_stored_fn *give, 
         say(BK1071, "the rings are lost if this service is killed: %s; it tries again", error.text);
 }
 
-/* What we hold is newer. */
+/* Ignores a stored descriptor: this service has a newer one. */
 static void fdstore_pass_over(void *context, int fd, const char *name)
 {
     (void)context;
@@ -74,7 +74,7 @@ static void fdstore_pass_over(void *context, int fd, const char *name)
     (void)close(fd);
 }
 
-/* Another one, for all memories, as the one before was killed. */
+/* Starts a new fdserver after the last one was killed, and puts all memories there. */
 static void fdstore_replace_process(struct fdstore *store)
 {
     fdstore_open_process(store, fdstore_pass_over, NULL);
@@ -89,7 +89,7 @@ static void fdstore_lose_process(struct fdstore *store)
     store->fdserver.fd = -1;
 }
 
-/* It says nothing while it is there. */
+/* An fdserver sends nothing while it runs, so any event means that it is gone. */
 static void fdstore_process_is_gone(void *context, short events)
 {
     struct fdstore *store = context;
