@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "filter.h"
+#include "libblkin/blkin.h"
 #include "libblkin/metric/metric.h"
 #include "observe.h"
 #include "settings.h"
@@ -368,7 +369,7 @@ static void *sampler_run(void *context)
 {
     struct sampler *sampler = context;
 
-    blkin_metric_open();
+    (void)blkin_init();
     (void)pthread_mutex_lock(&sampler->lock);
     while (!sampler->is_ending) {
         sampler_take_over(sampler);
