@@ -15,6 +15,11 @@
 
 static __thread uint32_t sequence; /* numbers the events of this thread */
 
+void blkin_metric_open(void)
+{
+    (void)blkin_init();
+}
+
 /* Looks for rings, the one part of the periodic work that the sampler does itself. */
 bool blkin_metric_is_on(void)
 {

@@ -26,7 +26,10 @@ struct blkin_metric {
     size_t count; /* of values; more than BLKIN_METRIC_VALUES_MAX are left out */
 };
 
-/* Returns true if a session or the agent records metrics. Call blkin_init() before. */
+/* Opens the library and loads LTTng: some ms, or 1 s with a session daemon that hangs. */
+void blkin_metric_open(void);
+
+/* Returns true if a session or the agent records metrics. After blkin_metric_open(). */
 bool blkin_metric_is_on(void);
 
 #define BLKIN_METRIC_PAYLOAD_MAX 4096

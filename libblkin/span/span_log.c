@@ -6,7 +6,6 @@
  */
 #include "span.h"
 
-#include "libblkin/base/address.h"
 #include "libblkin/policy/sampling.h"
 
 #include <errno.h>
@@ -392,20 +391,6 @@ void blkin_span_set_remote_(struct blkin_span *span, const char *name, const cha
     char record[ENDPOINT_SIZE];
 
     add_tag(span, record, put_endpoint(record, 'r', name, ip, port));
-}
-
-void blkin_span_set_remote_sockaddr(struct blkin_span *span, const char *name,
-                                    const struct sockaddr *address, size_t length)
-{
-    const int saved_errno = errno;
-    char text[INET6_ADDRSTRLEN];
-    uint16_t port;
-
-    if (!blkin_span_is_recorded(span))
-        return;
-    port = blkin_address_text(address, length, text);
-    blkin_span_set_remote_(span, name, text, port);
-    errno = saved_errno;
 }
 
 /* Takes room before `end`; a negative size gives it back. False: no room. */

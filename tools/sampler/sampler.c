@@ -8,7 +8,6 @@
 #include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "filter.h"
-#include "libblkin/blkin.h"
 #include "libblkin/metric/metric.h"
 #include "observe.h"
 #include "settings.h"
@@ -369,7 +368,7 @@ static void *sampler_run(void *context)
 {
     struct sampler *sampler = context;
 
-    (void)blkin_init();
+    blkin_metric_open();
     (void)pthread_mutex_lock(&sampler->lock);
     while (!sampler->is_ending) {
         sampler_take_over(sampler);
