@@ -42,8 +42,9 @@ static inline void key_digits(char digits[16], uint64_t key)
 static inline uint64_t key_of(uint64_t hash, uint64_t offset)
 {
     char text[BLKIN_DECIMAL_MAX];
+    const char *end = blkin_put_decimal(text, offset);
 
-    return key_finish(key_add(hash, text, (size_t)(blkin_put_decimal(text, offset) - text)));
+    return key_finish(key_add(hash, text, (size_t)(end - text)));
 }
 
 #endif
