@@ -1,0 +1,33 @@
+/*
+ * Halves of requests between programs that send each other no ids (babeltrace-plugin/stages/join.h):
+ * a list of them, and the text of a half in a message of the cluster.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_HALVES_H
+#define BLKIN_TOOLS_HALVES_H
+
+#include "babeltrace-plugin/stages/join.h"
+#include "trace_id.h"
+
+#include <jansson.h>
+
+struct halves {
+    struct join_half *list;
+    size_t count, room;
+};
+
+void halves_free(struct halves *halves);
+
+/* Appends a copy. Returns false when out of memory. */
+bool halves_add(struct halves *halves, const struct join_half *half);
+
+/* Is the half of the trace? */
+bool half_is_of(const struct join_half *half, struct trace_id id);
+
+/* Returns the half as a text: "c" or "s" and eight numbers of 16 hex digits: key, network, sizes,
+ * the trace's id in two halves, the span's id, its begin and end in ns since 1970. */
+json_t *half_json(const struct join_half *half);
+bool half_read(const json_t *text, struct join_half *half); /* false: it has another form */
+
+#endif
