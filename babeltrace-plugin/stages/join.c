@@ -177,7 +177,8 @@ static void join_add_server(struct join *join, struct join_group *group, struct 
     join->counts.halves++;
     join->counts.waiting++;
     join_set_kind(join, group,
-                  join_search_all(join, &group->half, &client) == JOIN_ALONE ? JOIN_WAITING : SETTLING);
+                  join_search_all(join, &group->half, &client) == JOIN_ALONE ? JOIN_WAITING
+                                                                             : SETTLING);
 }
 
 /* ---- spans of marked traces ------------------------------------------------------------------ */
@@ -312,8 +313,8 @@ bool join_stage_place(const struct stage *stage, uint64_t trace_id, struct join_
 
     if (!group || !group->has_half || group->above || group->kind != JOIN_DECIDED)
         return false;
-    *place = (struct join_place){group->verdict, group->final_high, group->final_low,
-                                 group->parent_id};
+    *place =
+        (struct join_place){group->verdict, group->final_high, group->final_low, group->parent_id};
     return true;
 }
 

@@ -57,7 +57,7 @@ struct join_half {
 
 enum join_verdict { JOIN_ALONE, JOIN_PAIR, JOIN_UNSURE };
 
-/* What became of a trace. */
+/* A decided trace. */
 struct join_place {
     enum join_verdict verdict;
     uint64_t trace_id_high, trace_id; /* its final id */
@@ -84,7 +84,8 @@ struct stage *join_stage_new(const struct join_options *options);
 
 struct join_counts join_stage_counts(const struct stage *stage);
 
-/* ---- halves whose spans are elsewhere: a stage that decides, and has no span ------------------- */
+/* ---- halves whose spans are elsewhere: a stage that decides, and has no span -------------------
+ */
 
 /* Returns false if the span is no half. */
 bool join_read_half(const struct span *span, struct join_half *half);
@@ -92,7 +93,8 @@ bool join_read_half(const struct span *span, struct join_half *half);
 /* Gives the stage a half without its span: the root of a trace, or a client's half. */
 void join_stage_know(struct stage *stage, const struct join_half *half);
 
-/* After the flush: returns false if the stage does not know the root's half of this marked trace. */
+/* After the flush: returns false if the stage does not know the root's half of this marked trace.
+ */
 bool join_stage_place(const struct stage *stage, uint64_t trace_id, struct join_place *place);
 
 /* Puts a span of a marked trace where its trace belongs. A lack of memory costs the tag. */

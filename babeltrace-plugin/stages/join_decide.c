@@ -25,7 +25,7 @@ static bool join_is_proven(const struct join_half *client, const struct join_hal
 
 /* Finds the client's half if exactly one fits the server's half and the reverse is true, too. */
 static enum join_verdict join_find_client(const struct join *join, const struct join_half *server,
-                                     struct join_half **client)
+                                          struct join_half **client)
 {
     const enum join_verdict verdict = join_search_all(join, server, client);
     struct join_half *other;

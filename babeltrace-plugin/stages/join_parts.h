@@ -49,7 +49,7 @@ struct join_group {
     struct span_copy *root;         /* NULL: not come, or given out */
     bool has_half;
     bool is_unjoined;
-    struct join_half half;               /* of the root */
+    struct join_half half;          /* of the root */
     enum join_verdict verdict;      /* of a decided group with a half */
     uint64_t parent_id;             /* the client's half, if the verdict is JOIN_PAIR */
     uint64_t final_high, final_low; /* the decided trace id */
@@ -162,8 +162,8 @@ static inline struct join_half *join_search_next(struct join_search *search)
 }
 
 /* Tells whether exactly one half fits. *found: the first one, or NULL. */
-static inline enum join_verdict join_search_all(const struct join *join, const struct join_half *half,
-                                           struct join_half **found)
+static inline enum join_verdict
+join_search_all(const struct join *join, const struct join_half *half, struct join_half **found)
 {
     struct join_search search = join_search(join, half);
     struct join_half *more;

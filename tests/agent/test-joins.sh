@@ -84,7 +84,9 @@ for rules in '*>1h' '*>200ms'; do
     wait_for 30 agent-1 "that all servers write into their rings" are_warm || exit 1
     : >"$WORK/collected"
     ask 200 20 >"$WORK/slow" || fail "no answers"
-    must ".whole == 10 and .links == 40 and .wrong == 0 and .fast == 0 and .doubles == 0 and .whole_and_marked == 0"
+    # on a busy machine a fast request may be a slow one
+    must ".whole == 10 and .links == 4 * (.slow + .fast) and .fast < 50 and .wrong == 0 and .doubles == 0 and
+        .whole_and_marked == 0"
     [ "$rules" = '*>200ms' ] || stop_tiers
 done
 
@@ -94,7 +96,7 @@ for host in 1 3; do
     "$blkin" reload --config="$WORK/blkin.conf" --runtime-dir="$WORK/$host/run" agent >"$WORK/reload.log" 2>&1 ||
         fail "reload on host $host: $(<"$WORK/reload.log")"
 done
-stop_part agent-2 KILL
+stop_part agent-2
 for host in 1 3; do
     wait_for 60 agent-$host "that host 2 is away" agent_has $host '.cluster.away == ["store-2"]' || exit 1
 done

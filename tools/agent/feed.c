@@ -43,8 +43,9 @@ struct feed {
     struct service_traces traces;
     char service[256];
     struct halves *halves; /* as of the input */
-    uint64_t settled; /* when the feed last waited, */
-    int64_t wait_ms;  /* and until when it waits */
+    bool is_starved;       /* halves are missing */
+    uint64_t settled;      /* when the feed last waited, */
+    int64_t wait_ms;       /* and until when it waits */
 };
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -118,6 +119,8 @@ static json_t *feed_found(struct feed *feed)
     char *text;
     json_t *found;
 
+    if (feed->halves)
+        return feed->is_starved ? NULL : json_object();
     if (feed->service[0])
         return service_traces_json(&feed->traces);
     text = only_found(feed->only);
@@ -211,8 +214,7 @@ static bool feed_skips(void *context, struct span *span)
     struct join_half half;
 
     if (feed->halves) {
-        if (join_read_half(span, &half) && !halves_add(feed->halves, &half))
-            say(BK4054, "out of memory for the halves of requests");
+        feed->is_starved |= join_read_half(span, &half) && !halves_add(feed->halves, &half);
         return true;
     }
     only_note(feed->only, span);
@@ -257,6 +259,7 @@ void feed_start(struct feed *feed, struct feed_input *input)
     input->records = (struct scan_records){.count = 0};
     input->sdk_spans = (struct buffer){.length = 0};
     feed->halves = input->halves;
+    feed->is_starved = false;
     feed->next = 0;
     feed->wait_ms = 0;
     feed->clock = (struct ring_clock){INT64_MIN / 2, input->until_mono_ns, input->offset_ns};
@@ -282,8 +285,12 @@ struct feed *feed_new(struct loop *loop, struct export *export, const char *host
 
     if (!feed)
         return NULL;
-    *feed = (struct feed){
-        .loop = loop, .export = export, .host = host, .done = done, .place = place, .context = context};
+    *feed = (struct feed){.loop = loop,
+                          .export = export,
+                          .host = host,
+                          .done = done,
+                          .place = place,
+                          .context = context};
     feed->step = (struct timer){.due = feed_step, .context = feed};
     return feed;
 }

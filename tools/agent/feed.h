@@ -33,9 +33,9 @@ struct feed_input {
     struct buffer sdk_spans; /* an ExportTraceServiceRequest of OTLP; may be empty */
     const char *only;        /* the wanted traces, see only.h */
     int64_t until_mono_ns, offset_ns;
-    bool is_window;      /* name FEED_NAMED_MAX traces at most */
+    bool is_window;        /* name FEED_NAMED_MAX traces at most */
     struct halves *halves; /* NULL; else: send nothing, and add the halves of requests */
-    const char *service; /* not "": send nothing, and list the traces of this service */
+    const char *service;   /* not "": send nothing, and list the traces of this service */
 };
 
 /* Takes the records and the spans of SDKs. No other input is being fed. */

@@ -1,6 +1,7 @@
 /*
- * Halves of requests between programs that send each other no ids (babeltrace-plugin/stages/join.h):
- * a list of them, and the text of a half in a message of the cluster.
+ * Halves of requests between programs that send each other no ids
+ * (babeltrace-plugin/stages/join.h): a list of them, and the text of a half in a message of the
+ * cluster.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

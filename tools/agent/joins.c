@@ -44,6 +44,7 @@ struct joins_trace {
     struct request *request; /* in JOINS_LOOK and JOINS_ASKED */
     char why[WHY_MAX + 1];
     bool is_looked_for; /* by the look that runs */
+    bool is_awaited;    /* elsewhere: a half of it fits a trace of this host in JOINS_LOOK */
     bool is_settled;    /* no host has its caller */
     bool has_place;
     unsigned looks;
@@ -58,7 +59,6 @@ struct joins {
     struct table traces, known;
     struct request *heard, **last_heard; /* wants of other hosts that wait for a look */
     struct request *looked;              /* those for which the look runs */
-    int64_t heard_from_ns;
     bool is_looking;
     int64_t looked_from_ns; /* since 1970 */
 };
@@ -166,8 +166,8 @@ static const struct joins_trace *joins_caller(const struct joins *joins,
 
     table_find(known, &joins->known, hash, half.in_table,
                known->half.key == half->key && join_half_fits(&known->half, half, skew_ns));
-    return known ? joins_trace(joins, (struct trace_id){known->half.trace_id_high,
-                                                        known->half.trace_id})
+    return known ? joins_trace(joins,
+                               (struct trace_id){known->half.trace_id_high, known->half.trace_id})
                  : NULL;
 }
 
@@ -193,16 +193,24 @@ static bool joins_weigh(struct joins *joins, const struct join_half *half)
 
 /* ---- other hosts ----------------------------------------------------------------------------- */
 
-static void joins_hear_half(struct joins *joins, struct trace_id id, const json_t *text)
+static void joins_hear_half(struct joins *joins, struct joins_trace *trace, const json_t *text)
 {
-    const int64_t margin_ns = JOINS_MARGIN_NS + joins_skew_ns(joins);
+    const int64_t skew_ns = joins_skew_ns(joins);
     struct join_half half;
 
-    if (!half_read(text, &half) || !half_is_of(&half, id))
+    if (!half_read(text, &half) || !half_is_of(&half, trace->id))
         return;
     (void)joins_know(joins, &half);
-    if (half.start_ns - margin_ns < joins->heard_from_ns)
-        joins->heard_from_ns = half.start_ns - margin_ns;
+    if (!trace->from_ns || half.start_ns - skew_ns < trace->from_ns)
+        trace->from_ns = half.start_ns - skew_ns;
+}
+
+/* After the last one. */
+static void joins_put(struct joins *joins, struct request *request)
+{
+    request->next = NULL;
+    *joins->last_heard = request;
+    joins->last_heard = &request->next;
 }
 
 void joins_hear(struct joins *joins, struct request *request, const json_t *message)
@@ -212,18 +220,20 @@ void joins_hear(struct joins *joins, struct request *request, const json_t *mess
 
     json_array_foreach(json_object_get(message, "traces"), i, wanted)
     {
+        struct joins_trace *trace;
         struct trace_id id;
 
         if (!trace_id_read(text_in(wanted, "id"), &id))
             continue;
-        if (!joins_trace(joins, id))
-            (void)joins_add(joins, id, text_in(wanted, "why"));
+        trace = joins_trace(joins, id);
+        if (!trace)
+            trace = joins_add(joins, id, text_in(wanted, "why"));
+        if (!trace || trace->state != JOINS_ELSEWHERE)
+            continue;
         json_array_foreach(json_object_get(wanted, "halves"), k, text)
-            joins_hear_half(joins, id, text);
+            joins_hear_half(joins, trace, text);
     }
-    request->next = NULL;
-    *joins->last_heard = request;
-    joins->last_heard = &request->next;
+    joins_put(joins, request);
 }
 
 void joins_hear_settled(struct joins *joins, const json_t *message)
@@ -248,19 +258,33 @@ void joins_hear_settled(struct joins *joins, const json_t *message)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static void joins_start_look(struct joins *joins, int64_t now_ms)
+static int64_t joins_look_from(struct joins *joins, int64_t now_ms)
 {
-    const int64_t now_ns = wall_clock_ns();
-    int64_t from_ns = joins->heard ? joins->heard_from_ns : INT64_MAX;
-    struct request *look;
+    int64_t from_ns = INT64_MAX;
     struct joins_trace *trace;
 
     table_for_each(trace, &joins->traces, in_table)
     {
         trace->is_looked_for = trace->state == JOINS_LOOK && trace->due_ms <= now_ms;
-        if (trace->is_looked_for && trace->from_ns - JOINS_MARGIN_NS < from_ns)
-            from_ns = trace->from_ns - JOINS_MARGIN_NS;
+        if (trace->is_looked_for && trace->from_ns < from_ns)
+            from_ns = trace->from_ns;
     }
+    for (const struct request *request = joins->heard; request; request = request->next) {
+        for (size_t i = 0; i < request->count; i++) {
+            trace = joins_trace(joins, request->traces[i].id);
+            if (trace && trace->from_ns && trace->from_ns < from_ns)
+                from_ns = trace->from_ns;
+        }
+    }
+    return from_ns == INT64_MAX ? from_ns : from_ns - JOINS_MARGIN_NS;
+}
+
+static void joins_start_look(struct joins *joins, int64_t now_ms)
+{
+    const int64_t now_ns = wall_clock_ns();
+    int64_t from_ns = joins_look_from(joins, now_ms);
+    struct request *look;
+
     if (from_ns == INT64_MAX && !joins->heard)
         return;
     if (from_ns > now_ns)
@@ -270,7 +294,6 @@ static void joins_start_look(struct joins *joins, int64_t now_ms)
     joins->looked = joins->heard;
     joins->heard = NULL;
     joins->last_heard = &joins->heard;
-    joins->heard_from_ns = INT64_MAX;
     look = request_new("", joins->agent->host);
     joins->is_looking = true;
     if (!look) {
@@ -324,6 +347,59 @@ static void joins_after_look(struct joins *joins, struct joins_trace *trace, int
         joins_ask(joins, trace);
 }
 
+/* A trace of this host whose halves are not all known may be the caller, or the callee, of a heard
+ * one: that one is not answered before. */
+static void joins_note_awaited(struct joins *joins)
+{
+    const int64_t skew_ns = joins_skew_ns(joins);
+    const struct joins_known *known, *other;
+    struct joins_trace *trace;
+
+    table_for_each(trace, &joins->traces, in_table) trace->is_awaited = false;
+    table_for_each(known, &joins->known, half.in_table)
+    {
+        const struct join_half *half = &known->half;
+
+        trace = joins_trace(joins, (struct trace_id){half->trace_id_high, half->trace_id});
+        if (!trace || trace->state != JOINS_LOOK)
+            continue;
+        table_for_each_of(other, &joins->known, half->in_table.hash, half.in_table)
+        {
+            if (other->half.key != half->key || !join_half_fits(&other->half, half, skew_ns))
+                continue;
+            trace = joins_trace(joins,
+                                (struct trace_id){other->half.trace_id_high, other->half.trace_id});
+            if (trace)
+                trace->is_awaited = true;
+        }
+    }
+}
+
+/* After the wants: the other host knows then what this host has. */
+static void joins_answer(struct joins *joins, int64_t held_from_ns, const char *problem)
+{
+    struct request *request;
+
+    joins_note_awaited(joins);
+    while ((request = joins->looked) != NULL) {
+        bool is_awaited = false;
+
+        joins->looked = request->next;
+        request->next = NULL;
+        for (size_t i = 0; i < request->count && !problem; i++) {
+            const struct joins_trace *trace = joins_trace(joins, request->traces[i].id);
+
+            is_awaited |= trace && trace->is_awaited;
+        }
+        if (is_awaited) {
+            joins_put(joins, request);
+            continue;
+        }
+        joins->on.answer(joins->on.context, request, held_from_ns, problem);
+        requests_free(request);
+    }
+}
+
 void joins_looked(struct joins *joins, const struct halves *found, int64_t held_from_ns,
                   const char *problem)
 {
@@ -342,11 +418,7 @@ void joins_looked(struct joins *joins, const struct halves *found, int64_t held_
         if (trace->state == JOINS_LOOK && trace->is_looked_for)
             joins_after_look(joins, trace, now_ms);
     }
-    /* after the wants: the other host knows then what this host has */
-    for (const struct request *request = joins->looked; request; request = request->next)
-        joins->on.answer(joins->on.context, request, held_from_ns, problem);
-    requests_free(joins->looked);
-    joins->looked = NULL;
+    joins_answer(joins, held_from_ns, problem);
 }
 
 /* ---- the place of a trace -------------------------------------------------------------------- */
@@ -362,8 +434,7 @@ static struct stage *joins_decide(const struct joins *joins)
 
     if (!stage)
         return NULL;
-    table_for_each(known, &joins->known, half.in_table)
-        join_stage_know(stage, &known->half);
+    table_for_each(known, &joins->known, half.in_table) join_stage_know(stage, &known->half);
     (void)stage->kind->flush_some(stage, UINT_MAX);
     return stage;
 }
@@ -496,8 +567,7 @@ size_t joins_open(const struct joins *joins)
     const struct joins_trace *trace;
     size_t open = 0;
 
-    table_for_each(trace, &joins->traces, in_table)
-        open += trace->state == JOINS_LOOK;
+    table_for_each(trace, &joins->traces, in_table) open += trace->state == JOINS_LOOK;
     return open;
 }
 
@@ -521,7 +591,7 @@ struct joins *joins_new(struct agent *agent, const struct joins_calls *calls)
 
     if (!joins)
         return NULL;
-    *joins = (struct joins){.agent = agent, .on = *calls, .heard_from_ns = INT64_MAX};
+    *joins = (struct joins){.agent = agent, .on = *calls};
     joins->last_heard = &joins->heard;
     if (table_init(&joins->traces) && table_init(&joins->known))
         return joins;

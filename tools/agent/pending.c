@@ -75,8 +75,8 @@ static bool pending_fits(const struct request *taken, const struct request *requ
         return true;
     all = requests_window(taken);
     one = request_window(request);
-    return strcmp(taken->service, request->service) == 0 && taken->is_look == request->is_look && one.from_ns <= all.until_ns &&
-           one.until_ns >= all.from_ns;
+    return strcmp(taken->service, request->service) == 0 && taken->is_look == request->is_look &&
+           one.from_ns <= all.until_ns && one.until_ns >= all.from_ns;
 }
 
 struct request *pending_take(struct pending *pending, int64_t now_ms, bool is_last)

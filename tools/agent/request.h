@@ -26,7 +26,7 @@ struct request {
     size_t count, room;
     struct wanted *traces;
     /* as it came here */
-    bool is_look;          /* lists halves (joins.h) of the last so many ms; sends nothing */
+    bool is_look;         /* lists halves (joins.h) of the last so many ms; sends nothing */
     bool is_late;         /* for foreign spans that have come after the answer: see later.h */
     size_t left_out;      /* traces that were too many */
     unsigned failures;    /* snapshots for it, one after the other */

@@ -34,7 +34,7 @@ struct scans {
     struct scan_result result;
     struct feed_input input;
     struct halves halves; /* that a look has found */
-    bool is_busy; /* from the start of a scan until its records are fed */
+    bool is_busy;         /* from the start of a scan until its records are fed */
     bool is_scanned;
     bool is_last_call;
     uint64_t place;        /* where the rings ended */
@@ -308,16 +308,16 @@ struct scans *scans_new(struct agent *agent, struct asking *asking, const struct
 
     if (!scans)
         return NULL;
-    *scans =
-        (struct scans){.agent = agent,
-                       .asking = asking,
-                       .holding = holding,
-                       .later = later,
-                       .sampler = sampler,
-                       .job = {.run = scans_run, .done = scans_done, .context = scans},
-                       .places = places_new(),
-                       .feed = feed_new(agent->loop, agent->export, agent->host, scans_fed, scans_place, scans),
-                       .begun_mono_ns = clock_ns()};
+    *scans = (struct scans){
+        .agent = agent,
+        .asking = asking,
+        .holding = holding,
+        .later = later,
+        .sampler = sampler,
+        .job = {.run = scans_run, .done = scans_done, .context = scans},
+        .places = places_new(),
+        .feed = feed_new(agent->loop, agent->export, agent->host, scans_fed, scans_place, scans),
+        .begun_mono_ns = clock_ns()};
     if (scans->places && scans->feed)
         return scans;
     scans_free(scans);

@@ -150,8 +150,7 @@ static bool message_check_settled(const json_t *message, struct error *error)
         if (!message_is_hex(id, 32))
             return message_refuse("settled", "ids of traces, 32 hex digits each", error);
     }
-    return !settled ||
-           (json_is_array(settled) && json_array_size(settled) <= MESSAGE_TRACES_MAX) ||
+    return !settled || (json_is_array(settled) && json_array_size(settled) <= MESSAGE_TRACES_MAX) ||
            message_refuse("settled", "an array of at most 10000", error);
 }
 
