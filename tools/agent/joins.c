@@ -9,12 +9,10 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/json.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define JOINS_TRACES_MAX 16384
-#define JOINS_KNOWN_MAX  65536
 #define JOINS_TOLD_MAX   1024 /* halves of one trace that other hosts are told of */
 #define JOINS_DEPTH_MAX  32   /* calls below each other that one look follows */
 #define JOINS_LOOKS_MAX  8    /* of one trace */
@@ -23,12 +21,6 @@
 #define JOINS_WAIT_MAX   60000              /* the longest look back, in ms */
 #define JOINS_MARGIN_NS  INT64_C(100000000) /* a record may have a time before its span's end */
 #define JOINS_BACK_NS    INT64_C(10000000000)
-
-/* A half that was told by a host, or was found here. */
-struct joins_known {
-    struct join_half half; /* its link: by the key */
-    int64_t until_ms;
-};
 
 enum joins_state {
     JOINS_ELSEWHERE, /* of another host */
@@ -56,7 +48,8 @@ struct joins_trace {
 struct joins {
     struct agent *agent;
     struct joins_calls on;
-    struct table traces, known;
+    struct table traces;
+    struct half_set known;               /* halves that a host has told, or that were found here */
     struct request *heard, **last_heard; /* wants of other hosts that wait for a look */
     struct request *looked;              /* those for which the look runs */
     bool is_looking;
@@ -134,21 +127,7 @@ void joins_take(struct joins *joins, struct request *request, int64_t due_ms)
 /* Returns false if it is known already. */
 static bool joins_know(struct joins *joins, const struct join_half *half)
 {
-    const uint64_t hash = hash_number(joins->known.seed, half->key);
-    struct joins_known *known;
-
-    table_find(known, &joins->known, hash, half.in_table,
-               known->half.span_id == half->span_id && known->half.trace_id == half->trace_id &&
-                   known->half.is_client == half->is_client);
-    if (known || joins->known.count >= JOINS_KNOWN_MAX)
-        return false;
-    known = malloc(sizeof(*known));
-    if (!known)
-        return false;
-    known->half = *half;
-    known->until_ms = clock_ms() + JOINS_KEEP_MS;
-    table_add(&joins->known, &known->half.in_table, hash);
-    return true;
+    return half_set_add(&joins->known, half, clock_ms() + JOINS_KEEP_MS);
 }
 
 static int64_t joins_skew_ns(const struct joins *joins)
@@ -160,11 +139,11 @@ static int64_t joins_skew_ns(const struct joins *joins)
 static const struct joins_trace *joins_caller(const struct joins *joins,
                                               const struct join_half *half)
 {
-    const uint64_t hash = hash_number(joins->known.seed, half->key);
+    const uint64_t hash = hash_number(joins->known.halves.seed, half->key);
     const int64_t skew_ns = joins_skew_ns(joins);
-    const struct joins_known *known;
+    const struct known_half *known;
 
-    table_find(known, &joins->known, hash, half.in_table,
+    table_find(known, &joins->known.halves, hash, half.in_table,
                known->half.key == half->key && join_half_fits(&known->half, half, skew_ns));
     return known ? joins_trace(joins,
                                (struct trace_id){known->half.trace_id_high, known->half.trace_id})
@@ -311,9 +290,9 @@ static void joins_start_look(struct joins *joins, int64_t now_ms)
 static void joins_ask(struct joins *joins, struct joins_trace *trace)
 {
     json_t *list = json_array();
-    const struct joins_known *known;
+    const struct known_half *known;
 
-    table_for_each(known, &joins->known, half.in_table)
+    table_for_each(known, &joins->known.halves, half.in_table)
     {
         if (half_is_of(&known->half, trace->id) && json_array_size(list) < JOINS_TOLD_MAX)
             (void)json_array_append_new(list, half_json(&known->half));
@@ -328,9 +307,9 @@ static void joins_after_look(struct joins *joins, struct joins_trace *trace, int
 {
     bool has_root = trace->id.high != JOIN_TRACE_HIGH;
     int64_t from_ns = trace->from_ns;
-    const struct joins_known *known;
+    const struct known_half *known;
 
-    table_for_each(known, &joins->known, half.in_table)
+    table_for_each(known, &joins->known.halves, half.in_table)
     {
         if (!half_is_of(&known->half, trace->id))
             continue;
@@ -352,18 +331,18 @@ static void joins_after_look(struct joins *joins, struct joins_trace *trace, int
 static void joins_note_awaited(struct joins *joins)
 {
     const int64_t skew_ns = joins_skew_ns(joins);
-    const struct joins_known *known, *other;
+    const struct known_half *known, *other;
     struct joins_trace *trace;
 
     table_for_each(trace, &joins->traces, in_table) trace->is_awaited = false;
-    table_for_each(known, &joins->known, half.in_table)
+    table_for_each(known, &joins->known.halves, half.in_table)
     {
         const struct join_half *half = &known->half;
 
         trace = joins_trace(joins, (struct trace_id){half->trace_id_high, half->trace_id});
         if (!trace || trace->state != JOINS_LOOK)
             continue;
-        table_for_each_of(other, &joins->known, half->in_table.hash, half.in_table)
+        table_for_each_of(other, &joins->known.halves, half->in_table.hash, half.in_table)
         {
             if (other->half.key != half->key || !join_half_fits(&other->half, half, skew_ns))
                 continue;
@@ -423,22 +402,6 @@ void joins_looked(struct joins *joins, const struct halves *found, int64_t held_
 
 /* ---- the place of a trace -------------------------------------------------------------------- */
 
-/* Returns NULL when out of memory. */
-static struct stage *joins_decide(const struct joins *joins)
-{
-    struct stage *stage = join_stage_new(&(struct join_options){.wait_ns = INT64_MAX,
-                                                                .root_wait_ns = INT64_MAX,
-                                                                .skew_ns = joins_skew_ns(joins),
-                                                                .max_bytes = UINT64_MAX / 2});
-    const struct joins_known *known;
-
-    if (!stage)
-        return NULL;
-    table_for_each(known, &joins->known, half.in_table) join_stage_know(stage, &known->half);
-    (void)stage->kind->flush_some(stage, UINT_MAX);
-    return stage;
-}
-
 static void joins_finish(struct joins *joins, struct joins_trace *trace, const char *doubt)
 {
     struct request *request = trace->request;
@@ -494,7 +457,7 @@ static void joins_place_all(struct joins *joins, int64_t now_ms)
     {
         if (trace->state != JOINS_ASKED)
             continue;
-        if (!stage && !(stage = joins_decide(joins)))
+        if (!stage && !(stage = half_set_decide(&joins->known, joins_skew_ns(joins))))
             return;
         joins_place(joins, stage, trace, now_ms);
     }
@@ -504,30 +467,18 @@ static void joins_place_all(struct joins *joins, int64_t now_ms)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static void joins_drop(struct joins *joins, struct joins_trace *trace)
-{
-    table_remove(&joins->traces, &trace->in_table);
-    requests_free(trace->request);
-    free(trace);
-}
-
 static void joins_forget(struct joins *joins, int64_t now_ms)
 {
     struct joins_trace *trace;
-    struct joins_known *known;
 
     table_for_each(trace, &joins->traces, in_table)
     {
-        if (!trace->request && trace->until_ms < now_ms)
-            joins_drop(joins, trace);
-    }
-    table_for_each(known, &joins->known, half.in_table)
-    {
-        if (known->until_ms >= now_ms)
+        if (trace->request || trace->until_ms >= now_ms)
             continue;
-        table_remove(&joins->known, &known->half.in_table);
-        free(known);
+        table_remove(&joins->traces, &trace->in_table);
+        free(trace);
     }
+    half_set_forget(&joins->known, now_ms);
 }
 
 int64_t joins_step(struct joins *joins)
@@ -593,7 +544,7 @@ struct joins *joins_new(struct agent *agent, const struct joins_calls *calls)
         return NULL;
     *joins = (struct joins){.agent = agent, .on = *calls};
     joins->last_heard = &joins->heard;
-    if (table_init(&joins->traces) && table_init(&joins->known))
+    if (table_init(&joins->traces) && half_set_init(&joins->known))
         return joins;
     joins_free(joins);
     return NULL;
@@ -607,19 +558,13 @@ static void joins_free_trace(struct table_link *link)
     free(trace);
 }
 
-static void joins_free_known(struct table_link *link)
-{
-    free(caa_container_of(link, struct joins_known, half.in_table));
-}
-
 void joins_free(struct joins *joins)
 {
     if (!joins)
         return;
     if (joins->traces.buckets)
         table_destroy(&joins->traces, joins_free_trace);
-    if (joins->known.buckets)
-        table_destroy(&joins->known, joins_free_known);
+    half_set_free(&joins->known);
     requests_free(joins->heard);
     requests_free(joins->looked);
     free(joins);
