@@ -310,8 +310,8 @@ PRELOAD_PUBLIC ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t 
 }
 
 /*
- * Tells of each descriptor in a message that was sent or received. Reads the message only after
- * the kernel has checked the pointers. A received descriptor is new: connection_forget() forgets an
+ * Handles each descriptor in a message that was sent or received. Reads the message only after the
+ * kernel has checked the pointers. A received descriptor is new: connection_forget() forgets an
  * older one of its number. A sent one is shared with another process: connection_shared().
  */
 static void socket_look_for_passed(const struct msghdr *message, ssize_t result,
