@@ -117,7 +117,8 @@ static bool message_check_span_ids(const json_t *trace, const char *name, struct
 
 static bool message_check_wanted(const json_t *trace, struct error *error)
 {
-    return message_check_text(trace, "why", true, error);
+    return message_check_text(trace, "why", true, error) &&
+           message_check_time(trace, "begin", error);
 }
 
 static bool message_check_found(const json_t *trace, struct error *error)
@@ -166,6 +167,7 @@ static bool message_check_answer(const json_t *message, struct error *error)
 {
     return message_check_host(message, "to", error) &&
            message_check_integer(message, "held_from", 0, INT64_MAX, error) &&
+           message_check_time(message, "reach_ms", error) &&
            message_check_text(message, "error", false, error) &&
            message_check_traces(message, message_check_found, error);
 }

@@ -14,17 +14,36 @@
  */
 typedef bool ring_back_fn(void *context, const struct ring_entry *entry, uint64_t at);
 
+/* A walk, which can go on later. */
 struct ring_back {
-    uint64_t records;
-    uint64_t bytes;
-    bool is_cut;     /* there were older records, which are overwritten */
+    struct ring ring;
+    uint64_t end; /* where the walk began */
+    uint64_t at;  /* between two records: all after it were given */
+    uint64_t records, bytes;
+    bool is_ended;   /* the walk goes on no more: older records are overwritten or damaged, or
+                        there are none, or the function has ended the walk */
     bool is_damaged; /* somebody has scribbled: nothing older can be found */
 };
 
-/* Gives the records that end before `end`, a place that ring_end() has told. Returns false when out
- * of memory. */
-bool ring_walk_back(struct ring ring, uint64_t end, ring_back_fn *give, void *context,
-                    struct ring_back *result);
+/* The copy of a piece, which walks use one after the other. */
+#define BACK_PIECE ((uint64_t)1 << 18) /* stays in the processor's cache */
+
+struct ring_back_copy {
+    uint64_t from;   /* the place of the copy's first byte */
+    uint64_t oldest; /* what is before it may be torn */
+    /* the record that was given last: it lives until the next walk */
+    struct ring_entry last;
+    char last_payload[RING_RECORD_MAX];
+    char bytes[BACK_PIECE];
+};
+
+/* A walk from `end`, a place that ring_end() has told. */
+struct ring_back ring_back_begin(struct ring ring, uint64_t end);
+
+/* Gives the records back to the place `until`, which is between two records; 0: all. `last` of the
+ * copy is the oldest record that was given, with a NULL payload if none was. */
+void ring_walk_back(struct ring_back *back, struct ring_back_copy *copy, uint64_t until,
+                    ring_back_fn *give, void *context);
 
 /*
  * A record near the oldest place, for its time: from then on the ring has all. Returns false if
