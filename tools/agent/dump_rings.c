@@ -11,7 +11,7 @@
 #include "tools/base/say.h"
 #include "tools/rings/dump.h"
 #include "tools/rings/ring_event.h"
-#include "tools/rings/vault.h"
+#include "tools/rings/fdserver.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -134,11 +134,11 @@ static int64_t dump_pid(const struct config *config)
     struct error ignored;
     json_t *status = control_ask(folder, "agent", "status", &ignored);
     const int64_t pid = json_integer_value(json_object_get(status, "pid"));
-    char vault[256];
+    char fdserver[256];
 
     json_decref(status);
-    (void)snprintf(vault, sizeof(vault), "%s/rings.vault", folder);
-    return pid > 0 ? pid : vault_pid(vault);
+    (void)snprintf(fdserver, sizeof(fdserver), "%s/rings.fdserver", folder);
+    return pid > 0 ? pid : fdserver_pid(fdserver);
 }
 
 int dump_rings(const struct config *config, const char *folder)

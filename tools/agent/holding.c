@@ -28,7 +28,7 @@ struct holding {
     struct agent *agent;
     struct holder *holder;
     struct timer look;
-    char vault[256]; /* the path of its socket */
+    char fdserver[256]; /* the path of its socket */
     uint64_t written;
     int64_t looked_ms;
     uint64_t bytes_per_s;      /* of all rings, */
@@ -44,7 +44,7 @@ static bool holding_options(struct holding *holding, struct holder_options *opti
 {
     if (!ring_options(holding->agent->config, HOLDING_DEFAULT, options, error))
         return false;
-    options->vault = holding->vault;
+    options->fdserver = holding->fdserver;
     options->left_ms =
         send_all_is_wanted(holding->agent->config) ? HOLDING_READ_MS : HOLDING_LEFT_MS;
     if (config_integer(holding->agent->config, "seconds") * 1250 > options->hold_ms)
@@ -251,7 +251,7 @@ struct holding *holding_open(struct agent *agent, const struct holder_callbacks 
         return NULL;
     holding->agent = agent;
     holding->looked_ms = clock_ms();
-    (void)snprintf(holding->vault, sizeof(holding->vault), "%s/rings.vault",
+    (void)snprintf(holding->fdserver, sizeof(holding->fdserver), "%s/rings.fdserver",
                    config_text(agent->config, "runtime-dir"));
     if (holding_options(holding, &options, error))
         holding->holder = holder_open(agent->loop, &options, callbacks, error);

@@ -1,5 +1,5 @@
 /*
- * Walking back.
+ * The walk from the newest record to the oldest.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,8 +9,8 @@
 
 enum back_step { BACK_RECORD, BACK_PIECE_ENDS, BACK_DAMAGED };
 
-/* What is before it a writer may have stored into while we copied. Nothing that is read is longer
- * than the ring, though a program may have moved the ring's end back to before `end`. */
+/* Writers may have changed the bytes before this position while we copied. Uses the later of `end`
+ * and the ring's end: a program may have moved the ring's end back. */
 static uint64_t back_oldest(struct ring ring, uint64_t end)
 {
     const uint64_t now = ring_end(ring), newest = now > end ? now : end;
@@ -19,7 +19,7 @@ static uint64_t back_oldest(struct ring ring, uint64_t end)
     return newest > whole ? newest - whole : 0;
 }
 
-/* Returns false if there is nothing more that is whole. */
+/* Returns false if no bytes before back->at are whole. */
 static bool back_copy(const struct ring_back *back, struct ring_back_copy *copy, uint64_t until)
 {
     const uint64_t start = back->at - until > BACK_PIECE ? back->at - BACK_PIECE : until;
@@ -33,7 +33,7 @@ static bool back_copy(const struct ring_back *back, struct ring_back_copy *copy,
     return true;
 }
 
-/* The record that ends at back->at; *size: all of it. */
+/* Reads the record that ends at back->at. *size: bytes of the record with its trailer. */
 static enum back_step back_step(const struct ring_back *back, const struct ring_back_copy *copy,
                                 struct ring_entry *entry, uint64_t *size)
 {
@@ -52,7 +52,7 @@ static enum back_step back_step(const struct ring_back *back, const struct ring_
     return BACK_RECORD;
 }
 
-/* All of a piece. */
+/* Gives all records of a piece. */
 static void back_give_piece(struct ring_back *back, struct ring_back_copy *copy, ring_back_fn *give,
                             void *context)
 {
