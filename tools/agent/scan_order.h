@@ -37,6 +37,7 @@ struct scan_order {
     int64_t offset_ns;     /* CLOCK_REALTIME - CLOCK_MONOTONIC */
     int64_t begun_mono_ns; /* when the agent began: before, programs found no rings */
     int64_t early_ns;      /* rings are read from so long before the earliest begin on */
+    bool is_look;          /* of the window, only halves of requests: see joins.h */
     bool is_window;        /* all traces of a time are wanted: */
     struct request_window window;
     const struct places *places; /* nobody changes them during the scan */
