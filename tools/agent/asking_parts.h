@@ -20,8 +20,8 @@ struct asking {
      * have the same pid, and is not to take answers to this one for its own. */
     unsigned long requests;
     struct request *earlier; /* of traces that have begun earlier than was known; NULL: none */
-    bool asks_again;       /* for what was open when the agent ended, */
-    bool has_saved_others; /* the file is not empty: */
+    bool asks_again;         /* for what was open when the agent ended, */
+    bool has_saved_others;   /* the file is not empty: */
     char others_file[4096];
 };
 
