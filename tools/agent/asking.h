@@ -1,5 +1,5 @@
 /*
- * Requests: to all hosts and from them, the answers, and what becomes of the traces.
+ * Requests to all hosts and from them, their answers, and the verdicts on traces.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,26 +28,26 @@ void asking_ask_for_alarms(struct asking *asking, struct request *request);
 /* Asks all hosts for a person. Takes the request. Returns {"id": NAME}, for asking_known(). */
 json_t *asking_ask_by_hand(struct asking *asking, struct request *request);
 
-/* What became of a person's request; NULL: none of this name is known. */
+/* The state of a person's request; NULL: no request has this name. */
 json_t *asking_known(const struct asking *asking, const char *name);
 
-/* What was open when the agent ended is asked for again, as far as there is room. */
+/* Repeats the requests that were open when the agent ended, as far as there is room. */
 void asking_again(struct asking *asking);
 
-/* Why all of a time is not fetched for that host; NULL: it is. */
+/* The reason for which a request of that host for all of a time is refused; NULL: accepted. */
 const char *asking_refuses(const struct asking *asking, const char *host);
 
 /* ---- what this host has of requests */
 
-/* reach: NULL: nothing was scanned. problem: why it has nothing, or NULL. */
+/* reach: NULL: nothing was scanned. problem: the reason of a failure, or NULL. */
 void asking_answer(struct asking *asking, const struct request *requests,
                    const struct answer_reach *reach, const json_t *found, const char *problem);
 
-/* What a scan found (only.h), whose spans are given to the export; NULL: nothing. */
+/* Takes the result of a scan (only.h), whose spans were given to the export; NULL: none. */
 void asking_found(struct asking *asking, const struct request *requests,
                   const struct answer_reach *reach, const json_t *found);
 
-/* What other hosts have asked for and was not fetched outlives the agent: in a file, and back. */
+/* Save and load the requests of other hosts that were not fetched yet. */
 void asking_save(struct asking *asking);
 void asking_load(struct asking *asking);
 

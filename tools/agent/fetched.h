@@ -1,7 +1,6 @@
 /*
- * What this host has fetched from its rings, so that no span is sent twice: up to when each trace
- * was fetched, the times for which all traces were fetched, and which spans. It is in a file,
- * because it is still true after a restart of the agent. The oldest entries are forgotten.
+ * The traces and times that this host has fetched from its rings, with the spans, so that no span
+ * is sent twice. A file keeps them over a restart of the agent. The oldest entries are forgotten.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,7 +23,7 @@ struct fetched_trace {
     bool was_judged;       /* open again, as an earlier process was killed before that */
     bool is_unsent;        /* an earlier process was killed before its spans were settled */
     uint64_t given;        /* its spans are settled when so many are, see export.h; 0: they are */
-    int64_t asked_ns;      /* since 1970: it began then, as far as who has asked knows; 0 */
+    int64_t asked_ns; /* since 1970: the trace's begin according to the request; 0: not known */
     char why[201];
     int64_t begin_ns; /* since 1970, of the first span that was found; 0: not known */
     uint64_t spans;
@@ -70,7 +69,7 @@ bool fetched_waits(const struct fetched *fetched);
 void fetched_note_held(struct fetched *fetched, struct trace_id id, int64_t held_from_ns);
 void fetched_note_foreign_held(struct fetched *fetched, struct trace_id id, int64_t from_ns);
 
-/* Of all traces what was recorded from then until then was fetched: CLOCK_MONOTONIC. */
+/* A time for which all traces were fetched: CLOCK_MONOTONIC. */
 struct fetched_window {
     int64_t from_ns, until_ns;
     uint64_t given; /* as for a trace */
@@ -78,19 +77,18 @@ struct fetched_window {
 void fetched_note_window(struct fetched *fetched, struct fetched_window window);
 const struct fetched_window *fetched_windows(const struct fetched *fetched, size_t *count);
 
-/* Was what was recorded of the trace until then fetched, as far as is known? A record may be
- * written later than its time: see FETCHED_LATE_NS. */
+/* True if the records of the trace up to this time were fetched. A record may be written later than
+ * its time: see FETCHED_LATE_NS. */
 bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t mono_ns);
 
-/* {"id": ..., "begin": ..., "spans": ..., "have": [...], "want": [...]} of what was found, as of
- * only.h: adds it.
- */
+/* Adds found spans: {"id": ..., "begin": ..., "spans": ..., "have": [...], "want": [...]}, see
+ * only.h. */
 void fetched_add(struct fetched *fetched, const json_t *found);
 
-/* The same of all that was fetched of it so far; NULL: nothing. "held_from": from when on this host
- * has all of it. */
+/* The same for all fetched spans of the trace; NULL: none. "held_from": the time from which on this
+ * host has all of it. */
 json_t *fetched_json(const struct fetched_trace *trace);
-/* What was found, with that. */
+/* A copy of `found`, with the spans of earlier fetches. */
 json_t *fetched_copy(const struct fetched *fetched, const json_t *found);
 
 void fetched_each(const struct fetched *fetched,

@@ -1,5 +1,5 @@
 /*
- * What the files of the ledger share: ledger.c keeps and judges, ledger_json.c shows to persons.
+ * Shared by the files of the ledger: ledger.c stores and judges, ledger_json.c makes JSON.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -32,8 +32,8 @@ struct trace {
     int64_t held_from_ns; /* of a source that only some traces have, */
     size_t held_by;       /* on this host */
     bool is_cut;          /* not all ids are known */
-    bool was_earlier;     /* it is asked for once more */
-    bool is_judged;       /* or somebody else does */
+    bool was_earlier;     /* the trace was requested once more */
+    bool is_judged;       /* or left to another host */
 };
 
 struct entry {
