@@ -17,8 +17,7 @@ struct verdict {
     const char *why;
     bool is_by_hand;
     bool is_complete;
-    int64_t
-        time_ns; /* since 1970: the trace's begin; if that is not known, the time of the request */
+    int64_t time_ns;   /* since 1970: the begin of the trace or, if not known, of the request */
     uint64_t spans;    /* spans found */
     uint64_t missing;  /* parents that no host has */
     uint64_t parent;   /* one of the missing parents */
