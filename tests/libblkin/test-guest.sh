@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The library leaves its host alone: no child of 10,000 forks hangs while threads record, with a session daemon,
-# without one and with a stopped one; no change of the environment is undone in 1,000 starts; children that are made
+# without one and with a stopped one, a quarter each; no change of the environment is undone in 1,000 starts; children that are made
 # without the handlers of fork(2) have ids of their own; LTTng is loaded at the start, or by blkin_init(), or never.
 # FORKS and STARTS: other numbers.
 #
@@ -15,7 +15,7 @@ guest=$programs/guest
 # forks NAME [VARIABLE=VALUE]...
 forks() {
     local begin=$SECONDS
-    setsid env "${@:2}" timeout 500 "$guest" forks 4 "${FORKS:-10000}" 16 || fail "forks, $1: status $?"
+    setsid env "${@:2}" timeout 500 "$guest" forks 4 "${FORKS:-2500}" 16 || fail "forks, $1: status $?"
     echo "forks, $1: $((SECONDS - begin)) s"
 }
 starts() {
@@ -35,11 +35,11 @@ start_sessiond || exit 1
 forks "with a session daemon"
 session forked blkin:span
 starts "with a session"
-FORKS=$((${FORKS:-10000} / 10)) forks "with a session"
+FORKS=$((${FORKS:-2500} / 10)) forks "with a session"
 "$guest" bare || fail "bare: status $?"
 sunk forked
 spans=$(spans forked 'of a child')
-[ "$spans" = $((${FORKS:-10000} / 10)) ] || fail "$spans spans of children"
+[ "$spans" = $((${FORKS:-2500} / 10)) ] || fail "$spans spans of children"
 # shellcheck disable=SC2154 # of private.sh
 kill -STOP "${private_pid[sessiond]}"
 forks "with a stopped session daemon" LTTNG_UST_REGISTER_TIMEOUT=10
