@@ -10,7 +10,7 @@
 #include "babeltrace-plugin/base/array.h"
 #include "kafka_conf.h"
 
-#define KAFKA_MESSAGE_SPANS 500
+#define KAFKA_MESSAGE_SPANS 2000
 
 /* The partitions of `count` spans, and then the order of the spans. */
 struct trace_partitions {
