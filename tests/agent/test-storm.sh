@@ -70,8 +70,11 @@ asked=$(ask "keep-last $(since "$begun")" id) || exit 1
 is_done() { [ "$(ask "kept $asked" "done" 2>/dev/null)" = True ]; }
 wait_for 30 agent "the answer" is_done || exit 1
 wait_for 30 agent "all deliveries" is_delivered || exit 1
-ask "kept $asked" | jq -e --arg id "$ID" '[.traces[] | select(.id == $id)][0] | .spans == 3 and .missing == 0' >/dev/null ||
-    fail "a trace that an alarm has sent is not whole for who asks: $(ask "kept $asked")"
+ask "kept $asked" | jq -e --arg id "$ID" '[.traces[] | select(.id == $id)][0] | .spans == 3 and .missing == 0' >/dev/null || {
+    status rings memories
+    show_log agent
+    fail "a trace that an alarm has sent is not whole for who asks at $begun: $(ask "kept $asked")"
+}
 [ "$(all_spans)" -eq "$(distinct_spans)" ] || fail "what an alarm has sent was sent again"
 
 # Asked while it is down: it was killed, and its rings are there.
