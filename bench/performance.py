@@ -13,7 +13,8 @@ import plot
 SRC = pathlib.Path(os.environ.get("SRC", pathlib.Path(__file__).resolve().parents[1]))
 KEPT = SRC / "doc/figures.json"
 PAGE = SRC / "doc/performance.md"
-WITHOUT_TARGET = ("lib.counter_ns", "lib.span_ns", "lib.step_ns", "lib.filter_ns", "lib.filter_2_ns", "rec.ring_awaited_ns",
+WITHOUT_TARGET = ("lib.counter_ns", "lib.span_ns", "lib.step_ns", "lib.filter_ns", "lib.filter_2_ns", "lib.start_ms",
+                  "lib.start_daemon_ms", "lib.start_session_ms", "rec.ring_awaited_ns",
                   "rec.cpu_steps_us", "rec.latency_steps_us", "usage.level3_ns", "zero.rings_us", "zero.hosts_whole_many")
 PICTURES = "sysprof-proxy.svg", "sysprof-back-end.svg"
 

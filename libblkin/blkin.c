@@ -1,10 +1,11 @@
 /*
- * The begin and the end of a span.
+ * The begin and the end of a span; its remote side by address.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "blkin.h"
 
+#include "libblkin/base/address.h"
 #include "libblkin/base/periodic.h"
 #include "libblkin/base/provider.h"
 #include "libblkin/policy/sampling.h"
@@ -12,6 +13,8 @@
 #include "libblkin/process/process.h"
 #include "libblkin/span/span.h"
 #include "libblkin/usage/usage.h"
+
+#include <errno.h>
 
 unsigned blkin_version(void)
 {
@@ -495,6 +498,22 @@ void blkin_span_drop_(struct blkin_span *span)
     set_state(span, blkin_checks ? BLKIN_HAS_ENDED_ : 0);
     span->has_context_ = CONTEXT_PASSED_ON;
     span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DEBUG);
+}
+
+/* ---- the remote side ---- */
+
+void blkin_span_set_remote_sockaddr(struct blkin_span *span, const char *name,
+                                    const struct sockaddr *address, size_t length)
+{
+    const int saved_errno = errno;
+    char text[INET6_ADDRSTRLEN];
+    uint16_t port;
+
+    if (!blkin_span_is_recorded(span))
+        return;
+    port = blkin_address_text(address, length, text);
+    blkin_span_set_remote_(span, name, text, port);
+    errno = saved_errno;
 }
 
 /* ---- the current span ---- */

@@ -29,11 +29,7 @@ extern "C" {
     (BLKIN_VERSION_MAJOR * 10000 + BLKIN_VERSION_MINOR * 100 + BLKIN_VERSION_PATCH)
 
 #ifndef BLKIN_PUBLIC
-#if defined(__GNUC__)
 #define BLKIN_PUBLIC __attribute__((visibility("default")))
-#else
-#define BLKIN_PUBLIC
-#endif
 #endif
 
 struct blkin_context;

@@ -15,22 +15,8 @@
 
 #include <stddef.h>
 
-const char *const CLIENT_SEND = "cs";
-const char *const CLIENT_RECV = "cr";
-const char *const SERVER_SEND = "ss";
-const char *const SERVER_RECV = "sr";
-const char *const WIRE_SEND = "ws";
-const char *const WIRE_RECV = "wr";
-const char *const CLIENT_SEND_FRAGMENT = "csf";
-const char *const CLIENT_RECV_FRAGMENT = "crf";
-const char *const SERVER_SEND_FRAGMENT = "ssf";
-const char *const SERVER_RECV_FRAGMENT = "srf";
-
-int blkin_init(void)
-{
-    blkin_process_start();
-    return 0;
-}
+#define CONSTANT(name, text) const char *const name = text;
+BLKIN_EACH_CONSTANT_(CONSTANT)
 
 /* Separate functions seed the thread, so that the callers save no registers. */
 __attribute__((noinline, cold)) static void seed_and_init(struct blkin_trace_info *trace_info)

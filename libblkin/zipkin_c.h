@@ -53,6 +53,14 @@ BLKIN_PUBLIC extern const char *const SERVER_RECV_FRAGMENT; /* "srf" */
 
 #endif /* BLKIN_DISABLE */
 
+/* clang-format off */
+#define BLKIN_EACH_CONSTANT_(X)                                                                    \
+    X(CLIENT_SEND, "cs") X(CLIENT_RECV, "cr") X(SERVER_SEND, "ss") X(SERVER_RECV, "sr")            \
+    X(WIRE_SEND, "ws") X(WIRE_RECV, "wr")                                                          \
+    X(CLIENT_SEND_FRAGMENT, "csf") X(CLIENT_RECV_FRAGMENT, "crf")                                  \
+    X(SERVER_SEND_FRAGMENT, "ssf") X(SERVER_RECV_FRAGMENT, "srf")
+/* clang-format on */
+
 /* The service that records: Zipkin's endpoint. */
 struct blkin_endpoint {
     const char *ip; /* IPv4 or IPv6 address as text; "NaN" if not known */
@@ -178,17 +186,8 @@ BLKIN_PUBLIC int blkin_unpack_trace_info(const struct blkin_trace_info_packed *p
 
 #else /* BLKIN_DISABLE */
 
-#define BLKIN_CONSTANT_(name, text) static const char *const name __attribute__((unused)) = text
-BLKIN_CONSTANT_(CLIENT_SEND, "cs");
-BLKIN_CONSTANT_(CLIENT_RECV, "cr");
-BLKIN_CONSTANT_(SERVER_SEND, "ss");
-BLKIN_CONSTANT_(SERVER_RECV, "sr");
-BLKIN_CONSTANT_(WIRE_SEND, "ws");
-BLKIN_CONSTANT_(WIRE_RECV, "wr");
-BLKIN_CONSTANT_(CLIENT_SEND_FRAGMENT, "csf");
-BLKIN_CONSTANT_(CLIENT_RECV_FRAGMENT, "crf");
-BLKIN_CONSTANT_(SERVER_SEND_FRAGMENT, "ssf");
-BLKIN_CONSTANT_(SERVER_RECV_FRAGMENT, "srf");
+#define BLKIN_CONSTANT_(name, text) static const char *const name __attribute__((unused)) = text;
+BLKIN_EACH_CONSTANT_(BLKIN_CONSTANT_)
 
 static inline void blkin_init_trace_info(struct blkin_trace_info *trace_info)
 {

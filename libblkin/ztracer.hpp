@@ -24,16 +24,9 @@ namespace ZTracer
 {
 
 /* The core annotations of zipkin_c.h, under the names that C++ users know. */
-const char *const CLIENT_SEND = "cs";
-const char *const CLIENT_RECV = "cr";
-const char *const SERVER_SEND = "ss";
-const char *const SERVER_RECV = "sr";
-const char *const WIRE_SEND = "ws";
-const char *const WIRE_RECV = "wr";
-const char *const CLIENT_SEND_FRAGMENT = "csf";
-const char *const CLIENT_RECV_FRAGMENT = "crf";
-const char *const SERVER_SEND_FRAGMENT = "ssf";
-const char *const SERVER_RECV_FRAGMENT = "srf";
+#define BLKIN_ZTRACER_CONSTANT_(name, text) const char *const name = text;
+BLKIN_EACH_CONSTANT_(BLKIN_ZTRACER_CONSTANT_)
+#undef BLKIN_ZTRACER_CONSTANT_
 
 /* Loads the tracepoint provider: see blkin_init(). Returns 0. */
 static inline int ztrace_init()

@@ -25,6 +25,18 @@ static uint64_t weak_seed(const void *address)
     return (blkin_monotonic_ns() << 20) ^ ((uint64_t)getpid() << 44) ^ (uintptr_t)address;
 }
 
+static uint64_t quiet_seed;
+
+/* Returns a pseudorandom number that differs by process and call: for a quiet process. */
+static uint64_t next_quiet_seed(void)
+{
+    uint64_t seed = __atomic_add_fetch(&quiet_seed, UINT64_C(0x9e3779b97f4a7c15), __ATOMIC_RELAXED);
+
+    seed = (seed ^ seed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    seed = (seed ^ seed >> 27) * UINT64_C(0x94d049bb133111eb);
+    return seed ^ seed >> 31;
+}
+
 void blkin_thread_seed(struct blkin_thread *thread)
 {
     uint64_t *counter = &thread->id_counter;
@@ -33,7 +45,7 @@ void blkin_thread_seed(struct blkin_thread *thread)
     /* getrandom() never cuts 8 bytes short. With GRND_NONBLOCK it never waits, not even early in
      * boot. */
     if (blkin_is_quiet)
-        *counter = blkin_quiet_seed();
+        *counter = next_quiet_seed();
     else if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
         *counter = weak_seed(thread);
     errno = saved_errno;
@@ -62,20 +74,10 @@ void blkin_thread_begin(struct blkin_thread *thread)
 bool blkin_is_quiet;
 
 static uint32_t quiet_pid;
-static uint64_t quiet_seed;
 
 uint32_t blkin_pid(void)
 {
     return blkin_is_quiet ? quiet_pid : (uint32_t)getpid();
-}
-
-uint64_t blkin_quiet_seed(void)
-{
-    uint64_t seed = __atomic_add_fetch(&quiet_seed, UINT64_C(0x9e3779b97f4a7c15), __ATOMIC_RELAXED);
-
-    seed = (seed ^ seed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    seed = (seed ^ seed >> 27) * UINT64_C(0x94d049bb133111eb);
-    return seed ^ seed >> 31;
 }
 
 void blkin_quiet_begin(void)
@@ -105,5 +107,5 @@ void blkin_quiet_after_fork(void)
     if (!blkin_is_quiet)
         return;
     quiet_pid = quiet_thread();
-    quiet_seed = blkin_quiet_seed() ^ ((uint64_t)quiet_pid << 32) ^ blkin_counter();
+    quiet_seed = next_quiet_seed() ^ ((uint64_t)quiet_pid << 32) ^ blkin_counter();
 }

@@ -119,9 +119,6 @@ void blkin_quiet_after_fork(void);
 /* Returns the process id, in a quiet process too. */
 uint32_t blkin_pid(void);
 
-/* Returns a pseudorandom number that differs by process and call. */
-uint64_t blkin_quiet_seed(void);
-
 /* ---- blocked signals, for work that no signal handler may interrupt ---- */
 
 /*

@@ -11,14 +11,13 @@
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/put.h"
 
-#define DIGITS_MAX 20 /* the digits of the longest value */
-#define LOOK_NS    UINT64_C(500000000)
+#define LOOK_NS UINT64_C(500000000)
 
 static __thread uint32_t sequence; /* numbers the events of this thread */
 
 void blkin_metric_open(void)
 {
-    blkin_process_start();
+    (void)blkin_init();
 }
 
 /* Looks for rings, the one part of the periodic work that the sampler does itself. */
@@ -32,24 +31,12 @@ bool blkin_metric_is_on(void)
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_METRIC);
 }
 
-static char *put_decimal(char *at, uint64_t value)
-{
-    char digits[DIGITS_MAX];
-    size_t first = DIGITS_MAX;
-
-    do {
-        digits[--first] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value);
-    return blkin_put_bytes(at, digits + first, DIGITS_MAX - first);
-}
-
 static char *put_values(char *at, const uint64_t *values, size_t count)
 {
     for (size_t i = 0; i < count && i < BLKIN_METRIC_VALUES_MAX; i++) {
         if (i)
             *at++ = ' ';
-        at = put_decimal(at, values[i]);
+        at = blkin_put_decimal(at, values[i]);
     }
     *at++ = '\0';
     return at;
@@ -63,7 +50,7 @@ static const char *shown(const char *text)
 
 _Static_assert(sizeof(struct blkin_metric_event) + BLKIN_METRIC_GROUP_MAX + 1 +
                        BLKIN_METRIC_INSTANCE_MAX + 1 + BLKIN_METRIC_NAMES_MAX + 1 +
-                       BLKIN_METRIC_VALUES_MAX * (DIGITS_MAX + 1) <=
+                       BLKIN_METRIC_VALUES_MAX * (BLKIN_DECIMAL_MAX + 1) <=
                    BLKIN_METRIC_PAYLOAD_MAX,
                "the longest payload has room");
 

@@ -26,9 +26,7 @@ struct blkin_metric {
     size_t count; /* of values; more than BLKIN_METRIC_VALUES_MAX are left out */
 };
 
-/*
- * Opens the library and loads LTTng, which takes some ms, or 1 s with a session daemon that hangs.
- */
+/* Opens the library and loads LTTng: some ms, or 1 s with a session daemon that hangs. */
 void blkin_metric_open(void);
 
 /* Returns true if a session or the agent records metrics. After blkin_metric_open(). */

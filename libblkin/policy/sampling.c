@@ -13,7 +13,6 @@
 #include "libblkin/base/clock.h"
 #include "libblkin/base/text.h"
 #include "libblkin/base/periodic.h"
-#include "policy.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -182,7 +181,7 @@ static const char *sampling_take(const char *text)
     return NULL;
 }
 
-static struct blkin_policy_source source = {
+struct blkin_policy_source blkin_sampling_source = {
     .variable = "BLKIN_SAMPLING",
     .file_variable = "BLKIN_SAMPLING_FILE",
     .default_file = "/run/blkin/sampling",
@@ -194,17 +193,17 @@ static struct blkin_policy_source source = {
 
 int blkin_set_sampling(const char *text)
 {
-    return blkin_policy_set(&source, text);
+    return blkin_policy_set(&blkin_sampling_source, text);
 }
 
 int blkin_set_usage(int level)
 {
     if (level < 0 || level > BLKIN_USAGE_LEVEL_MAX)
         return -EINVAL;
-    pthread_mutex_lock(&source.lock);
+    pthread_mutex_lock(&blkin_sampling_source.lock);
     usage_of_program = level;
     set_usage();
-    pthread_mutex_unlock(&source.lock);
+    pthread_mutex_unlock(&blkin_sampling_source.lock);
     return 0;
 }
 
@@ -215,17 +214,7 @@ void blkin_sampling_init(void)
     const char *random = secure_getenv("BLKIN_RANDOM_FLAG");
 
     blkin_root_flags = random && strcmp(random, "1") == 0 ? BLKIN_CONTEXT_RANDOM : 0;
-    blkin_policy_init(&source);
-}
-
-void blkin_sampling_refresh(void)
-{
-    blkin_policy_refresh(&source);
-}
-
-void blkin_sampling_after_fork(void)
-{
-    blkin_policy_after_fork(&source);
+    blkin_policy_init(&blkin_sampling_source);
 }
 
 const char *blkin_sampling_text(void)

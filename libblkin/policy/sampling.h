@@ -6,6 +6,8 @@
 #ifndef BLKIN_SAMPLING_H
 #define BLKIN_SAMPLING_H
 
+#include "policy.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,11 +36,8 @@ void blkin_sampling_init(void);
  * default: OpenTelemetry's SDK for Go before 1.42 refuses a traceparent with that flag. */
 extern __attribute__((visibility("hidden"))) uint32_t blkin_root_flags;
 
-/* Reads the sampling file again if it has changed. One thread at a time. */
-void blkin_sampling_refresh(void);
-
-/* In a child of fork(2), while it has one thread. */
-void blkin_sampling_after_fork(void);
+/* Where the policy comes from: see policy.h. */
+extern __attribute__((visibility("hidden"))) struct blkin_policy_source blkin_sampling_source;
 
 /* Returns the policy in force, as blkin_set_sampling() takes it. */
 const char *blkin_sampling_text(void);

@@ -130,7 +130,7 @@ static const char *slow_take(const char *text)
     return NULL;
 }
 
-static struct blkin_policy_source source = {
+struct blkin_policy_source blkin_slow_source = {
     .variable = "BLKIN_SLOW",
     .file_variable = "BLKIN_SLOW_FILE",
     .default_file = "/run/blkin/slow",
@@ -141,41 +141,36 @@ static struct blkin_policy_source source = {
 
 int blkin_set_slow(const char *text)
 {
-    return blkin_policy_set(&source, text);
+    return blkin_policy_set(&blkin_slow_source, text);
 }
 
 static void tell_all_held_back(void)
 {
-    if (!blkin_slow_is_on() || pthread_mutex_trylock(&source.lock) != 0)
+    if (!blkin_slow_is_on() || pthread_mutex_trylock(&blkin_slow_source.lock) != 0)
         return;
     for (unsigned i = 0; i < SLOW_SLOTS; i++)
         tell_held_back(&slots[i]);
-    pthread_mutex_unlock(&source.lock);
+    pthread_mutex_unlock(&blkin_slow_source.lock);
 }
 
 /* Reports the counts of the last second at exit, too. Does not run in a destructor, which could
  * come after LTTng's: this library does not depend on LTTng. */
 void blkin_slow_init(void)
 {
-    blkin_policy_init(&source);
+    blkin_policy_init(&blkin_slow_source);
     (void)atexit(tell_all_held_back);
 }
 
 void blkin_slow_refresh(void)
 {
-    blkin_policy_refresh(&source);
+    blkin_policy_refresh(&blkin_slow_source);
     tell_all_held_back();
-}
-
-void blkin_slow_offer(const char *text)
-{
-    blkin_policy_offer(&source, text);
 }
 
 /* Drops the parent's suppressed alarms in a child: the parent reports them. */
 void blkin_slow_after_fork(void)
 {
-    blkin_policy_after_fork(&source);
+    blkin_policy_after_fork(&blkin_slow_source);
     sequence = 0;
     for (unsigned i = 0; i < SLOW_SLOTS; i++)
         memset(slots[i].held_back, 0, sizeof(slots[i].held_back));

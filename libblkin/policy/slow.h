@@ -6,6 +6,7 @@
 #ifndef BLKIN_SLOW_H
 #define BLKIN_SLOW_H
 
+#include "policy.h"
 #include "tracepoints/format/events.h"
 
 #include <stdbool.h>
@@ -39,8 +40,8 @@ void blkin_slow_init(void);
 /* Once a second: reads the file if it has changed, and reports suppressed alarms. */
 void blkin_slow_refresh(void);
 
-/* Takes the host's rules, unless the program has its own. */
-void blkin_slow_offer(const char *text);
+/* Where the rules come from: see policy.h. */
+extern __attribute__((visibility("hidden"))) struct blkin_policy_source blkin_slow_source;
 
 /* In a child of fork(2), while it has one thread. */
 void blkin_slow_after_fork(void);

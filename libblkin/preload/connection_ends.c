@@ -12,10 +12,6 @@
 #include <string.h>
 #include <sys/un.h>
 
-#ifndef SO_COOKIE
-#define SO_COOKIE 57
-#endif
-
 /* ---- the kernel's data of a descriptor ---- */
 
 uint64_t connection_cookie_of(int fd)

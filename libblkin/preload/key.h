@@ -7,6 +7,8 @@
 #ifndef BLKIN_PRELOAD_KEY_H
 #define BLKIN_PRELOAD_KEY_H
 
+#include "tracepoints/format/put.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,28 +37,14 @@ static inline void key_digits(char digits[16], uint64_t key)
         digits[i] = "0123456789abcdef"[key & 15];
 }
 
-/* Writes a decimal number; returns its length. */
-static inline size_t key_decimal(char text[20], uint64_t number)
-{
-    char reversed[20];
-    size_t length = 0;
-
-    do
-        reversed[length++] = (char)('0' + number % 10);
-    while (number /= 10);
-    for (size_t i = 0; i < length; i++)
-        text[i] = reversed[length - 1 - i];
-    return length;
-}
-
 /* Completes a hash of "TRANSPORT CLIENT SERVER " with the offset of the request's first byte in the
  * client's stream. */
 static inline uint64_t key_of(uint64_t hash, uint64_t offset)
 {
-    char text[20];
-    const size_t length = key_decimal(text, offset);
+    char text[BLKIN_DECIMAL_MAX];
+    const char *end = blkin_put_decimal(text, offset);
 
-    return key_finish(key_add(hash, text, length));
+    return key_finish(key_add(hash, text, (size_t)(end - text)));
 }
 
 #endif

@@ -218,7 +218,7 @@ void called_connects(int fd, const struct sockaddr *address, socklen_t length, b
 
 /* ---- reports of the wrappers ---- */
 
-static void message_finish_whole(struct connection *connection)
+void message_has_read_end(struct connection *connection)
 {
     struct interaction *interaction = interaction_own(connection);
 
@@ -237,7 +237,7 @@ void message_before_read(struct connection *connection)
         return;
     if (interaction_thread.round == 0)
         interaction_finish_held(worker, UINT64_MAX);
-    message_finish_whole(connection);
+    message_has_read_end(connection);
 }
 
 void message_has_read(struct connection *connection, int fd, struct bytes head, size_t count)
@@ -246,11 +246,6 @@ void message_has_read(struct connection *connection, int fd, struct bytes head, 
         called_has_read(connection, fd, count);
     else
         served_has_read(connection, fd, head, count);
-}
-
-void message_has_read_end(struct connection *connection)
-{
-    message_finish_whole(connection);
 }
 
 void message_stops_sending(struct connection *connection)

@@ -11,7 +11,7 @@
 /* A thread is about to read: earlier answers are over. */
 void message_before_read(struct connection *connection);
 void message_has_read(struct connection *connection, int fd, struct bytes head, size_t count);
-/* The peer has closed its side or the connection. */
+/* The peer has closed its side or the connection: a complete answer is over. */
 void message_has_read_end(struct connection *connection);
 
 /*

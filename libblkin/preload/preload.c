@@ -39,9 +39,7 @@ void preload_find_real(void)
     const int saved_errno = errno;
 
 #define FIND(name) find(&preload_real_functions.name, #name);
-    PRELOAD_REAL_SOCKETS(FIND)
-    PRELOAD_REAL_WAITS(FIND)
-    PRELOAD_REAL_FILES(FIND)
+    PRELOAD_EACH_REAL(FIND)
     __atomic_store_n(&preload_real_is_ready, true, __ATOMIC_RELEASE);
     errno = saved_errno;
 }

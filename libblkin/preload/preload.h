@@ -9,15 +9,14 @@
  *   - config: the configuration; real: the functions of libc
  *   - preload: this file
  *   - pool: objects without locks
- *   - thread: each thread's random numbers, counts and end
+ *   - thread: each thread's counts and end
  *   - connection: the table of descriptors, and connections
  *   - interaction: a request with its answer, and its thread's; file_sums: its file calls
  *   - cause: the request that has caused a call
  *   - served: messages on an accepted connection
  *   - message: messages on other connections, and the reports of the wrappers
  *   - file: the reports of the wrappers of files
- *   - server: the first wait for connections, and signals during a wait
- *   - start: begin and end of the process
+ *   - start: begin and end of the process, the first wait for connections, signals during a wait
  *   - wrap_*: the functions that the program calls
  * A lower file tells an upper one by the functions at the end of this header.
  *
@@ -41,6 +40,7 @@
 #include "real.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -170,6 +170,45 @@ bool preload_is_own_process(void);
 
 /* Counts forks, including its parents': interactions of an older count belong to the parent. */
 extern uint32_t preload_forks;
+
+/*
+ * ---- the first wait of a server, and signals meanwhile: start.c ----
+ *
+ * The library looks for the agent's rings when a server first waits for connections: no client
+ * waits yet, the server has its final user, and its forked children inherit the rings. Other
+ * programs look at their first request, because most programs under a preload never serve one.
+ *
+ * Without the library, a signal interrupts a call such as poll(2), which then fails with EINTR. A
+ * program whose handler only sets a flag relies on that. So the library ends the call also for a
+ * signal that arrives during the library's work.
+ */
+
+extern int server_state;
+enum {
+    SERVER_NONE,
+    SERVER_NEW, /* the program listens and has not waited since */
+    SERVER_HAS_BEGUN,
+};
+
+/* Called when the program listens for connections. */
+void server_listens(void);
+
+bool server_begin(bool may_restart);
+
+/* Called before a call in which servers wait. Returns true with errno EINTR if a signal has
+ * arrived: the call must fail. may_restart: a handler with SA_RESTART restarts the call */
+static inline bool server_before_wait(bool may_restart)
+{
+    return __builtin_expect(server_state == SERVER_NEW, 0) && !preload_is_off() &&
+           server_begin(may_restart);
+}
+
+/* Called before the process gets a filter: server_begin() then does nothing. */
+void server_never_begins(void);
+
+/* Called after work with blocked signals (blkin_block_signals()) and after preload_leave(). Lets
+ * handlers run. Returns true with errno EINTR if a handler ends the call. may_restart: as above */
+bool server_let_signals_in(const sigset_t *before, bool may_restart);
 
 /* ---- notifications from a lower file to an upper one ---- */
 

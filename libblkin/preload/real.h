@@ -44,30 +44,22 @@ int __open_2(const char *path, int flags);
 int __openat_2(int fd, const char *path, int flags);
 
 /* clang-format off */
-#define PRELOAD_REAL_SOCKETS(X) \
-    X(accept) X(listen) X(accept4) X(connect) X(socket) X(socketpair) X(shutdown) \
-    X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(__read_chk) \
-    X(__recv_chk) X(__recvfrom_chk) X(fflush) X(write) X(writev) X(send) X(sendto) X(sendmsg) \
-    X(sendmmsg) X(sendfile) X(splice) X(close) X(close_range) X(closefrom) X(dup) \
-    X(dup2) X(dup3) X(fcntl) X(_exit) X(prctl) X(chroot) \
-    X(setuid) X(setreuid) X(setresuid) X(syscall) X(pthread_cancel)
-
-#define PRELOAD_REAL_WAITS(X) \
-    X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(poll) X(ppoll) X(__poll_chk) \
-    X(__ppoll_chk) X(select) X(pselect) X(epoll_ctl)
-
-#define PRELOAD_REAL_FILES(X) \
-    X(open) X(openat) X(creat) X(__open_2) X(__openat_2) X(fclose) X(freopen) X(pread) \
-    X(preadv) X(preadv2) X(__pread_chk) X(pwrite) X(pwritev) X(pwritev2) X(fsync) \
-    X(fdatasync) X(sync_file_range) X(syncfs) X(fallocate) X(copy_file_range) \
-    X(ftruncate)
+#define PRELOAD_EACH_REAL(X) \
+    X(accept) X(listen) X(accept4) X(connect) X(socket) X(socketpair) X(shutdown) X(read) \
+    X(readv) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(__read_chk) X(__recv_chk) \
+    X(__recvfrom_chk) X(fflush) X(write) X(writev) X(send) X(sendto) X(sendmsg) X(sendmmsg) \
+    X(sendfile) X(splice) X(close) X(close_range) X(closefrom) X(dup) X(dup2) X(dup3) \
+    X(fcntl) X(_exit) X(prctl) X(chroot) X(setuid) X(setreuid) X(setresuid) X(syscall) \
+    X(pthread_cancel) X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(poll) X(ppoll) \
+    X(__poll_chk) X(__ppoll_chk) X(select) X(pselect) X(epoll_ctl) X(open) X(openat) \
+    X(creat) X(__open_2) X(__openat_2) X(fclose) X(freopen) X(pread) X(preadv) X(preadv2) \
+    X(__pread_chk) X(pwrite) X(pwritev) X(pwritev2) X(fsync) X(fdatasync) X(sync_file_range) \
+    X(syncfs) X(fallocate) X(copy_file_range) X(ftruncate)
 /* clang-format on */
 
 #define PRELOAD_REAL_POINTER(name) __typeof__(name) *name;
 struct preload_real {
-    PRELOAD_REAL_SOCKETS(PRELOAD_REAL_POINTER)
-    PRELOAD_REAL_WAITS(PRELOAD_REAL_POINTER)
-    PRELOAD_REAL_FILES(PRELOAD_REAL_POINTER)
+    PRELOAD_EACH_REAL(PRELOAD_REAL_POINTER)
 };
 
 extern struct preload_real preload_real_functions;

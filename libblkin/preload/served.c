@@ -27,9 +27,12 @@ static void served_begin_trace(struct interaction *interaction, bool has_key)
 {
     const struct connection *connection = interaction->connection;
     struct blkin_context root = {.trace_id_high = JOIN_TRACE_HIGH};
+    struct blkin_trace_info made;
 
-    if (has_key)
-        root.trace_id = thread_random();
+    if (has_key) {
+        blkin_init_trace_info(&made);
+        root.trace_id = (uint64_t)made.trace_id;
+    }
     blkin_begin_remote_(&interaction->span, sizeof(interaction->span), connection->name,
                         connection->name_length, BLKIN_SERVER, has_key ? &root : NULL);
 }

@@ -1,14 +1,14 @@
 /*
- * The start of the process, and of a child of fork(2).
+ * The start of the process, and of a child of fork(2); the first wait of a server.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "config.h"
 #include "file.h"
 #include "libblkin/process/lttng.h"
+#include "libblkin/base/thread.h"
 #include "message.h"
 #include "preload.h"
-#include "server.h"
 #include "thread.h"
 
 #include <pthread.h>
@@ -51,6 +51,68 @@ void start_thread_ends(void)
     file_drop_thread();
     interaction_drop_worker();
 }
+
+/* ---- the first wait of a server ---- */
+
+int server_state;
+
+/* Returns false if the state is not `from`, or another thread was faster. */
+static bool server_turn(int from, int to)
+{
+    return __atomic_compare_exchange_n(&server_state, &from, to, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
+}
+
+void server_listens(void)
+{
+    (void)server_turn(SERVER_NONE, SERVER_NEW);
+}
+
+bool server_begin(bool may_restart)
+{
+    sigset_t before;
+    int saved_errno;
+
+    blkin_block_signals(&before);
+    saved_errno = preload_enter();
+    if (server_turn(SERVER_NEW, SERVER_HAS_BEGUN) && preload_config()->is_traced)
+        blkin_server_begins_();
+    preload_leave(saved_errno);
+    return server_let_signals_in(&before, may_restart);
+}
+
+void server_never_begins(void)
+{
+    __atomic_store_n(&server_state, SERVER_HAS_BEGUN, __ATOMIC_RELEASE);
+}
+
+/* ---- signals ---- */
+
+/* Ignored signals, and those that stop or end the process, interrupt no call. */
+static bool server_signal_ends_call(int number, bool may_restart)
+{
+    struct sigaction action;
+
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+           action.sa_handler != SIG_IGN && !(may_restart && action.sa_flags & SA_RESTART);
+}
+
+bool server_let_signals_in(const sigset_t *before, bool may_restart)
+{
+    const int saved_errno = errno;
+    bool ends_call = false;
+    sigset_t waiting;
+
+    (void)sigpending(&waiting);
+    for (int number = 1; number < NSIG && !ends_call; number++)
+        ends_call = sigismember(&waiting, number) == 1 && sigismember(before, number) == 0 &&
+                    server_signal_ends_call(number, may_restart);
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+    errno = ends_call ? EINTR : saved_errno;
+    return ends_call;
+}
+
+/* ---- the start ---- */
 
 PRELOAD_PUBLIC const char blkin_preload_decides_ = 1;
 

@@ -1,11 +1,10 @@
 /*
- * Threads: random numbers, counts, and their end.
+ * Threads: counts, and their end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "thread.h"
 
-#include "key.h"
 #include "libblkin/base/debug.h"
 #include "pool.h"
 #include "preload.h"
@@ -14,12 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 struct thread {
     struct pool_item item;
-    uint64_t random; /* the state of thread_random() */
     uint64_t counts[PRELOAD_COUNTS];
 } __attribute__((aligned(64)));
 
@@ -50,7 +47,7 @@ static void thread_move_counts(void *object)
     }
 }
 
-void thread_print_counts(void)
+static void thread_print_counts(void)
 {
 #define NAME_OF_(which, name) name,
     static const char *const names[] = {PRELOAD_EACH_COUNT(NAME_OF_)};
@@ -71,19 +68,17 @@ void thread_print_counts(void)
 
 /* ---- threads ---- */
 
-/* The end of the process: after its main function, but before LTTng's end. So it is registered
- * late, and not a destructor. */
+void thread_end_process(void)
+{
+    PRELOAD_INSIDE(start_end_all(), preload_is_quiet() ? (void)0 : thread_print_counts());
+}
+
+/* Runs after the program's main function, but before LTTng's end: so it is registered late, and is
+ * no destructor. */
 static void thread_at_exit(void)
 {
-    int saved_errno;
-
-    if (preload_is_filtered)
-        return;
-    saved_errno = preload_enter();
-    start_end_all();
-    if (!preload_is_quiet())
-        thread_print_counts();
-    preload_leave(saved_errno);
+    if (!preload_is_filtered)
+        thread_end_process();
 }
 
 static void thread_follow_exit(void)
@@ -94,11 +89,8 @@ static void thread_follow_exit(void)
         (void)atexit(thread_at_exit);
 }
 
-static uint64_t thread_seed; /* for threads of a quiet process */
-
 void thread_reserve(void)
 {
-    thread_seed = thread_random();
     pool_reserve(&thread_pool);
 }
 
@@ -113,10 +105,6 @@ bool thread_follow(void)
     if (!thread)
         return false;
     memset((char *)thread + sizeof(thread->item), 0, sizeof(*thread) - sizeof(thread->item));
-    if (preload_is_quiet())
-        thread->random = key_finish((thread_seed += UINT64_C(0x9e3779b97f4a7c15)) ^ blkin_now());
-    else if (getrandom(&thread->random, sizeof(thread->random), GRND_NONBLOCK) < 0)
-        thread->random = blkin_now() ^ (uint64_t)getpid() << 40 ^ (uintptr_t)thread;
     if (thread_has_key)
         (void)pthread_setspecific(thread_key, thread);
     pool_publish(&thread->item);
@@ -127,11 +115,6 @@ bool thread_follow(void)
 bool thread_is_any_followed(void)
 {
     return pool_at(&thread_pool, 0) != NULL;
-}
-
-uint64_t thread_random(void)
-{
-    return key_finish(thread_own->random += UINT64_C(0x9e3779b97f4a7c15));
 }
 
 /* A later destructor of the program may make another state. */

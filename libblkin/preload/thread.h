@@ -1,5 +1,5 @@
 /*
- * Threads: random numbers, counts, and their end.
+ * Threads: counts, and their end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,9 +15,6 @@ bool thread_follow(void);
 
 /* Returns true if the end of the process has anything to record or count. */
 bool thread_is_any_followed(void);
-
-/* 64 pseudorandom bits (splitmix64) for a followed thread. Not for secrets. */
-uint64_t thread_random(void);
 
 /* ---- the account: one line on stderr at exit if BLKIN_DEBUG is set ---- */
 
@@ -47,13 +44,13 @@ enum preload_count { PRELOAD_EACH_COUNT(PRELOAD_COUNT_) PRELOAD_COUNTS };
 /* Adds to the thread's count; any thread. */
 void preload_count(enum preload_count what);
 
-/* Prints the account if BLKIN_DEBUG is set. */
-void thread_print_counts(void);
+/* The process ends: records everything, and prints the account if BLKIN_DEBUG is set. */
+void thread_end_process(void);
 
 /* In a child of fork(2): this thread is the only one, and new. */
 void thread_forget_all(void);
 
-/* Reserves memory and seeds for threads of a quiet process. */
+/* Reserves memory for a quiet process. */
 void thread_reserve(void);
 
 #endif

@@ -8,7 +8,6 @@
 #include "message.h"
 #include "preload.h"
 #include "real.h"
-#include "server.h"
 #include "thread.h"
 
 #include <limits.h>
@@ -218,12 +217,8 @@ PRELOAD_PUBLIC int shutdown(int fd, int how)
 /* exit(3) calls thread_at_exit() of thread.c. */
 PRELOAD_PUBLIC void _exit(int status)
 {
-    if (thread_is_any_followed() && !preload_is_off() && preload_is_own_process()) {
-        (void)preload_enter();
-        start_end_all();
-        if (!preload_is_quiet())
-            thread_print_counts();
-    }
+    if (thread_is_any_followed() && !preload_is_off() && preload_is_own_process())
+        thread_end_process();
     real()->_exit(status);
     __builtin_unreachable();
 }

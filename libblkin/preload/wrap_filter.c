@@ -74,22 +74,17 @@ PRELOAD_PUBLIC int setresuid(uid_t user, uid_t effective, uid_t saved)
     return filter_has_set_user(real()->setresuid(user, effective, saved));
 }
 
-/* dladdr(3) needs no system call. */
-static bool filter_is_code_of_lttng(const void *caller)
-{
-    Dl_info info;
-
-    return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "/liblttng-ust");
-}
-
 /*
  * Returns true at LTTng's end in exit(3), under a filter that came after LTTng. LTTng then cancels
  * its threads and calls membarrier(2), which filters rarely allow. The process ends anyway, and
- * nobody reads.
+ * nobody reads. dladdr(3) needs no system call.
  */
 static bool filter_is_end_of_lttng(const void *caller)
 {
-    return (preload_is_filtered || preload_is_quiet()) && filter_is_code_of_lttng(caller);
+    Dl_info info;
+
+    return (preload_is_filtered || preload_is_quiet()) && dladdr(caller, &info) && info.dli_fname &&
+           strstr(info.dli_fname, "/liblttng-ust");
 }
 
 PRELOAD_PUBLIC int pthread_cancel(pthread_t thread)

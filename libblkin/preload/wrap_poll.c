@@ -13,7 +13,6 @@
 #include "message.h"
 #include "preload.h"
 #include "real.h"
-#include "server.h"
 
 #include <string.h>
 #include <sys/uio.h>

@@ -309,12 +309,21 @@ PRELOAD_PUBLIC ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t 
             real()->__recvfrom_chk(fd, buffer, size, room, flags, address, length));
 }
 
-/* Runs after the call, when the kernel has checked the pointers. */
-static void socket_for_each_passed(const struct msghdr *message, void (*tell)(int fd))
+/*
+ * Tells of each descriptor in a message that was sent or received. Reads the message only after
+ * the kernel has checked the pointers. A received descriptor is new: connection_forget() forgets an
+ * older one of its number. A sent one is shared with another process: connection_shared().
+ */
+static void socket_look_for_passed(const struct msghdr *message, ssize_t result,
+                                   void (*tell)(int fd))
 {
-    struct msghdr copy = *message;
-    const int saved_errno = preload_enter();
+    struct msghdr copy;
+    int saved_errno;
 
+    if (result < 0 || !message->msg_controllen || preload_is_off())
+        return;
+    saved_errno = preload_enter();
+    copy = *message;
     for (struct cmsghdr *control = CMSG_FIRSTHDR(&copy); control;
          control = CMSG_NXTHDR(&copy, control)) {
         const size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -329,20 +338,6 @@ static void socket_for_each_passed(const struct msghdr *message, void (*tell)(in
         }
     }
     preload_leave(saved_errno);
-}
-
-/* Received descriptors are new: forgets older ones of their numbers. */
-static inline void socket_look_for_passed(const struct msghdr *message, ssize_t result)
-{
-    if (result >= 0 && message->msg_controllen && !preload_is_off())
-        socket_for_each_passed(message, connection_forget);
-}
-
-/* Sent descriptors are shared with another process. */
-static inline void socket_look_for_given(const struct msghdr *message, ssize_t result)
-{
-    if (result >= 0 && message->msg_controllen && !preload_is_off())
-        socket_for_each_passed(message, connection_shared);
 }
 
 static struct bytes socket_received_by(const struct msghdr *message, int flags)
@@ -360,7 +355,7 @@ PRELOAD_PUBLIC ssize_t recvmsg(int fd, struct msghdr *message, int flags)
     if (is_stream)
         socket_begin_read(&call, fd, is_on);
     result = real()->recvmsg(fd, message, flags);
-    socket_look_for_passed(message, result);
+    socket_look_for_passed(message, result, connection_forget);
     if (!is_stream || result < 0)
         return result;
     return socket_end_read(&call, socket_received_by(message, flags),
@@ -379,7 +374,7 @@ PRELOAD_PUBLIC int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, in
         socket_begin_read(&call, fd, is_on);
     result = real()->recvmmsg(fd, messages, count, flags, timeout);
     for (int i = 0; i < result; i++) {
-        socket_look_for_passed(&messages[i].msg_hdr, 0);
+        socket_look_for_passed(&messages[i].msg_hdr, 0, connection_forget);
         if (is_stream)
             (void)socket_end_read(&call, socket_received_by(&messages[i].msg_hdr, flags), 1,
                                   (ssize_t)messages[i].msg_len);
@@ -427,7 +422,7 @@ static inline ssize_t socket_send_message(int fd, const struct msghdr *message, 
 {
     const ssize_t result = real()->sendmsg(fd, message, flags);
 
-    socket_look_for_given(message, result);
+    socket_look_for_passed(message, result, connection_shared);
     return result;
 }
 
@@ -436,7 +431,7 @@ static inline int socket_send_messages(int fd, struct mmsghdr *messages, unsigne
     const int result = real()->sendmmsg(fd, messages, count, flags);
 
     for (int i = 0; i < result; i++)
-        socket_look_for_given(&messages[i].msg_hdr, 0);
+        socket_look_for_passed(&messages[i].msg_hdr, 0, connection_shared);
     return result;
 }
 

@@ -163,10 +163,7 @@ static bool is_in_base_namespace(struct link_map *object)
 }
 
 /* RTLD_NODELETE: LTTng keeps pointers into a provider, which must never be unmapped. */
-static void *open_file(const char *file)
-{
-    return dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-}
+#define OPEN_FLAGS (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
 
 /*
  * Opens the provider beside this shared object, if nobody else can change that path. A program's
@@ -183,7 +180,7 @@ static void *open_beside(const struct link_map *object)
     length = snprintf(path, sizeof(path), "%.*s/%s",
                       (int)(strrchr(object->l_name, '/') - object->l_name), object->l_name,
                       LTTNG_PROVIDER_FILE);
-    return length < 0 || (size_t)length >= sizeof(path) ? NULL : open_file(path);
+    return length < 0 || (size_t)length >= sizeof(path) ? NULL : dlopen(path, OPEN_FLAGS);
 }
 
 static const struct blkin_provider *open_provider(const struct link_map *object)
@@ -193,7 +190,7 @@ static const struct blkin_provider *open_provider(const struct link_map *object)
     const struct blkin_provider *provider;
     void *handle = chosen ? NULL : open_beside(object);
 
-    if (!handle && !(handle = open_file(file))) {
+    if (!handle && !(handle = dlopen(file, OPEN_FLAGS))) {
         const char *error = dlerror();
 
         (void)note("%s", error ? error : file);

@@ -12,7 +12,6 @@
 #include "libblkin/base/clock.h"
 #include "libblkin/base/thread.h"
 #include "libblkin/base/service.h"
-#include "libblkin/policy/policy.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
 #include "libblkin/ring/ring_find.h"
@@ -75,7 +74,7 @@ static enum ring_found find_rings(void)
     char rules[RING_RULES_MAX];
 
     if (map && ring_map_rules(map, rules))
-        blkin_slow_offer(rules);
+        blkin_policy_offer(&blkin_slow_source, rules);
     return found;
 }
 
@@ -98,16 +97,22 @@ static void open_with_lock(bool is_at_start)
     __atomic_store_n(&is_open, true, __ATOMIC_RELEASE);
 }
 
+static void process_load(bool is_at_start);
+
 /* Prepares a thread that records for the first time. */
 static void prepare_thread(void)
 {
-    blkin_process_load(false);
+    process_load(false);
     blkin_provider()->init_thread();
     blkin_usage_thread_begin();
 }
 
-/* Blocks signals: a handler that records must not wait for a lock of its own thread. */
-void blkin_process_load(bool is_at_start)
+/*
+ * The first need of the library: starts clocks and policies and asks the agent for rings. It waits
+ * for the agent up to 5 ms, or 0.3 s at the program's start. Later calls do nothing. Thread-safe.
+ * Blocks signals: a handler that records must not wait for a lock of its own thread.
+ */
+static void process_load(bool is_at_start)
 {
     static _Thread_local bool is_loading __attribute__((tls_model("initial-exec")));
     const int saved_errno = errno;
@@ -159,10 +164,11 @@ static void record_below(const struct blkin_trace *trace, const struct blkin_end
         tracepoint->record(trace, endpoint, annotation);
 }
 
-void blkin_process_start(void)
+int blkin_init(void)
 {
     blkin_lttng_load();
-    blkin_process_load(true);
+    process_load(true);
+    return 0;
 }
 
 /* ---- the periodic work ---- */
@@ -218,7 +224,7 @@ static void do_rest(void)
 
     if (!blkin_is_quiet) {
         blkin_clock_recheck();
-        blkin_sampling_refresh();
+        blkin_policy_refresh(&blkin_sampling_source);
         blkin_slow_refresh();
     }
     errno = saved_errno;
@@ -272,7 +278,7 @@ uint64_t blkin_look(void)
     uint64_t now_ticks;
 
     if (!__atomic_load_n(&is_open, __ATOMIC_ACQUIRE))
-        blkin_process_load(false);
+        process_load(false);
     now_ticks = blkin_ticks();
     blkin_do_periodic_if_due(now_ticks);
     return now_ticks;
@@ -287,13 +293,13 @@ void blkin_heartbeat(void)
 
 void blkin_server_begins_(void)
 {
-    blkin_process_load(true);
+    process_load(true);
     blkin_do_periodic_if_due(blkin_ticks());
 }
 
 void blkin_before_chroot_(void)
 {
-    blkin_process_load(true);
+    process_load(true);
     ring_find_before_chroot();
     publish();
 }
@@ -306,7 +312,7 @@ void blkin_after_chroot_(void)
 
 bool blkin_be_quiet_(void)
 {
-    blkin_process_load(true);
+    process_load(true);
     if (ring_find() == RING_SOON) {
         ring_find_wait(true);
         (void)find_rings();
@@ -322,7 +328,7 @@ bool blkin_be_quiet_(void)
 
 void blkin_init_thread(void)
 {
-    blkin_process_load(false);
+    process_load(false);
     (void)blkin_this_thread();
 }
 
@@ -342,7 +348,7 @@ static void after_fork(void)
     ring_find_after_fork();
     if (is_open)
         publish();
-    blkin_sampling_after_fork();
+    blkin_policy_after_fork(&blkin_sampling_source);
     blkin_slow_after_fork();
     blkin_usage_after_fork();
 }

@@ -61,15 +61,6 @@ static inline int blkin_tracepoint_enabled(const struct blkin_tracepoint *tracep
     return __builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0);
 }
 
-/*
- * The first need of the library: starts clocks and policies and asks the agent for rings. It waits
- * for the agent up to 5 ms, or 0.3 s at the program's start. Later calls do nothing. Thread-safe.
- */
-void blkin_process_load(bool is_at_start);
-
-/* For blkin_init(): the same at the program's start, and loads LTTng. */
-void blkin_process_start(void);
-
 /* Once a second: looks for the agent's rings, or leaves them. True: the agent has been asked; call
  * again soon. */
 bool blkin_process_refresh(void);

@@ -220,7 +220,6 @@ static void test_metric(void)
 {
     const uint64_t values[] = {1, 2};
 
-    blkin_metric_open();
     CHECK(blkin_metric_is_on());
     blkin_metric_record(&(struct blkin_metric){
         .group = "cpu",

@@ -56,7 +56,7 @@ static void *goes_on_in_child(void *parents_thread)
     count(PRELOAD_SERVED, 5);
     CHECK(pthread_create(&other, NULL, calls_once, NULL) == 0 && pthread_join(other, NULL) == 0);
     (void)dup2(file, STDERR_FILENO);
-    thread_print_counts();
+    thread_end_process();
     (void)dup2(own, STDERR_FILENO);
     CHECK(pread(file, said, sizeof(said) - 1, 0) > 0);
     CHECK(strstr(said, " served 5 called 1 "));

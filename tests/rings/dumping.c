@@ -83,7 +83,6 @@ static int record(void)
     blkin_init();
     if (blkin_set_slow("failed>1ns") != 0)
         return 1;
-    blkin_metric_open();
     /* the first is the process's own event */
     for (int64_t end_ms = 0; !blkin_metric_is_on() || written() == 0;) {
         if (!wait_up_to(PATIENCE_MS, &end_ms))

@@ -6,6 +6,7 @@
 #ifndef BLKIN_PUT_H
 #define BLKIN_PUT_H
 
+#include <stdint.h>
 #include <string.h>
 
 /* Texts are short: overlapping moves cost less than a call of memcpy. Both sides are accessed only
@@ -72,6 +73,19 @@ static inline char *blkin_put_string(char *at, const char *string, size_t max)
     at = blkin_put_bytes(at, string, blkin_cut(string, length, max));
     *at = '\0';
     return at + 1;
+}
+
+#define BLKIN_DECIMAL_MAX 20 /* the digits of the longest number */
+
+static inline char *blkin_put_decimal(char *at, uint64_t number)
+{
+    char digits[BLKIN_DECIMAL_MAX];
+    size_t first = BLKIN_DECIMAL_MAX;
+
+    do
+        digits[--first] = (char)('0' + number % 10);
+    while (number /= 10);
+    return blkin_put_bytes(at, digits + first, BLKIN_DECIMAL_MAX - first);
 }
 
 #endif
