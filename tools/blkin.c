@@ -8,7 +8,7 @@
 #include "tools/live/sweep.h"
 #include "tools/live/tracing.h"
 #include "tools/reader/listing.h"
-#include "tools/rings/vault.h"
+#include "tools/rings/fdserver.h"
 #include "tools/sampler/sampler.h"
 
 #include <locale.h>
@@ -55,8 +55,8 @@ static const struct command commands[] = {
 
 /* The jobs of services' children. */
 static const struct job *const jobs[] = {
-    &listing_job,      &readers_job,      &relay_job,           &sweep_job, &tracing_make_job,
-    &tracing_look_job, &tracing_stop_job, &tracing_destroy_job, &vault_job, NULL,
+    &listing_job,      &readers_job,      &relay_job,           &sweep_job,    &tracing_make_job,
+    &tracing_look_job, &tracing_stop_job, &tracing_destroy_job, &fdserver_job, NULL,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

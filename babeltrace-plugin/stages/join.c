@@ -42,7 +42,7 @@ struct join_group *join_find_group(const struct join *join, uint64_t id)
     return group;
 }
 
-static void join_add_half(struct join *join, struct half *half)
+static void join_add_half(struct join *join, struct join_half *half)
 {
     table_add(&join->halves, &half->in_table, hash_number(join->halves.seed, half->key));
 }
@@ -61,7 +61,7 @@ void join_append(struct join_group *top, struct span_copy *first, struct span_co
 /* ---- halves ---------------------------------------------------------------------------------- */
 
 /* Returns false if the tag is no valid key. */
-static bool join_read_key(struct text value, struct half *half)
+static bool join_read_key(struct text value, struct join_half *half)
 {
     const struct text key = {value.data, 16}, network = {value.data + 16, 16};
 
@@ -76,13 +76,12 @@ static bool join_has_name(const struct span_entry *entry, enum span_entry_type t
     return entry->type == type && text_is(span_entry_key(entry), name);
 }
 
-/* Returns false if the span is no half. */
-static bool join_read_half(const struct span *span, struct half *half)
+bool join_read_half(const struct span *span, struct join_half *half)
 {
     bool has_key = false;
     uint64_t request = 0, response = 0;
 
-    *half = (struct half){
+    *half = (struct join_half){
         .is_client = span->kind == SPAN_CLIENT,
         .trace_id_high = span->trace_id_high,
         .trace_id = span->trace_id,
@@ -105,17 +104,17 @@ static bool join_read_half(const struct span *span, struct half *half)
     return has_key;
 }
 
-static struct join_group *join_group_of_half(struct half *half)
+static struct join_group *join_group_of_half(struct join_half *half)
 {
     return (struct join_group *)(void *)((char *)half - offsetof(struct join_group, half));
 }
 
 /* Servers' halves that wait for this client are decided soon. Those that were decided without it
  * are counted. */
-static void join_find_servers(struct join *join, const struct half *client)
+static void join_find_servers(struct join *join, const struct join_half *client)
 {
     struct join_search search = join_search(join, client);
-    struct half *server;
+    struct join_half *server;
 
     while ((server = join_search_next(&search))) {
         struct join_group *group = join_group_of_half(server);
@@ -130,10 +129,10 @@ static void join_find_servers(struct join *join, const struct half *client)
 }
 
 /* Two sessions may record one span. */
-static bool join_is_known(const struct join *join, const struct half *client)
+static bool join_is_known(const struct join *join, const struct join_half *client)
 {
     const uint64_t hash = hash_number(join->halves.seed, client->key);
-    struct half *half;
+    struct join_half *half;
     unsigned seen = 0;
 
     table_for_each_of(half, &join->halves, hash, in_table)
@@ -149,7 +148,7 @@ static bool join_is_known(const struct join *join, const struct half *client)
     return false;
 }
 
-static void join_add_client(struct join *join, const struct half *half)
+static void join_add_client(struct join *join, const struct join_half *half)
 {
     struct join_client *client;
 
@@ -167,9 +166,9 @@ static void join_add_client(struct join *join, const struct half *half)
 }
 
 static void join_add_server(struct join *join, struct join_group *group, struct span_copy *root,
-                            const struct half *half)
+                            const struct join_half *half)
 {
-    struct half *client;
+    struct join_half *client;
 
     group->root = root;
     group->has_half = true;
@@ -178,7 +177,8 @@ static void join_add_server(struct join *join, struct join_group *group, struct 
     join->counts.halves++;
     join->counts.waiting++;
     join_set_kind(join, group,
-                  join_search_all(join, &group->half, &client) == ALONE ? JOIN_WAITING : SETTLING);
+                  join_search_all(join, &group->half, &client) == JOIN_ALONE ? JOIN_WAITING
+                                                                             : SETTLING);
 }
 
 /* ---- spans of marked traces ------------------------------------------------------------------ */
@@ -221,7 +221,7 @@ static bool join_follow(struct join *join, struct join_group *group, struct span
 }
 
 static bool join_hold(struct join *join, struct join_group *group, const struct span *span,
-                      const struct half *half, bool is_half)
+                      const struct join_half *half, bool is_half)
 {
     struct span_copy *copy = span_copy_new(span, is_half ? JOINED_ROOM : 0);
 
@@ -239,7 +239,7 @@ static bool join_hold(struct join *join, struct join_group *group, const struct 
     return true;
 }
 
-static bool join_take_marked(struct join *join, struct span *span, const struct half *half,
+static bool join_take_marked(struct join *join, struct span *span, const struct join_half *half,
                              bool has_key)
 {
     const bool is_root = span->parent_id == 0;
@@ -268,7 +268,7 @@ static bool join_take_marked(struct join *join, struct span *span, const struct 
 static bool join_add(struct join *join, struct span *span)
 {
     const bool is_marked = span->trace_id_high == JOIN_TRACE_HIGH;
-    struct half half;
+    struct join_half half;
     const bool has_key = join_read_half(span, &half);
 
     if (!is_marked && !has_key)
@@ -286,6 +286,36 @@ static void join_take(struct stage *stage, struct span *span)
 
     if (!has_to_do || !join_add(join_of(stage), span))
         stage_pass(stage, span);
+}
+
+/* ---- halves without spans -------------------------------------------------------------------- */
+
+void join_stage_know(struct stage *stage, const struct join_half *half)
+{
+    struct join *join = join_of(stage);
+    struct join_group *group;
+
+    if (half->is_client) {
+        join_add_client(join, half);
+    } else if (half->trace_id_high == JOIN_TRACE_HIGH) {
+        join_make_room(join, sizeof(*group));
+        group = join_find_group(join, half->trace_id);
+        if (!group)
+            group = join_begin_group(join, half->trace_id);
+        if (group && !group->has_half && group->kind == OPEN)
+            join_add_server(join, group, NULL, half);
+    }
+}
+
+bool join_stage_place(const struct stage *stage, uint64_t trace_id, struct join_place *place)
+{
+    const struct join_group *group = join_find_group(join_of(stage), trace_id);
+
+    if (!group || !group->has_half || group->above || group->kind != JOIN_DECIDED)
+        return false;
+    *place =
+        (struct join_place){group->verdict, group->final_high, group->final_low, group->parent_id};
+    return true;
 }
 
 /* ---- set-up ---------------------------------------------------------------------------------- */

@@ -21,6 +21,8 @@
 
 #include "tracepoints/format/join.h"
 
+#include "babeltrace-plugin/base/table.h"
+
 #include "chain.h"
 
 #define JOIN_SETTLE_NS INT64_C(100000000)
@@ -34,6 +36,32 @@ struct join_options {
                              of them */
     int64_t skew_ns;      /* the largest difference of two hosts' clocks */
     uint64_t max_bytes;   /* beyond, the longest held trace is given out */
+};
+
+/* A span's part in a request between programs that send each other no ids. */
+struct join_half {
+    bool is_client;
+    uint64_t key;
+    uint64_t network; /* the network; 0: the key alone is proof; see JOIN_TAG */
+    uint64_t sizes;   /* hash of the sizes of request and answer; not used if network is 0 */
+    uint64_t trace_id_high;
+    uint64_t trace_id;
+    uint64_t span_id;
+    int64_t start_ns;
+    int64_t end_ns;
+    /* The rest is the stage's. */
+    struct table_link in_table;
+    bool is_taken; /* of a client: has become a parent */
+    bool is_late;  /* of a server: counted as late */
+};
+
+enum join_verdict { JOIN_ALONE, JOIN_PAIR, JOIN_UNSURE };
+
+/* A decided trace. */
+struct join_place {
+    enum join_verdict verdict;
+    uint64_t trace_id_high, trace_id; /* its final id */
+    uint64_t parent_id;               /* of its root; JOIN_PAIR only */
 };
 
 /* always: halves = joined + unjoined + ambiguous + waiting */
@@ -55,5 +83,39 @@ struct join_counts {
 struct stage *join_stage_new(const struct join_options *options);
 
 struct join_counts join_stage_counts(const struct stage *stage);
+
+/* ---- halves whose spans are elsewhere: a stage that decides, and has no span -------------------
+ */
+
+/* Returns false if the span is no half. */
+bool join_read_half(const struct span *span, struct join_half *half);
+
+/* Gives the stage a half without its span: the root of a trace, or a client's half. */
+void join_stage_know(struct stage *stage, const struct join_half *half);
+
+/* After the flush: returns false if the stage does not know the root's half of this marked trace.
+ */
+bool join_stage_place(const struct stage *stage, uint64_t trace_id, struct join_place *place);
+
+/* Puts a span of a marked trace where its trace belongs. A lack of memory costs the tag. */
+void join_put_span(struct span *span, const struct join_place *place);
+
+static inline bool join_is_before(int64_t a, int64_t b, int64_t skew_ns)
+{
+    return a <= b || (uint64_t)a - (uint64_t)b <= (uint64_t)skew_ns;
+}
+
+/* Do two halves of one key fit: does the server's half begin during the client's? The server's end
+ * is not compared. A server that waits for a CPU after its last write may return long after the
+ * client has read the answer. Inline, because every span asks. */
+static inline bool join_half_fits(const struct join_half *a, const struct join_half *b,
+                                  int64_t skew_ns)
+{
+    const struct join_half *client = a->is_client ? a : b, *server = a->is_client ? b : a;
+
+    return a->is_client != b->is_client &&
+           join_is_before(client->start_ns, server->start_ns, skew_ns) &&
+           join_is_before(server->start_ns, client->end_ns, skew_ns);
+}
 
 #endif

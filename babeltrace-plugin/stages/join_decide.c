@@ -17,25 +17,25 @@
 
 /* Many networks have the same private addresses. Within one network, equal addresses mean the same
  * connection. Between two networks, the byte counts must be equal, too. */
-static bool join_is_proven(const struct half *client, const struct half *server)
+static bool join_is_proven(const struct join_half *client, const struct join_half *server)
 {
     return client->network == server->network ||
            (client->network && server->network && client->sizes == server->sizes);
 }
 
 /* Finds the client's half if exactly one fits the server's half and the reverse is true, too. */
-static enum verdict join_find_client(const struct join *join, const struct half *server,
-                                     struct half **client)
+static enum join_verdict join_find_client(const struct join *join, const struct join_half *server,
+                                          struct join_half **client)
 {
-    const enum verdict verdict = join_search_all(join, server, client);
-    struct half *other;
+    const enum join_verdict verdict = join_search_all(join, server, client);
+    struct join_half *other;
 
-    if (verdict != PAIR)
+    if (verdict != JOIN_PAIR)
         return verdict;
     return !(*client)->is_taken && join_is_proven(*client, server) &&
-                   join_search_all(join, *client, &other) == PAIR
-               ? PAIR
-               : UNSURE;
+                   join_search_all(join, *client, &other) == JOIN_PAIR
+               ? JOIN_PAIR
+               : JOIN_UNSURE;
 }
 
 /* ---- the id of a trace ----------------------------------------------------------------------- */
@@ -88,13 +88,21 @@ void join_decide_as_is(struct join *join, struct join_group *group)
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
-/* span_copy_new() has reserved room for the tag. */
-static void join_tag_root(struct join_group *group)
+/* Of a root that is held, span_copy_new() has reserved room for the tag. */
+static void join_set_parent(struct span *root, uint64_t trace_id, uint64_t parent_id)
 {
     char value[33];
 
-    (void)snprintf(value, sizeof(value), "%016" PRIx64 "%016" PRIx64, JOIN_TRACE_HIGH, group->id);
-    (void)span_add(&group->root->span, SPAN_TAG_TEXT, text_of(JOINED_TAG), text_of(value), 0);
+    (void)snprintf(value, sizeof(value), "%016" PRIx64 "%016" PRIx64, JOIN_TRACE_HIGH, trace_id);
+    (void)span_add(root, SPAN_TAG_TEXT, text_of(JOINED_TAG), text_of(value), 0);
+    root->parent_id = parent_id;
+}
+
+void join_put_span(struct span *span, const struct join_place *place)
+{
+    if (place->verdict == JOIN_PAIR && span->parent_id == 0 && span->kind == SPAN_SERVER)
+        join_set_parent(span, span->trace_id, place->parent_id);
+    join_set_trace(span, place->trace_id_high, place->trace_id);
 }
 
 static void join_put_below(struct join_group *group, struct join_group *top)
@@ -109,14 +117,14 @@ static void join_put_below(struct join_group *group, struct join_group *top)
 }
 
 /* Returns the group of the client's trace, if that trace is or was held. */
-static struct join_group *join_group_of(const struct join *join, const struct half *client)
+static struct join_group *join_group_of(const struct join *join, const struct join_half *client)
 {
     return client->trace_id_high == JOIN_TRACE_HIGH ? join_find_group(join, client->trace_id)
                                                     : NULL;
 }
 
 /* Returns false if joining would make a circle. */
-static bool join_to(struct join *join, struct join_group *group, struct half *client)
+static bool join_to(struct join *join, struct join_group *group, struct join_half *client)
 {
     struct join_group *above = join_group_of(join, client),
                       *top = above ? join_topmost(above) : NULL;
@@ -124,8 +132,9 @@ static bool join_to(struct join *join, struct join_group *group, struct half *cl
     if (top == group)
         return false;
     client->is_taken = true;
-    group->root->span.parent_id = client->span_id;
-    join_tag_root(group);
+    group->parent_id = client->span_id;
+    if (group->root)
+        join_set_parent(&group->root->span, group->id, client->span_id);
     if (!top)
         join_decide(join, group, client->trace_id_high, client->trace_id);
     else if (top->kind == JOIN_DECIDED)
@@ -137,20 +146,21 @@ static bool join_to(struct join *join, struct join_group *group, struct half *cl
 
 static void join_settle(struct join *join, struct join_group *group)
 {
-    struct half *client;
-    enum verdict verdict = join_find_client(join, &group->half, &client);
+    struct join_half *client;
+    enum join_verdict verdict = join_find_client(join, &group->half, &client);
 
     join->counts.waiting--;
-    if (verdict == PAIR && !join_to(join, group, client))
-        verdict = UNSURE;
+    if (verdict == JOIN_PAIR && !join_to(join, group, client))
+        verdict = JOIN_UNSURE;
+    group->verdict = verdict;
     switch (verdict) {
-    case PAIR:
+    case JOIN_PAIR:
         join->counts.joined++;
         return;
-    case UNSURE:
+    case JOIN_UNSURE:
         join->counts.ambiguous++;
         break;
-    case ALONE:
+    case JOIN_ALONE:
         join->counts.unjoined++;
         group->is_unjoined = true;
         break;

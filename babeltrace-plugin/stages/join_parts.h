@@ -13,7 +13,7 @@
 
 #include <urcu/list.h>
 
-#define JOINED_ROOM 80U /* of a log entry for the tag blkin.joined */
+#define JOINED_ROOM 80U /* of a log entry for JOINED_TAG */
 
 /* The queues, oldest first. The flush empties them in this order: traces near a decision come
  * first. */
@@ -31,24 +31,9 @@ struct queued {
     int64_t since_ns;
 };
 
-struct half {
-    struct table_link in_table;
-    bool is_client;
-    bool is_taken; /* of a client: has become a parent */
-    bool is_late;  /* of a server: counted as late */
-    uint64_t key;
-    uint64_t network; /* the network; 0: the key alone is proof; see JOIN_TAG */
-    uint64_t sizes;   /* hash of the sizes of request and answer; not used if network is 0 */
-    uint64_t trace_id_high;
-    uint64_t trace_id;
-    uint64_t span_id;
-    int64_t start_ns;
-    int64_t end_ns;
-};
-
 struct join_client {
     struct queued queued;
-    struct half half;
+    struct join_half half;
 };
 
 /* A trace with a marked id. */
@@ -64,7 +49,9 @@ struct join_group {
     struct span_copy *root;         /* NULL: not come, or given out */
     bool has_half;
     bool is_unjoined;
-    struct half half;               /* of the root */
+    struct join_half half;          /* of the root */
+    enum join_verdict verdict;      /* of a decided group with a half */
+    uint64_t parent_id;             /* the client's half, if the verdict is JOIN_PAIR */
     uint64_t final_high, final_low; /* the decided trace id */
 };
 
@@ -135,32 +122,15 @@ void join_forget_client(struct join *join, struct join_client *client);
 
 /* ---- which halves fit ------------------------------------------------------------------------ */
 
-/* Returns true if both have the same key and the server's half begins during the client's. Inline,
- * because every span asks. */
-
-static inline bool join_is_before(int64_t a, int64_t b, int64_t skew_ns)
-{
-    return a <= b || (uint64_t)a - (uint64_t)b <= (uint64_t)skew_ns;
-}
-
-/* The server's end is not compared. A server that waits for a CPU after its last write may return
- * long after the client has read the answer. */
-static inline bool join_covers(const struct join *join, const struct half *client,
-                               const struct half *server)
-{
-    return join_is_before(client->start_ns, server->start_ns, join->options.skew_ns) &&
-           join_is_before(server->start_ns, client->end_ns, join->options.skew_ns);
-}
-
 /* Enumerates the fitting halves of the other side. */
 struct join_search {
     const struct join *join;
-    const struct half *half;
+    const struct join_half *half;
     struct table_link *next;
     unsigned seen;
 };
 
-static inline struct join_search join_search(const struct join *join, const struct half *half)
+static inline struct join_search join_search(const struct join *join, const struct join_half *half)
 {
     const uint64_t hash = hash_number(join->halves.seed, half->key);
 
@@ -173,39 +143,36 @@ static inline bool join_search_is_crowded(const struct join_search *search)
 }
 
 /* Returns NULL at the end, or if the key has too many halves. */
-static inline struct half *join_search_next(struct join_search *search)
+static inline struct join_half *join_search_next(struct join_search *search)
 {
-    const struct half *half = search->half;
+    const struct join_half *half = search->half;
 
     while (search->next && !join_search_is_crowded(search)) {
-        struct half *other = caa_container_of(search->next, struct half, in_table);
+        struct join_half *other = caa_container_of(search->next, struct join_half, in_table);
 
         search->next = table_from(search->next->next, search->next->hash);
         if (other->key != half->key)
             continue;
         search->seen++;
-        if (other->is_client != half->is_client && !join_search_is_crowded(search) &&
-            (half->is_client ? join_covers(search->join, half, other)
-                             : join_covers(search->join, other, half)))
+        if (!join_search_is_crowded(search) &&
+            join_half_fits(half, other, search->join->options.skew_ns))
             return other;
     }
     return NULL;
 }
 
-enum verdict { ALONE, PAIR, UNSURE };
-
 /* Tells whether exactly one half fits. *found: the first one, or NULL. */
-static inline enum verdict join_search_all(const struct join *join, const struct half *half,
-                                           struct half **found)
+static inline enum join_verdict
+join_search_all(const struct join *join, const struct join_half *half, struct join_half **found)
 {
     struct join_search search = join_search(join, half);
-    struct half *more;
+    struct join_half *more;
 
     *found = join_search_next(&search);
     more = *found ? join_search_next(&search) : NULL;
     if (join_search_is_crowded(&search) || more)
-        return UNSURE;
-    return *found ? PAIR : ALONE;
+        return JOIN_UNSURE;
+    return *found ? JOIN_PAIR : JOIN_ALONE;
 }
 
 #endif

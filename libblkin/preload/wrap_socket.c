@@ -309,21 +309,12 @@ PRELOAD_PUBLIC ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t 
             real()->__recvfrom_chk(fd, buffer, size, room, flags, address, length));
 }
 
-/*
- * Tells of each descriptor in a message that was sent or received. Reads the message only after
- * the kernel has checked the pointers. A received descriptor is new: connection_forget() forgets an
- * older one of its number. A sent one is shared with another process: connection_shared().
- */
-static void socket_look_for_passed(const struct msghdr *message, ssize_t result,
-                                   void (*tell)(int fd))
+/* Runs after the call, when the kernel has checked the pointers. */
+static void socket_for_each_passed(const struct msghdr *message, void (*tell)(int fd))
 {
-    struct msghdr copy;
-    int saved_errno;
+    struct msghdr copy = *message;
+    const int saved_errno = preload_enter();
 
-    if (result < 0 || !message->msg_controllen || preload_is_off())
-        return;
-    saved_errno = preload_enter();
-    copy = *message;
     for (struct cmsghdr *control = CMSG_FIRSTHDR(&copy); control;
          control = CMSG_NXTHDR(&copy, control)) {
         const size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -338,6 +329,17 @@ static void socket_look_for_passed(const struct msghdr *message, ssize_t result,
         }
     }
     preload_leave(saved_errno);
+}
+
+/*
+ * Tells of each descriptor in the message. A received one is new: connection_forget() forgets an
+ * older one of its number. A sent one is shared with another process: connection_shared().
+ */
+static inline void socket_look_for_passed(const struct msghdr *message, ssize_t result,
+                                          void (*tell)(int fd))
+{
+    if (result >= 0 && message->msg_controllen && !preload_is_off())
+        socket_for_each_passed(message, tell);
 }
 
 static struct bytes socket_received_by(const struct msghdr *message, int flags)

@@ -2,9 +2,9 @@
 # Kills parts of `blkin agent` at random while a program makes fast requests and, now and then, one
 # that it wants kept; then looks what became of each of these.
 #
-#     KILLS=20 KILL_PARTS="agent taker vault program sessiond" RATE=2000 SEED=1 scripts/isolate tests/agent/kills.sh
+#     KILLS=20 KILL_PARTS="agent taker fdserver program sessiond" RATE=2000 SEED=1 scripts/isolate tests/agent/kills.sh
 #
-# Parts: agent (`blkin agent`), taker (the collector), vault (the process that keeps the rings), both (agent and vault at once: the rings are gone, and
+# Parts: agent (`blkin agent`), taker (the collector), fdserver (the process that keeps the rings), both (agent and fdserver at once: the rings are gone, and
 # the program takes 5 s to see that), program (another one that records all the time), requests (the program
 # itself), sessiond (LTTng's session daemon, which runs beside and does not matter). Prints the counts; fails if a
 # request that is to be kept is neither whole, nor told to be incomplete, nor, after kills of `both`, among the
@@ -16,17 +16,17 @@ set -u
 . "$SRC/tests/agent/recording.sh"
 RING_BYTES=${RING_BYTES-32M} recording_begin
 kills=${KILLS:-20} rate=${RATE:-2000}
-read -ra parts <<<"${KILL_PARTS:-agent taker vault program sessiond}"
+read -ra parts <<<"${KILL_PARTS:-agent taker fdserver program sessiond}"
 declare -A killed=() tried=()
 seed=${SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed"
 
 # The process that keeps the rings: it outlives who has started it.
-vault() {
+fdserver() {
     local pid
     for pid in $(pgrep -x blkin); do
-        grep -qaz '^vault$' "/proc/$pid/cmdline" 2>/dev/null || continue
+        grep -qaz '^fdserver$' "/proc/$pid/cmdline" 2>/dev/null || continue
         grep -qaxz "BLKIN_RUNTIME_DIR=$BLKIN_RUNTIME_DIR" "/proc/$pid/environ" 2>/dev/null || continue
         echo "$pid"
         return
@@ -34,10 +34,10 @@ vault() {
     return 1
 }
 
-# has_other_vault PID: another one has the rings.
-has_other_vault() {
+# has_other_fdserver PID: another one has the rings.
+has_other_fdserver() {
     local pid
-    pid=$(vault) && [ "$pid" != "$1" ] && is rings outlive_a_kill True
+    pid=$(fdserver) && [ "$pid" != "$1" ] && is rings outlive_a_kill True
 }
 
 # The program has asked for rings since the last ones were gone.
@@ -84,15 +84,15 @@ kill_part() {
         stop_part program KILL
         exec {PROGRAM}>&-
         ;;
-    vault) # while an agent has the rings, too: they are gone when nobody has them
+    fdserver) # while an agent has the rings, too: they are gone when nobody has them
         wait_for 20 agent "that the agent has the rings" is rings outlive_a_kill True || exit 1
-        pid=$(vault) || return
+        pid=$(fdserver) || return
         kill -KILL "$pid" 2>/dev/null
-        wait_for 20 agent "another process that keeps the rings" has_other_vault "$pid" || exit 1
+        wait_for 20 agent "another process that keeps the rings" has_other_fdserver "$pid" || exit 1
         ;;
     both)
         wait_for 30 agent "rings of the program" has_rings || exit 1
-        pid=$(vault) || return
+        pid=$(fdserver) || return
         kill -KILL "$pid" "${private_pid[agent]}" 2>/dev/null
         stop_part agent KILL
         start_agent

@@ -8,8 +8,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 kills=${KILLS:-300} seed=${SEED:-$RANDOM} status=0
-rounds=("agent" "vault" "agent vault child taker" "agent vault child taker requests program" "both"
-    "both agent vault child taker requests")
+rounds=("agent" "fdserver" "agent fdserver child taker" "agent fdserver child taker requests program" "both"
+    "both agent fdserver child taker requests")
 for parts in "${rounds[@]}"; do
     KILL_PARTS=$parts KILLS=$((kills / ${#rounds[@]})) SEED=$((seed++)) "$SRC/tests/agent/kills.sh" || {
         echo "kills of \"$parts\" have failed"

@@ -176,7 +176,7 @@ until=$(made steady)
 wait_for 20 agent "all spans again" has_taken || exit 1
 stop_part steady KILL 5 2>/dev/null
 end_agent
-wait_for 10 - "the end of what keeps the rings" test ! -e "$WORK/run/rings.vault" || exit 1
+wait_for 10 - "the end of what keeps the rings" test ! -e "$WORK/run/rings.fdserver" || exit 1
 
 # too small for what is written while the service is stopped
 start_all few ring-bytes=64K

@@ -5,6 +5,7 @@
  */
 #include "check.h"
 #include "tools/agent/fetched.h"
+#include "tools/agent/halves.h"
 #include "tools/agent/heard.h"
 #include "tools/agent/pending.h"
 #include "tools/base/folders.h"
@@ -488,8 +489,38 @@ static void test_heard_late(void)
     CHECK(told + missing_of(&again) == 2); /* 4 and 6 */
 }
 
+/* A half as other hosts are told it. */
+static void test_half(void)
+{
+    const struct join_half half = {.is_client = true,
+                                   .key = 0x0123456789abcdef,
+                                   .network = 1,
+                                   .sizes = UINT64_MAX,
+                                   .trace_id_high = JOIN_TRACE_HIGH,
+                                   .trace_id = 2,
+                                   .span_id = 3,
+                                   .start_ns = 4,
+                                   .end_ns = 5};
+    json_t *text = half_json(&half), *wrong = json_string("c0123456789abcdef");
+    struct join_half read;
+
+    CHECK(half_read(text, &read) && read.is_client && read.key == half.key && read.network == 1 &&
+          read.sizes == UINT64_MAX && read.span_id == 3 && read.start_ns == 4 && read.end_ns == 5);
+    CHECK(half_is_of(&read, (struct trace_id){JOIN_TRACE_HIGH, 2}));
+    CHECK(!half_is_of(&read, (struct trace_id){0, 2}));
+    CHECK(!half_read(wrong, &read) && !half_read(NULL, &read));
+    json_decref(wrong);
+    wrong = json_string("s");
+    CHECK(json_string_setn(wrong, json_string_value(text), json_string_length(text)) == 0);
+    ((char *)(uintptr_t)json_string_value(wrong))[128] = '3'; /* it ends before it begins */
+    CHECK(!half_read(wrong, &read));
+    json_decref(wrong);
+    json_decref(text);
+}
+
 int main(void)
 {
+    test_half();
     test_heard();
     test_heard_late();
     test_heard_by_cpu();

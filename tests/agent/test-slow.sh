@@ -220,7 +220,7 @@ make "slow 250"
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 has_spans "$ID" || fail "the end has lost a slow request: $(tail -n 5 "$WORK/agent.log")"
 [ ! -e "$BLKIN_RINGS" ] || fail "the socket is left"
-wait_for 10 - "the end of the process that keeps the rings" test ! -e "$WORK/run/rings.vault" || exit 1
+wait_for 10 - "the end of the process that keeps the rings" test ! -e "$WORK/run/rings.fdserver" || exit 1
 
 # it is there again: so is the program
 start_agent

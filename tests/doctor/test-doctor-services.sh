@@ -191,7 +191,7 @@ runs_again() {
     doctor --section=agent && [ -n "$(said service.runs ok)" ]
 }
 wait_for 20 agent "the agent's second start" runs_again && stop_part agent || exit 1
-wait_for 10 - "the end of what keeps the rings" test ! -e "$BLKIN_RUNTIME_DIR/rings.vault" || exit 1
+wait_for 10 - "the end of what keeps the rings" test ! -e "$BLKIN_RUNTIME_DIR/rings.fdserver" || exit 1
 
 # users that have no rings, as others have them all
 if can_be_other; then

@@ -82,6 +82,20 @@ static json_t *span_ids(struct input *input)
     return ids;
 }
 
+static json_t *make_halves(struct input *input)
+{
+    json_t *halves = json_array();
+
+    for (uint64_t count = take(input, 1) % 4; count; count--) {
+        const char kind = "cs-"[take(input, 1) % 3];
+        char text[140];
+
+        (void)snprintf(text, sizeof(text), "%c%0128x", kind, (unsigned)take(input, 4));
+        (void)json_array_append_new(halves, json_string(text));
+    }
+    return halves;
+}
+
 static json_t *make_traces(struct input *input, bool is_answer)
 {
     json_t *traces = json_array();
@@ -97,6 +111,7 @@ static json_t *make_traces(struct input *input, bool is_answer)
             put(input, trace, "want", span_ids(input));
         } else {
             put(input, trace, "why", json_string("*>1ms"));
+            put(input, trace, "halves", make_halves(input));
         }
         (void)json_array_append_new(traces, trace);
     }
@@ -126,6 +141,8 @@ static json_t *make_message(struct input *input)
             put(input, message, "service", json_string("osd"));
         }
     }
+    if (kind % 8 == 2)
+        put(input, message, "settled", span_ids(input));
     put(input, message, "traces", make_traces(input, is_answer));
     return message;
 }

@@ -27,9 +27,9 @@ struct shared {
     uint64_t got[USERS]; /* memories that a program of this user has written to */
 };
 
-static char folder[100], path[150], vault[150];
-static bool has_vault; /* instead of the store, */
-static bool is_dead;   /* and NOTIFY_SOCKET names a socket at which nobody listens */
+static char folder[100], path[150], fdserver[150];
+static bool has_fdserver; /* instead of the store, */
+static bool is_dead;      /* and NOTIFY_SOCKET names a socket at which nobody listens */
 static struct shared *shared;
 static struct store store;
 static bool is_root;
@@ -88,7 +88,7 @@ static inline void serve(void)
     const struct loop_signals signals = {end, reload, NULL};
     const struct holder_callbacks callbacks = {has_come, has_gone, NULL};
 
-    if (!has_vault)
+    if (!has_fdserver)
         store_hand_over(&store);
     if (is_dead)
         (void)setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
@@ -329,7 +329,7 @@ static inline bool prepare(void)
     is_root = geteuid() == 0 && seteuid(41000) == 0 && seteuid(0) == 0;
     (void)snprintf(folder, sizeof(folder), "%s/rings.%ld", where ? where : "/tmp", (long)getpid());
     (void)snprintf(path, sizeof(path), "%s/rings", folder);
-    (void)snprintf(vault, sizeof(vault), "%s/vault", folder);
+    (void)snprintf(fdserver, sizeof(fdserver), "%s/fdserver", folder);
     if (mkdir(folder, 0755) != 0 || chmod(folder, 0755) != 0)
         return false;
     if (is_root && chmod(where ? where : "/tmp", 0755) != 0)

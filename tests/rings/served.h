@@ -1,6 +1,6 @@
 /*
- * A service that holds rings, the process that keeps them for it (vault.h), and programs that ask:
- * each is a child of the test. A program is the test's own executable with more arguments.
+ * A service that holds rings, the process that keeps them for it (fdserver.h), and programs that
+ * ask: each is a child of the test. A program is the test's own executable with more arguments.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "tools/rings/holder.h"
 #include "tools/rings/ring_read.h"
-#include "tools/rings/vault.h"
+#include "tools/rings/fdserver.h"
 #include "tracepoints/format/provider_table.h"
 #include "waits.h"
 
@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 struct served {
-    char path[200], vault[200]; /* of the two sockets */
+    char path[200], fdserver[200]; /* of the two sockets */
     pid_t keeper, service;
 };
 
@@ -61,7 +61,7 @@ static inline void served_run(const struct served *served, uint64_t event_bytes,
     static const struct loop_signals signals;
     const struct holder_options options = {
         .path = served->path,
-        .vault = served->vault,
+        .fdserver = served->fdserver,
         .size = {memory_host_cpus(), event_bytes, RING_BYTES_MIN},
         .max_users = 8,
         .max_bytes = UINT64_C(1) << 32,
@@ -89,11 +89,11 @@ static inline void served_begin(struct served *served, const char *folder, uint6
     char byte;
 
     (void)snprintf(served->path, sizeof(served->path), "%s/rings", folder);
-    (void)snprintf(served->vault, sizeof(served->vault), "%s/vault", folder);
+    (void)snprintf(served->fdserver, sizeof(served->fdserver), "%s/fdserver", folder);
     served->keeper = fork();
     if (served->keeper == 0)
-        _exit(vault_run(served->vault));
-    for (int64_t end_ms = 0; access(served->vault, F_OK) != 0;)
+        _exit(fdserver_run(served->fdserver));
+    for (int64_t end_ms = 0; access(served->fdserver, F_OK) != 0;)
         if (!wait_up_to(PATIENCE_MS, &end_ms))
             exit(1);
     if (pipe(ready) != 0)
@@ -152,7 +152,7 @@ static inline bool served_kept(const struct served *served, notify_stored_fn *gi
     struct error error;
     int socket;
 
-    vault_open(&socket, NULL, served->vault, give, context, &error);
+    fdserver_open(&socket, NULL, served->fdserver, give, context, &error);
     if (socket >= 0)
         (void)close(socket);
     return socket >= 0;
@@ -185,7 +185,7 @@ static inline void served_kill_service(const struct served *served)
 static inline void served_kill_keeper(const struct served *served)
 {
     served_kill(served->keeper);
-    (void)unlink(served->vault);
+    (void)unlink(served->fdserver);
     (void)unlink(served->path);
 }
 

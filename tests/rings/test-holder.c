@@ -5,7 +5,7 @@
  */
 #include "holding.h"
 #include "seed.h"
-#include "tools/rings/vault.h"
+#include "tools/rings/fdserver.h"
 
 #include <errno.h>
 #include <sys/resource.h>
@@ -328,8 +328,8 @@ static void test_kills(uint64_t seed)
     forget_all();
 }
 
-static uint64_t vault_written;
-static unsigned vault_memories;
+static uint64_t fdserver_written;
+static unsigned fdserver_memories;
 
 static void count_kept(void *context, int fd, const char *name)
 {
@@ -337,13 +337,13 @@ static void count_kept(void *context, int fd, const char *name)
 
     (void)context, (void)name;
     CHECK(memory_open(&memory, fd, &error));
-    vault_written += memory_lost(&memory);
-    vault_memories++;
+    fdserver_written += memory_lost(&memory);
+    fdserver_memories++;
     memory_close(&memory);
 }
 
 /* The same with a process of our own, which ends with the service that ends in order. */
-static void test_vault(uint64_t seed)
+static void test_fdserver(uint64_t seed)
 {
     const pid_t keeper = fork();
     uint64_t got;
@@ -351,14 +351,14 @@ static void test_vault(uint64_t seed)
     pid_t service;
 
     if (keeper == 0)
-        _exit(vault_run(vault));
-    has_vault = true;
-    options.vault = vault;
-    DRAIN_UNTIL(access(vault, F_OK) == 0);
+        _exit(fdserver_run(fdserver));
+    has_fdserver = true;
+    options.fdserver = fdserver;
+    DRAIN_UNTIL(access(fdserver, F_OK) == 0);
     got = kill_services(seed);
-    vault_open(&socket, NULL, vault, count_kept, NULL, &error);
-    CHECK(socket >= 0 && is_what_they_got(vault_written, got));
-    CHECK(vault_memories == (unsigned)(is_root ? USERS : 1));
+    fdserver_open(&socket, NULL, fdserver, count_kept, NULL, &error);
+    CHECK(socket >= 0 && is_what_they_got(fdserver_written, got));
+    CHECK(fdserver_memories == (unsigned)(is_root ? USERS : 1));
     (void)close(socket);
     is_dead = true;
     service = begin();
@@ -368,17 +368,17 @@ static void test_vault(uint64_t seed)
     CHECK(finish(service, SIGTERM) == 0);
     is_dead = false;
     CHECK(waitpid(keeper, &status, 0) == keeper && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    DRAIN_UNTIL(access(vault, F_OK) != 0); /* a service that found it busy has started another */
+    DRAIN_UNTIL(access(fdserver, F_OK) != 0); /* a service that found it busy has started another */
     forget_all();
 }
 
 int main(int argc, char *argv[])
 {
-    static const struct job *const jobs[] = {&vault_job, NULL};
+    static const struct job *const jobs[] = {&fdserver_job, NULL};
     uint64_t seed;
     int status;
 
-    if (job_is_done(argc, argv, jobs, &status)) /* a service without a vault starts one */
+    if (job_is_done(argc, argv, jobs, &status)) /* a service without a fdserver starts one */
         return status;
     seed = seed_begin();
     if (!prepare())
@@ -392,7 +392,7 @@ int main(int argc, char *argv[])
     test_lies();
     test_another_user();
     test_kills(seed);
-    test_vault(seed);
+    test_fdserver(seed);
     clean_up();
     return check_status();
 }

@@ -1,5 +1,5 @@
 /*
- * What all parts of the agent share.
+ * The members that all parts of the agent share, and their files.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,14 +17,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SAID_AGAIN_MS 60000
+#define AGENT_AGAIN_MS 60000
 
 void agent_path(const struct agent *agent, const char *key, const char *name, char path[4096])
 {
     (void)snprintf(path, 4096, "%.4000s/%s", config_text(agent->config, key), name);
 }
 
-/* A state file may have its name of an earlier version. */
+/* Renames a state file that has the name of an earlier version. */
 static void agent_take_over(const struct agent *agent, const char *name, const char *path)
 {
     char before[4096];
@@ -95,7 +95,7 @@ void agent_save(struct agent *agent)
         counts_follow(&totals.readers.sinks, &counts);
     }
     text = agent_totals_text(&totals, json_incref(agent->heard), &length);
-    /* an alarm that it says was heard is among the traces that were saved before */
+    /* saved after the traces: the trace of each alarm in this file is in theirs */
     saver_write_in_turn(agent->totals_file, text, length);
 }
 
@@ -110,7 +110,7 @@ void agent_save_fetched(struct agent *agent)
 
 void agent_say_state(struct agent *agent, enum message_id id, const char *text)
 {
-    if (strcmp(agent->said, text) == 0 && clock_ms() - agent->said_ms < SAID_AGAIN_MS)
+    if (strcmp(agent->said, text) == 0 && clock_ms() - agent->said_ms < AGENT_AGAIN_MS)
         return;
     (void)snprintf(agent->said, sizeof(agent->said), "%s", text);
     agent->said_ms = clock_ms();

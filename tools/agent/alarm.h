@@ -1,5 +1,5 @@
 /*
- * An alarm: what a program tells of a span that was slow, has failed, or is to be kept.
+ * An alarm: a program reports that a span was slow, has failed, or is to be kept.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,16 +9,17 @@
 #include <stdint.h>
 
 struct alarm {
-    uint64_t trace_id_high, trace_id; /* both 0: it only tells of `dropped` */
+    uint64_t trace_id_high, trace_id; /* both 0: the alarm reports only `dropped` */
     uint64_t duration_ns;
     uint64_t monotonic_ns; /* the span's end */
-    uint32_t user;         /* whose memory it was in */
+    uint32_t user;         /* owner of the memory that had the alarm */
     uint32_t pid, pid_ns, sequence, dropped;
     char why[128]; /* cut, valid UTF-8, and without control characters */
 };
 
-/* When the span began, by a clock that is offset_ns ahead of CLOCK_MONOTONIC, which is now_ns. A
- * program may have written any numbers: the begin is between the host's start and now. */
+/* The begin of the span, by a clock that is offset_ns ahead of CLOCK_MONOTONIC. now_ns:
+ * CLOCK_MONOTONIC. The result is between the host's start and now, as a program may have written
+ * any numbers. */
 static inline int64_t alarm_begin_ns(const struct alarm *alarm, int64_t now_ns, int64_t offset_ns)
 {
     const uint64_t now = (uint64_t)now_ns;

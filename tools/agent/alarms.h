@@ -1,5 +1,5 @@
 /*
- * The alarms of this host's programs: their rings are polled, and their traces are asked for.
+ * Polls the rings of this host for alarms, and requests the traces of alarms.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,15 +16,15 @@ struct alarms;
 struct alarms *alarms_new(struct agent *agent, struct asking *asking);
 void alarms_free(struct alarms *alarms); /* NULL is allowed */
 
-/* Rings that are there from now on; and that go after this: their last alarms are read. */
+/* Adds or removes a memory. Before it is removed, its last alarms are read. */
 void alarms_memory_came(struct alarms *alarms, const struct memory *memory, uint32_t user);
 void alarms_memory_goes(struct alarms *alarms, const struct memory *memory);
 
-/* A span of an SDK was slow or has failed. */
+/* Takes an alarm for a span of an SDK that was slow or has failed. */
 void alarms_note_foreign(struct alarms *alarms, const struct otlp_alarm *foreign);
 
 void alarms_start(struct alarms *alarms);
-/* After a last look. */
+/* Polls once more, and stops. */
 void alarms_stop(struct alarms *alarms);
 
 /* [{"rule", "alarms", "held_back", "dropped"}], since the start */

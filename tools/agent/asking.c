@@ -3,15 +3,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "asking.h"
+#include "asking_parts.h"
 
 #include "answer.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "incomplete.h"
-#include "ledger.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
-#include "tools/cluster/cluster.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,18 +18,6 @@
 #include <unistd.h>
 
 #define LAST_MAX 256 /* requests for all of a time that may wait */
-
-struct asking {
-    struct agent *agent;
-    struct cluster *cluster; /* NULL: alone */
-    struct ledger *ledger;
-    /* The number of the last one. The first one's is the time: in a container the next process may
-     * have the same pid, and is not to take answers to this one for its own. */
-    unsigned long requests;
-    bool asks_again;       /* for what was open when the agent ended, */
-    bool has_saved_others; /* the file is not empty: */
-    char others_file[4096];
-};
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
@@ -52,15 +38,14 @@ static void asking_note_open(struct asking *asking, const struct request *reques
     agent_save_fetched(asking->agent);
 }
 
-static void asking_set_id(struct asking *asking, struct request *request)
+void asking_set_id(struct asking *asking, struct request *request)
 {
     (void)snprintf(request->id, sizeof(request->id), "%.100s:%d:%lu", asking->agent->host,
                    (int)getpid(), ++asking->requests);
 }
 
-/* All but what is to be done here. */
-static void asking_ask_others(struct asking *asking, struct request *request, const char *name,
-                              int64_t linger_ms)
+void asking_ask_others(struct asking *asking, struct request *request, const char *name,
+                       int64_t linger_ms, json_t *halves)
 {
     json_t *hosts = asking_hosts(asking), *message;
 
@@ -81,15 +66,28 @@ static void asking_ask_others(struct asking *asking, struct request *request, co
     } else if (!name) {
         asking_note_open(asking, request);
     }
+    if (halves)
+        (void)json_object_set(json_array_get(json_object_get(message, "traces"), 0), "halves",
+                              halves);
     if (asking->cluster && message)
         cluster_send(asking->cluster, message);
+    json_decref(halves);
     json_decref(message);
     json_decref(hosts);
 }
 
 void asking_ask(struct asking *asking, struct request *request, const char *name, int64_t linger_ms)
 {
-    asking_ask_others(asking, request, name, linger_ms);
+    if (!name && request->last_ms == 0) {
+        asking_note_open(asking, request);
+        joins_take(asking->joins, request, clock_ms() + linger_ms);
+        if (request->count == 0) {
+            requests_free(request);
+            agent_step(asking->agent);
+            return;
+        }
+    }
+    asking_ask_others(asking, request, name, linger_ms, NULL);
     asking->agent->totals.traces_dropped += pending_add(&asking->agent->pending, request);
     agent_step(asking->agent);
 }
@@ -102,7 +100,7 @@ void asking_ask_for_alarms(struct asking *asking, struct request *request)
         asking_ask(asking, request, NULL, linger_ms);
         return;
     }
-    asking_ask_others(asking, request, NULL, linger_ms);
+    asking_ask_others(asking, request, NULL, linger_ms, NULL);
     asking_answer(asking, request, 0, NULL, NULL);
     requests_free(request);
 }
@@ -209,7 +207,7 @@ void asking_again(struct asking *asking)
     asking_fetch_unsent(asking);
     request = asking_list_open(asking, true, pending->max);
     if (request) { /* what this host has of them is known */
-        asking_ask_others(asking, request, NULL, 0);
+        asking_ask_others(asking, request, NULL, 0, NULL);
         asking_answer(asking, request, 0, NULL, NULL);
         requests_free(request);
     }
@@ -335,6 +333,12 @@ static void asking_take_request(struct asking *asking, const json_t *message, bo
     request->due_ms =
         clock_ms() +
         (request->last_ms > 0 ? 0 : config_integer(asking->agent->config, "linger-ms"));
+    if (json_object_get(json_array_get(json_object_get(message, "traces"), 0), "halves")) {
+        asking->agent->totals.traces_asked_by_others += request->count + left;
+        joins_hear(asking->joins, request, message);
+        agent_step(asking->agent);
+        return;
+    }
     ledger_yield(asking->ledger, request);
     asking->agent->totals.traces_asked_by_others += request->count + left;
     asking->agent->totals.traces_dropped += left + pending_add(&asking->agent->pending, request);
@@ -346,7 +350,10 @@ static void asking_take_message(void *context, const json_t *message, bool over)
 {
     struct asking *asking = context;
 
-    if (strcmp(text_in(message, "type"), "keep") == 0) {
+    if (json_object_get(message, "settled")) {
+        joins_hear_settled(asking->joins, message);
+        agent_step(asking->agent);
+    } else if (strcmp(text_in(message, "type"), "keep") == 0) {
         asking_take_request(asking, message, over);
     } else {
         ledger_answer(asking->ledger, message, clock_ms());
@@ -388,6 +395,8 @@ static void asking_say_verdict(const struct verdict *verdict)
 static void asking_judged(void *context, const struct verdict *verdict)
 {
     struct asking *asking = context;
+    struct verdict moved = *verdict;
+    struct join_place place;
 
     asking_say_verdict(verdict);
     if (verdict->is_complete) {
@@ -396,7 +405,9 @@ static void asking_judged(void *context, const struct verdict *verdict)
         asking->agent->totals.traces_not_found++;
     } else {
         asking->agent->totals.traces_incomplete++;
-        incomplete_tell(asking->agent->export, verdict);
+        if (joins_find(asking->joins, verdict->id, &place))
+            moved.id = (struct trace_id){place.trace_id_high, place.trace_id};
+        incomplete_tell(asking->agent->export, &moved);
         fetched_note_given(asking->agent->fetched, verdict->id,
                            export_given(asking->agent->export));
     }
@@ -442,13 +453,14 @@ void asking_note_stall(struct asking *asking, int64_t stall_ms)
 int64_t asking_judge(struct asking *asking)
 {
     const size_t open = ledger_open(asking->ledger);
-    const int64_t next_ms = ledger_judge(asking->ledger, clock_ms());
+    const int64_t judge_ms = ledger_judge(asking->ledger, clock_ms());
+    const int64_t join_ms = joins_step(asking->joins);
 
     if (open != ledger_open(asking->ledger)) {
         agent_save(asking->agent);
         agent_save_fetched(asking->agent);
     }
-    return next_ms;
+    return join_ms < judge_ms ? join_ms : judge_ms;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -463,9 +475,12 @@ static bool asking_set_up(struct asking *asking, struct error *error)
 
     agent_path(agent, "state-dir", "agent.asked", asking->others_file);
     asking->ledger = ledger_new(&callbacks);
+    asking->joins = asking_open_joins(asking);
     error_set(error, "out of memory");
-    if (!asking->ledger || !url || !url[0])
-        return asking->ledger != NULL;
+    if (!asking->ledger || !asking->joins)
+        return false;
+    if (!url || !url[0])
+        return true;
     agent_path(agent, "state-dir", "agent.hosts", hosts_file);
     asking->cluster = cluster_open(agent->loop, agent->config, agent->host, hosts_file, &on, error);
     return asking->cluster != NULL;
@@ -491,6 +506,7 @@ void asking_close(struct asking *asking)
     if (!asking)
         return;
     cluster_close(asking->cluster);
+    joins_free(asking->joins);
     if (asking->ledger)
         ledger_free(asking->ledger);
     free(asking);
@@ -503,7 +519,7 @@ bool asking_is_posting(const struct asking *asking)
 
 size_t asking_open_count(const struct asking *asking)
 {
-    return ledger_open(asking->ledger);
+    return ledger_open(asking->ledger) + joins_open(asking->joins);
 }
 
 json_t *asking_cluster_json(const struct asking *asking)

@@ -7,6 +7,7 @@
 #define BLKIN_TOOLS_ASKING_H
 
 #include "agent.h"
+#include "halves.h"
 
 struct asking;
 
@@ -48,6 +49,16 @@ void asking_found(struct asking *asking, const struct request *requests, int64_t
 /* What other hosts have asked for and was not fetched outlives the agent: in a file, and back. */
 void asking_save(struct asking *asking);
 void asking_load(struct asking *asking);
+
+/* ---- joins (joins.h) */
+
+/* A look has ended. problem: why it failed, or NULL. */
+void asking_looked(struct asking *asking, const struct halves *found, int64_t held_from_ns,
+                   const char *problem);
+/* Where a trace is sent. False: under its own id. */
+bool asking_place(const struct asking *asking, struct trace_id id, struct join_place *place);
+/* The agent ends: no place of a trace is waited for any more. */
+void asking_end_joins(struct asking *asking);
 
 /* ---- verdicts */
 

@@ -1,5 +1,5 @@
 /*
- * What persons ask the agent for.
+ * Requests of persons.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,7 +25,7 @@ static json_t *by_hand_problem(const char *text)
     return json_pack("{ss}", "error", text);
 }
 
-/* "ID ID ...": the text is cut up. */
+/* text: "ID ID ..."; it is changed. */
 static json_t *by_hand_keep(struct agent *agent, struct asking *asking, char *text)
 {
     struct request *request;

@@ -1,5 +1,5 @@
 /*
- * What persons ask the agent for, on its control socket: `blkin keep`.
+ * Requests of persons (`blkin keep`), which come through the agent's control socket.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,12 +8,12 @@
 
 #include "asking.h"
 
-/* All traces of the last time, of this service; "": of all. why: the tag of their spans; "": none.
- * The answer is that to keep-last: "id", or "error". */
+/* Requests all traces of the last time, of one service or, with "", of all. why: the tag of their
+ * spans; "": none. The answer has "id" or "error". */
 json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, int64_t last_ms,
                           const char *service, const char *why);
 
-/* The answer to keep, keep-last, kept; NULL: the request is none of these. */
+/* Answers the requests keep, keep-last and kept; NULL: another request. */
 json_t *by_hand_answer(struct agent *agent, struct asking *asking, const char *request);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * The dump. Neither the agent, which may hang, nor the process that keeps the rings of one that
- * was killed is asked for them: what it has open is opened once more, which needs its user's
- * rights, or root's.
+ * Dumps rings without the help of the agent, which may hang. It opens the files in /proc/PID/fd of
+ * the agent or of the fdserver, which needs the rights of their user or of root.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +10,7 @@
 #include "tools/base/say.h"
 #include "tools/rings/dump.h"
 #include "tools/rings/ring_event.h"
-#include "tools/rings/vault.h"
+#include "tools/rings/fdserver.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -30,12 +29,12 @@
 struct dump_list {
     struct memory memories[DUMP_MEMORIES_MAX];
     struct dump_memory list[DUMP_MEMORIES_MAX];
-    ino_t inodes[DUMP_MEMORIES_MAX]; /* also of those that are left out */
+    ino_t inodes[DUMP_MEMORIES_MAX]; /* with those that are left out */
     unsigned count, seen;
-    unsigned left_out; /* each was said */
+    unsigned left_out; /* each has a message */
 };
 
-/* While a fetch runs, the agent has two descriptors of each memory. */
+/* The agent may have several descriptors of one memory. */
 static bool dump_has(const struct dump_list *list, ino_t inode)
 {
     for (unsigned i = 0; i < list->seen; i++) {
@@ -52,7 +51,7 @@ static void dump_leave_out(struct dump_list *list, const char *link, uint32_t us
     list->left_out++;
 }
 
-/* Without a seal it is being made, and no program has it. */
+/* False without seals: the memory is still being made, and no program has it. */
 static bool dump_is_new(const struct dump_list *list, int fd, struct stat *status)
 {
     const int seals = fcntl(fd, F_GET_SEALS);
@@ -60,7 +59,7 @@ static bool dump_is_new(const struct dump_list *list, int fd, struct stat *statu
     return seals > 0 && fstat(fd, status) == 0 && !dump_has(list, status->st_ino);
 }
 
-/* The memory's own word for its user is the programs' word. */
+/* user: from the file's name; programs may have overwritten the number in the memory. */
 static void dump_add(struct dump_list *list, const char *link, uint32_t user)
 {
     struct memory *memory = &list->memories[list->count];
@@ -69,7 +68,7 @@ static void dump_add(struct dump_list *list, const char *link, uint32_t user)
     struct stat status;
 
     if (fd < 0) {
-        if (errno != ENOENT) /* it has gone meanwhile */
+        if (errno != ENOENT) /* not removed in the meantime */
             dump_leave_out(list, link, user, strerror(errno));
     } else if (!dump_is_new(list, fd, &status)) {
         (void)close(fd);
@@ -127,18 +126,18 @@ static bool dump_of_process(int64_t pid, const struct dump_options *options,
     return is_well;
 }
 
-/* The pid of the agent, or of the process that keeps its rings; 0: there is neither. */
+/* The pid of the agent or of its fdserver; 0: neither runs. */
 static int64_t dump_pid(const struct config *config)
 {
     const char *folder = config_text(config, "runtime-dir");
     struct error ignored;
     json_t *status = control_ask(folder, "agent", "status", &ignored);
     const int64_t pid = json_integer_value(json_object_get(status, "pid"));
-    char vault[256];
+    char fdserver[256];
 
     json_decref(status);
-    (void)snprintf(vault, sizeof(vault), "%s/rings.vault", folder);
-    return pid > 0 ? pid : vault_pid(vault);
+    (void)snprintf(fdserver, sizeof(fdserver), "%s/rings.fdserver", folder);
+    return pid > 0 ? pid : fdserver_pid(fdserver);
 }
 
 int dump_rings(const struct config *config, const char *folder)

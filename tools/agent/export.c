@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPORT_LOOK_MS   500 /* are more spans settled? */
-#define EXPORT_PIPELINES 2   /* of all spans, and of a scan */
+#define EXPORT_LOOK_MS   500 /* interval of the check for settled spans */
+#define EXPORT_PIPELINES 2   /* one for send = all, one for a scan */
 
 struct export
 {
@@ -29,7 +29,7 @@ struct export
     struct pipeline *open[EXPORT_PIPELINES];
     struct counts ended;   /* of pipelines that have ended, without the exporter's part */
     struct counts before;  /* of exporters that were replaced */
-    uint64_t given_before; /* spans given to them: all are settled */
+    uint64_t given_before; /* spans given to replaced exporters: all settled */
     uint64_t settled;      /* at the last look */
     struct timer look;
     bool is_ending, has_failed;
@@ -106,7 +106,7 @@ static bool export_open_exporter(struct export *export, const struct config *con
     if (!export_params(config, &params, error))
         return false;
     export_set_spool(config, &params, spool);
-    /* a collector that is away at the start is waited for like one that goes */
+    /* the agent waits for a collector that is down at the start */
     if (strcmp(config_origin(config, "require-collector"), "default") == 0)
         params.exporter.require_collector = false;
     export->shared.exporter = exporter_new(&params.exporter, &callbacks, error);

@@ -1,6 +1,6 @@
 /*
  * The agent's export: one exporter with its spool, which all pipelines of the agent share, and the
- * account of what went out.
+ * account of their spans.
  *
  * Spans of a trace that are given to the exporter are still in memory: a kill loses them. So the
  * saved state has such a trace as not sent (fetched.h) until its spans are settled: accepted by the
@@ -22,7 +22,7 @@ struct otlp_span;
 struct export;
 
 struct export_calls {
-    /* Nothing can be delivered any more. */
+    /* The exporter has failed for good. */
     void (*failed)(void *context);
     /* More spans are settled: see export_settled(). */
     void (*settled)(void *context);
@@ -34,7 +34,7 @@ struct export_calls {
 struct export *export_open(struct loop *loop, const struct config *config,
                            const struct export_calls *calls, struct error *error);
 
-/* Does the exporter run, and would this configuration open it in the same way? */
+/* True if the exporter runs, and this configuration would open it in the same way. */
 bool export_is_same(const struct export *export, const struct config *config);
 
 /* Uses another configuration from now on. If that opens the exporter again, no pipeline is open:
@@ -42,9 +42,9 @@ bool export_is_same(const struct export *export, const struct config *config);
  * the old configuration again. */
 bool export_change(struct export *export, const struct config *config, struct error *error);
 
-/* Delivers within flush-timeout-ms. No pipeline is open. counts: the account, for the totals of the
- * service. Returns false, after a message, if nothing could be delivered at all, or the disk has
- * not stored spans of the spool. */
+/* Delivers within flush-timeout-ms. No pipeline may be open. counts: the account, for the totals of
+ * the service. Returns false, after a message, if nothing could be delivered at all, or the disk
+ * has not stored spans of the spool. */
 bool export_close(struct export *export, struct counts *counts);
 
 /* Opens a pipeline, all zero except `choice` and its clock, whose spans go to the exporter. Returns
@@ -66,7 +66,7 @@ void export_add_own(struct export *export, struct span *span);
 uint64_t export_given(struct export *export);
 uint64_t export_settled(struct export *export);
 
-/* Has the exporter failed for good? Then, after a message, calls.failed() is called. */
+/* Checks the exporter. If it has failed for good, logs a message and calls calls.failed(). */
 bool export_go_on(struct export *export);
 
 /* The account since export_open(). */

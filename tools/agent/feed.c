@@ -28,6 +28,7 @@ struct feed {
     struct export *export;
     const char *host;
     feed_done_fn *done;
+    feed_place_fn *place;
     void *context;
     struct timer step;
     enum feed_part part; /* what is next */
@@ -41,8 +42,10 @@ struct feed {
     struct span whole; /* of an SDK: its memory is used again */
     struct service_traces traces;
     char service[256];
-    uint64_t settled; /* when the feed last waited, */
-    int64_t wait_ms;  /* and until when it waits */
+    struct halves *halves; /* as of the input */
+    bool is_starved;       /* halves are missing */
+    uint64_t settled;      /* when the feed last waited, */
+    int64_t wait_ms;       /* and until when it waits */
 };
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -116,6 +119,8 @@ static json_t *feed_found(struct feed *feed)
     char *text;
     json_t *found;
 
+    if (feed->halves)
+        return feed->is_starved ? NULL : json_object();
     if (feed->service[0])
         return service_traces_json(&feed->traces);
     text = only_found(feed->only);
@@ -205,12 +210,20 @@ void feed_hurry(struct feed *feed)
 static bool feed_skips(void *context, struct span *span)
 {
     struct feed *feed = context;
+    struct join_place place;
+    struct join_half half;
 
+    if (feed->halves) {
+        feed->is_starved |= join_read_half(span, &half) && !halves_add(feed->halves, &half);
+        return true;
+    }
     only_note(feed->only, span);
     if (only_was_sent(feed->only, span))
         return true;
     assembler_tag(feed->pipeline.assembler, span, "blkin.kept",
                   only_why(feed->only, span->trace_id_high, span->trace_id));
+    if (feed->place(feed->context, (struct trace_id){span->trace_id_high, span->trace_id}, &place))
+        join_put_span(span, &place);
     return false;
 }
 
@@ -222,7 +235,7 @@ static bool feed_open(struct feed *feed, const struct feed_input *input, struct 
     feed->only = only_of_text(text_of(input->only), "the wanted traces", error);
     if (!feed->only)
         return false;
-    if (input->is_window)
+    if (input->is_window && !input->halves)
         only_tell_of(feed->only, FEED_NAMED_MAX);
     error_set(error, "out of memory");
     pipeline->choice = skip_stage_new("only", feed_skips, feed);
@@ -245,6 +258,8 @@ void feed_start(struct feed *feed, struct feed_input *input)
     feed->sdk_spans = input->sdk_spans;
     input->records = (struct scan_records){.count = 0};
     input->sdk_spans = (struct buffer){.length = 0};
+    feed->halves = input->halves;
+    feed->is_starved = false;
     feed->next = 0;
     feed->wait_ms = 0;
     feed->clock = (struct ring_clock){INT64_MIN / 2, input->until_mono_ns, input->offset_ns};
@@ -264,14 +279,18 @@ void feed_start(struct feed *feed, struct feed_input *input)
 }
 
 struct feed *feed_new(struct loop *loop, struct export *export, const char *host,
-                      feed_done_fn *done, void *context)
+                      feed_done_fn *done, feed_place_fn *place, void *context)
 {
     struct feed *feed = calloc(1, sizeof(*feed));
 
     if (!feed)
         return NULL;
-    *feed = (struct feed){
-        .loop = loop, .export = export, .host = host, .done = done, .context = context};
+    *feed = (struct feed){.loop = loop,
+                          .export = export,
+                          .host = host,
+                          .done = done,
+                          .place = place,
+                          .context = context};
     feed->step = (struct timer){.due = feed_step, .context = feed};
     return feed;
 }

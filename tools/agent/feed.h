@@ -8,6 +8,7 @@
 #define BLKIN_TOOLS_FEED_H
 
 #include "export.h"
+#include "halves.h"
 #include "scan.h"
 
 /* An answer names so many traces of a window at most. */
@@ -19,9 +20,12 @@ struct feed;
  * out. For a service: {"traces": [{"id": ..., "spans": n, ...}]}. Called from the loop. */
 typedef void feed_done_fn(void *context, json_t *found);
 
+/* Where a trace is sent, if not under its own id: see joins_find(). */
+typedef bool feed_place_fn(void *context, struct trace_id id, struct join_place *place);
+
 /* host: outlives the feed. Returns NULL when out of memory. */
 struct feed *feed_new(struct loop *loop, struct export *export, const char *host,
-                      feed_done_fn *done, void *context);
+                      feed_done_fn *done, feed_place_fn *place, void *context);
 void feed_free(struct feed *feed); /* NULL is allowed */
 
 struct feed_input {
@@ -29,8 +33,9 @@ struct feed_input {
     struct buffer sdk_spans; /* an ExportTraceServiceRequest of OTLP; may be empty */
     const char *only;        /* the wanted traces, see only.h */
     int64_t until_mono_ns, offset_ns;
-    bool is_window;      /* name FEED_NAMED_MAX traces at most */
-    const char *service; /* not "": send nothing, and list the traces of this service */
+    bool is_window;        /* name FEED_NAMED_MAX traces at most */
+    struct halves *halves; /* NULL; else: send nothing, and add the halves of requests */
+    const char *service;   /* not "": send nothing, and list the traces of this service */
 };
 
 /* Takes the records and the spans of SDKs. No other input is being fed. */

@@ -5,7 +5,7 @@
  */
 #include "heard.h"
 
-/* A program's numbers and times need not be in the same order, but by so much. */
+/* An alarm's time may be so much earlier than that of an alarm with a smaller number. */
 #define HEARD_AGAIN_NS UINT64_C(1000000000)
 
 void heard_begin(struct heard *heard)
@@ -47,7 +47,7 @@ static uint32_t heard_lost_of(const struct heard_program *program)
     return heard_missing(program, program->due, program->heard_due);
 }
 
-/* What is missing, and not lost yet. */
+/* The number of missing alarms that are not lost yet. */
 static uint32_t heard_awaited(const struct heard_program *program)
 {
     const uint32_t missing = heard_missing_of_all(program), lost = heard_lost_of(program);
@@ -61,7 +61,7 @@ static bool heard_is_of(const struct heard_program *program, const struct alarm 
            program->user == alarm->user;
 }
 
-/* The first one that is heard of a program need not be its first. */
+/* The first heard alarm of a program may have any number. */
 static void heard_set(struct heard *heard, struct heard_program *program, const struct alarm *alarm)
 {
     const uint64_t before_ns = heard_is_of(program, alarm) ? program->before_ns : 0;
@@ -113,14 +113,14 @@ bool heard_alarm(struct heard *heard, const struct alarm *alarm)
         heard_set(heard, program, alarm);
     if (heard->is_reset && !program->is_known && program->before_ns &&
         alarm->monotonic_ns <= program->before_ns)
-        return false; /* of the one that had the pid before */
+        return false; /* an alarm of the earlier process */
     if (alarm->sequence > program->before) {
         program->heard_since++;
         program->heard_due += alarm->sequence <= program->due;
-    } else if (!program->is_known) { /* another CPU's ring has what came first */
+    } else if (!program->is_known) { /* another CPU's ring had the earlier alarm */
         const bool is_due = program->due > program->before;
 
-        /* what was due stays due: it may be told as lost already */
+        /* true: `due` stays, as its missing alarms may already count as lost */
         program->heard_due = is_due ? program->heard_due + 1 : 0;
         program->due = is_due ? program->due : alarm->sequence - 1;
         program->before = alarm->sequence - 1;

@@ -1,5 +1,5 @@
 /*
- * The rings, and how they are.
+ * Configures, measures and grows the rings.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,24 +17,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB             (UINT64_C(1) << 20)
-#define HOLDING_DEFAULT (64 * MIB)
+#define HOLDING_DEFAULT (UINT64_C(64) << 20)
 #define HOLDING_LOOK_MS 5000
-#define HOLDING_LEFT_MS 60000 /* so long what a ring has may be wanted that is written no more */
+#define HOLDING_LEFT_MS 60000 /* spans of a left ring may be wanted for so long */
 
-#define HOLDING_READ_MS 5000 /* send = all: it is read then; programs write for 2 s at most */
+#define HOLDING_READ_MS 5000 /* send = all: read by then; programs write for 2 s at most */
 
 struct holding {
     struct agent *agent;
     struct holder *holder;
     struct timer look;
-    char vault[256]; /* the path of its socket */
+    char fdserver[256]; /* the path of its socket */
     uint64_t written;
     int64_t looked_ms;
     uint64_t bytes_per_s;      /* of all rings, */
     uint64_t ring_bytes_per_s; /* and of the busiest one */
-    uint64_t holds_s;          /* the memory that holds least; 0: nothing is written */
-    uint64_t ring_bytes;       /* as programs get it now */
+    uint64_t holds_s;          /* of the memory that holds least; 0: nothing is written */
+    uint64_t ring_bytes;       /* size of a ring in new memories */
 };
 
 /* ---- how large ------------------------------------------------------------------------------- */
@@ -44,12 +43,12 @@ static bool holding_options(struct holding *holding, struct holder_options *opti
 {
     if (!ring_options(holding->agent->config, HOLDING_DEFAULT, options, error))
         return false;
-    options->vault = holding->vault;
+    options->fdserver = holding->fdserver;
     options->left_ms =
         send_all_is_wanted(holding->agent->config) ? HOLDING_READ_MS : HOLDING_LEFT_MS;
     if (config_integer(holding->agent->config, "seconds") * 1250 > options->hold_ms)
         options->hold_ms = config_integer(holding->agent->config, "seconds") * 1250;
-    /* it was made larger before */
+    /* the rings have grown before */
     if (config_integer(holding->agent->config, "seconds") &&
         ring_is_size(holding->agent->totals.ring_bytes) &&
         holding->agent->totals.ring_bytes > options->size.event_bytes)
@@ -58,7 +57,7 @@ static bool holding_options(struct holding *holding, struct holder_options *opti
     return true;
 }
 
-/* Beside those that there are: they stay for a while. */
+/* True if there is room for the new memories beside the old ones, which stay for a while. */
 static bool holding_may_have(const struct holding *holding, const struct holder_options *options)
 {
     const struct holder_counts counts = holder_counts(holding->holder);
@@ -68,7 +67,8 @@ static bool holding_may_have(const struct holding *holding, const struct holder_
            bytes <= (options->max_bytes - counts.bytes) / (counts.users + 1);
 }
 
-/* Does it hold as many seconds as it must, at the rate of now? A quarter more, as rates differ. */
+/* Grows the rings if they hold less than the configured seconds at the current rate, with a margin
+ * of a quarter. */
 static void holding_look_at_size(struct holding *holding)
 {
     const uint64_t seconds = (uint64_t)config_integer(holding->agent->config, "seconds");
@@ -106,7 +106,7 @@ static void holding_look_at_size(struct holding *holding)
 
 /* ---- how fast -------------------------------------------------------------------------------- */
 
-/* What the busiest ring of the memory got since the last look; 0: there was none. */
+/* Bytes written to the memory's busiest ring since the last look; 0: no last look. */
 static uint64_t holding_busiest(struct held *held)
 {
     const bool is_first = !held->rings_looked_at;
@@ -120,8 +120,8 @@ static uint64_t holding_busiest(struct held *held)
     return is_first ? 0 : busiest;
 }
 
-/* That the memory holds when its busiest ring gets so much in that time. 0 means that nothing is
- * written: less than a second is 1. */
+/* Seconds that the memory holds if its busiest ring gets so many bytes in that time. 0: nothing is
+ * written. Less than a second counts as 1. */
 static uint64_t holding_seconds(const struct memory *memory, uint64_t busiest, int64_t passed_ms)
 {
     uint64_t seconds;
@@ -174,7 +174,7 @@ uint64_t holding_holds_s(const struct holding *holding)
 
 /* ---- for the status -------------------------------------------------------------------------- */
 
-/* Since 1970: from then on it has all; 0: nothing was overwritten. */
+/* The time since 1970 from which on the memory has all records; 0: nothing was overwritten. */
 static int64_t holding_held_from(const struct memory *memory)
 {
     struct ring_clock clock = {0, clock_ns(), ring_clock_offset()};
@@ -251,7 +251,7 @@ struct holding *holding_open(struct agent *agent, const struct holder_callbacks 
         return NULL;
     holding->agent = agent;
     holding->looked_ms = clock_ms();
-    (void)snprintf(holding->vault, sizeof(holding->vault), "%s/rings.vault",
+    (void)snprintf(holding->fdserver, sizeof(holding->fdserver), "%s/rings.fdserver",
                    config_text(agent->config, "runtime-dir"));
     if (holding_options(holding, &options, error))
         holding->holder = holder_open(agent->loop, &options, callbacks, error);

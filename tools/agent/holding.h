@@ -1,5 +1,5 @@
 /*
- * The rings of this host's programs, which the agent holds, and how they are: as measured.
+ * The rings of this host's programs, and measurements of their fill.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,21 +11,21 @@
 
 struct holding;
 
-/* The callbacks may be called before this returns. Returns NULL with error set: another agent is
- * there, say. */
+/* May call the callbacks before it returns. Returns NULL with error set, for example if another
+ * agent runs. */
 struct holding *holding_open(struct agent *agent, const struct holder_callbacks *callbacks,
                              struct error *error);
 void holding_close(struct holding *holding); /* NULL is allowed */
 
-/* The configuration is another one. Returns false with error set: it cannot be. */
+/* Applies a new configuration. Returns false with error set if it is wrong. */
 bool holding_configure(struct holding *holding, struct error *error);
 
 /* All memories: linked by next. */
 struct held *holding_first(const struct holding *holding);
 
-/* Written by all programs, at the last look. */
+/* Bytes that all programs write per second, measured at the last look. */
 uint64_t holding_bytes_per_s(const struct holding *holding);
-/* For so long the ring that is written fastest lasts at this rate; 0: nothing is written. */
+/* Seconds that the fastest ring holds at this rate; 0: nothing is written. */
 uint64_t holding_holds_s(const struct holding *holding);
 
 /* For the status. */

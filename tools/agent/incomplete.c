@@ -20,7 +20,7 @@ void incomplete_tell(struct export *export, const struct verdict *verdict)
                         .trace_id = verdict->id.low,
                         .parent_id = verdict->missing ? verdict->parent : 0,
                         .kind = SPAN_LOCAL,
-                        /* not now: the trace would seem to last until now */
+                        /* with the current time, the trace would seem to last until now */
                         .start_ns = verdict->time_ns,
                         .end_ns = verdict->time_ns};
 

@@ -1,7 +1,7 @@
 /*
- * Spans of OpenTelemetry's SDKs (tools/otlp) for the traces that are fetched. An SDK sends its
- * spans up to some seconds after their ends: so a trace is looked at for a while after it was
- * fetched, and what came later is fetched, too.
+ * Spans of OpenTelemetry's SDKs (tools/otlp) for the traces that are fetched. An SDK sends spans
+ * some seconds after their ends. So this part watches fetched traces for a while, and requests late
+ * spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,26 +14,26 @@
 
 struct later;
 
-/* add: a request for what has come later, which is taken. Returns NULL when out of memory. */
+/* add: takes a request for late spans. Returns NULL when out of memory. */
 struct later *later_new(struct agent *agent, const struct otlp_in *foreign,
                         void (*add)(void *context, struct request *request), void *context);
 void later_free(struct later *later); /* NULL is allowed */
 
 /*
- * Appends what is wanted, and was not given before, to an ExportTraceServiceRequest of OTLP. What
- * there is no memory for is lost, and counted.
+ * Appends wanted spans that were not given before to an ExportTraceServiceRequest of OTLP. Spans
+ * for which there is no memory are lost, and counted.
  */
 void later_take(struct later *later, const struct request *requests, int64_t offset_ns,
                 struct buffer *message);
 
-/* What these requests were given last has come to nothing: it is given again. */
+/* Marks the spans that these requests got last as not given, after a failure. */
 void later_take_back(struct later *later, const struct request *requests);
 
-/* Since 1970: of traces that began later, no foreign span was overwritten, or lost with an earlier
- * process. later_take() notes it of each trace that has foreign spans: see fetched.h. */
+/* The time since 1970 from which on no foreign span was overwritten or lost by a restart.
+ * For later_take(), which stores this time: see fetched.h. */
 int64_t later_held_from(const struct later *later);
 
-/* Looks whether something has come. Returns when to look again, in ms of clock_ms(). */
+/* Checks for late spans. Returns the time of the next check, in ms of clock_ms(). */
 int64_t later_look(struct later *later);
 
 #endif

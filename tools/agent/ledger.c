@@ -279,7 +279,7 @@ static struct host *ledger_add_host(struct entry *entry, const char *name)
     return more;
 }
 
-static struct entry *ledger_find_entry(struct ledger *ledger, const char *id)
+static struct entry *ledger_find_entry(const struct ledger *ledger, const char *id)
 {
     struct entry *entry = ledger->entries;
 
@@ -314,6 +314,28 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     entry->more += more > 0 ? (uint64_t)more : 0;
     (void)snprintf(host->error, sizeof(host->error), "%s", text_in(found, "error"));
     ledger_add_answers(ledger, entry, host, found);
+}
+
+bool ledger_is_answered(const struct ledger *ledger, const char *id, const json_t *away)
+{
+    const struct entry *entry = ledger_find_entry(ledger, id);
+
+    for (size_t i = 0; entry && i < entry->host_count; i++) {
+        const struct host *host = &entry->hosts[i];
+
+        if (host->state == HOST_WAITING && strcmp(host->name, entry->head.host) != 0 &&
+            !ledger_lists(away, host->name))
+            return false;
+    }
+    return true;
+}
+
+void ledger_doubt(struct ledger *ledger, const char *id, const char *doubt)
+{
+    struct entry *entry = ledger_find_entry(ledger, id);
+
+    if (entry)
+        (void)snprintf(entry->doubt, sizeof(entry->doubt), "%s", doubt);
 }
 
 /* ---- judging --------------------------------------------------------------------------------- */
@@ -358,6 +380,10 @@ static char *ledger_print_lacks(const struct entry *entry, const struct trace *t
     if (missing) {
         ledger_join(&printer, "; ");
         print(&printer, "%" PRIu64 " parent%s that no host has", missing, missing > 1 ? "s" : "");
+    }
+    if (entry->doubt[0]) {
+        ledger_join(&printer, "; ");
+        print_string(&printer, entry->doubt);
     }
     if (trace->is_cut) {
         ledger_join(&printer, "; ");

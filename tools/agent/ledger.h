@@ -59,6 +59,12 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms);
 /* Another host asks for these traces: it judges those that it has asked for after we have. */
 void ledger_yield(struct ledger *ledger, const struct request *theirs);
 
+/* Have all other hosts answered the request that `away` does not name? */
+bool ledger_is_answered(const struct ledger *ledger, const char *id, const json_t *away);
+
+/* The traces of the request are incomplete: why. */
+void ledger_doubt(struct ledger *ledger, const char *id, const char *doubt);
+
 /* Judges what can be judged. Returns when to call it again, at the latest. */
 int64_t ledger_judge(struct ledger *ledger, int64_t now_ms);
 

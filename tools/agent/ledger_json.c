@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#define UNDONE_MAX 256 /* traces that are listed while a request is not done: it is polled for */
+#define UNDONE_MAX 256 /* traces that are listed while a request is open and clients poll */
 
-/* Where not all spans are listed nobody knows which are missing. */
+/* The missing spans are unknown unless all spans are listed. */
 static json_t *ledger_trace_json(const struct entry *entry, const struct trace *trace)
 {
     const bool is_cut = trace->is_cut || entry->more;

@@ -44,6 +44,7 @@ struct entry {
     int64_t timeout_ms;
     int64_t deadline_ms; /* 0: we have not answered ourselves yet, */
     int64_t limit_ms;    /* and must until then; 0: not known yet */
+    char doubt[128];     /* see ledger_doubt() */
     uint64_t more;       /* traces that were sent, and that no answer lists */
     bool is_done;
     struct entry *next;

@@ -15,7 +15,7 @@
  * A line "-TRACE-ID FROM UNTIL" or "-* FROM UNTIL" names spans that were sent before: they are
  * noted as found, and not sent again. A first line "clock NS" is CLOCK_REALTIME - CLOCK_MONOTONIC.
  *
- * What was found, as JSON:
+ * Found spans, as JSON:
  *
  *     {"oldest": NS, "newest": NS, "more": 0, "traces": [{"id": "32 hex digits", "begin": NS,
  *       "spans": 3, "have": ["16 hex digits", ...], "want": [...], "cut": true}]}
@@ -64,14 +64,14 @@ struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t t
 /* Returns CLOCK_REALTIME - CLOCK_MONOTONIC in ns; 0: no line has it. */
 int64_t only_clock(const struct only *only);
 
-/* Limits the traces that are told. "untold" has the number of other traces. Called
- * before the first event. */
+/* Limits the listed traces. "untold" has the number of other traces. Call it before the first
+ * event. */
 void only_tell_of(struct only *only, uint64_t traces);
 
 /* Notes a span that is sent, or was sent before. */
 void only_note(struct only *only, const struct span *span);
 
-/* What was found, as a text for free(). Returns NULL when out of memory. Called once. */
+/* Returns the found spans as JSON, for free(); NULL when out of memory. Call it once. */
 char *only_found(struct only *only);
 
 #endif

@@ -57,6 +57,15 @@ size_t pending_last_count(const struct pending *pending)
     return count;
 }
 
+bool pending_has_look(const struct pending *pending)
+{
+    const struct request *request = pending->list;
+
+    while (request && !request->is_look)
+        request = request->next;
+    return request != NULL;
+}
+
 /* Can the request share a snapshot with those? */
 static bool pending_fits(const struct request *taken, const struct request *request)
 {
@@ -66,8 +75,8 @@ static bool pending_fits(const struct request *taken, const struct request *requ
         return true;
     all = requests_window(taken);
     one = request_window(request);
-    return strcmp(taken->service, request->service) == 0 && one.from_ns <= all.until_ns &&
-           one.until_ns >= all.from_ns;
+    return strcmp(taken->service, request->service) == 0 && taken->is_look == request->is_look &&
+           one.from_ns <= all.until_ns && one.until_ns >= all.from_ns;
 }
 
 struct request *pending_take(struct pending *pending, int64_t now_ms, bool is_last)

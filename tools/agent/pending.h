@@ -33,6 +33,9 @@ int64_t pending_due_ms(const struct pending *pending, bool is_last);
 /* Those that want all of a time. */
 size_t pending_last_count(const struct pending *pending);
 
+/* Does a look wait (joins.h)? What is wanted by name may wait for it. */
+bool pending_has_look(const struct pending *pending);
+
 /* All that are due: either such that name traces, or the first of those that want all of a time
  * with those whose times overlap: one snapshot is for all of them. A list, the caller's; NULL: none
  * is. */

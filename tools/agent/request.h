@@ -26,6 +26,7 @@ struct request {
     size_t count, room;
     struct wanted *traces;
     /* as it came here */
+    bool is_look;         /* lists halves (joins.h) of the last so many ms; sends nothing */
     bool is_late;         /* for foreign spans that have come after the answer: see later.h */
     size_t left_out;      /* traces that were too many */
     unsigned failures;    /* snapshots for it, one after the other */
@@ -43,6 +44,12 @@ void requests_free(struct request *list);
 bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, const char *why);
 /* Why all that the last so many ms had is wanted: as one line, cut. */
 void request_set_why(struct request *request, const char *why);
+/* Does the request only list what the rings have? Then nothing is sent. */
+static inline bool request_is_list(const struct request *request)
+{
+    return request->service[0] || request->is_look;
+}
+
 bool request_has(const struct request *request, struct trace_id id);
 
 /* Of all of them, without those of times. */

@@ -9,6 +9,7 @@
 #include "babeltrace-plugin/base/hash.h"
 #include "tools/rings/ring_back.h"
 #include "tools/rings/ring_event.h"
+#include "tracepoints/format/join.h"
 #include "tracepoints/format/provider_table.h"
 
 #include <stdlib.h>
@@ -124,13 +125,19 @@ static int64_t scan_time(struct scan *scan, const struct ring_entry *entry)
     return scan->oldest_ns;
 }
 
+static bool scan_is_half(const struct ring_entry *entry)
+{
+    return memmem(entry->payload, entry->length, JOIN_TAG, sizeof(JOIN_TAG) - 1) != NULL;
+}
+
 static bool scan_of_window(struct scan *scan, const struct ring_entry *entry)
 {
     const int64_t time_ns = scan_time(scan, entry);
 
     if (time_ns < scan->from_ns - SCAN_LATE_NS)
         return false;
-    if (time_ns < scan->from_ns || time_ns > scan->until_ns || !scan_trace_of(entry))
+    if (time_ns < scan->from_ns || time_ns > scan->until_ns || !scan_trace_of(entry) ||
+        (scan->order->is_look && !scan_is_half(entry)))
         return true;
     return scan_add(scan, entry, time_ns);
 }

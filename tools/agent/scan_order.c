@@ -121,6 +121,7 @@ static bool scan_want_all(struct scan_making *making)
             scan_want(making, &r->traces[i]);
     order->is_window = requests && requests->last_ms > 0;
     if (order->is_window) {
+        order->is_look = requests->is_look;
         order->window = requests_window(requests);
         order->first_ns = order->window.from_ns + order->offset_ns;
     }
@@ -201,7 +202,7 @@ static void scan_print_only(struct scan_making *making)
         scan_print_window(making, r);
     if (!making->order->is_window)
         scan_print_traces(making);
-    if (first && !first->service[0]) /* for a service, traces are only listed */
+    if (first && !request_is_list(first))
         scan_print_sent(making);
 }
 

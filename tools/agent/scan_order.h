@@ -32,6 +32,7 @@ struct scan_order {
     int64_t until_mono_ns; /* when the rings' ends were taken */
     int64_t offset_ns;     /* CLOCK_REALTIME - CLOCK_MONOTONIC */
     int64_t begun_mono_ns; /* when the agent began: before, programs found no rings */
+    bool is_look;          /* of the window, only halves of requests: see joins.h */
     bool is_window;        /* all traces of a time are wanted: */
     struct request_window window;
     int64_t first_ns; /* since 1970: the begin of the first trace; INT64_MIN: not known */

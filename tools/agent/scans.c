@@ -33,7 +33,8 @@ struct scans {
     struct scan_order order;
     struct scan_result result;
     struct feed_input input;
-    bool is_busy; /* from the start of a scan until its records are fed */
+    struct halves halves; /* that a look has found */
+    bool is_busy;         /* from the start of a scan until its records are fed */
     bool is_scanned;
     bool is_last_call;
     uint64_t place;        /* where the rings ended */
@@ -89,7 +90,7 @@ static void scans_note_fetched(struct scans *scans)
             fetched_note_held(fetched, id, scans->result.held_from_ns);
             fetched_note_given(fetched, id, given);
         }
-        if (r->last_ms > 0 && !r->service[0]) {
+        if (r->last_ms > 0 && !request_is_list(r)) {
             const struct request_window window = request_window(r);
 
             fetched_note_window(fetched,
@@ -130,7 +131,10 @@ static void scans_try_again(struct scans *scans, const char *problem)
             scans->agent->totals.traces_dropped += pending_add(&scans->agent->pending, request);
             continue;
         }
-        asking_answer(scans->asking, request, 0, NULL, problem);
+        if (request->is_look)
+            asking_looked(scans->asking, &scans->halves, 0, problem);
+        else
+            asking_answer(scans->asking, request, 0, NULL, problem);
         requests_free(request);
     }
 }
@@ -146,10 +150,15 @@ static void scans_finish(struct scans *scans, const json_t *found, const char *p
         scans_try_again(scans, problem);
     } else {
         scans_note_fetched(scans);
-        asking_found(scans->asking, scans->agent->pending.taken, scans->result.held_from_ns, found);
+        if (scans->agent->pending.taken->is_look)
+            asking_looked(scans->asking, &scans->halves, scans->result.held_from_ns, NULL);
+        else
+            asking_found(scans->asking, scans->agent->pending.taken, scans->result.held_from_ns,
+                         found);
         requests_free(scans->agent->pending.taken);
         scans->agent->pending.taken = NULL;
     }
+    halves_free(&scans->halves);
     scan_order_free(&scans->order);
     asking_save(scans->asking);
     agent_save_fetched(scans->agent);
@@ -163,6 +172,13 @@ static void scans_fed(void *context, json_t *found)
 
     scans_finish(scans, found, found ? NULL : "out of memory for what the rings had");
     json_decref(found);
+}
+
+static bool scans_place(void *context, struct trace_id id, struct join_place *place)
+{
+    const struct scans *scans = context;
+
+    return asking_place(scans->asking, id, place);
 }
 
 /* In the thread. */
@@ -198,6 +214,7 @@ static void scans_done(void *context)
     scans->input.offset_ns = scans->order.offset_ns;
     scans->input.is_window = scans->order.is_window;
     scans->input.service = first->service;
+    scans->input.halves = first->is_look ? &scans->halves : NULL;
     feed_start(scans->feed, &scans->input);
 }
 
@@ -242,11 +259,11 @@ static int64_t scans_later(int64_t one_ms, int64_t other_ms)
 static void scans_take(struct scans *scans, int64_t now_ms, int64_t named_ms, int64_t last_ms)
 {
     const bool is_last = last_ms <= now_ms &&
-                         (named_ms > now_ms ||
+                         (named_ms > now_ms || pending_has_look(&scans->agent->pending) ||
                           now_ms - pending_due_ms(&scans->agent->pending, true) > LAST_WAITS_MS);
     struct request *requests = pending_take(&scans->agent->pending, now_ms, is_last);
 
-    if (!is_last || requests->service[0] || scans_allow_window(scans)) {
+    if (!is_last || request_is_list(requests) || scans_allow_window(scans)) {
         scans_start(scans, requests);
         return;
     }
@@ -291,16 +308,16 @@ struct scans *scans_new(struct agent *agent, struct asking *asking, const struct
 
     if (!scans)
         return NULL;
-    *scans =
-        (struct scans){.agent = agent,
-                       .asking = asking,
-                       .holding = holding,
-                       .later = later,
-                       .sampler = sampler,
-                       .job = {.run = scans_run, .done = scans_done, .context = scans},
-                       .places = places_new(),
-                       .feed = feed_new(agent->loop, agent->export, agent->host, scans_fed, scans),
-                       .begun_mono_ns = clock_ns()};
+    *scans = (struct scans){
+        .agent = agent,
+        .asking = asking,
+        .holding = holding,
+        .later = later,
+        .sampler = sampler,
+        .job = {.run = scans_run, .done = scans_done, .context = scans},
+        .places = places_new(),
+        .feed = feed_new(agent->loop, agent->export, agent->host, scans_fed, scans_place, scans),
+        .begun_mono_ns = clock_ns()};
     if (scans->places && scans->feed)
         return scans;
     scans_free(scans);
@@ -314,6 +331,7 @@ void scans_free(struct scans *scans)
     thread_job_end(&scans->job);
     scan_records_free(&scans->input.records);
     buffer_free(&scans->input.sdk_spans);
+    halves_free(&scans->halves);
     scan_order_free(&scans->order);
     feed_free(scans->feed);
     places_free(scans->places);

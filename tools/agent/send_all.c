@@ -1,5 +1,5 @@
 /*
- * Every span: rings and SDKs to the pipeline.
+ * Passes spans of rings and of SDKs to the pipeline.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define ALL_GRACE_NS   INT64_C(5000000)
-#define ALL_SAMPLES_NS INT64_C(10000000000) /* of before: with their names */
+#define ALL_SAMPLES_NS INT64_C(10000000000) /* samples from before the start, with their names */
 
 struct send_all {
     struct agent *agent;
@@ -26,7 +26,7 @@ struct send_all {
     struct sampler *sampler; /* NULL: none */
     uint64_t next_sample;
     int64_t samples_from_ns;
-    struct span whole; /* of an SDK: its memory is used again */
+    struct span whole; /* reused for each span of an SDK */
     int64_t offset_ns;
     uint64_t given;          /* events, to the assembler */
     uint64_t sdk_unreadable; /* spans of SDKs, by the pipeline */
@@ -90,7 +90,7 @@ static void all_have_lost(void *context, int64_t begin_ns, int64_t end_ns)
     all->has_said_lost = true;
 }
 
-/* The account has all that was read up to now. */
+/* Adds the records that were read up to now to the account. */
 static void all_count(struct send_all *all, int64_t time_ns)
 {
     const struct follow_counts counts = follow_counts(all->follow);
@@ -105,7 +105,7 @@ static void all_count(struct send_all *all, int64_t time_ns)
 
 static void all_have_read(struct send_all *all, int64_t time_ns)
 {
-    struct error ignored; /* the export looks for itself */
+    struct error ignored; /* the export checks the exporter itself */
 
     assembler_advance(all->pipeline.assembler, time_ns);
     all_count(all, time_ns);
@@ -190,7 +190,7 @@ void send_all_close(struct send_all *all)
     if (!all)
         return;
     timer_clear(all->agent->loop, &all->look);
-    all_have_read(all, follow_look_at_all(all->follow)); /* nothing, but it is counted */
+    all_have_read(all, follow_look_at_all(all->follow)); /* only updates the account */
     export_close_pipeline(all->agent->export, &all->pipeline);
     follow_free(all->follow);
     free(all->whole.log);

@@ -14,27 +14,27 @@
 
 struct send_all;
 
-/* Does this configuration say so? */
+/* True if the configuration has send = all. */
 bool send_all_is_wanted(const struct config *config);
 
 /* Opens a pipeline to the agent's export. Returns NULL with error set. */
 struct send_all *send_all_open(struct agent *agent, struct error *error);
 
-/* Gives what was read to the export. All memories have gone before. NULL is allowed. */
+/* Gives the last spans to the export. All memories must have been removed. NULL is allowed. */
 void send_all_close(struct send_all *all);
 
-/* From now on its events are read; it is read to its end when it goes. */
+/* Reads the memory from now on; before it is removed, to its end. */
 void send_all_memory_came(struct send_all *all, const struct memory *memory);
 void send_all_memory_goes(struct send_all *all, const struct memory *memory);
 
-/* Samples of this host are given from now on; NULL: there are none. */
+/* Takes the host's samples from this sampler; NULL: none. */
 void send_all_set_sampler(struct send_all *all, struct sampler *sampler);
 
 /* A span of an SDK. */
 void send_all_take_span(struct send_all *all, const struct otlp_origin *origin,
                         const struct otlp_span *span);
 
-/* For the status: what it has read, and how far. */
+/* For the status: the records read, and the time up to which they are complete. */
 json_t *send_all_json(struct send_all *all);
 
 #endif

@@ -76,6 +76,7 @@ static void service_begin_to_end(struct service *service)
 
     service->is_stopping = true;
     alarms_stop(service->parts.alarms);
+    asking_end_joins(service->parts.asking);
     scans_end(service->parts.scans);
     timer_set(agent->loop, &service->deadline, config_integer(agent->config, "flush-timeout-ms"));
     agent_step(agent);

@@ -1,13 +1,14 @@
 /*
- * blkin agent: the flight recorder of a host. LTTng keeps the last seconds of all spans in memory;
- * when a span was slow, or failed, its trace is fetched from there, and sent.
+ * blkin agent: the flight recorder of a host. Programs write all spans to rings, which hold the
+ * last seconds. If a span was slow or has failed, the agent reads its trace from the rings and
+ * sends it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_AGENT_SERVICE_H
 #define BLKIN_TOOLS_AGENT_SERVICE_H
 
-/* argv[0] is how messages begin; returns the exit status. */
+/* argv[0] is the prefix of messages. Returns the exit status. */
 int agent_command(int argc, char *argv[]);
 
 #endif

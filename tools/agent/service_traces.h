@@ -18,7 +18,7 @@ struct service_traces {
     json_t *spans;       /* {"TRACE-ID": spans of the service}; NULL: none yet */
 };
 
-/* Of each span. Returns true: it is a stage_skip_fn, and nothing is sent. */
+/* A stage_skip_fn that counts each span and returns true: no span is sent. */
 bool service_traces_note(void *traces, struct span *span);
 
 /* {"traces": [{"id": ..., "spans": n}, ...]}: up to SERVICE_TRACES_MAX. NULL: out of memory. */

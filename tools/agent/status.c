@@ -1,5 +1,5 @@
 /*
- * What `blkin agent` tells of itself.
+ * The status of the agent.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

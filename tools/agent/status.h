@@ -1,5 +1,5 @@
 /*
- * What `blkin agent` tells of itself: as JSON for `blkin status`, and to Prometheus.
+ * The status of the agent: as JSON for `blkin status`, and as metrics for Prometheus.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,11 +23,11 @@ struct agent_parts {
     struct send_all *all;    /* NULL: send = slow */
 };
 
-/* For the frame's status(), and its page(). NULL: out of memory. */
+/* For status() and page() of the frame. NULL: out of memory. */
 json_t *agent_status_json(const struct agent_parts *parts);
 char *agent_status_page(const struct agent_parts *parts);
 
-/* The account of all runs, in a line for the end. */
+/* Prints the account of all runs in a line, at the end. */
 void agent_status_print(const struct agent_totals *totals);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What `blkin agent` has done.
+ * The totals of the agent, and their file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

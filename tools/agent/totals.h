@@ -1,5 +1,5 @@
 /*
- * What `blkin agent` has done since its state folder was made.
+ * The totals of the agent since its state folder was made.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,12 +10,12 @@
 
 struct agent_totals {
     struct totals readers;
-    /* alarms = doubles + dropped + traces_asked, but for what a start asks for again */
-    uint64_t alarms;           /* that were seen */
-    uint64_t alarms_double;    /* their trace was wanted already, or fetched after them */
+    /* alarms = alarms_double + alarms_dropped + traces_asked - requests repeated at a start */
+    uint64_t alarms;           /* read from rings */
+    uint64_t alarms_double;    /* the trace was already wanted, or fetched after the alarm */
     uint64_t alarms_dropped;   /* more than fetch-traces */
-    uint64_t alarms_lost;      /* overwritten before they were seen */
-    uint64_t alarms_newer;     /* of a version that is not known here */
+    uint64_t alarms_lost;      /* overwritten before they were read */
+    uint64_t alarms_newer;     /* of a newer format */
     uint64_t alarms_held_back; /* by the caps of programs' rules */
     uint64_t traces_asked;     /* by alarms of this host: asked of all */
     uint64_t traces_asked_by_hand;
@@ -25,19 +25,19 @@ struct agent_totals {
     uint64_t fetched_bytes, picked_bytes;
     uint64_t rings_damaged;
     uint64_t foreign_fetched, foreign_dropped; /* spans of OpenTelemetry's SDKs */
-    /* traces_asked + traces_asked_by_hand = these five + those that are open */
+    /* traces_asked + traces_asked_by_hand = these five + open ones */
     uint64_t traces_complete, traces_incomplete, traces_not_found;
-    uint64_t traces_of_others;   /* another host has asked later, and judges */
-    uint64_t traces_asked_again; /* this host has asked later */
-    uint64_t incomplete_untold;  /* of traces_incomplete: no span tells of them */
+    uint64_t traces_of_others;   /* another host has requested the trace later, and judges */
+    uint64_t traces_asked_again; /* this host has requested the trace later */
+    uint64_t incomplete_untold;  /* of traces_incomplete: without a span that tells it */
     uint64_t rings_grown;
-    uint64_t ring_bytes; /* as they have grown: no counter */
+    uint64_t ring_bytes; /* the current size, not a counter */
 };
 
 extern const struct totals_table agent_table;
 
-/* A file that is not there, or is damaged, gives zeros and NULL; else the list of alarms that were
- * heard (heard.h), the caller's. */
+/* Returns the list of heard alarms (heard.h), which the caller frees. A missing or damaged file
+ * gives zeros and NULL. */
 json_t *agent_totals_load(struct agent_totals *totals, const char *path);
 /* The file's text, with that list, which is taken. NULL: out of memory. */
 char *agent_totals_text(const struct agent_totals *totals, json_t *heard, size_t *length);

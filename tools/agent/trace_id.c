@@ -25,7 +25,7 @@ bool trace_id_read(const char *text, struct trace_id *id)
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
-/* Where it is, or where it would be. */
+/* The index of the id, or the index where it must be inserted. */
 static size_t place_of(const struct ids *ids, uint64_t id)
 {
     size_t low = 0, high = ids->count;

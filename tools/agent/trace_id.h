@@ -30,19 +30,19 @@ void trace_id_text(struct trace_id id, char text[TRACE_ID_TEXT]);
 /* Of 1 to 32 hexadecimal digits, not all 0. */
 bool trace_id_read(const char *text, struct trace_id *id);
 
-/* A set of span ids, in their order. */
+/* A sorted set of span ids. */
 struct ids {
     uint64_t *list;
     size_t count, room;
 };
 
 bool ids_have(const struct ids *ids, uint64_t id);
-/* Those of a JSON array of texts, of 1 to 16 hexadecimal digits; what is no id is passed over.
+/* Adds the ids of a JSON array of texts of 1 to 16 hexadecimal digits. Ignores other elements.
  * Returns false when out of memory, or if there are more than max. */
 bool ids_add_all(struct ids *ids, const json_t *list, size_t max);
 void ids_free(struct ids *ids);
 
-/* How many of `want` are not in `have`; *first: the first of them. */
+/* The number of ids in `want` that are not in `have`; *first: the first one. */
 size_t ids_missing(const struct ids *want, const struct ids *have, uint64_t *first);
 
 #endif

@@ -16,7 +16,7 @@ struct watched_memory {
     const struct memory *memory;
     uint32_t user;
     struct watched_memory *next;
-    struct ring_reader readers[]; /* of each CPU's alarms */
+    struct ring_reader readers[]; /* one for each CPU */
 };
 
 /* ---- memories -------------------------------------------------------------------------------- */
@@ -28,7 +28,7 @@ void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t 
         calloc(1, sizeof(*watched) + cpus * sizeof(struct ring_reader));
 
     if (!watched)
-        return; /* the service cannot work at all then */
+        return; /* out of memory elsewhere, too */
     for (uint32_t cpu = 0; cpu < cpus; cpu++)
         ring_reader_open(&watched->readers[cpu], memory_ring(memory, cpus + cpu), 0);
     watched->memory = memory;

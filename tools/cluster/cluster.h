@@ -15,7 +15,11 @@
  *
  *   {"id": "HOST:PID:N", "at": NS since 1970, "traces": [{"id": "32 hex digits", "why":
  *    "osd*:write>20ms"}]}
- *       a want: traces that HOST had an alarm for, or that `blkin keep` names
+ *       a want: traces that HOST had an alarm for, or that `blkin keep` names.
+ *       halves (of a trace, may be missing): ["c" or "s" and eight numbers of 16 hex digits, ...],
+ *       the halves of requests that HOST has found of it, see tools/agent/halves.h
+ *   {"id": ..., "at": ..., "traces": [], "settled": ["32 hex digits", ...]}
+ *       of these traces, no host has the caller
  *   {"id": ..., "at": ..., "last_ms": 10000, "service": "osd"}     (service may be missing)
  *       a want: all traces of the last seconds; with service, only those of the service
  *   {"id": that of the want, "held_from": NS since 1970: the rings have everything from then on,
@@ -86,6 +90,9 @@ bool cluster_is_sending(const struct cluster *cluster);
  * the broker's URL is in the list in place of the other hosts.
  */
 json_t *cluster_hosts(const struct cluster *cluster);
+
+/* The known hosts that are not there, and the broker's URL as in cluster_hosts(): a new array. */
+json_t *cluster_away(const struct cluster *cluster);
 
 /*
  * {"url": ..., "state": "connected" | "away", "since": ..., "error": ..., "hosts": cluster_hosts(),

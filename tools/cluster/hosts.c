@@ -73,6 +73,14 @@ json_t *hosts_away(const struct cluster *cluster)
     return hosts_list(cluster, json_array(), false);
 }
 
+json_t *cluster_away(const struct cluster *cluster)
+{
+    json_t *list = hosts_away(cluster);
+
+    (void)json_array_append_new(list, json_string(cluster->url));
+    return list;
+}
+
 json_t *cluster_hosts(const struct cluster *cluster)
 {
     json_t *list = json_pack("[s]", cluster->host);

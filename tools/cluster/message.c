@@ -11,6 +11,8 @@
 #define MESSAGE_TEXT_MAX 1023 /* of a reason or a name */
 #define ID_MAX           511
 #define LAST_MAX_MS      86400000
+#define HALF_MAX         129  /* characters of a half */
+#define HALVES_MAX       1024 /* of a trace */
 
 static bool message_has_host_form(const char *name, size_t length)
 {
@@ -115,9 +117,41 @@ static bool message_check_span_ids(const json_t *trace, const char *name, struct
     return json_is_array(ids) || message_refuse(name, "an array of ids", error);
 }
 
+/* Of one trace: "c" or "s", and eight numbers of 16 hex digits. */
+static bool message_check_halves(const json_t *trace, struct error *error)
+{
+    const json_t *halves = json_object_get(trace, "halves"), *half;
+    size_t i;
+
+    json_array_foreach(halves, i, half)
+    {
+        const char *text = json_string_value(half);
+
+        if (!text || (*text != 'c' && *text != 's') || json_string_length(half) != HALF_MAX ||
+            strspn(text + 1, "0123456789abcdef") != HALF_MAX - 1)
+            return message_refuse("halves", "\"c\" or \"s\" and 128 hex digits each", error);
+    }
+    return !halves || (json_is_array(halves) && json_array_size(halves) <= HALVES_MAX) ||
+           message_refuse("halves", "an array of at most 1024", error);
+}
+
 static bool message_check_wanted(const json_t *trace, struct error *error)
 {
-    return message_check_text(trace, "why", true, error);
+    return message_check_text(trace, "why", true, error) && message_check_halves(trace, error);
+}
+
+static bool message_check_settled(const json_t *message, struct error *error)
+{
+    const json_t *settled = json_object_get(message, "settled"), *id;
+    size_t i;
+
+    json_array_foreach(settled, i, id)
+    {
+        if (!message_is_hex(id, 32))
+            return message_refuse("settled", "ids of traces, 32 hex digits each", error);
+    }
+    return !settled || (json_is_array(settled) && json_array_size(settled) <= MESSAGE_TRACES_MAX) ||
+           message_refuse("settled", "an array of at most 10000", error);
 }
 
 static bool message_check_found(const json_t *trace, struct error *error)
@@ -159,7 +193,8 @@ static bool message_check_keep(const json_t *message, struct error *error)
     if (json_object_get(message, "last_ms"))
         return message_check_integer(message, "last_ms", 1, LAST_MAX_MS, error) &&
                message_check_text(message, "service", false, error);
-    return message_check_traces(message, message_check_wanted, error);
+    return message_check_settled(message, error) &&
+           message_check_traces(message, message_check_wanted, error);
 }
 
 static bool message_check_answer(const json_t *message, struct error *error)

@@ -1,5 +1,5 @@
 /*
- * Packets, and the metadata.
+ * Writes packets and the metadata.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +18,7 @@
 #define CTF_MAGIC      UINT32_C(0xc1fc1fc1)
 #define CTF_PACKET_MAX ((size_t)256 << 10)
 #define CTF_HOST_MAX   256
-#define NS_PER_S       INT64_C(1000000000)
+#define CTF_NS_PER_S   INT64_C(1000000000)
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
@@ -62,7 +62,7 @@ static void ctf_put_uuid(char text[37], const unsigned char uuid[16])
         at += sprintf(at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
 }
 
-/* As a string of the metadata. */
+/* Escapes the host's name for the metadata. */
 static void ctf_put_host(char text[4 * CTF_HOST_MAX + 1], const char *host)
 {
     char *at = text;
@@ -82,13 +82,13 @@ static void ctf_describe_trace(FILE *out, const struct ctf *ctf, const char *hos
     static const char description[] =
 #include "tools/rings/metadata.txt.inc"
         ;
-    const int64_t rest = (offset_ns % NS_PER_S + NS_PER_S) % NS_PER_S;
+    const int64_t rest = (offset_ns % CTF_NS_PER_S + CTF_NS_PER_S) % CTF_NS_PER_S;
     char uuid[37], shown_host[4 * CTF_HOST_MAX + 1];
 
     ctf_put_uuid(uuid, ctf->uuid);
     ctf_put_host(shown_host, host);
     (void)fprintf(out, description, uuid, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "le" : "be",
-                  shown_host, (long long)((offset_ns - rest) / NS_PER_S), (long long)rest);
+                  shown_host, (long long)((offset_ns - rest) / CTF_NS_PER_S), (long long)rest);
 }
 
 static void ctf_describe_event(FILE *out, const char *name, unsigned class, int level)
@@ -220,8 +220,8 @@ bool ctf_stream_open(struct ctf_stream *stream, const struct ctf *ctf, const cha
     return false;
 }
 
-/* A packet without events, from which readers count what later ones lack; and then one that is not
- * there. */
+/* Writes a packet without events, from which readers count. If some are lacking, skips a packet's
+ * number. */
 bool ctf_stream_begin(struct ctf_stream *stream, bool lacks_some, uint64_t begin_ns,
                       uint64_t end_ns, struct error *error)
 {

@@ -1,5 +1,5 @@
 /*
- * From records to the events of a trace.
+ * Turns records into the events of a trace.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,7 +28,7 @@ struct dump_form {
 
 static const struct dump_form dump_forms[BLKIN_EVENTS] = {BLKIN_EACH_EVENT(DUMP_FORM)};
 
-/* How long the payload is as these fields; 0: it is shorter. */
+/* The length of the fields in the payload; 0: the payload is too short. */
 static size_t dump_length(const struct dump_form *form, const struct ring_entry *entry)
 {
     static const size_t sizes[] = {
@@ -63,7 +63,7 @@ static void dump_put_text(struct buffer *payload, struct text text)
         buffer_put(payload, (const char *)&put, sizeof(put)); \
     } while (0)
 
-/* payload has room for what a record has, and more. */
+/* The payload has room for twice the largest record. */
 static void dump_put_original(struct buffer *payload, const struct event *event)
 {
     dump_put_text(payload, event->span_name);
@@ -81,7 +81,7 @@ static void dump_put_original(struct buffer *payload, const struct event *event)
         dump_put_text(payload, event->value);
 }
 
-/* Its length is 0 if the record is no event of ours, or not as it should be. */
+/* Its length is 0 if the record is no valid event of BlkKin. */
 static struct buffer dump_payload(const struct ring_entry *entry, char room[2 * RING_RECORD_MAX])
 {
     static const struct ring_clock no_clock = {0, 0, 0};
@@ -110,7 +110,7 @@ struct dump_ring {
     size_t count;
 };
 
-/* Alarms have a time, but are no events for ring_event(). */
+/* ring_event() does not decode alarms, so their time is read here. */
 static int64_t dump_time_of_alarm(const struct ring_entry *entry, const struct ring_clock *clock)
 {
     struct ring_alarm alarm;
@@ -123,13 +123,13 @@ static int64_t dump_time_of_alarm(const struct ring_entry *entry, const struct r
     return clock->now_ns - age;
 }
 
-/* Not before the record before it, unless the event has no other time than this one. */
+/* At least the time of the previous record, unless the event has only one time. */
 static int64_t dump_time(const struct ring_entry *entry, const struct ring_clock *clock)
 {
     struct event event;
 
     switch (ring_event(entry, clock, &event)) {
-    case DECODED: /* of a program with a clock of its own, time_namespaces(7), it may be anything */
+    case DECODED: /* a program in another time namespace may have any time */
         return event.time_ns < 0 ? clock->after_ns : event.time_ns;
     case DECODED_ALARM:
         return dump_time_of_alarm(entry, clock);
@@ -148,7 +148,7 @@ static int dump_compare(const void *a, const void *b)
                                                      : one->entry.payload > other->entry.payload;
 }
 
-/* What comes first and has no time is as old as what follows. */
+/* Records at the beginning without a time get the time of the first record that has one. */
 static void dump_sort(struct dump_ring *ring, int64_t now_ns)
 {
     struct ring_clock clock = {.now_ns = now_ns};

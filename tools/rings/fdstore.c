@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FDSTORE_AGAIN_MS 10000 /* between two tries to start a vault */
+#define FDSTORE_AGAIN_MS 10000 /* between two attempts to start an fdserver */
 
 void fdstore_name(uint32_t user, uint64_t number, char name[FDSTORE_NAME_MAX])
 {
@@ -34,22 +34,23 @@ bool fdstore_is_name(const char *name, uint32_t *user, uint64_t *number)
 
 bool fdstore_is_there(const struct fdstore *store)
 {
-    return store->vault.fd >= 0 || notify_has_store();
+    return store->fdserver.fd >= 0 || notify_has_store();
 }
 
 bool fdstore_is_systemds(const struct fdstore *store)
 {
-    return store->vault.fd < 0 && notify_has_store();
+    return store->fdserver.fd < 0 && notify_has_store();
 }
 
 const char *fdstore_keeper(const struct fdstore *store)
 {
-    return store->vault.fd >= 0 ? "process" : notify_has_store() ? "systemd" : "nobody";
+    return store->fdserver.fd >= 0 ? "process" : notify_has_store() ? "systemd" : "nobody";
 }
 
-/* ---- the vault ------------------------------------------------------------------------------- */
+/* ---- the fdserver -------------------------------------------------------------------------------
+ */
 
-static void fdstore_open_vault(struct fdstore *store, notify_stored_fn *give, void *context)
+static void fdstore_open_process(struct fdstore *store, notify_stored_fn *give, void *context)
 {
     const char *dead = getenv("NOTIFY_SOCKET");
     const bool is_first = store->tried_ms == 0;
@@ -58,14 +59,14 @@ static void fdstore_open_vault(struct fdstore *store, notify_stored_fn *give, vo
     store->tried_ms = clock_ms();
     if (dead && is_first)
         say(BK1070, "nobody listens at NOTIFY_SOCKET (%s): a child process keeps the rings", dead);
-    vault_open(&store->vault.fd, store->loop, store->path, give, context, &error);
-    if (store->vault.fd >= 0)
-        loop_watch(store->loop, &store->vault);
+    fdserver_open(&store->fdserver.fd, store->loop, store->path, give, context, &error);
+    if (store->fdserver.fd >= 0)
+        loop_watch(store->loop, &store->fdserver);
     else if (is_first)
         say(BK1071, "the rings are lost if this service is killed: %s; it tries again", error.text);
 }
 
-/* What we hold is newer. */
+/* Ignores a stored descriptor: this service has a newer one. */
 static void fdstore_pass_over(void *context, int fd, const char *name)
 {
     (void)context;
@@ -73,45 +74,45 @@ static void fdstore_pass_over(void *context, int fd, const char *name)
     (void)close(fd);
 }
 
-/* Another one, for all memories, as the one before was killed. */
-static void fdstore_replace_vault(struct fdstore *store)
+/* Starts a new fdserver after the last one was killed, and puts all memories there. */
+static void fdstore_replace_process(struct fdstore *store)
 {
-    fdstore_open_vault(store, fdstore_pass_over, NULL);
-    if (store->vault.fd >= 0)
+    fdstore_open_process(store, fdstore_pass_over, NULL);
+    if (store->fdserver.fd >= 0)
         store->is_new(store->context);
 }
 
-static void fdstore_lose_vault(struct fdstore *store)
+static void fdstore_lose_process(struct fdstore *store)
 {
-    loop_unwatch(store->loop, &store->vault);
-    (void)close(store->vault.fd);
-    store->vault.fd = -1;
+    loop_unwatch(store->loop, &store->fdserver);
+    (void)close(store->fdserver.fd);
+    store->fdserver.fd = -1;
 }
 
-/* It says nothing while it is there. */
-static void fdstore_vault_is_gone(void *context, short events)
+/* An fdserver sends nothing while it runs, so any event means that it is gone. */
+static void fdstore_process_is_gone(void *context, short events)
 {
     struct fdstore *store = context;
 
     (void)events;
-    fdstore_lose_vault(store);
-    fdstore_replace_vault(store);
+    fdstore_lose_process(store);
+    fdstore_replace_process(store);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
 void fdstore_open(struct fdstore *store, notify_stored_fn *give, void *context)
 {
-    store->vault = (struct watched){-1, POLLIN, fdstore_vault_is_gone, store, NULL};
+    store->fdserver = (struct watched){-1, POLLIN, fdstore_process_is_gone, store, NULL};
     notify_each_stored(give, context);
     if (!notify_has_store() && store->path)
-        fdstore_open_vault(store, give, context);
+        fdstore_open_process(store, give, context);
 }
 
 void fdstore_close(struct fdstore *store)
 {
-    if (store->vault.fd >= 0)
-        fdstore_lose_vault(store);
+    if (store->fdserver.fd >= 0)
+        fdstore_lose_process(store);
 }
 
 bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number)
@@ -119,25 +120,25 @@ bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number)
     char name[FDSTORE_NAME_MAX];
 
     fdstore_name(user, number, name);
-    if (store->vault.fd < 0)
+    if (store->fdserver.fd < 0)
         return notify_store(fd, name);
-    if (vault_put(store->vault.fd, fd, name))
+    if (fdserver_put(store->fdserver.fd, fd, name))
         return true;
-    fdstore_lose_vault(store);
+    fdstore_lose_process(store);
     return false;
 }
 
 bool fdstore_remove(struct fdstore *store, const char *name)
 {
-    if (store->vault.fd < 0)
+    if (store->fdserver.fd < 0)
         return notify_unstore(name);
-    if (!vault_remove(store->vault.fd, name))
-        fdstore_lose_vault(store);
+    if (!fdserver_remove(store->fdserver.fd, name))
+        fdstore_lose_process(store);
     return true;
 }
 
 void fdstore_look(struct fdstore *store)
 {
     if (!fdstore_is_there(store) && store->path && clock_ms() - store->tried_ms >= FDSTORE_AGAIN_MS)
-        fdstore_replace_vault(store);
+        fdstore_replace_process(store);
 }

@@ -11,7 +11,7 @@
 
 struct follow_ring {
     struct ring_reader reader;
-    struct event event; /* the one at the reader's place */
+    struct event event; /* at the reader's position */
 };
 
 struct followed {
@@ -24,13 +24,13 @@ struct followed {
 struct follow {
     struct follow_calls calls;
     int64_t grace_ns, offset_ns;
-    int64_t done_ns;                /* CLOCK_MONOTONIC: given up to here */
-    int64_t copied_ns, interval_ns; /* the last look at rings, and what was since the one before */
-    uint64_t fill;                  /* then, of the fullest ring: 1024 is all of it */
+    int64_t done_ns;                /* CLOCK_MONOTONIC: all events up to here were given */
+    int64_t copied_ns, interval_ns; /* time of the last copy, and since the one before */
+    uint64_t fill;                  /* of the fullest ring at that copy, in 1/1024 */
     struct followed *memories;
-    struct follow_ring **heap; /* rings with an event that is due, the earliest first */
+    struct follow_ring **heap; /* rings with a due event, the earliest first */
     uint32_t heap_count, rings;
-    struct follow_counts counts; /* its rings: of memories that are gone */
+    struct follow_counts counts; /* counts.rings: of dropped memories */
 };
 
 /* ---- the heap -------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ static void follow_push(struct follow *follow, struct follow_ring *ring)
     follow->heap[at] = ring;
 }
 
-/* The first one has another event now, or none: then the last one takes its place. */
+/* The heap's first ring has another event now, or is replaced by the heap's last ring. */
 static void follow_sink(struct follow *follow, struct follow_ring *ring)
 {
     const uint32_t count = follow->heap_count;
@@ -75,7 +75,7 @@ static void follow_pass_over(struct follow *follow, enum decoded why)
         follow->counts.newer++;
         break;
     case DECODED_FOREIGN:
-    case DECODED_ALARM: /* it is in a ring of its own */
+    case DECODED_ALARM: /* alarms have rings of their own */
         follow->counts.foreign++;
         break;
     default:
@@ -84,7 +84,7 @@ static void follow_pass_over(struct follow *follow, enum decoded why)
     }
 }
 
-/* The ring's next event. Returns false if there is none that is due. */
+/* Decodes the ring's next event. Returns false if no event is due. */
 static bool follow_next(struct follow *follow, struct follow_ring *ring,
                         const struct ring_clock *clock, int64_t until_ns)
 {
@@ -114,7 +114,7 @@ static void follow_copy(struct follow *follow, struct follow_ring *ring, int64_t
     const uint64_t before = ring->reader.counts.overwritten;
 
     follow_note_fill(follow, &ring->reader);
-    (void)ring_read(&ring->reader); /* out of memory: it is looked at again */
+    (void)ring_read(&ring->reader); /* out of memory: the next look tries again */
     if (ring->reader.counts.overwritten != before)
         follow->calls.lost(follow->calls.context, follow->done_ns + follow->offset_ns,
                            now_ns + follow->offset_ns);
@@ -139,7 +139,7 @@ static void follow_begin(struct follow *follow, const struct ring_clock *clock, 
                 follow_push(follow, &memory->rings[i]);
 }
 
-/* Up to a time that was before the rings were copied: all of it is there. */
+/* Gives events up to a time before the copy, which has all of them. */
 static int64_t follow_until(struct follow *follow, int64_t grace_ns)
 {
     const int64_t before_ns = clock_ns(), done_ns = before_ns - grace_ns;

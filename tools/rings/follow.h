@@ -1,9 +1,8 @@
 /*
- * Follows rings of events: gives each event as it comes, those of all rings in the order of their
- * times.
+ * Follows rings of events: gives the events of all rings, merged by time.
  *
- * An event that was written just now may have an earlier time than one of another ring that was
- * read already. So what is younger than the grace waits in its ring until the next look.
+ * An event that was just written may have an earlier time than an event of another ring that was
+ * given already. So events younger than the grace period wait in their rings until the next look.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,18 +12,18 @@
 #include "ring_event.h"
 
 struct follow_calls {
-    /* An event of the rings. It may be changed, and lives until the call returns. */
+    /* Gives an event, which the callee may change and which is valid until the call returns. */
     void (*event)(void *context, struct event *event);
-    /* Something was overwritten that nobody has read, in a time since 1970. */
+    /* Unread records were overwritten between these times since 1970. */
     void (*lost)(void *context, int64_t begin_ns, int64_t end_ns);
     void *context;
 };
 
 struct follow_counts {
-    struct ring_counts rings; /* of all of them, with those that are gone */
-    uint64_t foreign;         /* records that are none of ours */
+    struct ring_counts rings; /* of all rings, with those of dropped memories */
+    uint64_t foreign;         /* records of other kinds */
     uint64_t unreadable;
-    uint64_t newer; /* of a newer version of the format */
+    uint64_t newer; /* records of a newer format */
 };
 
 struct follow;
@@ -33,22 +32,22 @@ struct follow;
 struct follow *follow_new(const struct follow_calls *calls, int64_t grace_ns, int64_t offset_ns);
 void follow_free(struct follow *follow);
 
-/* From now on, or from all that it holds. The memory lives longer. Returns false when out of
- * memory. */
+/* Follows a memory from now on, or from its oldest record. It must outlive the follower. Returns
+ * false when out of memory. */
 bool follow_add(struct follow *follow, const struct memory *memory, bool from_now);
 
-/* Reads it to its end, and the others as far: no grace. */
+/* Gives the rest of all rings without a grace period, and forgets this memory. */
 void follow_drop(struct follow *follow, const struct memory *memory);
 
-/* Looks once. Returns the time since 1970 up to which all events were given. */
+/* Gives the events that are due. Returns the time since 1970 up to which all were given. */
 int64_t follow_look(struct follow *follow);
 
-/* The same without grace: at the end. */
+/* The same without a grace period: at the end. */
 int64_t follow_look_at_all(struct follow *follow);
 
 /*
- * When to look again: in poll_ms, or so much sooner that, at the rate of the last look, no ring has
- * more than a quarter of new records by then.
+ * The time until the next look: poll_ms at most. At the rate of the last interval, no ring fills by
+ * more than a quarter until then.
  */
 int64_t follow_next_ms(const struct follow *follow, int64_t poll_ms);
 

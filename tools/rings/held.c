@@ -1,5 +1,5 @@
 /*
- * What is seen of memories.
+ * The list, and the state of each memory.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * The memories that a holder has, as a list.
+ * The list of memories of a holder (holder.h).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,57 +11,56 @@
 struct held {
     struct memory memory;
     uint32_t user;
-    uint64_t number; /* of this user: tells several memories apart, also after a restart */
-    bool is_left;    /* no program gets it any more */
-    /* the receiver's: what was written at its last look, into all rings, and into that of each CPU
-     * (NULL: it has not looked) */
+    uint64_t number; /* unique among the user's memories, also after a restart */
+    bool is_left;    /* programs are not given this memory any more */
+    /* of holding.c: bytes at its last look, in all rings and in each CPU's (NULL: not looked) */
     uint64_t looked_at, *rings_looked_at;
     struct held *next;
-    /* the holder's own */
+    /* of the holder */
     bool is_stored;
-    bool is_busy;     /* half of a ring was written in less than hold_ms, to whichever ring */
+    bool is_busy;     /* in less than hold_ms, half a ring's size was written to all rings */
     uint32_t payer;   /* see shares.h */
-    uint64_t written; /* when it was looked at last, */
-    int64_t since_ms; /* and how long that has not changed */
-    int64_t used_ms;  /* when a program had it last */
+    uint64_t written; /* at the last look */
+    int64_t since_ms; /* since when `written` is the same */
+    int64_t used_ms;  /* when a program last had the memory */
     uint64_t begun_written;
-    int64_t begun_ms; /* of the time for which is_busy is found */
+    int64_t begun_ms; /* start of the interval that is_busy measures */
 };
 
-/* What the holder is configured with. */
+/* The holder's configuration. */
 struct holder_options {
     const char *path;
-    const char *vault;       /* the path of its socket; NULL: no process of our own */
-    struct memory_size size; /* the largest */
+    const char *fdserver;    /* the path of its socket; NULL: use systemd's store only */
+    struct memory_size size; /* the largest memory */
     unsigned max_users;
-    uint64_t max_bytes; /* of all memories, with those that are left and not dropped yet */
-    int64_t left_ms;    /* a memory that is left is dropped when nothing was written for so long */
-    int64_t idle_ms;    /* and so is one that no program has had for so long */
-    int64_t hold_ms;    /* a memory is to hold what is written in this time */
+    uint64_t max_bytes; /* of all memories, with the left ones that are not dropped yet */
+    int64_t left_ms;    /* drop a left memory when nothing was written for this long */
+    int64_t idle_ms;    /* drop a memory when no program has had it for this long */
+    int64_t hold_ms;    /* the memory should be large enough for the records of this time */
 };
 
-/* Of these, the one that programs of the user get; NULL: there is none. */
+/* The memory that programs of the user are given; NULL: none. */
 struct held *held_find(struct held *list, uint32_t user);
 
-/* How many programs get. */
+/* The number of memories that are not left. */
 unsigned held_users(const struct held *list);
 
-/* That no program has had for longest; NULL: programs have all of them. */
+/* The memory that has been unused for longest; NULL: programs have all of them. */
 struct held *held_longest_idle(struct held *list);
 
-/* No program gets it any more. */
+/* From now on, programs are not given this memory. */
 void held_leave(struct held *held);
 
-/* The newest of a user is the one to be given; the others are read to their ends. */
+/* Leaves all but the newest memory of each user. Left memories are still read to their ends. */
 void held_leave_older(struct held *list);
 
-/* The host's rules of slow spans, for all programs. */
+/* Copies the host's slow rules to all memories, where programs read them. */
 void held_set_rules(const struct held *list);
 
-/* A new one in the list. */
+/* Initializes a new element of the list. */
 void held_begin(struct held *held);
 
-/* Looks what was written to it, and whether a program has it. */
+/* Updates the holder's members: bytes written, and whether a program has the memory. */
 void held_look(struct held *held, int64_t hold_ms);
 
 #endif

@@ -26,20 +26,19 @@
 #define HOLDER_TICK_MS      1000
 #define HOLDER_RULES_MS     100
 #define HOLDER_GROW_MS      60000
-#define HOLDER_STEP_BYTES   RING_HUGE /* of a memory that is made, in one go: some ms */
+#define HOLDER_STEP_BYTES   RING_HUGE /* filled in one step, some ms */
 #define HOLDER_CLIENTS_MAX  4096
-#define HOLDER_USERS_SHARES 16 /* a user has one of so many parts of the clients at most */
+#define HOLDER_USERS_SHARES 16 /* one user may have 1/16 of the clients */
 
 /*
- * One who was sent a memory, until the message was read.
- * A descriptor in a message counts for its sender: who never reads must not use up what the
- * kernel allows us.
+ * A program that asks for a memory. The kernel counts an unread descriptor as the sender's: limits
+ * keep programs that never read from using up our descriptors.
  */
 struct holder_client {
     struct holder *holder;
     struct watched watched;
     uint32_t user;
-    bool is_gone; /* so it says, but the message is still there */
+    bool is_gone; /* the program has hung up, but has not read the message */
     struct holder_client *next;
 };
 
@@ -52,9 +51,9 @@ struct holder {
     struct timer tick, rules;
     unsigned rules_known; /* changes of the rules that the memories have */
     struct held *memories;
-    struct held *making; /* nobody has these yet */
+    struct held *making; /* being filled: no program has them */
     struct timer make;
-    int64_t grow_ms; /* not to be tried before, as there was no memory */
+    int64_t grow_ms; /* no attempt before this time, after a failure */
     struct fdstore store;
     struct holder_client *clients;
     unsigned clients_max;
@@ -85,13 +84,13 @@ static void holder_forget(struct holder *holder, struct held *held)
     free(held);
 }
 
-/* Returns false if the store cannot drop it now: it would stay there. */
+/* Returns false, and changes nothing, if the store cannot remove it now. */
 static bool holder_drop(struct holder *holder, struct held *held)
 {
     char name[FDSTORE_NAME_MAX];
 
     fdstore_name(held->user, held->number, name);
-    memory_set_state(&held->memory, RING_LEFT); /* of those who have it no more */
+    memory_set_state(&held->memory, RING_LEFT); /* tells programs to ask again */
     held->is_left = true;
     if (held->is_stored && !fdstore_remove(&holder->store, name))
         return false;
@@ -100,7 +99,7 @@ static bool holder_drop(struct holder *holder, struct held *held)
     return true;
 }
 
-/* Bytes that are to stay free beside those of the new one. */
+/* reserve: bytes that must stay free beside the new memory. */
 static bool holder_has_room(const struct holder *holder, const struct memory_size *size,
                             uint64_t reserve)
 {
@@ -112,7 +111,7 @@ static bool holder_has_room(const struct holder *holder, const struct memory_siz
     return more <= holder->options.max_bytes && bytes <= holder->options.max_bytes - more;
 }
 
-/* For a user that comes: memories that no program has go early. */
+/* For a new user: drops unused memories before their time. */
 static bool holder_make_room(struct holder *holder, const struct memory_size *size)
 {
     struct held *idle;
@@ -145,7 +144,7 @@ static struct held *holder_begin_one(struct holder *holder, uint32_t user,
     return held;
 }
 
-/* Programs ask for it when they see that the one before is left. */
+/* Programs ask for the new memory when they see that the old one is left. */
 static void holder_finish_one(struct holder *holder, struct held *held)
 {
     struct held *before = held_find(holder->memories, held->user);
@@ -162,8 +161,8 @@ static void holder_finish_one(struct holder *holder, struct held *held)
     holder->callbacks.came(holder->callbacks.context, held);
 }
 
-/* The first of those that are made: so much of it. Returns NULL if it is not whole yet, or cannot
- * be. */
+/* Fills so many bytes of the first memory in `making`. Returns NULL if it is not full yet, or
+ * failed. */
 static struct held *holder_make_on(struct holder *holder, uint64_t bytes)
 {
     struct held *held = holder->making;
@@ -202,8 +201,8 @@ static void holder_make_more(void *context)
         timer_set(holder->loop, &holder->make, 0);
 }
 
-/* A larger one leaves room for users that come. Of a smaller one there may be no room beside the
- * one that goes: then it is smaller still. */
+/* Replaces a memory. A larger one must leave the reserve for new users. If a smaller one has no
+ * room beside the old one, it is halved until it has. */
 static bool holder_replace(struct holder *holder, const struct held *held, struct memory_size size)
 {
     const bool is_larger = memory_bytes(&size) > held->memory.bytes;
@@ -218,9 +217,8 @@ static bool holder_replace(struct holder *holder, const struct held *held, struc
 }
 
 /*
- * Those that programs have, and that are of another size than they should be, get successors. Of
- * those for which there is no room one goes at a time, and first the one that was written to least
- * lately.
+ * Replaces memories whose size differs from their share. If there is no room for a successor, one
+ * memory is left per call: the one that has been idle for longest.
  */
 static void holder_resize_by(struct holder *holder, const struct shares *shares)
 {
@@ -264,7 +262,7 @@ static bool holder_has_place(struct holder *holder, uint32_t user, const struct 
     return has_place;
 }
 
-/* What can be made at once, while a program waits. */
+/* Makes a small memory at once, while a program waits. */
 static struct held *holder_make(struct holder *holder, uint32_t user)
 {
     const struct memory_size first = shares_first_size(&holder->options.size);
@@ -280,7 +278,7 @@ static void holder_store(struct holder *holder, struct held *held)
     held->is_stored = fdstore_put(&holder->store, held->memory.fd, held->user, held->number);
 }
 
-/* First it is stored: what a program has, the process after this one must have, too. */
+/* Stores a memory before a program gets it, so that the next process has it, too. */
 static struct held *holder_memory_for(struct holder *holder, uint32_t user)
 {
     struct held *held = held_find(holder->memories, user);
@@ -309,7 +307,7 @@ static void holder_take_over(void *context, int fd, const char *name)
         free(held);
     } else {
         held->is_stored = true;
-        held->memory.made = held->number; /* the store's word: programs may have overwritten it */
+        held->memory.made = held->number; /* programs may have overwritten the head */
         holder_add(holder, held);
         holder->counts.taken_over++;
     }
@@ -324,7 +322,7 @@ static void holder_sort_out(struct holder *holder)
     }
 }
 
-/* Another store: it has none of them. */
+/* Puts all memories into a new, empty store. */
 static void holder_store_all(void *context)
 {
     struct holder *holder = context;
@@ -359,7 +357,7 @@ static void holder_end_client(struct holder_client *client)
 
 static bool holder_answer(struct holder *holder, int fd, uint32_t user);
 
-/* It asks again, maybe as another user, has closed its end, or only says so. */
+/* The program asks again, maybe as another user, or has hung up. */
 static void holder_client_ready(void *context, short events)
 {
     struct holder_client *client = context;
@@ -399,7 +397,7 @@ static bool holder_send(int fd, const struct memory *memory)
     return is_sent;
 }
 
-/* Returns false if the program has to ask again. */
+/* Returns false if the program was given no memory. */
 static bool holder_answer(struct holder *holder, int fd, uint32_t user)
 {
     const bool is_unknown = user == holder->unknown_user;
@@ -493,7 +491,7 @@ static void holder_pass_rules_on(void *context)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-/* Half of what the process may have is for clients. */
+/* Clients may have half of the descriptors of this process. */
 static unsigned holder_clients_max(void)
 {
     struct rlimit limit;
@@ -527,7 +525,7 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->clients_max = holder_clients_max();
     holder->unknown_user = users_unknown();
     holder->store = (struct fdstore){
-        .loop = loop, .path = options->vault, .is_new = holder_store_all, .context = holder};
+        .loop = loop, .path = options->fdserver, .is_new = holder_store_all, .context = holder};
     holder->rules = (struct timer){.due = holder_pass_rules_on, .context = holder};
     holder_pass_rules_on(holder);
     fdstore_open(&holder->store, holder_take_over, holder);
@@ -563,7 +561,7 @@ void holder_close(struct holder *holder)
     for (struct held *held = holder->memories, *next; held; held = next) {
         next = held->next;
         memory_set_state(&held->memory, RING_LEFT);
-        held->is_stored &= !fdstore_is_systemds(&holder->store); /* it has it, for a restart */
+        held->is_stored &= !fdstore_is_systemds(&holder->store); /* kept for a restart */
         (void)holder_drop(holder, held);
     }
     unix_socket_close(&holder->socket);
@@ -577,7 +575,7 @@ struct holder_counts holder_counts(const struct holder *holder)
 
     counts.keeper = fdstore_keeper(&holder->store);
     counts.may_be_stored = fdstore_is_systemds(&holder->store);
-    counts.is_stored = holder->store.vault.fd >= 0 ||
+    counts.is_stored = holder->store.fdserver.fd >= 0 ||
                        (counts.may_be_stored && (getenv("FDSTORE") || counts.taken_over > 0));
     counts.users = held_users(holder->memories);
     return counts;

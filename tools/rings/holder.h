@@ -1,14 +1,14 @@
 /*
  * Holds the memories of all users' rings, and gives them to programs that ask at a Unix socket.
  *
- * Whose program asks is what SO_PEERCRED says. A user's memory is made when the first program of
- * that user asks, and is small. While programs write much, it gets a larger successor, as far as
- * the user's share goes (shares.h): in steps, between which others are served. When no program has
- * it any more, it goes. A client is sent one message, which fits into any socket: nobody is waited
- * for.
+ * SO_PEERCRED tells the user of a program. The holder makes a small memory when the first program
+ * of a user asks. While programs write much, a larger memory replaces it, within the user's share
+ * (shares.h). Large memories are made in steps, between which other programs are served. The holder
+ * drops a memory that no program has any more. Sending never blocks: a client gets one small
+ * message.
  *
- * Memories outlive this process: they are in a store (fdstore.h) before any program has them. When
- * this one ends in order, programs are told, and ask again when another one runs.
+ * Memories outlive this process: the holder stores each one (fdstore.h) before a program gets it.
+ * When the process ends normally, programs are told, and ask again when another one runs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,7 +24,8 @@ struct holder;
 
 struct holder_callbacks {
     void (*came)(void *context, struct held *held);
-    /* After this it is closed. It may have got more since it was read last. */
+    /* The memory is closed after this call. Programs may have written to it since it was last read.
+     */
     void (*goes)(void *context, struct held *held);
     void *context;
 };
@@ -32,38 +33,38 @@ struct holder_callbacks {
 struct holder_counts {
     uint64_t given;
     uint64_t made;
-    uint64_t taken_over; /* of the process before */
-    uint64_t refused;    /* beyond a limit, or there was no memory: the program asks again */
-    uint64_t unknown;    /* of these, of users that are not told apart: see users.h */
-    uint64_t unusable;   /* of the process before, and damaged */
-    const char *keeper;  /* who has memories when this process is killed: see fdstore.h */
-    bool is_stored;      /* surely: has the service been given a memory back, or $FDSTORE? */
-    bool may_be_stored;  /* systemd before 254 has no $FDSTORE */
+    uint64_t taken_over; /* from the previous process */
+    uint64_t refused;    /* over a limit, or out of memory: the program asks again */
+    uint64_t unknown;    /* of `refused`: unknown users, see users.h */
+    uint64_t unusable;   /* damaged memories of the previous process */
+    const char *keeper;  /* the store that has the memories: see fdstore.h */
+    bool is_stored;      /* certain: the store has given a memory back, or $FDSTORE is set */
+    bool may_be_stored;  /* possible: systemd before 254 sets no $FDSTORE */
     unsigned users;
     unsigned clients;
     uint64_t bytes; /* of all memories now */
 };
 
 /*
- * Listens, and takes over what the process before has left in the store. Returns NULL with error
- * set. The callbacks may be called before it returns.
+ * Listens, and takes over the memories that the previous process left in the store. Returns NULL
+ * with error set. May call the callbacks before it returns.
  */
 struct holder *holder_open(struct loop *loop, const struct holder_options *options,
                            const struct holder_callbacks *callbacks, struct error *error);
 
-/* Another size or other limits: memories of another size are left when their successors are there.
- * The socket stays where it is. */
+/* Applies new sizes and limits: memories of another size are left when their successors exist. The
+ * socket's path does not change. */
 void holder_reload(struct holder *holder, const struct holder_options *options);
 
-/* In order: programs are told that nobody reads any more. systemd's store keeps the memories for a
- * restart; a process of our own ends. */
+/* Tells programs that nobody reads any more. systemd's store keeps the memories for a restart; an
+ * fdserver ends. */
 void holder_close(struct holder *holder);
 
 struct holder_counts holder_counts(const struct holder *holder);
-/* For the status: do memories outlive a kill? null: systemd before 254 does not tell. */
+/* For the status: true if memories outlive a kill; null if unknown (systemd before 254). */
 json_t *holder_outlives(const struct holder_counts *counts);
 
-/* The first, and the next one. */
+/* The first memory; `next` leads to the others. */
 struct held *holder_first(const struct holder *holder);
 
 #endif

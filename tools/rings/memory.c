@@ -70,8 +70,8 @@ static int memory_reopen(int fd)
 }
 
 /*
- * Without its pages. Opened twice, as memfd_create(2) does not count among those that have it open
- * for writing: see memory_is_shared(). Its head is there when its size is sealed.
+ * Makes the file without its pages. Opens it twice: the kernel does not count the descriptor of
+ * memfd_create(2) as a writer (see memory_is_shared()). Writes the head before the size is sealed.
  */
 static bool memory_create(struct memory *memory, const struct ring_memory *head)
 {
@@ -94,7 +94,7 @@ static bool memory_create(struct memory *memory, const struct ring_memory *head)
            fcntl(memory->fd, F_ADD_SEALS, MEMORY_SEALS) == 0;
 }
 
-/* At a multiple of RING_HUGE, so that the kernel can use huge pages. */
+/* Reserves addresses at a multiple of RING_HUGE, so that the kernel can use huge pages. */
 static void *memory_place(uint64_t bytes)
 {
     const size_t size = bytes + RING_HUGE;
@@ -158,7 +158,7 @@ bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size
     return true;
 }
 
-/* Each page is zeroed here, so that no program has to; huge ones first, since that is quicker. */
+/* The kernel zeroes each page here, not while a program writes to it. Huge pages are quicker. */
 bool memory_fill(struct memory *memory, uint64_t bytes, struct error *error)
 {
     const uint64_t from = memory->filled, left = memory->bytes - from;
@@ -167,7 +167,7 @@ bool memory_fill(struct memory *memory, uint64_t bytes, struct error *error)
     errno = posix_fallocate(memory->fd, (off_t)from, (off_t)count);
     if (errno)
         return memory_fail_making(memory, error);
-    (void)madvise(memory->at + from, count, MADV_COLLAPSE); /* else there are small pages */
+    (void)madvise(memory->at + from, count, MADV_COLLAPSE); /* on failure: small pages */
     for (uint64_t at = from; at < from + count; at += RING_PAGE)
         (void)*(const volatile char *)(memory->at + at);
     memory->filled += count;
@@ -181,7 +181,7 @@ bool memory_is_full(const struct memory *memory)
 
 /* ---- one of before --------------------------------------------------------------------------- */
 
-/* The file's size cannot change any more, so that no access of the mapping ever fails. */
+/* A sealed size cannot change, so no access of the mapping ever fails. */
 static bool memory_is_sealed(int fd, struct stat *status)
 {
     const int seals = fcntl(fd, F_GET_SEALS);
@@ -201,7 +201,7 @@ static const char *memory_problem(int fd, struct ring_memory *head)
     return ring_problem(head, (uint64_t)status.st_size);
 }
 
-/* problem: NULL if the head is one to map it by. */
+/* problem: NULL if the head is valid. */
 static bool memory_open_by(struct memory *memory, int fd, const struct ring_memory *head,
                            const char *problem, struct error *error)
 {
@@ -222,7 +222,7 @@ int memory_share(const struct memory *memory)
     return fd >= 0 ? fd : fcntl(memory->fd, F_DUPFD_CLOEXEC, 0);
 }
 
-/* The kernel grants a write lease only to the one who has the file open. */
+/* The kernel grants a write lease only while nobody else has the file open. */
 bool memory_is_shared(const struct memory *memory)
 {
     if (fcntl(memory->fd, F_SETLEASE, F_WRLCK) != 0)
@@ -306,7 +306,7 @@ void memory_set_ahead(const struct memory *memory, int64_t ahead_ns)
     __atomic_store_n(&memory_head(memory)->ahead, ahead_ns, __ATOMIC_RELAXED);
 }
 
-/* What the memory says goes into nothing but the next number. */
+/* The memory is untrusted: only `turn` is read from it, and only used for the next value. */
 void memory_set_rules(const struct memory *memory, const char *text)
 {
     struct ring_rules *rules = (struct ring_rules *)(void *)(memory->at + RING_RULES_AT);

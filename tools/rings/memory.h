@@ -1,9 +1,9 @@
 /*
  * The memory of one user's rings: tracepoints/format/ring.h has its layout.
  *
- * Programs of that user may write anything into it at any time. So each size is taken from it once,
- * checked against the file's size, and kept here; of a memory that was made before, it is the
- * caller who knows whose it is.
+ * Programs of that user may write anything into it at any time. So each size is read once, checked
+ * against the file's size, and copied here. The caller must know the user of a memory that an
+ * earlier process made.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The file's name, with the user's number behind: no program can change it. */
+/* The file's name is this and the user's number. Programs cannot change it. */
 #define MEMORY_NAME "blkin-rings."
 
 struct memory_size {
@@ -32,32 +32,31 @@ struct memory {
     uint64_t heads_at;
     uint64_t data_at;
     uint64_t bytes;  /* of all of it */
-    uint64_t made;   /* CLOCK_REALTIME in ns; of a memory of before it is the memory's word, and not
-                        in the future */
-    uint64_t filled; /* while it is made: its pages are there up to here */
+    uint64_t made;   /* CLOCK_REALTIME in ns, at most now */
+    uint64_t filled; /* while it is made: the bytes that have pages */
 };
 
-/* CPUs that the host may ever have. */
+/* The number of CPUs that the host may ever have. */
 uint32_t memory_host_cpus(void);
 
-/* What a memory of this size takes; 0: there can be none of this size. */
+/* Bytes of a memory of this size; 0: no memory can have this size. */
 uint64_t memory_bytes(const struct memory_size *size);
 
 /*
- * Makes one; its size is sealed. Its pages come in steps, as those of a large one take a while:
- * nobody may have it until all are there, and charged to this process. Returns false with error
- * set.
+ * Makes a memory and seals its size. memory_fill() adds the pages in steps, as a large memory takes
+ * a while. Share it only when it is full: then its pages are charged to this process. Returns false
+ * with error set.
  */
 bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size *size,
                   struct error *error);
 
-/* Fills up to so many bytes more. Returns false with error set, and the memory closed. */
+/* Adds pages for up to so many bytes. Returns false with error set, and the memory closed. */
 bool memory_fill(struct memory *memory, uint64_t bytes, struct error *error);
 bool memory_is_full(const struct memory *memory);
 
 /*
- * Maps one of before, or one that an agent gave, and checks all of it. The descriptor is the
- * memory's, also if this fails. Returns false with error set.
+ * Checks and maps a memory of an earlier process or of an agent. Takes the descriptor, also on
+ * failure. Returns false with error set.
  */
 bool memory_open(struct memory *memory, int fd, struct error *error);
 
@@ -67,41 +66,42 @@ bool memory_open(struct memory *memory, int fd, struct error *error);
  */
 int memory_share(const struct memory *memory);
 
-/* Has any program a descriptor that was given away, or a mapping by it? True where the kernel does
+/* True if a program has a descriptor of memory_share(), or a mapping by it, or if the kernel does
  * not tell. */
 bool memory_is_shared(const struct memory *memory);
 
 /*
  * Maps a memory that another process of ours has checked: `known` is that process's struct, and fd
- * its descriptor here. Nothing is read from the memory, as programs may have overwritten its head
- * since. The descriptor is the memory's, also if this fails. Returns false with error set.
+ * its descriptor here. Reads nothing from the memory, as programs may have overwritten its head
+ * since. Takes the descriptor, also on failure. Returns false with error set.
  */
 bool memory_open_known(struct memory *memory, int fd, const struct memory *known,
                        struct error *error);
 
-/* Unmaps and closes it: it lives on in programs that have it. */
+/* Unmaps and closes the memory. Programs that have it keep it. */
 void memory_close(struct memory *memory);
 
 bool memory_is_of_size(const struct memory *memory, const struct memory_size *size);
 
-/* Programs find it with their periodic work. */
+/* Programs see the state in their periodic work. */
 void memory_set_state(struct memory *memory, enum ring_state state);
 enum ring_state memory_state(const struct memory *memory);
 
-/* Once a second: programs see by it that this process lives. */
+/* Call it once a second: programs see by it that this process lives. */
 void memory_beat(struct memory *memory);
 uint64_t memory_beats(const struct memory *memory);
 
-/* What this process's clock is ahead of the host's: for programs with another one. */
+/* Tells programs in other time namespaces how far this process's CLOCK_MONOTONIC is ahead of the
+ * host's. */
 void memory_set_ahead(const struct memory *memory, int64_t ahead_ns);
 
-/* Rules of slow spans for its programs, which see them within a second. */
+/* Sets slow rules, which programs of the memory see within a second. */
 void memory_set_rules(const struct memory *memory, const char *text);
 
-/* Do both refer to the same one? */
+/* True if both are the same file. */
 bool memory_is_same(const struct memory *memory, const struct memory *other);
 
-/* ---- a ring: that of events of CPU c is ring c, that of its alarms is cpus + c */
+/* ---- rings: ring c has events of CPU c, ring cpus + c has its alarms */
 
 struct ring {
     const uint64_t *committed;
@@ -116,14 +116,14 @@ static inline uint32_t memory_rings(const struct memory *memory)
     return memory->size.cpus * 2;
 }
 
-/* Records that programs could not write, as they say. */
+/* Records that programs could not write; programs count them. */
 uint64_t memory_lost(const struct memory *memory);
 
-/* What was ever written to all of its rings. Programs may have written another number there. */
+/* Bytes ever written to all rings, as programs count them: not trusted. */
 uint64_t memory_written(const struct memory *memory);
 
-/* What was written to the busiest ring of events since `before`, which has a number for each CPU,
- * and is set to what was written by now. */
+/* Bytes written to the busiest ring of events since the last call. before: the positions at that
+ * call, one for each CPU; updated. */
 uint64_t memory_busiest(const struct memory *memory, uint64_t *before);
 
 #endif

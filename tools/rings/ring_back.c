@@ -1,5 +1,5 @@
 /*
- * Walking back.
+ * The walk from the newest record to the oldest.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,17 +12,17 @@
 
 struct back {
     struct ring ring;
-    uint64_t at;     /* between two records: all after it were given */
-    uint64_t from;   /* the place of the copy's first byte */
+    uint64_t at;     /* between two records: all later ones were given */
+    uint64_t from;   /* the position of the copy's first byte */
     uint64_t end;    /* where the walk began */
-    uint64_t oldest; /* what is before it may be torn */
+    uint64_t oldest; /* bytes before this position may be torn */
     char copy[BACK_PIECE];
 };
 
 enum back_step { BACK_RECORD, BACK_PIECE_ENDS, BACK_DAMAGED };
 
-/* What is before it a writer may have stored into while we copied. Nothing that is read is longer
- * than the ring, though a program may have moved the ring's end back to before `end`. */
+/* Writers may have changed the bytes before this position while we copied. Uses the later of `end`
+ * and the ring's end: a program may have moved the ring's end back. */
 static uint64_t back_oldest(struct ring ring, uint64_t end)
 {
     const uint64_t now = ring_end(ring), newest = now > end ? now : end;
@@ -43,7 +43,7 @@ static void back_copy(struct back *back)
     back->oldest = back_oldest(back->ring, back->end);
 }
 
-/* The record that ends at back->at; *size: all of it. */
+/* Reads the record that ends at back->at. *size: bytes of the record with its trailer. */
 static enum back_step back_step(const struct back *back, struct ring_entry *entry, uint64_t *size)
 {
     const uint64_t first = back->from > back->oldest ? back->from : back->oldest;
@@ -61,7 +61,7 @@ static enum back_step back_step(const struct back *back, struct ring_entry *entr
     return BACK_RECORD;
 }
 
-/* All of a piece. Returns false at the end of the walk. */
+/* Gives all records of a piece. Returns false at the end of the walk. */
 static bool back_give_piece(struct back *back, ring_back_fn *give, void *context,
                             struct ring_back *result)
 {

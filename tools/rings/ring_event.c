@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* What is left of a payload. */
+/* The unread rest of a payload. */
 struct ring_rest {
     const char *at, *end;
 };
@@ -48,7 +48,7 @@ int64_t ring_clock_offset(void)
     struct timespec real;
     int64_t before, after, least = INT64_MAX, offset = 0;
 
-    /* of several readings the one with the least time between */
+    /* use the reading that took the least time */
     for (int i = 0; i < 16; i++) {
         before = clock_ns();
         clock_gettime(CLOCK_REALTIME, &real);
@@ -61,13 +61,13 @@ int64_t ring_clock_offset(void)
     return offset;
 }
 
-/* Of these the time is all that they tell, so that it is not moved. */
+/* Events that only tell a time: their time must not be changed. */
 static bool ring_has_no_age(enum event_kind kind)
 {
     return kind < EVENT_SPAN || kind == EVENT_PROCESS;
 }
 
-/* The event's time is when it was written, as far as that is known. */
+/* Sets the event's time to the time of its writing, as far as that is known. */
 static void ring_set_time(struct event *event, const struct ring_clock *clock, uint64_t moment,
                           unsigned bits)
 {
@@ -143,7 +143,7 @@ static bool ring_take_annotation(struct ring_rest *rest, struct event *event, un
     return true;
 }
 
-/* The log is the packed text, until it is taken apart. */
+/* `log` has the packed text until packed_decode() splits it. */
 static enum decoded ring_take_packed(struct ring_rest *rest, struct event *event,
                                      const struct ring_clock *clock, unsigned kind)
 {
@@ -269,7 +269,7 @@ enum decoded ring_event(const struct ring_entry *entry, const struct ring_clock 
     }
 }
 
-/* All bytes of the mark but the version's, in a little endian's order. */
+/* All bytes of the mark but the version, in little-endian order. */
 #define RING_MARK_NAME UINT64_C(0x00ffffffffffffff)
 
 enum decoded ring_alarm(const struct ring_entry *entry, struct ring_alarm *alarm)

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 
 #define RING_ALARM_BYTES RING_BYTES_MIN
-#define RING_SHARES      4 /* users that have room */
+#define RING_SHARES      4 /* number of users that must have room */
 #define RING_HOLD_MS     120000
 
 static uint64_t ring_default_bytes(uint64_t most, uint64_t all_bytes, uint32_t cpus)

@@ -1,5 +1,5 @@
 /*
- * The holder's options, of the configuration.
+ * Reads the holder's options from the configuration.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,13 +10,14 @@
 #include "tools/config/config.h"
 
 /*
- * All but vault and left_ms. ring-bytes 0: default_bytes, or less, so that four users' events, or
- * three users' events and alarms, have room in rings-max-bytes. Returns false with error set.
+ * Sets all options but fdserver and left_ms. With ring-bytes 0, rings have default_bytes, or less:
+ * rings-max-bytes must have room for four users' events, or three users' events and alarms. Returns
+ * false with error set.
  */
 bool ring_options(const struct config *config, uint64_t default_bytes,
                   struct holder_options *options, struct error *error);
 
-/* A memory for the status. */
+/* The status of a memory. */
 json_t *ring_memory_json(const struct memory *memory, uint32_t user, bool is_left);
 
 #endif

@@ -2,8 +2,8 @@
  * Copying and walking.
  *
  * A copy is checked from its newest record to its oldest, since only trailers tell where records
- * are, and is read in the other direction. So the way back leaves in each trailer, in place of its
- * position, the size of the record that follows.
+ * are, and is read in the other direction. So the check replaces the position in each trailer by
+ * the size of the next record.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -76,7 +76,7 @@ static uint64_t ring_load(const char *at)
     return value;
 }
 
-/* One record back, but not before oldest. */
+/* Steps one record back, but not before oldest. */
 static bool ring_step_back(struct ring_walk *walk, uint64_t oldest, bool *is_record)
 {
     char *place;
@@ -126,7 +126,7 @@ static void ring_check(struct ring_reader *reader, uint64_t from, uint64_t oldes
     reader->next_size = walk.next_size;
 }
 
-/* The number is not one that a ring can have come to from where we are. */
+/* A ring's end cannot be here: a program has overwritten it. Counts it and continues from there. */
 static void ring_jump(struct ring_reader *reader, uint64_t end)
 {
     reader->counts.jumps++;

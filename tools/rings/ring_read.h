@@ -1,8 +1,8 @@
 /*
- * Reads a ring while programs go on writing to it: copies what is new, and walks the copy by
- * record. tracepoints/format/ring.h has the rule that tells which bytes of a copy are whole.
+ * Reads a ring while programs go on writing to it: copies new records, and walks the copy.
+ * tracepoints/format/ring.h has the rule that tells which bytes of a copy are whole.
  *
- * In bytes, of all that was written from the reader's beginning to its place:
+ * For the bytes from the reader's first position to its current one:
  *
  *     written = read + overwritten + damaged
  *
@@ -17,51 +17,51 @@
 
 struct ring_counts {
     uint64_t records;
-    uint64_t read;        /* bytes of records, and of what fills the end of the ring */
-    uint64_t overwritten; /* bytes that were gone before they were read */
-    uint64_t damaged;     /* bytes that are no records: a program has scribbled over them */
-    uint64_t jumps;       /* places where no ring can be: the reader went on from there */
+    uint64_t read;        /* bytes of records and of padding at the end of the ring */
+    uint64_t overwritten; /* bytes overwritten before they were read */
+    uint64_t damaged;     /* bytes that are no records: a program has overwritten them by mistake */
+    uint64_t jumps;       /* impossible ends of the ring: the reader continued from there */
 };
 
 struct ring_reader {
     struct ring ring;
-    uint64_t at; /* read up to here */
+    uint64_t at; /* position: all records before it were read */
     struct ring_counts counts;
-    char *copy; /* of [at, end) */
+    char *copy; /* of the positions [at, end) */
     size_t room;
-    size_t next;      /* in the copy */
-    size_t next_size; /* of the record there; 0: there is none */
+    size_t next;      /* offset of the next record in the copy */
+    size_t next_size; /* size of that record; 0: none */
 };
 
-/* Lives as long as the copy that it is in. */
+/* Valid as long as the copy that it points into. */
 struct ring_entry {
-    unsigned event; /* enum blkin_packed_event, or RING_ORIGINAL and what follows it */
+    unsigned event; /* enum blkin_packed_event, or RING_ORIGINAL + type */
     uint32_t pid;
     const char *payload;
     size_t length;
-    uint32_t pid_ns; /* in which the pid is */
+    uint32_t pid_ns; /* namespace of the pid */
 };
 
-/* from 0: all that the ring holds, and what is no longer there counts as overwritten. */
+/* from: 0 begins with the oldest record; bytes that are gone count as overwritten. */
 void ring_reader_open(struct ring_reader *reader, struct ring ring, uint64_t from);
 void ring_reader_close(struct ring_reader *reader);
 
-/* Where the ring ends now. */
+/* The position of the ring's end now. */
 uint64_t ring_end(struct ring ring);
 
-/* The bytes from one position to another, which are not more than the ring has. */
+/* Copies the bytes between two positions, at most the ring's size. */
 void ring_copy(struct ring ring, uint64_t from, uint64_t end, char *copy);
 
-/* Of a copied record that begins there. */
+/* The entry of a copied record. */
 struct ring_entry ring_entry_of(const char *begin, uint64_t trailer);
 
-/* Copies what is new. Returns false when out of memory: then nothing has changed. */
+/* Copies new records. Returns false, and changes nothing, when out of memory. */
 bool ring_read(struct ring_reader *reader);
 
-/* The record at the reader's place. Returns false if the copy has none. */
+/* The record at the reader's position. Returns false at the end of the copy. */
 bool ring_peek(struct ring_reader *reader, struct ring_entry *entry);
 
-/* Goes on to the next one. What was not passed is copied again by ring_read(). */
+/* Goes on to the next record. ring_read() copies records again that were not passed. */
 void ring_pass(struct ring_reader *reader);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Dividing, and what follows for a memory.
+ * Shares of payers, and sizes of memories.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #define SHARES_FIRST_BYTES (UINT64_C(8) << 20) /* of events */
-#define SHARES_RESERVE     8                   /* a part of the room */
-#define SHARES_PLACES      4                   /* a part of the places, for each payer */
+#define SHARES_RESERVE     8                   /* 1/8 of max_bytes */
+#define SHARES_PLACES      4                   /* a payer may have 1/4 of max_users */
 
 struct memory_size shares_first_size(const struct memory_size *full)
 {
@@ -42,7 +42,7 @@ static int shares_compare_wants(const void *a, const void *b)
     return one->wants < other->wants ? -1 : one->wants > other->wants;
 }
 
-/* Without its share, a memory would be as large as this. */
+/* The size that a memory would have without a limit. */
 static struct memory_size shares_wanted(const struct held *held,
                                         const struct holder_options *options)
 {
@@ -83,7 +83,7 @@ static void shares_collect(struct shares *shares, const struct held *all,
     shares->count = count;
 }
 
-/* The highest level at which all together get no more than there is. */
+/* The highest level at which the sum of all shares fits (water filling). */
 static uint64_t shares_find_level(struct share *list, unsigned count, uint64_t bytes)
 {
     qsort(list, count, sizeof(list[0]), shares_compare_wants);

@@ -1,9 +1,8 @@
 /*
- * How large the memories of users may be: shares, and not first come.
+ * Divides the memory for rings among users by max-min fairness, not first come, first served.
  *
- * A user pays for his own memory, and for those of his subordinate users (users.h). Most of the
- * room is divided so that nobody gets more than he wants, and nobody less than another one who
- * wants more. The rest is for users that come.
+ * A payer is a user with the subordinate users (users.h). No payer gets more than it wants, and no
+ * payer gets less than another one that wants more. A reserve is for new users.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,36 +13,36 @@
 
 struct share {
     uint32_t payer;
-    unsigned memories; /* that programs get now */
-    uint64_t bytes;    /* of these */
-    uint64_t wants;    /* as many as they would have if there were room */
+    unsigned memories; /* memories that are not left */
+    uint64_t bytes;    /* of these memories */
+    uint64_t wants;    /* bytes that they would have without a limit */
 };
 
 struct shares {
-    struct share *list; /* in the order of payers */
+    struct share *list; /* sorted by payer */
     unsigned count;
-    uint64_t level; /* the most bytes for a payer */
+    uint64_t level; /* most bytes for a payer */
 };
 
-/* A small memory, which is made at once while a program waits. */
+/* The size of a first memory: small, as a program waits for it. */
 struct memory_size shares_first_size(const struct memory_size *full);
 
-/* Of these memories, as the options say. Returns false when out of memory. */
+/* Computes the shares of these memories. Returns false when out of memory. */
 bool shares_divide(struct shares *shares, const struct held *all,
                    const struct holder_options *options);
 void shares_free(struct shares *shares);
 
-/* What is left for other users than those that have memories. */
+/* Bytes that are reserved for new users. */
 uint64_t shares_reserve(const struct holder_options *options);
 
 /*
- * May the payer have one more of this size? The first one needs a place only; for more of them all
- * have to be within the level, and within a quarter of the places.
+ * True if the payer may have one more memory of this size. The first one is always granted. With
+ * more, the payer must stay within an equal share and a quarter of max_users.
  */
 bool shares_have_place(const struct shares *shares, uint32_t payer, uint64_t bytes,
                        const struct holder_options *options);
 
-/* The size that the memory is to have. Its event_bytes are 0 if the payer has one too many. */
+/* The size that the memory should have. event_bytes is 0 if the payer has a memory too many. */
 struct memory_size shares_size(const struct shares *shares, const struct held *held,
                                const struct holder_options *options);
 

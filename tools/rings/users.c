@@ -1,5 +1,5 @@
 /*
- * Reading what the kernel tells of user namespaces, and who owns subordinate numbers.
+ * Reads the kernel's files about user namespaces, and /etc/subuid.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +13,7 @@
 
 #define USERS_USUAL_OVERFLOW 65534
 
-/* Does the map have a line for each number? What cannot be read knows nobody. */
+/* True if the map has a line for each number. An unreadable map has none. */
 static bool users_are_all_known(const char *uid_map)
 {
     FILE *file = fopen(uid_map, "re");
@@ -50,7 +50,7 @@ uint32_t users_unknown(void)
 
 #define USERS_NAME_MAX 255
 
-/* Name services other than the file may let this process wait. */
+/* Reads the file: other name services may block this process. */
 static bool users_find(const char *passwd, const char *name, uint32_t *user)
 {
     FILE *file = fopen(passwd, "re");

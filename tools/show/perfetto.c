@@ -41,8 +41,7 @@ struct lane {
     int64_t end_us;  /* of the outermost open item */
 };
 
-struct export
-{
+struct perfetto {
     struct item *items;
     uint32_t count;
     uint32_t *order;       /* of items, by time */
@@ -55,7 +54,7 @@ struct export
 
 /* ---- items */
 
-static uint32_t process_of(struct export *export, const struct json_span *span)
+static uint32_t process_of(struct perfetto *export, const struct json_span *span)
 {
     const json_t *endpoint = json_object_get(span->json, "localEndpoint");
     const char *ipv4 = json_string_value(json_object_get(endpoint, "ipv4"));
@@ -72,7 +71,7 @@ static uint32_t process_of(struct export *export, const struct json_span *span)
     return id;
 }
 
-static void add_items(struct export *export, const struct trace_model *model, size_t *left_out)
+static void add_items(struct perfetto *export, const struct trace_model *model, size_t *left_out)
 {
     const uint32_t base = export->count;
 
@@ -116,7 +115,7 @@ static int by_time(const void *a, const void *b, void *context)
 }
 
 /* Leaves out children that begin before their parents, as their clock is wrong. */
-static void link_flows(struct export *export)
+static void link_flows(struct perfetto *export)
 {
     for (uint32_t i = export->count; i-- > 0;) {
         struct item *item = &export->items[i];
@@ -131,7 +130,7 @@ static void link_flows(struct export *export)
 
 /* ---- lanes */
 
-static bool fits_parent(const struct export *export, const struct item *item)
+static bool fits_parent(const struct perfetto *export, const struct item *item)
 {
     const struct item *parent = item->parent == NONE ? NULL : &export->items[item->parent];
     struct lane *lane;
@@ -146,7 +145,7 @@ static bool fits_parent(const struct export *export, const struct item *item)
 }
 
 /* Returns the first free lane of the process, a new one if needed. */
-static uint32_t free_lane(struct export *export, const struct item *item)
+static uint32_t free_lane(struct perfetto *export, const struct item *item)
 {
     uint32_t *place = &export->first_lanes[item->process], number = 1;
 
@@ -161,7 +160,7 @@ static uint32_t free_lane(struct export *export, const struct item *item)
     return *place;
 }
 
-static void place_items(struct export *export)
+static void place_items(struct perfetto *export)
 {
     for (uint32_t i = 0; i < export->count; i++) {
         struct item *item = &export->items[export->order[i]];
@@ -182,13 +181,13 @@ static json_int_t pid_of(uint32_t process)
 }
 
 /* Thread ids are unique over all processes. */
-static json_int_t tid_of(const struct export *export, uint32_t lane)
+static json_int_t tid_of(const struct perfetto *export, uint32_t lane)
 {
     return (json_int_t)names_count(export->names) + lane;
 }
 
 /* Writes and frees the event. Returns false when out of memory. */
-static bool put_event(struct export *export, json_t *event)
+static bool put_event(struct perfetto *export, json_t *event)
 {
     bool is_done;
 
@@ -201,7 +200,7 @@ static bool put_event(struct export *export, json_t *event)
     return is_done;
 }
 
-static bool put_names(struct export *export)
+static bool put_names(struct perfetto *export)
 {
     bool is_done = true;
 
@@ -221,7 +220,7 @@ static bool put_names(struct export *export)
     return is_done;
 }
 
-static json_t *event(const struct export *export, const struct item *item, const char *phase,
+static json_t *event(const struct perfetto *export, const struct item *item, const char *phase,
                      const char *name, json_int_t time_us)
 {
     return json_pack("{s:s, s:s, s:I, s:I, s:I}", "ph", phase, "name", name, "ts", time_us, "pid",
@@ -230,7 +229,7 @@ static json_t *event(const struct export *export, const struct item *item, const
 
 /* Writes a flow's begin at the parent, or its end at the child. The child's index is the flow's id.
  */
-static bool put_flow(struct export *export, const struct item *item, const char *phase,
+static bool put_flow(struct perfetto *export, const struct item *item, const char *phase,
                      uint32_t child)
 {
     json_t *json = event(export, item, phase, "call", item->start_us);
@@ -253,7 +252,7 @@ static json_t *details(const struct item *item)
     return json;
 }
 
-static bool put_slice(struct export *export, const struct item *item)
+static bool put_slice(struct perfetto *export, const struct item *item)
 {
     const struct json_span *span = item->span;
     json_t *json =
@@ -264,7 +263,7 @@ static bool put_slice(struct export *export, const struct item *item)
            json_object_set_new(json, "args", details(item)) == 0 && put_event(export, json);
 }
 
-static bool put_annotations(struct export *export, const struct item *item)
+static bool put_annotations(struct perfetto *export, const struct item *item)
 {
     const json_t *annotations = json_object_get(item->span->json, "annotations");
     const json_t *annotation;
@@ -286,7 +285,7 @@ static bool put_annotations(struct export *export, const struct item *item)
     return true;
 }
 
-static bool put_item(struct export *export, uint32_t i)
+static bool put_item(struct perfetto *export, uint32_t i)
 {
     const struct item *item = &export->items[i];
     const struct item *parent = item->parent == NONE ? NULL : &export->items[item->parent];
@@ -301,7 +300,7 @@ static bool put_item(struct export *export, uint32_t i)
     return is_done && put_annotations(export, item);
 }
 
-static bool put_all(struct export *export, const char *source, size_t left_out)
+static bool put_all(struct perfetto *export, const char *source, size_t left_out)
 {
     bool is_done;
     json_t *about =
@@ -321,7 +320,7 @@ static bool put_all(struct export *export, const char *source, size_t left_out)
 
 /* ---- all of it */
 
-static bool collect(struct export *export, const struct trace *traces, size_t count,
+static bool collect(struct perfetto *export, const struct trace *traces, size_t count,
                     size_t *left_out)
 {
     struct names *names = names_of_file();
@@ -338,7 +337,7 @@ static bool collect(struct export *export, const struct trace *traces, size_t co
     return is_done;
 }
 
-static bool arrange(struct export *export)
+static bool arrange(struct perfetto *export)
 {
     const size_t processes = names_count(export->names) + 1;
 
@@ -354,7 +353,7 @@ static bool arrange(struct export *export)
     return true;
 }
 
-static void destroy(struct export *export)
+static void destroy(struct perfetto *export)
 {
     free(export->items);
     free(export->order);
@@ -366,7 +365,7 @@ static void destroy(struct export *export)
 bool perfetto(const struct trace *traces, size_t count, const char *source, size_t *left_out)
 {
     size_t spans = 0;
-    struct export export = {.names = names_of_file()};
+    struct perfetto export = {.names = names_of_file()};
     bool is_done;
 
     *left_out = 0;

@@ -39,15 +39,15 @@ static void count_kept(void *context, int fd, const char *name)
 
 static int connect_to(void)
 {
-    int vault;
+    int fdserver;
 
-    vault_open(&vault, NULL, path, count_kept, NULL, &error);
-    CHECK(vault >= 0);
-    return vault;
+    fdserver_open(&fdserver, NULL, path, count_kept, NULL, &error);
+    CHECK(fdserver >= 0);
+    return fdserver;
 }
 
-/* While the vault is behind: it goes on when the service waits for it. */
-static void put_all(int vault, pid_t keeper)
+/* While the fdserver is behind: it goes on when the service waits for it. */
+static void put_all(int fdserver, pid_t keeper)
 {
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     const pid_t service = getpid();
@@ -64,7 +64,7 @@ static void put_all(int vault, pid_t keeper)
     }
     for (uint32_t user = 0; user < MEMORIES; user++) {
         fdstore_name(user, 1, name);
-        CHECK(vault_put(vault, fd, name));
+        CHECK(fdserver_put(fdserver, fd, name));
     }
     (void)close(fd);
     CHECK(waitpid(waker, &status, 0) == waker && status == 0);
@@ -72,32 +72,32 @@ static void put_all(int vault, pid_t keeper)
 
 static void test_all(pid_t keeper)
 {
-    int vault = connect_to();
+    int fdserver = connect_to();
 
     CHECK(kept == 0);
-    put_all(vault, keeper);
-    (void)close(vault); /* as if the service was killed */
-    vault = connect_to();
+    put_all(fdserver, keeper);
+    (void)close(fdserver); /* as if the service was killed */
+    fdserver = connect_to();
     CHECK(kept == MEMORIES);
-    put_all(vault, keeper);
-    (void)close(vault);
+    put_all(fdserver, keeper);
+    (void)close(fdserver);
     kept = 0;
     memset(kept_of, 0, sizeof(kept_of));
-    vault = connect_to();
+    fdserver = connect_to();
     CHECK(kept == MEMORIES);
     for (uint32_t user = 0; user < MEMORIES; user++)
         CHECK(kept_of[user] == 1);
-    (void)close(vault);
+    (void)close(fdserver);
 }
 
 /* It serves who has connected first, so nobody else hears from it. */
 static void test_found(pid_t keeper)
 {
-    const int vault = connect_to();
+    const int fdserver = connect_to();
 
     for (int i = 0; i < LOOKS; i++)
-        CHECK(vault_pid(path) == keeper);
-    (void)close(vault);
+        CHECK(fdserver_pid(path) == keeper);
+    (void)close(fdserver);
 }
 
 /* Who sends more descriptors than one does not fill our table with them. */
@@ -132,7 +132,7 @@ static void test_one_of_two(void)
     (void)close(ends[1]);
 }
 
-/* The file is there a moment before somebody listens. A connection would end the vault. */
+/* The file is there a moment before somebody listens. A connection would end the fdserver. */
 static bool listens(void)
 {
     FILE *sockets = fopen("/proc/net/unix", "re");
@@ -146,17 +146,17 @@ static bool listens(void)
 
 int main(int argc, char *argv[])
 {
-    static const struct job *const jobs[] = {&vault_job, NULL};
+    static const struct job *const jobs[] = {&fdserver_job, NULL};
     const char *where = getenv("TMPDIR");
     pid_t keeper;
     int status;
 
-    if (job_is_done(argc, argv, jobs, &status)) /* a service without a vault starts one */
+    if (job_is_done(argc, argv, jobs, &status)) /* a service without a fdserver starts one */
         return status;
-    (void)snprintf(path, sizeof(path), "%s/vault.%ld", where ? where : "/tmp", (long)getpid());
+    (void)snprintf(path, sizeof(path), "%s/fdserver.%ld", where ? where : "/tmp", (long)getpid());
     keeper = fork();
     if (keeper == 0)
-        _exit(vault_run(path));
+        _exit(fdserver_run(path));
     WAIT_UNTIL(listens());
     test_all(keeper);
     test_found(keeper);

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""A server that knows nothing of traces, and its client.
+
+    tier.py serve PORT [HOST:PORT]     answers each request of 16 bytes, after it has asked the next server, if there is
+                                       one; the last one takes 0.4 s for a slow request
+    tier.py ask HOST:PORT COUNT EACH   sends requests, each EACH-th of them slow; prints the numbers of the slow ones
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import socket
+import sys
+import time
+
+SIZE = 16
+
+
+def connect(address):
+    host, port = address.split(":")
+    return socket.create_connection((host, int(port)), timeout=60)
+
+
+def receive(connection):
+    """16 bytes; nothing at the end."""
+    taken = b""
+    while len(taken) < SIZE:
+        more = connection.recv(SIZE - len(taken))
+        if not more:
+            return b""
+        taken += more
+    return taken
+
+
+def ask(connection, request):
+    connection.sendall(request)
+    return receive(connection)
+
+
+def serve(port, following=None):
+    listener = socket.create_server(("0.0.0.0", int(port)))
+    print("listening", flush=True)
+    below = None
+    while True:
+        connection, _ = listener.accept()
+        while request := receive(connection):
+            if following:
+                below = below or connect(following)
+                ask(below, request)
+            elif request.endswith(b"slow"):
+                time.sleep(0.4)
+            connection.sendall(request)
+        connection.close()
+
+
+def load(address, count, each):
+    connection = connect(address)
+    for number in range(int(count)):
+        is_slow = number % int(each) == int(each) - 1
+        ask(connection, b"get %07d %s" % (number, b"slow" if is_slow else b"fast"))
+        if is_slow:
+            print(f"{number:07d}", flush=True)
+
+
+{"serve": serve, "ask": load}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,109 @@
+#!/bin/bash
+# Three servers that send each other no ids, on three hosts: of each slow request one trace of all of them arrives, with
+# the right parents; of fast ones nothing. Only the last server's spans raise alarms, then all do. Then a host's
+# agent is stopped: what it has is missing, and its name is said.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 180
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/agent/hosts.sh
+. "$SRC/tests/agent/hosts.sh"
+
+need_hosts "$@"
+private_begin
+delay_wire() {
+    :
+}
+AGENT_OPTIONS=(--ring-bytes=16M --linger-ms=300 --fetch-interval-ms=100)
+begin_hosts 3 || exit 1
+echo 1 >/proc/sys/net/ipv4/ip_forward || skip "no forwarding between hosts"
+echo 'answer-timeout-ms = 30000' >"$WORK/blkin.conf" # all hosts answer, however busy this machine is
+start_broker "$BROKER_PORT" 0.0.0.0 && start_collect || exit 1
+for host in 1 2 3; do
+    on $host ip route add default via 10.77.$host.1 || exit 1
+    start_agent $host || exit 1
+done
+for host in 1 2 3; do
+    wait_agent $host || exit 1
+done
+
+# start_tier HOST SERVICE RULES [NEXT]
+start_tier() {
+    start_on "$1" "$2" env BLKIN_SLOW="$3" "$blkin" run --service="$2" --payload=16 -- \
+        "$PYTHON" "$SRC/tests/agent/hosts/tier.py" serve 7000 "${@:4}"
+    wait_for 20 "$2-$1" "the port of $2" grep -q listening "$WORK/$2-$1.log"
+}
+
+# start_tiers RULES OF THE LAST: the rules of the others are in OTHERS
+start_tiers() {
+    start_tier 3 back '*>200ms' && start_tier 2 middle "$1" 10.77.3.2:7000 && start_tier 1 front "$1" 10.77.2.2:7000
+}
+
+stop_tiers() {
+    stop_part front-1
+    stop_part middle-2
+    stop_part back-3
+}
+
+# Each server writes into its rings.
+are_warm() {
+    local host
+    ask 3 100 >/dev/null || return
+    for host in 1 2 3; do
+        agent_has $host '[.rings.memories[] | .written_bytes] | add > 0' || return
+    done
+}
+
+ask() {
+    timeout 120 "$PYTHON" "$SRC/tests/agent/hosts/tier.py" ask 10.77.1.2:7000 "$@"
+}
+
+joined() {
+    result=$("$PYTHON" "$SRC/tests/agent/hosts/joined.py" "$WORK/collected" <"$WORK/slow" 2>"$WORK/joined.log")
+}
+
+# is_joined FILTER: of the result
+is_joined() {
+    joined && jq -e "$1" <<<"$result" >/dev/null
+}
+
+must() {
+    wait_for 60 agent-3 "$1" is_joined "$1" || {
+        tail -n 20 "$WORK"/agent-*.log "$WORK/joined.log" >&2
+        for host in 1 2 3; do
+            agent_status $host | jq -c '[.totals, .cluster]' >&2
+        done
+        fail "$result"
+    }
+    echo "$result"
+}
+
+for rules in '*>1h' '*>200ms'; do
+    start_tiers "$rules" || exit 1
+    wait_for 30 agent-1 "that all servers write into their rings" are_warm || exit 1
+    : >"$WORK/collected"
+    ask 200 20 >"$WORK/slow" || fail "no answers"
+    # on a busy machine a fast request may be a slow one
+    must ".whole == 10 and .links == 4 * (.slow + .fast) and .fast < 50 and .wrong == 0 and .doubles == 0 and
+        .whole_and_marked == 0"
+    [ "$rules" = '*>200ms' ] || stop_tiers
+done
+
+# The middle's agent is away: half of each request is missing, and the host that has it is named.
+echo 'answer-timeout-ms = 2000' >"$WORK/blkin.conf"
+for host in 1 3; do
+    "$blkin" reload --config="$WORK/blkin.conf" --runtime-dir="$WORK/$host/run" agent >"$WORK/reload.log" 2>&1 ||
+        fail "reload on host $host: $(<"$WORK/reload.log")"
+done
+stop_part agent-2
+for host in 1 3; do
+    wait_for 60 agent-$host "that host 2 is away" agent_has $host '.cluster.away == ["store-2"]' || exit 1
+done
+: >"$WORK/collected"
+ask 100 20 >"$WORK/slow" || fail "no answers"
+must '.marked == 5 and .silent == 0 and .wrong == 0 and (.hosts | contains("store-2: has not answered"))'
+stop_tiers
+for host in 1 3; do
+    agent_has $host '.cluster.malformed == 0' || fail "a message was of a wrong form: $(agent_status $host | jq .cluster)"
+done

@@ -1,0 +1,99 @@
+/*
+ * What joins need of the agent: looks, wants, answers and fetches.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "asking_parts.h"
+
+#include "answer.h"
+#include "babeltrace-plugin/base/monotonic.h"
+
+static void asking_look(void *context, struct request *request)
+{
+    const struct asking *asking = context;
+
+    (void)pending_add(&asking->agent->pending, request);
+    agent_step(asking->agent);
+}
+
+static void asking_want(void *context, struct request *request, json_t *halves)
+{
+    asking_ask_others(context, request, NULL, 0, halves);
+}
+
+static bool asking_is_answered(void *context, const struct request *request)
+{
+    const struct asking *asking = context;
+    json_t *away = asking->cluster ? cluster_away(asking->cluster) : NULL;
+    const bool is_answered = ledger_is_answered(asking->ledger, request->id, away);
+
+    json_decref(away);
+    return is_answered;
+}
+
+static void asking_settle(void *context, struct trace_id id)
+{
+    struct asking *asking = context;
+    struct request head = {.count = 0};
+    char text[TRACE_ID_TEXT];
+    json_t *message;
+
+    if (!asking->cluster)
+        return;
+    asking_set_id(asking, &head);
+    trace_id_text(id, text);
+    message = json_pack("{ss, ss, ss, sI, s[], s[s]}", "type", "keep", "id", head.id, "host",
+                        asking->agent->host, "at", (json_int_t)wall_clock_ns(), "traces", "settled",
+                        text);
+    if (message)
+        cluster_send(asking->cluster, message);
+    json_decref(message);
+}
+
+static void asking_fetch(void *context, struct request *request, const char *doubt)
+{
+    struct asking *asking = context;
+
+    if (doubt)
+        ledger_doubt(asking->ledger, request->id, doubt);
+    request->due_ms = clock_ms();
+    asking->agent->totals.traces_dropped += pending_add(&asking->agent->pending, request);
+    agent_step(asking->agent);
+}
+
+static void asking_answer_join(void *context, const struct request *request, int64_t held_from_ns,
+                               const char *problem)
+{
+    struct asking *asking = context;
+    json_t *answer = answer_new(asking->agent, request, 1, held_from_ns, NULL, problem);
+
+    if (answer && asking->cluster)
+        cluster_send(asking->cluster, answer);
+    json_decref(answer);
+}
+
+void asking_looked(struct asking *asking, const struct halves *found, int64_t held_from_ns,
+                   const char *problem)
+{
+    joins_looked(asking->joins, found, held_from_ns, problem);
+    agent_step(asking->agent);
+}
+
+bool asking_place(const struct asking *asking, struct trace_id id, struct join_place *place)
+{
+    return joins_find(asking->joins, id, place);
+}
+
+void asking_end_joins(struct asking *asking)
+{
+    joins_end(asking->joins);
+}
+
+struct joins *asking_open_joins(struct asking *asking)
+{
+    const struct joins_calls calls = {asking_look,   asking_want,  asking_is_answered,
+                                      asking_settle, asking_fetch, asking_answer_join,
+                                      asking};
+
+    return joins_new(asking->agent, &calls);
+}

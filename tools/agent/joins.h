@@ -1,0 +1,74 @@
+/*
+ * Joins: unmodified servers send each other no ids. Each server's half of a request begins a trace
+ * of its own, whose id is marked (tracepoints/format/join.h), on whichever host the server runs.
+ * Before such a trace is sent, its place in the whole request is found:
+ *
+ * 1. A look lists the halves that this host's rings have from the begin of the trace on. A trace is
+ *    taken, too, if one of its halves fits a half of a wanted trace, of this host or another.
+ * 2. The want of the trace tells all hosts its halves. Each host looks for halves that fit, takes
+ *    their traces and wants them in the same way, and answers after that.
+ * 3. The stage `join` decides with all halves that are known here. A trace without a caller is
+ *    settled when all hosts have answered; its host tells that to the others. Then all traces below
+ *    it are fetched, and sent under its id.
+ *
+ * A trace whose place is not settled within answer-timeout-ms is sent as it is, and is incomplete.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_JOINS_H
+#define BLKIN_TOOLS_JOINS_H
+
+#include "agent.h"
+#include "halves.h"
+
+struct joins;
+
+struct joins_calls {
+    /* Scans the rings for halves; takes the request. joins_looked() tells the end. */
+    void (*look)(void *context, struct request *request);
+    /* Asks all hosts for a trace, telling them its halves (takes the list); sets the request's
+     * id. The trace is not fetched yet. */
+    void (*want)(void *context, struct request *request, json_t *halves);
+    /* Have all hosts that are there answered a want? */
+    bool (*is_answered)(void *context, const struct request *request);
+    /* Tells all hosts that the trace has no caller. */
+    void (*settle)(void *context, struct trace_id id);
+    /* The place of the wanted trace is known: fetches the trace. Takes the request. doubt: why the
+     * trace is incomplete, or NULL. */
+    void (*fetch)(void *context, struct request *request, const char *doubt);
+    /* Answers another host's want, which has no span of its own trace here. held_from_ns: the
+     * rings have everything from then on. */
+    void (*answer)(void *context, const struct request *request, int64_t held_from_ns,
+                   const char *problem);
+    void *context;
+};
+
+/* Returns NULL when out of memory. */
+struct joins *joins_new(struct agent *agent, const struct joins_calls *calls);
+void joins_free(struct joins *joins); /* NULL is allowed */
+
+/* Takes the marked traces out of a request of this host. Those that were sent before stay. */
+void joins_take(struct joins *joins, struct request *request, int64_t due_ms);
+
+/* A want of another host, with halves. Takes the request. */
+void joins_hear(struct joins *joins, struct request *request, const json_t *message);
+/* Another host tells of settled traces. */
+void joins_hear_settled(struct joins *joins, const json_t *message);
+
+/* The look has ended. problem: why it failed, or NULL. */
+void joins_looked(struct joins *joins, const struct halves *found, int64_t held_from_ns,
+                  const char *problem);
+
+/* Does what is due. Returns when there is more, in ms of clock_ms(). */
+int64_t joins_step(struct joins *joins);
+
+/* Where a trace was sent. False: under its own id. */
+bool joins_find(const struct joins *joins, struct trace_id id, struct join_place *place);
+
+/* Wanted traces that no other host was asked for yet. */
+size_t joins_open(const struct joins *joins);
+
+/* The agent ends: nothing is waited for any more. */
+void joins_end(struct joins *joins);
+
+#endif
