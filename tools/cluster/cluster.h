@@ -16,7 +16,7 @@
  *   {"id": "HOST:PID:N", "at": NS since 1970, "traces": [{"id": "32 hex digits", "why":
  *    "osd*:write>20ms"}]}
  *       a want: traces that HOST had an alarm for, or that `blkin keep` names.
- *       halves (of a trace, may be missing): ["c" or "s" and eight numbers of 16 hex digits, ...],
+ *       halves (of a trace, may be missing): ["c" or "s" and nine numbers of 16 hex digits, ...],
  *       the halves of requests that HOST has found of it, see tools/agent/halves.h
  *   {"id": ..., "at": ..., "traces": [], "settled": ["32 hex digits", ...]}
  *       of these traces, no host has the caller
