@@ -87,8 +87,8 @@ static inline bool store_name(const char *path)
     return is_stored;
 }
 
-/* Returns another number after the file was written or replaced; 0 if there is no file. A reader
- * that caches a file compares the mark now and then. */
+/* Returns a number that changes when the file is written or replaced; 0: no file. A reader that
+ * caches a file compares the marks. */
 static inline uint64_t file_mark(const char *path)
 {
     struct stat status;

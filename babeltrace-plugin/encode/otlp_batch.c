@@ -22,17 +22,17 @@ static char *otlp_skip(char *at)
     return low < 128 ? at + 1 + low : at + 2 + (low - 128 + (high << 7));
 }
 
-/* Returns the begin of the ScopeSpans, or of the spans, of a message behind its tag. Before them
- * are a resource or scope, and perhaps a schema URL. */
+/* Returns the first ScopeSpans of a ResourceSpans, or the first span of a ScopeSpans. `at` is
+ * behind the message's tag. Skips the resource or scope and the schema URL. */
 static char *otlp_first_in(char *at)
 {
     at += 1 + PB_PADDED;
-    while (*at != OTLP_SCOPE_SPANS) /* spans have the same number */
+    while (*at != OTLP_SCOPE_SPANS) /* also the field number of spans */
         at = otlp_skip(at + 1);
     return at;
 }
 
-/* The unit begins a group. */
+/* Returns the ScopeSpans of a unit that begins a group. */
 static char *otlp_scope_spans_of(char *unit)
 {
     return otlp_first_in(unit);
@@ -40,7 +40,7 @@ static char *otlp_scope_spans_of(char *unit)
 
 size_t otlp_head_length(const char *unit)
 {
-    char *const at = (char *)(uintptr_t)unit; /* nothing is written */
+    char *const at = (char *)(uintptr_t)unit; /* const in effect: only read */
 
     return otlp_begins_group(unit) ? (size_t)(otlp_first_in(otlp_scope_spans_of(at)) - at) : 0;
 }
@@ -53,7 +53,7 @@ static void otlp_end_group(char *unit, const char *end)
     pb_put_padded(spans, (uint32_t)(end - (spans + PB_PADDED)), PB_PADDED);
 }
 
-/* Writes a head before the unit. There is room: a head and a span of the same group come before. */
+/* Writes a head before the unit, over a head and a span of the same group. */
 static void otlp_begin_group(char *data, uint32_t *starts, uint32_t unit)
 {
     uint32_t first = unit;

@@ -17,7 +17,7 @@ static bool is_of_host(const struct endpoint *endpoint)
     return strcmp(endpoint->ipv6, "::1") != 0 && strcmp(endpoint->ipv6, "::") != 0;
 }
 
-/* Notes the first tag of each key, which is the assembler's. */
+/* Notes the first tag of each key, which the assembler has set. */
 static void note_tag(struct resource *resource, const struct span_entry *entry)
 {
     const struct text key = span_entry_key(entry);
@@ -44,7 +44,7 @@ static void note_tag(struct resource *resource, const struct span_entry *entry)
     }
 }
 
-/* The two entries are neighbours, and the first of their types. */
+/* Finds the first SPAN_ORIGIN entry, and the SPAN_MESSAGE entry next to it. */
 static bool resource_find_message(const struct span *span, struct resource *resource)
 {
     const struct span_entry *origin = NULL, *message;

@@ -61,7 +61,7 @@ static void hosts_free_part(struct hosts *hosts, struct host_part *part)
     free(part);
 }
 
-/* A silent host is forgotten after this time, which no span waits for. */
+/* The stage forgets a host that was silent for this time. Spans wait for less. */
 #define FORGET_NS UINT64_C(600000000000)
 
 /* Returns whether there are other hosts. */

@@ -16,11 +16,12 @@
 static struct pool connection_pool = {.size = sizeof(struct connection)};
 
 /*
- * The calling thread's requests that came while tracing was off. The address identifies the thread.
+ * State of connection_any_unseen(), for requests that came while tracing was off. Its address
+ * identifies the thread.
  */
 static __thread struct {
-    uint32_t at;       /* no connection before this one has a request of this thread */
-    uint64_t until_ns; /* when the others are stale; 0: unknown */
+    uint32_t at;       /* no connection below this index has a request of this thread */
+    uint64_t until_ns; /* until then `at` is valid; 0: unknown */
 } connection_unseen __attribute__((tls_model("initial-exec")));
 
 /* ---- the table of descriptors ---- */
@@ -70,7 +71,7 @@ struct connection *connection_of(const struct preload_slot *slot, uint32_t gener
         return NULL;
     if (__atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == word)
         return connection;
-    connection_release(connection); /* closed meanwhile */
+    connection_release(connection); /* the descriptor was closed in the meantime */
     return NULL;
 }
 
@@ -230,7 +231,7 @@ void connection_duplicated(int from, int to)
 
 /* ---- use ---- */
 
-/* A socket of no interest is not examined again. Anything else may be a file. */
+/* Does not examine an irrelevant socket again. Other descriptors may be files. */
 void connection_adopt(int fd)
 {
     const int saved_errno = errno;
@@ -306,7 +307,7 @@ static bool connection_is_own_unseen(const struct connection *connection)
            __atomic_load_n(&connection->reader, __ATOMIC_RELAXED) == (uintptr_t)&connection_unseen;
 }
 
-/* Most connections have none, which the first test sees without a reference. */
+/* The first test rejects most connections without taking a reference. */
 static bool connection_has_unseen(struct connection *connection)
 {
     bool has_unseen;

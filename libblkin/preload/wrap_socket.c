@@ -309,7 +309,7 @@ PRELOAD_PUBLIC ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t 
             real()->__recvfrom_chk(fd, buffer, size, room, flags, address, length));
 }
 
-/* Runs after the call, when the kernel has checked the pointers. */
+/* Calls tell() for each descriptor in a message, after the kernel has checked the pointers. */
 static void socket_for_each_passed(const struct msghdr *message, void (*tell)(int fd))
 {
     struct msghdr copy = *message;

@@ -97,22 +97,21 @@ static inline void scanning_want(struct scanning *scanning, const uint64_t *trac
 static inline uint64_t scanning_order(struct scanning *scanning, int64_t until_mono_ns)
 {
     struct held *first = scanning->count ? &scanning->held[scanning->count - 1] : NULL;
-    const struct scan_source source = {.requests = scanning->requests,
-                                       .fetched = scanning->fetched,
-                                       .places = scanning->places,
-                                       .place = places_take(scanning->places, first),
-                                       .first = first};
+    const struct scan_source source = {
+        .requests = scanning->requests, .fetched = scanning->fetched, .first = first};
 
     scan_order_free(&scanning->order);
     scanning->order = (struct scan_order){.until_mono_ns = until_mono_ns,
                                           .offset_ns = SCANNING_OFFSET,
                                           .begun_mono_ns = 17,
+                                          .places = scanning->places,
+                                          .place = places_take(scanning->places, first),
                                           .max_bytes = UINT64_MAX / 2};
     if (!scan_order_make(&scanning->order, &source)) {
         fprintf(stderr, "no order\n");
         exit(1);
     }
-    return source.place;
+    return scanning->order.place;
 }
 
 #endif

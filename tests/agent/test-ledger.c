@@ -42,7 +42,16 @@ static void listed(void *context, const char *name, const struct request *traces
     say("%" PRIu64 " listed for %s\n", traces->count, name);
 }
 
-static const struct ledger_callbacks callbacks = {judged, left, listed, NULL};
+static void earlier(void *context, const struct wanted *wanted, int64_t begin_ns)
+{
+    char begin[32];
+
+    (void)context;
+    (void)snprintf(begin, sizeof(begin), "%" PRId64, begin_ns);
+    say("%" PRIu64 " began at %s\n", wanted->id.low, begin);
+}
+
+static const struct ledger_callbacks callbacks = {judged, left, listed, earlier, NULL};
 
 /* Of us, for the traces first to last, of the hosts "a" (us) and "b". */
 static void ask(struct ledger *ledger, const char *id, int64_t at_ns, uint64_t first, uint64_t last,
@@ -55,6 +64,21 @@ static void ask(struct ledger *ledger, const char *id, int64_t at_ns, uint64_t f
     for (uint64_t low = first; low <= last; low++)
         (void)request_add(request, (struct trace_id){0, low}, 1000, "rule");
     CHECK(ledger_ask(ledger, request, hosts, name, 100));
+    requests_free(request);
+    json_decref(hosts);
+}
+
+/* The same, when the traces are known to have begun then. */
+static void ask_from(struct ledger *ledger, int64_t at_ns, int64_t begin_ns, uint64_t first,
+                     uint64_t last)
+{
+    struct request *request = request_new("r1", "a");
+    json_t *hosts = json_pack("[s, s]", "a", "b");
+
+    request->at_ns = at_ns;
+    for (uint64_t low = first; low <= last; low++)
+        (void)request_add(request, (struct trace_id){0, low}, begin_ns, "rule");
+    CHECK(ledger_ask(ledger, request, hosts, NULL, 100));
     requests_free(request);
     json_decref(hosts);
 }
@@ -125,6 +149,37 @@ static void test_incomplete(void)
     (void)ledger_judge(ledger, 100);
     CHECK_TEXT(said, "2 complete: a, b\n1 left to a later one\n"
                      "1 incomplete: no host has a span of this trace; b: has not answered\n");
+    ledger_free(ledger);
+}
+
+#define REACH(host, reach, rest)                                                        \
+    "{\"id\": \"r1\", \"host\": \"" host "\", \"held_from\": 500, \"reach_ms\": " reach \
+    ", \"traces\": [" rest "]}"
+
+/* It began before what a host has looked for: it is asked for once more, and so is a trace with a
+ * parent that may have ended before. If nobody asks, it is not complete. */
+static void test_earlier(void)
+{
+    struct ledger *ledger = begin();
+    const int64_t at_ns = INT64_C(1000000000);
+    const char *root = "{\"id\": \"1\", \"spans\": 1, \"have\": [\"20\"], \"want\": [], "
+                       "\"begin\": 700000000}";
+    char text[512];
+
+    ask_from(ledger, at_ns, 900000000, 1, 3);
+    answer(ledger,
+           REACH("a", "101",
+                 TRACE("1", "10", "20") ", " TRACE("2", "11", "11") ", " TRACE("3", "12", "22")));
+    (void)snprintf(text, sizeof(text), REACH("b", "2100", "%s"), root);
+    answer(ledger, text);
+    (void)ledger_judge(ledger, 50);
+    CHECK_TEXT(said, "1 began at 700000000\n2 complete: a, b\n");
+    (void)ledger_judge(ledger, 100);
+    CHECK_TEXT(said, "1 began at 700000000\n2 complete: a, b\n"
+                     "1 incomplete: a: its ring does not reach back to this trace\n"
+                     "3 began at 0\n");
+    (void)ledger_judge(ledger, 101);
+    CHECK(strstr(said, "3 incomplete: 1 parent that no host has\n") != NULL);
     ledger_free(ledger);
 }
 
@@ -292,7 +347,7 @@ static void ask_listed(void *context, const char *name, const struct request *tr
 
 static void test_many_services(void)
 {
-    const struct ledger_callbacks on = {judged, left, ask_listed, NULL};
+    const struct ledger_callbacks on = {judged, left, ask_listed, earlier, NULL};
     json_t *hosts = json_pack("[s]", "a");
 
     said[0] = '\0';
@@ -360,6 +415,7 @@ int main(void)
 {
     test_complete();
     test_incomplete();
+    test_earlier();
     test_stall();
     test_time();
     test_held();

@@ -128,10 +128,16 @@ static void test_message(void)
     json_t *json, *bad;
 
     made->at_ns = 12345;
+    made->traces[3].begin_ns = 12000;
     (void)request_add(made, id_of(6), 0, "two\nlines \x1b[31m");
     json = request_json(made);
     read = request_read(json, 4, &left);
     CHECK(read && read->count == 4 && left == 2 && read->at_ns == 12345);
+    read->came_mono_ns = 1000; /* by its age */
+    CHECK(request_begin(read, &read->traces[3]) == 1000 - 345);
+    CHECK(request_begin(read, &read->traces[2]) == INT64_MIN);
+    read->at_ns = 11000;
+    CHECK(request_begin(read, &read->traces[3]) == 1000);
     CHECK_TEXT(read->host, "store-1");
     CHECK(trace_id_equal(read->traces[3].id, id_of(4)));
     requests_free(read);
@@ -171,6 +177,11 @@ static void test_message(void)
 
 /* ---- what was fetched ---- */
 
+static void note(struct fetched *fetched, struct trace_id id, int64_t until_mono_ns, uint64_t place)
+{
+    fetched_note(fetched, id, &(struct fetched_span){INT64_MIN, until_mono_ns, 0, place});
+}
+
 static json_t *found(const char *id, int spans, const char *have, const char *want)
 {
     return json_pack("{ss, si, s[s], s[s]}", "id", id, "spans", spans, "have", have, "want", want);
@@ -185,9 +196,9 @@ static void test_fetched(void)
 
     /* an alarm that is older than the fetch is done with; a younger one is not, nor one whose span
      * may have been written late */
-    fetched_note(fetched, id_of(1), 5000000000, 3);
+    note(fetched, id_of(1), 5000000000, 3);
     CHECK(trace->until_mono_ns == 5000000000 && trace->place == 3);
-    fetched_note(fetched, id_of(1), 4000000000, 2);
+    note(fetched, id_of(1), 4000000000, 2);
     CHECK(trace->until_mono_ns == 5000000000 && trace->place == 3);
     CHECK(fetched_has(fetched, id_of(1), 3999999999) &&
           !fetched_has(fetched, id_of(1), 4000000000));
@@ -290,7 +301,7 @@ static void test_file(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     CHECK(mkstemp(path) >= 0);
-    fetched_note(fetched, trace->id, (int64_t)now.tv_sec * 1000000000, 17);
+    note(fetched, trace->id, (int64_t)now.tv_sec * 1000000000, 17);
     fetched_note_held(fetched, trace->id, 815);
     fetched_note_window(fetched, (struct fetched_window){100, 200, 0});
     fetched_open(trace, 4711, "osd*>20ms");
@@ -322,12 +333,13 @@ static void test_unsettled(void)
 {
     struct fetched *fetched = fetched_new();
     struct fetched_trace *trace = fetched_get(fetched, id_of(1));
-    const char *not_sent = "\"mono\":0,\"open\":true,\"judged\":true,\"unsent\":true";
+    const char *not_sent =
+        "\"mono\":0,\"from\":-9223372036854775808,\"open\":true,\"judged\":true,\"unsent\":true";
     size_t length;
     char *text;
 
     fetched_open(trace, 4711, "osd*>20ms");
-    fetched_note(fetched, trace->id, INT64_MAX, 1);
+    note(fetched, trace->id, INT64_MAX, 1);
     fetched_note_given(fetched, trace->id, 10);
     fetched_note_window(fetched, (struct fetched_window){100, 200, 10});
     fetched_close(trace);
@@ -362,7 +374,7 @@ static void test_changes(void)
     CHECK(file_has(fetched, "\"open\":true,\"judged\":false"));
     fetched_add(fetched, json);
     CHECK(file_has(fetched, "00000000000000a1"));
-    fetched_note(fetched, trace->id, INT64_MAX, 1);
+    note(fetched, trace->id, INT64_MAX, 1);
     CHECK(file_has(fetched, "\"mono\":9223372036854775807"));
     fetched_note_held(fetched, trace->id, 815);
     CHECK(file_has(fetched, "\"held\":815"));

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "rings/packed.h"
 #include "scanning.h"
 #include "seed.h"
 
@@ -49,12 +50,10 @@ static bool run(void)
     return is_well;
 }
 
-static uint64_t fetch_now(void)
+static void fetch_now(void)
 {
-    const uint64_t place = scanning_order(&scanning, now_ns);
-
+    (void)scanning_order(&scanning, now_ns);
     CHECK(run());
-    return place;
 }
 
 /* Are these the spans, in this order? The list ends with 0. */
@@ -136,19 +135,26 @@ static void test_unreadable(void)
     scanning_end(&scanning);
 }
 
+/* The last scan was for this trace: it is told as the agent tells it. */
+static void note(uint64_t trace)
+{
+    const struct fetched_span span = {result.reach_ns, scanning.order.until_mono_ns,
+                                      result.from_place, scanning.order.place};
+
+    fetched_note(scanning.fetched, (struct trace_id){0, trace}, &span);
+}
+
 /* ---- again ----------------------------------------------------------------------------------- */
 
 static void test_again(void)
 {
-    uint64_t place;
-
     begin(1);
     put(0, 0, 5, 1, 900 * MS);
     put(0, 1, 5, 2, 800 * MS);
     WANT(5);
-    place = fetch_now();
+    fetch_now();
     ARE_SPANS(1, 2);
-    fetched_note(scanning.fetched, (struct trace_id){0, 5}, now_ns, place);
+    note(5);
     fetch_now();
     CHECK(count == 0);
     /* one is written late: its time is from before the last fetch */
@@ -157,42 +163,128 @@ static void test_again(void)
     scanning_add(&scanning, 1, now_ns); /* and a memory that was not there */
     put(1, 1, 5, 5, 100 * MS);
     WANT(5, 6);
-    place = fetch_now();
+    fetch_now();
     ARE_SPANS(3, 4, 5);
-    /* of each trace it is another place */
-    fetched_note(scanning.fetched, (struct trace_id){0, 6}, now_ns + 1, place);
+    now_ns++;
+    note(6); /* of each trace it is another place */
     put(0, 0, 6, 6, 50 * MS);
     fetch_now();
     ARE_SPANS(3, 5, 6);
     scanning_end(&scanning);
 }
 
-/* A place that is forgotten: all is read again, the time tells what was sent. */
-static void check_forgotten(uint64_t row, int64_t from_ns)
-{
-    const struct scan_order *given = &scanning.order;
-    char expected[100];
-
-    (void)scanning_order(&scanning, now_ns);
-    CHECK(given->wanted_count == 1 && given->wanted[0].id == 5 && given->wanted[0].row == row);
-    (void)snprintf(expected, sizeof(expected), "00000000000000000000000000000005 %lld 0 why\n",
-                   (long long)from_ns);
-    CHECK(strstr(given->only, expected) != NULL);
-}
-
+/* A place that is forgotten: the times of records tell what was sent. */
 static void test_forgotten(void)
 {
-    uint64_t place;
-
     begin(1);
     put(0, 0, 5, 1, 900 * MS);
     WANT(5);
-    place = scanning_order(&scanning, now_ns);
-    fetched_note(scanning.fetched, (struct trace_id){0, 5}, now_ns, place);
-    for (int i = 0; i < 62; i++)
+    fetch_now();
+    note(5);
+    put(0, 0, 5, 2, -100 * MS);
+    put(0, 0, 5, 3, 800 * MS); /* late */
+    for (int i = 0; i < 5000; i++)
         (void)places_take(scanning.places, &scanning.held[0]);
-    check_forgotten(1, 0);
-    check_forgotten(0, now_ns + SCANNING_OFFSET);
+    now_ns += 200 * MS;
+    fetch_now();
+    CHECK(!places_has(scanning.places, 1));
+    ARE_SPANS(2);
+    scanning_end(&scanning);
+}
+
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+/* Spans that are written now: their times are of now. Returns when. */
+static int64_t put_now(uint32_t cpu, uint64_t trace, uint64_t number)
+{
+    const int64_t at_ns = clock_ns();
+
+    now_ns = at_ns;
+    put(0, cpu, trace, number, 0);
+    return at_ns;
+}
+
+static void want_from(uint64_t trace, int64_t begin_ns)
+{
+    WANT(trace);
+    scanning.requests->came_mono_ns = clock_ns();
+    scanning.requests->at_ns = 1000 * S;
+    scanning.requests->traces[0].begin_ns = 1000 * S - (scanning.requests->came_mono_ns - begin_ns);
+    now_ns = clock_ns();
+}
+
+/* A whole span of the span API that ends now. */
+static void put_span(uint64_t trace, int64_t begin_ns)
+{
+    const struct writer writer = scanning_writer(&scanning, 0, 1);
+    const int64_t end_ns = clock_ns();
+    const struct blkin_span_event head = {trace, 0, (uint64_t)(end_ns - begin_ns), 0, 0};
+    char payload[512], *at = payload;
+
+    memcpy(at, &head, sizeof(head));
+    at = stpcpy(at + sizeof(head), "read") + 1;
+    at = stpcpy(at, packed_whole('1', (uint64_t)end_ns, "")) + 1;
+    at = stpcpy(at, "osd") + 1;
+    (void)writer_put(&writer, BLKIN_EVENT_SPAN, 77, payload, (size_t)(at - payload));
+    now_ns = clock_ns();
+}
+
+/* What was written before the trace's begin is not read; but it is where a record tells that the
+ * trace began earlier, and where the ring's end of that time is not known. */
+static void test_bounds(void)
+{
+    int64_t first, third;
+
+    begin(1);
+    first = put_now(0, 5, 1);
+    put_now(0, 9, 2);
+    (void)places_take(scanning.places, &scanning.held[0]);
+    third = put_now(0, 5, 3);
+    put_now(1, 5, 4);
+    put_now(1, 9, 5);
+    want_from(5, third);
+    fetch_now();
+    ARE_SPANS(3, 4);
+    CHECK(result.records == 3 && result.is_bounded && result.from_place == 1);
+    CHECK(result.reach_ns == third && result.held_from_ns == third + SCANNING_OFFSET);
+    note(5);
+    /* it began earlier: what was given is not given again */
+    want_from(5, first);
+    fetch_now();
+    ARE_SPANS(1);
+    CHECK(!result.is_bounded && result.reach_ns == INT64_MIN);
+    scanning_end(&scanning);
+
+    /* a record tells the begin: other rings, which were read before, are read on to there */
+    begin(1);
+    put_now(0, 5, 1);
+    (void)places_take(scanning.places, &scanning.held[0]);
+    first = put_now(0, 5, 2);
+    put_now(1, 5, 3);
+    (void)places_take(scanning.places, &scanning.held[0]);
+    third = clock_ns();
+    put_span(5, first);
+    want_from(5, third);
+    fetch_now();
+    CHECK(count == 3 && numbers[0] == 2 && numbers[1] == 3 && result.from_place == 1);
+    CHECK(result.reach_ns == first && result.records == 3);
+    scanning_end(&scanning);
+}
+
+/* Of a ring that was overwritten after the begin: from when on it has all. */
+static void test_bound_is_gone(void)
+{
+    int64_t begin_ns;
+
+    begin(1);
+    put_now(0, 5, 1);
+    (void)places_take(scanning.places, &scanning.held[0]);
+    begin_ns = put_now(0, 5, 2);
+    for (unsigned i = 0; i < 2000; i++)
+        put_now(0, 9, 1000 + i);
+    want_from(5, begin_ns);
+    fetch_now();
+    CHECK(count == 0 && !result.is_bounded && result.held_from_ns > begin_ns + SCANNING_OFFSET);
     scanning_end(&scanning);
 }
 
@@ -201,13 +293,12 @@ static void test_any(void)
 {
     static uint32_t written[8], given[8]; /* by trace: how many, in all */
     uint64_t state = seed_begin(), number = 0;
-    const struct trace_id ids[8] = {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}, {0, 6}, {0, 7}, {0, 8}};
     static uint64_t trace_of[100000];
     static bool is_given[100000];
 
     begin(2);
     for (int round = 0; round < 300; round++) {
-        uint64_t wanted[9] = {0}, place;
+        uint64_t wanted[9] = {0};
         size_t some = 0;
 
         for (uint64_t n = seed_next(&state) % 40; n; n--) {
@@ -225,7 +316,7 @@ static void test_any(void)
             continue;
         scanning_want(&scanning, wanted);
         now_ns++;
-        place = fetch_now();
+        fetch_now();
         for (size_t i = 0; i < count; i++) {
             CHECK(!is_given[numbers[i]]);
             is_given[numbers[i]] = true;
@@ -233,7 +324,7 @@ static void test_any(void)
         }
         for (size_t i = 0; i < some; i++) {
             CHECK(given[wanted[i] - 1] == written[wanted[i] - 1]);
-            fetched_note(scanning.fetched, ids[wanted[i] - 1], now_ns, place);
+            note(wanted[i]);
         }
     }
     scanning_end(&scanning);
@@ -390,6 +481,8 @@ int main(void)
     test_unreadable();
     test_again();
     test_forgotten();
+    test_bounds();
+    test_bound_is_gone();
     test_any();
     test_window();
     test_held_from();

@@ -143,12 +143,14 @@ static bool use_back(void *context, const struct ring_entry *entry, uint64_t at)
 static void walk_back(struct ring ring, uint64_t before)
 {
     static char copy[RING_OLDEST_BYTES];
+    static struct ring_back_copy pieces;
     uint64_t end = before & ~UINT64_C(7);
-    struct ring_back result;
+    struct ring_back result = ring_back_begin(ring, end);
     struct ring_entry entry;
 
     back_at = end;
-    REQUIRE(ring_walk_back(ring, end, use_back, &end, &result));
+    ring_walk_back(&result, &pieces, end / 2 & ~UINT64_C(7), use_back, &end);
+    ring_walk_back(&result, &pieces, 0, use_back, &end);
     REQUIRE(result.bytes <= RING_BYTES);
     if (ring_oldest(ring, copy, &entry))
         look_at((struct text){entry.payload, entry.length}, &entry);

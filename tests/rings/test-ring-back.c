@@ -31,6 +31,7 @@ struct list {
 };
 
 static struct list forward, back;
+static struct ring_back_copy copy;
 
 static void list_add(struct list *list, const struct ring_entry *entry, uint64_t at)
 {
@@ -71,13 +72,13 @@ static bool read_forward(struct ring ring)
 
 static bool read_back(struct ring ring, uint64_t end)
 {
-    struct ring_back result;
+    struct ring_back result = ring_back_begin(ring, end);
 
     back.count = back.torn = 0;
-    CHECK(ring_walk_back(ring, end, take_back, &back, &result));
+    ring_walk_back(&result, &copy, 0, take_back, &back);
     CHECK(!result.is_damaged && back.torn == 0);
     CHECK(result.records == back.count && result.bytes <= ring.size);
-    return result.is_cut;
+    return result.at > 0;
 }
 
 static bool is_same(size_t skipped)
@@ -95,11 +96,11 @@ static bool is_same(size_t skipped)
 
 static uint64_t oldest_number(struct ring ring)
 {
-    static char copy[RING_OLDEST_BYTES];
+    static char bytes[RING_OLDEST_BYTES];
     struct ring_entry entry;
     struct numbered numbered = {.number = 0};
 
-    if (!ring_oldest(ring, copy, &entry))
+    if (!ring_oldest(ring, bytes, &entry))
         return 0;
     CHECK(numbered_is_whole(&numbered, entry.payload, entry.length));
     return numbered.number;
@@ -159,12 +160,28 @@ static void test_end(void)
     int lock = 0;
     const struct writer writer = {memory_ring(&memory, 0), &lock};
     struct ring_back result;
+    uint64_t until;
 
     for (uint64_t number = 1; number <= 10; number++)
         (void)writer_put(&writer, 1, 7, &numbered, numbered_make(&numbered, 7, number, &state));
     back.count = back.torn = 0;
-    CHECK(ring_walk_back(writer.ring, ring_end(writer.ring), take_three, &back, &result));
+    result = ring_back_begin(writer.ring, ring_end(writer.ring));
+    ring_walk_back(&result, &copy, 0, take_three, &back);
     CHECK(back.count == 3 && result.records == 3 && back.records[2].number == 8);
+    CHECK(result.is_ended && result.at > 0);
+    /* the walk ends at a place, and goes on from there */
+    back.count = 0;
+    result = ring_back_begin(writer.ring, ring_end(writer.ring));
+    ring_walk_back(&result, &copy, result.end, take_back, &back);
+    CHECK(back.count == 0 && !copy.last.payload && !result.is_ended);
+    until = back.records[2].at;
+    ring_walk_back(&result, &copy, until, take_back, &back);
+    CHECK(back.count == 3 && result.at == until && !result.is_ended);
+    CHECK(copy.last.payload && copy.last.length == back.records[2].length);
+    ring_walk_back(&result, &copy, until, take_back, &back);
+    CHECK(back.count == 3);
+    ring_walk_back(&result, &copy, 0, take_back, &back);
+    CHECK(back.count == 10 && back.records[9].number == 1 && result.at == 0);
     memory_close(&memory);
 }
 
@@ -232,10 +249,10 @@ static void test_writers(uint64_t bytes)
         }
     }
     for (; seen.records < RECORDS; walks++) {
-        struct ring_back result;
+        struct ring_back result = ring_back_begin(ring, ring_end(ring));
 
         memset(seen.last, 0, sizeof(seen.last));
-        CHECK(ring_walk_back(ring, ring_end(ring), check_entry, &seen, &result));
+        ring_walk_back(&result, &copy, 0, check_entry, &seen);
         CHECK(!result.is_damaged);
         oldest += oldest_number(ring) != 0;
     }

@@ -68,9 +68,10 @@ static bool alarms_have_room(const struct alarms *alarms)
 /* By the wall clock. */
 static int64_t alarms_begin_of(const struct alarm *alarm)
 {
-    const int64_t now_ns = clock_ns();
+    const int64_t wall_ns = wall_clock_ns(),
+                  now_ns = clock_ns(); /* rather too early: see request_begin() */
 
-    return alarm_begin_ns(alarm, now_ns, wall_clock_ns() - now_ns);
+    return alarm_begin_ns(alarm, now_ns, wall_ns - now_ns);
 }
 
 static void alarms_take(void *context, const struct alarm *alarm)

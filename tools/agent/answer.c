@@ -78,20 +78,24 @@ static size_t answer_unlisted(const struct request *request, const json_t *found
 }
 
 json_t *answer_new(const struct agent *agent, const struct request *request, size_t requests,
-                   int64_t held_from_ns, const json_t *found, const char *problem)
+                   const struct answer_reach *reach, const json_t *found, const char *problem)
 {
     json_t *list = answer_list_fetched(agent->fetched, request, found, requests);
     const size_t more = answer_unlisted(request, found, list);
+    const bool is_bounded = reach && reach->reach_ns > INT64_MIN && request->came_mono_ns;
     char left_out[80];
 
     (void)snprintf(left_out, sizeof(left_out),
                    "%zu traces of the request were too many (fetch-traces)", request->left_out);
-    return json_pack("{ss, ss, ss, ss, sI, ss*, so*, so*, so}", "type", "found", "id", request->id,
-                     "to", request->host, "host", agent->host, "held_from",
-                     (json_int_t)held_from_ns, "error",
-                     problem             ? problem
-                     : request->left_out ? left_out
-                                         : NULL,
-                     "late", request->is_late ? json_true() : NULL, "more",
-                     more ? json_integer((json_int_t)more) : NULL, "traces", list);
+    return json_pack(
+        "{ss, ss, ss, ss, sI, so*, ss*, so*, so*, so}", "type", "found", "id", request->id, "to",
+        request->host, "host", agent->host, "held_from",
+        (json_int_t)(reach ? reach->held_from_ns : 0), "reach_ms",
+        is_bounded ? json_integer((request->came_mono_ns - reach->reach_ns) / 1000000 + 1) : NULL,
+        "error",
+        problem             ? problem
+        : request->left_out ? left_out
+                            : NULL,
+        "late", request->is_late ? json_true() : NULL, "more",
+        more ? json_integer((json_int_t)more) : NULL, "traces", list);
 }

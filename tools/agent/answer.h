@@ -8,11 +8,18 @@
 
 #include "agent.h"
 
+/* How far back a scan has found. */
+struct answer_reach {
+    int64_t held_from_ns; /* since 1970: from then on the rings have all */
+    int64_t reach_ns; /* CLOCK_MONOTONIC: what is before was not looked for; INT64_MIN: all was */
+};
+
 /*
  * One of so many requests that a snapshot answers, found: what the snapshot has (only.h), or NULL.
- * problem: why it has nothing, or NULL. Returns NULL when out of memory.
+ * reach: NULL: nothing was scanned. problem: why it has nothing, or NULL. Returns NULL when out of
+ * memory.
  */
 json_t *answer_new(const struct agent *agent, const struct request *request, size_t requests,
-                   int64_t held_from_ns, const json_t *found, const char *problem);
+                   const struct answer_reach *reach, const json_t *found, const char *problem);
 
 #endif

@@ -5,7 +5,6 @@
  */
 #include "asking_parts.h"
 
-#include "answer.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "incomplete.h"
 #include "tools/base/saver.h"
@@ -17,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LAST_MAX 256 /* requests for all of a time that may wait */
+#define TRIES_MAX 2   /* to find a trace's begin: then rings are read to their oldest records */
+#define LAST_MAX  256 /* requests for all of a time that may wait */
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
@@ -51,8 +51,8 @@ void asking_ask_others(struct asking *asking, struct request *request, const cha
 
     if (!request->id[0])
         asking_set_id(asking, request);
+    request->came_mono_ns = clock_ns(); /* before the other one: see request_begin() */
     request->at_ns = wall_clock_ns();
-    request->came_mono_ns = clock_ns();
     request->due_ms = clock_ms() + linger_ms;
     message = request_json(request);
     if (!ledger_ask(asking->ledger, request, hosts, name,
@@ -101,7 +101,7 @@ void asking_ask_for_alarms(struct asking *asking, struct request *request)
         return;
     }
     asking_ask_others(asking, request, NULL, linger_ms, NULL);
-    asking_answer(asking, request, 0, NULL, NULL);
+    asking_answer(asking, request, NULL, NULL, NULL);
     requests_free(request);
 }
 
@@ -208,7 +208,7 @@ void asking_again(struct asking *asking)
     request = asking_list_open(asking, true, pending->max);
     if (request) { /* what this host has of them is known */
         asking_ask_others(asking, request, NULL, 0, NULL);
-        asking_answer(asking, request, 0, NULL, NULL);
+        asking_answer(asking, request, NULL, NULL, NULL);
         requests_free(request);
     }
     asking->asks_again = request != NULL;
@@ -254,6 +254,8 @@ void asking_load(struct asking *asking)
         if (!request)
             continue;
         request->came_mono_ns = clock_ns();
+        for (size_t k = 0; k < request->count; k++) /* nobody knows how long ago it was asked */
+            request->traces[k].begin_ns = 0;
         asking->agent->totals.traces_dropped +=
             left + pending_add(&asking->agent->pending, request);
     }
@@ -264,15 +266,15 @@ void asking_load(struct asking *asking)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-void asking_answer(struct asking *asking, const struct request *requests, int64_t held_from_ns,
-                   const json_t *found, const char *problem)
+void asking_answer(struct asking *asking, const struct request *requests,
+                   const struct answer_reach *reach, const json_t *found, const char *problem)
 {
     size_t count = 0;
 
     for (const struct request *r = requests; r; r = r->next)
         count++;
     for (const struct request *r = requests; r; r = r->next) {
-        json_t *answer = answer_new(asking->agent, r, count, held_from_ns, found, problem);
+        json_t *answer = answer_new(asking->agent, r, count, reach, found, problem);
 
         if (answer && strcmp(r->host, asking->agent->host) == 0)
             ledger_answer(asking->ledger, answer, clock_ms());
@@ -283,8 +285,8 @@ void asking_answer(struct asking *asking, const struct request *requests, int64_
     agent_step(asking->agent);
 }
 
-void asking_found(struct asking *asking, const struct request *requests, int64_t held_from_ns,
-                  const json_t *found)
+void asking_found(struct asking *asking, const struct request *requests,
+                  const struct answer_reach *reach, const json_t *found)
 {
     const bool is_last = requests && requests->last_ms > 0;
     const json_t *trace;
@@ -292,7 +294,7 @@ void asking_found(struct asking *asking, const struct request *requests, int64_t
 
     json_array_foreach(is_last ? NULL : json_object_get(found, "traces"), i, trace)
         fetched_add(asking->agent->fetched, trace);
-    asking_answer(asking, requests, held_from_ns, found, NULL);
+    asking_answer(asking, requests, reach, found, NULL);
 }
 
 /* ---- from other hosts ------------------------------------------------------------------------ */
@@ -326,7 +328,7 @@ static void asking_take_request(struct asking *asking, const json_t *message, bo
     if (!problem && request->last_ms > 0)
         problem = asking_refuses(asking, request->host);
     if (problem) {
-        asking_answer(asking, request, 0, NULL, problem);
+        asking_answer(asking, request, NULL, NULL, problem);
         requests_free(request);
         return;
     }
@@ -426,6 +428,30 @@ static void asking_left(void *context, struct trace_id id, bool to_other)
     }
 }
 
+/* A trace began before what was read of some host's rings. begin_ns 0: nobody knows when. */
+static void asking_earlier(void *context, const struct wanted *wanted, int64_t begin_ns)
+{
+    struct asking *asking = context;
+
+    if (!asking->earlier)
+        asking->earlier = request_new("", asking->agent->host);
+    if (!asking->earlier || !request_add(asking->earlier, wanted->id,
+                                         wanted->tries < TRIES_MAX ? begin_ns : 0, wanted->why))
+        return;
+    asking->earlier->traces[asking->earlier->count - 1].tries = wanted->tries + 1;
+}
+
+static void asking_ask_earlier(struct asking *asking)
+{
+    struct request *request = asking->earlier;
+
+    asking->earlier = NULL;
+    if (!request)
+        return;
+    asking->agent->totals.traces_asked += request->count;
+    asking_ask(asking, request, NULL, 0);
+}
+
 /* The ids of the traces of a service: now these are asked for. */
 static void asking_listed(void *context, const char *name, const struct request *traces)
 {
@@ -456,6 +482,7 @@ int64_t asking_judge(struct asking *asking)
     const int64_t judge_ms = ledger_judge(asking->ledger, clock_ms());
     const int64_t join_ms = joins_step(asking->joins);
 
+    asking_ask_earlier(asking);
     if (open != ledger_open(asking->ledger)) {
         agent_save(asking->agent);
         agent_save_fetched(asking->agent);
@@ -467,7 +494,8 @@ int64_t asking_judge(struct asking *asking)
 
 static bool asking_set_up(struct asking *asking, struct error *error)
 {
-    const struct ledger_callbacks callbacks = {asking_judged, asking_left, asking_listed, asking};
+    const struct ledger_callbacks callbacks = {asking_judged, asking_left, asking_listed,
+                                               asking_earlier, asking};
     const struct cluster_callbacks on = {asking_take_message, asking_take_config, asking};
     struct agent *agent = asking->agent;
     const char *url = config_text(agent->config, "cluster");
@@ -509,6 +537,7 @@ void asking_close(struct asking *asking)
     joins_free(asking->joins);
     if (asking->ledger)
         ledger_free(asking->ledger);
+    requests_free(asking->earlier);
     free(asking);
 }
 

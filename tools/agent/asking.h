@@ -7,6 +7,7 @@
 #define BLKIN_TOOLS_ASKING_H
 
 #include "agent.h"
+#include "answer.h"
 #include "halves.h"
 
 struct asking;
@@ -38,13 +39,13 @@ const char *asking_refuses(const struct asking *asking, const char *host);
 
 /* ---- what this host has of requests */
 
-/* problem: why it has nothing, or NULL. */
-void asking_answer(struct asking *asking, const struct request *requests, int64_t held_from_ns,
-                   const json_t *found, const char *problem);
+/* reach: NULL: nothing was scanned. problem: why it has nothing, or NULL. */
+void asking_answer(struct asking *asking, const struct request *requests,
+                   const struct answer_reach *reach, const json_t *found, const char *problem);
 
 /* What a scan found (only.h), whose spans are given to the export; NULL: nothing. */
-void asking_found(struct asking *asking, const struct request *requests, int64_t held_from_ns,
-                  const json_t *found);
+void asking_found(struct asking *asking, const struct request *requests,
+                  const struct answer_reach *reach, const json_t *found);
 
 /* What other hosts have asked for and was not fetched outlives the agent: in a file, and back. */
 void asking_save(struct asking *asking);

@@ -65,7 +65,8 @@ static void asking_answer_join(void *context, const struct request *request, int
                                const char *problem)
 {
     struct asking *asking = context;
-    json_t *answer = answer_new(asking->agent, request, 1, held_from_ns, NULL, problem);
+    const struct answer_reach reach = {held_from_ns, INT64_MIN};
+    json_t *answer = answer_new(asking->agent, request, 1, &reach, NULL, problem);
 
     if (answer && asking->cluster)
         cluster_send(asking->cluster, answer);

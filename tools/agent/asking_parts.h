@@ -19,8 +19,9 @@ struct asking {
     /* The number of the last one. The first one's is the time: in a container the next process may
      * have the same pid, and is not to take answers to this one for its own. */
     unsigned long requests;
-    bool asks_again;       /* for what was open when the agent ended, */
-    bool has_saved_others; /* the file is not empty: */
+    struct request *earlier; /* of traces that have begun earlier than was known; NULL: none */
+    bool asks_again;         /* for what was open when the agent ended, */
+    bool has_saved_others;   /* the file is not empty: */
     char others_file[4096];
 };
 

@@ -159,15 +159,26 @@ void fetched_close(struct fetched_trace *trace)
     fetched_change(trace);
 }
 
-void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_mono_ns,
-                  uint64_t place)
+/* Does what was fetched before begin earlier, and reach to where this begins? */
+static bool fetched_continues(const struct fetched_trace *trace, const struct fetched_span *span)
+{
+    return trace->until_mono_ns >= span->from_mono_ns && trace->until_mono_ns &&
+           trace->from_mono_ns <= span->from_mono_ns &&
+           (trace->from_place || trace->from_mono_ns == INT64_MIN);
+}
+
+void fetched_note(struct fetched *fetched, struct trace_id id, const struct fetched_span *span)
 {
     struct fetched_trace *trace = fetched_get(fetched, id);
 
-    if (!trace || trace->until_mono_ns >= until_mono_ns)
+    if (!trace || trace->until_mono_ns >= span->until_mono_ns)
         return;
-    trace->until_mono_ns = until_mono_ns;
-    trace->place = place;
+    if (!fetched_continues(trace, span)) {
+        trace->from_mono_ns = span->from_mono_ns;
+        trace->from_place = span->from_place;
+    }
+    trace->until_mono_ns = span->until_mono_ns;
+    trace->place = span->place;
     fetched_change(trace);
 }
 
@@ -341,8 +352,9 @@ static char *fetched_line(const struct fetched_trace *trace)
     json_t *json;
 
     trace_id_text(trace->id, text);
-    json = json_pack("{ss, sI, sb, sb, sb, sI, sI, ss%, so*}", "id", text, "mono",
-                     is_sent ? (json_int_t)trace->until_mono_ns : 0, "open", is_open, "judged",
+    json = json_pack("{ss, sI, sI, sb, sb, sb, sI, sI, ss%, so*}", "id", text, "mono",
+                     is_sent ? (json_int_t)trace->until_mono_ns : 0, "from",
+                     (json_int_t)trace->from_mono_ns, "open", is_open, "judged",
                      is_open && (!trace->is_open || trace->was_judged), "unsent", !is_sent, "asked",
                      (json_int_t)trace->asked_ns, "held",
                      is_sent ? (json_int_t)fetched_held_from(trace) : 0, "why", trace->why,
@@ -430,6 +442,7 @@ static void fetched_load_trace(struct fetched *fetched, const json_t *json)
     if (!trace)
         return;
     trace->until_mono_ns = number_in(json, "mono");
+    trace->from_mono_ns = number_in(json, "from");
     trace->is_open = trace->is_ours = json_is_true(json_object_get(json, "open"));
     trace->was_judged = json_is_true(json_object_get(json, "judged"));
     trace->is_unsent = json_is_true(json_object_get(json, "unsent")) && !trace->is_open;

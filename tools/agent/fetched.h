@@ -15,7 +15,9 @@
 struct fetched_trace {
     struct trace_id id;
     int64_t until_mono_ns; /* CLOCK_MONOTONIC; 0: never */
+    int64_t from_mono_ns;  /* it was fetched from then on; INT64_MIN: from the oldest records on */
     uint64_t place;        /* see places.h; 0: not known, as of an earlier run */
+    uint64_t from_place;   /* of from_mono_ns; 0: from the oldest records on */
     bool is_open;          /* asked for by this host, and not judged yet */
     bool is_asked;         /* by this process */
     bool is_ours;          /* open, or judged and not settled yet */
@@ -51,9 +53,12 @@ struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id);
 void fetched_open(struct fetched_trace *trace, int64_t asked_ns, const char *why);
 void fetched_close(struct fetched_trace *trace);
 
-/* It was fetched until then, up to that place. */
-void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_mono_ns,
-                  uint64_t place);
+/* It was fetched from then until then, between these places: see the members of these names. */
+struct fetched_span {
+    int64_t from_mono_ns, until_mono_ns;
+    uint64_t from_place, place;
+};
+void fetched_note(struct fetched *fetched, struct trace_id id, const struct fetched_span *span);
 
 /* Spans of the trace, or a span about it, are given to the export: see export_given(). */
 void fetched_note_given(struct fetched *fetched, struct trace_id id, uint64_t given);

@@ -221,7 +221,10 @@ static void later_ask(struct later *later, const struct later_trace *trace)
     if (!request)
         return;
     request->is_late = true;
-    if (request_add(request, id, 0, trace->why))
+    request->came_mono_ns = clock_ns();
+    request->at_ns = wall_clock_ns();
+    /* of the rings, what was written since the scans before */
+    if (request_add(request, id, request->at_ns - LATER_MS * INT64_C(1000000), trace->why))
         later->add(later->context, request);
     else
         requests_free(request);

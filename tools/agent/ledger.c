@@ -311,6 +311,7 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     if (strcmp(name, entry->head.host) == 0)
         entry->deadline_ms = now_ms + entry->timeout_ms;
     host->held_from_ns = number_in(found, "held_from");
+    host->reach_ms = number_in(found, "reach_ms");
     entry->more += more > 0 ? (uint64_t)more : 0;
     (void)snprintf(host->error, sizeof(host->error), "%s", text_in(found, "error"));
     ledger_add_answers(ledger, entry, host, found);
@@ -354,10 +355,55 @@ static int64_t ledger_held_from(const struct entry *entry, size_t host, const st
     return trace->held_by == host && trace->held_from_ns > from_ns ? trace->held_from_ns : from_ns;
 }
 
+/* Since 1970, as far as the alarm or a span tells; 0: not known. */
+static int64_t ledger_begin(const struct trace *trace)
+{
+    const int64_t asked_ns = trace->wanted.begin_ns;
+
+    return asked_ns && (!trace->begin_ns || asked_ns < trace->begin_ns) ? asked_ns
+                                                                        : trace->begin_ns;
+}
+
+/* Did the trace begin before what that host has looked for? */
+static bool ledger_is_short(const struct entry *entry, size_t host, const struct trace *trace)
+{
+    const int64_t begin_ns = ledger_begin(trace);
+
+    return begin_ns && entry->hosts[host].reach_ms > 0 &&
+           (entry->head.at_ns - begin_ns) / 1000000 > entry->hosts[host].reach_ms;
+}
+
 static bool ledger_is_held(const struct entry *entry, size_t host, const struct trace *trace)
 {
-    return !trace->wanted.begin_ns || entry->hosts[host].state != HOST_ANSWERED ||
-           ledger_held_from(entry, host, trace) <= trace->wanted.begin_ns;
+    const int64_t begin_ns = ledger_begin(trace);
+
+    if (!begin_ns || entry->hosts[host].state != HOST_ANSWERED)
+        return true;
+    if (entry->hosts[host].reach_ms > 0 && trace->held_by != host)
+        return !ledger_is_short(entry, host, trace);
+    if (entry->hosts[host].reach_ms > 0)
+        return !ledger_is_short(entry, host, trace) && trace->held_from_ns <= begin_ns;
+    return ledger_held_from(entry, host, trace) <= begin_ns;
+}
+
+/* A parent that nobody has may have ended before its child began. Returns whether the trace is
+ * asked for once more. */
+static bool ledger_ask_earlier(struct ledger *ledger, const struct entry *entry,
+                               struct trace *trace, uint64_t missing, bool is_late)
+{
+    bool is_short = false, is_bounded = false;
+
+    if (trace->was_earlier || entry->name[0])
+        return false;
+    for (size_t i = 0; i < entry->host_count; i++) {
+        is_short |= ledger_is_short(entry, i, trace);
+        is_bounded |= entry->hosts[i].reach_ms > 0;
+    }
+    if (!is_short && !(is_bounded && missing && is_late))
+        return false;
+    trace->was_earlier = true;
+    ledger->on.earlier(ledger->on.context, &trace->wanted, is_short ? ledger_begin(trace) : 0);
+    return true;
 }
 
 static void ledger_print_time(struct printer *printer, int64_t time_ns)
@@ -445,6 +491,8 @@ static void ledger_judge_trace(struct ledger *ledger, const struct entry *entry,
     char *lacks, *hosts, *held;
 
     verdict.missing = ids_missing(&trace->want, &trace->have, &verdict.parent);
+    if (ledger_ask_earlier(ledger, entry, trace, verdict.missing, is_late))
+        return;
     lacks = ledger_print_lacks(entry, trace, verdict.missing);
     hosts = ledger_print_hosts(entry);
     held = ledger_print_held(entry, trace);

@@ -34,6 +34,9 @@ struct ledger_callbacks {
     void (*left)(void *context, struct trace_id id, bool to_other);
     /* The traces of a service are known: they can be asked for, under this name of the request. */
     void (*listed)(void *context, const char *name, const struct request *traces);
+    /* A trace that began before what a host has looked for, or of which nobody knows the begin (0):
+     * it is to be asked for once more, and is judged here if it is not. */
+    void (*earlier)(void *context, const struct wanted *wanted, int64_t begin_ns);
     void *context;
 };
 

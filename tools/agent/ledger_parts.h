@@ -16,6 +16,8 @@ struct host {
     enum host_state state;
     uint64_t spans;
     int64_t held_from_ns; /* 0: not known */
+    int64_t reach_ms;     /* it has looked for what was written so long before it was asked, or
+                             later; 0: for all */
     char error[192];      /* "": none */
 };
 
@@ -30,6 +32,7 @@ struct trace {
     int64_t held_from_ns; /* of a source that only some traces have, */
     size_t held_by;       /* on this host */
     bool is_cut;          /* not all ids are known */
+    bool was_earlier;     /* it is asked for once more */
     bool is_judged;       /* or somebody else does */
 };
 

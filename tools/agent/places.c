@@ -1,13 +1,15 @@
 /*
- * How far each fetch has read.
+ * The places.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "places.h"
 
+#include "babeltrace-plugin/base/monotonic.h"
+
 #include <stdlib.h>
 
-#define PLACES 64 /* then a thread that was stopped is thought to have written its record */
+#define PLACES 256
 
 /* Of a memory, which its user and number tell apart. */
 struct place_memory {
@@ -17,9 +19,16 @@ struct place_memory {
     uint64_t ends[];
 };
 
+struct place {
+    uint64_t number;
+    int64_t mono_ns; /* not before the ends were read */
+    struct place_memory *memories;
+};
+
 struct places {
     uint64_t newest;
-    struct place_memory *of[PLACES]; /* of number N at N % PLACES */
+    size_t count;
+    struct place list[PLACES]; /* the oldest first */
 };
 
 struct places *places_new(void)
@@ -39,10 +48,12 @@ static void place_free(struct place_memory *list)
 
 void places_free(struct places *places)
 {
-    for (size_t i = 0; places && i < PLACES; i++)
-        place_free(places->of[i]);
+    for (size_t i = 0; places && i < places->count; i++)
+        place_free(places->list[i].memories);
     free(places);
 }
+
+/* ---- taking one ------------------------------------------------------------------------------ */
 
 static struct place_memory *place_of(const struct held *held)
 {
@@ -55,6 +66,20 @@ static struct place_memory *place_of(const struct held *held)
     for (uint32_t cpu = 0; cpu < cpus; cpu++)
         memory->ends[cpu] = ring_end(memory_ring(&held->memory, cpu));
     return memory;
+}
+
+/* Every other one of the older half goes. */
+static void places_thin(struct places *places)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < places->count; i++) {
+        if (i < PLACES / 2 && i % 2 == 0)
+            place_free(places->list[i].memories);
+        else
+            places->list[kept++] = places->list[i];
+    }
+    places->count = kept;
 }
 
 uint64_t places_take(struct places *places, const struct held *first)
@@ -70,22 +95,63 @@ uint64_t places_take(struct places *places, const struct held *first)
         memory->next = list;
         list = memory;
     }
-    places->newest++;
-    place_free(places->of[places->newest % PLACES]);
-    places->of[places->newest % PLACES] = list;
+    if (places->count == PLACES)
+        places_thin(places);
+    places->list[places->count++] = (struct place){++places->newest, clock_ns(), list};
     return places->newest;
 }
 
-bool places_find(const struct places *places, uint64_t number, const struct held *held,
-                 uint32_t cpu, uint64_t *end)
+void places_look(struct places *places, const struct held *first)
 {
-    const struct place_memory *memory;
+    if (!places->count ||
+        clock_ns() - places->list[places->count - 1].mono_ns >= PLACES_EACH_MS * INT64_C(1000000))
+        (void)places_take(places, first);
+}
 
-    if (!number || number > places->newest || number + PLACES <= places->newest)
-        return false;
-    memory = places->of[number % PLACES];
-    while (memory && (memory->user != held->user || memory->number != held->number))
-        memory = memory->next;
-    *end = memory && cpu < memory->cpus ? memory->ends[cpu] : 0;
-    return true;
+/* ---- finding one ----------------------------------------------------------------------------- */
+
+uint64_t places_before(const struct places *places, int64_t mono_ns)
+{
+    size_t from = 0, until = places->count;
+
+    while (from < until) {
+        const size_t middle = (from + until) / 2;
+
+        if (places->list[middle].mono_ns <= mono_ns)
+            from = middle + 1;
+        else
+            until = middle;
+    }
+    return from ? places->list[from - 1].number : 0;
+}
+
+static const struct place *places_find(const struct places *places, uint64_t number)
+{
+    size_t from = 0, until = places->count;
+
+    while (from < until) {
+        const size_t middle = (from + until) / 2;
+
+        if (places->list[middle].number < number)
+            from = middle + 1;
+        else
+            until = middle;
+    }
+    return from < places->count && places->list[from].number == number ? &places->list[from] : NULL;
+}
+
+bool places_has(const struct places *places, uint64_t number)
+{
+    return places_find(places, number) != NULL;
+}
+
+uint64_t places_end(const struct places *places, uint64_t number, uint32_t user, uint64_t memory,
+                    uint32_t cpu)
+{
+    const struct place *place = places_find(places, number);
+    const struct place_memory *of = place ? place->memories : NULL;
+
+    while (of && (of->user != user || of->number != memory))
+        of = of->next;
+    return of && cpu < of->cpus ? of->ends[cpu] : 0;
 }

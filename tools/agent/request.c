@@ -84,6 +84,17 @@ bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, 
     return true;
 }
 
+int64_t request_begin(const struct request *request, const struct wanted *wanted)
+{
+    int64_t age_ns, begin_ns;
+
+    if (!wanted->begin_ns || !request->came_mono_ns ||
+        __builtin_sub_overflow(request->at_ns, wanted->begin_ns, &age_ns) ||
+        __builtin_sub_overflow(request->came_mono_ns, age_ns, &begin_ns))
+        return INT64_MIN;
+    return begin_ns < request->came_mono_ns ? begin_ns : request->came_mono_ns;
+}
+
 /* ---- windows --------------------------------------------------------------------------------- */
 
 struct request_window request_window(const struct request *request)
@@ -112,11 +123,13 @@ static json_t *request_traces_json(const struct request *request)
     json_t *list = json_array();
 
     for (size_t i = 0; list && i < request->count; i++) {
+        const int64_t begin_ns = request->traces[i].begin_ns;
         char text[TRACE_ID_TEXT];
 
         trace_id_text(request->traces[i].id, text);
-        if (json_array_append_new(
-                list, json_pack("{ss, ss}", "id", text, "why", request->traces[i].why)) != 0) {
+        if (json_array_append_new(list, json_pack("{ss, ss, so*}", "id", text, "why",
+                                                  request->traces[i].why, "begin",
+                                                  begin_ns ? json_integer(begin_ns) : NULL)) != 0) {
             json_decref(list);
             list = NULL;
         }
@@ -154,7 +167,7 @@ static bool request_read_traces(struct request *request, const json_t *traces, s
             continue;
         if (request->count >= max)
             (*left)++;
-        else if (!request_add(request, id, 0, text_in(trace, "why")))
+        else if (!request_add(request, id, number_in(trace, "begin"), text_in(trace, "why")))
             return false;
     }
     return true;

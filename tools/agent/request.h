@@ -12,7 +12,10 @@
 
 struct wanted {
     struct trace_id id;
-    int64_t begin_ns; /* since 1970: as far as is known, the trace began then; 0: not known */
+    /* Since 1970, by the clock of the request's host: as far as is known, the trace began then; 0:
+     * not known */
+    int64_t begin_ns;
+    unsigned tries; /* it was wanted before, but it had begun earlier than was known */
     char why[WHY_MAX + 1];
 };
 
@@ -51,6 +54,10 @@ static inline bool request_is_list(const struct request *request)
 }
 
 bool request_has(const struct request *request, struct trace_id id);
+
+/* When the trace began, as far as is known, by CLOCK_MONOTONIC of this host; INT64_MIN: not known.
+ * No clocks of two hosts are compared. */
+int64_t request_begin(const struct request *request, const struct wanted *wanted);
 
 /* Of all of them, without those of times. */
 size_t requests_traces(const struct request *list);

@@ -29,19 +29,35 @@ static size_t scan_padded(size_t length)
     return (length + 7) & ~(size_t)7;
 }
 
+struct scan_ring {
+    struct ring_back back;
+    const struct scan_memory *memory;
+    uint32_t cpu;
+    bool is_stopped;   /* there was no room for what it has */
+    int64_t oldest_ns; /* of its records so far */
+};
+
+/* A memory while it is scanned. */
+struct scan_mapped {
+    struct memory memory;
+    uint64_t found; /* records of wanted traces */
+};
+
 struct scan {
     const struct scan_order *order;
     struct ring_clock clock;
     struct scan_wanted *wanted; /* a hash table; id 0: this place is free */
     size_t mask;                /* its places less one */
-    int64_t from_ns, until_ns;  /* the window: CLOCK_REALTIME */
+    int64_t begin_ns;          /* CLOCK_MONOTONIC: of all that is wanted, the earliest; INT64_MIN */
+    int64_t from_ns, until_ns; /* the window: CLOCK_REALTIME */
     struct scan_records *found;
     bool is_starved, is_limited;
-    /* of the ring that is read */
-    size_t ring;
-    int64_t oldest_ns; /* of its records so far */
-    struct ring_entry last;
-    char last_payload[RING_RECORD_MAX];
+    struct scan_mapped *mapped; /* as the order's memories */
+    size_t mapped_count;
+    struct scan_ring *rings; /* of all memories */
+    size_t ring_count;
+    struct scan_ring *ring; /* that is read */
+    struct ring_back_copy copy;
 };
 
 /* ---- what is wanted -------------------------------------------------------------------------- */
@@ -65,8 +81,12 @@ static bool scan_want_all(struct scan *scan)
         places *= 2;
     scan->wanted = calloc(places, sizeof(*scan->wanted));
     scan->mask = places - 1;
-    for (size_t i = 0; i < order->wanted_count && scan->wanted; i++)
+    scan->begin_ns = order->is_window ? order->window.from_ns : INT64_MAX;
+    for (size_t i = 0; i < order->wanted_count && scan->wanted; i++) {
         *scan_place(scan, order->wanted[i].id) = order->wanted[i];
+        if (order->wanted[i].begin_ns < scan->begin_ns)
+            scan->begin_ns = order->wanted[i].begin_ns;
+    }
     return scan->wanted != NULL;
 }
 
@@ -112,17 +132,12 @@ static bool scan_add(struct scan *scan, const struct ring_entry *entry, int64_t 
     return true;
 }
 
-/*
- * The event's time. A record that is not ours, or cannot be read, has the time of the record after
- * it.
- */
-static int64_t scan_time(struct scan *scan, const struct ring_entry *entry)
+/* A record that is not ours, or cannot be read, has the time of the record after it. */
+static int64_t scan_time(struct scan_ring *ring, const struct event *event, enum decoded decoded)
 {
-    struct event event;
-
-    if (ring_event(entry, &scan->clock, &event) == DECODED)
-        scan->oldest_ns = event.time_ns;
-    return scan->oldest_ns;
+    if (decoded == DECODED)
+        ring->oldest_ns = event->time_ns;
+    return ring->oldest_ns;
 }
 
 static bool scan_is_half(const struct ring_entry *entry)
@@ -132,7 +147,9 @@ static bool scan_is_half(const struct ring_entry *entry)
 
 static bool scan_of_window(struct scan *scan, const struct ring_entry *entry)
 {
-    const int64_t time_ns = scan_time(scan, entry);
+    struct event event;
+    const enum decoded decoded = ring_event(entry, &scan->clock, &event);
+    const int64_t time_ns = scan_time(scan->ring, &event, decoded);
 
     if (time_ns < scan->from_ns - SCAN_LATE_NS)
         return false;
@@ -142,25 +159,133 @@ static bool scan_of_window(struct scan *scan, const struct ring_entry *entry)
     return scan_add(scan, entry, time_ns);
 }
 
+/* Of which wanted trace the record is; NULL: of none. */
+static const struct scan_wanted *scan_match(const struct scan *scan, const struct ring_entry *entry)
+{
+    const struct scan_wanted *wanted = scan_place(scan, scan_trace_of(entry));
+
+    return wanted->id ? wanted : NULL;
+}
+
+/* Has an earlier scan of this trace given that record? */
+static bool scan_was_given(const struct scan *scan, const struct scan_wanted *wanted, uint64_t at,
+                           int64_t time_ns)
+{
+    const struct places *places = scan->order->places;
+    const struct scan_memory *memory = scan->ring->memory;
+    const uint32_t cpu = scan->ring->cpu;
+
+    if (!wanted->until) {
+        time_ns -= scan->order->offset_ns;
+        return time_ns >= wanted->sent_from_ns && time_ns < wanted->sent_until_ns;
+    }
+    return at < places_end(places, wanted->until, memory->user, memory->number, cpu) &&
+           (!wanted->from ||
+            at >= places_end(places, wanted->from, memory->user, memory->number, cpu));
+}
+
+/* The record tells when its span began: that may be earlier than what was known of the trace. */
+static void scan_learn(struct scan *scan, const struct event *event)
+{
+    int64_t begin_ns = event->time_ns - scan->order->offset_ns - event->age_ns;
+
+    if (event->kind == EVENT_SPAN &&
+        __builtin_sub_overflow(begin_ns, event->duration_ns, &begin_ns))
+        begin_ns = INT64_MIN;
+    if (begin_ns < scan->begin_ns)
+        scan->begin_ns = begin_ns;
+}
+
 static bool scan_record(void *context, const struct ring_entry *entry, uint64_t at)
 {
     struct scan *scan = context;
-    const struct scan_order *order = scan->order;
     const struct scan_wanted *wanted;
+    struct event event;
+    enum decoded decoded;
+    int64_t time_ns;
 
-    if (order->is_window)
+    if (scan->order->is_window)
         return scan_of_window(scan, entry);
-    /* the oldest one's time is asked for at the end */
-    scan->last = *entry;
-    memcpy(scan->last_payload, entry->payload, entry->length);
-    wanted = scan_place(scan, scan_trace_of(entry));
-    if (!wanted->id ||
-        (wanted->row && at < order->rows[(wanted->row - 1) * order->rings + scan->ring]))
+    wanted = scan_match(scan, entry);
+    if (!wanted)
         return true;
-    return scan_add(scan, entry, scan_time(scan, entry));
+    decoded = ring_event(entry, &scan->clock, &event);
+    time_ns = scan_time(scan->ring, &event, decoded);
+    if (decoded == DECODED)
+        scan_learn(scan, &event);
+    return scan_was_given(scan, wanted, at, time_ns) || scan_add(scan, entry, time_ns);
 }
 
 /* ---- ring by ring ---------------------------------------------------------------------------- */
+
+static bool scan_map(struct scan *scan, struct error *error)
+{
+    const struct scan_order *order = scan->order;
+    size_t rings = 0;
+
+    for (size_t i = 0; i < order->memory_count; i++)
+        rings += order->memories[i].known.size.cpus;
+    scan->mapped = calloc(order->memory_count + 1, sizeof(*scan->mapped));
+    scan->rings = calloc(rings + 1, sizeof(*scan->rings));
+    if (!scan->mapped || !scan->rings)
+        return error_set(error, "out of memory");
+    for (size_t i = 0; i < order->memory_count; i++) {
+        struct scan_memory *of = &order->memories[i];
+        const int fd = of->fd; /* the mapping takes it */
+
+        of->fd = -1;
+        if (!memory_open_known(&scan->mapped[i].memory, fd, &of->known, error))
+            return false;
+        scan->mapped_count++;
+        for (uint32_t cpu = 0; cpu < of->known.size.cpus; cpu++)
+            scan->rings[scan->ring_count++] = (struct scan_ring){
+                .back = ring_back_begin(
+                    memory_ring(&scan->mapped[i].memory, cpu),
+                    places_end(order->places, order->place, of->user, of->number, cpu)),
+                .memory = of,
+                .cpu = cpu,
+                .oldest_ns = order->until_mono_ns + order->offset_ns};
+    }
+    return true;
+}
+
+/* Back to that place; 0: to its oldest record. */
+static void scan_ring(struct scan *scan, struct scan_ring *ring, uint64_t place)
+{
+    const struct scan_memory *memory = ring->memory;
+    const uint64_t until =
+        places_end(scan->order->places, place, memory->user, memory->number, ring->cpu);
+    const size_t before = scan->found->count;
+    struct event event;
+
+    scan->ring = ring;
+    ring_walk_back(&ring->back, &scan->copy, until, scan_record, scan);
+    scan->mapped[memory - scan->order->memories].found += scan->found->count - before;
+    ring->is_stopped = scan->is_limited;
+    if (scan->copy.last.payload)
+        (void)scan_time(ring, &event, ring_event(&scan->copy.last, &scan->clock, &event));
+}
+
+/* Returns the place to which the rings were walked, with the result's reach. */
+static uint64_t scan_walk(struct scan *scan, struct scan_result *result)
+{
+    const struct scan_order *order = scan->order;
+    uint64_t place;
+
+    int64_t begin_ns;
+
+    do {
+        begin_ns = scan->begin_ns;
+        if (__builtin_sub_overflow(begin_ns, order->early_ns, &result->reach_ns))
+            result->reach_ns = INT64_MIN;
+        place = places_before(order->places, result->reach_ns);
+        for (size_t i = 0; i < scan->ring_count; i++)
+            scan_ring(scan, &scan->rings[i], place);
+    } while (place && scan->begin_ns < begin_ns && !scan->is_limited && !scan->is_starved);
+    if (!place)
+        result->reach_ns = INT64_MIN;
+    return place;
+}
 
 /* From when on a memory has all. */
 struct scan_held {
@@ -175,52 +300,30 @@ static void scan_cut(struct scan_held *held, int64_t from_ns)
     held->is_cut = true;
 }
 
-/* damaged: as far as rings that a program has overwritten tell. */
-static bool scan_ring(struct scan *scan, struct ring ring, struct scan_held *held,
-                      struct scan_held *damaged, struct scan_result *result)
-{
-    struct ring_back back;
-
-    scan->oldest_ns = scan->order->until_mono_ns + scan->order->offset_ns;
-    scan->last.payload = NULL;
-    if (!ring_walk_back(ring, scan->order->ends[scan->ring], scan_record, scan, &back) ||
-        scan->is_starved)
-        return error_set(&result->error, "out of memory for what the rings have");
-    if (scan->last.payload) {
-        scan->last.payload = scan->last_payload;
-        (void)scan_time(scan, &scan->last);
-    }
-    result->records += back.records;
-    result->bytes += back.bytes;
-    result->rings_damaged += back.is_damaged;
-    if (back.is_damaged)
-        scan_cut(damaged, scan->oldest_ns);
-    else if (back.is_cut || scan->is_limited)
-        scan_cut(held, scan->oldest_ns);
-    return true;
-}
-
 /* Damage is its user's only: traces that have no record in a damaged memory are not incomplete. */
-static bool scan_memory(struct scan *scan, struct scan_memory *wanted, struct scan_held *held,
-                        struct scan_result *result)
+static struct scan_held scan_memory_held(const struct scan *scan, size_t memory, uint64_t place,
+                                         struct scan_result *result)
 {
-    const int fd = wanted->fd; /* the mapping takes it */
-    const int64_t made_ns = (int64_t)wanted->known.made;
-    struct scan_held damaged = {false, made_ns};
-    const size_t count = scan->found->count;
-    struct memory memory;
-    bool is_well = true;
+    const struct scan_memory *of = &scan->order->memories[memory];
+    struct scan_held held = {false, (int64_t)of->known.made}, damaged = held;
 
-    *held = damaged;
-    wanted->fd = -1;
-    if (!memory_open_known(&memory, fd, &wanted->known, &result->error))
-        return false;
-    for (uint32_t cpu = 0; is_well && cpu < memory.size.cpus; cpu++, scan->ring++)
-        is_well = scan_ring(scan, memory_ring(&memory, cpu), held, &damaged, result);
-    memory_close(&memory);
-    if (damaged.is_cut && (scan->order->is_window || scan->found->count > count))
-        scan_cut(held, damaged.from_ns);
-    return is_well;
+    for (size_t i = 0; i < scan->ring_count; i++) {
+        const struct scan_ring *ring = &scan->rings[i];
+
+        if (ring->memory != of)
+            continue;
+        result->records += ring->back.records;
+        result->bytes += ring->back.bytes;
+        result->rings_damaged += ring->back.is_damaged;
+        if (ring->back.is_damaged)
+            scan_cut(&damaged, ring->oldest_ns);
+        else if (ring->is_stopped || ring->back.at > places_end(scan->order->places, place,
+                                                                of->user, of->number, ring->cpu))
+            scan_cut(&held, ring->oldest_ns);
+    }
+    if (damaged.is_cut && (scan->order->is_window || scan->mapped[memory].found))
+        scan_cut(&held, damaged.from_ns);
+    return held;
 }
 
 /* ---- from when on there is all --------------------------------------------------------------- */
@@ -256,6 +359,8 @@ static int64_t scan_held_from(const struct scan_order *order, const struct scan_
 static void scan_set_held_from(const struct scan_order *order, const struct scan_held *held,
                                struct scan_result *result)
 {
+    const int64_t reach_ns = result->from_place ? result->reach_ns + order->offset_ns : INT64_MIN;
+
     result->held_from_ns =
         order->memory_count ? INT64_MIN : order->begun_mono_ns + order->offset_ns;
     for (size_t i = 0; i < order->memory_count; i++) {
@@ -264,6 +369,9 @@ static void scan_set_held_from(const struct scan_order *order, const struct scan
         if (from_ns > result->held_from_ns)
             result->held_from_ns = from_ns;
     }
+    result->is_bounded = reach_ns > result->held_from_ns;
+    if (result->is_bounded)
+        result->held_from_ns = reach_ns;
 }
 
 /* As far as there is room beside what the rings have. */
@@ -275,12 +383,14 @@ static void scan_add_samples(struct scan *scan)
 
     for (bool has_room = true; has_room && at < end; at += length) {
         struct ring_entry sample = {.event = BLKIN_EVENT_METRIC};
+        struct event event = {.time_ns = 0};
 
         memcpy(&length, at, sizeof(length));
         at += sizeof(length);
         sample.payload = at;
         sample.length = length;
-        has_room = scan_add(scan, &sample, scan_time(scan, &sample));
+        has_room = ring_event(&sample, &scan->clock, &event) != DECODED ||
+                   scan_add(scan, &sample, event.time_ns);
     }
 }
 
@@ -329,12 +439,22 @@ static bool scan_rings(struct scan *scan, struct scan_result *result)
 
     if (!is_well)
         error_set(&result->error, "out of memory");
-    for (size_t i = 0; is_well && i < order->memory_count; i++)
-        is_well = scan_memory(scan, &order->memories[i], &held[i], result);
+    is_well = is_well && scan_map(scan, &result->error);
+    if (is_well) {
+        result->from_place = scan_walk(scan, result);
+        is_well =
+            !scan->is_starved || error_set(&result->error, "out of memory for what the rings have");
+    }
+    for (size_t i = 0; i < order->memory_count && is_well; i++)
+        held[i] = scan_memory_held(scan, i, result->from_place, result);
     if (is_well)
         scan_set_held_from(order, held, result);
-    free(held);
+    for (size_t i = 0; i < scan->mapped_count; i++)
+        memory_close(&scan->mapped[i].memory);
+    free(scan->mapped);
+    free(scan->rings);
     free(scan->wanted);
+    free(held);
     return is_well;
 }
 
@@ -342,20 +462,25 @@ bool scan_run(const struct scan_order *order, struct scan_records *found,
               struct scan_result *result)
 {
     const int64_t begun_ns = scan_cpu_ns();
-    struct scan scan = {.order = order,
-                        .found = found,
-                        .clock = {INT64_MIN / 2, order->until_mono_ns, order->offset_ns},
-                        .from_ns = order->window.from_ns + order->offset_ns,
-                        .until_ns = order->window.until_ns + order->offset_ns};
-    const bool is_well = scan_rings(&scan, result);
+    struct scan *scan = calloc(1, sizeof(*scan));
+    bool is_well;
 
-    result->is_limited = scan.is_limited;
+    if (!scan)
+        return error_set(&result->error, "out of memory");
+    scan->order = order;
+    scan->found = found;
+    scan->clock = (struct ring_clock){INT64_MIN / 2, order->until_mono_ns, order->offset_ns};
+    scan->from_ns = order->window.from_ns + order->offset_ns;
+    scan->until_ns = order->window.until_ns + order->offset_ns;
+    is_well = scan_rings(scan, result);
+    result->is_limited = scan->is_limited;
     result->bytes_found = found->bytes.length;
     result->records_found = found->count;
     if (is_well)
-        scan_add_samples(&scan);
+        scan_add_samples(scan);
     if (found->count)
         qsort(found->list, found->count, sizeof(*found->list), scan_by_time);
+    free(scan);
     result->cpu_ns = scan_cpu_ns() - begun_ns;
     return is_well;
 }

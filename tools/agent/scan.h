@@ -2,6 +2,10 @@
  * A scan: a thread walks all rings once, from their ends backward, and copies the records of wanted
  * traces.
  *
+ * A span's record is written at its end, so all records of a trace lie after the trace's begin, and
+ * the walk of a ring ends at the place where the ring ended then. Where a record tells of an
+ * earlier begin, all rings are walked on to that.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_SCAN_H
@@ -31,7 +35,12 @@ struct scan_result {
     uint64_t rings_damaged;
     bool is_limited;      /* max_bytes: the oldest records were left out */
     int64_t held_from_ns; /* since 1970: from then on the rings have all */
-    int64_t cpu_ns;       /* of the thread */
+    /* CLOCK_MONOTONIC: of the wanted traces, what was written before was not read; INT64_MIN: the
+     * rings were read to their oldest records */
+    int64_t reach_ns;
+    uint64_t from_place; /* of that time; 0: none */
+    bool is_bounded;     /* held_from_ns is that time: the rings may have what is before, too */
+    int64_t cpu_ns;      /* of the thread */
 };
 
 /* Scans all rings of the order. Returns false with the result's error set. The caller frees the

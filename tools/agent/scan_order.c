@@ -20,11 +20,11 @@
 struct scan_making {
     struct scan_order *order;
     const struct scan_source *source;
-    uint64_t *row_places; /* the place that each row is of */
+    int64_t first_mono_ns; /* the begin of the first trace; INT64_MIN: not known */
     FILE *only;
 };
 
-/* ---- memories, and how far rings were read --------------------------------------------------- */
+/* ---- memories -------------------------------------------------------------------------------- */
 
 /* Returns false with errno set. */
 static bool scan_list_memories(struct scan_making *making)
@@ -32,10 +32,8 @@ static bool scan_list_memories(struct scan_making *making)
     struct scan_order *order = making->order;
     size_t count = 0;
 
-    for (const struct held *held = making->source->first; held; held = held->next) {
-        order->rings += held->memory.size.cpus;
+    for (const struct held *held = making->source->first; held; held = held->next)
         count++;
-    }
     order->memories = calloc(count + 1, sizeof(*order->memories));
     for (const struct held *held = making->source->first; held && order->memories;
          held = held->next) {
@@ -49,59 +47,36 @@ static bool scan_list_memories(struct scan_making *making)
     return order->memories != NULL;
 }
 
-static void scan_list_ends(const struct scan_making *making, uint64_t place, uint64_t *ends)
-{
-    for (const struct held *held = making->source->first; held; held = held->next)
-        for (uint32_t cpu = 0; cpu < held->memory.size.cpus; cpu++)
-            (void)places_find(making->source->places, place, held, cpu, ends++);
-}
-
-/* Returns the row of that place, from 1; 0: the place is forgotten. */
-static uint64_t scan_row(struct scan_making *making, uint64_t place)
-{
-    const struct scan_source *source = making->source;
-    struct scan_order *order = making->order;
-    uint64_t end;
-    size_t row = 0;
-
-    while (row < order->row_count && making->row_places[row] != place)
-        row++;
-    if (row < order->row_count)
-        return row + 1;
-    if (!source->first || !places_find(source->places, place, source->first, 0, &end))
-        return 0;
-    making->row_places[order->row_count++] = place;
-    return row + 1;
-}
-
-/* Returns false when out of memory. */
-static bool scan_list_rows(const struct scan_making *making)
-{
-    struct scan_order *order = making->order;
-
-    order->ends = calloc(order->rings + 1, sizeof(*order->ends));
-    order->rows = calloc(order->row_count * order->rings + 1, sizeof(*order->rows));
-    if (!order->ends || !order->rows)
-        return false;
-    scan_list_ends(making, making->source->place, order->ends);
-    for (size_t row = 0; row < order->row_count; row++)
-        scan_list_ends(making, making->row_places[row], order->rows + row * order->rings);
-    return true;
-}
-
 /* ---- which traces ---------------------------------------------------------------------------- */
 
-static void scan_want(struct scan_making *making, const struct wanted *wanted)
+/* Spans that were sent before are not sent again. */
+static void scan_skip_sent(const struct scan_making *making, const struct fetched_trace *before,
+                           struct scan_wanted *wanted)
+{
+    const struct places *places = making->order->places;
+
+    if (places_has(places, before->place) &&
+        (!before->from_place || places_has(places, before->from_place))) {
+        wanted->from = before->from_place;
+        wanted->until = before->place;
+    } else if (before->until_mono_ns) {
+        wanted->sent_from_ns = before->from_mono_ns;
+        wanted->sent_until_ns = before->until_mono_ns;
+    }
+}
+
+static void scan_want(struct scan_making *making, const struct request *request,
+                      const struct wanted *wanted)
 {
     const struct fetched_trace *before = fetched_find(making->source->fetched, wanted->id);
     struct scan_order *order = making->order;
+    struct scan_wanted *made = &order->wanted[order->wanted_count++];
 
-    order->wanted[order->wanted_count++] =
-        (struct scan_wanted){wanted->id.low, before ? scan_row(making, before->place) : 0};
-    if (!wanted->begin_ns)
-        order->first_ns = INT64_MIN;
-    else if (wanted->begin_ns < order->first_ns)
-        order->first_ns = wanted->begin_ns;
+    *made = (struct scan_wanted){.id = wanted->id.low, .begin_ns = request_begin(request, wanted)};
+    if (before)
+        scan_skip_sent(making, before, made);
+    if (made->begin_ns < making->first_mono_ns)
+        making->first_mono_ns = made->begin_ns;
 }
 
 /* Returns false when out of memory. */
@@ -109,50 +84,37 @@ static bool scan_want_all(struct scan_making *making)
 {
     const struct request *requests = making->source->requests;
     struct scan_order *order = making->order;
-    const size_t count = requests_traces(requests);
 
-    order->wanted = calloc(count + 1, sizeof(*order->wanted));
-    making->row_places = calloc(count + 1, sizeof(*making->row_places));
-    if (!order->wanted || !making->row_places)
+    order->wanted = calloc(requests_traces(requests) + 1, sizeof(*order->wanted));
+    if (!order->wanted)
         return false;
-    order->first_ns = INT64_MAX;
+    making->first_mono_ns = INT64_MAX;
     for (const struct request *r = requests; r; r = r->next)
         for (size_t i = 0; i < r->count; i++)
-            scan_want(making, &r->traces[i]);
+            scan_want(making, r, &r->traces[i]);
     order->is_window = requests && requests->last_ms > 0;
     if (order->is_window) {
         order->is_look = requests->is_look;
         order->window = requests_window(requests);
-        order->first_ns = order->window.from_ns + order->offset_ns;
+        making->first_mono_ns = order->window.from_ns;
     }
     return true;
 }
 
 /* ---- the wanted traces as text --------------------------------------------------------------- */
 
-/* "ID FROM UNTIL WHY". Spans that were sent before are not sent again: FROM leaves them out, where
- * no earlier place of the rings does. */
-static void scan_print_trace(const struct scan_making *making, const struct wanted *wanted,
-                             uint64_t row)
-{
-    const struct fetched_trace *before = fetched_find(making->source->fetched, wanted->id);
-    const int64_t from_ns = before && before->until_mono_ns && !row
-                                ? before->until_mono_ns + making->order->offset_ns
-                                : 0;
-    char text[TRACE_ID_TEXT];
-
-    trace_id_text(wanted->id, text);
-    (void)fprintf(making->only, "%s %" PRId64 " 0 %s\n", text, from_ns,
-                  wanted->why[0] ? wanted->why : "kept");
-}
-
+/* "ID FROM UNTIL WHY" */
 static void scan_print_traces(const struct scan_making *making)
 {
-    const struct scan_wanted *known = making->order->wanted;
+    char text[TRACE_ID_TEXT];
 
     for (const struct request *r = making->source->requests; r; r = r->next)
-        for (size_t i = 0; i < r->count; i++)
-            scan_print_trace(making, &r->traces[i], known++->row);
+        for (size_t i = 0; i < r->count; i++) {
+            const char *why = r->traces[i].why;
+
+            trace_id_text(r->traces[i].id, text);
+            (void)fprintf(making->only, "%s 0 0 %s\n", text, why[0] ? why : "kept");
+        }
 }
 
 /* All of that time. */
@@ -234,8 +196,8 @@ static void scan_add_sample(void *context, const char *payload, size_t length)
 static void scan_add_samples(const struct scan_making *making)
 {
     struct scan_order *order = making->order;
-    const int64_t from_ns = order->first_ns > INT64_MIN
-                                ? order->first_ns - order->offset_ns - SCAN_SAMPLES_LEAD_NS
+    const int64_t from_ns = making->first_mono_ns > INT64_MIN
+                                ? making->first_mono_ns - SCAN_SAMPLES_LEAD_NS
                                 : INT64_MIN;
 
     (void)sampler_read(making->source->sampler, 0, from_ns, scan_add_sample, &order->samples);
@@ -244,10 +206,9 @@ static void scan_add_samples(const struct scan_making *making)
 bool scan_order_make(struct scan_order *order, const struct scan_source *source)
 {
     struct scan_making making = {.order = order, .source = source};
-    const bool is_made = scan_list_memories(&making) && scan_want_all(&making) &&
-                         scan_list_rows(&making) && scan_write_only(&making);
+    const bool is_made =
+        scan_list_memories(&making) && scan_want_all(&making) && scan_write_only(&making);
 
-    free(making.row_places);
     if (is_made)
         scan_add_samples(&making);
     return is_made;
@@ -259,9 +220,7 @@ void scan_order_free(struct scan_order *order)
         if (order->memories[i].fd >= 0)
             (void)close(order->memories[i].fd);
     free(order->memories);
-    free(order->ends);
     free(order->wanted);
-    free(order->rows);
     buffer_free(&order->samples);
     free(order->only);
     *order = (struct scan_order){.max_bytes = 0};

@@ -1,6 +1,6 @@
 /*
- * What a scan of the rings looks for: the traces, where each ring ends, and how far earlier scans
- * have read.
+ * What a scan of the rings looks for: the traces, when they began, where each ring ends, and what
+ * earlier scans have read.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,8 +23,12 @@ struct scan_memory {
 };
 
 struct scan_wanted {
-    uint64_t id;  /* of the trace, the lower half */
-    uint64_t row; /* from 1: of the order's rows; 0: no earlier scan of this trace is known */
+    uint64_t id;      /* of the trace, the lower half */
+    int64_t begin_ns; /* CLOCK_MONOTONIC: the earliest begin that is known; INT64_MIN: none is */
+    /* places: an earlier scan has given what is between; until is 0: none has. from is 0: from the
+     * rings' oldest records on */
+    uint64_t from, until;
+    int64_t sent_from_ns, sent_until_ns; /* the same by times, where places are forgotten; 0, 0 */
 };
 
 struct scan_order {
@@ -32,15 +36,15 @@ struct scan_order {
     int64_t until_mono_ns; /* when the rings' ends were taken */
     int64_t offset_ns;     /* CLOCK_REALTIME - CLOCK_MONOTONIC */
     int64_t begun_mono_ns; /* when the agent began: before, programs found no rings */
+    int64_t early_ns;      /* rings are read from so long before the earliest begin on */
     bool is_look;          /* of the window, only halves of requests: see joins.h */
     bool is_window;        /* all traces of a time are wanted: */
     struct request_window window;
-    int64_t first_ns; /* since 1970: the begin of the first trace; INT64_MIN: not known */
-    size_t memory_count, rings, wanted_count, row_count; /* rings: of all memories */
+    const struct places *places; /* nobody changes them during the scan */
+    uint64_t place;              /* where the rings end */
+    size_t memory_count, wanted_count;
     struct scan_memory *memories;
-    uint64_t *ends; /* of each ring, memory by memory */
     struct scan_wanted *wanted;
-    uint64_t *rows;        /* how far an earlier scan has read: (ROW - 1) * rings + RING */
     struct buffer samples; /* of this host: for each its length, a uint32_t, and the event */
     char *only;            /* the wanted traces as text, see only.h */
 };
@@ -49,14 +53,12 @@ struct scan_order {
 struct scan_source {
     const struct request *requests; /* at least one */
     const struct fetched *fetched;
-    const struct places *places;
-    uint64_t place;           /* of the rings' ends */
     const struct held *first; /* all memories */
     struct sampler *sampler;  /* NULL: none */
 };
 
-/* Makes the order, whose times and max_bytes the caller has set. Returns false with errno set; the
- * caller calls scan_order_free() in any case. */
+/* Makes the order, whose times, places and max_bytes the caller has set. Returns false with errno
+ * set; the caller calls scan_order_free() in any case. */
 bool scan_order_make(struct scan_order *order, const struct scan_source *source);
 void scan_order_free(struct scan_order *order);
 

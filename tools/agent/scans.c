@@ -15,10 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REST          12 /* times the CPU time of a scan: 8 % of a core */
-#define RETRY_MS      1000
-#define FAILURES_MAX  3
-#define LAST_WAITS_MS 5000 /* the longest wait of a window for traces by name */
+#define REST         12 /* times the CPU time of a scan: 8 % of a core */
+#define RETRY_MS     1000
+#define FAILURES_MAX 3
+/* In a cluster: other hosts' wants are known by their age to a second or so, and what began on
+ * another host a little earlier is found here without another scan. */
+#define SCANS_EARLY_NS INT64_C(2000000000)
+#define LAST_WAITS_MS  5000 /* the longest wait of a window for traces by name */
 
 struct scans {
     struct agent *agent;
@@ -27,17 +30,18 @@ struct scans {
     struct later *later; /* NULL: none */
     struct sampler *const *sampler;
     struct places *places;
+    struct timer look;
     struct feed *feed;
 
     struct thread_job job;
     struct scan_order order;
     struct scan_result result;
     struct feed_input input;
-    struct halves halves; /* that a look has found */
     bool is_busy;         /* from the start of a scan until its records are fed */
+    bool is_running;      /* the thread */
+    struct halves halves; /* that a look has found */
     bool is_scanned;
     bool is_last_call;
-    uint64_t place;        /* where the rings ended */
     int64_t begun_mono_ns; /* of this process */
     int64_t begun_ms, next_ms;
     int64_t next_last_ms;                    /* of a window: traces by name come first */
@@ -81,13 +85,16 @@ static void scans_note_fetched(struct scans *scans)
 {
     struct fetched *fetched = scans->agent->fetched;
     const uint64_t given = export_given(scans->agent->export);
+    const struct fetched_span span = {scans->result.reach_ns, scans->order.until_mono_ns,
+                                      scans->result.from_place, scans->order.place};
 
     for (const struct request *r = scans->agent->pending.taken; r; r = r->next) {
         for (size_t i = 0; i < r->count; i++) {
             const struct trace_id id = r->traces[i].id;
 
-            fetched_note(fetched, id, scans->order.until_mono_ns, scans->place);
-            fetched_note_held(fetched, id, scans->result.held_from_ns);
+            fetched_note(fetched, id, &span);
+            if (!scans->result.is_bounded)
+                fetched_note_held(fetched, id, scans->result.held_from_ns);
             fetched_note_given(fetched, id, given);
         }
         if (r->last_ms > 0 && !request_is_list(r)) {
@@ -134,7 +141,7 @@ static void scans_try_again(struct scans *scans, const char *problem)
         if (request->is_look)
             asking_looked(scans->asking, &scans->halves, 0, problem);
         else
-            asking_answer(scans->asking, request, 0, NULL, problem);
+            asking_answer(scans->asking, request, NULL, NULL, problem);
         requests_free(request);
     }
 }
@@ -142,6 +149,9 @@ static void scans_try_again(struct scans *scans, const char *problem)
 /* problem: NULL: all went well. */
 static void scans_finish(struct scans *scans, const json_t *found, const char *problem)
 {
+    const struct answer_reach reach = {
+        scans->result.held_from_ns, scans->result.is_bounded ? scans->result.reach_ns : INT64_MIN};
+
     scan_records_free(&scans->input.records);
     buffer_free(&scans->input.sdk_spans);
     scans->is_busy = false;
@@ -153,8 +163,7 @@ static void scans_finish(struct scans *scans, const json_t *found, const char *p
         if (scans->agent->pending.taken->is_look)
             asking_looked(scans->asking, &scans->halves, scans->result.held_from_ns, NULL);
         else
-            asking_found(scans->asking, scans->agent->pending.taken, scans->result.held_from_ns,
-                         found);
+            asking_found(scans->asking, scans->agent->pending.taken, &reach, found);
         requests_free(scans->agent->pending.taken);
         scans->agent->pending.taken = NULL;
     }
@@ -195,14 +204,17 @@ static void scans_done(void *context)
     const struct scan_result *result = &scans->result;
     const struct request *first = scans->agent->pending.taken;
 
+    scans->is_running = false;
     if (!scans->is_scanned) {
         scans_finish(scans, NULL, result->error.text);
         return;
     }
     /* of a trace that is wanted by its id, the answer tells whether it has spans of SDKs */
     if (scans->order.is_window && scans->later &&
-        later_held_from(scans->later) > result->held_from_ns)
+        later_held_from(scans->later) > result->held_from_ns) {
         scans->result.held_from_ns = later_held_from(scans->later);
+        scans->result.is_bounded = false;
+    }
     scans_count(scans);
     scans_set_rest(scans);
     if (!result->records_found && !scans->input.sdk_spans.length) {
@@ -222,33 +234,45 @@ static void scans_done(void *context)
 
 static void scans_start(struct scans *scans, struct request *requests)
 {
-    const struct scan_source source = {
-        .requests = requests,
-        .fetched = scans->agent->fetched,
-        .places = scans->places,
-        .place = places_take(scans->places, holding_first(scans->holding)),
-        .first = holding_first(scans->holding),
-        .sampler = *scans->sampler};
+    const struct scan_source source = {.requests = requests,
+                                       .fetched = scans->agent->fetched,
+                                       .first = holding_first(scans->holding),
+                                       .sampler = *scans->sampler};
 
     scans->agent->pending.taken = requests;
     scans->begun_ms = clock_ms();
-    scans->place = source.place;
     scans->result = (struct scan_result){.records = 0};
     scans->order = (struct scan_order){
         .max_bytes = (uint64_t)config_integer(scans->agent->config, "wanted-max-bytes"),
-        .until_mono_ns = clock_ns(), /* no record before these places has a later time */
+        .places = scans->places,
+        .place = places_take(scans->places, holding_first(scans->holding)),
         .offset_ns = ring_clock_offset(),
+        .early_ns = config_text(scans->agent->config, "cluster")[0] ? SCANS_EARLY_NS : 0,
         .begun_mono_ns = scans->begun_mono_ns};
+    scans->order.until_mono_ns = clock_ns(); /* no record before that place has a later time */
     if (scans->later)
         later_take(scans->later, requests, scans->order.offset_ns, &scans->input.sdk_spans);
     scans->is_busy = true;
     errno = ENOMEM;
-    if (!source.place || !scan_order_make(&scans->order, &source) ||
-        !thread_job_start(scans->agent->loop, &scans->job))
+    scans->is_running = true;
+    if (!scans->order.place || !scan_order_make(&scans->order, &source) ||
+        !thread_job_start(scans->agent->loop, &scans->job)) {
+        scans->is_running = false;
         scans_finish(scans, NULL, strerror(errno));
+    }
 }
 
 /* ---- what is next ---------------------------------------------------------------------------- */
+
+/* The thread reads the places. */
+static void scans_look(void *context)
+{
+    struct scans *scans = context;
+
+    if (!scans->is_running)
+        places_look(scans->places, holding_first(scans->holding));
+    timer_set(scans->agent->loop, &scans->look, PLACES_EACH_MS);
+}
 
 static int64_t scans_later(int64_t one_ms, int64_t other_ms)
 {
@@ -267,7 +291,7 @@ static void scans_take(struct scans *scans, int64_t now_ms, int64_t named_ms, in
         scans_start(scans, requests);
         return;
     }
-    asking_answer(scans->asking, requests, 0, NULL,
+    asking_answer(scans->asking, requests, NULL, NULL,
                   "has no bytes left of keep-minute-bytes: try again in a minute");
     requests_free(requests);
 }
@@ -316,10 +340,13 @@ struct scans *scans_new(struct agent *agent, struct asking *asking, const struct
         .sampler = sampler,
         .job = {.run = scans_run, .done = scans_done, .context = scans},
         .places = places_new(),
+        .look = {.due = scans_look, .context = scans},
         .feed = feed_new(agent->loop, agent->export, agent->host, scans_fed, scans_place, scans),
         .begun_mono_ns = clock_ns()};
-    if (scans->places && scans->feed)
+    if (scans->places && scans->feed) {
+        timer_set(agent->loop, &scans->look, 0);
         return scans;
+    }
     scans_free(scans);
     return NULL;
 }
@@ -328,6 +355,7 @@ void scans_free(struct scans *scans)
 {
     if (!scans)
         return;
+    timer_clear(scans->agent->loop, &scans->look);
     thread_job_end(&scans->job);
     scan_records_free(&scans->input.records);
     buffer_free(&scans->input.sdk_spans);

@@ -24,7 +24,7 @@ int64_t notify_watchdog_ms(void);
 
 /* ---- systemd's descriptor store, which survives a kill or restart of the service */
 
-/* Returns whether NOTIFY_SOCKET has a listener. */
+/* Returns whether systemd listens at NOTIFY_SOCKET. */
 bool notify_has_store(void);
 
 /* Returns false if systemd is busy: the caller retries later. */

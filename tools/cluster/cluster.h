@@ -13,9 +13,11 @@
  *
  * Messages are JSON objects:
  *
- *   {"id": "HOST:PID:N", "at": NS since 1970, "traces": [{"id": "32 hex digits", "why":
- *    "osd*:write>20ms"}]}
+ *   {"id": "HOST:PID:N", "at": NS since 1970, "traces": [{"id": "32 hex digits", "begin":
+ *    NS since 1970, "why": "osd*:write>20ms"}]}
  *       a want: traces that HOST had an alarm for, or that `blkin keep` names.
+ *       begin (of a trace, may be missing): as far as HOST knows, the trace began then. `at` less
+ *       `begin` is the age of the begin: receivers compare no clocks.
  *       halves (of a trace, may be missing): ["c" or "s" and eight numbers of 16 hex digits, ...],
  *       the halves of requests that HOST has found of it, see tools/agent/halves.h
  *   {"id": ..., "at": ..., "traces": [], "settled": ["32 hex digits", ...]}
@@ -29,6 +31,8 @@
  *       begin (of a trace, may be missing): when its first span began, NS since 1970.
  *       held_from (of a trace, may be missing): when its spans may come from other sources than the
  *       rings, and the host has everything of these from then on only
+ *       reach_ms (may be missing): the host has looked for what was written later than so long
+ *       before the want only. HOST wants a trace that began earlier once more.
  *       have: the spans that were found; want: their parents that were not found. Traces without a
  *       found span are left out. "more" (may be missing): found traces that are not in the list.
  *

@@ -137,7 +137,8 @@ static bool message_check_halves(const json_t *trace, struct error *error)
 
 static bool message_check_wanted(const json_t *trace, struct error *error)
 {
-    return message_check_text(trace, "why", true, error) && message_check_halves(trace, error);
+    return message_check_text(trace, "why", true, error) &&
+           message_check_time(trace, "begin", error) && message_check_halves(trace, error);
 }
 
 static bool message_check_settled(const json_t *message, struct error *error)
@@ -201,6 +202,7 @@ static bool message_check_answer(const json_t *message, struct error *error)
 {
     return message_check_host(message, "to", error) &&
            message_check_integer(message, "held_from", 0, INT64_MAX, error) &&
+           message_check_time(message, "reach_ms", error) &&
            message_check_text(message, "error", false, error) &&
            message_check_traces(message, message_check_found, error);
 }

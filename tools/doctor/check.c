@@ -66,7 +66,7 @@ void list_counts(char *list, size_t size, const json_t *object, const struct cou
     }
 }
 
-/* Returns whether the check has run without a finding that is bad. */
+/* Returns whether the check has run without a bad finding. */
 static bool is_well(const struct doctor *doctor, const char *id)
 {
     for (unsigned i = 0; i < *doctor->count; i++) {

@@ -10,8 +10,8 @@
 /* The longest wait for the rest of cut metadata. After that, babeltrace2 gets the part. */
 #define METADATA_NS (INT64_C(10) * 1000000000)
 
-/* The delay of times. LTTng announces a new stream to the relay daemon within less time after the
- * begin of the first packet. */
+/* The delay of times. LTTng announces a new stream sooner than that after the begin of its first
+ * packet. */
 #define HOLD_NS (INT64_C(500) * 1000000)
 
 #define NO_PLACE (UINT64_C(1) << 62) /* the offset of a packet made by the filter */

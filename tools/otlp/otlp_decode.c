@@ -9,7 +9,7 @@
 
 #include "otlp_value.h"
 
-/* OTLP counts from 1 on, and in another order. */
+/* OTLP's kinds begin with 1 and have another order. */
 static inline enum span_kind kind_of(uint64_t value)
 {
     static const enum span_kind kinds[] = {SPAN_LOCAL,  SPAN_LOCAL,    SPAN_SERVER,
@@ -66,7 +66,7 @@ static void take_field(struct otlp_span *span, const struct pb_member *field)
 
 #define COMMON_MIN 18 /* readable bytes for any field below */
 
-/* The end of a text or message, if its length is in one byte. */
+/* Returns the end of a text or message whose length is in one byte. */
 static inline const unsigned char *end_of_short(const unsigned char *at)
 {
     return at[1] < 128 ? at + 2 + at[1] : NULL;
@@ -82,14 +82,14 @@ static inline int64_t read_time(const unsigned char *at)
 }
 
 /*
- * A field as most are: tag and length are a byte each, and the length is the usual one. Returns
- * where it ends, be that behind the message, or NULL: then it is to be read like any other.
+ * Reads a common field: tag and length have one byte each, and the length is the usual one. Returns
+ * the end of the field, which may be behind the message. Returns NULL for other fields.
  */
 static inline const unsigned char *read_common(struct otlp_span *span, const unsigned char *at)
 {
     switch (at[0]) {
     case OTLP_SPAN_ATTRIBUTE:
-        /* maybe this key, which is as long, or one that comes after its value */
+        /* may be peer.service, or a key that comes after its value */
         if (at[2] != OTLP_ATTRIBUTE_KEY || at[3] == PEER_KEY_LENGTH)
             return NULL;
         /* fall through */
@@ -124,7 +124,7 @@ static inline const unsigned char *read_common(struct otlp_span *span, const uns
     }
 }
 
-/* Field by field: as one it becomes a loop, which takes longer than all of these. */
+/* Sets single fields: compilers make a slower loop of one assignment. */
 static inline void clear_span(struct otlp_span *span)
 {
     span->trace_id_high = span->trace_id = span->id = span->parent_id = 0;
@@ -134,7 +134,7 @@ static inline void clear_span(struct otlp_span *span)
     span->is_error = false;
 }
 
-/* Up to `readable` there are bytes, behind the message those of the next one. */
+/* readable: end of the readable bytes, which may be behind the message. */
 static inline bool read_span(struct text message, const unsigned char *readable,
                              struct otlp_span *span)
 {
@@ -169,8 +169,8 @@ static bool is_valid(const struct otlp_span *span)
 
 /* ---- a request ------------------------------------------------------------------------------- */
 
-/* The spans of a ScopeSpans. Each of these three takes what it reads from *most, and returns false
- * if a message is broken. */
+/* Decodes the spans of a ScopeSpans. This and the next two functions subtract the fields that they
+ * read from *most. They return false if a message is broken. */
 static bool decode_spans(struct otlp_decoding *decoding, uint64_t *most, otlp_span_fn *call,
                          void *context)
 {
@@ -196,7 +196,7 @@ static bool decode_spans(struct otlp_decoding *decoding, uint64_t *most, otlp_sp
     return !pb_is_broken(&reader);
 }
 
-/* The last of these fields, as otlp_find() has it, and of those of a schema. */
+/* Finds the last field of this tag, and the last schema URL. */
 static struct text find_both(struct text message, enum otlp_field tag, struct text *schema)
 {
     struct pb_reader reader = pb_reader_of(message);
@@ -221,7 +221,7 @@ static void take_scope(struct otlp_decoding *decoding, struct text message)
         find_both(message, OTLP_SCOPE_SPANS_SCOPE, &decoding->origin.scope_schema);
 }
 
-/* The next ScopeSpans of a ResourceSpans. */
+/* Decodes the next ScopeSpans of a ResourceSpans. */
 static bool decode_scopes(struct otlp_decoding *decoding, uint64_t *most)
 {
     struct pb_member field;
@@ -235,7 +235,7 @@ static bool decode_scopes(struct otlp_decoding *decoding, uint64_t *most)
     return !pb_is_broken(&decoding->resource_spans);
 }
 
-/* Where each span has one of its own, it is mostly that of the span before. */
+/* Takes the resource. If each span has its own, most are equal to the last one. */
 static void take_resource(struct otlp_origin *origin, struct text resource, struct text schema)
 {
     if (origin->number && text_equal(resource, origin->resource) &&
@@ -249,7 +249,7 @@ static void take_resource(struct otlp_origin *origin, struct text resource, stru
                   OTLP_VALUE_STRING);
 }
 
-/* The next ResourceSpans. */
+/* Decodes the next ResourceSpans. */
 static bool decode_resources(struct otlp_decoding *decoding, uint64_t *most)
 {
     struct text message, resource, schema;

@@ -13,15 +13,15 @@
 #include "babeltrace-plugin/spans/endpoint.h"
 #include "babeltrace-plugin/spans/span.h"
 
-/* The part that a run of spans has in common. Texts point into the request; messages are without
- * tag and length, and empty where there is none. */
+/* The common part of a sequence of spans. Texts point into the request. Messages have no tag and
+ * length; a missing message is empty. */
 struct otlp_origin {
     struct text resource;             /* message Resource */
     struct text scope;                /* message InstrumentationScope */
     struct text service;              /* the resource's service.name */
     struct text schema, scope_schema; /* URLs of the resource and of the scope */
-    uint64_t number;       /* of the resource in the request, from 1 on: the next one is another */
-    uint64_t scope_number; /* the same of the scope; two of them may be equal */
+    uint64_t number;                  /* number of the resource in the request, from 1 */
+    uint64_t scope_number; /* number of the scope; scopes with different numbers may be equal */
 };
 
 struct otlp_span {
@@ -44,32 +44,32 @@ typedef void otlp_span_fn(void *context, const struct otlp_origin *origin,
 struct otlp_decoded {
     uint64_t spans;
     uint64_t invalid; /* without a trace id of 16 bytes or an id of 8, or with one of zeros */
-    bool is_broken;   /* no such request: the bytes behind the fault were not read */
+    bool is_broken;   /* malformed request: the bytes behind the fault were not read */
 };
 
-/* Calls for each span. */
+/* Decodes a request, and calls `call` for each span. */
 struct otlp_decoded otlp_decode(struct text request, otlp_span_fn *call, void *context);
 
-/* A request that is read in steps. */
+/* The state of a request that is read in steps. */
 struct otlp_decoding {
-    struct pb_reader request, resource_spans, scope_spans; /* the rest of each */
+    struct pb_reader request, resource_spans, scope_spans; /* the unread rest of each */
     struct otlp_origin origin;                             /* of the next span */
     struct otlp_decoded decoded;                           /* so far */
 };
 
 void otlp_decode_begin(struct otlp_decoding *decoding, struct text request);
 
-/* Reads up to so many fields, of which a span is one. Returns false when all was read. */
+/* Reads at most so many fields; a span counts as one. Returns false at the end. */
 bool otlp_decode_some(struct otlp_decoding *decoding, uint64_t most, otlp_span_fn *call,
                       void *context);
 
-/* One message Span. Returns false if it is none. */
+/* Reads a message Span. Returns false if it is malformed. */
 bool otlp_read_span(struct text message, struct otlp_span *span);
 
 /* ---- the whole span -------------------------------------------------------------------------- */
 
-/* The value of an attribute of this key in a message Span (or Resource), as NUL-terminated text
- * that is cut to its room. Returns false if there is none. */
+/* Copies the value of an attribute of a message Span or Resource, NUL-terminated and cut to `size`.
+ * Returns false if the attribute is missing. */
 bool otlp_span_attribute(struct text span, struct text key, char *value, size_t size);
 bool otlp_resource_attribute(struct text resource, struct text key, char *value, size_t size);
 

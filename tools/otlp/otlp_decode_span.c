@@ -1,5 +1,5 @@
 /*
- * OTLP traces, read: the whole of a span.
+ * Reads all fields of an OTLP span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -67,7 +67,7 @@ static const struct {
     const char *name;
     const char *port;
     bool is_address; /* not a name */
-    bool is_server;  /* of the server: a SERVER span's own */
+    bool is_server;  /* of the server, so a SERVER span's own */
 } ranks[RANKS] = {
     [PEER_SERVICE] = {"peer.service", "", false, false},
     [SERVER] = {"server.address", "server.port", false, true},
@@ -86,7 +86,7 @@ struct filling {
     struct span *whole;
     bool is_ours; /* written by our encoder, whose changes are undone */
     bool is_failed, is_ok;
-    bool has_own_error; /* the attribute "error" is told already */
+    bool has_own_error; /* the span has an attribute "error" */
     struct text peer_service;
     struct address peer, local;
     struct address ranked[RANKS]; /* of another tracer's span */
@@ -124,8 +124,8 @@ static void otlp_decode_take_ranked(struct filling *filling, struct text key, st
         (void)otlp_decode_take_address(&filling->local, "network.local", key, value);
 }
 
-/* Of our own spans: attributes that the encoder has written besides the tags. The addresses of
- * client and server follow those of the endpoints, unless the program gave other ones. */
+/* Takes the attributes that our encoder adds to the tags. It derives the addresses of client and
+ * server from the endpoints, unless the program has set them. */
 static bool otlp_decode_take_own(struct filling *filling, struct text key, struct text value)
 {
     const bool is_server = filling->whole->kind == SPAN_SERVER;
@@ -153,7 +153,7 @@ static bool otlp_decode_take_own(struct filling *filling, struct text key, struc
                                   : address.port == same->port;
 }
 
-/* The first one that there is an address of. */
+/* Returns the first valid address of the resource's host.ip. */
 static struct text otlp_decode_host_ip(struct text resource)
 {
     const struct text value = otlp_attribute(resource, OTLP_RESOURCE_ATTRIBUTE, text_of("host.ip"));
@@ -180,8 +180,8 @@ static bool otlp_decode_is_ip(struct text text)
     return inet_pton(AF_INET, string, &address) == 1 || inet_pton(AF_INET6, string, &address) == 1;
 }
 
-/* The first one that is there names the endpoint; the first address, and the first port, are told
- * besides. */
+/* The first attribute present names the endpoint. The first address and the first port are added.
+ */
 static void otlp_decode_choose_peer(struct filling *filling)
 {
     enum rank chosen = 0;
@@ -244,7 +244,7 @@ static void otlp_decode_add_text_tag(struct filling *filling, const char *key, s
         (void)span_add(filling->whole, SPAN_TAG_TEXT, text_of(key), value, 0);
 }
 
-/* Attributes of the resource that the local endpoint does not have already. */
+/* Adds attributes of the resource that the local endpoint does not have. */
 static void otlp_decode_add_resource(struct filling *filling, struct text resource)
 {
     struct pb_reader reader = pb_reader_of(resource);
@@ -258,7 +258,7 @@ static void otlp_decode_add_resource(struct filling *filling, struct text resour
     }
 }
 
-/* With the older names, as OpenTelemetry demands it. */
+/* Adds the scope, also under its older names, as OpenTelemetry demands. */
 static void otlp_decode_add_scope(struct filling *filling, struct text scope)
 {
     const struct text name = otlp_find(scope, OTLP_SCOPE_NAME);
@@ -274,7 +274,7 @@ static void otlp_decode_add_scope(struct filling *filling, struct text scope)
         otlp_decode_add_tag(filling, key, value);
 }
 
-/* An attribute "error" that is true or false: the status tells that. */
+/* Returns whether "error" is a boolean, which the status already has. */
 static bool otlp_decode_is_flag(struct text value, bool *is_true)
 {
     struct pb_member field;
@@ -293,7 +293,7 @@ static bool otlp_decode_is_flag(struct text value, bool *is_true)
     return *is_true || is_false;
 }
 
-/* The status's message; of a status without a message, the text of an attribute "error". */
+/* Returns the message of the status, or else the text of an attribute "error". */
 static struct text otlp_decode_error(struct filling *filling, struct text raw, struct text status)
 {
     const struct text message = otlp_find(status, OTLP_STATUS_MESSAGE);
@@ -322,8 +322,8 @@ static void otlp_decode_add_status(struct filling *filling, struct text raw)
                                  text_of(filling->is_failed ? "ERROR" : "OK"));
 }
 
-/* Zipkin takes any tag "error" for a failure, so where there is a status, its message alone has
- * that name. */
+/* Zipkin treats any tag "error" as a failure. So if there is a status, only its message gets that
+ * name. */
 static void otlp_decode_add_own_error(struct filling *filling, struct text value)
 {
     const bool has_status = filling->is_failed || filling->is_ok;
@@ -351,7 +351,7 @@ static void otlp_decode_add_dropped(struct filling *filling, const char *key, ui
         (void)span_add(filling->whole, SPAN_TAG_INTEGER, text_of(key), text_of(""), (int64_t)count);
 }
 
-/* As OpenTelemetry writes it for Zipkin: "name", or "name": {"key":value,...} */
+/* Adds an event in OpenTelemetry's form for Zipkin: "name", or "name": {"key":value,...} */
 static void otlp_decode_add_event(struct filling *filling, struct text event)
 {
     char text[LIMIT_VALUE + 1];
@@ -377,7 +377,8 @@ static void otlp_decode_add_event(struct filling *filling, struct text event)
     (void)span_add(filling->whole, SPAN_ANNOTATION, text_of(""), otlp_line_text(&line), time_ns);
 }
 
-/* As the OpenTelemetry collector has it: state, attributes as JSON, how many were dropped. */
+/* Writes a link in the OpenTelemetry collector's form: state, attributes as JSON, number of dropped
+ * ones. */
 static struct text otlp_decode_link_rest(struct text link, char *text, size_t size)
 {
     struct otlp_line line = {text, size, 0};
@@ -438,7 +439,7 @@ static void otlp_decode_add_field(struct filling *filling, const struct pb_membe
     }
 }
 
-/* The fields of a ResourceSpans or ScopeSpans before its spans. */
+/* Copies the fields of a ResourceSpans or ScopeSpans before its spans. */
 static struct text otlp_decode_put_head(char *head, struct text message, struct text schema)
 {
     char *at = otlp_put_raw(head, PB_BYTES(1), message);
@@ -447,8 +448,8 @@ static struct text otlp_decode_put_head(char *head, struct text message, struct 
     return (struct text){head, (size_t)(at - head)};
 }
 
-/* For back ends of OTLP. Where there is no room for it, or it is not sound, they get what the
- * entries say. */
+/* Adds the message for back ends of OTLP. If it does not fit or is unsound, they get the entries
+ * instead. */
 static void otlp_decode_add_message(struct filling *filling, const struct otlp_origin *origin,
                                     const struct otlp_span *span)
 {

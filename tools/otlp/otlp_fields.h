@@ -72,8 +72,8 @@ enum otlp_field {
 
 enum { OTLP_STATUS_OK = 1, OTLP_STATUS_ERROR = 2 };
 
-/* The last of these fields, as protobuf has it. Returns false if there is none before the end or a
- * fault. */
+/* Finds the last field of this tag, as protobuf demands. Returns false if none comes before the end
+ * or a fault. */
 static inline bool otlp_find_field(struct text message, enum otlp_field tag,
                                    struct pb_member *found)
 {

@@ -21,7 +21,7 @@ struct otlp_in {
     struct loop *loop;
     struct otlp_in_callbacks callbacks;
     uint64_t spans_per_s; /* of one sender; 0: no limit */
-    int64_t now_ns;       /* the time of the spans that are taken */
+    int64_t now_ns;       /* receive time of the current spans */
     struct receiver_message *message;
     struct otlp_peers peers;
     struct slow_spans slow;
@@ -31,7 +31,7 @@ struct otlp_in {
 
 /* ---- spans come ------------------------------------------------------------------------------ */
 
-/* A message may take more than is left of the allowance, and the next message waits for that. */
+/* A message may exceed the allowance; then the next message waits. */
 static unsigned otlp_in_busy_s(void *context, struct otlp_peer *peer)
 {
     const struct otlp_in *in = context;
@@ -73,7 +73,7 @@ static void otlp_in_take_span(void *context, const struct otlp_origin *origin,
     struct otlp_peer *peer = in->message->peer;
     unsigned rule;
 
-    /* an alarm is given when the span can be taken */
+    /* no alarm yet: it follows when the span is taken */
     if (in->callbacks.span && in->callbacks.span(in->callbacks.context, origin, span)) {
         peer->counts.spans_passed_on++;
     } else if (!sdk_store_add(peer->store, origin, span, in->now_ns)) {
@@ -85,7 +85,7 @@ static void otlp_in_take_span(void *context, const struct otlp_origin *origin,
         otlp_in_alarm(in, rule, span);
 }
 
-/* The loop has other things to do: after so long they come first. */
+/* after this time, other work of the loop comes first */
 #define STEP_NS     INT64_C(5000000)
 #define STEP_FIELDS 256
 

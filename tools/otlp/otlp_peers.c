@@ -84,7 +84,7 @@ struct otlp_counts otlp_peers_counts(const struct otlp_peers *peers)
     return sum;
 }
 
-/* Its spans are overwritten. */
+/* Removes a sender, whose spans are overwritten. */
 static void otlp_peer_drop(struct otlp_peers *peers, struct otlp_peer *peer)
 {
     struct otlp_counts counts = otlp_peer_counts(peer);

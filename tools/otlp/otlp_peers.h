@@ -18,11 +18,11 @@
 struct otlp_counts {
     uint64_t requests;
     uint64_t requests_taken;
-    uint64_t requests_cut_off;  /* the other end went, or took too long */
-    uint64_t refused_page;      /* another path or method, or a web page has sent the request */
+    uint64_t requests_cut_off;  /* the sender hung up, or took too long */
+    uint64_t refused_page;      /* wrong path or method, or sent by a web page */
     uint64_t refused_type;      /* not protobuf, or another compression than gzip */
     uint64_t refused_too_large; /* longer than message_bytes */
-    uint64_t refused_broken;    /* no OTLP: spans before the fault were taken */
+    uint64_t refused_broken;    /* malformed: spans before the fault were taken */
     uint64_t refused_rate;      /* too many spans per second */
     uint64_t refused_memory;    /* no memory, or too many bytes of requests on their way */
     uint64_t connections;       /* ever */
@@ -41,7 +41,7 @@ struct otlp_peer {
     struct listener_sender sender;
     struct otlp_counts counts; /* see otlp_peer_counts() */
     uint64_t body_bytes;       /* memory of the requests that are on their way */
-    double allowance;          /* spans that may come now; below 0: so many were too many */
+    double allowance;          /* spans allowed now; below 0: excess spans */
     int64_t allowed_ms;        /* the time of `allowance` */
     struct blkin_rate alarms;
     struct sdk_store *store;

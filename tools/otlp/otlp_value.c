@@ -1,5 +1,5 @@
 /*
- * Values of attributes, as text.
+ * Writes the values of attributes as text.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of values within values: a deeper one is "...". */
+/* nested values; deeper ones are written as "..." */
 #define DEPTH_MAX 32
 
 void otlp_line_put(struct otlp_line *line, struct text text)
@@ -29,7 +29,7 @@ void otlp_line_put_string(struct otlp_line *line, const char *string)
     otlp_line_put(line, text_of(string));
 }
 
-/* In quotes, where it is a part of something. */
+/* Writes a text in quotes. */
 static void otlp_line_put_quoted(struct otlp_line *line, struct text text)
 {
     char escaped[8];
@@ -69,7 +69,7 @@ static void otlp_line_put_base64(struct otlp_line *line, struct text bytes)
     }
 }
 
-/* JSON has no number for some doubles: they are texts. */
+/* Writes a double; as a text, if JSON has no number for it. */
 static void otlp_line_put_double(struct otlp_line *line, double real, unsigned depth)
 {
     const char *quote = depth && !isfinite(real) ? "\"" : "";
@@ -86,7 +86,7 @@ static void otlp_line_put_double(struct otlp_line *line, double real, unsigned d
     otlp_line_put_string(line, number);
 }
 
-/* The field of a message AnyValue that tells its value: the last one. */
+/* Finds the last field of a message AnyValue, which has the value. */
 bool otlp_value_field(struct text value, struct pb_member *last)
 {
     struct pb_reader reader = pb_reader_of(value);
@@ -133,7 +133,7 @@ void otlp_value_put_attributes(struct otlp_line *line, struct text message, enum
     otlp_line_put_string(line, *before == '{' ? "{}" : "}");
 }
 
-/* As JSON, but for a text, bytes or nothing that is the whole. */
+/* Writes a value as JSON. A text or bytes at depth 0 have no quotes; no value at depth 0 is "". */
 void otlp_value_put(struct otlp_line *line, struct text value, unsigned depth)
 {
     const char *quote = depth ? "\"" : "";

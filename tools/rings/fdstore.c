@@ -1,5 +1,5 @@
 /*
- * Both kinds of stores.
+ * Uses systemd's store or an fdserver.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -5,19 +5,7 @@
  */
 #include "ring_back.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define BACK_PIECE ((uint64_t)1 << 18) /* stays in the processor's cache */
-
-struct back {
-    struct ring ring;
-    uint64_t at;     /* between two records: all later ones were given */
-    uint64_t from;   /* the position of the copy's first byte */
-    uint64_t end;    /* where the walk began */
-    uint64_t oldest; /* bytes before this position may be torn */
-    char copy[BACK_PIECE];
-};
 
 enum back_step { BACK_RECORD, BACK_PIECE_ENDS, BACK_DAMAGED };
 
@@ -31,74 +19,83 @@ static uint64_t back_oldest(struct ring ring, uint64_t end)
     return newest > whole ? newest - whole : 0;
 }
 
-static void back_copy(struct back *back)
+/* Returns false if no bytes before back->at are whole. */
+static bool back_copy(const struct ring_back *back, struct ring_back_copy *copy, uint64_t until)
 {
-    const uint64_t start = back->at > BACK_PIECE ? back->at - BACK_PIECE : 0;
+    const uint64_t start = back->at - until > BACK_PIECE ? back->at - BACK_PIECE : until;
 
-    back->oldest = back_oldest(back->ring, back->end);
-    back->from = start > back->oldest ? start : back->oldest;
-    if (back->from >= back->at)
-        return;
-    ring_copy(back->ring, back->from, back->at, back->copy);
-    back->oldest = back_oldest(back->ring, back->end);
+    copy->oldest = back_oldest(back->ring, back->end);
+    copy->from = start > copy->oldest ? start : copy->oldest;
+    if (copy->from >= back->at)
+        return false;
+    ring_copy(back->ring, copy->from, back->at, copy->bytes);
+    copy->oldest = back_oldest(back->ring, back->end);
+    return true;
 }
 
 /* Reads the record that ends at back->at. *size: bytes of the record with its trailer. */
-static enum back_step back_step(const struct back *back, struct ring_entry *entry, uint64_t *size)
+static enum back_step back_step(const struct ring_back *back, const struct ring_back_copy *copy,
+                                struct ring_entry *entry, uint64_t *size)
 {
-    const uint64_t first = back->from > back->oldest ? back->from : back->oldest;
+    const uint64_t first = copy->from > copy->oldest ? copy->from : copy->oldest;
     uint64_t trailer;
 
     if (back->at < first + RING_TRAILER_SIZE)
         return BACK_PIECE_ENDS;
-    memcpy(&trailer, back->copy + (back->at - RING_TRAILER_SIZE - back->from), sizeof(trailer));
+    memcpy(&trailer, copy->bytes + (back->at - RING_TRAILER_SIZE - copy->from), sizeof(trailer));
     *size = ring_size_by(trailer, back->at - RING_TRAILER_SIZE);
     if (!*size)
         return BACK_DAMAGED;
     if (*size > back->at - first)
         return BACK_PIECE_ENDS;
-    *entry = ring_entry_of(back->copy + (back->at - *size - back->from), trailer);
+    *entry = ring_entry_of(copy->bytes + (back->at - *size - copy->from), trailer);
     return BACK_RECORD;
 }
 
-/* Gives all records of a piece. Returns false at the end of the walk. */
-static bool back_give_piece(struct back *back, ring_back_fn *give, void *context,
-                            struct ring_back *result)
+/* Gives all records of a piece. */
+static void back_give_piece(struct ring_back *back, struct ring_back_copy *copy, ring_back_fn *give,
+                            void *context)
 {
     const uint64_t begun_at = back->at;
-    struct ring_entry entry;
+    struct ring_entry entry = {.payload = NULL}, last = entry;
     enum back_step step;
     uint64_t size;
 
-    while ((step = back_step(back, &entry, &size)) == BACK_RECORD) {
+    while (!back->is_ended && (step = back_step(back, copy, &entry, &size)) != BACK_PIECE_ENDS) {
+        back->is_damaged = back->is_ended = step == BACK_DAMAGED;
+        if (back->is_damaged)
+            break;
         back->at -= size;
-        result->bytes += size;
+        back->bytes += size;
         if (entry.event == RING_PAD)
             continue;
-        result->records++;
-        if (!give(context, &entry, back->at))
-            return false;
+        back->records++;
+        last = entry;
+        back->is_ended = !give(context, &entry, back->at);
     }
-    result->is_damaged = step == BACK_DAMAGED;
-    return step != BACK_DAMAGED && back->at != begun_at;
+    if (last.payload) {
+        memcpy(copy->last_payload, last.payload, last.length);
+        copy->last = last;
+        copy->last.payload = copy->last_payload;
+    }
+    back->is_ended |= back->at == begun_at;
 }
 
-bool ring_walk_back(struct ring ring, uint64_t end, ring_back_fn *give, void *context,
-                    struct ring_back *result)
+struct ring_back ring_back_begin(struct ring ring, uint64_t end)
 {
-    struct back *back = malloc(sizeof(*back));
+    return (struct ring_back){.ring = ring, .end = end, .at = end};
+}
 
-    *result = (struct ring_back){.records = 0};
-    if (!back)
-        return false;
-    back->ring = ring;
-    back->at = back->end = end;
-    do
-        back_copy(back);
-    while (back->from < back->at && back_give_piece(back, give, context, result));
-    result->is_cut = back->oldest > 0;
-    free(back);
-    return true;
+void ring_walk_back(struct ring_back *back, struct ring_back_copy *copy, uint64_t until,
+                    ring_back_fn *give, void *context)
+{
+    copy->last.payload = NULL;
+    while (back->at > until && !back->is_ended) {
+        if (back_copy(back, copy, until))
+            back_give_piece(back, copy, give, context);
+        else
+            back->is_ended = true;
+    }
 }
 
 /* ---- the oldest ------------------------------------------------------------------------------ */

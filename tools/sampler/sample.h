@@ -114,7 +114,7 @@ struct host_sample {
     const char *instance; /* any bytes; "": the group has no instances */
     uint64_t monotonic;   /* the time of the read in ns */
     uint32_t period_ms;
-    uint32_t slot;       /* the instance's, below HOST_SLOTS; a later instance may have it again */
+    uint32_t slot;       /* below HOST_SLOTS; reused after the instance has ended */
     uint64_t generation; /* differs for each instance that has this slot */
     const struct host_metric *metrics;
     const uint64_t *values;

@@ -13,9 +13,8 @@
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,
           bool annotations);
 
-/* Prints the spans of all traces that were open on the host of one span meanwhile. id: the id of
- * the span, or its first digits; within: the trace of the span; NULL: any. Returns the exit
- * status. */
+/* Prints all spans that were open on the same host while one span was open. id: the id of the span,
+ * or its first digits; within: the trace of the span; NULL: any. Returns the exit status. */
 int show_around(const struct trace_list *traces, const struct trace *within, const char *id,
                 const char *source);
 
