@@ -133,6 +133,11 @@ static void store_release(const struct sdk_store *store, uint64_t from)
     }
 }
 
+static const struct record *store_oldest(const struct sdk_store *store)
+{
+    return store_at(store, store->tail);
+}
+
 /* Forgets a block, with the record that fills the end of the memory before or in the block. */
 static void store_forget_block(struct sdk_store *store)
 {
@@ -147,7 +152,7 @@ static void store_forget_block(struct sdk_store *store)
         if (record->kind == RECORD_RESOURCE)
             store_note_lost(&store->held, resource->came_ns, resource->ended_ns);
         store->tail += record->size;
-    } while (store->tail < store->head && store_at(store, store->tail)->kind != RECORD_RESOURCE);
+    } while (store->tail < store->head && store_oldest(store)->kind != RECORD_RESOURCE);
     if (store->resource < store->tail)
         store->resource = 0;
     store->memory->used -= store->tail - from;
