@@ -81,7 +81,7 @@ timeout() {
 # NAME has ended (-: no part), says that WHAT did not happen, shows the log of NAME and returns 1.
 wait_for() {
     local limit=$(($1 * PATIENCE)) name=$2 what=$3
-    local deadline=$((SECONDS + limit))
+    local deadline=$((SECONDS + limit)) looks=0
     shift 3
     until "$@"; do
         if [ "$name" != - ] && ! part_runs "$name"; then
@@ -96,7 +96,7 @@ wait_for() {
             show_log "$name"
             return 1
         fi
-        sleep 0.05
+        sleep "0.$((looks++ < 5 ? 0 : 1))5" # a look costs a process or two
     done
 }
 

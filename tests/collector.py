@@ -2,7 +2,7 @@
 """A Zipkin collector for tests in shell. It may be killed: what it has taken is in a file before it says so.
 
     collector.py PORT FILE [batches | whole | numbers]
-    collector.py PORT hang | leave | STATUS
+    collector.py PORT hang | STATUS
 
 PORT 0: any. Prints "collector listening on 127.0.0.1:PORT".
 
@@ -11,7 +11,6 @@ PORT 0: any. Prints "collector listening on 127.0.0.1:PORT".
   whole    each span is a line of FILE, as it came
   numbers  FILE is a folder: "got" has the tags i of all spans, 8 bytes each, "latest" the highest one
   hang     takes connections and never answers
-  leave    answers the first request with 202 and is gone then
   STATUS   answers every request with this status
 
 With a file FILE.away, it answers 503; and with a file FILE.refuse, 400 to whatever has the text of it.
@@ -94,18 +93,12 @@ def main():
     port, what, *how = sys.argv[1:]
     if what == "hang":
         hang(int(port))
-    if what == "leave" or what.isdigit():
-        server = Server(lambda _: 202 if what == "leave" else int(what), int(port))
+    if what.isdigit():
+        server = Server(lambda _: int(what), int(port))
     else:
         server = Server(Keeping(what, *(how or ["batches"])).answer, int(port))
     say(server.server_port)
-    if what == "leave":
-        server.daemon_threads = False  # its answer goes out before the end
-        server.RequestHandlerClass.protocol_version = "HTTP/1.0"  # one request of a connection
-        server.handle_request()
-        server.server_close()
-    else:
-        server.serve_forever()
+    server.serve_forever()
 
 
 main()

@@ -107,7 +107,7 @@ void file_opened(int fd, const char *path)
     __atomic_store_n(&slot->file, NAMED, __ATOMIC_RELEASE);
 }
 
-/* In a quiet process, which does not ask the kernel. */
+/* Examines a file by its name, for a quiet process that must not ask the kernel. */
 static uintptr_t file_by_its_name(struct preload_slot *slot)
 {
     struct file_state *file = file_memory_of(slot);
@@ -408,7 +408,7 @@ void file_reserve(void)
 
 /* ---- calls ---- */
 
-/* Decides: a span, a sum, or no request's. */
+/* Decides how the call is recorded: as a span, in a sum, or not at all. */
 static bool file_begin(struct file_call *call, const struct file_state *file)
 {
     const uint8_t calls = preload_config()->file_calls;
@@ -451,7 +451,7 @@ bool file_call_begin(struct file_call *call, int fd, const char *name, enum file
     return is_ours;
 }
 
-/* Ends the span now and not at an earlier reading of the clock: only so its usage is known. */
+/* Ends the span at the current time: with an earlier time, its usage would be unknown. */
 static void file_end_span(struct blkin_span *span, ssize_t result, int64_t offset, int error)
 {
     file_tag_result(span, result, offset, error);

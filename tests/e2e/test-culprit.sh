@@ -5,7 +5,7 @@
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
-runs=${RUNS:-3}
+runs=${RUNS:-1}
 delay=${DELAY:-100ms} # longer than a real disk takes on a busy machine
 requests=4
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A live session that does not exist, stalls, or loses its daemons: the sink says so, its trace time
+# A live session that does not exist, stalls, loses its daemons, or is a flood: the sink says so, its trace time
 # stands still for everybody to see, and both go on with the session.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
@@ -108,3 +108,29 @@ stop_part nobody TERM
 [ $? = 2 ] || fail "the sink without a session did not end as after SIGINT"
 stop_part collector TERM
 [ $? = 2 ] || fail "the sink did not end as after SIGINT"
+
+# A flood of a live session, which leaves the reader no moment of rest, and no collector: it reads on, and drops the
+# oldest spans. SIGTERM comes while it waits for a packet: the network is slow.
+kill_lttng && start_sessiond && start_live_session flood || exit 1
+for cpu in 1 2; do
+    start_part "flood-$cpu" "$BUILD/tests/libblkin/killed" 2000000000
+done
+slow=
+free_port slow
+start_part network "$PYTHON" "$SRC/tests/slow_network.py" "$slow" "$RELAYD_LIVE" 10 thin
+wait_for 20 network "the slow network" listening "$slow" || exit 1
+is_recorded() {
+    [ -n "$(find "$WORK/relayd" -path '*flood*' -name 'blkin_*' -size +1M)" ]
+}
+wait_for 20 flood-1 "a flood" is_recorded || exit 1
+start_part collector babeltrace2 --plugin-path="$BUILD/plugins" "${LIVE_URL/$RELAYD_LIVE/$slow}" \
+    --component=sink.blkin.zipkin --params="endpoint=\"http://127.0.0.1:1/api/v2/spans\",require-collector=no, \
+        queue-bytes=200000,batch-bytes=100000,retry-timeout-ms=200, stats-file=\"$WORK/stats\",stats-period-ms=100"
+drops() {
+    jq -e '.counters.spans_dropped > 20000' "$WORK/stats" >/dev/null
+}
+wait_for 30 collector "the dropping of spans" drops || exit 1
+stop_part flood-1
+stop_part flood-2
+stop_part collector TERM
+[ $? = 2 ] || fail "the sink did not end as after SIGINT in a flood: $(show_log collector 2>&1)"

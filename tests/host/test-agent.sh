@@ -11,10 +11,11 @@ set -u
 recording_begin
 export BLKIN_HOST=yes BLKIN_CPU=100ms
 
-# tagged ID: how many of its spans have samples from around their time
+# tagged ID: how many of its spans have samples from around their time. Of which groups, is a busy machine's choice: one
+# that was not sampled for 4 of its periods has no tags.
 tagged() {
-    jq -s --arg id "$1" '[.[] | select((("0" * 32) + .traceId)[-32:] == $id) | select(.tags["system.cpu.busy.max"] and
-        (.tags["blkin.host_ms"] | tonumber) >= .duration / 1000 - 1)] | length' "$WORK/taken"
+    jq -s --arg id "$1" '[.[] | select((("0" * 32) + .traceId)[-32:] == $id) | select((.tags["blkin.host_ms"] // 0 | tonumber) >= .duration / 1000 - 1)
+        | select(.tags | keys | any(startswith("system.")))] | length' "$WORK/taken"
 }
 
 is_tagged() {

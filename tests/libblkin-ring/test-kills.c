@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "waits.h"
 #include "libblkin/ring/ring_write.h"
 #include "libblkin-ring/parts/rings.h"
 #include "libblkin-ring/parts/numbered.h"
@@ -66,7 +67,7 @@ static void see(void *context, const struct record *record)
 }
 
 /* Returns how many records were killed between their commit and the note of it. */
-static unsigned play_round(unsigned pause_us)
+static unsigned play_round(unsigned life_us)
 {
     struct seen seen = {0};
     struct walk walk = {0};
@@ -82,7 +83,7 @@ static unsigned play_round(unsigned pause_us)
         if (writers[i] == 0)
             write_on(i);
     }
-    usleep(pause_us);
+    pause_us(life_us);
     for (unsigned i = 0; i < WRITERS; i++)
         kill(writers[i], SIGKILL);
     for (unsigned i = 0; i < WRITERS; i++)

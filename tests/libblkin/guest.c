@@ -45,7 +45,7 @@ static void *record_all_the_time(void *unused)
 {
     while (!__atomic_load_n(&must_stop, __ATOMIC_RELAXED)) {
         record("of a thread");
-        (void)usleep(50);
+        pause_us(50);
     }
     return unused;
 }

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "waits.h"
 #include "libblkin/base/periodic.h"
 #include "libblkin/base/clock.c"
 
@@ -257,7 +258,7 @@ int main(void)
     }
     test_periodic();
     begin = moment_now();
-    usleep(500000);
+    pause_us(500000); /* what a rate is measured over */
     end = moment_now();
     rate = rate_between(begin, end);
     test_start(rate);

@@ -22,7 +22,7 @@ for name in "${unit[@]}"; do
 done
 "$portable/tests/libblkin/test-clock"
 [ $? = 77 ] || fail "the counter is the clock with BLKIN_PORTABLE"
-for name in test-spans test-cost test-steps; do
+for name in test-spans test-cost; do
     BUILD=$portable timeout 60 bash "$SRC/tests/libblkin/$name.sh" || fail "$name.sh with BLKIN_PORTABLE: status $?"
 done
 

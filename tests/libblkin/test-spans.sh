@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The span API, from the calls to the finished spans: in one event per span, streamed, and in two sessions
-# of which each has what it asks for.
+# The span API, of C and C++, from the calls to the finished spans: in one event per span, streamed, and in two
+# sessions of which each has what it asks for.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -49,6 +49,53 @@ grep -q 'annotation_info.*"first"' "$WORK/some.events" && ! grep -q annotation_d
 }
 grep -q '"value":"first"' "$WORK/some.json" && ! grep -q '"value":"second"' "$WORK/some.json" ||
     fail "--loglevel=INFO: expected the annotation first, and not second, which is of BLKIN_DEBUG"
+
+# a step has its span's own service, in both forms
+for name in whole-own streamed-own; do
+    [ $name = whole-own ] && session $name blkin:span blkin:process || session $name 'blkin:*'
+    LTTNG_UST_ALLOW_BLOCKING=1 timeout 20 "$programs/services" || fail "services: status $?"
+    recorded $name
+    got=$(jq -r '.[] | .name + " " + (.localEndpoint | .serviceName + .ipv4 + (.port | tostring))' "$WORK/$name.json" |
+        sort | uniq -c | awk '{print $1, $2, $3}' | tr '\n' ,)
+    [ "$got" = "20 after own10.0.0.17,20 before own10.0.0.17,20 outer own10.0.0.17,20 request own10.0.0.17," ] ||
+        fail "$name: steps without the service of their span: $got"
+done
+
+# each call of the C++ API says what its name says: headers.cpp
+"${CXX:-g++}" -std=c++11 -I"$BUILD/include" -I"$BUILD/include/blkin" -o "$WORK/cpp-program" "$SRC/tests/libblkin/headers.cpp" \
+    -L"$BUILD/lib" -lblkin -Wl,-rpath,"$BUILD/lib" || fail "headers.cpp does not compile"
+session cpp blkin:span blkin:process
+"$WORK/cpp-program" || fail "headers.cpp: status $?"
+recorded cpp
+"$PYTHON" - "$WORK/cpp.json" >"$WORK/cpp.log" <<'PY' || { show_log cpp && fail "the C++ API: not all of these hold"; }
+import json, sys
+spans = {span["name"]: span for span in json.load(open(sys.argv[1]))}
+
+def tags(name):
+    return {key: value for key, value in spans[name]["tags"].items() if not key.startswith(("lttng.", "otlp.link."))}
+
+made, at = spans["dec"], {"serviceName": "mon", "ipv4": "10.0.0.1", "port": 6789}
+far, largest = [value for key, value in made["tags"].items() if key.startswith("otlp.link.")], str(2**64 - 1)
+good = [
+    tags("child") == {
+        "literal": "text", "string": "text", "temporary": "textx", "array": "array", "char *": "array", "bool": "true",
+        "char": "99", "signed char": "-1", "unsigned char": "255", "short": "-1", "unsigned short": "65535", "int": "-1",
+        "unsigned": "4294967295", "long": "-1", "unsigned long": largest, "long long": "-1", "unsigned long long": largest,
+        "int64_t": str(-2**63), "uint64_t": largest, "size_t": "2048", "ptrdiff_t": "-1", "enum": "3", "float": "0.5",
+        "double": "0.25", "long double": "0.125", "null": ""},
+    tags("dec") == {"with length": "te", "blkin.keep": "odd", "error": "EI", "error#2": "EIO", "error#3": "EIO",
+                    "macro": "text"},
+    [note["value"] for note in made["annotations"]] == ["text"] * 2 + ["text [warning]"] * 3 + ["te", "1 of text", "te [warning]"],
+    made["localEndpoint"] == made["remoteEndpoint"] == at,
+    [link.split("|")[1] for link in far] == [spans["child"]["id"]] * 2,
+    tags("client") == {"of": "the step", "error": "EIO"},
+    [spans[name].get("kind") for name in ("dec", "child", "far", "heap", "no parent", "client", "stringx")] ==
+    ["SERVER", None, "CLIENT", "PRODUCER", "CONSUMER", "CLIENT", "PRODUCER"],
+    [spans[name]["parentId"] for name in ("late", "small", "below")] == [made["id"], made["id"], spans["client"]["id"]],
+    "dropped" not in spans]
+print(good, spans)
+sys.exit(not all(good))
+PY
 
 # and spans by filter, each by those of its fields that people ask for
 declare -A names=(

@@ -33,7 +33,7 @@ start_live_session mine && lttng enable-event --session=mine --userspace --chann
     fail "cannot make another session"
 "$blkin" rules events --relayd="127.0.0.1:$RELAYD_LIVE" blkin 2>"$WORK/said" && fail "two readers of one session"
 grep -q 'has a reader' "$WORK/said" || fail "it says: $(cat "$WORK/said")"
-start_part events "$blkin" rules events --seconds=8 --relayd="127.0.0.1:$RELAYD_LIVE" "$(uname -n)/mine"
+start_part events "$blkin" rules events --seconds=4 --relayd="127.0.0.1:$RELAYD_LIVE" "$(uname -n)/mine"
 while part_runs events; do
     take_locks || fail "babeltrace2 failed under the wrappers"
 done

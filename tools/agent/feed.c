@@ -1,5 +1,5 @@
 /*
- * From the records of a scan to the exporter.
+ * Decodes the records of a scan for the exporter.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +19,7 @@
 #define FEED_STEP     1024  /* records or spans: about a millisecond */
 #define FEED_AHEAD    50000 /* spans that may wait in the exporter's queue */
 #define FEED_PAUSE_MS 5
-#define FEED_WAIT_MS  5000 /* the queue does not get shorter: then the oldest spans are dropped */
+#define FEED_WAIT_MS  5000 /* if the queue has not shrunk by then, it drops its oldest spans */
 
 enum feed_part { FEED_NOTHING, FEED_RECORDS, FEED_SDK_SPANS, FEED_FLUSH };
 
@@ -31,21 +31,21 @@ struct feed {
     feed_place_fn *place;
     void *context;
     struct timer step;
-    enum feed_part part; /* what is next */
+    enum feed_part part; /* the current part */
     struct only *only;
     struct pipeline pipeline;
     struct scan_records records;
-    size_t next; /* of the records */
+    size_t next; /* offset of the next record */
     struct ring_clock clock;
     struct buffer sdk_spans;
     struct otlp_decoding decoding;
-    struct span whole; /* of an SDK: its memory is used again */
+    struct span whole; /* reused for each span of an SDK */
     struct service_traces traces;
     char service[256];
-    struct halves *halves; /* as of the input */
-    bool is_starved;       /* halves are missing */
+    struct halves *halves; /* the input's */
+    bool is_starved;       /* out of memory: halves are missing */
     uint64_t settled;      /* when the feed last waited, */
-    int64_t wait_ms;       /* and until when it waits */
+    int64_t wait_ms;       /* the end of that wait */
 };
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -85,11 +85,11 @@ static void feed_give(struct feed *feed, const struct ring_entry *entry)
     }
 }
 
-/* Returns whether there are more. */
+/* Feeds some records. Returns whether there are more. */
 static bool feed_some_records(struct feed *feed)
 {
     struct pipeline *pipeline = &feed->pipeline;
-    struct error ignored; /* the export looks for itself */
+    struct error ignored; /* the export checks the exporter itself */
 
     for (unsigned i = 0; i < FEED_STEP && feed->next < feed->records.count; i++) {
         const struct ring_entry entry = scan_entry(&feed->records, feed->next++);
@@ -172,7 +172,7 @@ static void feed_some(struct feed *feed)
     }
 }
 
-/* Should the exporter deliver first? */
+/* Returns whether the exporter must deliver first. */
 static bool feed_must_wait(struct feed *feed)
 {
     const uint64_t settled = export_settled(feed->export);
@@ -206,7 +206,7 @@ void feed_hurry(struct feed *feed)
         feed_some(feed);
 }
 
-/* The first stage: tags spans, and leaves out those that were sent before. */
+/* The first stage: tags spans, and leaves out spans that were sent before. */
 static bool feed_skips(void *context, struct span *span)
 {
     struct feed *feed = context;

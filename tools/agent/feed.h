@@ -1,6 +1,6 @@
 /*
- * Gives what a scan found to a pipeline of its own, in steps between which the loop does other
- * work, and tells which spans of the wanted traces came out.
+ * Feeds the records of a scan to a pipeline, in steps between which the loop does other work.
+ * Reports which spans of the wanted traces were found.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 #include "halves.h"
 #include "scan.h"
 
-/* An answer names so many traces of a window at most. */
+/* The most traces of a window that an answer names. */
 #define FEED_NAMED_MAX 4096
 
 struct feed;
@@ -20,7 +20,7 @@ struct feed;
  * out. For a service: {"traces": [{"id": ..., "spans": n, ...}]}. Called from the loop. */
 typedef void feed_done_fn(void *context, json_t *found);
 
-/* Where a trace is sent, if not under its own id: see joins_find(). */
+/* Sets the place of a trace that is sent under another id: see joins_find(). */
 typedef bool feed_place_fn(void *context, struct trace_id id, struct join_place *place);
 
 /* host: outlives the feed. Returns NULL when out of memory. */
@@ -34,7 +34,7 @@ struct feed_input {
     const char *only;        /* the wanted traces, see only.h */
     int64_t until_mono_ns, offset_ns;
     bool is_window;        /* name FEED_NAMED_MAX traces at most */
-    struct halves *halves; /* NULL; else: send nothing, and add the halves of requests */
+    struct halves *halves; /* not NULL: send nothing, and add the halves of requests */
     const char *service;   /* not "": send nothing, and list the traces of this service */
 };
 

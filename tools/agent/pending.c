@@ -66,7 +66,7 @@ bool pending_has_look(const struct pending *pending)
     return request != NULL;
 }
 
-/* Can the request share a snapshot with those? */
+/* True if one scan can serve the request together with those. */
 static bool pending_fits(const struct request *taken, const struct request *request)
 {
     struct request_window all, one;
@@ -97,7 +97,7 @@ struct request *pending_take(struct pending *pending, int64_t now_ms, bool is_la
         *end = request;
         end = &request->next;
         pending->traces -= request->count;
-        if (is_last) /* one that did not overlap may now */
+        if (is_last) /* a request that did not overlap may do so now */
             at = &pending->list;
     }
     return taken;

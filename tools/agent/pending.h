@@ -9,39 +9,40 @@
 #include "request.h"
 
 struct pending {
-    struct request *list;  /* as they came */
-    struct request *taken; /* whose snapshot is under way; for those who take them */
+    struct request *list;  /* in order of arrival */
+    struct request *taken; /* requests of the current scan; the callers of pending_take() set it */
     size_t traces;         /* of all of them */
     size_t max;            /* the most traces */
 };
 
-/* For so many traces; a reload may have made the most less than there are. */
+/* The number of traces that may be added. 0 also if a reload has set a lower limit than there are.
+ */
 size_t pending_room(const struct pending *pending);
 
 /*
- * Takes the request. What is beyond max of its traces is left out: returns how many. One without
- * any trace is there nevertheless, so that it is answered.
+ * Takes the request. Returns the number of its traces beyond max, which are left out. A request
+ * without traces is added, too, so that it gets an answer.
  */
 size_t pending_add(struct pending *pending, struct request *request);
 
-/* Is the trace wanted by a request of this host, or of any (NULL)? */
+/* True if a request of this host wants the trace. host NULL: of any host. */
 bool pending_has(const struct pending *pending, struct trace_id id, const char *host);
 
-/* When the first one is due, of those that want all of a time or of the others; INT64_MAX: there is
- * none. */
+/* The time when the first request is due; INT64_MAX: none. is_last: of requests for all traces of a
+ * time, or of the others. */
 int64_t pending_due_ms(const struct pending *pending, bool is_last);
-/* Those that want all of a time. */
+/* The number of requests for all traces of a time. */
 size_t pending_last_count(const struct pending *pending);
 
-/* Does a look wait (joins.h)? What is wanted by name may wait for it. */
+/* True if a look waits (joins.h). Requests by name may wait for a look. */
 bool pending_has_look(const struct pending *pending);
 
-/* All that are due: either such that name traces, or the first of those that want all of a time
- * with those whose times overlap: one snapshot is for all of them. A list, the caller's; NULL: none
- * is. */
+/* Takes the due requests for one scan. is_last false: all that name traces. is_last true: the first
+ * one for all traces of a time, with those that overlap it. The caller frees the list. NULL: no
+ * request is due. */
 struct request *pending_take(struct pending *pending, int64_t now_ms, bool is_last);
 
-/* From now on no request waits. */
+/* Makes all requests due now. */
 void pending_hurry(struct pending *pending, int64_t now_ms);
 
 #endif

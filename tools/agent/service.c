@@ -1,5 +1,5 @@
 /*
- * blkin agent: the agent's parts put together in one loop.
+ * blkin agent: runs the agent's parts in one loop.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,13 +27,13 @@ static const char usage[] =
 #include "tools/agent/usage.txt.inc"
     ;
 
-#define STEP_MS  5000 /* at the latest */
-#define STALL_MS 1000 /* a step that is so much too late: this process stood still */
-#define POST_MS  20   /* at the end: is the last answer posted? */
-/* At the end, after flush-timeout-ms: a scan that runs may end. */
+#define STEP_MS  5000 /* the longest time between two steps */
+#define STALL_MS 1000 /* if a step is so late, this process was stopped */
+#define POST_MS  20   /* at the end: interval of the check whether the last answer is posted */
+/* At the end, after flush-timeout-ms: the time for a running scan to end. */
 #define LAST_CALL_MS 2000
 #define SAVE_MS      10000
-/* After a change from slow to all: spans of a trace that is this old were not sent. */
+/* After a change from slow to all: spans that are this old were not sent. */
 #define SWITCH_MS 60000
 
 struct service {
@@ -69,7 +69,7 @@ static void service_is_late(void *context)
     agent_step(agent);
 }
 
-/* What is wanted by now is sent, within flush-timeout-ms. */
+/* Begins the end: sends all wanted traces within flush-timeout-ms. */
 static void service_begin_to_end(struct service *service)
 {
     struct agent *agent = &service->parts.agent;
@@ -90,7 +90,7 @@ static void service_step_to_end(struct service *service)
     service->is_last_call |= service_is_drained(parts);
     if (service->is_last_call && !scans_is_busy(parts->scans) && !is_posting)
         loop_stop(parts->agent.loop);
-    else if (is_posting) /* other hosts would say that this one has not answered */
+    else if (is_posting) /* other hosts would report that this one has not answered */
         timer_set(parts->agent.loop, &service->parts.agent.step, POST_MS);
 }
 
@@ -280,7 +280,7 @@ static bool service_open_all(struct service *service, struct error *error)
     return true;
 }
 
-/* All that is written by now is read and given to the export. */
+/* Reads the records up to now, gives them to the export, and closes the parts. */
 static void service_close_all(struct service *service)
 {
     struct agent_parts *parts = &service->parts;
@@ -310,8 +310,8 @@ static bool service_apply(struct service *service, const struct config *config, 
 }
 
 /*
- * From slow to all, events are read from the ends of the rings on. A slow trace that has begun
- * before is scanned for as before. From all to slow, all that was written is sent first.
+ * From slow to all: reads events from the current ends of the rings; slow traces that began before
+ * are still scanned for. From all to slow: first sends all records up to now.
  */
 static bool service_change(struct service *service, const struct config *config,
                            struct error *error)
@@ -434,7 +434,7 @@ static bool service_open_parts(struct service *service, struct error *error)
     error_set(error, "out of memory");
     parts->scans =
         scans_new(&parts->agent, parts->asking, parts->holding, parts->later, &parts->sampler);
-    /* at last: its thread reads the environment, from which others have taken what is theirs */
+    /* last: its thread reads the environment, which other parts change before */
     return parts->scans && service_sample(service, parts->agent.config, error);
 }
 
@@ -458,7 +458,7 @@ static void service_close(struct service *service)
     struct agent_parts *parts = &service->parts;
 
     service_close_all(service);
-    holding_close(parts->holding); /* which reads the last alarms */
+    holding_close(parts->holding); /* reads the last alarms */
     asking_close(parts->asking);
     alarms_free(parts->alarms);
     scans_free(parts->scans);

@@ -14,7 +14,7 @@ static char text_in_force[BLKIN_POLICY_TEXT_MAX];
 static char wrong_part[BLKIN_POLICY_TEXT_MAX];
 static unsigned changes;
 
-/* A text that no program could take keeps the text of before in force. */
+/* If programs cannot parse the text, the previous rules stay in force. */
 static const char *rules_take(const char *text)
 {
     static struct blkin_slow_rules rules;

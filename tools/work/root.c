@@ -32,7 +32,7 @@ static const char usage[] =
 #define ROOT_LOOK_MS  2000        /* between requests for partitions while there are none */
 #define LOOK_LATER_MS 30000
 #define LOOK_LIMIT_MS 1000 /* for the brokers' answer */
-#define SAVE_MS       1000
+#define ROOT_SAVE_MS  1000
 #define SAVE_SHARE    20    /* saving may take 1/20 of the time */
 #define ONCE_LIMIT_MS 30000 /* --once: the longest wait for a message */
 #define SAVE_MAX_MS   60000 /* the most time between saves after a hanging disk */
@@ -168,7 +168,7 @@ static void root_saved(void *context, const char *problem)
     root->is_unsaved = problem != NULL;
     root->deltas.is_changed |= root->is_unsaved;
     timer_set(root->frame.loop, &root->save,
-              pause_ms <= SAVE_MS      ? SAVE_MS
+              pause_ms <= ROOT_SAVE_MS ? ROOT_SAVE_MS
               : pause_ms < SAVE_MAX_MS ? pause_ms
                                        : SAVE_MAX_MS);
 }
@@ -313,7 +313,7 @@ static bool root_serve(struct root *root)
         (struct thread_job){.run = root_ask_brokers, .done = root_take_answer, .context = root};
     root->more = (struct timer){.due = root_read, .context = root};
     root->save = (struct timer){.due = root_save, .context = root};
-    timer_set(root->frame.loop, &root->save, SAVE_MS);
+    timer_set(root->frame.loop, &root->save, ROOT_SAVE_MS);
     root_look(root);
     return frame_run(&root->frame) && !root->has_failed;
 }

@@ -64,7 +64,8 @@ struct blkin_provider {
                    void **thread_slot);
     /* Allocates LTTng's state of the calling thread. */
     void (*init_thread)(void);
-    /* The calling thread has left record() by longjmp(3): nobody waits for its end. */
+    /* The calling thread has left record() by longjmp(3), so no other thread must wait for its end.
+     */
     void (*leave)(void);
     /* Around fork(2), as in lttng/ust-fork.h. Calls may be nested. */
     void (*before_fork)(void);
