@@ -30,6 +30,11 @@ static bool is_registered(const struct facts *facts, pid_t pid)
     return false;
 }
 
+static bool is_of_blkin(const struct lttng_event *event)
+{
+    return strncmp(event->name, "blkin:", 6) == 0 || strncmp(event->name, "zipkin:", 7) == 0;
+}
+
 /* Returns the number of programs with BlkKin's events, or LTTng's error. */
 static int list_registered(struct facts *facts)
 {
@@ -39,10 +44,7 @@ static int list_registered(struct facts *facts)
     const int count = handle ? lttng_list_tracepoints(handle, &events) : -LTTNG_ERR_NOMEM;
 
     for (int i = 0; i < count; i++) {
-        const bool is_of_blkin =
-            strncmp(events[i].name, "blkin:", 6) == 0 || strncmp(events[i].name, "zipkin:", 7) == 0;
-
-        if (is_of_blkin && !is_registered(facts, events[i].pid) &&
+        if (is_of_blkin(&events[i]) && !is_registered(facts, events[i].pid) &&
             facts->registered_count < REGISTERED_MAX)
             facts->registered[facts->registered_count++] = events[i].pid;
     }
