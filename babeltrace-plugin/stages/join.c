@@ -79,7 +79,6 @@ static bool join_has_name(const struct span_entry *entry, enum span_entry_type t
 bool join_read_half(const struct span *span, struct join_half *half)
 {
     bool has_key = false;
-    uint64_t request = 0, response = 0;
 
     *half = (struct join_half){
         .is_client = span->kind == SPAN_CLIENT,
@@ -96,11 +95,10 @@ bool join_read_half(const struct span *span, struct join_half *half)
         if (join_has_name(entry, SPAN_TAG_TEXT, JOIN_TAG))
             has_key = join_read_key(span_entry_value(entry), half);
         else if (join_has_name(entry, SPAN_TAG_INTEGER, "request.bytes"))
-            request = (uint64_t)entry->integer;
+            half->request_bytes = (uint64_t)entry->integer;
         else if (join_has_name(entry, SPAN_TAG_INTEGER, "response.bytes"))
-            response = (uint64_t)entry->integer;
+            half->response_bytes = (uint64_t)entry->integer;
     }
-    half->sizes = hash_mix(hash_mix(request) ^ response);
     return has_key;
 }
 

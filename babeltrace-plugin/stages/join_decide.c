@@ -16,11 +16,14 @@
 /* ---- the client of a server ------------------------------------------------------------------ */
 
 /* Many networks have the same private addresses. Within one network, equal addresses mean the same
- * connection. Between two networks, the byte counts must be equal, too. */
+ * connection. Between two networks, the byte counts must agree, too. A server may answer before it
+ * has read the end of the request, as php-fpm does. */
 static bool join_is_proven(const struct join_half *client, const struct join_half *server)
 {
     return client->network == server->network ||
-           (client->network && server->network && client->sizes == server->sizes);
+           (client->network && server->network &&
+            client->response_bytes == server->response_bytes &&
+            client->request_bytes >= server->request_bytes);
 }
 
 /* Finds the client's half if exactly one fits the server's half and the reverse is true, too. */

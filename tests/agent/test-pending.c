@@ -507,7 +507,7 @@ static void test_half(void)
     const struct join_half half = {.is_client = true,
                                    .key = 0x0123456789abcdef,
                                    .network = 1,
-                                   .sizes = UINT64_MAX,
+                                   .request_bytes = UINT64_MAX,
                                    .trace_id_high = JOIN_TRACE_HIGH,
                                    .trace_id = 2,
                                    .span_id = 3,
@@ -517,14 +517,15 @@ static void test_half(void)
     struct join_half read;
 
     CHECK(half_read(text, &read) && read.is_client && read.key == half.key && read.network == 1 &&
-          read.sizes == UINT64_MAX && read.span_id == 3 && read.start_ns == 4 && read.end_ns == 5);
+          read.request_bytes == UINT64_MAX && read.span_id == 3 && read.start_ns == 4 &&
+          read.end_ns == 5);
     CHECK(half_is_of(&read, (struct trace_id){JOIN_TRACE_HIGH, 2}));
     CHECK(!half_is_of(&read, (struct trace_id){0, 2}));
     CHECK(!half_read(wrong, &read) && !half_read(NULL, &read));
     json_decref(wrong);
     wrong = json_string("s");
     CHECK(json_string_setn(wrong, json_string_value(text), json_string_length(text)) == 0);
-    ((char *)(uintptr_t)json_string_value(wrong))[128] = '3'; /* it ends before it begins */
+    ((char *)(uintptr_t)json_string_value(wrong))[144] = '3'; /* it ends before it begins */
     CHECK(!half_read(wrong, &read));
     json_decref(wrong);
     json_decref(text);

@@ -88,9 +88,9 @@ static json_t *make_halves(struct input *input)
 
     for (uint64_t count = take(input, 1) % 4; count; count--) {
         const char kind = "cs-"[take(input, 1) % 3];
-        char text[140];
+        char text[160];
 
-        (void)snprintf(text, sizeof(text), "%c%0128x", kind, (unsigned)take(input, 4));
+        (void)snprintf(text, sizeof(text), "%c%0144x", kind, (unsigned)take(input, 4));
         (void)json_array_append_new(halves, json_string(text));
     }
     return halves;

@@ -115,8 +115,9 @@ static void test_places(void)
         int64_t request, response; /* the client's; the server's are 10 and 20 */
         bool is_joined;
     } cases[] = {
-        {7, 7, 10, 21, true},  {7, 8, 10, 20, true},  {7, 8, 10, 21, false}, {7, 8, 11, 20, false},
-        {7, 8, 20, 10, false}, {0, 8, 10, 20, false}, {7, 0, 10, 20, false}, {0, 0, 10, 21, true},
+        {7, 7, 10, 21, true},  {7, 8, 10, 20, true},  {7, 8, 10, 21, false},
+        {7, 8, 11, 20, true},  {7, 8, 9, 20, false},  {7, 8, 20, 10, false},
+        {0, 8, 10, 20, false}, {7, 0, 10, 20, false}, {0, 0, 10, 21, true},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HALF_NUMBERS 8
+#define HALF_NUMBERS 9
 
 void halves_free(struct halves *halves)
 {
@@ -35,7 +35,8 @@ json_t *half_json(const struct join_half *half)
 {
     const uint64_t numbers[HALF_NUMBERS] = {half->key,
                                             half->network,
-                                            half->sizes,
+                                            half->request_bytes,
+                                            half->response_bytes,
                                             half->trace_id_high,
                                             half->trace_id,
                                             half->span_id,
@@ -63,12 +64,13 @@ bool half_read(const json_t *text, struct join_half *half)
     *half = (struct join_half){.is_client = *at == 'c',
                                .key = numbers[0],
                                .network = numbers[1],
-                               .sizes = numbers[2],
-                               .trace_id_high = numbers[3],
-                               .trace_id = numbers[4],
-                               .span_id = numbers[5],
-                               .start_ns = (int64_t)numbers[6],
-                               .end_ns = (int64_t)numbers[7]};
+                               .request_bytes = numbers[2],
+                               .response_bytes = numbers[3],
+                               .trace_id_high = numbers[4],
+                               .trace_id = numbers[5],
+                               .span_id = numbers[6],
+                               .start_ns = (int64_t)numbers[7],
+                               .end_ns = (int64_t)numbers[8]};
     return half->start_ns >= 0 && half->end_ns >= half->start_ns;
 }
 

@@ -18,7 +18,7 @@
  *       a want: traces that HOST had an alarm for, or that `blkin keep` names.
  *       begin (of a trace, may be missing): as far as HOST knows, the trace began then. `at` less
  *       `begin` is the age of the begin: receivers compare no clocks.
- *       halves (of a trace, may be missing): ["c" or "s" and eight numbers of 16 hex digits, ...],
+ *       halves (of a trace, may be missing): ["c" or "s" and nine numbers of 16 hex digits, ...],
  *       the halves of requests that HOST has found of it, see tools/agent/halves.h
  *   {"id": ..., "at": ..., "traces": [], "settled": ["32 hex digits", ...]}
  *       of these traces, no host has the caller

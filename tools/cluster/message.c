@@ -11,7 +11,7 @@
 #define MESSAGE_TEXT_MAX 1023 /* of a reason or a name */
 #define ID_MAX           511
 #define LAST_MAX_MS      86400000
-#define HALF_MAX         129  /* characters of a half */
+#define HALF_MAX         145  /* characters of a half */
 #define HALVES_MAX       1024 /* of a trace */
 
 static bool message_has_host_form(const char *name, size_t length)
@@ -117,7 +117,7 @@ static bool message_check_span_ids(const json_t *trace, const char *name, struct
     return json_is_array(ids) || message_refuse(name, "an array of ids", error);
 }
 
-/* Of one trace: "c" or "s", and eight numbers of 16 hex digits. */
+/* Of one trace: "c" or "s", and nine numbers of 16 hex digits. */
 static bool message_check_halves(const json_t *trace, struct error *error)
 {
     const json_t *halves = json_object_get(trace, "halves"), *half;
@@ -129,7 +129,7 @@ static bool message_check_halves(const json_t *trace, struct error *error)
 
         if (!text || (*text != 'c' && *text != 's') || json_string_length(half) != HALF_MAX ||
             strspn(text + 1, "0123456789abcdef") != HALF_MAX - 1)
-            return message_refuse("halves", "\"c\" or \"s\" and 128 hex digits each", error);
+            return message_refuse("halves", "\"c\" or \"s\" and 144 hex digits each", error);
     }
     return !halves || (json_is_array(halves) && json_array_size(halves) <= HALVES_MAX) ||
            message_refuse("halves", "an array of at most 1024", error);

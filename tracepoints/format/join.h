@@ -16,7 +16,8 @@
 /*
  * The value of the tag: the key in 16 hex digits. If the addresses are not unique in the world, 16
  * more digits say where that half was (a hash of kernel and network namespace). Halves of one key
- * from two places belong together only if their tags request.bytes and response.bytes agree.
+ * from two places belong together only if their tags response.bytes are equal. The server's
+ * request.bytes may be less than the client's, not more.
  */
 #define JOIN_TAG        "blkin.join"
 #define JOIN_TRACE_HIGH UINT64_C(0x626c6b2d6a6f696e) /* "blk-join" */

@@ -23,7 +23,7 @@ TAKEN = os.open(FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
 
 def brief(span):
-    tags = {key: value for key, value in span.get("tags", {}).items() if key.startswith("blkin.") or key == "payload"}
+    tags = {key: value for key, value in span.get("tags", {}).items() if key.startswith("blkin.") or key == "payload" or key.endswith(".bytes")}
     return [span["traceId"], span["id"], span.get("parentId"),
             span.get("localEndpoint", {}).get("serviceName"), span.get("name"), tags]
 

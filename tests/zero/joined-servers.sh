@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# haproxy, nginx, php-fpm and mariadb on three hosts, none of them instrumented, with an agent each: of each slow request
+# one trace of all servers arrives, with the right parents.
+#
+# Prints "joined whole N OF marked N silent N wrong N LINKS". Exit status 1: fewer than 7 of 8 are whole, a request is
+# cut and not marked, or a parent is wrong. To be run under scripts/isolate.
+#
+# In the environment: CLIENTS (4) at the same time, REQUESTS (400) of each, EACH (20): each so manieth is slow.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/agent/hosts.sh
+. "$SRC/tests/agent/hosts.sh"
+need_hosts "$@"
+servers=$("$SRC/scripts/fetch-servers" haproxy nginx php-fpm mariadb-server) || skip "haproxy, nginx, php-fpm or mariadb cannot be had"
+mount -t overlay -o "lowerdir=$servers/usr:/usr" blkin /usr || skip "no overlay: no servers as installed"
+private_begin
+delay_wire() {
+    :
+}
+AGENT_OPTIONS=(--ring-bytes=64M)
+RULES='*>300ms'
+begin_hosts 3 || exit 1
+echo 1 >/proc/sys/net/ipv4/ip_forward || skip "no forwarding between hosts"
+echo 'answer-timeout-ms = 30000' >"$WORK/blkin.conf" # all hosts answer, however busy this machine is
+start_broker "$BROKER_PORT" 0.0.0.0 && start_collect || exit 1
+for host in 1 2 3; do
+    on $host ip route add default via 10.77.$host.1 || exit 1
+    start_agent $host || exit 1
+done
+for host in 1 2 3; do
+    wait_agent $host || exit 1
+done
+
+# serve HOST SERVICE PORT PROGRAM...: traced.
+serve() {
+    start_on "$1" "$2" env BLKIN_SLOW="$RULES" "$blkin" run --service="$2" --payload=64 --files=/none -- "${@:4}"
+    wait_for 60 "$2-$1" "the port of $2" host_listens "$1" "$3"
+}
+
+host_listens() {
+    on "$1" cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ":$(printf %04X "$2") [0-9A-F:]* 0A "
+}
+
+mkdir "$WORK/data" && cd "$WORK" || exit 1
+mariadb-install-db --no-defaults --user=root --datadir="$WORK/data" --skip-test-db >"$WORK/install.log" 2>&1 || {
+    tail -n 5 "$WORK/install.log" >&2
+    fail "mariadb-install-db"
+}
+serve 3 mariadb 7003 /usr/sbin/mariadbd --no-defaults --user=root --datadir="$WORK/data" --port=7003 --bind-address=0.0.0.0 \
+    --socket="$WORK/data/socket" --pid-file="$WORK/data/pid" --skip-grant-tables --skip-name-resolve || exit 1
+
+# PHP's own client of MySQL is in a package of its own; the number comes early, for the tag "payload".
+cat >"$WORK/file.php" <<'PHP'
+<?php
+function packet($socket) {
+    $head = stream_get_contents($socket, 4);
+    return stream_get_contents($socket, ord($head[0]) | ord($head[1]) << 8 | ord($head[2]) << 16);
+}
+function send($socket, $number, $text) {
+    fwrite($socket, substr(pack("V", strlen($text)), 0, 3) . chr($number) . $text);
+}
+$number = $_SERVER["NUMBER"];
+$socket = fsockopen("10.77.3.2", 7003);
+packet($socket);
+send($socket, 1, pack("VVC", 0x8201, 1 << 24, 33) . str_repeat("\0", 23) . "root\0\0");
+packet($socket);
+send($socket, 0, "\3SELECT '$number', SLEEP(" . (strpos($number, "slow") ? "0.6" : "0") . ")");
+for ($ends = 0; $ends < 2; ) {
+    $packet = packet($socket);
+    $ends += ord($packet[0]) == 0xfe && strlen($packet) < 9;
+}
+echo $number;
+PHP
+printf '%s\n' '[global]' 'error_log = /dev/stderr' 'daemonize = no' '[www]' 'listen = 0.0.0.0:7002' 'pm = static' \
+    'pm.max_children = 8' 'clear_env = no' 'user = root' 'group = root' >"$WORK/php.conf"
+serve 2 php 7002 php-fpm8.2 -n -F -R -y "$WORK/php.conf" || exit 1
+cat >"$WORK/nginx.conf" <<CONF
+daemon off;
+pid $WORK/nginx.pid;
+error_log stderr;
+user root;
+worker_processes 2;
+events { worker_connections 1000; }
+http {
+    access_log off;
+    client_body_temp_path $WORK/body; proxy_temp_path $WORK/proxy; fastcgi_temp_path $WORK/fastcgi;
+    uwsgi_temp_path $WORK/uwsgi; scgi_temp_path $WORK/scgi;
+    server {
+        listen 0.0.0.0:7001;
+        location / {
+            fastcgi_param NUMBER \$uri;
+            fastcgi_param SCRIPT_FILENAME $WORK/file.php;
+            fastcgi_param REQUEST_METHOD \$request_method;
+            fastcgi_pass 10.77.2.2:7002;
+        }
+    }
+}
+CONF
+serve 1 nginx 7001 nginx -p "$WORK" -c "$WORK/nginx.conf" || exit 1
+cat >"$WORK/haproxy.conf" <<CONF
+defaults
+    mode http
+    timeout connect 20s
+    timeout client 20s
+    timeout server 20s
+frontend front
+    bind 0.0.0.0:7000
+    default_backend back
+backend back
+    server one 10.77.1.2:7001
+CONF
+serve 1 haproxy 7000 haproxy -db -f "$WORK/haproxy.conf" || exit 1
+
+ask() {
+    timeout 500 "$PYTHON" "$SRC/tests/zero/joined_servers.py" ask 10.77.1.2:7000 "$@"
+}
+
+are_warm() {
+    local host
+    ask 1 4 100 >/dev/null || return
+    for host in 1 2 3; do
+        agent_has $host '[.rings.memories[] | .written_bytes] | add > 0' || return
+    done
+}
+wait_for 60 haproxy-1 "that all servers write into their rings" are_warm || exit 1
+: >"$WORK/collected"
+ask "${CLIENTS:-4}" "${REQUESTS:-400}" "${EACH:-20}" >"$WORK/slow" || fail "no answers"
+
+judged() {
+    local host
+    result=$("$PYTHON" "$SRC/tests/zero/joined_servers.py" judge "$WORK/collected" <"$WORK/slow" 2>"$WORK/judge.log")
+    for host in 1 2 3; do
+        agent_has $host '.open_traces == 0 and .counters.spans_waiting == 0' || return
+    done
+    [[ $result == *" silent 0 "* ]]
+}
+wait_for 120 agent-1 "the verdicts of all hosts" judged
+tail -n 5 "$WORK/judge.log" >&2
+echo "$result"
+awk '{ exit !($3 >= $4 * 7 / 8 && $8 == 0 && $10 == 0) }' <<<"$result" || {
+    for host in 1 2 3; do
+        agent_status $host | jq -c '[.totals, .cluster]' >&2
+    done
+    fail "see above"
+}
