@@ -32,15 +32,6 @@ static inline char *otlp_put_attribute(char *at, char tag, const char *key, stru
     return pb_end(attribute, pb_end(any, at));
 }
 
-static inline char *otlp_put_double(char *at, char tag, double value)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &value, sizeof(bits));
-    *at++ = tag;
-    return pb_put_fixed64(at, bits);
-}
-
 /* A long message, whose length is known at its end: *length is where that is, in data. */
 static inline char *otlp_begin(char *at, char tag, size_t *length, const char *data)
 {

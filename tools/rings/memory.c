@@ -296,11 +296,6 @@ void memory_beat(struct memory *memory)
     (void)__atomic_add_fetch(&memory_head(memory)->beats, 1, __ATOMIC_RELAXED);
 }
 
-uint64_t memory_beats(const struct memory *memory)
-{
-    return __atomic_load_n(&memory_head(memory)->beats, __ATOMIC_RELAXED);
-}
-
 void memory_set_ahead(const struct memory *memory, int64_t ahead_ns)
 {
     __atomic_store_n(&memory_head(memory)->ahead, ahead_ns, __ATOMIC_RELAXED);
@@ -318,14 +313,6 @@ void memory_set_rules(const struct memory *memory, const char *text)
     __atomic_thread_fence(__ATOMIC_RELEASE);
     (void)snprintf(rules->text, sizeof(rules->text), "%s", text);
     __atomic_store_n(&rules->turn, turn + 2 ? turn + 2 : 2, __ATOMIC_RELEASE);
-}
-
-bool memory_is_same(const struct memory *memory, const struct memory *other)
-{
-    struct stat one, two;
-
-    return fstat(memory->fd, &one) == 0 && fstat(other->fd, &two) == 0 &&
-           one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
 struct ring memory_ring(const struct memory *memory, uint32_t number)

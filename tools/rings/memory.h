@@ -89,7 +89,6 @@ enum ring_state memory_state(const struct memory *memory);
 
 /* Call it once a second: programs see by it that this process lives. */
 void memory_beat(struct memory *memory);
-uint64_t memory_beats(const struct memory *memory);
 
 /* Tells programs in other time namespaces how far this process's CLOCK_MONOTONIC is ahead of the
  * host's. */
@@ -97,9 +96,6 @@ void memory_set_ahead(const struct memory *memory, int64_t ahead_ns);
 
 /* Sets slow rules, which programs of the memory see within a second. */
 void memory_set_rules(const struct memory *memory, const char *text);
-
-/* True if both are the same file. */
-bool memory_is_same(const struct memory *memory, const struct memory *other);
 
 /* ---- rings: ring c has events of CPU c, ring cpus + c has its alarms */
 
