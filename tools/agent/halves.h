@@ -26,9 +26,9 @@ bool halves_add(struct halves *halves, const struct join_half *half);
 /* Is the half of the trace? */
 bool half_is_of(const struct join_half *half, struct trace_id id);
 
-/* Returns the half as a text: "c" or "s" and nine numbers of 16 hex digits: key, network, bytes of
- * the request and of the answer, the trace's id in two halves, the span's id, its begin and end in
- * ns since 1970. */
+/* Returns the half as a text: "c" or "s" and nine numbers of 16 hex digits. They are key, network,
+ * bytes of request and answer, both halves of the trace's id, the span's id, begin and end in ns
+ * since 1970. */
 json_t *half_json(const struct join_half *half);
 bool half_read(const json_t *text, struct join_half *half); /* false: it has another form */
 
