@@ -25,15 +25,24 @@
 #include <sys/single_threaded.h>
 
 #define LTTNG_PROVIDER_FILE "libblkin-lttng.so.1"
-#define TIMEOUT_VARIABLE    "LTTNG_UST_REGISTER_TIMEOUT" /* LTTng's own default is 3 s */
-#define LTTNG_TIMEOUT_MS    "1000"
 #define SOCKETS             "lttng-ust-sock-" /* LTTng appends the version of its ABI */
 
 static bool is_decided;
 static const struct blkin_provider *provider_in_use = &blkin_no_provider;
 static bool follows_forks;
-static char
-    *timeout_text; /* in the environment while LTTng is loaded; LTTng keeps a pointer to it */
+/*
+ * Variables that LTTng keeps pointers to, and reads again in each child. nginx and others overwrite
+ * the strings of the environment: so the strings are copies of ours while LTTng is loaded.
+ */
+static struct variable {
+    const char *name, *default_value; /* NULL: none */
+    char *copy, *given;
+} variables[] = {
+    {.name = "LTTNG_UST_REGISTER_TIMEOUT", .default_value = "1000"}, /* ms; LTTng's own is 3 s */
+    {.name = "LTTNG_HOME"},
+    {.name = "HOME"},
+};
+#define VARIABLES (sizeof(variables) / sizeof(variables[0]))
 static char why[300] =
     "blkin_init() was not called by this program, which has libblkin.a linked in";
 
@@ -234,32 +243,42 @@ static void after_fork_child(void)
         blkin_lttng_provider_in_use()->after_fork_child();
 }
 
-/*
- * Loads LTTng, with a shorter wait for a session daemon that does not answer if the environment may
- * be changed. LTTng keeps a pointer to the value and reads it again in children. So the text is a
- * copy that stays: nginx and others overwrite the strings of the environment.
- */
+/* NOLINTBEGIN(concurrency-mt-unsafe,clang-analyzer-unix.Malloc): there is one thread */
+
+static void set_copy(struct variable *variable)
+{
+    char *const given = getenv(variable->name);
+    const char *const value = given ? given : variable->default_value;
+
+    if (!value || asprintf(&variable->copy, "%s=%s", variable->name, value) < 0)
+        return;
+    variable->given = given ? given - strlen(variable->name) - 1 : NULL;
+    (void)putenv(variable->copy);
+}
+
+/* Restores the program's own string. */
+static void unset_copy(const struct variable *variable)
+{
+    if (variable->given)
+        (void)putenv(variable->given);
+    else if (variable->copy)
+        (void)unsetenv(variable->name);
+}
+
+/* NOLINTEND(concurrency-mt-unsafe,clang-analyzer-unix.Malloc) */
+
+/* Also has LTTng wait shorter for a session daemon that does not answer. */
 static void load(const struct link_map *object, bool may_set_environment)
 {
-    char *const given = may_set_environment ? getenv(TIMEOUT_VARIABLE) : NULL;
-    const char *const value = given ? given : LTTNG_TIMEOUT_MS;
-    const size_t size = sizeof(TIMEOUT_VARIABLE "=") + strlen(value);
     const struct blkin_provider *provider;
 
-    timeout_text = may_set_environment ? malloc(size) : NULL;
     /* In a child, LTTng starts threads: so the handlers that were registered before run first. */
     (void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-    if (timeout_text) {
-        (void)snprintf(timeout_text, size, TIMEOUT_VARIABLE "=%s", value);
-        (void)putenv(timeout_text); /* NOLINT(concurrency-mt-unsafe): there is one thread */
-    }
+    for (size_t i = 0; may_set_environment && i < VARIABLES; i++)
+        set_copy(&variables[i]);
     provider = open_provider(object);
-    /* NOLINTBEGIN(concurrency-mt-unsafe,clang-analyzer-unix.Malloc) */
-    if (timeout_text && given)
-        (void)putenv(given - strlen(TIMEOUT_VARIABLE "=")); /* restores the program's own string */
-    else if (timeout_text)
-        (void)unsetenv(TIMEOUT_VARIABLE);
-    /* NOLINTEND(concurrency-mt-unsafe,clang-analyzer-unix.Malloc) */
+    for (size_t i = 0; may_set_environment && i < VARIABLES; i++)
+        unset_copy(&variables[i]);
     if (provider == &blkin_no_provider)
         return;
     /* LTTng calls this library's handlers of forks: so the library stays loaded, too */

@@ -101,3 +101,47 @@ says "not loaded: this is a namespace of dlmopen" "$WORK/late" namespace "$BUILD
 stop_part sessiond
 says "not loaded: no LTTng session daemon was there" "$corners" init
 says "loaded: BLKIN_LTTNG=yes" env BLKIN_LTTNG=yes "$corners" init
+
+# ---- a child finds its user's session daemon though the program has written over its environment, as nginx does ----
+
+[ "$(id -u)" = 0 ] || exit 0
+cat >"$WORK/title.c" <<'C'
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+extern char **environ;
+int main(void)
+{
+    pid_t child;
+
+    for (char **entry = environ; *entry; entry++)
+        memset(*entry, 'x', strlen(*entry));
+    *environ = NULL;
+    child = fork();
+    if (child != 0)
+        return printf("%d\n", (int)child) < 0;
+    (void)close(1);
+    for (;;)
+        (void)pause();
+}
+C
+"${CC:-cc}" -std=gnu11 -o "$WORK/title" "$WORK/title.c" -Wl,--no-as-needed -L"$BUILD/lib" -lblkin \
+    -Wl,-rpath,"$BUILD/lib" || fail "title.c does not compile"
+home=$WORK/nobody
+chmod a+x "$WORK" "${WORK%/*}" # for the other user
+install -d -o nobody -m 755 "$home"
+as_nobody() {
+    setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME="$home" LTTNG_HOME="$home" "$@"
+}
+nobody_has() {
+    as_nobody timeout 10 lttng list -u 2>/dev/null | grep -q "${1-Tracepoints}"
+}
+start_part nobody setpriv --reuid=nobody --regid=nogroup --clear-groups \
+    env HOME="$home" LTTNG_HOME="$home" lttng-sessiond --no-kernel
+wait_for 20 nobody "the session daemon's answer" nobody_has '' || exit 1
+child=$(as_nobody "$WORK/title") || fail "title: status $?"
+wait_for 20 nobody "the registration of a child" nobody_has "PID: $child "
+status=$?
+kill "$child"
+exit "$status"
