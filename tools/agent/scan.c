@@ -16,9 +16,6 @@
 #include <string.h>
 #include <time.h>
 
-/* A ring has its records in the order of their times. A record may come late, by so much. */
-#define SCAN_LATE_NS INT64_C(2000000000)
-
 /* In the bytes of the records: followed by the payload, and padded to a multiple of 8. */
 struct scan_head {
     uint32_t pid, pid_ns, event, length;
@@ -145,14 +142,14 @@ static bool scan_is_half(const struct ring_entry *entry)
     return memmem(entry->payload, entry->length, JOIN_TAG, sizeof(JOIN_TAG) - 1) != NULL;
 }
 
+/* A record of an earlier time does not end the walk: a thread may have stood still before it wrote
+ * the record. */
 static bool scan_of_window(struct scan *scan, const struct ring_entry *entry)
 {
     struct event event;
     const enum decoded decoded = ring_event(entry, &scan->clock, &event);
     const int64_t time_ns = scan_time(scan->ring, &event, decoded);
 
-    if (time_ns < scan->from_ns - SCAN_LATE_NS)
-        return false;
     if (time_ns < scan->from_ns || time_ns > scan->until_ns || !scan_trace_of(entry) ||
         (scan->order->is_look && !scan_is_half(entry)))
         return true;
