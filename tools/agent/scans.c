@@ -359,11 +359,11 @@ void scans_free(struct scans *scans)
         return;
     timer_clear(scans->agent->loop, &scans->look);
     thread_job_end(&scans->job);
+    feed_free(scans->feed); /* before the halves and traces that the feed uses */
     scan_records_free(&scans->input.records);
     buffer_free(&scans->input.sdk_spans);
     halves_free(&scans->halves);
     scan_order_free(&scans->order);
-    feed_free(scans->feed);
     places_free(scans->places);
     free(scans);
 }
