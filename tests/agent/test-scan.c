@@ -334,7 +334,10 @@ static void test_any(void)
 
 static void test_window(void)
 {
+    struct span sent = {.trace_id = 3};
+
     begin(0);
+    sent.recorded_ns = now_ns - 4 * S + SCANNING_OFFSET;
     scanning_add(&scanning, 1, now_ns - 100 * S);
     put(0, 0, 1, 1, 20 * S);
     put(0, 0, 2, 2, 6 * S);
@@ -349,6 +352,14 @@ static void test_window(void)
     fetch_now();
     ARE_SPANS(4, 3, 6);
     CHECK(result.held_from_ns <= now_ns - 5 * S + SCANNING_OFFSET);
+    CHECK(only_wants(scanning.order.only, 0, 3, sent.recorded_ns));
+    CHECK(!only_wants(scanning.order.only, 0, 3, sent.recorded_ns - 2 * S));
+    CHECK(!only_was_sent(scanning.order.only, &sent));
+    CHECK(text_is(only_why(scanning.order.only, 0, 3), "blkin keep --last 3000ms"));
+    fetched_note_window(scanning.fetched,
+                        (struct fetched_window){now_ns - 6 * S, now_ns - 3 * S, 0});
+    fetch_now();
+    CHECK(only_was_sent(scanning.order.only, &sent));
     scanning_end(&scanning);
 }
 

@@ -6,7 +6,6 @@
 #include "feed.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "only.h"
 #include "service_traces.h"
 #include "tools/base/loop.h"
 #include "tools/base/say.h"
@@ -133,8 +132,6 @@ static void feed_close(struct feed *feed)
 {
     export_close_pipeline(feed->export, &feed->pipeline);
     feed->pipeline = (struct pipeline){.shared = NULL};
-    only_free(feed->only);
-    feed->only = NULL;
     scan_records_free(&feed->records);
     buffer_free(&feed->sdk_spans);
     service_traces_free(&feed->traces);
@@ -232,14 +229,12 @@ static bool feed_open(struct feed *feed, const struct feed_input *input, struct 
     struct pipeline *pipeline = &feed->pipeline;
     struct stage *lists;
 
-    feed->only = only_of_text(text_of(input->only), "the wanted traces", error);
-    if (!feed->only)
-        return false;
+    feed->only = input->only;
     if (input->is_window && !input->halves)
         only_tell_of(feed->only, FEED_NAMED_MAX);
     error_set(error, "out of memory");
     pipeline->choice = skip_stage_new("only", feed_skips, feed);
-    pipeline->wall_clock_ns = only_clock(feed->only);
+    pipeline->wall_clock_ns = input->offset_ns;
     if (!pipeline->choice || !export_open_pipeline(feed->export, pipeline, error))
         return false;
     if (!feed->service[0])

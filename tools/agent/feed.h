@@ -31,7 +31,7 @@ void feed_free(struct feed *feed); /* NULL is allowed */
 struct feed_input {
     struct scan_records records;
     struct buffer sdk_spans; /* an ExportTraceServiceRequest of OTLP; may be empty */
-    const char *only;        /* the wanted traces, see only.h */
+    struct only *only;       /* the wanted traces; outlives the feeding */
     int64_t until_mono_ns, offset_ns;
     bool is_window;        /* name FEED_NAMED_MAX traces at most */
     struct halves *halves; /* not NULL: send nothing, and add the halves of requests */

@@ -1,190 +1,94 @@
 /*
- * The lines that name traces.
+ * The wanted traces, and their found spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "only.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/base/hex.h"
 #include "babeltrace-plugin/base/table.h"
-#include "only_found.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <urcu/compiler.h>
 
-/* A line. */
+#define FOUND_SLOTS ((size_t)1 << 12) /* the first size */
+
+/* The arguments of a call of only_add(). */
 struct only_filter {
-    struct table_link in_table; /* by the lower half of the id; a line with * is in no table */
-    struct only_filter *next;   /* the next line of the list `any` */
-    uint64_t number;            /* of the line */
-    uint64_t high;              /* 0: not known */
-    uint64_t low;
+    struct table_link in_table; /* by the lower half of the id; in no table if for all traces */
+    struct only_filter *next;   /* the next one for all traces */
+    uint64_t number;            /* in the order of only_add() */
+    struct trace_id id;         /* high is 0: not known */
     int64_t from_ns;
     int64_t until_ns;
-    bool is_sent; /* a line with "-", which has no reason */
-    size_t why_length;
+    bool is_sent;
     char why[];
+};
+
+struct found_span {
+    uint64_t id;
+    uint64_t parent_id; /* 0: none */
+};
+
+struct found_trace {
+    struct table_link in_table; /* by the lower half of its id */
+    struct found_trace *next;   /* in order of discovery */
+    uint64_t high;              /* 0: no span has the upper half */
+    uint64_t low;
+    int64_t begin_ns; /* of its first span */
+    uint64_t count;   /* of its spans */
+    uint32_t listed;  /* of the spans whose ids are listed */
+    size_t room;
+    struct found_span *spans;
+};
+
+/* The lower halves of ids, in a table that fits into the CPU's cache. */
+struct found_set {
+    uint64_t *slots; /* 0: free */
+    size_t size;     /* number of slots: 0, or a power of two */
+    size_t count;
+};
+
+struct found_traces {
+    struct table traces;
+    struct found_trace *first, **last;
+    struct found_trace *recent; /* the last trace, because its spans come one after another */
+    uint64_t told_max;          /* the most traces in the list */
+    struct found_set untold;
+    uint64_t recent_untold; /* same as recent; 0: none */
+    uint64_t listed;        /* of all spans */
+    uint64_t more;          /* spans of traces that are in no list */
+    bool is_starved;
 };
 
 struct only {
     struct table wanted;
-    struct only_filter *any; /* the lines with * and -*, in their order */
-    int64_t clock_ns;        /* 0: no line has it */
-    struct found_traces *found;
+    struct only_filter *any, **last_any; /* for all traces */
+    uint64_t count;
+    struct found_traces found;
     int64_t oldest_ns; /* of all events */
     int64_t newest_ns;
 };
 
-static void only_free_linked(struct table_link *link)
-{
-    free(caa_container_of(link, struct only_filter, in_table));
-}
-
-/* ---- lines ----------------------------------------------------------------------------------- */
-
-struct line {
-    const char *name; /* of the text */
-    uint64_t number;
-    struct text rest;
-    struct error *error;
-};
-
-/* The length of the part of a wrong text that a message shows. */
-static int shown(struct text text)
-{
-    return text.length > 40 ? 40 : (int)text.length;
-}
-
-static bool refuse(const struct line *line, const char *expected, struct text got)
-{
-    return error_set(line->error, "%s, line %" PRIu64 ": expected %s, got \"%.*s\"", line->name,
-                     line->number, expected, shown(got), got.length ? got.data : "");
-}
-
-/* Takes the next word and the blanks after it. */
-static struct text only_take_word(struct line *line)
-{
-    const struct text word = text_take(&line->rest, ' ');
-
-    while (line->rest.length && line->rest.data[0] == ' ')
-        line->rest = text_after(line->rest, 1);
-    return word;
-}
-
-static bool read_id(struct line *line, struct only_filter *wanted, bool *is_any)
-{
-    const struct text word = only_take_word(line);
-    const bool has_length = word.length == 16 || word.length == 32;
-
-    *is_any = text_is(word, "*");
-    return *is_any || (has_length && hex_read_trace(word, &wanted->high, &wanted->low)) ||
-           refuse(line, "a trace id of 16 or 32 hexadecimal digits, not all 0, or *", word);
-}
-
-static bool only_read_time(struct line *line, const char *expected, int64_t *time_ns)
-{
-    const struct text word = only_take_word(line);
-    uint64_t number;
-
-    if (!text_read_number(word, &number) || number > INT64_MAX)
-        return refuse(line, expected, word);
-    *time_ns = (int64_t)number;
-    return true;
-}
-
-static bool read_window(struct line *line, struct only_filter *wanted)
-{
-    const struct text times = line->rest;
-
-    return only_read_time(line, "FROM, in ns since 1970, or 0", &wanted->from_ns) &&
-           only_read_time(line, "UNTIL, in ns since 1970, or 0", &wanted->until_ns) &&
-           (!wanted->until_ns || wanted->from_ns < wanted->until_ns ||
-            refuse(line, "an UNTIL that is after FROM", times));
-}
-
-/* A reason is shorter than its line, so it fits into as much memory. */
-static bool read_line(struct line *line, struct only_filter *wanted, bool *is_any)
-{
-    wanted->is_sent = line->rest.length && line->rest.data[0] == '-';
-    line->rest = text_after(line->rest, wanted->is_sent);
-    if (!read_id(line, wanted, is_any) || !read_window(line, wanted))
-        return false;
-    if (wanted->is_sent)
-        return !line->rest.length || refuse(line, "no reason after what was sent", line->rest);
-    if (!line->rest.length || line->rest.length > ONLY_WHY_MAX ||
-        memchr(line->rest.data, '\0', line->rest.length))
-        return refuse(line, "a reason of 1 to 200 bytes", line->rest);
-    wanted->number = line->number;
-    wanted->why_length = line->rest.length;
-    (void)text_copy(wanted->why, line->rest);
-    return true;
-}
-
-static bool add_line(struct only *only, struct line *line, struct only_filter ***last_any)
-{
-    struct only_filter *wanted = calloc(1, sizeof(*wanted) + line->rest.length);
-    bool is_any;
-
-    if (!wanted)
-        return error_set(line->error, "%s: out of memory", line->name);
-    if (!read_line(line, wanted, &is_any)) {
-        free(wanted);
-        return false;
-    }
-    if (is_any) {
-        **last_any = wanted;
-        *last_any = &wanted->next;
-    } else {
-        table_add(&only->wanted, &wanted->in_table, hash_number(only->wanted.seed, wanted->low));
-    }
-    return true;
-}
-
-static bool read_clock(struct only *only, struct line *line)
-{
-    const char *expected = "clock NS, which is CLOCK_REALTIME - CLOCK_MONOTONIC";
-    const struct text whole = line->rest;
-
-    (void)only_take_word(line);
-    if (!only_read_time(line, expected, &only->clock_ns))
-        return false;
-    return (only->clock_ns && !line->rest.length) || refuse(line, expected, whole);
-}
-
-/* True for a first line "clock NS". */
-static bool is_clock(const struct line *line)
-{
-    return line->number == 1 && line->rest.length > 6 && text_begins(line->rest, "clock ");
-}
-
-static bool add_lines(struct only *only, struct text text, const char *name, struct error *error)
-{
-    struct line line = {.name = name, .error = error};
-    struct only_filter **last_any = &only->any;
-
-    while (text.length) {
-        line.number++;
-        line.rest = text_take(&text, '\n');
-        if (!(is_clock(&line) ? read_clock(only, &line) : add_line(only, &line, &last_any)))
-            return false;
-    }
-    if (line.number > (only->clock_ns ? 1 : 0))
-        return true;
-    return error_set(error, "%s: expected a line for each trace, got none", name);
-}
-
-struct only *only_of_text(struct text text, const char *name, struct error *error)
+struct only *only_new(void)
 {
     struct only *only = calloc(1, sizeof(*only));
 
-    if (!only || !table_init(&only->wanted) || !(only->found = found_new()))
-        error_set(error, "%s: out of memory", name);
-    else if (add_lines(only, text, name, error))
-        return only;
-    only_free(only);
-    return NULL;
+    if (!only || !table_init(&only->wanted) || !table_init(&only->found.traces)) {
+        only_free(only);
+        return NULL;
+    }
+    only->last_any = &only->any;
+    only->found.last = &only->found.first;
+    only->found.told_max = ONLY_FOUND_MAX;
+    return only;
+}
+
+static void only_free_linked(struct table_link *link)
+{
+    free(caa_container_of(link, struct only_filter, in_table));
 }
 
 void only_free(struct only *only)
@@ -196,37 +100,59 @@ void only_free(struct only *only)
         free(only->any);
     }
     table_destroy(&only->wanted, only_free_linked);
-    found_free(only->found);
+    for (struct found_trace *trace = only->found.first, *next; trace; trace = next) {
+        next = trace->next;
+        free(trace->spans);
+        free(trace);
+    }
+    table_destroy(&only->found.traces, NULL);
+    free(only->found.untold.slots);
     free(only);
 }
 
-/* ---- queries --------------------------------------------------------------------------------- */
+/* ---- the wanted traces ----------------------------------------------------------------------- */
 
-/* The original's events, and the events of a trace that they began, have only the lower half. */
-static bool only_fits(const struct only_filter *wanted, uint64_t high, uint64_t low)
+bool only_add(struct only *only, const struct trace_id *id, int64_t from_ns, int64_t until_ns,
+              const char *why)
 {
-    return wanted->low == low && (!wanted->high || !high || wanted->high == high);
+    const struct text reason = text_of(why);
+    struct only_filter *filter = calloc(1, sizeof(*filter) + reason.length + 1);
+
+    if (!filter)
+        return false;
+    filter->number = only->count++;
+    filter->from_ns = from_ns;
+    filter->until_ns = until_ns;
+    filter->is_sent = !why;
+    (void)text_copy(filter->why, reason);
+    if (id) {
+        filter->id = *id;
+        table_add(&only->wanted, &filter->in_table, hash_number(only->wanted.seed, id->low));
+    } else {
+        *only->last_any = filter;
+        only->last_any = &filter->next;
+    }
+    return true;
 }
 
-static bool is_in_time(const struct only_filter *wanted, int64_t time_ns)
+static bool is_in_time(const struct only_filter *filter, int64_t time_ns)
 {
-    return (!wanted->from_ns || time_ns >= wanted->from_ns) &&
-           (!wanted->until_ns || time_ns < wanted->until_ns);
+    return (!filter->from_ns || time_ns >= filter->from_ns) &&
+           (!filter->until_ns || time_ns < filter->until_ns);
 }
 
-/* True if the trace has a line of this kind, or the lines for all traces do. */
-static bool has_line(const struct only *only, bool is_sent, uint64_t high, uint64_t low,
-                     int64_t time_ns)
+/* True if a filter of this kind fits. */
+static bool has_filter(const struct only *only, bool is_sent, struct trace_id id, int64_t time_ns)
 {
-    const struct only_filter *wanted;
+    const struct only_filter *filter;
 
-    table_find(wanted, &only->wanted, hash_number(only->wanted.seed, low), in_table,
-               wanted->is_sent == is_sent && only_fits(wanted, high, low) &&
-                   is_in_time(wanted, time_ns));
-    if (wanted)
+    table_find(filter, &only->wanted, hash_number(only->wanted.seed, id.low), in_table,
+               filter->is_sent == is_sent && trace_id_equal(filter->id, id) &&
+                   is_in_time(filter, time_ns));
+    if (filter)
         return true;
-    for (wanted = only->any; wanted; wanted = wanted->next) {
-        if (wanted->is_sent == is_sent && is_in_time(wanted, time_ns))
+    for (filter = only->any; filter; filter = filter->next) {
+        if (filter->is_sent == is_sent && is_in_time(filter, time_ns))
             return true;
     }
     return false;
@@ -234,13 +160,14 @@ static bool has_line(const struct only *only, bool is_sent, uint64_t high, uint6
 
 bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id, int64_t time_ns)
 {
-    return has_line(only, false, trace_id_high, trace_id, time_ns);
+    return has_filter(only, false, (struct trace_id){trace_id_high, trace_id}, time_ns);
 }
 
 bool only_was_sent(const struct only *only, const struct span *span)
 {
     return span->recorded_ns &&
-           has_line(only, true, span->trace_id_high, span->trace_id, span->recorded_ns);
+           has_filter(only, true, (struct trace_id){span->trace_id_high, span->trace_id},
+                      span->recorded_ns);
 }
 
 void only_note_time(struct only *only, int64_t time_ns)
@@ -253,35 +180,239 @@ void only_note_time(struct only *only, int64_t time_ns)
 
 struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t trace_id)
 {
-    const struct only_filter *wanted, *first = only->any;
+    const struct trace_id id = {trace_id_high, trace_id};
+    const struct only_filter *filter, *first = only->any;
 
     while (first && first->is_sent)
         first = first->next;
-    table_for_each_of(wanted, &only->wanted, hash_number(only->wanted.seed, trace_id), in_table)
+    table_for_each_of(filter, &only->wanted, hash_number(only->wanted.seed, trace_id), in_table)
     {
-        if (!wanted->is_sent && only_fits(wanted, trace_id_high, trace_id) &&
-            (!first || wanted->number < first->number))
-            first = wanted;
+        if (!filter->is_sent && trace_id_equal(filter->id, id) &&
+            (!first || filter->number < first->number))
+            first = filter;
     }
-    return first ? (struct text){first->why, first->why_length} : (struct text){NULL, 0};
+    return text_of(first ? first->why : "");
 }
 
-int64_t only_clock(const struct only *only)
+/* ---- the found spans ----------------------------------------------------------------------------
+ */
+
+static bool found_is_of(const struct found_trace *trace, const struct span *span)
 {
-    return only->clock_ns;
+    return trace->low == span->trace_id &&
+           (trace->high == span->trace_id_high || !trace->high || !span->trace_id_high);
+}
+
+static struct found_trace *found_find(const struct found_traces *found, const struct span *span)
+{
+    struct found_trace *trace;
+
+    if (found->recent && found_is_of(found->recent, span))
+        return found->recent;
+    table_find(trace, &found->traces, hash_number(found->traces.seed, span->trace_id), in_table,
+               found_is_of(trace, span));
+    return trace;
+}
+
+/* Returns the slot with the id, or the free slot for the id. */
+static uint64_t *found_slot(const struct found_set *set, uint64_t seed, uint64_t low)
+{
+    size_t at = hash_number(seed, low) & (set->size - 1);
+
+    while (set->slots[at] && set->slots[at] != low)
+        at = (at + 1) & (set->size - 1);
+    return &set->slots[at];
+}
+
+/* Grows the table: at least half of the slots stay free. Returns false when out of memory. */
+static bool found_fit(struct found_set *set, uint64_t seed)
+{
+    struct found_set bigger = {.size = set->size ? 2 * set->size : FOUND_SLOTS,
+                               .count = set->count};
+
+    if (2 * set->count < set->size)
+        return true;
+    bigger.slots = calloc(bigger.size, sizeof(*bigger.slots));
+    if (!bigger.slots)
+        return false;
+    for (size_t i = 0; i < set->size; i++) {
+        if (set->slots[i])
+            *found_slot(&bigger, seed, set->slots[i]) = set->slots[i];
+    }
+    free(set->slots);
+    *set = bigger;
+    return true;
+}
+
+/* Notes a span of a trace that is not in the list. */
+static void found_note_untold(struct found_traces *found, uint64_t low)
+{
+    const uint64_t seed = found->traces.seed;
+    uint64_t *slot;
+
+    if (low == found->recent_untold)
+        return;
+    found->recent_untold = low;
+    if (!found_fit(&found->untold, seed)) {
+        found->is_starved = true;
+        return;
+    }
+    slot = found_slot(&found->untold, seed, low);
+    found->untold.count += *slot == 0 && low;
+    *slot = low;
+}
+
+/* Returns NULL when out of memory or at the limit. */
+static struct found_trace *found_add(struct found_traces *found, const struct span *span)
+{
+    struct found_trace *trace;
+
+    if (found->traces.count >= found->told_max) {
+        if (found->told_max < ONLY_FOUND_MAX)
+            found_note_untold(found, span->trace_id);
+        else
+            found->more++;
+        return NULL;
+    }
+    trace = calloc(1, sizeof(*trace));
+    if (!trace) {
+        found->is_starved = true;
+        return NULL;
+    }
+    trace->low = span->trace_id;
+    table_add(&found->traces, &trace->in_table, hash_number(found->traces.seed, trace->low));
+    *found->last = trace;
+    found->last = &trace->next;
+    return trace;
 }
 
 void only_tell_of(struct only *only, uint64_t traces)
 {
-    found_tell_of(only->found, traces);
+    only->found.told_max = traces < ONLY_FOUND_MAX ? traces : ONLY_FOUND_MAX;
 }
 
 void only_note(struct only *only, const struct span *span)
 {
-    found_note(only->found, span);
+    struct found_traces *found = &only->found;
+    struct found_trace *trace = found_find(found, span);
+
+    if (!trace)
+        trace = found_add(found, span);
+    if (!trace)
+        return;
+    found->recent = trace;
+    if (trace->count++ == 0 || span->start_ns < trace->begin_ns)
+        trace->begin_ns = span->start_ns;
+    if (!trace->high)
+        trace->high = span->trace_id_high;
+    if (trace->listed >= ONLY_SPANS_MAX || found->listed >= ONLY_LISTED_MAX)
+        return;
+    if (!ARRAY_FITS(trace->spans, trace->room, trace->listed)) {
+        found->is_starved = true;
+        return;
+    }
+    trace->spans[trace->listed++] = (struct found_span){span->id, span->parent_id};
+    found->listed++;
+}
+
+/* ---- as JSON --------------------------------------------------------------------------------- */
+
+static int compare_ids(const void *left, const void *right)
+{
+    const struct found_span *a = left, *b = right;
+
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static int compare_parents(const void *left, const void *right)
+{
+    const struct found_span *a = left, *b = right;
+
+    return (a->parent_id > b->parent_id) - (a->parent_id < b->parent_id);
+}
+
+static void put_id(FILE *file, const char **joint, uint64_t id)
+{
+    fprintf(file, "%s\"%016" PRIx64 "\"", *joint, id);
+    *joint = ", ";
+}
+
+/* Sorts the ids and removes repetitions: two halves of a shared span, or late pieces of a span,
+ * have one id. */
+static void put_have(FILE *file, struct found_trace *trace)
+{
+    const char *joint = "";
+
+    qsort(trace->spans, trace->listed, sizeof(*trace->spans), compare_ids);
+    for (uint32_t i = 0; i < trace->listed; i++) {
+        if (i == 0 || trace->spans[i].id != trace->spans[i - 1].id)
+            put_id(file, &joint, trace->spans[i].id);
+    }
+}
+
+/* Lists the parents that are missing. The span ids are sorted. */
+static void put_want(FILE *file, struct found_trace *trace)
+{
+    const char *joint = "";
+
+    for (uint32_t i = 0; i < trace->listed; i++) {
+        const struct found_span parent = {.id = trace->spans[i].parent_id};
+
+        if (bsearch(&parent, trace->spans, trace->listed, sizeof(parent), compare_ids))
+            trace->spans[i].parent_id = 0;
+    }
+    qsort(trace->spans, trace->listed, sizeof(*trace->spans), compare_parents);
+    for (uint32_t i = 0; i < trace->listed; i++) {
+        const uint64_t parent_id = trace->spans[i].parent_id;
+
+        if (parent_id && (i == 0 || parent_id != trace->spans[i - 1].parent_id))
+            put_id(file, &joint, parent_id);
+    }
+}
+
+static void put_trace(FILE *file, struct found_trace *trace)
+{
+    const bool is_cut = trace->listed < trace->count;
+
+    fprintf(file,
+            "{\"id\": \"%016" PRIx64 "%016" PRIx64 "\", \"begin\": %" PRId64 ", \"spans\": %" PRIu64
+            ", \"have\": [",
+            trace->high, trace->low, trace->begin_ns, trace->count);
+    if (trace->listed)
+        put_have(file, trace);
+    fprintf(file, "], \"want\": [");
+    if (!is_cut)
+        put_want(file, trace);
+    fprintf(file, "], \"cut\": %s}", is_cut ? "true" : "false");
+}
+
+static void put_all(FILE *file, struct only *only)
+{
+    const struct found_traces *found = &only->found;
+
+    fprintf(file, "{\"oldest\": %" PRId64 ", \"newest\": %" PRId64 ", \"more\": %" PRIu64,
+            only->oldest_ns, only->newest_ns, found->more);
+    if (found->told_max < ONLY_FOUND_MAX)
+        fprintf(file, ", \"untold\": %zu", found->untold.count);
+    fprintf(file, ", \"traces\": [");
+    for (struct found_trace *trace = found->first; trace; trace = trace->next) {
+        fprintf(file, "%s\n", trace == found->first ? "" : ",");
+        put_trace(file, trace);
+    }
+    fprintf(file, "\n]}\n");
 }
 
 char *only_found(struct only *only)
 {
-    return found_text(only->found, only->oldest_ns, only->newest_ns);
+    char *text = NULL;
+    size_t length;
+    FILE *file = only->found.is_starved ? NULL : open_memstream(&text, &length);
+
+    if (!file)
+        return NULL;
+    put_all(file, only);
+    if (!(ferror(file) | fclose(file)))
+        return text;
+    free(text);
+    return NULL;
 }

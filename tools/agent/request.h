@@ -8,7 +8,7 @@
 
 #include "trace_id.h"
 
-#define WHY_MAX 200 /* bytes, see only.h */
+#define WHY_MAX 200 /* bytes */
 
 struct wanted {
     struct trace_id id;

@@ -21,7 +21,7 @@ struct scan_making {
     struct scan_order *order;
     const struct scan_source *source;
     int64_t first_mono_ns; /* the begin of the first trace; INT64_MIN: not known */
-    FILE *only;
+    bool is_starved;
 };
 
 /* ---- memories -------------------------------------------------------------------------------- */
@@ -101,47 +101,47 @@ static bool scan_want_all(struct scan_making *making)
     return true;
 }
 
-/* ---- the wanted traces as text --------------------------------------------------------------- */
+/* ---- the wanted traces, and the spans that were sent ----------------------------------------- */
 
-/* "ID FROM UNTIL WHY" */
-static void scan_print_traces(const struct scan_making *making)
+static void scan_add_filter(struct scan_making *making, const struct trace_id *id, int64_t from_ns,
+                            int64_t until_ns, const char *why)
 {
-    char text[TRACE_ID_TEXT];
-
-    for (const struct request *r = making->source->requests; r; r = r->next)
-        for (size_t i = 0; i < r->count; i++) {
-            const char *why = r->traces[i].why;
-
-            trace_id_text(r->traces[i].id, text);
-            (void)fprintf(making->only, "%s 0 0 %s\n", text, why[0] ? why : "kept");
-        }
+    making->is_starved |= !only_add(making->order->only, id, from_ns, until_ns, why);
 }
 
-/* All of that time. */
-static void scan_print_window(const struct scan_making *making, const struct request *request)
+static void scan_add_traces(struct scan_making *making)
 {
-    const struct request_window window = request_window(request);
+    for (const struct request *r = making->source->requests; r; r = r->next)
+        for (size_t i = 0; i < r->count; i++)
+            scan_add_filter(making, &r->traces[i].id, 0, 0,
+                            r->traces[i].why[0] ? r->traces[i].why : "kept");
+}
+
+static void scan_add_windows(struct scan_making *making)
+{
     const int64_t offset_ns = making->order->offset_ns;
     char by_hand[WHY_MAX + 1];
 
-    (void)snprintf(by_hand, sizeof(by_hand), "blkin keep --last %" PRId64 "ms", request->last_ms);
-    (void)fprintf(making->only, "* %" PRId64 " %" PRId64 " %s\n", window.from_ns + offset_ns,
-                  window.until_ns + offset_ns, request->why[0] ? request->why : by_hand);
+    for (const struct request *r = making->source->requests; r && r->last_ms > 0; r = r->next) {
+        const struct request_window window = request_window(r);
+
+        (void)snprintf(by_hand, sizeof(by_hand), "blkin keep --last %" PRId64 "ms", r->last_ms);
+        scan_add_filter(making, NULL, window.from_ns + offset_ns, window.until_ns + offset_ns,
+                        r->why[0] ? r->why : by_hand);
+    }
 }
 
-static void scan_print_sent_trace(void *context, struct fetched_trace *trace)
+static void scan_add_sent_trace(void *context, struct fetched_trace *trace)
 {
-    const struct scan_making *making = context;
-    char text[TRACE_ID_TEXT];
+    struct scan_making *making = context;
 
-    trace_id_text(trace->id, text);
     if (trace->until_mono_ns > 0)
-        (void)fprintf(making->only, "-%s 0 %" PRId64 "\n", text,
-                      trace->until_mono_ns + making->order->offset_ns);
+        scan_add_filter(making, &trace->id, 0, trace->until_mono_ns + making->order->offset_ns,
+                        NULL);
 }
 
-/* What all of a time would send once more. */
-static void scan_print_sent(struct scan_making *making)
+/* A window would send these spans once more. */
+static void scan_add_sent(struct scan_making *making)
 {
     const int64_t offset_ns = making->order->offset_ns;
     const struct fetched *fetched = making->source->fetched;
@@ -149,35 +149,27 @@ static void scan_print_sent(struct scan_making *making)
     const struct fetched_window *windows = fetched_windows(fetched, &count);
 
     for (size_t i = 0; i < count; i++)
-        (void)fprintf(making->only, "-* %" PRId64 " %" PRId64 "\n", windows[i].from_ns + offset_ns,
-                      windows[i].until_ns + offset_ns);
+        scan_add_filter(making, NULL, windows[i].from_ns + offset_ns,
+                        windows[i].until_ns + offset_ns, NULL);
     if (making->order->is_window)
-        fetched_each(fetched, scan_print_sent_trace, making);
+        fetched_each(fetched, scan_add_sent_trace, making);
 }
 
-static void scan_print_only(struct scan_making *making)
+/* Returns false when out of memory. */
+static bool scan_make_only(struct scan_making *making)
 {
     const struct request *first = making->source->requests;
 
-    (void)fprintf(making->only, "clock %" PRId64 "\n", making->order->offset_ns);
-    for (const struct request *r = first; r && r->last_ms > 0; r = r->next)
-        scan_print_window(making, r);
-    if (!making->order->is_window)
-        scan_print_traces(making);
-    if (first && !request_is_list(first))
-        scan_print_sent(making);
-}
-
-/* Returns false with errno set. */
-static bool scan_write_only(struct scan_making *making)
-{
-    size_t length;
-
-    making->only = open_memstream(&making->order->only, &length);
-    if (!making->only)
+    making->order->only = only_new();
+    if (!making->order->only)
         return false;
-    scan_print_only(making);
-    return !(ferror(making->only) | fclose(making->only));
+    if (making->order->is_window)
+        scan_add_windows(making);
+    else
+        scan_add_traces(making);
+    if (first && !request_is_list(first))
+        scan_add_sent(making);
+    return !making->is_starved;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -207,7 +199,7 @@ bool scan_order_make(struct scan_order *order, const struct scan_source *source)
 {
     struct scan_making making = {.order = order, .source = source};
     const bool is_made =
-        scan_list_memories(&making) && scan_want_all(&making) && scan_write_only(&making);
+        scan_list_memories(&making) && scan_want_all(&making) && scan_make_only(&making);
 
     if (is_made)
         scan_add_samples(&making);
@@ -222,6 +214,6 @@ void scan_order_free(struct scan_order *order)
     free(order->memories);
     free(order->wanted);
     buffer_free(&order->samples);
-    free(order->only);
+    only_free(order->only);
     *order = (struct scan_order){.max_bytes = 0};
 }

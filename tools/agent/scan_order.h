@@ -10,6 +10,7 @@
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/base/error.h"
 #include "fetched.h"
+#include "only.h"
 #include "places.h"
 #include "request.h"
 #include "tools/sampler/sampler.h"
@@ -46,7 +47,7 @@ struct scan_order {
     struct scan_memory *memories;
     struct scan_wanted *wanted;
     struct buffer samples; /* of this host: for each its length, a uint32_t, and the event */
-    char *only;            /* the wanted traces as text, see only.h */
+    struct only *only;     /* the wanted traces with their reasons, and the spans that were sent */
 };
 
 /* What an order is made of. */
