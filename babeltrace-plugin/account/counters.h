@@ -16,6 +16,7 @@
 #ifndef BLKIN_ACCOUNT_COUNTERS_H
 #define BLKIN_ACCOUNT_COUNTERS_H
 
+#include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/deliver/counts.h"
 #include "babeltrace-plugin/rules/counts.h"
 #include "babeltrace-plugin/spans/assembler.h"
@@ -126,5 +127,11 @@ enum line_style {
 /* Writes the counters in one line, without a newline. Needs no memory, because a lack of memory may
  * be the subject. */
 void counts_line(const struct counts *counts, enum line_style style, char line[COUNTS_LINE_MAX]);
+
+#define PROMETHEUS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+/* Prints a page of Prometheus' text format. */
+void prometheus_print(struct printer *page, const struct counts *counts,
+                      const struct run_info *run);
 
 #endif

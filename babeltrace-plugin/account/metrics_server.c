@@ -8,7 +8,7 @@
 #include "babeltrace-plugin/base/listen.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "http_server.h"
-#include "prometheus.h"
+#include "counters.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -128,8 +128,6 @@ void assembler_correct_times(struct assembler *assembler, struct span *span,
 int64_t assembler_offset(const struct assembler *assembler, const struct event_source *source,
                          int64_t start_ns);
 
-/* The two families of events. */
-void assembler_add_original(struct assembler *assembler, const struct event *event);
 void assembler_add_span_api(struct assembler *assembler, const struct event *event);
 
 /* Adds an event blkin:span. */

@@ -4,11 +4,10 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/account/account.h"
-#include "babeltrace-plugin/account/prometheus.h"
+#include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/listen.h"
 #include "babeltrace-plugin/account/stats_file.h"
-#include "babeltrace-plugin/account/watch.h"
 #include "check.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "waits.h"

@@ -7,7 +7,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/child.h"
 #include "tools/base/say.h"
-#include "tools/base/thread_job.h"
+#include "tools/base/loop.h"
 #include "waits.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "feed.h"
 #include "tools/base/say.h"
-#include "tools/base/thread_job.h"
+#include "tools/base/loop.h"
 #include "tools/rings/ring_event.h"
 
 #include <errno.h>

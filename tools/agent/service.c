@@ -12,7 +12,7 @@
 #include "status.h"
 #include "tools/base/json.h"
 #include "tools/base/notify.h"
-#include "tools/base/privileges.h"
+#include "tools/base/folders.h"
 #include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
@@ -538,8 +538,8 @@ int agent_command(int argc, char *argv[])
     }
     if (gethostname(agent->host, sizeof(agent->host) - 1) != 0 || !agent->host[0])
         (void)snprintf(agent->host, sizeof(agent->host), "localhost");
-    status = privileges_become_owner(config_text(frame->config, "state-dir"),
-                                     config_text(frame->config, "runtime-dir"))
+    status = folder_become_owner(config_text(frame->config, "state-dir"),
+                                 config_text(frame->config, "runtime-dir"))
                  ? service_run(&service)
                  : 1;
     frame_close(frame);

@@ -5,7 +5,7 @@
  */
 #include "status.h"
 
-#include "babeltrace-plugin/account/prometheus.h"
+#include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/base/http_url.h"
 #include "export.h"
 #include "tools/base/metrics.h"

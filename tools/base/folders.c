@@ -6,10 +6,13 @@
 #include "folders.h"
 
 #include "babeltrace-plugin/base/file.h"
+#include "say.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,4 +148,26 @@ bool folder_own(const char *path, const char *key, struct error *error)
     else
         return true;
     return false;
+}
+
+bool folder_become_owner(const char *state_dir, const char *runtime_dir)
+{
+    const struct passwd *user;
+    struct stat status;
+    bool is_new;
+
+    if (geteuid() != 0 || stat(state_dir, &status) != 0 || status.st_uid == 0)
+        return true;
+    user = getpwuid(status.st_uid);
+    if (user && folder_make_runtime(runtime_dir, &is_new) && is_new)
+        (void)!chown(runtime_dir, user->pw_uid, user->pw_gid);
+    if (!user || initgroups(user->pw_name, user->pw_gid) != 0 || setgid(user->pw_gid) != 0 ||
+        setuid(user->pw_uid) != 0 || setenv("HOME", user->pw_dir, 1) != 0) {
+        say(BK1030, "state-dir \"%s\" belongs to user %u: cannot become that user: %s", state_dir,
+            (unsigned)status.st_uid, user ? strerror(errno) : "no such user");
+        return false;
+    }
+    (void)umask(077); /* as in the service's unit */
+    say(BK1031, "runs as user %s, the owner of state-dir \"%s\"", user->pw_name, state_dir);
+    return true;
 }

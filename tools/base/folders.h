@@ -38,4 +38,11 @@ bool folder_make_runtime(const char *path, bool *is_new);
  * can write there. */
 bool folder_own(const char *path, const char *key, struct error *error);
 
+/*
+ * For a service that root starts by hand: switches to the owner of an existing state folder, so
+ * that the service does not leave files of root there. First makes a missing runtime folder, which
+ * systemd makes for a unit. Returns false after logging the reason.
+ */
+bool folder_become_owner(const char *state_dir, const char *runtime_dir);
+
 #endif

@@ -1,13 +1,14 @@
 /*
  * The event loop of a service. One thread waits for descriptors, timers, children, and the signals
  * that end or reload the service. A callback must not block: blocking work runs in a child
- * (child.h) or in a thread (thread_job.h).
+ * (child.h) or in a thread (struct thread_job).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_LOOP_H
 #define BLKIN_TOOLS_LOOP_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -68,5 +69,25 @@ void loop_wait_for(struct loop *loop, struct child *child);
 
 /* The loop reaps the child without calling ended(). */
 void loop_forget(struct loop *loop, struct child *child);
+
+/* ---- threads: unlike a task (child.h), which is another process, a thread can use the open
+ * librdkafka and libcurl clients of the service */
+
+struct thread_job {
+    void (*run)(void *context);  /* runs in the thread, and limits its own time */
+    void (*done)(void *context); /* runs in the loop afterwards, and may start the job again */
+    void *context;
+    /* private */
+    struct loop *loop;
+    struct watched end; /* an eventfd */
+    pthread_t thread;
+    bool is_running; /* until done() is called */
+};
+
+/* The caller has set the members above. Returns false with errno set. */
+bool thread_job_start(struct loop *loop, struct thread_job *job);
+
+/* Waits for a running thread, without calling done(). */
+void thread_job_end(struct thread_job *job);
 
 #endif

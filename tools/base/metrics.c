@@ -5,7 +5,7 @@
  */
 #include "metrics.h"
 
-#include "babeltrace-plugin/account/prometheus.h"
+#include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "say.h"

@@ -12,9 +12,9 @@
 #include "broker.h"
 #include "cluster.h"
 #include "message.h"
-#include "seen.h"
 
 #define CLUSTER_HOST (MESSAGE_HOST_MAX + 1)
+#define SEEN_MAX     65536
 
 /* A message of this host, until it is CLUSTER_REPEAT_MS old. */
 struct sent {
@@ -25,6 +25,14 @@ struct sent {
     int id; /* of the publication in progress; 0: none */
     bool is_accepted, is_refused;
     char topic[2 * CLUSTER_HOST + 16];
+};
+
+/* A set of texts. It remembers a text for keep_ms to twice that time. If more than SEEN_MAX texts
+ * come within keep_ms, it forgets the oldest ones sooner. Begins with zeros and keep_ms. */
+struct seen {
+    int64_t keep_ms;
+    int64_t turned_ms;
+    json_t *young, *old;
 };
 
 struct cluster {

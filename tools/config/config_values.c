@@ -128,26 +128,6 @@ json_t *config_sink_json(const struct config *config)
     return params;
 }
 
-bool config_params_of(const json_t *values, struct params *params, struct error *error)
-{
-    size_t count;
-    const struct param_rule *rules = params_table(&count);
-    bool is_right = true;
-
-    params_begin(params);
-    for (size_t i = 0; is_right && i < count; i++) {
-        const json_t *json = json_object_get(values, rules[i].name);
-        const struct param_value value = {json_string_value(json), json_is_integer(json)
-                                                                       ? json_integer_value(json)
-                                                                       : json_is_true(json)};
-
-        if (json)
-            is_right = params_set(params, &rules[i], &value, error);
-    }
-    params_end(params);
-    return is_right;
-}
-
 /* ---- defaults: some depend on the machine or on other keys ----------------------------------- */
 
 static bool can_make(const char *folder, const char *parent)

@@ -11,8 +11,4 @@
 /* The texts live as long as the configuration. Returns false with error set. */
 bool config_sink_params(const struct config *config, struct params *params, struct error *error);
 
-/* The same for a child, from the document of config_sink_json(). The texts live as long as the
- * document's values. */
-bool config_params_of(const json_t *values, struct params *params, struct error *error);
-
 #endif

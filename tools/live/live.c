@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "babeltrace-plugin/account/prometheus.h"
+#include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/account/stats_file.h"
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/monotonic.h"
@@ -13,7 +13,7 @@
 #include "tracing.h"
 #include "tools/base/commands.h"
 #include "tools/base/notify.h"
-#include "tools/base/privileges.h"
+#include "tools/base/folders.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 #include "tools/base/totals.h"
@@ -451,8 +451,8 @@ int live_command(int argc, char *argv[])
     }
     status = 1;
     service->endpoint = endpoint_shown(config_text(service->frame.config, "endpoint"));
-    if (privileges_become_owner(config_text(service->frame.config, "state-dir"),
-                                config_text(service->frame.config, "runtime-dir")) &&
+    if (folder_become_owner(config_text(service->frame.config, "state-dir"),
+                            config_text(service->frame.config, "runtime-dir")) &&
         service->endpoint && uname(&service->host) == 0 && graph_can_run())
         status = run(service);
     free_service(service);

@@ -7,7 +7,7 @@
 #ifndef BLKIN_LIVE_READERS_H
 #define BLKIN_LIVE_READERS_H
 
-#include "babeltrace-plugin/account/watch.h"
+#include "babeltrace-plugin/account/account.h"
 #include "relay.h"
 #include "tools/base/child.h"
 #include "tools/base/reader_account.h"

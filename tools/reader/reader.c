@@ -5,19 +5,18 @@
  */
 #include "reader.h"
 
-#include "tools/base/privileges.h"
-#include "tools/base/say.h"
 
-#include <errno.h>
-#include <stdio.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define STATS_PERIOD_MS 500
-#define READER_WATCH_MS 10000
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
@@ -52,6 +51,21 @@ bool reader_endpoint_fits(const struct config *config, struct error *error)
 }
 
 /* ---- in the child ---------------------------------------------------------------------------- */
+
+/* Gives up all capabilities and core dumps. Other processes of the same user cannot read the memory
+ * (credentials, spans). The user stays the same, so a child of root still reads root's files. */
+static void privileges_give_up(void)
+{
+    const struct rlimit none = {0, 0};
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    const struct __user_cap_data_struct data[2] = {{0}};
+
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    (void)syscall(SYS_capset, &header, data);
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)prctl(PR_SET_DUMPABLE, 0);
+}
 
 json_t *reader_begin(const void *bytes, size_t size)
 {

@@ -36,8 +36,7 @@ void put_table(const struct report_page *page, const char *kind, const char *con
                size_t count);
 void put_cell(const struct report_page *page, const char *title, struct figure figure, bool is_bad);
 
-/* page_put() writes the whole page. All return false when out of memory. */
-bool page_put(FILE *file, const char *source, struct summary *summary, size_t max_traces);
+/* These return false when out of memory. */
 bool put_operations(const struct report_page *page);
 bool put_latencies(const struct report_page *page);
 bool put_timeline(struct report_page *page, const char *trace_id, const struct trace_model *linked,

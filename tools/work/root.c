@@ -14,7 +14,7 @@
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 #include "tools/base/show_json.h"
-#include "tools/base/thread_job.h"
+#include "tools/base/loop.h"
 #include "tools/config/frame.h"
 
 #include <errno.h>
