@@ -5,7 +5,6 @@
  */
 #include "reader.h"
 
-
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
