@@ -13,7 +13,6 @@
 #include "tools/base/json.h"
 #include "tools/base/notify.h"
 #include "tools/base/privileges.h"
-#include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 #include "tools/config/frame.h"
@@ -250,14 +249,10 @@ static bool service_open_export(struct service *service, struct error *error)
 static void service_close_export(struct service *service)
 {
     struct agent *agent = &service->parts.agent;
-    struct counts counts;
 
-    if (!agent->export)
-        return;
-    service->has_failed |= !export_close(agent->export, &counts);
+    if (agent->export)
+        service->has_failed |= !export_close(agent->export, &agent->totals.readers.sinks);
     agent->export = NULL;
-    counts_hand_over(&counts);
-    counts_follow(&agent->totals.readers.sinks, &counts);
 }
 
 /* A file of slow traces would be refused at the next start, as it is not empty. */
@@ -491,12 +486,13 @@ static void service_serve(struct service *service)
 
 static int service_run(struct service *service)
 {
+    const struct agent_totals *totals = &service->parts.agent.totals;
     struct error error;
 
     if (service_open(service, &error)) {
         service_serve(service);
         if (say_level() != BT_LOGGING_LEVEL_NONE)
-            agent_status_print(&service->parts.agent.totals);
+            totals_say(&totals->readers, &agent_table, totals, agent_table.own[0].name);
     } else {
         say(BK1010, "%s", error.text);
         service->has_failed = true;

@@ -6,10 +6,10 @@
 #include "status.h"
 
 #include "babeltrace-plugin/account/prometheus.h"
+#include "babeltrace-plugin/account/stats_file.h"
 #include "babeltrace-plugin/base/http_url.h"
 #include "export.h"
 #include "tools/base/metrics.h"
-#include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
 
 #include <stdlib.h>
@@ -17,9 +17,8 @@
 static struct counts agent_counts(const struct agent_parts *parts)
 {
     struct counts sum = parts->agent.totals.readers.sinks;
-    const struct counts now = export_counts(parts->agent.export);
 
-    counts_follow(&sum, &now);
+    export_add_account(parts->agent.export, &sum, false);
     return sum;
 }
 
@@ -95,9 +94,4 @@ char *agent_status_page(const struct agent_parts *parts)
 
     agent_print_own(&printer, parts);
     return metrics_page(&counts, config_text(parts->agent.config, "endpoint"), print_end(&printer));
-}
-
-void agent_status_print(const struct agent_totals *totals)
-{
-    totals_say(&totals->readers, &agent_table, totals, agent_table.own[0].name);
 }

@@ -27,7 +27,4 @@ struct agent_parts {
 json_t *agent_status_json(const struct agent_parts *parts);
 char *agent_status_page(const struct agent_parts *parts);
 
-/* Prints the account of all runs in a line, at the end. */
-void agent_status_print(const struct agent_totals *totals);
-
 #endif
