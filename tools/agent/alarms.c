@@ -219,15 +219,15 @@ void alarms_memory_goes(struct alarms *alarms, const struct memory *memory)
 }
 
 /* It is new, however long ago its span has ended: what is fetched is what has come by now. */
-void alarms_note_foreign(struct alarms *alarms, const struct otlp_alarm *foreign)
+void alarms_note_otlp(struct alarms *alarms, const struct otlp_alarm *otlp)
 {
-    struct alarm alarm = {.trace_id_high = foreign->trace_id_high,
-                          .trace_id = foreign->trace_id,
-                          .duration_ns = foreign->duration_ns,
+    struct alarm alarm = {.trace_id_high = otlp->trace_id_high,
+                          .trace_id = otlp->trace_id,
+                          .duration_ns = otlp->duration_ns,
                           .monotonic_ns = (uint64_t)clock_ns(),
-                          .dropped = foreign->dropped};
+                          .dropped = otlp->dropped};
 
-    watcher_set_text(alarm.why, sizeof(alarm.why), foreign->why);
+    watcher_set_text(alarm.why, sizeof(alarm.why), otlp->why);
     alarms_take(alarms, &alarm);
     if (alarms->is_stopped) /* while the agent ends: nothing is asked for any more */
         alarms_count_heard(alarms);

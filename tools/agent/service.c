@@ -130,7 +130,7 @@ static void service_step(void *context)
 
 /* ---- spans of OpenTelemetry's SDKs ----------------------------------------------------------- */
 
-static struct otlp_in_options service_foreign_options(const struct config *config)
+static struct otlp_in_options service_otlp_options(const struct config *config)
 {
     return (struct otlp_in_options){
         .listen = config_text(config, "otlp-listen"),
@@ -140,16 +140,16 @@ static struct otlp_in_options service_foreign_options(const struct config *confi
     };
 }
 
-static bool service_wants_foreign(const struct config *config)
+static bool service_wants_otlp(const struct config *config)
 {
     return config_text(config, "otlp-listen")[0] || config_text(config, "otlp-socket")[0];
 }
 
-static void service_foreign_alarm(void *context, const struct otlp_alarm *alarm)
+static void service_otlp_alarm(void *context, const struct otlp_alarm *alarm)
 {
     const struct service *service = context;
 
-    alarms_note_foreign(service->parts.alarms, alarm);
+    alarms_note_otlp(service->parts.alarms, alarm);
 }
 
 static void service_add_late(void *context, struct request *request)
@@ -170,17 +170,17 @@ static bool service_take_span(void *context, const struct otlp_origin *origin,
     return service->parts.all != NULL;
 }
 
-static bool service_open_foreign(struct service *service, struct error *error)
+static bool service_open_otlp(struct service *service, struct error *error)
 {
-    const struct otlp_in_callbacks callbacks = {service_foreign_alarm, service_take_span, service};
+    const struct otlp_in_callbacks callbacks = {service_otlp_alarm, service_take_span, service};
     struct agent_parts *parts = &service->parts;
-    const struct otlp_in_options options = service_foreign_options(parts->agent.config);
+    const struct otlp_in_options options = service_otlp_options(parts->agent.config);
 
-    parts->foreign = otlp_in_open(parts->agent.loop, &options, &callbacks, error);
-    if (!parts->foreign)
+    parts->otlp = otlp_in_open(parts->agent.loop, &options, &callbacks, error);
+    if (!parts->otlp)
         return false;
     error_set(error, "out of memory");
-    parts->later = later_new(&parts->agent, parts->foreign, service_add_late, service);
+    parts->later = later_new(&parts->agent, parts->otlp, service_add_late, service);
     return parts->later != NULL;
 }
 
@@ -345,10 +345,10 @@ static bool service_take(void *context, struct config **given, struct error *err
         return false;
     }
     agent->pending.max = (size_t)config_integer(config, "fetch-traces");
-    if (service->parts.foreign) {
-        const struct otlp_in_options options = service_foreign_options(config);
+    if (service->parts.otlp) {
+        const struct otlp_in_options options = service_otlp_options(config);
 
-        otlp_in_reload(service->parts.foreign, &options);
+        otlp_in_reload(service->parts.otlp, &options);
     }
     return true;
 }
@@ -424,7 +424,7 @@ static bool service_open_parts(struct service *service, struct error *error)
         return false;
     if (send_all_is_wanted(parts->agent.config) && !service_open_all(service, error))
         return false;
-    if (service_wants_foreign(parts->agent.config) && !service_open_foreign(service, error))
+    if (service_wants_otlp(parts->agent.config) && !service_open_otlp(service, error))
         return false;
     error_set(error, "out of memory");
     parts->scans =
@@ -459,7 +459,7 @@ static void service_close(struct service *service)
     scans_free(parts->scans);
     service_close_export(service);
     later_free(parts->later);
-    otlp_in_close(parts->foreign);
+    otlp_in_close(parts->otlp);
     sampler_close(parts->sampler);
     agent_close(&parts->agent);
 }

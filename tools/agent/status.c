@@ -53,7 +53,7 @@ json_t *agent_status_json(const struct agent_parts *parts)
     return json_pack("{ss, ss, ss, so, so, so*, sI, sb, sI, so*, so, so, so, sI, so}", "state",
                      "recording", "send", parts->all ? "all" : "slow", "host", agent->host,
                      "endpoint", agent_endpoint_json(agent), "rings", agent_rings_json(parts),
-                     "otlp", parts->foreign ? otlp_in_json(parts->foreign) : NULL, "pending_traces",
+                     "otlp", parts->otlp ? otlp_in_json(parts->otlp) : NULL, "pending_traces",
                      (json_int_t)agent->pending.traces, "is_scanning", scans_is_busy(parts->scans),
                      "open_traces", (json_int_t)asking_open_count(parts->asking), "cluster",
                      asking_cluster_json(parts->asking), "rules", alarms_rules_json(parts->alarms),
@@ -80,8 +80,8 @@ static void agent_print_own(struct printer *printer, const struct agent_parts *p
                  "Traces that are asked for and not judged yet.", asking_open_count(parts->asking));
     print_metric(printer, "blkin_agent_hosts", "gauge", "Connected agents, with this one.",
                  json_array_size(hosts));
-    if (parts->foreign)
-        otlp_in_print(parts->foreign, printer);
+    if (parts->otlp)
+        otlp_in_print(parts->otlp, printer);
     totals_own_print(printer, &agent_table, &agent->totals);
     sampler_print(parts->sampler, printer);
     json_decref(hosts);
