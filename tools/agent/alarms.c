@@ -1,5 +1,5 @@
 /*
- * The agent's alarms.
+ * Collects alarms, counts them by rule, and requests the traces of alarms.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +17,7 @@
 #define RULES_MAX     64
 #define SAID_AGAIN_MS 60000
 
-/* What came of a rule, since the start. */
+/* The counts of one rule since the start of the agent. */
 struct rule {
     char why[128];
     uint64_t alarms, held_back, dropped;
@@ -29,18 +29,18 @@ struct alarms {
     struct watcher watcher;
     struct timer poll;
     bool is_stopped;
-    struct request *collected; /* of a poll */
+    struct request *collected; /* the traces of one poll */
     struct rule rules[RULES_MAX];
     size_t rule_count;
     int64_t lost_said_ms;
     struct heard heard;
-    bool has_heard; /* something since the last poll: */
-    struct {
+    bool has_heard; /* true: an alarm came since the last poll */
+    struct {        /* counts since the last poll */
         uint64_t alarms, held_back, doubles, dropped;
     } heard_now;
 };
 
-/* ---- alarm by alarm -------------------------------------------------------------------------- */
+/* ---- one alarm ------------------------------------------------------------------------------- */
 
 static struct rule *alarms_rule(struct alarms *alarms, const char *why)
 {
@@ -48,7 +48,7 @@ static struct rule *alarms_rule(struct alarms *alarms, const char *why)
 
     while (i < alarms->rule_count && strcmp(alarms->rules[i].why, why) != 0)
         i++;
-    if (i == RULES_MAX) /* the last one is for all that have no place */
+    if (i == RULES_MAX) /* the last rule counts for all rules without a slot */
         return &alarms->rules[RULES_MAX - 1];
     if (i == alarms->rule_count) {
         alarms->rule_count++;
@@ -65,11 +65,12 @@ static bool alarms_have_room(const struct alarms *alarms)
     return !alarms->is_stopped && collected < pending_room(&alarms->agent->pending);
 }
 
-/* By the wall clock. */
+/* Returns the begin of the alarm's span in ns since 1970. */
 static int64_t alarms_begin_of(const struct alarm *alarm)
 {
-    const int64_t wall_ns = wall_clock_ns(),
-                  now_ns = clock_ns(); /* rather too early: see request_begin() */
+    const int64_t
+        wall_ns = wall_clock_ns(),
+        now_ns = clock_ns(); /* read second: an early begin does no harm, see request_begin() */
 
     return alarm_begin_ns(alarm, now_ns, wall_ns - now_ns);
 }
@@ -104,7 +105,8 @@ static void alarms_take(void *context, const struct alarm *alarm)
     }
 }
 
-/* With the list of what was heard: what is saved before has neither. */
+/* Adds the counts of this poll to the totals, when the list of heard alarms is made. The state file
+ * has the counts and the list of one moment. */
 static void alarms_count_heard(struct alarms *alarms)
 {
     struct agent_totals *totals = &alarms->agent->totals;
@@ -181,7 +183,7 @@ static void alarms_poll(void *context)
               config_integer(alarms->agent->config, "alarm-poll-ms"));
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 struct alarms *alarms_new(struct agent *agent, struct asking *asking)
 {
@@ -218,7 +220,8 @@ void alarms_memory_goes(struct alarms *alarms, const struct memory *memory)
     watcher_drop(&alarms->watcher, memory);
 }
 
-/* It is new, however long ago its span has ended: what is fetched is what has come by now. */
+/* Takes the alarm with the time of now: the span may have ended long ago, but an earlier fetch has
+ * only the spans that had arrived by then. */
 void alarms_note_otlp(struct alarms *alarms, const struct otlp_alarm *otlp)
 {
     struct alarm alarm = {.trace_id_high = otlp->trace_id_high,
@@ -229,7 +232,7 @@ void alarms_note_otlp(struct alarms *alarms, const struct otlp_alarm *otlp)
 
     watcher_set_text(alarm.why, sizeof(alarm.why), otlp->why);
     alarms_take(alarms, &alarm);
-    if (alarms->is_stopped) /* while the agent ends: nothing is asked for any more */
+    if (alarms->is_stopped) /* the agent ends and requests no more traces */
         alarms_count_heard(alarms);
 }
 

@@ -1,5 +1,5 @@
 /*
- * Answers to requests.
+ * Makes the answer of this host to a request.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,16 +9,17 @@
 
 #include <stdio.h>
 
-#define ANSWER_IDS_MAX 24576 /* of all traces: a message of the cluster may have 1 MiB */
+#define ANSWER_IDS_MAX 24576 /* ids in one answer: a message of the cluster has 1 MiB at most */
 
-/* A list of an answer, and its room: that of a message is shared by all that a snapshot answers. */
-struct listing {
+/* The traces of one answer. The requests that share a scan share the room of one message. */
+struct answer_list {
     json_t *list;
-    size_t traces, ids; /* that may be added */
+    size_t traces, ids; /* room for more traces and more ids */
 };
 
-/* Those whose ids have no place are told without; where traces have none, who calls counts them. */
-static void answer_add_trace(struct listing *listing, json_t *trace)
+/* Adds the trace: without its ids ("cut") if they have no room. A trace without room is left out;
+ * answer_unlisted() counts those of a window. */
+static void answer_add_trace(struct answer_list *listing, json_t *trace)
 {
     const size_t more = json_array_size(json_object_get(trace, "have")) +
                         json_array_size(json_object_get(trace, "want"));
@@ -41,7 +42,7 @@ static void answer_add_trace(struct listing *listing, json_t *trace)
 static json_t *answer_list_fetched(const struct fetched *fetched, const struct request *request,
                                    const json_t *found, size_t requests)
 {
-    struct listing listing = {json_array(), FEED_NAMED_MAX, ANSWER_IDS_MAX};
+    struct answer_list listing = {json_array(), FEED_NAMED_MAX, ANSWER_IDS_MAX};
     const json_t *trace;
     size_t i;
 
@@ -62,7 +63,7 @@ static json_t *answer_list_fetched(const struct fetched *fetched, const struct r
     return listing.list;
 }
 
-/* Traces that were sent, and that an answer has no place for. */
+/* Returns the number of sent traces that the answer does not list. */
 static size_t answer_unlisted(const struct request *request, const json_t *found,
                               const json_t *list)
 {

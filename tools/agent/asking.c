@@ -1,5 +1,6 @@
 /*
- * The agent's requests: to all hosts and from them, the answers, and what becomes of them.
+ * Sends the requests of this host, takes those of other hosts, and answers them. Counts the
+ * verdicts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,10 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TRIES_MAX 2   /* to find a trace's begin: then rings are read to their oldest records */
-#define LAST_MAX  256 /* requests for all of a time that may wait */
+#define TRIES_MAX 2   /* requests for a trace's begin; then hosts read rings to the oldest record */
+#define LAST_MAX  256 /* waiting requests for all traces of a time */
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 json_t *asking_hosts(const struct asking *asking)
 {
@@ -34,7 +35,7 @@ static void asking_note_open(struct asking *asking, const struct request *reques
         if (trace)
             fetched_open(trace, request->traces[i].begin_ns, request->traces[i].why);
     }
-    /* who kills us now kills no request: two polls later the alarm is overwritten */
+    /* the file keeps the request if this process is killed: the alarm is overwritten soon */
     agent_save_fetched(asking->agent);
 }
 
@@ -51,7 +52,7 @@ void asking_ask_others(struct asking *asking, struct request *request, const cha
 
     if (!request->id[0])
         asking_set_id(asking, request);
-    request->came_mono_ns = clock_ns(); /* before the other one: see request_begin() */
+    request->came_mono_ns = clock_ns(); /* read before the wall clock: see request_begin() */
     request->at_ns = wall_clock_ns();
     request->due_ms = clock_ms() + linger_ms;
     message = request_json(request);
@@ -121,12 +122,13 @@ json_t *asking_known(const struct asking *asking, const char *name)
     return ledger_json(asking->ledger, name);
 }
 
+/* Collects the traces that an earlier process had requested. */
 struct again {
     struct asking *asking;
     struct request *request;
-    size_t judged;   /* traces that were judged, and counted, before */
-    bool is_fetched; /* only traces that were fetched before; false: only the others */
-    size_t room;     /* for so many traces */
+    size_t judged;   /* traces that an earlier process has judged and counted */
+    bool is_fetched; /* true: only traces with fetched spans; false: only traces without */
+    size_t room;     /* the largest number of traces */
 };
 
 static void asking_add_open(void *context, struct fetched_trace *trace)
@@ -141,7 +143,7 @@ static void asking_add_open(void *context, struct fetched_trace *trace)
     (void)request_add(again->request, trace->id, trace->asked_ns, trace->why);
 }
 
-/* NULL: there is none. */
+/* Returns a request for the open traces; NULL: no trace is open. */
 static struct request *asking_list_open(struct asking *asking, bool is_fetched, size_t room)
 {
     struct again again = {asking, request_new("", asking->agent->host), 0, is_fetched, room};
@@ -159,8 +161,8 @@ static struct request *asking_list_open(struct asking *asking, bool is_fetched, 
     return NULL;
 }
 
-/* Traces that were fetched for others, or by hand, and whose spans were not settled: the rings may
- * still have them, and nobody else has to be asked. */
+/* Adds a trace that was fetched for another host or by hand, if its spans were not settled. The
+ * rings may still have the spans, so no other host is asked. */
 static void asking_add_unsent(void *context, struct fetched_trace *trace)
 {
     const struct again *again = context;
@@ -190,8 +192,9 @@ static void asking_fetch_unsent(struct asking *asking)
     }
 }
 
-/* What was not fetched comes first, and waits for nothing: the rings have it for some seconds only.
- * Of what was fetched nobody else knows what was answered before. */
+/* Requests again the traces that were open when the earlier process ended. Traces without fetched
+ * spans come first, as the rings hold them for seconds only. Fetched traces are requested from the
+ * other hosts: the answers were lost with the earlier process. */
 void asking_again(struct asking *asking)
 {
     const struct pending *pending = &asking->agent->pending;
@@ -206,7 +209,7 @@ void asking_again(struct asking *asking)
     }
     asking_fetch_unsent(asking);
     request = asking_list_open(asking, true, pending->max);
-    if (request) { /* what this host has of them is known */
+    if (request) { /* fetched.h has the spans of this host */
         asking_ask_others(asking, request, NULL, 0, NULL);
         asking_answer(asking, request, NULL, NULL, NULL);
         requests_free(request);
@@ -214,7 +217,7 @@ void asking_again(struct asking *asking)
     asking->asks_again = request != NULL;
 }
 
-/* ---- what others have asked for, and was not fetched yet: it outlives us */
+/* ---- the file of requests from other hosts that are not fetched yet -------------------------- */
 
 static void asking_add_others(const struct asking *asking, json_t *list,
                               const struct request *requests)
@@ -254,7 +257,7 @@ void asking_load(struct asking *asking)
         if (!request)
             continue;
         request->came_mono_ns = clock_ns();
-        for (size_t k = 0; k < request->count; k++) /* nobody knows how long ago it was asked */
+        for (size_t k = 0; k < request->count; k++) /* the age of the request is not known */
             request->traces[k].begin_ns = 0;
         asking->agent->totals.traces_dropped +=
             left + pending_add(&asking->agent->pending, request);
@@ -299,7 +302,7 @@ void asking_found(struct asking *asking, const struct request *requests,
 
 /* ---- from other hosts ------------------------------------------------------------------------ */
 
-/* Why all of a time is not fetched for that host; NULL: it is. */
+/* Returns why this host refuses to send all traces of a time to that host; NULL: it sends them. */
 const char *asking_refuses(const struct asking *asking, const char *host)
 {
     const char *from = config_text(asking->agent->config, "keep-from");
@@ -322,8 +325,8 @@ static void asking_take_request(struct asking *asking, const json_t *message, bo
 
     if (!request)
         return;
-    request->left_out = left; /* here: not what its own host has left out */
-    /* no clock of another host is compared with ours */
+    request->left_out = left; /* only the traces that this host leaves out */
+    /* the message has an age, as the clocks of two hosts cannot be compared */
     request->came_mono_ns = clock_ns() - number_in(message, "held_ms") * 1000000;
     if (!problem && request->last_ms > 0)
         problem = asking_refuses(asking, request->host);
@@ -393,7 +396,8 @@ static void asking_say_verdict(const struct verdict *verdict)
             verdict->lacks, verdict->why, verdict->spans, verdict->hosts);
 }
 
-/* Until its spans are settled, the trace is asked for again after a restart: see fetched_text(). */
+/* Counts the verdict and closes the trace. Until the trace's spans are settled, a restarted agent
+ * requests it again: see fetched_text(). */
 static void asking_judged(void *context, const struct verdict *verdict)
 {
     struct asking *asking = context;
@@ -428,7 +432,8 @@ static void asking_left(void *context, struct trace_id id, bool to_other)
     }
 }
 
-/* A trace began before what was read of some host's rings. begin_ns 0: nobody knows when. */
+/* Collects a trace that began before the oldest record that a host has read. begin_ns 0: the begin
+ * is not known. */
 static void asking_earlier(void *context, const struct wanted *wanted, int64_t begin_ns)
 {
     struct asking *asking = context;
@@ -452,7 +457,7 @@ static void asking_ask_earlier(struct asking *asking)
     asking_ask(asking, request, NULL, 0);
 }
 
-/* The ids of the traces of a service: now these are asked for. */
+/* Requests the traces of a service by their ids, which the hosts have listed. */
 static void asking_listed(void *context, const char *name, const struct request *traces)
 {
     struct asking *asking = context;
@@ -490,7 +495,7 @@ int64_t asking_judge(struct asking *asking)
     return join_ms < judge_ms ? join_ms : judge_ms;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 static bool asking_set_up(struct asking *asking, struct error *error)
 {

@@ -1,5 +1,5 @@
 /*
- * What joins need of the agent: looks, wants, answers and fetches.
+ * The callbacks of joins.h: sends the looks, wants, answers and fetches of joins.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

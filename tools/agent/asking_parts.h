@@ -1,5 +1,5 @@
 /*
- * What the files of asking share: asking.c asks, answers and judges, asking_joins.c asks for joins.
+ * Shared by the files of asking: asking.c asks, answers and judges, asking_joins.c asks for joins.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,21 +13,22 @@
 
 struct asking {
     struct agent *agent;
-    struct cluster *cluster; /* NULL: alone */
+    struct cluster *cluster; /* NULL: this host has no cluster */
     struct ledger *ledger;
     struct joins *joins;
-    /* The number of the last one. The first one's is the time: in a container the next process may
-     * have the same pid, and is not to take answers to this one for its own. */
+    /* The number of the last request. The first number is the time in ms: in a container, the next
+     * process may have the same pid, and must ignore answers to this process. */
     unsigned long requests;
-    struct request *earlier; /* of traces that have begun earlier than was known; NULL: none */
-    bool asks_again;         /* for what was open when the agent ended, */
-    bool has_saved_others;   /* the file is not empty: */
+    struct request *earlier; /* for traces that began before the time that was read; NULL: none */
+    bool asks_again;         /* an earlier process has left open traces */
+    bool has_saved_others;   /* others_file is not empty */
     char others_file[4096];
 };
 
 void asking_set_id(struct asking *asking, struct request *request);
 
-/* All but what is to be done here. halves: of the request's one trace, taken; or NULL. */
+/* Sends the request to the other hosts and enters it in the ledger. The caller fetches the spans of
+ * this host. halves: those of the request's only trace, or NULL; this function releases them. */
 void asking_ask_others(struct asking *asking, struct request *request, const char *name,
                        int64_t linger_ms, json_t *halves);
 

@@ -1,5 +1,5 @@
 /*
- * What this host has fetched from its ring.
+ * The traces and times that this host has fetched from its rings, and their file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,25 +14,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRACES_MAX 2048
-#define IDS_MAX    4096
-#define AGE_NS     INT64_C(600000000000)
-#define WINDOWS    64
+#define FETCHED_TRACES_MAX 2048
+#define FETCHED_IDS_MAX    4096
+#define AGE_NS             INT64_C(600000000000)
+#define WINDOWS            64
 
 #define FETCHED_LATE_NS UINT64_C(1000000000)
-/* If all are needed, so long until the next look: it takes a pass over all of them. */
+/* The pause between two searches for old traces in a full table. Each search reads the whole table.
+ */
 #define FETCHED_FULL_NS INT64_C(100000000)
 
 struct fetched {
     struct table traces;
     int64_t full_until_ns;
-    int64_t forgotten_mono_ns;              /* of those that were forgotten, the latest */
-    struct fetched_window windows[WINDOWS]; /* the one that was noted first, first */
+    int64_t forgotten_mono_ns;              /* the latest until_mono_ns of a removed trace */
+    struct fetched_window windows[WINDOWS]; /* the oldest note first */
     size_t window_count;
-    bool waits; /* for spans to be settled: see fetched_waits() */
+    bool waits; /* see fetched_waits() */
 };
 
-/* By the lower half: it is all that the original's events know. */
+/* Hashes the lower half of the id only: events of the original have no other half. */
 static uint64_t hash_of(uint64_t seed, struct trace_id id)
 {
     return hash_mix(seed ^ id.low);
@@ -91,7 +92,7 @@ struct fetched_trace *fetched_find(const struct fetched *fetched, struct trace_i
     return trace;
 }
 
-/* Those that are older than that, and not open. */
+/* Removes the closed and settled traces that were last fetched before that time. */
 static void fetched_forget(struct fetched *fetched, int64_t before_mono_ns)
 {
     struct fetched_trace *trace;
@@ -108,17 +109,17 @@ static void fetched_forget(struct fetched *fetched, int64_t before_mono_ns)
     }
 }
 
-/* Younger and younger ones, until there is room. */
+/* Removes traces until there is room: the oldest first. */
 static void fetched_make_room(struct fetched *fetched)
 {
     const int64_t now_ns = clock_ns();
 
-    if (fetched->traces.count < TRACES_MAX || now_ns < fetched->full_until_ns)
+    if (fetched->traces.count < FETCHED_TRACES_MAX || now_ns < fetched->full_until_ns)
         return;
-    for (int64_t age_ns = AGE_NS; fetched->traces.count >= TRACES_MAX && age_ns > 1000000000;
-         age_ns /= 2)
+    for (int64_t age_ns = AGE_NS;
+         fetched->traces.count >= FETCHED_TRACES_MAX && age_ns > 1000000000; age_ns /= 2)
         fetched_forget(fetched, now_ns - age_ns);
-    if (fetched->traces.count >= TRACES_MAX)
+    if (fetched->traces.count >= FETCHED_TRACES_MAX)
         fetched->full_until_ns = now_ns + FETCHED_FULL_NS;
 }
 
@@ -129,7 +130,7 @@ struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
     if (trace)
         return trace;
     fetched_make_room(fetched);
-    trace = fetched->traces.count < 2 * TRACES_MAX ? calloc(1, sizeof(*trace)) : NULL;
+    trace = fetched->traces.count < 2 * FETCHED_TRACES_MAX ? calloc(1, sizeof(*trace)) : NULL;
     if (!trace)
         return NULL;
     trace->id = id;
@@ -137,7 +138,7 @@ struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
     return trace;
 }
 
-/* All that changes what the file has of a trace calls this. */
+/* Frees the trace's line of the file. Called after each change of a member that the line has. */
 static void fetched_change(struct fetched_trace *trace)
 {
     free(trace->line);
@@ -159,7 +160,7 @@ void fetched_close(struct fetched_trace *trace)
     fetched_change(trace);
 }
 
-/* Does what was fetched before begin earlier, and reach to where this begins? */
+/* True if the earlier fetch begins before this one and reaches to the begin of this one. */
 static bool fetched_continues(const struct fetched_trace *trace, const struct fetched_span *span)
 {
     return trace->until_mono_ns >= span->from_mono_ns && trace->until_mono_ns &&
@@ -219,7 +220,7 @@ void fetched_note_otlp_held(struct fetched *fetched, struct trace_id id, int64_t
     fetched_change(trace);
 }
 
-/* 0: it is not known. */
+/* Returns the time from which on this host has the whole trace; 0: not known. */
 static int64_t fetched_held_from(const struct fetched_trace *trace)
 {
     return trace->otlp_from_ns > trace->held_from_ns ? trace->otlp_from_ns : trace->held_from_ns;
@@ -277,8 +278,8 @@ void fetched_add(struct fetched *fetched, const json_t *found)
         trace->begin_ns = begin_ns;
     trace->spans += (uint64_t)number_in(found, "spans");
     trace->is_cut |= json_is_true(json_object_get(found, "cut"));
-    trace->is_cut |= !ids_add_all(&trace->have, json_object_get(found, "have"), IDS_MAX);
-    trace->is_cut |= !ids_add_all(&trace->want, json_object_get(found, "want"), IDS_MAX);
+    trace->is_cut |= !ids_add_all(&trace->have, json_object_get(found, "have"), FETCHED_IDS_MAX);
+    trace->is_cut |= !ids_add_all(&trace->want, json_object_get(found, "want"), FETCHED_IDS_MAX);
     fetched_change(trace);
 }
 
@@ -327,7 +328,7 @@ json_t *fetched_copy(const struct fetched *fetched, const json_t *found)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* A line; "": it cannot be read. */
+/* Reads the id of this boot; "": the file cannot be read. */
 static void fetched_read_boot_id(char id[64])
 {
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -341,7 +342,7 @@ static void fetched_read_boot_id(char id[64])
     (void)fclose(file);
 }
 
-/* NULL: out of memory. */
+/* Returns the trace's line of the file; NULL: out of memory. */
 static char *fetched_line(const struct fetched_trace *trace)
 {
     const bool is_sent = trace->given == 0 && !trace->is_unsent;
@@ -389,7 +390,7 @@ static void fetched_print_windows(FILE *file, struct fetched *fetched, uint64_t 
     }
 }
 
-/* Alarms come many times a second: only the lines of traces that have changed are made. */
+/* Formats only the lines of changed traces, as alarms may come many times a second. */
 static bool fetched_print_all(FILE *file, struct fetched *fetched, uint64_t settled)
 {
     struct fetched_trace *trace;
@@ -452,7 +453,9 @@ static void fetched_load_trace(struct fetched *fetched, const json_t *json)
     fetched_add(fetched, json_object_get(json, "found"));
 }
 
-/* Of another boot the open ones still wait for their verdict. */
+/* Reads the file. From a file of an earlier boot, only open traces are read: they wait for a
+ * verdict.
+ */
 void fetched_load(struct fetched *fetched, const char *path)
 {
     json_t *json = json_read(path);

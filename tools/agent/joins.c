@@ -23,7 +23,7 @@
 #define JOINS_BACK_NS    INT64_C(10000000000)
 
 enum joins_state {
-    JOINS_ELSEWHERE, /* of another host */
+    JOINS_ELSEWHERE, /* a trace of another host */
     JOINS_LOOK,      /* its halves are not all known */
     JOINS_ASKED,     /* its place is not known */
     JOINS_DONE       /* to be fetched now, or fetched */
@@ -35,9 +35,10 @@ struct joins_trace {
     enum joins_state state;
     struct request *request; /* in JOINS_LOOK and JOINS_ASKED */
     char why[WHY_MAX + 1];
-    bool is_looked_for; /* by the look that runs */
-    bool is_awaited;    /* elsewhere: a half of it fits a trace of this host in JOINS_LOOK */
-    bool is_settled;    /* no host has its caller */
+    bool is_looked_for; /* the running look searches its halves */
+    bool
+        is_awaited; /* JOINS_ELSEWHERE: one of its halves fits a trace of this host in JOINS_LOOK */
+    bool is_settled; /* no host has its caller */
     bool has_place;
     unsigned looks;
     int64_t due_ms, deadline_ms, until_ms;
@@ -51,7 +52,7 @@ struct joins {
     struct table traces;
     struct half_set known;               /* halves that a host has told, or that were found here */
     struct request *heard, **last_heard; /* wants of other hosts that wait for a look */
-    struct request *looked;              /* those for which the look runs */
+    struct request *looked;              /* the requests that wait for the running look */
     bool is_looking;
     int64_t looked_from_ns; /* since 1970 */
 };
@@ -135,7 +136,7 @@ static int64_t joins_skew_ns(const struct joins *joins)
     return config_integer(joins->agent->config, "join-skew-us") * 1000;
 }
 
-/* Returns a trace that a known half which fits is of; NULL: none fits. */
+/* Returns the trace of a known half that fits; NULL: none fits. */
 static const struct joins_trace *joins_caller(const struct joins *joins,
                                               const struct join_half *half)
 {
@@ -150,7 +151,7 @@ static const struct joins_trace *joins_caller(const struct joins *joins,
                  : NULL;
 }
 
-/* A half that this host has. Returns true if it is a new one of a wanted trace. */
+/* Adds a half of this host. Returns true if the half is new and of a wanted trace. */
 static bool joins_weigh(struct joins *joins, const struct join_half *half)
 {
     const struct trace_id id = {half->trace_id_high, half->trace_id};
@@ -184,7 +185,7 @@ static void joins_hear_half(struct joins *joins, struct joins_trace *trace, cons
         trace->from_ns = half.start_ns - skew_ns;
 }
 
-/* After the last one. */
+/* Appends the want to the list. */
 static void joins_put(struct joins *joins, struct request *request)
 {
     request->next = NULL;
@@ -326,8 +327,8 @@ static void joins_after_look(struct joins *joins, struct joins_trace *trace, int
         joins_ask(joins, trace);
 }
 
-/* A trace of this host whose halves are not all known may be the caller, or the callee, of a heard
- * one: that one is not answered before. */
+/* Marks the traces of other hosts that may call, or be called by, a trace of this host in
+ * JOINS_LOOK. Their requests are answered after that trace's halves are known. */
 static void joins_note_awaited(struct joins *joins)
 {
     const int64_t skew_ns = joins_skew_ns(joins);
@@ -354,7 +355,7 @@ static void joins_note_awaited(struct joins *joins)
     }
 }
 
-/* After the wants: the other host knows then what this host has. */
+/* Answers after the wants were sent, so that the other host knows the traces of this host first. */
 static void joins_answer(struct joins *joins, int64_t held_from_ns, const char *problem)
 {
     struct request *request;
@@ -412,7 +413,7 @@ static void joins_finish(struct joins *joins, struct joins_trace *trace, const c
     joins->on.fetch(joins->on.context, request, doubt);
 }
 
-/* Is the trace at the top, which that place names, settled? */
+/* True if the trace at the top of that place is settled. */
 static bool joins_is_settled(const struct joins *joins, const struct join_place *place)
 {
     const struct trace_id id = {place->trace_id_high, place->trace_id};
@@ -465,7 +466,7 @@ static void joins_place_all(struct joins *joins, int64_t now_ms)
         stage->kind->free(stage);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- interface ------------------------------------------------------------------------------- */
 
 static void joins_forget(struct joins *joins, int64_t now_ms)
 {

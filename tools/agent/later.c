@@ -1,5 +1,5 @@
 /*
- * Spans of SDKs, of wanted traces.
+ * Spans of OpenTelemetry's SDKs for fetched traces.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,18 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATER_MAX       4096  /* traces: then the oldest is forgotten */
-#define LATER_MS        15000 /* as long as SDKs keep spans: 5 s is usual, and some tries */
+#define LATER_MAX       4096  /* watched traces; a new one then replaces the oldest */
+#define LATER_MS        15000 /* how long an SDK may keep a span: usually 5 s, longer with retries */
 #define LATER_LOOK_MS   500
-#define LATER_BYTES_MAX (UINT64_C(256) << 20) /* of one fetch */
+#define LATER_BYTES_MAX (UINT64_C(256) << 20) /* the largest message of one fetch */
 
 struct later_trace {
     struct sdk_wanted wanted;
-    int64_t until_ms;        /* 0: this place is free */
-    bool is_over;            /* nothing more is to be expected: it is known what was given */
-    uint64_t take;           /* the last one that had it, */
-    uint64_t after;          /* and what was given before that */
-    char id[192], host[256]; /* of the last request */
+    int64_t until_ms;        /* the end of the watch; 0: a free slot */
+    bool is_over;            /* the watch has ended; `wanted` still tells the given spans */
+    uint64_t take;           /* the number of the last later_take() with this trace */
+    uint64_t after;          /* wanted.after before that take, for later_take_back() */
+    char id[192], host[256]; /* the last request and its host */
     char why[WHY_MAX + 1];
 };
 
@@ -33,9 +33,9 @@ struct later {
     const struct otlp_in *otlp;
     void (*add)(void *context, struct request *request);
     void *context;
-    int64_t begun_ns; /* since 1970: what came to an earlier process is lost */
+    int64_t begun_ns; /* since 1970: spans that came before, to an earlier process, are lost */
     int64_t next_ms;
-    uint64_t takes, fetched; /* spans before the last take */
+    uint64_t takes, fetched; /* number of takes; totals.foreign_fetched before the last take */
     struct later_trace traces[LATER_MAX];
 };
 
@@ -84,7 +84,7 @@ static char *later_put_origin(struct later_message *message, const struct otlp_o
     return end;
 }
 
-/* As they came: spans of one resource or scope that follow each other share it. */
+/* Appends the span. Consecutive spans of one resource or scope share it in the message. */
 static void later_put_span(void *context, const struct otlp_origin *origin,
                            const struct otlp_span *span)
 {
@@ -113,7 +113,7 @@ int64_t later_held_from(const struct later *later)
     return overwritten_ns > later->begun_ns ? overwritten_ns : later->begun_ns;
 }
 
-/* The one that is there, or the place of a new one. */
+/* Returns the slot of the trace: a new trace gets the slot of the oldest. */
 static struct later_trace *later_find(struct later *later, struct trace_id id)
 {
     struct later_trace *oldest = &later->traces[0];
@@ -131,8 +131,8 @@ static struct later_trace *later_find(struct later *later, struct trace_id id)
     return oldest;
 }
 
-/* Spans that its senders' newer ones have overwritten may be missing; of a trace without spans of
- * SDKs, none are. */
+/* Notes from when on this host has the trace's spans of SDKs: newer spans of the same senders have
+ * overwritten older ones. Not called for a trace without such spans. */
 static void later_note(const struct later *later, struct trace_id id, int64_t overwritten_ns)
 {
     fetched_note_otlp_held(later->agent->fetched, id,
@@ -192,7 +192,7 @@ void later_take_back(struct later *later, const struct request *requests)
         }
 }
 
-/* ---- what comes later ------------------------------------------------------------------------ */
+/* ---- late spans ----------------------------------------------------------------------------- */
 
 static void later_count(void *context, const struct otlp_origin *origin,
                         const struct otlp_span *span)
@@ -216,14 +216,14 @@ static void later_ask(struct later *later, const struct later_trace *trace)
     struct request *request;
 
     if (pending_room(&later->agent->pending) == 0 || pending_has(&later->agent->pending, id, NULL))
-        return; /* at the next look; it is fetched soon */
+        return; /* the next look tries again, or the pending request fetches them */
     request = request_new(trace->id, trace->host);
     if (!request)
         return;
     request->is_late = true;
     request->came_mono_ns = clock_ns();
     request->at_ns = wall_clock_ns();
-    /* of the rings, what was written since the scans before */
+    /* the scan reads only the records of the last LATER_MS from the rings */
     if (request_add(request, id, request->at_ns - LATER_MS * INT64_C(1000000), trace->why))
         later->add(later->context, request);
     else

@@ -1,5 +1,5 @@
 /*
- * The ledger.
+ * Enters requests, adds the answers, and judges whether traces are complete.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUESTS_MAX 1024 /* open ones */
-#define NAMED_MAX    64   /* of persons, judged or not */
-#define TRACES_MAX   4096 /* of one request, where answers bring them */
-#define IDS_MAX      4096 /* of a trace, twice */
-#define HOSTS_MAX    4096
-#define OWN_LIMIT_MS 300000 /* to be asked, by ourselves: a snapshot may have to wait, or fails */
+#define REQUESTS_MAX      1024 /* open requests */
+#define NAMED_MAX         64   /* requests of persons, open or done */
+#define LEDGER_TRACES_MAX 4096 /* traces that answers add to one request */
+#define LEDGER_IDS_MAX    4096 /* ids in each of the two lists of a trace */
+#define LEDGER_HOSTS_MAX  4096
+#define OWN_LIMIT_MS      300000 /* until our own answer: a scan may have to wait, or may fail */
 
 struct ledger *ledger_new(const struct ledger_callbacks *callbacks)
 {
@@ -37,7 +37,7 @@ struct ledger *ledger_new(const struct ledger_callbacks *callbacks)
 static void ledger_free_entry(struct ledger *ledger, struct entry *entry)
 {
     for (size_t i = 0; i < entry->trace_count; i++) {
-        struct trace *trace = entry->traces[i];
+        struct ledger_trace *trace = entry->traces[i];
 
         table_remove(&ledger->traces, &trace->in_table);
         ids_free(&trace->have);
@@ -62,30 +62,30 @@ void ledger_free(struct ledger *ledger)
     free(ledger);
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
-/* The original's events know the lower half only. */
+/* Hashes the lower half of the id only: events of the original have no other half. */
 static uint64_t ledger_hash(const struct ledger *ledger, struct trace_id id)
 {
     return hash_mix(ledger->traces.seed ^ id.low);
 }
 
-static struct trace *ledger_find_trace(const struct ledger *ledger, const struct entry *entry,
-                                       struct trace_id id)
+static struct ledger_trace *ledger_find_trace(const struct ledger *ledger,
+                                              const struct entry *entry, struct trace_id id)
 {
-    struct trace *trace;
+    struct ledger_trace *trace;
 
     table_find(trace, &ledger->traces, ledger_hash(ledger, id), in_table,
                trace->entry == entry && trace_id_equal(trace->wanted.id, id));
     return trace;
 }
 
-static struct trace *ledger_add_trace(struct ledger *ledger, struct entry *entry,
-                                      const struct wanted *wanted)
+static struct ledger_trace *ledger_add_trace(struct ledger *ledger, struct entry *entry,
+                                             const struct wanted *wanted)
 {
-    struct trace *trace = ARRAY_FITS(entry->traces, entry->trace_room, entry->trace_count)
-                              ? calloc(1, sizeof(*trace))
-                              : NULL;
+    struct ledger_trace *trace = ARRAY_FITS(entry->traces, entry->trace_room, entry->trace_count)
+                                     ? calloc(1, sizeof(*trace))
+                                     : NULL;
 
     if (!trace)
         return NULL;
@@ -98,7 +98,8 @@ static struct trace *ledger_add_trace(struct ledger *ledger, struct entry *entry
 
 static bool ledger_set_hosts(struct entry *entry, const json_t *hosts)
 {
-    const size_t count = json_array_size(hosts) < HOSTS_MAX ? json_array_size(hosts) : HOSTS_MAX;
+    const size_t count =
+        json_array_size(hosts) < LEDGER_HOSTS_MAX ? json_array_size(hosts) : LEDGER_HOSTS_MAX;
 
     entry->hosts = calloc(count ? count : 1, sizeof(*entry->hosts));
     if (!entry->hosts)
@@ -114,7 +115,7 @@ static bool ledger_set_hosts(struct entry *entry, const json_t *hosts)
     return true;
 }
 
-/* Those of persons are there for a while after they are done, all others only until then. */
+/* Removes the done requests, except the newest NAMED_MAX requests of persons. */
 static void ledger_make_room(struct ledger *ledger)
 {
     struct entry **at = &ledger->entries;
@@ -135,10 +136,11 @@ static void ledger_make_room(struct ledger *ledger)
     }
 }
 
-/* Who has asked last judges: all hosts see the same times. other NULL: we ask now. */
+/* Leaves the trace to the request that was made last. All hosts compare the same times, so they
+ * agree. other: a request of another host; NULL: a new request of this host. */
 static void ledger_leave(struct ledger *ledger, struct trace_id id, const struct request *other)
 {
-    struct trace *trace;
+    struct ledger_trace *trace;
 
     table_for_each_of(trace, &ledger->traces, ledger_hash(ledger, id), in_table)
     {
@@ -157,7 +159,7 @@ static void ledger_leave(struct ledger *ledger, struct trace_id id, const struct
 bool ledger_ask(struct ledger *ledger, const struct request *request, const json_t *hosts,
                 const char *name, int64_t timeout_ms)
 {
-    /* nothing is freed here: a listing is judged when its traces are asked for */
+    /* no entry is freed here: ledger_judge() may call this function while it walks the entries */
     struct entry *entry =
         ledger->count < REQUESTS_MAX + NAMED_MAX ? calloc(1, sizeof(*entry)) : NULL;
     bool is_whole;
@@ -215,12 +217,12 @@ static void ledger_add_answer(struct ledger *ledger, struct entry *entry, struct
     const json_int_t begin_ns = number_in(answer, "begin");
     const json_int_t held_from_ns = number_in(answer, "held_from");
     struct wanted wanted = {.why = ""};
-    struct trace *trace;
+    struct ledger_trace *trace;
 
     if (!trace_id_read(id_text, &wanted.id))
         return;
     trace = ledger_find_trace(ledger, entry, wanted.id);
-    if (!trace && entry->head.last_ms > 0 && entry->trace_count < TRACES_MAX)
+    if (!trace && entry->head.last_ms > 0 && entry->trace_count < LEDGER_TRACES_MAX)
         trace = ledger_add_trace(ledger, entry, &wanted);
     if (!trace) {
         entry->more += entry->head.last_ms > 0;
@@ -239,8 +241,8 @@ static void ledger_add_answer(struct ledger *ledger, struct entry *entry, struct
     trace->spans += spans > 0 ? (uint64_t)spans : 0;
     host->spans += spans > 0 ? (uint64_t)spans : 0;
     trace->is_cut |= json_is_true(json_object_get(answer, "cut"));
-    trace->is_cut |= !ids_add_all(&trace->have, json_object_get(answer, "have"), IDS_MAX);
-    trace->is_cut |= !ids_add_all(&trace->want, json_object_get(answer, "want"), IDS_MAX);
+    trace->is_cut |= !ids_add_all(&trace->have, json_object_get(answer, "have"), LEDGER_IDS_MAX);
+    trace->is_cut |= !ids_add_all(&trace->want, json_object_get(answer, "want"), LEDGER_IDS_MAX);
 }
 
 static void ledger_add_answers(struct ledger *ledger, struct entry *entry, struct host *host,
@@ -261,12 +263,12 @@ static struct host *ledger_find_host(struct entry *entry, const char *name)
     return NULL;
 }
 
-/* One that was not known when it was asked has heard it nevertheless. */
+/* Adds a host that has answered, but was not known when the request was sent. */
 static struct host *ledger_add_host(struct entry *entry, const char *name)
 {
     struct host *more;
 
-    if (entry->host_count >= HOSTS_MAX)
+    if (entry->host_count >= LEDGER_HOSTS_MAX)
         return NULL;
     more = reallocarray(entry->hosts, entry->host_count + 1, sizeof(*more));
     if (!more)
@@ -347,16 +349,17 @@ static void ledger_join(struct printer *printer, const char *joint)
         print_string(printer, joint);
 }
 
-/* From when on that host has all of this trace. */
-static int64_t ledger_held_from(const struct entry *entry, size_t host, const struct trace *trace)
+/* Returns the time from which on that host has the whole trace. */
+static int64_t ledger_held_from(const struct entry *entry, size_t host,
+                                const struct ledger_trace *trace)
 {
     const int64_t from_ns = entry->hosts[host].held_from_ns;
 
     return trace->held_by == host && trace->held_from_ns > from_ns ? trace->held_from_ns : from_ns;
 }
 
-/* Since 1970, as far as the alarm or a span tells; 0: not known. */
-static int64_t ledger_begin(const struct trace *trace)
+/* Returns the begin of the trace in ns since 1970, from the alarm or a span; 0: not known. */
+static int64_t ledger_begin(const struct ledger_trace *trace)
 {
     const int64_t asked_ns = trace->wanted.begin_ns;
 
@@ -364,8 +367,9 @@ static int64_t ledger_begin(const struct trace *trace)
                                                                         : trace->begin_ns;
 }
 
-/* Did the trace begin before what that host has looked for? */
-static bool ledger_is_short(const struct entry *entry, size_t host, const struct trace *trace)
+/* True if the trace began before the oldest record that the host has searched for. */
+static bool ledger_is_short(const struct entry *entry, size_t host,
+                            const struct ledger_trace *trace)
 {
     const int64_t begin_ns = ledger_begin(trace);
 
@@ -373,7 +377,7 @@ static bool ledger_is_short(const struct entry *entry, size_t host, const struct
            (entry->head.at_ns - begin_ns) / 1000000 > entry->hosts[host].reach_ms;
 }
 
-static bool ledger_is_held(const struct entry *entry, size_t host, const struct trace *trace)
+static bool ledger_is_held(const struct entry *entry, size_t host, const struct ledger_trace *trace)
 {
     const int64_t begin_ns = ledger_begin(trace);
 
@@ -386,10 +390,10 @@ static bool ledger_is_held(const struct entry *entry, size_t host, const struct 
     return ledger_held_from(entry, host, trace) <= begin_ns;
 }
 
-/* A parent that nobody has may have ended before its child began. Returns whether the trace is
- * asked for once more. */
+/* Requests the trace once more if it began before the searched time. A parent that no host has may
+ * have ended before its child began. Returns false if the trace is judged now. */
 static bool ledger_ask_earlier(struct ledger *ledger, const struct entry *entry,
-                               struct trace *trace, uint64_t missing, bool is_late)
+                               struct ledger_trace *trace, uint64_t missing, bool is_late)
 {
     bool is_short = false, is_bounded = false;
 
@@ -415,8 +419,8 @@ static void ledger_print_time(struct printer *printer, int64_t time_ns)
     json_decref(text);
 }
 
-/* In words; NULL: out of memory. "": nothing is missing. */
-static char *ledger_print_lacks(const struct entry *entry, const struct trace *trace,
+/* Returns a text about the missing parts; "": the trace is complete; NULL: out of memory. */
+static char *ledger_print_lacks(const struct entry *entry, const struct ledger_trace *trace,
                                 uint64_t missing)
 {
     struct printer printer = {.has_failed = false};
@@ -464,7 +468,7 @@ static char *ledger_print_hosts(const struct entry *entry)
     return print_end(&printer);
 }
 
-static char *ledger_print_held(const struct entry *entry, const struct trace *trace)
+static char *ledger_print_held(const struct entry *entry, const struct ledger_trace *trace)
 {
     struct printer printer = {.has_failed = false};
 
@@ -479,7 +483,7 @@ static char *ledger_print_held(const struct entry *entry, const struct trace *tr
 }
 
 static void ledger_judge_trace(struct ledger *ledger, const struct entry *entry,
-                               struct trace *trace, bool is_late)
+                               struct ledger_trace *trace, bool is_late)
 {
     struct verdict verdict = {.id = trace->wanted.id,
                               .why = trace->wanted.why,
@@ -497,7 +501,7 @@ static void ledger_judge_trace(struct ledger *ledger, const struct entry *entry,
     hosts = ledger_print_hosts(entry);
     held = ledger_print_held(entry, trace);
     verdict.is_complete = lacks && lacks[0] == '\0';
-    /* a parent may still come, where it is one of a later request */
+    /* a missing parent may still come with late spans, until the deadline */
     if (verdict.is_complete || is_late || (entry->waiting == 0 && verdict.missing == 0)) {
         verdict.lacks = lacks ? lacks : "";
         verdict.hosts = hosts ? hosts : "";
@@ -521,7 +525,8 @@ static void ledger_list_traces(struct ledger *ledger, struct entry *entry)
     requests_free(request);
 }
 
-/* Others may be as slow as we are: what counts is when we have found our own part. */
+/* Returns the time after which the entry is judged without the missing answers. The time-out begins
+ * with our own answer, as other hosts may be as slow as this one. */
 static int64_t deadline_of(struct entry *entry, int64_t now_ms)
 {
     if (!entry->limit_ms)
@@ -545,7 +550,7 @@ static void ledger_judge_entry(struct ledger *ledger, struct entry *entry, int64
         return;
     }
     for (size_t i = 0; i < entry->trace_count; i++) {
-        struct trace *trace = entry->traces[i];
+        struct ledger_trace *trace = entry->traces[i];
 
         if (!trace->is_judged && (entry->waiting == 0 || is_late))
             ledger_judge_trace(ledger, entry, trace, is_late);

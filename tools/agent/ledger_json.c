@@ -12,7 +12,7 @@
 #define UNDONE_MAX 256 /* traces that are listed while a request is open and clients poll */
 
 /* The missing spans are unknown unless all spans are listed. */
-static json_t *ledger_trace_json(const struct entry *entry, const struct trace *trace)
+static json_t *ledger_trace_json(const struct entry *entry, const struct ledger_trace *trace)
 {
     const bool is_cut = trace->is_cut || entry->more;
     char text[TRACE_ID_TEXT];

@@ -16,39 +16,39 @@ struct host {
     enum host_state state;
     uint64_t spans;
     int64_t held_from_ns; /* 0: not known */
-    int64_t reach_ms;     /* it has looked for what was written so long before it was asked, or
-                             later; 0: for all */
+    int64_t reach_ms;     /* age of the oldest searched record when the host got the request;
+                             0: the host has searched all records */
     char error[192];      /* "": none */
 };
 
-struct trace {
+struct ledger_trace {
     const struct entry *entry;
-    struct table_link in_table; /* of all entries' */
+    struct table_link in_table; /* in the ledger's table */
     struct wanted wanted;
     struct ids have, want;
-    json_t *hosts; /* the names of those that have some of it; NULL: none */
+    json_t *hosts; /* the names of the hosts with spans of the trace; NULL: none */
     uint64_t spans;
-    int64_t begin_ns;     /* of the first one; 0: not known */
-    int64_t held_from_ns; /* of a source that only some traces have, */
-    size_t held_by;       /* on this host */
+    int64_t begin_ns;     /* begin of the first span; 0: not known */
+    int64_t held_from_ns; /* the latest such time that a host has told for this trace alone */
+    size_t held_by;       /* the index of that host */
     bool is_cut;          /* not all ids are known */
     bool was_earlier;     /* the trace was requested once more */
-    bool is_judged;       /* or left to another host */
+    bool is_judged;       /* or left to another request */
 };
 
 struct entry {
-    struct request head; /* without traces */
-    char name[192];      /* "": an alarm's */
+    struct request head; /* the request, without its traces */
+    char name[192];      /* the name that a person polls; "": an alarm */
     struct host *hosts;
     size_t host_count;
-    struct trace **traces; /* they do not move */
+    struct ledger_trace **traces; /* each in a block of its own, as the table links it */
     size_t trace_count, trace_room;
-    size_t waiting; /* hosts */
+    size_t waiting; /* hosts in HOST_WAITING */
     int64_t timeout_ms;
-    int64_t deadline_ms; /* 0: we have not answered ourselves yet, */
-    int64_t limit_ms;    /* and must until then; 0: not known yet */
+    int64_t deadline_ms; /* for other hosts; 0: this host has not answered yet */
+    int64_t limit_ms;    /* for this host's own answer; 0: not set yet */
     char doubt[128];     /* see ledger_doubt() */
-    uint64_t more;       /* traces that were sent, and that no answer lists */
+    uint64_t more;       /* sent traces that no answer lists */
     bool is_done;
     struct entry *next;
 };
@@ -56,8 +56,8 @@ struct entry {
 struct ledger {
     struct ledger_callbacks on;
     struct entry *entries; /* the newest first */
-    size_t count;          /* of them, as of the last judging, and those that came since */
-    struct table traces;   /* of all entries, by the lower half of the id */
+    size_t count;          /* entries, without those that the last ledger_judge() has removed */
+    struct table traces;   /* the traces of all entries, by the lower half of the id */
 };
 
 #endif

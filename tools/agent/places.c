@@ -1,5 +1,5 @@
 /*
- * The places.
+ * Notes where all rings end, at times of CLOCK_MONOTONIC.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 
 #define PLACES 256
 
-/* Of a memory, which its user and number tell apart. */
+/* The ring positions of one memory, which is known by its user and number. */
 struct place_memory {
     struct place_memory *next;
     uint64_t number;
@@ -19,16 +19,16 @@ struct place_memory {
     uint64_t ends[];
 };
 
-struct place {
+struct ring_place {
     uint64_t number;
-    int64_t mono_ns; /* not before the ends were read */
+    int64_t mono_ns; /* read after the ends of the rings */
     struct place_memory *memories;
 };
 
 struct places {
     uint64_t newest;
     size_t count;
-    struct place list[PLACES]; /* the oldest first */
+    struct ring_place list[PLACES]; /* the oldest first */
 };
 
 struct places *places_new(void)
@@ -53,7 +53,7 @@ void places_free(struct places *places)
     free(places);
 }
 
-/* ---- taking one ------------------------------------------------------------------------------ */
+/* ---- new places ------------------------------------------------------------------------------ */
 
 static struct place_memory *place_of(const struct held *held)
 {
@@ -68,7 +68,7 @@ static struct place_memory *place_of(const struct held *held)
     return memory;
 }
 
-/* Every other one of the older half goes. */
+/* Removes every other place of the older half. */
 static void places_thin(struct places *places)
 {
     size_t kept = 0;
@@ -97,7 +97,7 @@ uint64_t places_take(struct places *places, const struct held *first)
     }
     if (places->count == PLACES)
         places_thin(places);
-    places->list[places->count++] = (struct place){++places->newest, clock_ns(), list};
+    places->list[places->count++] = (struct ring_place){++places->newest, clock_ns(), list};
     return places->newest;
 }
 
@@ -108,7 +108,7 @@ void places_look(struct places *places, const struct held *first)
         (void)places_take(places, first);
 }
 
-/* ---- finding one ----------------------------------------------------------------------------- */
+/* ---- search ---------------------------------------------------------------------------------- */
 
 uint64_t places_before(const struct places *places, int64_t mono_ns)
 {
@@ -125,7 +125,7 @@ uint64_t places_before(const struct places *places, int64_t mono_ns)
     return from ? places->list[from - 1].number : 0;
 }
 
-static const struct place *places_find(const struct places *places, uint64_t number)
+static const struct ring_place *places_find(const struct places *places, uint64_t number)
 {
     size_t from = 0, until = places->count;
 
@@ -148,7 +148,7 @@ bool places_has(const struct places *places, uint64_t number)
 uint64_t places_end(const struct places *places, uint64_t number, uint32_t user, uint64_t memory,
                     uint32_t cpu)
 {
-    const struct place *place = places_find(places, number);
+    const struct ring_place *place = places_find(places, number);
     const struct place_memory *of = place ? place->memories : NULL;
 
     while (of && (of->user != user || of->number != memory))

@@ -1,9 +1,9 @@
 /*
- * Where all rings ended at moments of the past, by which a scan knows how far back a time is in
- * each ring, and what an earlier scan of a trace has read.
+ * A place tells the ring position at which each ring ended at one time. With places, a scan finds
+ * the position of a time in each ring, and skips the records that an earlier scan has read.
  *
- * A record at or after a place was written after the place's moment. Times of records do not tell
- * that: a thread may be stopped between a span's end and the writing of the span's record.
+ * A record at or after a place was written after the time of the place. The time of a record does
+ * not tell that: a thread may be stopped after a span's end, before the program writes the record.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,20 +21,21 @@ struct places;
 struct places *places_new(void);
 void places_free(struct places *places); /* NULL is allowed */
 
-/* Notes where all rings end now, with the time of CLOCK_MONOTONIC. Returns the number of the place,
- * from 1; 0: out of memory. The older places are, the fewer are kept. */
+/* Makes a place: notes where all rings end now. Returns the number of the place, from 1; 0: out of
+ * memory. When the list is full, every other old place is removed. */
 uint64_t places_take(struct places *places, const struct held *first);
 
-/* Notes a place PLACES_EACH_MS after the last one. */
+/* Makes a place if the last one is at least PLACES_EACH_MS old. */
 void places_look(struct places *places, const struct held *first);
 
-/* The newest place that was taken before that moment; 0: none is. */
+/* Returns the newest place that is not later than that time; 0: no place is that old. */
 uint64_t places_before(const struct places *places, int64_t mono_ns);
 
+/* True if the place was not removed. */
 bool places_has(const struct places *places, uint64_t number);
 
-/* Where that ring of a user's memory of that number ended then; 0 if the memory was not there, or
- * no such place is known. */
+/* Returns where the ring of that CPU ended at the place. The ring is in a user's memory of that
+ * number. Returns 0 if the memory did not exist then, or the place is not known. */
 uint64_t places_end(const struct places *places, uint64_t number, uint32_t user, uint64_t memory,
                     uint32_t cpu);
 

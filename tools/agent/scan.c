@@ -1,5 +1,5 @@
 /*
- * The walk over the rings.
+ * Walks over the rings and copies the wanted records.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-/* In the bytes of the records: followed by the payload, and padded to a multiple of 8. */
+/* Stands before the payload of each record in scan_records.bytes. Padding follows, to a multiple of
+ * 8 bytes. */
 struct scan_head {
     uint32_t pid, pid_ns, event, length;
 };
@@ -30,11 +31,11 @@ struct scan_ring {
     struct ring_back back;
     const struct scan_memory *memory;
     uint32_t cpu;
-    bool is_stopped;   /* there was no room for what it has */
-    int64_t oldest_ns; /* of its records so far */
+    bool is_stopped;   /* max_bytes has ended the walk of this ring */
+    int64_t oldest_ns; /* the time of the oldest record read so far */
 };
 
-/* A memory while it is scanned. */
+/* The mapping of a memory during the scan. */
 struct scan_mapped {
     struct memory memory;
     uint64_t found; /* records of wanted traces */
@@ -43,24 +44,24 @@ struct scan_mapped {
 struct scan {
     const struct scan_order *order;
     struct ring_clock clock;
-    struct scan_wanted *wanted; /* a hash table; id 0: this place is free */
-    size_t mask;                /* its places less one */
-    int64_t begin_ns;          /* CLOCK_MONOTONIC: of all that is wanted, the earliest; INT64_MIN */
-    int64_t from_ns, until_ns; /* the window: CLOCK_REALTIME */
+    struct scan_wanted *wanted; /* a hash table; id 0: a free slot */
+    size_t mask;                /* number of slots, less one */
+    int64_t begin_ns;           /* CLOCK_MONOTONIC: the earliest begin; INT64_MIN: not known */
+    int64_t from_ns, until_ns;  /* the window: CLOCK_REALTIME */
     struct scan_records *found;
     bool is_starved, is_limited;
-    struct scan_mapped *mapped; /* as the order's memories */
+    struct scan_mapped *mapped; /* in the order of scan_order.memories */
     size_t mapped_count;
-    struct scan_ring *rings; /* of all memories */
+    struct scan_ring *rings; /* the rings of all memories */
     size_t ring_count;
-    struct scan_ring *ring; /* that is read */
+    struct scan_ring *ring; /* the ring that is walked now */
     struct ring_back_copy copy;
 };
 
-/* ---- what is wanted -------------------------------------------------------------------------- */
+/* ---- wanted traces --------------------------------------------------------------------------- */
 
-/* The place of that trace, or the one that it may have. */
-static struct scan_wanted *scan_place(const struct scan *scan, uint64_t id)
+/* Returns the slot of the trace, or the free slot for it. */
+static struct scan_wanted *scan_slot(const struct scan *scan, uint64_t id)
 {
     size_t at = hash_mix(id) & scan->mask;
 
@@ -72,24 +73,24 @@ static struct scan_wanted *scan_place(const struct scan *scan, uint64_t id)
 static bool scan_want_all(struct scan *scan)
 {
     const struct scan_order *order = scan->order;
-    size_t places = 16;
+    size_t slots = 16;
 
-    while (places < 2 * order->wanted_count)
-        places *= 2;
-    scan->wanted = calloc(places, sizeof(*scan->wanted));
-    scan->mask = places - 1;
+    while (slots < 2 * order->wanted_count)
+        slots *= 2;
+    scan->wanted = calloc(slots, sizeof(*scan->wanted));
+    scan->mask = slots - 1;
     scan->begin_ns = order->is_window ? order->window.from_ns : INT64_MAX;
     for (size_t i = 0; i < order->wanted_count && scan->wanted; i++) {
-        *scan_place(scan, order->wanted[i].id) = order->wanted[i];
+        *scan_slot(scan, order->wanted[i].id) = order->wanted[i];
         if (order->wanted[i].begin_ns < scan->begin_ns)
             scan->begin_ns = order->wanted[i].begin_ns;
     }
     return scan->wanted != NULL;
 }
 
-/* ---- record by record ------------------------------------------------------------------------ */
+/* ---- one record ------------------------------------------------------------------------------ */
 
-/* The lower half of its trace's id; 0: it is about no span. */
+/* Returns the lower half of the trace's id; 0: the record is about no span. */
 static uint64_t scan_trace_of(const struct ring_entry *entry)
 {
     uint64_t id = 0;
@@ -105,7 +106,7 @@ static uint64_t scan_trace_of(const struct ring_entry *entry)
     return id;
 }
 
-/* Returns false to end the walk of this ring. */
+/* Copies the record. Returns false to end the walk of this ring: no room, or out of memory. */
 static bool scan_add(struct scan *scan, const struct ring_entry *entry, int64_t time_ns)
 {
     const struct scan_head head = {entry->pid, entry->pid_ns, entry->event,
@@ -129,7 +130,8 @@ static bool scan_add(struct scan *scan, const struct ring_entry *entry, int64_t 
     return true;
 }
 
-/* A record that is not ours, or cannot be read, has the time of the record after it. */
+/* Returns the record's time. A record that cannot be decoded gets the time of the next newer
+ * record. */
 static int64_t scan_time(struct scan_ring *ring, const struct event *event, enum decoded decoded)
 {
     if (decoded == DECODED)
@@ -142,8 +144,8 @@ static bool scan_is_half(const struct ring_entry *entry)
     return memmem(entry->payload, entry->length, JOIN_TAG, sizeof(JOIN_TAG) - 1) != NULL;
 }
 
-/* A record of an earlier time does not end the walk: a thread may have stood still before it wrote
- * the record. */
+/* Adds the record if its time is in the window. A record of an earlier time does not end the walk:
+ * a thread may have stopped before it wrote the record. */
 static bool scan_of_window(struct scan *scan, const struct ring_entry *entry)
 {
     struct event event;
@@ -156,15 +158,15 @@ static bool scan_of_window(struct scan *scan, const struct ring_entry *entry)
     return scan_add(scan, entry, time_ns);
 }
 
-/* Of which wanted trace the record is; NULL: of none. */
+/* Returns the wanted trace of the record; NULL: none. */
 static const struct scan_wanted *scan_match(const struct scan *scan, const struct ring_entry *entry)
 {
-    const struct scan_wanted *wanted = scan_place(scan, scan_trace_of(entry));
+    const struct scan_wanted *wanted = scan_slot(scan, scan_trace_of(entry));
 
     return wanted->id ? wanted : NULL;
 }
 
-/* Has an earlier scan of this trace given that record? */
+/* True if an earlier scan of this trace has found that record. */
 static bool scan_was_given(const struct scan *scan, const struct scan_wanted *wanted, uint64_t at,
                            int64_t time_ns)
 {
@@ -181,7 +183,7 @@ static bool scan_was_given(const struct scan *scan, const struct scan_wanted *wa
             at >= places_end(places, wanted->from, memory->user, memory->number, cpu));
 }
 
-/* The record tells when its span began: that may be earlier than what was known of the trace. */
+/* Moves the begin of the walk back if the record's span began earlier. */
 static void scan_learn(struct scan *scan, const struct event *event)
 {
     int64_t begin_ns = event->time_ns - scan->order->offset_ns - event->age_ns;
@@ -213,7 +215,7 @@ static bool scan_record(void *context, const struct ring_entry *entry, uint64_t 
     return scan_was_given(scan, wanted, at, time_ns) || scan_add(scan, entry, time_ns);
 }
 
-/* ---- ring by ring ---------------------------------------------------------------------------- */
+/* ---- one ring -------------------------------------------------------------------------------- */
 
 static bool scan_map(struct scan *scan, struct error *error)
 {
@@ -228,7 +230,7 @@ static bool scan_map(struct scan *scan, struct error *error)
         return error_set(error, "out of memory");
     for (size_t i = 0; i < order->memory_count; i++) {
         struct scan_memory *of = &order->memories[i];
-        const int fd = of->fd; /* the mapping takes it */
+        const int fd = of->fd; /* memory_open_known() closes it */
 
         of->fd = -1;
         if (!memory_open_known(&scan->mapped[i].memory, fd, &of->known, error))
@@ -246,7 +248,7 @@ static bool scan_map(struct scan *scan, struct error *error)
     return true;
 }
 
-/* Back to that place; 0: to its oldest record. */
+/* Walks the ring back to that place; 0: to the oldest record. */
 static void scan_ring(struct scan *scan, struct scan_ring *ring, uint64_t place)
 {
     const struct scan_memory *memory = ring->memory;
@@ -263,7 +265,7 @@ static void scan_ring(struct scan *scan, struct scan_ring *ring, uint64_t place)
         (void)scan_time(ring, &event, ring_event(&scan->copy.last, &scan->clock, &event));
 }
 
-/* Returns the place to which the rings were walked, with the result's reach. */
+/* Walks all rings. Sets the result's reach_ns, and returns the place at which the walks ended. */
 static uint64_t scan_walk(struct scan *scan, struct scan_result *result)
 {
     const struct scan_order *order = scan->order;
@@ -284,7 +286,7 @@ static uint64_t scan_walk(struct scan *scan, struct scan_result *result)
     return place;
 }
 
-/* From when on a memory has all. */
+/* The time from which on a memory has all records. is_cut: older records were lost or not read. */
 struct scan_held {
     bool is_cut;
     int64_t from_ns;
@@ -297,7 +299,8 @@ static void scan_cut(struct scan_held *held, int64_t from_ns)
     held->is_cut = true;
 }
 
-/* Damage is its user's only: traces that have no record in a damaged memory are not incomplete. */
+/* Counts the records of a memory, and returns from when on it has all. Damage of a ring counts only
+ * if wanted records are in the memory: damage by one user must not make other traces incomplete. */
 static struct scan_held scan_memory_held(const struct scan *scan, size_t memory, uint64_t place,
                                          struct scan_result *result)
 {
@@ -323,9 +326,9 @@ static struct scan_held scan_memory_held(const struct scan *scan, size_t memory,
     return held;
 }
 
-/* ---- from when on there is all --------------------------------------------------------------- */
+/* ---- the time that the rings cover ----------------------------------------------------------- */
 
-/* The newest of a user's memories that is older than that; NULL: there is none. */
+/* Returns the user's newest memory that is older than that number; NULL: none. */
 static const struct scan_memory *scan_older(const struct scan_order *order, uint32_t user,
                                             uint64_t number)
 {
@@ -341,7 +344,8 @@ static const struct scan_memory *scan_older(const struct scan_order *order, uint
     return newest;
 }
 
-/* One memory goes on where the one before was left. */
+/* Returns the time from which on a user's memories have all: each memory continues the one before.
+ */
 static int64_t scan_held_from(const struct scan_order *order, const struct scan_held *held,
                               uint32_t user)
 {
@@ -371,7 +375,7 @@ static void scan_set_held_from(const struct scan_order *order, const struct scan
         result->held_from_ns = reach_ns;
 }
 
-/* As far as there is room beside what the rings have. */
+/* Adds the samples of the host, while max_bytes allows. Records of rings were added before. */
 static void scan_add_samples(struct scan *scan)
 {
     const char *at = scan->order->samples.data;
@@ -391,7 +395,7 @@ static void scan_add_samples(struct scan *scan)
     }
 }
 
-/* ---- the records that were found ------------------------------------------------------------- */
+/* ---- found records -------------------------------------------------------------------------- */
 
 static int scan_by_time(const void *left, const void *right)
 {
@@ -399,7 +403,7 @@ static int scan_by_time(const void *left, const void *right)
 
     if (a->time_ns != b->time_ns)
         return a->time_ns < b->time_ns ? -1 : 1;
-    return a->at > b->at ? -1 : 1; /* of a ring the newest is first */
+    return a->at > b->at ? -1 : 1; /* a ring's newest record was copied first */
 }
 
 struct ring_entry scan_entry(const struct scan_records *records, size_t index)
@@ -418,7 +422,7 @@ void scan_records_free(struct scan_records *records)
     *records = (struct scan_records){.count = 0};
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole scan -------------------------------------------------------------------------- */
 
 static int64_t scan_cpu_ns(void)
 {

@@ -1,5 +1,5 @@
 /*
- * When the rings are scanned.
+ * Starts the scans of the rings, one at a time, and passes on the results.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,19 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REST         12 /* times the CPU time of a scan: 8 % of a core */
+#define REST         12 /* the pause, in CPU times of the last scan: 8 % of a core */
 #define RETRY_MS     1000
 #define FAILURES_MAX 3
-/* In a cluster: other hosts' wants are known by their age to a second or so, and what began on
- * another host a little earlier is found here without another scan. */
+/* In a cluster, a scan reads so much further back. The age of another host's request is known to
+ * about a second only. A trace may have begun a little earlier on another host. */
 #define SCANS_EARLY_NS INT64_C(2000000000)
-#define LAST_WAITS_MS  5000 /* the longest wait of a window for traces by name */
+#define LAST_WAITS_MS  5000 /* how long requests by id may delay a window */
 
 struct scans {
     struct agent *agent;
     struct asking *asking;
     const struct holding *holding;
-    struct later *later; /* NULL: none */
+    struct later *later; /* NULL: no spans of SDKs */
     struct sampler *const *sampler;
     struct places *places;
     struct timer look;
@@ -38,17 +38,17 @@ struct scans {
     struct scan_result result;
     struct feed_input input;
     bool is_busy;         /* from the start of a scan until its records are fed */
-    bool is_running;      /* the thread */
-    struct halves halves; /* that a look has found */
+    bool is_running;      /* the thread runs */
+    struct halves halves; /* the halves that a look has found */
     bool is_scanned;
     bool is_last_call;
-    int64_t begun_mono_ns; /* of this process */
+    int64_t begun_mono_ns; /* the start of this process */
     int64_t begun_ms, next_ms;
-    int64_t next_last_ms;                    /* of a window: traces by name come first */
-    int64_t last_allowance, last_allowed_ms; /* bytes of windows, by keep-minute-bytes */
+    int64_t next_last_ms;                    /* earliest time of the next window */
+    int64_t last_allowance, last_allowed_ms; /* bytes that windows may fetch (keep-minute-bytes) */
 };
 
-/* ---- what comes of it ------------------------------------------------------------------------ */
+/* ---- the end of a scan ----------------------------------------------------------------------- */
 
 static void scans_set_rest(struct scans *scans)
 {
@@ -64,7 +64,7 @@ static void scans_set_rest(struct scans *scans)
     scans->next_ms = interval_ms;
 }
 
-/* The bytes that windows may have: keep-minute-bytes. */
+/* Refills the allowance of windows by the passed time (keep-minute-bytes). True if some is left. */
 static bool scans_allow_window(struct scans *scans)
 {
     const int64_t most = config_integer(scans->agent->config, "keep-minute-bytes");
@@ -80,7 +80,7 @@ static bool scans_allow_window(struct scans *scans)
     return scans->last_allowance > 0;
 }
 
-/* All spans that were found are given to the exporter now. */
+/* Notes the fetched traces and windows. The exporter has all found spans now. */
 static void scans_note_fetched(struct scans *scans)
 {
     struct fetched *fetched = scans->agent->fetched;
@@ -121,7 +121,8 @@ static void scans_count(struct scans *scans)
                         "(wanted-max-bytes)");
 }
 
-/* The rings may still have the records at the next try. */
+/* Retries the requests after a failure: the rings may still have the records. Answers the requests
+ * that have failed FAILURES_MAX times. */
 static void scans_try_again(struct scans *scans, const char *problem)
 {
     struct request *request;
@@ -146,7 +147,7 @@ static void scans_try_again(struct scans *scans, const char *problem)
     }
 }
 
-/* problem: NULL: all went well. */
+/* Ends the scan. problem: why it failed, or NULL. */
 static void scans_finish(struct scans *scans, const json_t *found, const char *problem)
 {
     const struct answer_reach reach = {
@@ -190,7 +191,7 @@ static bool scans_place(void *context, struct trace_id id, struct join_place *pl
     return asking_place(scans->asking, id, place);
 }
 
-/* In the thread. */
+/* Runs in the thread. */
 static void scans_run(void *context)
 {
     struct scans *scans = context;
@@ -209,7 +210,7 @@ static void scans_done(void *context)
         scans_finish(scans, NULL, result->error.text);
         return;
     }
-    /* of a trace that is wanted by its id, the answer tells whether it has spans of SDKs */
+    /* for traces by id, later.c has noted the time for each trace with spans of SDKs */
     if (scans->order.is_window && scans->later &&
         later_held_from(scans->later) > result->held_from_ns) {
         scans->result.held_from_ns = later_held_from(scans->later);
@@ -249,7 +250,8 @@ static void scans_start(struct scans *scans, struct request *requests)
         .offset_ns = ring_clock_offset(),
         .early_ns = config_text(scans->agent->config, "cluster")[0] ? SCANS_EARLY_NS : 0,
         .begun_mono_ns = scans->begun_mono_ns};
-    scans->order.until_mono_ns = clock_ns(); /* no record before that place has a later time */
+    scans->order.until_mono_ns =
+        clock_ns(); /* read after the place: no record before the place has a later time */
     if (scans->later)
         later_take(scans->later, requests, scans->order.offset_ns, &scans->input.sdk_spans);
     scans->is_busy = true;
@@ -262,9 +264,9 @@ static void scans_start(struct scans *scans, struct request *requests)
     }
 }
 
-/* ---- what is next ---------------------------------------------------------------------------- */
+/* ---- the next scan --------------------------------------------------------------------------- */
 
-/* The thread reads the places. */
+/* Makes a place from time to time, except while the thread reads the places. */
 static void scans_look(void *context)
 {
     struct scans *scans = context;
@@ -279,7 +281,7 @@ static int64_t scans_later(int64_t one_ms, int64_t other_ms)
     return one_ms > other_ms ? one_ms : other_ms;
 }
 
-/* Traces by name first; what they are wanted for is slow now. */
+/* Starts the next scan. Requests by id come before windows: their traces are slow now. */
 static void scans_take(struct scans *scans, int64_t now_ms, int64_t named_ms, int64_t last_ms)
 {
     const bool is_last = last_ms <= now_ms &&
