@@ -184,14 +184,6 @@ static int events_compare(const void *a, const void *b)
                                          : text_compare(first->name, second->name);
 }
 
-static void events_print_kind(const struct kind *kind)
-{
-    printf("%10" PRIu64 "  %s ", kind->count, kind->name.data);
-    for (size_t i = 0; i < kind->field_count; i++)
-        printf(" %s", kind->fields[i].data);
-    putchar('\n');
-}
-
 static void events_print(struct events *events)
 {
     const struct kind **sorted =
@@ -211,8 +203,12 @@ static void events_print(struct events *events)
     if (count)
         qsort((void *)sorted, count, sizeof(*sorted), events_compare);
     puts("# times, event, fields");
-    for (size_t i = 0; i < count; i++)
-        events_print_kind(sorted[i]);
+    for (size_t i = 0; i < count; i++) {
+        printf("%10" PRIu64 "  %s ", sorted[i]->count, sorted[i]->name.data);
+        for (size_t field = 0; field < sorted[i]->field_count; field++)
+            printf(" %s", sorted[i]->fields[field].data);
+        putchar('\n');
+    }
     if (events->left_out)
         printf("%10" PRIu64 "  with other names, for which there is no room\n", events->left_out);
     puts("\n# A proposal, made from the names alone: choose the key fields yourself.");

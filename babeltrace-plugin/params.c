@@ -272,12 +272,6 @@ void params_end(struct params *params)
 
 /* ---- combinations ---------------------------------------------------------------------------- */
 
-static bool params_fits_rules(const struct params *params, struct error *error)
-{
-    return !params->rules_report || params->rules ||
-           error_set(error, "rules-report needs rules=\"PATH\"");
-}
-
 static bool params_fits_kafka(const struct params *params, struct error *error)
 {
     const struct transport_options *options = &params->exporter.transport;
@@ -298,5 +292,7 @@ static bool params_fits_kafka(const struct params *params, struct error *error)
 
 bool params_fit(const struct params *params, struct error *error)
 {
-    return params_fits_rules(params, error) && params_fits_kafka(params, error);
+    if (params->rules_report && !params->rules)
+        return error_set(error, "rules-report needs rules=\"PATH\"");
+    return params_fits_kafka(params, error);
 }

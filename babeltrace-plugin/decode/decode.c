@@ -301,28 +301,19 @@ static bool plan_field(struct decode_plan *plan, const struct event_field *field
     return false;
 }
 
-static unsigned moment_bits_of(const struct event_layout *layout)
-{
-    if (layout->form == LAYOUT_PACKED)
-        return PACKED_MOMENT_BITS;
-    return layout->kind == EVENT_METRIC ? 64 : 0;
-}
-
-static struct text severity_of(const char *event_name)
-{
-    const struct text name = text_of(event_name + strlen("blkin:annotation_"));
-
-    return text_is(name, "info") ? (struct text){"", 0} : name;
-}
-
 static bool plan_layout(struct decode_plan *plan, const struct event_layout *layout,
                         const bt_field_class *payload)
 {
     plan->kind = layout->kind;
     plan->is_packed = layout->form == LAYOUT_PACKED;
-    plan->moment_bits = moment_bits_of(layout);
-    if (layout->kind == EVENT_ANNOTATION)
-        plan->severity = severity_of(layout->event_name);
+    plan->moment_bits = plan->is_packed                ? PACKED_MOMENT_BITS
+                        : layout->kind == EVENT_METRIC ? 64
+                                                       : 0;
+    if (layout->kind == EVENT_ANNOTATION) {
+        plan->severity = text_of(layout->event_name + strlen("blkin:annotation_"));
+        if (text_is(plan->severity, "info"))
+            plan->severity = (struct text){"", 0};
+    }
     for (unsigned i = 0; i < layout->field_count; i++) {
         if (!plan_field(plan, &layout->fields[i], payload))
             return false;

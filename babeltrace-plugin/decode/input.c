@@ -94,14 +94,6 @@ static bool input_has_read(struct decode_input *input, const struct event *event
     return input->from.time_ns && !position_is_before(&input->from, read);
 }
 
-/* The earlier run has counted the event. Its clock sample is valid for later events. */
-static void pass_over_read(struct decode_input *input, const struct event *event)
-{
-    input->intake->counts.events--;
-    if (event->kind == EVENT_PROCESS)
-        assembler_note_clock(input->assembler, event);
-}
-
 static void use_event(struct decode_input *input, const bt_message *message)
 {
     struct event *event = &input->event;
@@ -109,12 +101,15 @@ static void use_event(struct decode_input *input, const bt_message *message)
 
     input->intake->counts.events++;
     decoded = streams_decode(input->streams, message, event);
-    if (decoded != DECODED)
+    if (decoded != DECODED) {
         pass_over(input, message, decoded);
-    else if (input_has_read(input, event))
-        pass_over_read(input, event);
-    else
+    } else if (!input_has_read(input, event)) {
         assembler_add(input->assembler, event);
+    } else {
+        input->intake->counts.events--; /* the earlier run has counted the event */
+        if (event->kind == EVENT_PROCESS)
+            assembler_note_clock(input->assembler, event); /* for later events */
+    }
 }
 
 static void use_beacon(struct decode_input *input, const bt_message *message)

@@ -24,15 +24,6 @@ static void batch_free(struct batch *batch)
     free(batch);
 }
 
-static void batch_reset(struct batch *batch)
-{
-    batch->next = NULL;
-    batch->buffer.length = 0;
-    batch->count = 0;
-    batch->next_span = (struct batch_position){0};
-    batch->ordered = 0;
-}
-
 /* Returns the bytes of a span with its log, a multiple of 8. */
 static size_t batch_span_size(const struct span *span)
 {
@@ -198,20 +189,13 @@ void batch_list_recycle(struct batch_list *batches, struct batch *batch)
         batch_free(batch);
         return;
     }
-    batch_reset(batch);
+    batch->buffer.length = 0;
+    batch->count = 0;
+    batch->next_span = (struct batch_position){0};
+    batch->ordered = 0;
     batch->next = batches->pool;
     batches->pool = batch;
     batches->pool_length++;
-}
-
-static void batch_list_close_open(struct batch_list *batches)
-{
-    if (batches->last)
-        batches->last->next = batches->open;
-    else
-        batches->first = batches->open;
-    batches->last = batches->open;
-    batches->open = NULL;
 }
 
 bool batch_list_add(struct batch_list *batches, const struct span *span, uint64_t number)
@@ -232,8 +216,14 @@ bool batch_list_add(struct batch_list *batches, const struct span *span, uint64_
     }
     batches->open = open;
     batches->bytes += open->buffer.length - before;
-    if (open->count >= batches->batch_spans || open->buffer.length >= batches->batch_bytes)
-        batch_list_close_open(batches);
+    if (open->count >= batches->batch_spans || open->buffer.length >= batches->batch_bytes) {
+        if (batches->last)
+            batches->last->next = open;
+        else
+            batches->first = open;
+        batches->last = open;
+        batches->open = NULL;
+    }
     return true;
 }
 

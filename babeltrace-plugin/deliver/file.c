@@ -90,14 +90,6 @@ static void file_take_back(struct file_transport *file, off_t length)
         (void)file_write_tail(file, &second);
 }
 
-/* A full disk may become free again. EAGAIN means that cancel() ended the wait for a reader. */
-static enum outcome file_judge(const struct file_transport *file, int cause)
-{
-    if (file->seekable ? cause == ENOSPC || cause == EDQUOT : cause == EAGAIN)
-        return OUTCOME_AGAIN;
-    return OUTCOME_REFUSED;
-}
-
 static bool file_begin_output(struct file_transport *file, struct error *error)
 {
     file->is_begun = file->is_begun || file_write_all(file, file->protocol->file_open, error);
@@ -116,6 +108,7 @@ static void file_send(struct transport *transport, const struct payload *payload
     struct file_transport *file = (struct file_transport *)transport;
     const off_t before = file->length;
     const struct text joint = file->has_spans ? file->protocol->file_joint : (struct text){NULL, 0};
+    bool may_help;
 
     *reply = (struct transport_reply){.outcome = OUTCOME_ACCEPTED};
     if (file_begin_output(file, &reply->error) && file_write_all(file, joint, &reply->error) &&
@@ -124,7 +117,9 @@ static void file_send(struct transport *transport, const struct payload *payload
         file->has_spans = true;
         return;
     }
-    reply->outcome = file_judge(file, errno);
+    /* a full disk may become free again; EAGAIN: cancel() has ended the wait for a reader */
+    may_help = file->seekable ? errno == ENOSPC || errno == EDQUOT : errno == EAGAIN;
+    reply->outcome = may_help ? OUTCOME_AGAIN : OUTCOME_REFUSED;
     file_take_back(file, before);
 }
 

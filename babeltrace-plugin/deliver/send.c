@@ -147,15 +147,6 @@ static int64_t attempts_give_up_ms(struct sender *sender, struct attempts *attem
     return limit.stop_ms;
 }
 
-static void attempts_say_why_not(struct sender *sender, int64_t limit_ms)
-{
-    const struct error cause = sender->reply.error;
-    const bool is_end = limit_ms == send_time_limit(sender).stop_ms;
-
-    error_set(&sender->reply.error, "%s; it asks for a longer pause (Retry-After) than %s leaves",
-              cause.text, is_end ? "flush-timeout-ms" : "retry-timeout-ms");
-}
-
 /* Waits for the next attempt. Returns false if there is none. */
 static bool attempts_wait_for_next(struct sender *sender, struct attempts *attempts)
 {
@@ -169,7 +160,12 @@ static bool attempts_wait_for_next(struct sender *sender, struct attempts *attem
     if (now_ms >= limit_ms)
         return false;
     if (asked_ms && now_ms + pause_ms > limit_ms) {
-        attempts_say_why_not(sender, limit_ms);
+        const struct error cause = sender->reply.error;
+
+        error_set(&sender->reply.error,
+                  "%s; it asks for a longer pause (Retry-After) than %s leaves", cause.text,
+                  limit_ms == send_time_limit(sender).stop_ms ? "flush-timeout-ms"
+                                                              : "retry-timeout-ms");
         return false;
     }
     sender->is_unreached = true;

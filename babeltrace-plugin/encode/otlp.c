@@ -87,13 +87,6 @@ struct otlp_writer {
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-static char *otlp_put_integer_value(char *at, int64_t integer)
-{
-    at[0] = OTLP_VALUE;
-    at[2] = OTLP_VALUE_INTEGER;
-    return pb_end(at + 1, pb_put_varint(at + 3, (uint64_t)integer));
-}
-
 /* Begins an attribute of a span, whose keys must be unique. */
 static char *otlp_begin_attribute(char *begin, struct otlp_writer *writing, struct text key)
 {
@@ -132,7 +125,9 @@ static char *otlp_put_integer_attribute(char *begin, struct otlp_writer *writing
 {
     char *at = otlp_begin_attribute(begin, writing, key);
 
-    at = otlp_put_integer_value(at, value);
+    at[0] = OTLP_VALUE;
+    at[2] = OTLP_VALUE_INTEGER;
+    at = pb_end(at + 1, pb_put_varint(at + 3, (uint64_t)value));
     return otlp_end_attribute(begin, at, writing);
 }
 

@@ -79,15 +79,6 @@ static void set_bytes(struct open_traces *traces, struct open_trace *trace, size
     trace->bytes = bytes;
 }
 
-static void remove_trace(struct open_traces *traces, struct open_trace *trace)
-{
-    table_remove(&traces->table, &trace->in_table);
-    cds_list_del(&trace->by_age);
-    set_bytes(traces, trace, 0);
-    traces->counts.open--;
-    traces->counts.open_spans -= trace->count;
-}
-
 static bool link_trace(struct trace_model *model, const struct open_trace *trace)
 {
     trace_model_clear(model);
@@ -110,7 +101,11 @@ static void close_trace(struct open_traces *traces, struct open_trace *trace, bo
     };
     struct trace_model bare = {.spans = trace->spans, .count = trace->count};
 
-    remove_trace(traces, trace);
+    table_remove(&traces->table, &trace->in_table);
+    cds_list_del(&trace->by_age);
+    set_bytes(traces, trace, 0);
+    traces->counts.open--;
+    traces->counts.open_spans -= trace->count;
     if (is_early)
         traces->counts.early++;
     else

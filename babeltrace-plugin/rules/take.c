@@ -10,16 +10,6 @@
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* The table has only the newest span of a key. */
-static void open_link_older(struct pairing *pairing, struct pair_open *open)
-{
-    open->older = open_find(pairing);
-    if (!open->older)
-        return;
-    open->older->newer = open;
-    table_remove(&pairing->open, &open->older->in_table);
-}
-
 static void open_remove_from_table(struct pairing *pairing, struct pair_open *open)
 {
     if (open->older)
@@ -38,8 +28,11 @@ inline void open_enter(struct pairing *pairing, struct pair_open *open)
     struct rule_run *run = open->run;
     const int64_t expiry_ns = open_expiry(open);
 
-    if (run->rule->is_stack)
-        open_link_older(pairing, open);
+    if (run->rule->is_stack && (open->older = open_find(pairing))) {
+        /* the table has only the newest span of a key */
+        open->older->newer = open;
+        table_remove(&pairing->open, &open->older->in_table);
+    }
     table_add(&pairing->open, &open->in_table, pairing->key.hash);
     cds_list_add_tail(&open->in_queue, &run->queue);
     run->counts.open++;

@@ -60,15 +60,6 @@ static struct clock_voice *voice_of(struct clock *clock, uint64_t process, int64
     return free_voice;
 }
 
-static void add_sample(struct clock_voice *voice, int64_t time_ns, int64_t offset_ns)
-{
-    voice->samples[voice->next] = (struct clock_sample){time_ns, offset_ns};
-    voice->next = (voice->next + 1) % CLOCK_SAMPLES;
-    if (voice->count <= CLOCK_SAMPLES)
-        voice->count++;
-    voice->last_ns = time_ns;
-}
-
 struct vote {
     unsigned agree;
     unsigned differ;
@@ -129,7 +120,11 @@ bool clock_note(struct clock *clock, uint64_t process, int64_t time_ns, uint64_t
     voice = voice_of(clock, process, time_ns);
     if (!voice)
         return false;
-    add_sample(voice, time_ns, (int64_t)realtime_ns - time_ns);
+    voice->samples[voice->next] = (struct clock_sample){time_ns, (int64_t)realtime_ns - time_ns};
+    voice->next = (voice->next + 1) % CLOCK_SAMPLES;
+    if (voice->count <= CLOCK_SAMPLES)
+        voice->count++;
+    voice->last_ns = time_ns;
     offset_ns = largest(voice)->offset_ns;
     if (!clock->is_settled) {
         find_base(clock, voice, offset_ns);

@@ -53,14 +53,6 @@ static bool read_length(const char *digits, size_t *length)
 #define LOG_START_SIZE   16
 #define LOG_LINK_SIZE    48
 
-static struct text severity_name(unsigned severity)
-{
-    static const struct text names[8] = {{"emerg", 5},   {"alert", 5},  {"crit", 4}, {"err", 3},
-                                         {"warning", 7}, {"notice", 6}, {"", 0},     {"debug", 5}};
-
-    return names[severity];
-}
-
 /* Reads a text and its moment. In the length of a step's name, the upper digits are the step's
  * kind. */
 static const char *read_stamped(const char *at, size_t length, bool is_step,
@@ -181,6 +173,9 @@ static const char *read_unknown(char type, const char *at, size_t length)
 
 bool log_next(struct text *log, struct log_record *record)
 {
+    static const struct text severities[8] = {{"emerg", 5}, {"alert", 5},   {"crit", 4},
+                                              {"err", 3},   {"warning", 7}, {"notice", 6},
+                                              {"", 0},      {"debug", 5}};
     const char *const at = log->data + 1;
     const char *end = NULL;
     size_t length;
@@ -198,7 +193,7 @@ bool log_next(struct text *log, struct log_record *record)
     case '5':
     case '6':
     case '7':
-        record->key = severity_name((unsigned)record->type - (unsigned)'0');
+        record->key = severities[record->type - '0'];
         record->type = 'a';
         end = read_stamped(at, length, false, record);
         break;

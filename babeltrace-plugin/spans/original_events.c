@@ -5,17 +5,6 @@
  */
 #include "assembler_parts.h"
 
-/* Zipkin's core annotations give a span its kind. */
-static void set_kind(struct span *span, struct text value)
-{
-    if (value.length != 2)
-        return;
-    if (text_is(value, "cs") || text_is(value, "cr"))
-        span->kind = SPAN_CLIENT;
-    else if (text_is(value, "sr") || text_is(value, "ss"))
-        span->kind = SPAN_SERVER;
-}
-
 static bool apply(const struct closing *closing, struct open_span *open, const struct event *event)
 {
     struct span *span = &open->span;
@@ -29,7 +18,11 @@ static bool apply(const struct closing *closing, struct open_span *open, const s
         if (!open->has_timestamp || event->time_ns > span->end_ns)
             span->end_ns = event->time_ns;
         open->has_timestamp = true;
-        set_kind(span, event->value);
+        /* Zipkin's core annotations give a span its kind */
+        if (text_is(event->value, "cs") || text_is(event->value, "cr"))
+            span->kind = SPAN_CLIENT;
+        else if (text_is(event->value, "sr") || text_is(event->value, "ss"))
+            span->kind = SPAN_SERVER;
         open->closing |= closing_has(closing, event->value);
         return true;
     case EVENT_KEYVAL_TEXT:

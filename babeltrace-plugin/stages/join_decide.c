@@ -119,17 +119,13 @@ static void join_put_below(struct join_group *group, struct join_group *top)
     group->above = top;
 }
 
-/* Returns the group of the client's trace, if that trace is or was held. */
-static struct join_group *join_group_of(const struct join *join, const struct join_half *client)
-{
-    return client->trace_id_high == JOIN_TRACE_HIGH ? join_find_group(join, client->trace_id)
-                                                    : NULL;
-}
-
 /* Returns false if joining would make a circle. */
 static bool join_to(struct join *join, struct join_group *group, struct join_half *client)
 {
-    struct join_group *above = join_group_of(join, client),
+    /* the group of the client's trace, if that trace is or was held */
+    struct join_group *above = client->trace_id_high == JOIN_TRACE_HIGH
+                                   ? join_find_group(join, client->trace_id)
+                                   : NULL,
                       *top = above ? join_topmost(above) : NULL;
 
     if (top == group)

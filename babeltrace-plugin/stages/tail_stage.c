@@ -181,20 +181,15 @@ static bool tail_hold(struct tail_stage *tail, const struct span *span)
     return false;
 }
 
-static void tail_begin_period(struct tail_stage *tail, int64_t now_ns)
-{
-    if (now_ns < tail->period_end_ns)
-        return;
-    if (tail->period_end_ns)
-        statistics_begin_period(tail->statistics);
-    tail->period_end_ns = now_ns < INT64_MAX - PERIOD_NS ? now_ns + PERIOD_NS : INT64_MAX;
-}
-
 static void tail_close_complete(struct tail_stage *tail)
 {
     const int64_t now_ns = stage_now(&tail->stage);
 
-    tail_begin_period(tail, now_ns);
+    if (now_ns >= tail->period_end_ns) {
+        if (tail->period_end_ns)
+            statistics_begin_period(tail->statistics);
+        tail->period_end_ns = now_ns < INT64_MAX - PERIOD_NS ? now_ns + PERIOD_NS : INT64_MAX;
+    }
     open_traces_advance(tail->open, now_ns);
 }
 

@@ -119,17 +119,6 @@ static void note(struct only *only, uint64_t high, uint64_t low, uint64_t id, ui
     only_note(only, &span);
 }
 
-/* The caller has the reference. */
-static json_t *read_found(struct only *only)
-{
-    char *text = only_found(only);
-    json_t *found = text ? json_loads(text, 0, NULL) : NULL;
-
-    CHECK(found);
-    free(text);
-    return found;
-}
-
 static void check_json(json_t *json, const char *expected)
 {
     char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
@@ -141,7 +130,7 @@ static void check_json(json_t *json, const char *expected)
 static void test_nothing_found(void)
 {
     struct only *only = only_all(0, 0, "x");
-    json_t *found = read_found(only);
+    json_t *found = only_found(only);
 
     check_json(found, "{\"oldest\":0,\"newest\":0,\"more\":0,\"traces\":[]}");
     json_decref(found);
@@ -163,7 +152,7 @@ static void test_found(void)
     note(only, 0xabc, 1, 0xe, 9);
     note(only, 0xdef, 1, 1, 0); /* another one, of the same lower half */
     note(only, 0, 2, UINT64_MAX, UINT64_MAX - 1);
-    found = read_found(only);
+    found = only_found(only);
     check_json(found,
                "{\"oldest\":300,\"newest\":900,\"more\":0,\"traces\":["
                "{\"id\":\"0000000000000abc0000000000000001\",\"begin\":0,\"spans\":5,"
@@ -200,7 +189,7 @@ static void test_large_trace(void)
         note(only, 0, 2, id, id + 1);
     }
     note(only, 0, 2, ONLY_SPANS_MAX + 1, 0);
-    found = read_found(only);
+    found = only_found(only);
     check_trace(found, 0, ONLY_SPANS_MAX, ONLY_SPANS_MAX, 1, false);
     check_trace(found, 1, ONLY_SPANS_MAX + 1, ONLY_SPANS_MAX, 0, true);
     json_decref(found);
@@ -218,7 +207,7 @@ static void test_many_traces(void)
         for (uint64_t trace = 1; trace <= ONLY_FOUND_MAX + 10; trace++)
             note(only, 0, trace, id, 0);
     }
-    found = read_found(only);
+    found = only_found(only);
     CHECK(json_array_size(json_object_get(found, "traces")) == ONLY_FOUND_MAX);
     CHECK(json_integer_value(json_object_get(found, "more")) == (json_int_t)(10 * (spans + 1)));
     check_trace(found, 0, (json_int_t)spans + 1, spans, 0, true);
@@ -237,7 +226,7 @@ static void test_untold_traces(void)
         note(only, 0, trace, 1, 0);
     for (uint64_t trace = 5; trace >= 1; trace--)
         note(only, 0, trace, 2, 1);
-    found = read_found(only);
+    found = only_found(only);
     CHECK(json_array_size(json_object_get(found, "traces")) == 2);
     CHECK(json_integer_value(json_object_get(found, "untold")) == 3);
     CHECK(json_integer_value(json_object_get(found, "more")) == 0);

@@ -381,7 +381,7 @@ static void test_changes(void)
     CHECK(file_has(fetched, "\"held\":815"));
     fetched_note_held(fetched, trace->id, 900); /* a later fetch has less */
     CHECK(file_has(fetched, "\"held\":815"));
-    fetched_note_foreign_held(fetched, trace->id, 816);
+    fetched_note_otlp_held(fetched, trace->id, 816);
     CHECK(file_has(fetched, "\"held\":816"));
     fetched_close(trace);
     CHECK(file_has(fetched, "\"open\":false") && !file_has(fetched, "00000000000000a1"));

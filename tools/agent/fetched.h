@@ -28,9 +28,9 @@ struct fetched_trace {
     int64_t begin_ns; /* since 1970, of the first span that was found; 0: not known */
     uint64_t spans;
     bool is_cut;
-    /* Since 1970: from when on rings had all when it was fetched first, and from when on foreign
-     * spans are held, if it has any; 0 else. */
-    int64_t held_from_ns, foreign_from_ns;
+    /* Since 1970: from when on rings had all when it was fetched first, and from when on spans
+     * of SDKs are held, if it has any; 0 else. */
+    int64_t held_from_ns, otlp_from_ns;
     struct ids have, want;
     char *line; /* of it in the file; NULL: to be made again, as the trace has changed */
     struct table_link in_table;
@@ -67,7 +67,7 @@ bool fetched_waits(const struct fetched *fetched);
 
 /* When it was fetched, rings had all since then (1970). */
 void fetched_note_held(struct fetched *fetched, struct trace_id id, int64_t held_from_ns);
-void fetched_note_foreign_held(struct fetched *fetched, struct trace_id id, int64_t from_ns);
+void fetched_note_otlp_held(struct fetched *fetched, struct trace_id id, int64_t from_ns);
 
 /* A time for which all traces were fetched: CLOCK_MONOTONIC. */
 struct fetched_window {

@@ -13,7 +13,6 @@
 #include "tools/base/json.h"
 #include "tools/base/notify.h"
 #include "tools/base/privileges.h"
-#include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 #include "tools/config/frame.h"
@@ -131,7 +130,7 @@ static void service_step(void *context)
 
 /* ---- spans of OpenTelemetry's SDKs ----------------------------------------------------------- */
 
-static struct otlp_in_options service_foreign_options(const struct config *config)
+static struct otlp_in_options service_otlp_options(const struct config *config)
 {
     return (struct otlp_in_options){
         .listen = config_text(config, "otlp-listen"),
@@ -141,16 +140,16 @@ static struct otlp_in_options service_foreign_options(const struct config *confi
     };
 }
 
-static bool service_wants_foreign(const struct config *config)
+static bool service_wants_otlp(const struct config *config)
 {
     return config_text(config, "otlp-listen")[0] || config_text(config, "otlp-socket")[0];
 }
 
-static void service_foreign_alarm(void *context, const struct otlp_alarm *alarm)
+static void service_otlp_alarm(void *context, const struct otlp_alarm *alarm)
 {
     const struct service *service = context;
 
-    alarms_note_foreign(service->parts.alarms, alarm);
+    alarms_note_otlp(service->parts.alarms, alarm);
 }
 
 static void service_add_late(void *context, struct request *request)
@@ -171,17 +170,17 @@ static bool service_take_span(void *context, const struct otlp_origin *origin,
     return service->parts.all != NULL;
 }
 
-static bool service_open_foreign(struct service *service, struct error *error)
+static bool service_open_otlp(struct service *service, struct error *error)
 {
-    const struct otlp_in_callbacks callbacks = {service_foreign_alarm, service_take_span, service};
+    const struct otlp_in_callbacks callbacks = {service_otlp_alarm, service_take_span, service};
     struct agent_parts *parts = &service->parts;
-    const struct otlp_in_options options = service_foreign_options(parts->agent.config);
+    const struct otlp_in_options options = service_otlp_options(parts->agent.config);
 
-    parts->foreign = otlp_in_open(parts->agent.loop, &options, &callbacks, error);
-    if (!parts->foreign)
+    parts->otlp = otlp_in_open(parts->agent.loop, &options, &callbacks, error);
+    if (!parts->otlp)
         return false;
     error_set(error, "out of memory");
-    parts->later = later_new(&parts->agent, parts->foreign, service_add_late, service);
+    parts->later = later_new(&parts->agent, parts->otlp, service_add_late, service);
     return parts->later != NULL;
 }
 
@@ -250,14 +249,10 @@ static bool service_open_export(struct service *service, struct error *error)
 static void service_close_export(struct service *service)
 {
     struct agent *agent = &service->parts.agent;
-    struct counts counts;
 
-    if (!agent->export)
-        return;
-    service->has_failed |= !export_close(agent->export, &counts);
+    if (agent->export)
+        service->has_failed |= !export_close(agent->export, &agent->totals.readers.sinks);
     agent->export = NULL;
-    counts_hand_over(&counts);
-    counts_follow(&agent->totals.readers.sinks, &counts);
 }
 
 /* A file of slow traces would be refused at the next start, as it is not empty. */
@@ -350,10 +345,10 @@ static bool service_take(void *context, struct config **given, struct error *err
         return false;
     }
     agent->pending.max = (size_t)config_integer(config, "fetch-traces");
-    if (service->parts.foreign) {
-        const struct otlp_in_options options = service_foreign_options(config);
+    if (service->parts.otlp) {
+        const struct otlp_in_options options = service_otlp_options(config);
 
-        otlp_in_reload(service->parts.foreign, &options);
+        otlp_in_reload(service->parts.otlp, &options);
     }
     return true;
 }
@@ -429,7 +424,7 @@ static bool service_open_parts(struct service *service, struct error *error)
         return false;
     if (send_all_is_wanted(parts->agent.config) && !service_open_all(service, error))
         return false;
-    if (service_wants_foreign(parts->agent.config) && !service_open_foreign(service, error))
+    if (service_wants_otlp(parts->agent.config) && !service_open_otlp(service, error))
         return false;
     error_set(error, "out of memory");
     parts->scans =
@@ -464,7 +459,7 @@ static void service_close(struct service *service)
     scans_free(parts->scans);
     service_close_export(service);
     later_free(parts->later);
-    otlp_in_close(parts->foreign);
+    otlp_in_close(parts->otlp);
     sampler_close(parts->sampler);
     agent_close(&parts->agent);
 }
@@ -491,12 +486,13 @@ static void service_serve(struct service *service)
 
 static int service_run(struct service *service)
 {
+    const struct agent_totals *totals = &service->parts.agent.totals;
     struct error error;
 
     if (service_open(service, &error)) {
         service_serve(service);
         if (say_level() != BT_LOGGING_LEVEL_NONE)
-            agent_status_print(&service->parts.agent.totals);
+            totals_say(&totals->readers, &agent_table, totals, agent_table.own[0].name);
     } else {
         say(BK1010, "%s", error.text);
         service->has_failed = true;

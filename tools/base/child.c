@@ -384,24 +384,18 @@ static void lines_log(struct output_lines *lines)
     lines->length = 0;
 }
 
-static void lines_take(struct output_lines *lines, const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] == '\n')
-            lines_log(lines);
-        else if (lines->length < sizeof(lines->line) - 1)
-            lines->line[lines->length++] = text[i];
-    }
-}
-
 /* Returns whether the pipe may have more. */
 static bool lines_read_some(struct output_lines *lines)
 {
     char text[4096];
     const ssize_t n = read(lines->input.fd, text, sizeof(text));
 
-    if (n > 0)
-        lines_take(lines, text, (size_t)n);
+    for (ssize_t i = 0; i < n; i++) {
+        if (text[i] == '\n')
+            lines_log(lines);
+        else if (lines->length < sizeof(lines->line) - 1)
+            lines->line[lines->length++] = text[i];
+    }
     return n > 0 || (n < 0 && errno == EINTR);
 }
 

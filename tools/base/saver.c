@@ -118,16 +118,6 @@ static bool saver_start(void)
     return has_thread;
 }
 
-/* Returns the newest waiting job of the path. */
-static struct save *saver_find(const char *path)
-{
-    struct save *found = NULL;
-
-    for (struct save *save = first; save; save = save->next)
-        found = strcmp(save->path, path) == 0 ? save : found;
-    return found;
-}
-
 /* A newer text will wait at the end of the queue. Drops the older text unless a job behind it
  * relies on it. */
 static void saver_skip(struct save *older)
@@ -244,13 +234,14 @@ void saver_then(struct saver_wait *wait)
 /* Owns the job. Runs it at once if no thread can be started. */
 static void saver_give(struct save *save)
 {
-    struct save *waiting;
+    struct save *waiting = NULL;
 
     if (!waits)
         say_problem();
     say_if_slow();
     (void)pthread_mutex_lock(&lock);
-    waiting = saver_find(save->path);
+    for (struct save *job = first; job; job = job->next)
+        waiting = strcmp(job->path, save->path) == 0 ? job : waiting; /* the newest */
     if (waiting && waiting->text && save->text && (!save->in_turn || !waiting->next)) {
         char *text = waiting->text;
 
@@ -278,21 +269,13 @@ static void saver_give(struct save *save)
         timer_set(looping, &look, SAVER_LOOK_MS);
 }
 
-static struct save *save_new(const char *path)
-{
-    struct save *save = calloc(1, sizeof(*save) + strlen(path) + 1);
-
-    if (save)
-        memcpy(save->path, path, strlen(path) + 1);
-    return save;
-}
-
 /* Returns NULL and logs when out of memory. */
 static struct save *save_of_text(const char *path, char *text, size_t length)
 {
-    struct save *save = text ? save_new(path) : NULL;
+    struct save *save = text ? calloc(1, sizeof(*save) + strlen(path) + 1) : NULL;
 
     if (save) {
+        memcpy(save->path, path, strlen(path) + 1);
         save->text = text;
         save->length = length;
         return save;

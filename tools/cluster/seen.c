@@ -31,16 +31,10 @@ static void seen_turn(struct seen *seen, int64_t now_ms)
     seen->turned_ms = now_ms;
 }
 
-/* Is the text in the set? */
-static bool seen_has(struct seen *seen, const char *text, int64_t now_ms)
-{
-    seen_turn(seen, now_ms);
-    return json_object_get(seen->young, text) || json_object_get(seen->old, text);
-}
-
 bool seen_before(struct seen *seen, const char *text, int64_t now_ms)
 {
-    if (seen_has(seen, text, now_ms))
+    seen_turn(seen, now_ms);
+    if (json_object_get(seen->young, text) || json_object_get(seen->old, text))
         return true;
     (void)json_object_set_new(seen->young, text, json_true());
     return false;

@@ -186,16 +186,10 @@ void landscape_destroy(struct landscape *landscape)
     *landscape = (struct landscape){.services = NULL};
 }
 
-/* Returns one of LANDSCAPE_COLOURS, the same in all pictures: by index of a service, and by the id
- * of a name. */
-static unsigned landscape_colour(const struct landscape *landscape, size_t service)
+unsigned landscape_colour_of_name(const struct landscape *landscape, uint32_t name)
 {
+    const size_t service = landscape->places[name] - 1;
     const bool has_own = service < LANDSCAPE_COLOURS - 1 && service < landscape->services_count;
 
     return has_own ? (unsigned)service : LANDSCAPE_COLOURS - 1;
-}
-
-unsigned landscape_colour_of_name(const struct landscape *landscape, uint32_t name)
-{
-    return landscape_colour(landscape, landscape->places[name] - 1);
 }

@@ -89,15 +89,6 @@ static void tree_put_service(const struct drawing *drawing, size_t service, size
     put_spaces(room > name + mark ? room - name - mark : 0);
 }
 
-static void put_call(const struct drawing *drawing, const struct landscape_call *call, size_t level,
-                     bool is_again)
-{
-    tree_put_service(drawing, call->to, level, is_again);
-    put_figures(drawing, call->calls, call->errors, &call->duration);
-    put_cell(figure_quantile(&call->duration, 1, FIGURE_TEXT));
-    putchar('\n');
-}
-
 /* Prints the calls below a service. Returns the number of calls to services that were shown before.
  */
 static size_t put_below(struct drawing *drawing, size_t from, size_t level)
@@ -112,7 +103,11 @@ static size_t put_below(struct drawing *drawing, size_t from, size_t level)
         const bool is_again = drawing->is_shown[to] && landscape->services[to].end_call > 0;
 
         drawing->has_more[level] = i + 1 < caller->end_call;
-        put_call(drawing, &landscape->calls[i], level, is_again);
+        tree_put_service(drawing, to, level, is_again);
+        put_figures(drawing, landscape->calls[i].calls, landscape->calls[i].errors,
+                    &landscape->calls[i].duration);
+        put_cell(figure_quantile(&landscape->calls[i].duration, 1, FIGURE_TEXT));
+        putchar('\n');
         again += is_again;
         if (!drawing->is_shown[to])
             again += put_below(drawing, to, level + 1);
@@ -165,14 +160,6 @@ static void put_services(const struct drawing *drawing)
 
 /* ---- all of it */
 
-static void put_head(const struct landscape *landscape)
-{
-    printf("%" PRIu64 " span%s", landscape->spans, landscape->spans == 1 ? "" : "s");
-    if (landscape->traces)
-        printf(" of %" PRIu64 " trace%s", landscape->traces, landscape->traces == 1 ? "" : "s");
-    printf(" in %.1f s, %" PRIu64 " with an error\n\n", landscape->seconds, landscape->errors);
-}
-
 /* Makes the tree as wide as its names need at a moderate depth. */
 static void tree_lay_out(struct drawing *drawing, size_t width)
 {
@@ -202,7 +189,10 @@ bool graph_text(const struct landscape *landscape, size_t width)
 
     if (has_memory) {
         tree_lay_out(&drawing, width);
-        put_head(landscape);
+        printf("%" PRIu64 " span%s", landscape->spans, landscape->spans == 1 ? "" : "s");
+        if (landscape->traces)
+            printf(" of %" PRIu64 " trace%s", landscape->traces, landscape->traces == 1 ? "" : "s");
+        printf(" in %.1f s, %" PRIu64 " with an error\n\n", landscape->seconds, landscape->errors);
         put_calls(&drawing);
         putchar('\n');
         put_services(&drawing);

@@ -498,15 +498,6 @@ static json_t *ask(const struct config *config, const struct keep_question *ques
     return answer;
 }
 
-static void say_what_to_do(const char *program, const struct error *error)
-{
-    fprintf(stderr, "%s: %s\n", program, error->text);
-    if (strncmp(error->text, "no `blkin", strlen("no `blkin")) == 0)
-        fprintf(stderr,
-                "%s: start it with \"systemctl start blkin-agent\": it keeps spans from then on\n",
-                program);
-}
-
 int keep_command(int argc, char *argv[])
 {
     static struct keep_question question;
@@ -529,7 +520,12 @@ int keep_command(int argc, char *argv[])
     answer = ask(config, &question, &error);
     config_free(config);
     if (!answer) {
-        say_what_to_do(argv[0], &error);
+        fprintf(stderr, "%s: %s\n", argv[0], error.text);
+        if (strncmp(error.text, "no `blkin", strlen("no `blkin")) == 0)
+            fprintf(stderr,
+                    "%s: start it with \"systemctl start blkin-agent\": it keeps spans from then "
+                    "on\n",
+                    argv[0]);
         return 1;
     }
     status = (is_json ? report_json : report_table)(&question, answer) ? 0 : 1;

@@ -284,15 +284,6 @@ static void relay_restart_later(struct relay *relay)
               backoff_ms(++relay->failures, RELAY_RESTART_MS, RELAY_RESTART_MAX_MS));
 }
 
-static void say_end(int status)
-{
-    if (WIFEXITED(status))
-        say(BK2015, "lttng-relayd has ended with status %d: it is started again",
-            WEXITSTATUS(status));
-    else
-        say(BK2016, "lttng-relayd was killed by signal %d: it is started again", WTERMSIG(status));
-}
-
 static void relayd_ended(void *context, int status)
 {
     struct relay *relay = context;
@@ -310,7 +301,11 @@ static void relayd_ended(void *context, int status)
         relay->on.failed(relay->on.context, &error);
         return;
     }
-    say_end(status);
+    if (WIFEXITED(status))
+        say(BK2015, "lttng-relayd has ended with status %d: it is started again",
+            WEXITSTATUS(status));
+    else
+        say(BK2016, "lttng-relayd was killed by signal %d: it is started again", WTERMSIG(status));
     relay_go_down(relay);
     relay_restart_later(relay);
 }

@@ -32,21 +32,16 @@ static void sweep_find(const char *folder, glob_t *found)
     (void)glob(pattern, 0, NULL, found);
 }
 
-/* Removes the session's folder, and the host's folder if that is empty then. */
-static void sweep_remove(char *path)
-{
-    if (tree_changed(path)) /* 0: a link */
-        (void)tree_remove(path);
-    (void)rmdir(dirname(path));
-}
-
 void sweep_all(const char *folder)
 {
     glob_t found;
 
     sweep_find(folder, &found);
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        sweep_remove(found.gl_pathv[i]);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        if (tree_changed(found.gl_pathv[i])) /* 0: a link */
+            (void)tree_remove(found.gl_pathv[i]);
+        (void)rmdir(dirname(found.gl_pathv[i])); /* the host's folder, if it is empty now */
+    }
     globfree(&found);
 }
 

@@ -133,16 +133,6 @@ static void read_note(const struct tracing *tracing, char name[256])
         close(fd);
 }
 
-static void write_note(const struct tracing *tracing)
-{
-    const int fd = open(tracing->note, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-    if (fd >= 0) {
-        (void)!write(fd, tracing->spec.name, strlen(tracing->spec.name));
-        close(fd);
-    }
-}
-
 static void is_made(struct tracing *tracing, const struct session_answer *answer)
 {
     tracing->makings++;
@@ -152,8 +142,15 @@ static void is_made(struct tracing *tracing, const struct session_answer *answer
     tracing->failures = 0;
     tracing->unlisted_since_ms = 0;
     tracing->error.text[0] = '\0';
-    if (tracing->was_created)
-        write_note(tracing);
+    if (tracing->was_created) {
+        const int fd =
+            open(tracing->note, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+        if (fd >= 0) {
+            (void)!write(fd, tracing->spec.name, strlen(tracing->spec.name));
+            close(fd);
+        }
+    }
     say(BK2022, "session \"%s\": %s, active", tracing->spec.name,
         answer->result == SESSION_CREATED ? "created" : "was there");
     tracing_set_state(tracing, TRACING_ACTIVE);

@@ -94,16 +94,6 @@ void merged_widen(struct merged *merged, int64_t from_ns, int64_t to_ns)
         merged->to_ns = to_ns;
 }
 
-/* Replaces unsafe bytes, as the name appears on terminals, in pages and in JSON. */
-static void clean_name(char name[WORKER_NAME_MAX], const char *instance)
-{
-    (void)snprintf(name, WORKER_NAME_MAX, "%s", instance);
-    for (char *c = name; *c; c++) {
-        if (*c < ' ' || *c > '~')
-            *c = '?';
-    }
-}
-
 void merged_add_worker(struct merged *merged, const char *instance,
                        const struct work_counts *counts, int64_t heard_ns)
 {
@@ -111,7 +101,10 @@ void merged_add_worker(struct merged *merged, const char *instance,
     struct merged_worker *worker;
     struct work_counts sum = *counts;
 
-    clean_name(name, instance);
+    /* replaces unsafe bytes, as the name appears on terminals, in pages and in JSON */
+    (void)snprintf(name, sizeof(name), "%s", instance);
+    for (char *c = name; *c; c++)
+        *c = *c < ' ' || *c > '~' ? '?' : *c;
     worker = find_worker(merged, name, heard_ns);
 
     if (heard_ns >= worker->heard_ns) {

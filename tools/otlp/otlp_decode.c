@@ -124,16 +124,6 @@ static inline const unsigned char *read_common(struct otlp_span *span, const uns
     }
 }
 
-/* Sets single fields: compilers make a slower loop of one assignment. */
-static inline void clear_span(struct otlp_span *span)
-{
-    span->trace_id_high = span->trace_id = span->id = span->parent_id = 0;
-    span->start_ns = span->end_ns = 0;
-    span->name = span->peer_service = (struct text){"", 0};
-    span->kind = SPAN_LOCAL;
-    span->is_error = false;
-}
-
 /* readable: end of the readable bytes, which may be behind the message. */
 static inline bool read_span(struct text message, const unsigned char *readable,
                              struct otlp_span *span)
@@ -142,7 +132,12 @@ static inline bool read_span(struct text message, const unsigned char *readable,
     const unsigned char *next;
     struct pb_member field;
 
-    clear_span(span);
+    /* compilers make a slower loop of one assignment */
+    span->trace_id_high = span->trace_id = span->id = span->parent_id = 0;
+    span->start_ns = span->end_ns = 0;
+    span->name = span->peer_service = (struct text){"", 0};
+    span->kind = SPAN_LOCAL;
+    span->is_error = false;
     span->raw = message;
     do {
         while (reader.at < reader.end && readable - reader.at >= COMMON_MIN &&
@@ -160,11 +155,6 @@ static inline bool read_span(struct text message, const unsigned char *readable,
 bool otlp_read_span(struct text message, struct otlp_span *span)
 {
     return read_span(message, pb_reader_of(message).end, span);
-}
-
-static bool is_valid(const struct otlp_span *span)
-{
-    return (span->trace_id | span->trace_id_high) && span->id;
 }
 
 /* ---- a request ------------------------------------------------------------------------------- */
@@ -186,7 +176,7 @@ static bool decode_spans(struct otlp_decoding *decoding, uint64_t *most, otlp_sp
             if (!read_span(pb_text(&field), reader.end, &span))
                 return false;
             decoding->decoded.spans++;
-            if (is_valid(&span))
+            if ((span.trace_id | span.trace_id_high) && span.id)
                 call(context, &decoding->origin, &span);
             else
                 decoding->decoded.invalid++;
@@ -213,14 +203,6 @@ static struct text find_both(struct text message, enum otlp_field tag, struct te
     return found;
 }
 
-static void take_scope(struct otlp_decoding *decoding, struct text message)
-{
-    decoding->scope_spans = pb_reader_of(message);
-    decoding->origin.scope_number++;
-    decoding->origin.scope =
-        find_both(message, OTLP_SCOPE_SPANS_SCOPE, &decoding->origin.scope_schema);
-}
-
 /* Decodes the next ScopeSpans of a ResourceSpans. */
 static bool decode_scopes(struct otlp_decoding *decoding, uint64_t *most)
 {
@@ -228,7 +210,10 @@ static bool decode_scopes(struct otlp_decoding *decoding, uint64_t *most)
 
     for (; *most && pb_next(&decoding->resource_spans, &field); --*most) {
         if (field.tag == OTLP_RESOURCE_SPANS_SCOPE_SPANS) {
-            take_scope(decoding, pb_text(&field));
+            decoding->scope_spans = pb_reader_of(pb_text(&field));
+            decoding->origin.scope_number++;
+            decoding->origin.scope =
+                find_both(pb_text(&field), OTLP_SCOPE_SPANS_SCOPE, &decoding->origin.scope_schema);
             break;
         }
     }

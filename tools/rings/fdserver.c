@@ -140,23 +140,17 @@ int fdserver_run(const char *path)
     return 0;
 }
 
-/* Without this, a reader of the service's output would wait for the end of this process. */
-static void fdserver_close_output(void)
-{
-    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    for (int fd = STDIN_FILENO; nothing >= 0 && fd <= STDERR_FILENO; fd++)
-        (void)dup2(nothing, fd);
-}
-
 static int fdserver_run_job(const void *order, size_t size)
 {
+    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     char path[256];
 
     (void)prctl(PR_SET_PDEATHSIG, 0); /* the process outlives its parent */
     (void)setsid();
     (void)snprintf(path, sizeof(path), "%.*s", (int)size, (const char *)order);
-    fdserver_close_output();
+    /* if not, a reader of the service's output would wait for the end of this process */
+    for (int fd = STDIN_FILENO; nothing >= 0 && fd <= STDERR_FILENO; fd++)
+        (void)dup2(nothing, fd);
     return fdserver_run(path);
 }
 

@@ -120,25 +120,6 @@ static void follow_copy(struct follow *follow, struct follow_ring *ring, int64_t
                            now_ns + follow->offset_ns);
 }
 
-static void follow_copy_all(struct follow *follow, int64_t now_ns)
-{
-    follow->interval_ns = now_ns - follow->copied_ns;
-    follow->copied_ns = now_ns;
-    follow->fill = 0;
-    for (struct followed *memory = follow->memories; memory; memory = memory->next)
-        for (uint32_t i = 0; i < memory->count; i++)
-            follow_copy(follow, &memory->rings[i], now_ns);
-}
-
-static void follow_begin(struct follow *follow, const struct ring_clock *clock, int64_t until_ns)
-{
-    follow->heap_count = 0;
-    for (struct followed *memory = follow->memories; memory; memory = memory->next)
-        for (uint32_t i = 0; i < memory->count; i++)
-            if (follow_next(follow, &memory->rings[i], clock, until_ns))
-                follow_push(follow, &memory->rings[i]);
-}
-
 /* Gives events up to a time before the copy, which has all of them. */
 static int64_t follow_until(struct follow *follow, int64_t grace_ns)
 {
@@ -146,9 +127,18 @@ static int64_t follow_until(struct follow *follow, int64_t grace_ns)
     const int64_t until_ns = done_ns + follow->offset_ns;
     struct ring_clock clock = {follow->done_ns, 0, follow->offset_ns};
 
-    follow_copy_all(follow, before_ns);
+    follow->interval_ns = before_ns - follow->copied_ns;
+    follow->copied_ns = before_ns;
+    follow->fill = 0;
+    for (struct followed *memory = follow->memories; memory; memory = memory->next)
+        for (uint32_t i = 0; i < memory->count; i++)
+            follow_copy(follow, &memory->rings[i], before_ns);
     clock.now_ns = clock_ns();
-    follow_begin(follow, &clock, until_ns);
+    follow->heap_count = 0;
+    for (struct followed *memory = follow->memories; memory; memory = memory->next)
+        for (uint32_t i = 0; i < memory->count; i++)
+            if (follow_next(follow, &memory->rings[i], &clock, until_ns))
+                follow_push(follow, &memory->rings[i]);
     while (follow->heap_count) {
         struct follow_ring *ring = follow->heap[0];
 

@@ -313,15 +313,6 @@ static void holder_take_over(void *context, int fd, const char *name)
     }
 }
 
-static void holder_sort_out(struct holder *holder)
-{
-    held_leave_older(holder->memories);
-    for (struct held *held = holder->memories; held; held = held->next) {
-        memory_set_state(&held->memory, held->is_left ? RING_LEFT : RING_ON);
-        holder->callbacks.came(holder->callbacks.context, held);
-    }
-}
-
 /* Puts all memories into a new, empty store. */
 static void holder_store_all(void *context)
 {
@@ -529,7 +520,11 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->rules = (struct timer){.due = holder_pass_rules_on, .context = holder};
     holder_pass_rules_on(holder);
     fdstore_open(&holder->store, holder_take_over, holder);
-    holder_sort_out(holder);
+    held_leave_older(holder->memories);
+    for (struct held *held = holder->memories; held; held = held->next) {
+        memory_set_state(&held->memory, held->is_left ? RING_LEFT : RING_ON);
+        holder->callbacks.came(holder->callbacks.context, held);
+    }
     holder->accepting = (struct accepting){.come_in = holder_come_in, .context = holder};
     accepting_begin(&holder->accepting, loop, holder->socket.fd);
     holder->make = (struct timer){.due = holder_make_more, .context = holder};

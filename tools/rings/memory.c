@@ -51,15 +51,6 @@ uint64_t memory_bytes(const struct memory_size *size)
 
 /* ---- one that is made ------------------------------------------------------------------------ */
 
-/*
- * True up to a quarter of the host's memory. A memfd has no limit: if posix_fallocate(3) asks for
- * more than there is, the kernel kills other programs before the call fails.
- */
-static bool memory_is_affordable(uint64_t bytes)
-{
-    return bytes / (uint64_t)sysconf(_SC_PAGESIZE) <= (uint64_t)sysconf(_SC_PHYS_PAGES) / 4;
-}
-
 /* The same file, opened once more. */
 static int memory_reopen(int fd)
 {
@@ -78,7 +69,9 @@ static bool memory_create(struct memory *memory, const struct ring_memory *head)
     char name[sizeof(MEMORY_NAME) + 10];
     int first;
 
-    if (!memory_is_affordable(head->bytes)) {
+    /* A memfd has no limit: if posix_fallocate(3) asks for more than there is, the kernel kills
+     * other programs before the call fails. */
+    if (head->bytes / (uint64_t)sysconf(_SC_PAGESIZE) > (uint64_t)sysconf(_SC_PHYS_PAGES) / 4) {
         errno = ENOMEM;
         return false;
     }

@@ -61,12 +61,6 @@ int64_t ring_clock_offset(void)
     return offset;
 }
 
-/* Events that only tell a time: their time must not be changed. */
-static bool ring_has_no_age(enum event_kind kind)
-{
-    return kind < EVENT_SPAN || kind == EVENT_PROCESS;
-}
-
 /* Sets the event's time to the time of its writing, as far as that is known. */
 static void ring_set_time(struct event *event, const struct ring_clock *clock, uint64_t moment,
                           unsigned bits)
@@ -79,7 +73,8 @@ static void ring_set_time(struct event *event, const struct ring_clock *clock, u
         return;
     }
     stamp = clock->now_ns - age;
-    if (stamp < clock->after_ns && !ring_has_no_age(event->kind))
+    /* the time of an event that only tells a time must not be changed */
+    if (stamp < clock->after_ns && event->kind >= EVENT_SPAN && event->kind != EVENT_PROCESS)
         stamp = clock->after_ns;
     event->time_ns = stamp + clock->offset_ns;
     event->age_ns = stamp - (clock->now_ns - age);

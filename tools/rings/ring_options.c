@@ -13,15 +13,6 @@
 #define RING_SHARES      4 /* number of users that must have room */
 #define RING_HOLD_MS     120000
 
-static uint64_t ring_default_bytes(uint64_t most, uint64_t all_bytes, uint32_t cpus)
-{
-    uint64_t bytes = most;
-
-    while (bytes > RING_BYTES_MIN && bytes > all_bytes / RING_SHARES / cpus)
-        bytes /= 2;
-    return bytes;
-}
-
 bool ring_options(const struct config *config, uint64_t default_bytes,
                   struct holder_options *options, struct error *error)
 {
@@ -29,8 +20,11 @@ bool ring_options(const struct config *config, uint64_t default_bytes,
     const uint64_t all_bytes = (uint64_t)config_integer(config, "rings-max-bytes");
     uint64_t bytes = (uint64_t)config_integer(config, "ring-bytes");
 
-    if (!bytes)
-        bytes = ring_default_bytes(default_bytes, all_bytes, cpus);
+    if (!bytes) {
+        bytes = default_bytes;
+        while (bytes > RING_BYTES_MIN && bytes > all_bytes / RING_SHARES / cpus)
+            bytes /= 2;
+    }
     *options = (struct holder_options){
         .path = config_text(config, "ring-socket"),
         .size = {cpus, bytes, RING_ALARM_BYTES},

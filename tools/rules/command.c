@@ -24,16 +24,6 @@ static const char usage[] =
 
 /* ---- live sessions by their short names ------------------------------------------------------ */
 
-/* Escapes the name, which may come from any user. */
-static void session_print(const struct listed_session *session)
-{
-    char text[520];
-
-    (void)snprintf(text, sizeof(text), "%s/%s", session->host, session->name);
-    string_make_plain(text);
-    fprintf(stderr, "  %s\n", text);
-}
-
 static bool session_is_named(const struct listed_session *session, const char *name)
 {
     const size_t length = strlen(session->host);
@@ -83,8 +73,14 @@ static bool session_url(const char *name, const char *relayd, char *url, size_t 
     fprintf(stderr,
             "blkin rules: expected a folder, or one of the live sessions at %s, got \"%s\"\n",
             place, name);
-    for (int i = 0; i < listing.count; i++)
-        session_print(&listing.sessions[i]);
+    for (int i = 0; i < listing.count; i++) {
+        char text[520];
+
+        (void)snprintf(text, sizeof(text), "%s/%s", listing.sessions[i].host,
+                       listing.sessions[i].name);
+        string_make_plain(text); /* the name may come from any user */
+        fprintf(stderr, "  %s\n", text);
+    }
     return false;
 }
 

@@ -235,14 +235,6 @@ static bool set_variables(const struct run_request *request, const char *library
 
 /* ---- */
 
-/* Returns the exit status if the program does not run. */
-static int execute(const struct run_request *request, const char *path, char *argv[])
-{
-    (void)execvp(path, argv); /* execvp() also runs a script without a first line "#!" */
-    fprintf(stderr, "%s: %s: %s\n", request->command, path, strerror(errno));
-    return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
-}
-
 /* Returns 0, or the exit status after printing the reason. */
 static int prepare(const struct run_request *request, const char *path, const char *unit)
 {
@@ -290,5 +282,9 @@ int run_command(int argc, char *argv[])
         return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
     }
     status = prepare(&request, path, NULL);
-    return status ? status : execute(&request, path, argv + optind);
+    if (status)
+        return status;
+    (void)execvp(path, argv + optind); /* execvp() also runs a script without a first line "#!" */
+    fprintf(stderr, "%s: %s: %s\n", request.command, path, strerror(errno));
+    return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
 }

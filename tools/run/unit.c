@@ -124,17 +124,6 @@ static void unit_read_line(struct unit *unit, char *line)
         unit->has_environment |= strstr(value, "LD_PRELOAD") != NULL;
 }
 
-/* A line that ends with \ continues in the next one. */
-static void unit_read_text(struct unit *unit, char *text)
-{
-    char *line;
-
-    for (char *at = text; (at = strstr(at, "\\\n"));)
-        at[0] = at[1] = ' ';
-    while ((line = strsep(&text, "\n")))
-        unit_read_line(unit, line);
-}
-
 static bool unit_read(struct unit *unit, const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -143,8 +132,14 @@ static bool unit_read(struct unit *unit, const char *path)
 
     if (!file)
         return false;
-    if (getdelim(&text, &size, '\0', file) > 0)
-        unit_read_text(unit, text);
+    if (getdelim(&text, &size, '\0', file) > 0) {
+        char *rest = text, *line;
+
+        for (char *at = text; (at = strstr(at, "\\\n"));) /* the line continues in the next one */
+            at[0] = at[1] = ' ';
+        while ((line = strsep(&rest, "\n")))
+            unit_read_line(unit, line);
+    }
     free(text);
     (void)fclose(file);
     return true;

@@ -193,16 +193,6 @@ static void pass_last(struct host_filter *filter, const struct instance *instanc
     pass(filter, &last, 0);
 }
 
-static void note_recorded(struct host_filter *filter, struct instance *instance, uint64_t at,
-                          uint32_t known)
-{
-    instance->recorded_at = at;
-    for (size_t i = 0; i < filter->rules.count; i++) {
-        instance->states[i].recorded = instance->states[i].now;
-        instance->states[i].is_known = known >> i & 1;
-    }
-}
-
 static bool is_due(const struct filter_verdict *verdict, const struct instance *instance,
                    const struct host_sample *sample)
 {
@@ -288,7 +278,11 @@ void host_filter_take(void *context, const struct host_sample *sample)
         if (verdict.is_wanted && !verdict.every_ns && instance->is_known && !instance->is_recorded)
             pass_last(filter, instance, sample);
         pass(filter, sample, verdict.every_ns);
-        note_recorded(filter, instance, sample->monotonic, verdict.known);
+        instance->recorded_at = sample->monotonic;
+        for (size_t i = 0; i < filter->rules.count; i++) {
+            instance->states[i].recorded = instance->states[i].now;
+            instance->states[i].is_known = verdict.known >> i & 1;
+        }
     } else {
         filter->counts.held_back++;
     }

@@ -67,13 +67,6 @@ static bool next_duration(struct rule_reading *reading, const char *after, int64
 
 /* ---- groups, views and instances ------------------------------------------------------------- */
 
-static void list_kinds(char *list, size_t size)
-{
-    *list = '\0';
-    for (int kind = 0; kind < HOST_KINDS; kind++)
-        string_list_add(list, size, host_definition(kind)->name);
-}
-
 static void list_views(const char *group, char *list, size_t size)
 {
     size_t count;
@@ -133,7 +126,9 @@ static bool read_subject(struct rule_reading *reading)
         *c = *c == '-' ? '_' : *c;
     reading->rule->kind = host_kind_find(word);
     if (reading->rule->kind == HOST_KINDS) {
-        list_kinds(list, sizeof(list));
+        *list = '\0';
+        for (int kind = 0; kind < HOST_KINDS; kind++)
+            string_list_add(list, sizeof(list), host_definition(kind)->name);
         return rule_refuse(reading, "there is no group \"%s\": expected one of %s", word, list);
     }
     return (!name || read_view(reading, word, name)) && read_instances(reading);
@@ -180,18 +175,10 @@ static void spell_unit(const char *unit, char spelled[RULE_WORD_MAX])
         (void)snprintf(spelled, RULE_WORD_MAX, "%s", unit);
 }
 
-/* Returns whether the word is "", the unit, or the part after the unit's slash. */
-static bool is_unit(const char *text, const char *spelled)
-{
-    const char *by = strchr(spelled, '/');
-
-    return *text == '\0' || strcmp(text, spelled) == 0 || (by && strcmp(text, by) == 0);
-}
-
 static bool read_amount(struct rule_reading *reading, const char *after)
 {
     struct host_rule *rule = reading->rule;
-    const char *at, *unit = rule->view->unit;
+    const char *at, *by, *unit = rule->view->unit;
     char word[RULE_WORD_MAX], spelled[RULE_WORD_MAX];
 
     spell_unit(unit, spelled);
@@ -202,7 +189,8 @@ static bool read_amount(struct rule_reading *reading, const char *after)
         if (rule->is_relative)
             return true;
         read_multiple(&at, unit, &rule->amount);
-        if (is_unit(at, spelled))
+        by = strchr(spelled, '/');
+        if (*at == '\0' || strcmp(at, spelled) == 0 || (by && strcmp(at, by) == 0))
             return true;
     }
     return rule_refuse(reading, "%s: expected a number%s%s%s, got \"%s\"", after,

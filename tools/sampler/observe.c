@@ -12,26 +12,21 @@
 #include <string.h>
 #include <unistd.h>
 
-static void observed_put_name(char name[OBSERVED_NAME_BYTES], const char *bytes)
-{
-    const size_t length = strlen(bytes);
-    char *at = name;
-
-    for (size_t done = 0; done < length;)
-        done += utf8_put(&at, bytes + done, length - done);
-    *at = '\0';
-}
-
 void observe_sample(void *context, const struct host_sample *sample)
 {
     struct observer *const observer = context;
     struct observed *const observed = &observer->slots[sample->slot];
 
     if (observed->generation != sample->generation) {
+        const size_t length = strlen(sample->instance);
+        char *at = observed->name;
+
         memset(observed, 0, sizeof(*observed));
         observed->kind = sample->kind;
         observed->generation = sample->generation;
-        observed_put_name(observed->name, sample->instance);
+        for (size_t done = 0; done < length;)
+            done += utf8_put(&at, sample->instance + done, length - done);
+        *at = '\0';
     }
     observed->period_ms = sample->period_ms;
     observed->before_ns = observed->after_ns;

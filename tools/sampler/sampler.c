@@ -157,12 +157,6 @@ static uint64_t memory_read(struct sample_memory *memory, uint64_t number, int64
     return number;
 }
 
-static void memory_empty(struct sample_memory *memory)
-{
-    while (memory->oldest < memory->next)
-        memory_drop_oldest(memory);
-}
-
 /* ---- LTTng ----------------------------------------------------------------------------------- */
 
 #define SAMPLER_PROVIDER "libblkin-lttng.so.1"
@@ -506,7 +500,8 @@ void sampler_close(struct sampler *sampler)
     (void)close(sampler->asked.fd);
     sampling_free(sampler->sampling);
     sampling_free(sampler->next);
-    memory_empty(&sampler->memory);
+    while (sampler->memory.oldest < sampler->memory.next)
+        memory_drop_oldest(&sampler->memory);
     (void)pthread_cond_destroy(&sampler->changed);
     (void)pthread_mutex_destroy(&sampler->lock);
     free(sampler);

@@ -109,12 +109,6 @@ static void put_label(const struct chart *chart, uint32_t i)
 
 /* ---- the bar */
 
-static void repeat(const char *text, size_t count)
-{
-    while (count--)
-        fputs(text, stdout);
-}
-
 /* Draws a bar of at least one column. */
 static void put_bar(const struct chart *chart, const struct json_span *span)
 {
@@ -134,7 +128,8 @@ static void put_bar(const struct chart *chart, const struct json_span *span)
         fill = utf8() ? "▒" : "x";
     putchar('|');
     put_spaces(from);
-    repeat(fill, to - from);
+    for (size_t i = from; i < to; i++)
+        fputs(fill, stdout);
     put_spaces(chart->bar - to);
     putchar('|');
 }
@@ -173,15 +168,6 @@ static struct time_text short_text(int64_t us)
 static void put_usage_cell(const char *text)
 {
     printf(" %*.*s", USAGE_CELL, USAGE_CELL, text);
-}
-
-static void usage_put(const struct thread_time *time)
-{
-    put_usage_cell(time->is_known ? short_text(time->on_cpu_us).text : "-");
-    put_usage_cell(time->is_apart   ? short_text(time->waiting_us).text
-                   : time->is_known ? "off"
-                                    : "-");
-    put_usage_cell(time->is_known ? short_text(time->blocked_us).text : "-");
 }
 
 /* ---- tags and annotations below a span ------------------------------------------------------- */
@@ -264,7 +250,11 @@ static void put_node(const struct chart *chart, uint32_t i, bool annotations)
     if (chart->has_usage) {
         const struct thread_time time = thread_time_of(span);
 
-        usage_put(&time);
+        put_usage_cell(time.is_known ? short_text(time.on_cpu_us).text : "-");
+        put_usage_cell(time.is_apart   ? short_text(time.waiting_us).text
+                       : time.is_known ? "off"
+                                       : "-");
+        put_usage_cell(time.is_known ? short_text(time.blocked_us).text : "-");
     }
     putchar(' ');
     if (span->start_ns)

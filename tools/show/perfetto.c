@@ -353,15 +353,6 @@ static bool arrange(struct perfetto *export)
     return true;
 }
 
-static void destroy(struct perfetto *export)
-{
-    free(export->items);
-    free(export->order);
-    free(export->lanes);
-    free(export->first_lanes);
-    names_free(export->names);
-}
-
 bool perfetto(const struct trace *traces, size_t count, const char *source, size_t *left_out)
 {
     size_t spans = 0;
@@ -377,6 +368,10 @@ bool perfetto(const struct trace *traces, size_t count, const char *source, size
     is_done = export.names && export.items && export.order && export.lanes && spans < NONE &&
               collect(&export, traces, count, left_out) && arrange(&export) &&
               put_all(&export, source, *left_out);
-    destroy(&export);
+    free(export.items);
+    free(export.order);
+    free(export.lanes);
+    free(export.first_lanes);
+    names_free(export.names);
     return is_done;
 }

@@ -97,16 +97,6 @@ static struct figure cell_of(const struct stat_table *table, const struct column
 
 /* ---- lines */
 
-static void put_titles(const struct stat_table *table)
-{
-    put_spaces(table->label - put("service: span", table->label));
-    for (size_t i = 0; i < COLUMNS; i++) {
-        if (columns_of_table[i].detail <= table->detail)
-            printf("%*s", CELL_WIDTH, columns_of_table[i].title);
-    }
-    putchar('\n');
-}
-
 static size_t label_columns(const struct operation *row)
 {
     return columns(row->service) + 2 + columns(row->name);
@@ -264,7 +254,12 @@ bool print_table(const struct report *report, const struct stat_options *options
         room = seen.rows > shown + 3 ? seen.rows - shown - 1 : 2;
     shown = count <= room ? count : room - 1;
     table = layout(report, rows, count, width);
-    put_titles(&table);
+    put_spaces(table.label - put("service: span", table.label));
+    for (size_t i = 0; i < COLUMNS; i++) {
+        if (columns_of_table[i].detail <= table.detail)
+            printf("%*s", CELL_WIDTH, columns_of_table[i].title);
+    }
+    putchar('\n');
     for (size_t i = 0; i < shown; i++) {
         put_spaces(table.label - put_label(&table, &rows[i]));
         put_cells(&table, rows[i].row);

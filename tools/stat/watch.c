@@ -130,15 +130,6 @@ static bool add_service(struct stat_watch *watch, int i)
     return true;
 }
 
-static void begin_interval(struct stat_watch *watch)
-{
-    for (int i = 0; i < STAT_SERVICES_MAX; i++) {
-        json_decref(watch->before[i]);
-        watch->before[i] = watch->now[i];
-        watch->now[i] = NULL;
-    }
-}
-
 /* Makes the report of the interval until now. Returns false after printing the reason. */
 static bool end_interval(struct stat_watch *watch, double seconds)
 {
@@ -196,7 +187,11 @@ static int run(struct stat_watch *watch)
     while (goes_on) {
         const int64_t begin_ms = clock_ms();
 
-        begin_interval(watch);
+        for (int i = 0; i < STAT_SERVICES_MAX; i++) {
+            json_decref(watch->before[i]);
+            watch->before[i] = watch->now[i];
+            watch->now[i] = NULL;
+        }
         goes_on = wait_for_interval(watch, watch->options->interval_ms);
         if (goes_on && !end_interval(watch, (double)(clock_ms() - begin_ms) / 1000))
             return 1;

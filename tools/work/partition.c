@@ -217,22 +217,16 @@ static void partition_close_first(struct partition *partition)
     partition_decide(partition, trace);
 }
 
-/* Prefetches the next traces to forget, which are not in the cache. */
-static void partition_fetch_forgotten(const struct partition *partition,
-                                      const struct held_trace *trace)
-{
-    if (!trace)
-        return;
-    __builtin_prefetch(trace->next, 1);
-    __builtin_prefetch(
-        partition_home_of(partition, partition_hash(partition, trace->high, trace->low)), 1);
-}
-
 static void partition_forget_first(struct partition *partition)
 {
     struct held_trace *trace = partition_take_first(&partition->decided);
+    const struct held_trace *next = trace->next;
 
-    partition_fetch_forgotten(partition, trace->next);
+    if (next) { /* prefetches the next traces to forget, which are not in the cache */
+        __builtin_prefetch(next->next, 1);
+        __builtin_prefetch(
+            partition_home_of(partition, partition_hash(partition, next->high, next->low)), 1);
+    }
     if (!trace->is_forgotten)
         partition_remove_place(
             partition, partition_find(partition, partition_hash(partition, trace->high, trace->low),

@@ -222,16 +222,6 @@ static void root_tell_problem(struct root *root)
     (void)snprintf(root->told, sizeof(root->told), "%s", problem ? problem : "");
 }
 
-static void root_become_ready(struct root *root)
-{
-    root->is_ready = true;
-    say(BK7047, "%s: the whole topic is read: %llu messages%s%s", root->deltas.url.shown,
-        (unsigned long long)root->deltas.merged->messages,
-        root->frame.metrics ? "; serves at " : "",
-        root->frame.metrics ? metrics_url(root->frame.metrics) : "");
-    notify("STATUS=reads %.400s", root->deltas.url.shown);
-}
-
 static void root_read(void *context)
 {
     struct root *root = context;
@@ -242,8 +232,14 @@ static void root_read(void *context)
         loop_stop(root->frame.loop);
         return;
     }
-    if (!root->is_ready && topic_is_at_end(root->deltas.topic))
-        root_become_ready(root);
+    if (!root->is_ready && topic_is_at_end(root->deltas.topic)) {
+        root->is_ready = true;
+        say(BK7047, "%s: the whole topic is read: %llu messages%s%s", root->deltas.url.shown,
+            (unsigned long long)root->deltas.merged->messages,
+            root->frame.metrics ? "; serves at " : "",
+            root->frame.metrics ? metrics_url(root->frame.metrics) : "");
+        notify("STATUS=reads %.400s", root->deltas.url.shown);
+    }
     if (has_more)
         timer_set(root->frame.loop, &root->more, 0);
 }

@@ -299,13 +299,6 @@ static bool worker_open(struct worker *worker, struct error *error)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* Ends the process without freeing memory. */
-static _Noreturn void worker_give_up(struct worker *worker)
-{
-    transactions_abort(worker->transactions);
-    _exit(ending_has_failed() && ending_is_well() ? 0 : 1);
-}
-
 static void *worker_end_late(void *unused)
 {
     (void)unused;
@@ -323,8 +316,10 @@ static void worker_close(struct worker *worker)
 
     (void)thread_start(&thread, worker_end_late, NULL, "blkin-end");
     if (worker->has_joined) {
-        if (!group_leave(worker->group))
-            worker_give_up(worker);
+        if (!group_leave(worker->group)) {
+            transactions_abort(worker->transactions);
+            _exit(ending_has_failed() && ending_is_well() ? 0 : 1); /* without freeing memory */
+        }
         worker_say_account(&worker->stage.counts);
     }
     group_close(worker->group);
