@@ -1,6 +1,6 @@
 /*
- * Spans of other SDKs that come after their trace was fetched: each is fetched once, whatever
- * happens to the fetch.
+ * Spans of other SDKs that come after their trace was fetched. Each span is fetched once, also
+ * after failed fetches.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,9 +11,9 @@
 
 static struct agent agent;
 static struct later *later;
-static uint64_t come;     /* spans of the trace, which the store has */
-static int64_t passed_ms; /* beside the clock */
-static unsigned asked;    /* requests for what has come later */
+static uint64_t come;     /* spans of the trace in the store */
+static int64_t passed_ms; /* added to the clock */
+static unsigned asked;    /* requests for late spans */
 static const struct trace_id id = {7, 5};
 
 /* ---- the store, and the clock ---------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static struct request *request(void)
     return made;
 }
 
-/* How many spans a fetch for these requests gets. */
+/* Returns the number of spans that a fetch for these requests gets. */
 static uint64_t taken_for(const struct request *requests)
 {
     struct buffer message = {.limit = 0};
@@ -96,7 +96,7 @@ static void end(void)
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-/* An alarm of the same trace a minute later, as of a request that lasts so long. */
+/* A second alarm of the trace comes a minute later, as for a long request. */
 static void test_once(void)
 {
     struct request *made = request();
@@ -108,7 +108,7 @@ static void test_once(void)
     passed_ms += 1000;
     (void)later_look(later);
     CHECK(asked == 1 && taken_for(agent.pending.list) == 2);
-    /* what came late does not make it wait for longer */
+    /* late spans do not extend the watch */
     passed_ms += 14000;
     (void)later_look(later);
     passed_ms += 1000;
@@ -120,7 +120,7 @@ static void test_once(void)
     end();
 }
 
-/* A fetch that has failed is tried again; two hosts may want the trace. */
+/* A failed fetch is retried. Two hosts may want the trace. */
 static void test_failed(void)
 {
     struct request *made = request();
@@ -153,7 +153,7 @@ static void test_dropped(void)
     end();
 }
 
-/* Where no more may wait, nothing is asked for, however often something has come. */
+/* No request is made while the list of pending requests is full, however many spans come. */
 static void test_full(void)
 {
     struct request *made = request(), *others = request_new("a:1:3", "a");

@@ -1,5 +1,5 @@
 /*
- * The ledger: when a trace is complete, and what is said when it is not.
+ * The ledger: when a trace is complete, and the text of the verdict if it is not.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static char said[4096]; /* what the ledger has said, a line each */
+static char said[4096]; /* the calls of the ledger, a line each */
 
 static void say(const char *format, uint64_t low, const char *more)
 {
@@ -18,7 +18,7 @@ static void say(const char *format, uint64_t low, const char *more)
     (void)snprintf(said + length, sizeof(said) - length, format, low, more);
 }
 
-static int64_t judged_time_ns; /* of the last one */
+static int64_t judged_time_ns; /* time_ns of the last verdict */
 
 static void judged(void *context, const struct verdict *verdict)
 {
@@ -53,7 +53,8 @@ static void earlier(void *context, const struct wanted *wanted, int64_t begin_ns
 
 static const struct ledger_callbacks callbacks = {judged, left, listed, earlier, NULL};
 
-/* Of us, for the traces first to last, of the hosts "a" (us) and "b". */
+/* Returns a request of this host for the traces first to last. The hosts are "a" (this one) and
+ * "b". */
 static void ask(struct ledger *ledger, const char *id, int64_t at_ns, uint64_t first, uint64_t last,
                 const char *name)
 {
@@ -68,7 +69,7 @@ static void ask(struct ledger *ledger, const char *id, int64_t at_ns, uint64_t f
     json_decref(hosts);
 }
 
-/* The same, when the traces are known to have begun then. */
+/* The same, with a known begin of the traces. */
 static void ask_from(struct ledger *ledger, int64_t at_ns, int64_t begin_ns, uint64_t first,
                      uint64_t last)
 {
@@ -113,7 +114,7 @@ static void test_complete(void)
     CHECK_TEXT(said, ""); /* b has not answered */
     CHECK(ledger_open(ledger) == 1);
     answer(ledger, ANSWER("b", TRACE("1", "20", "20")));
-    answer(ledger, ANSWER("b", TRACE("1", "21", "99"))); /* once only */
+    answer(ledger, ANSWER("b", TRACE("1", "21", "99"))); /* a second answer does not count */
     CHECK(ledger_judge(ledger, 50) == INT64_MAX);
     CHECK_TEXT(said, "1 complete: a, b\n");
     CHECK(ledger_open(ledger) == 0);
@@ -124,7 +125,7 @@ static void test_incomplete(void)
 {
     struct ledger *ledger = begin();
 
-    /* 1: a parent that nobody has; 2: only b could have more; 3: nothing */
+    /* 1: no host has a parent; 2: only b could have more spans; 3: no spans */
     ask(ledger, "r1", 1, 1, 3, NULL);
     answer(ledger, ANSWER("a", TRACE("1", "10", "20") ", " TRACE("2", "11", "11")));
     CHECK(ledger_judge(ledger, 99) == 100);
@@ -134,7 +135,7 @@ static void test_incomplete(void)
                      "2 incomplete: b: has not answered\n"
                      "3 incomplete: no host has a span of this trace; b: has not answered\n");
 
-    /* a parent may end later, and be asked for then: this one waits until the end */
+    /* a parent may end later and come with a later request: the verdict waits for the deadline */
     ledger_free(ledger);
     ledger = begin();
     ask(ledger, "r1", 1, 1, 2, NULL);
@@ -143,7 +144,7 @@ static void test_incomplete(void)
     (void)ledger_judge(ledger, 50);
     CHECK_TEXT(said, "2 complete: a, b\n");
     ask(ledger, "r2", 2, 1, 1, NULL);
-    (void)ledger_judge(ledger, 100); /* we have not answered ourselves */
+    (void)ledger_judge(ledger, 100); /* this host has not answered yet */
     CHECK_TEXT(said, "2 complete: a, b\n1 left to a later one\n");
     answer(ledger, "{\"id\": \"r2\", \"host\": \"a\", \"traces\": []}");
     (void)ledger_judge(ledger, 100);
@@ -156,8 +157,8 @@ static void test_incomplete(void)
     "{\"id\": \"r1\", \"host\": \"" host "\", \"held_from\": 500, \"reach_ms\": " reach \
     ", \"traces\": [" rest "]}"
 
-/* It began before what a host has looked for: it is asked for once more, and so is a trace with a
- * parent that may have ended before. If nobody asks, it is not complete. */
+/* A trace that began before the searched time is requested once more. So is a trace whose missing
+ * parent may have ended before that time. Without that request, the trace is incomplete. */
 static void test_earlier(void)
 {
     struct ledger *ledger = begin();
@@ -183,7 +184,7 @@ static void test_earlier(void)
     ledger_free(ledger);
 }
 
-/* A machine that stands still keeps answers from being read: that is no silence of other hosts. */
+/* A stopped process reads no answers: the stall does not count as silence of other hosts. */
 static void test_stall(void)
 {
     struct ledger *ledger = begin();
@@ -200,8 +201,8 @@ static void test_stall(void)
     ledger_free(ledger);
 }
 
-/* What a person asks for by its id later is as old as its spans, and lasts no longer for the span
- * that tells of it. */
+/* The verdict of a trace that a person requests by its id has the begin of the first span. If that
+ * is not known, the verdict has the time of the request. */
 static void test_time(void)
 {
     static const char *const answers[] = {
@@ -233,7 +234,7 @@ static void test_time(void)
     }
 }
 
-/* What b has not: a ring that began after the trace may have lost some of it, whatever it has. */
+/* A ring of b that began after the trace may have lost spans, even if b has answered with spans. */
 static void test_held(void)
 {
     static const char *const answers[][3] = {
@@ -241,7 +242,7 @@ static void test_held(void)
          "1 incomplete: b: its ring does not reach back to this trace\n"},
         {TRACE("1", "10", "10"), "\"error\": \"no snapshot\", \"traces\": []",
          "1 incomplete: b: no snapshot\n"},
-        /* so may have a source that only some traces have: of the others this says nothing */
+        /* held_from of one trace (spans of SDKs) counts for that trace only */
         {TRACE("1", "10", "10") ", {\"id\": \"2\", \"spans\": 1, \"have\": [\"11\"], "
                                 "\"want\": [], \"held_from\": 1001}",
          "\"held_from\": 500, \"traces\": []",
@@ -283,7 +284,7 @@ static void test_yield(void)
     ledger_free(ledger);
 }
 
-/* ---- for persons ---- */
+/* ---- requests of persons ---- */
 
 static void test_by_hand(void)
 {
@@ -307,7 +308,7 @@ static void test_by_hand(void)
     ledger_free(ledger);
 }
 
-/* The traces of a service: done when those are that it has listed. */
+/* A request for the traces of a service is done when the listed traces are done. */
 static void test_service(void)
 {
     struct ledger *ledger = begin();
@@ -328,7 +329,8 @@ static void test_service(void)
     ledger_free(ledger);
 }
 
-/* Each listing is asked for while the ledger judges: it must not free one that it is at. */
+/* Listed traces are requested while ledger_judge() runs: it must not free the entry that it visits.
+ */
 static struct ledger *asking;
 static unsigned listings;
 
@@ -372,7 +374,7 @@ static void test_many_services(void)
     ledger_free(asking);
 }
 
-/* What was sent and is not listed is counted; nothing is called missing then. */
+/* Sent traces that are not listed are counted. Then no span counts as missing. */
 static void test_unlisted(void)
 {
     struct ledger *ledger = begin();
@@ -395,7 +397,7 @@ static void test_unlisted(void)
     ledger_free(ledger);
 }
 
-/* What others send is not trusted. */
+/* Messages of other hosts are not trusted. */
 static void test_nonsense(void)
 {
     struct ledger *ledger = begin();
@@ -405,7 +407,7 @@ static void test_nonsense(void)
     answer(ledger, "{\"id\": 1, \"host\": []}");
     answer(ledger, "{\"id\": \"r1\", \"host\": \"c\", \"traces\": [1, {}, {\"id\": \"zz\"}, "
                    "{\"id\": \"1\", \"spans\": -5, \"have\": [7, \"\", \"xyz\"], \"want\": {}}]}");
-    answer(ledger, ANSWER("a", TRACE("7", "10", "10"))); /* was not asked for */
+    answer(ledger, ANSWER("a", TRACE("7", "10", "10"))); /* not requested */
     (void)ledger_judge(ledger, 100);
     CHECK_TEXT(said, "1 incomplete: no host has a span of this trace; b: has not answered\n");
     ledger_free(ledger);

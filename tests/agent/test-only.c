@@ -15,7 +15,7 @@
 #define HIGH UINT64_C(0x7d5c0e9bf1a3c4d2)
 #define LOW  UINT64_C(0xa1b2c3d4e5f60718)
 
-/* With all of a time; "": nothing. */
+/* Returns a filter that wants all traces of a time; why "": no trace. */
 static struct only *only_all(int64_t from_ns, int64_t until_ns, const char *why)
 {
     struct only *only = only_new();
@@ -35,7 +35,7 @@ static bool wants(struct only *only, uint64_t high, uint64_t low)
     return wants_at(only, high, low, 1000);
 }
 
-/* What was sent before is found, and not given out again: of one trace, or of all in a time. */
+/* Spans that were sent before are known: those of one trace, or of all traces in a time. */
 static void test_sent(void)
 {
     struct only *only = only_all(1000, 2000, "all");
@@ -76,7 +76,7 @@ static void test_whole_id(void)
 
     CHECK(only_add(only, &(struct trace_id){HIGH, LOW}, 0, 0, "slow: a write"));
     CHECK(wants(only, HIGH, LOW));
-    CHECK(wants(only, 0, LOW)); /* the original's events know no more */
+    CHECK(wants(only, 0, LOW)); /* events of the original have this half only */
     CHECK(!wants(only, HIGH + 1, LOW));
     CHECK(!wants(only, HIGH, LOW + 1));
     CHECK(!wants(only, LOW, HIGH));
@@ -109,7 +109,7 @@ static void test_many(void)
     only_free(only);
 }
 
-/* ---- what was found -------------------------------------------------------------------------- */
+/* ---- found spans ----------------------------------------------------------------------------- */
 
 static void note(struct only *only, uint64_t high, uint64_t low, uint64_t id, uint64_t parent)
 {
@@ -117,17 +117,6 @@ static void note(struct only *only, uint64_t high, uint64_t low, uint64_t id, ui
         .trace_id_high = high, .trace_id = low, .id = id, .parent_id = parent};
 
     only_note(only, &span);
-}
-
-/* The caller has the reference. */
-static json_t *read_found(struct only *only)
-{
-    char *text = only_found(only);
-    json_t *found = text ? json_loads(text, 0, NULL) : NULL;
-
-    CHECK(found);
-    free(text);
-    return found;
 }
 
 static void check_json(json_t *json, const char *expected)
@@ -141,7 +130,7 @@ static void check_json(json_t *json, const char *expected)
 static void test_nothing_found(void)
 {
     struct only *only = only_all(0, 0, "x");
-    json_t *found = read_found(only);
+    json_t *found = only_found(only);
 
     check_json(found, "{\"oldest\":0,\"newest\":0,\"more\":0,\"traces\":[]}");
     json_decref(found);
@@ -156,14 +145,14 @@ static void test_found(void)
     CHECK(wants_at(only, 0, 1, 500));
     CHECK(wants_at(only, 0, 1, 300));
     CHECK(wants_at(only, 0, 1, 900));
-    note(only, 0, 1, 0xb, 0xa); /* as the original's know it; the halves of a shared one */
+    note(only, 0, 1, 0xb, 0xa); /* as an event of the original; both halves of a shared span */
     note(only, 0xabc, 1, 0xb, 0xa);
     note(only, 0xabc, 1, 0xc, 0xb);
     note(only, 0xabc, 1, 0xd, 9);
     note(only, 0xabc, 1, 0xe, 9);
-    note(only, 0xdef, 1, 1, 0); /* another one, of the same lower half */
+    note(only, 0xdef, 1, 1, 0); /* another trace with the same lower half */
     note(only, 0, 2, UINT64_MAX, UINT64_MAX - 1);
-    found = read_found(only);
+    found = only_found(only);
     check_json(found,
                "{\"oldest\":300,\"newest\":900,\"more\":0,\"traces\":["
                "{\"id\":\"0000000000000abc0000000000000001\",\"begin\":0,\"spans\":5,"
@@ -196,18 +185,18 @@ static void test_large_trace(void)
     json_t *found;
 
     for (uint64_t id = 1; id <= ONLY_SPANS_MAX; id++) {
-        note(only, 0, 1, id, id + 1); /* the last one's parent is not there */
+        note(only, 0, 1, id, id + 1); /* the last span's parent is missing */
         note(only, 0, 2, id, id + 1);
     }
     note(only, 0, 2, ONLY_SPANS_MAX + 1, 0);
-    found = read_found(only);
+    found = only_found(only);
     check_trace(found, 0, ONLY_SPANS_MAX, ONLY_SPANS_MAX, 1, false);
     check_trace(found, 1, ONLY_SPANS_MAX + 1, ONLY_SPANS_MAX, 0, true);
     json_decref(found);
     only_free(only);
 }
 
-/* With * there may be a million traces: the list is bounded, and says so. */
+/* A window may have a million traces: the list is bounded, and the result counts the others. */
 static void test_many_traces(void)
 {
     const uint64_t spans = ONLY_LISTED_MAX / ONLY_FOUND_MAX;
@@ -218,7 +207,7 @@ static void test_many_traces(void)
         for (uint64_t trace = 1; trace <= ONLY_FOUND_MAX + 10; trace++)
             note(only, 0, trace, id, 0);
     }
-    found = read_found(only);
+    found = only_found(only);
     CHECK(json_array_size(json_object_get(found, "traces")) == ONLY_FOUND_MAX);
     CHECK(json_integer_value(json_object_get(found, "more")) == (json_int_t)(10 * (spans + 1)));
     check_trace(found, 0, (json_int_t)spans + 1, spans, 0, true);
@@ -226,7 +215,7 @@ static void test_many_traces(void)
     only_free(only);
 }
 
-/* Of those beyond what was asked for only the number is told, whatever they have. */
+/* Of the traces beyond the limit, the result has only the number. */
 static void test_untold_traces(void)
 {
     struct only *only = only_all(0, 0, "x");
@@ -237,7 +226,7 @@ static void test_untold_traces(void)
         note(only, 0, trace, 1, 0);
     for (uint64_t trace = 5; trace >= 1; trace--)
         note(only, 0, trace, 2, 1);
-    found = read_found(only);
+    found = only_found(only);
     CHECK(json_array_size(json_object_get(found, "traces")) == 2);
     CHECK(json_integer_value(json_object_get(found, "untold")) == 3);
     CHECK(json_integer_value(json_object_get(found, "more")) == 0);

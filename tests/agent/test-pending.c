@@ -1,5 +1,5 @@
 /*
- * What waits to be fetched, and what was.
+ * Pending requests, fetched traces, heard alarms, and halves as texts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +21,7 @@ static struct trace_id id_of(uint64_t low)
     return (struct trace_id){7, low};
 }
 
-/* Of `host`, with the traces first to last. */
+/* Returns a request of `host` for the traces first to last. */
 static struct request *request(const char *host, int64_t due_ms, uint64_t first, uint64_t last)
 {
     struct request *made = request_new("a:1:2", host);
@@ -47,7 +47,7 @@ static void test_due(void)
     CHECK(!pending_has(&pending, id_of(3), "a") && !pending_has(&pending, id_of(5), NULL));
     CHECK(pending_take(&pending, 99, false) == NULL);
 
-    /* all that are due go together, in the order in which they came */
+    /* all due requests are taken together, in the order of arrival */
     taken = pending_take(&pending, 200, false);
     CHECK(taken && taken->count == 2 && taken->next && taken->next->count == 1);
     CHECK(taken && taken->next && taken->next->next == NULL);
@@ -68,16 +68,16 @@ static void test_cap(void)
     CHECK(pending_add(&pending, request("b", 0, 3, 6)) == 3);
     CHECK(pending_add(&pending, request("c", 0, 7, 8)) == 2);
     CHECK(pending.traces == 3);
-    pending.max = 2; /* by a reload */
+    pending.max = 2; /* as after a reload */
     CHECK(pending_room(&pending) == 0);
     taken = pending_take(&pending, 0, false);
     CHECK(taken->next->count == 1 && taken->next->left_out == 3);
-    /* one of which nothing is left is there all the same: it must be answered */
+    /* a request without traces is taken, too: it must be answered */
     CHECK(taken->next->next && taken->next->next->count == 0 && taken->next->next->left_out == 2);
     requests_free(taken);
 }
 
-/* All of the second that ended then; at once. */
+/* Returns a request for all traces of the second that ended then, due at once. */
 static struct request *last(const char *host, int64_t asked_s, const char *service)
 {
     struct request *made = request(host, 0, 1, 0);
@@ -88,7 +88,8 @@ static struct request *last(const char *host, int64_t asked_s, const char *servi
     return made;
 }
 
-/* Those that want all of a time have a fetch of their own, one for all whose times overlap. */
+/* Requests for all traces of a time have a fetch of their own. Requests whose times overlap share
+ * it. */
 static void test_last(void)
 {
     struct pending pending = {.max = 3};
@@ -120,7 +121,7 @@ static void test_last(void)
     CHECK(!pending.list);
 }
 
-/* As it is posted, and taken by another host. */
+/* A request as this host sends it and another host reads it. */
 static void test_message(void)
 {
     struct request *made = request("store-1", 0, 1, 5), *read;
@@ -133,7 +134,7 @@ static void test_message(void)
     json = request_json(made);
     read = request_read(json, 4, &left);
     CHECK(read && read->count == 4 && left == 2 && read->at_ns == 12345);
-    read->came_mono_ns = 1000; /* by its age */
+    read->came_mono_ns = 1000; /* as its age tells */
     CHECK(request_begin(read, &read->traces[3]) == 1000 - 345);
     CHECK(request_begin(read, &read->traces[2]) == INT64_MIN);
     read->at_ns = 11000;
@@ -146,7 +147,7 @@ static void test_message(void)
     requests_free(read);
     json_decref(json);
 
-    /* what was too much for the fetch is told by who answers, though from a file */
+    /* the answer tells the number of left out traces, also for a request from a file */
     made->left_out = 3;
     made->count = 0;
     json = request_json(made);
@@ -156,7 +157,7 @@ static void test_message(void)
     requests_free(made);
     json_decref(json);
 
-    /* all of the last seconds, and why */
+    /* a request for all of the last seconds, with its reason */
     made = request("store-1", 0, 1, 0);
     made->last_ms = 10000;
     request_set_why(made, "disk.busy > 95%: vda\n98%");
@@ -168,14 +169,14 @@ static void test_message(void)
     requests_free(made);
     json_decref(json);
 
-    /* what has no trace, or none that is one, is no request */
+    /* a message without a valid trace is no request */
     bad = json_pack("{ss, ss, ss, s[{ss}, s, {ss}]}", "type", "keep", "id", "x", "host", "y",
                     "traces", "id", "nonsense", "id", "id", "0");
     CHECK(request_read(bad, 9, &left) == NULL);
     json_decref(bad);
 }
 
-/* ---- what was fetched ---- */
+/* ---- fetched traces ---- */
 
 static void note(struct fetched *fetched, struct trace_id id, int64_t until_mono_ns, uint64_t place)
 {
@@ -194,8 +195,8 @@ static void test_fetched(void)
     json_t *first = found("00000000000000070000000000000001", 1, "a1", "a0");
     json_t *second = found("00000000000000070000000000000001", 1, "a0", "99"), *all;
 
-    /* an alarm that is older than the fetch is done with; a younger one is not, nor one whose span
-     * may have been written late */
+    /* an alarm that is older than the fetch is ignored. A younger alarm is not, nor an alarm whose
+     * span may have been written late */
     note(fetched, id_of(1), 5000000000, 3);
     CHECK(trace->until_mono_ns == 5000000000 && trace->place == 3);
     note(fetched, id_of(1), 4000000000, 2);
@@ -207,13 +208,13 @@ static void test_fetched(void)
     CHECK(fetched_find(fetched, (struct trace_id){0, 1}) == trace);
     CHECK(fetched_find(fetched, (struct trace_id){8, 1}) == NULL);
 
-    /* of two fetches: a parent that the second one has is not wanted any more */
+    /* two fetches: a parent that the second fetch has is not missing any more */
     CHECK(fetched_json(trace) == NULL);
     (void)json_object_set_new(first, "begin", json_integer(900));
     (void)json_object_set_new(second, "begin", json_integer(800));
     fetched_add(fetched, first);
     fetched_add(fetched, second);
-    fetched_add(fetched, first); /* the earliest counts, whichever comes last */
+    fetched_add(fetched, first); /* the earliest begin counts, in any order of fetches */
     trace->spans--;
     all = fetched_json(trace);
     CHECK(json_integer_value(json_object_get(all, "spans")) == 2);
@@ -228,7 +229,7 @@ static void test_fetched(void)
     fetched_free(fetched);
 }
 
-/* More ids than are kept: it says so, whichever list is full. */
+/* With more ids than a list can have, the trace is marked as cut. */
 static void test_cut(void)
 {
     static const char *const lists[] = {"have", "want"};
@@ -254,7 +255,7 @@ static void test_cut(void)
     }
 }
 
-/* Times that overlap are one; the first are forgotten. */
+/* Windows that overlap are merged. If there are too many, the first ones are removed. */
 static void test_windows(void)
 {
     struct fetched *fetched = fetched_new();
@@ -273,7 +274,7 @@ static void test_windows(void)
     fetched_free(fetched);
 }
 
-/* By another agent, from the file of the first one. */
+/* Reads the file of one agent as another agent. */
 static struct fetched *read_again(struct fetched *fetched, const char *path)
 {
     struct error error;
@@ -288,7 +289,7 @@ static struct fetched *read_again(struct fetched *fetched, const char *path)
     return fetched;
 }
 
-/* It knows what was fetched, from when on the rings had it, and what is open. */
+/* The file has the fetched traces, the open traces, and the times from which on rings had them. */
 static void test_file(void)
 {
     char path[] = "/tmp/test-pending.XXXXXX";
@@ -317,7 +318,7 @@ static void test_file(void)
     CHECK_TEXT(trace ? trace->why : "", "osd*>20ms");
     fetched_free(fetched);
 
-    /* what is no such file is nothing */
+    /* a file of another form is ignored */
     fetched = fetched_new();
     CHECK(truncate(path, 20) == 0);
     fetched_load(fetched, path);
@@ -327,7 +328,7 @@ static void test_file(void)
     (void)unlink(path);
 }
 
-/* A trace whose spans are not settled is saved as not fetched, though it was judged; its window is
+/* A trace whose spans are not settled is saved as not fetched, even if it was judged. Its window is
  * not saved. */
 static void test_unsettled(void)
 {
@@ -363,7 +364,7 @@ static bool file_has(struct fetched *fetched, const char *part)
     return has;
 }
 
-/* The file has each change: a line that was made before is made again. */
+/* The file has each change: a changed trace gets a new line. */
 static void test_changes(void)
 {
     struct fetched *fetched = fetched_new();
@@ -380,7 +381,7 @@ static void test_changes(void)
     CHECK(file_has(fetched, "\"held\":815"));
     fetched_note_held(fetched, trace->id, 900); /* a later fetch has less */
     CHECK(file_has(fetched, "\"held\":815"));
-    fetched_note_foreign_held(fetched, trace->id, 816);
+    fetched_note_otlp_held(fetched, trace->id, 816);
     CHECK(file_has(fetched, "\"held\":816"));
     fetched_close(trace);
     CHECK(file_has(fetched, "\"open\":false") && !file_has(fetched, "00000000000000a1"));
@@ -388,8 +389,8 @@ static void test_changes(void)
     json_decref(json);
 }
 
-/* Nothing grows: the oldest are forgotten, and their alarms are not taken for new ones, nor by the
- * next agent. */
+/* The table has a bound: the oldest traces are removed. Neither this agent nor the next one takes
+ * the alarms of removed traces as new. */
 static void test_forgotten(void)
 {
     char path[] = "/tmp/test-pending.XXXXXX";
@@ -403,7 +404,7 @@ static void test_forgotten(void)
         struct fetched_trace *trace = fetched_get(fetched, id_of(i));
 
         CHECK(trace != NULL);
-        if (trace) /* one a millisecond, until now */
+        if (trace) /* one trace for each millisecond until now */
             trace->until_mono_ns = now_ns - (10000 - (int64_t)i) * 1000000;
     }
     CHECK(fetched_find(fetched, id_of(10000)) && !fetched_find(fetched, id_of(1)));
@@ -416,7 +417,7 @@ static void test_forgotten(void)
     (void)unlink(path);
 }
 
-/* ---- what was heard ---- */
+/* ---- heard alarms ---- */
 
 static bool hear(struct heard *heard, uint32_t pid, uint32_t sequence, uint64_t monotonic_ns)
 {
@@ -425,14 +426,15 @@ static bool hear(struct heard *heard, uint32_t pid, uint32_t sequence, uint64_t 
     return heard_alarm(heard, &alarm);
 }
 
-/* Of the largest number so far: what the next look does not bring is lost. */
+/* Returns the missing numbers up to the largest: numbers that the next look does not find are lost.
+ */
 static uint64_t missing_of(struct heard *heard)
 {
     heard_look(heard);
     return heard_lost(heard);
 }
 
-/* A new watcher is given again what the ring has: that is not new, and what it lacks is counted. */
+/* A new watcher reads the ring again: heard alarms are not new, and missing numbers are counted. */
 static void test_heard(void)
 {
     static struct heard heard, again;
@@ -441,7 +443,7 @@ static void test_heard(void)
     heard_begin(&heard);
     CHECK(hear(&heard, 1, 2, 20) && hear(&heard, 1, 1, 10) && hear(&heard, 2, 5, 50));
     heard_end(&heard);
-    CHECK(missing_of(&heard) == 0); /* of what was before us nothing is known */
+    CHECK(missing_of(&heard) == 0); /* numbers before the first heard one are not known */
     CHECK(hear(&heard, 1, 3, 30) && hear(&heard, 2, 6, 60));
     CHECK(missing_of(&heard) == 0);
     json = heard_json(&heard);
@@ -454,9 +456,9 @@ static void test_heard(void)
     CHECK(hear(&again, 2, 1, 90)); /* another program */
     heard_end(&again);
     CHECK(missing_of(&again) == 2);
-    CHECK(hear(&again, 1, 6, 68)); /* it comes late */
+    CHECK(hear(&again, 1, 6, 68)); /* a late alarm */
     CHECK(missing_of(&again) == 1);
-    CHECK(hear(&again, 1, 2, 21) && missing_of(&again) == 1); /* from before */
+    CHECK(hear(&again, 1, 2, 21) && missing_of(&again) == 1); /* an alarm from before the restart */
 }
 
 /* One CPU's alarms after those of another. */
@@ -474,14 +476,14 @@ static void test_heard_by_cpu(void)
     CHECK(hear(&heard, 3, 9, 9) && hear(&heard, 3, 7, 7));
     CHECK(missing_of(&heard) == 1);
     CHECK(hear(&heard, 3, 8, 8) && missing_of(&heard) == 0);
-    /* much later the pid is another program's; what the first one lacks stays lost */
+    /* much later, another program has the pid; missing alarms of the first program stay lost */
     CHECK(hear(&heard, 3, 11, 11) && missing_of(&heard) == 1);
     CHECK(hear(&heard, 3, 2, 5000000000) && hear(&heard, 3, 4, 5000000001));
     CHECK(missing_of(&heard) == 2);
 }
 
-/* The earliest alarm comes after a look has told what is lost: a new watcher does not tell it
- * again. */
+/* The earliest alarm comes after a look has counted the lost alarms. A new watcher does not count
+ * them again. */
 static void test_heard_late(void)
 {
     static struct heard heard, again;
@@ -501,7 +503,7 @@ static void test_heard_late(void)
     CHECK(told + missing_of(&again) == 2); /* 4 and 6 */
 }
 
-/* A half as other hosts are told it. */
+/* A half as a text in a message. */
 static void test_half(void)
 {
     const struct join_half half = {.is_client = true,

@@ -1,6 +1,6 @@
 /*
- * What a scan finds in rings: the records of wanted traces, each once however often a trace is
- * wanted, all of a time, and from when on the rings have all.
+ * Scans of rings: each record of a wanted trace is found once, in any number of scans. A window has
+ * all records of its time. The result tells the time from which on the rings have all.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,11 +14,11 @@
 
 static struct scanning scanning;
 static struct scan_result result;
-static uint64_t numbers[4096]; /* of spans, in their order; of what is no such event: 0 */
+static uint64_t numbers[4096]; /* the numbers of the found spans in order; 0: another event */
 static size_t count;
 static int64_t now_ns;
 
-/* ---- what was found -------------------------------------------------------------------------- */
+/* ---- found records --------------------------------------------------------------------------- */
 
 static uint64_t number_of(const struct ring_entry *entry)
 {
@@ -30,7 +30,7 @@ static uint64_t number_of(const struct ring_entry *entry)
     return event.span_id;
 }
 
-/* Scans as the order says. Returns whether all went well. */
+/* Scans as the order says. Returns false on failure. */
 static bool run(void)
 {
     struct scan_records found = {.count = 0};
@@ -56,7 +56,7 @@ static void fetch_now(void)
     CHECK(run());
 }
 
-/* Are these the spans, in this order? The list ends with 0. */
+/* True if the found spans have these numbers in this order. The list ends with 0. */
 static bool are_spans(const uint64_t *expected)
 {
     size_t i = 0;
@@ -91,7 +91,7 @@ static void put(size_t memory, uint32_t cpu, uint64_t trace, uint64_t number, in
     scanning_put(&writer, trace, number, now_ns - ago_ns);
 }
 
-/* ---- which ----------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void test_which(void)
 {
@@ -135,7 +135,7 @@ static void test_unreadable(void)
     scanning_end(&scanning);
 }
 
-/* The last scan was for this trace: it is told as the agent tells it. */
+/* Marks the trace as read by the last scan, as the agent does. */
 static void note(uint64_t trace)
 {
     const struct fetched_span span = {result.reach_ns, scanning.order.until_mono_ns,
@@ -144,7 +144,7 @@ static void note(uint64_t trace)
     fetched_note(scanning.fetched, (struct trace_id){0, trace}, &span);
 }
 
-/* ---- again ----------------------------------------------------------------------------------- */
+/* ---- later scans ----------------------------------------------------------------------------- */
 
 static void test_again(void)
 {
@@ -157,23 +157,23 @@ static void test_again(void)
     note(5);
     fetch_now();
     CHECK(count == 0);
-    /* one is written late: its time is from before the last fetch */
+    /* a late record: its time is before the last fetch */
     put(0, 0, 5, 3, 850 * MS);
     put(0, 0, 6, 4, 840 * MS);
-    scanning_add(&scanning, 1, now_ns); /* and a memory that was not there */
+    scanning_add(&scanning, 1, now_ns); /* and a new memory */
     put(1, 1, 5, 5, 100 * MS);
     WANT(5, 6);
     fetch_now();
     ARE_SPANS(3, 4, 5);
     now_ns++;
-    note(6); /* of each trace it is another place */
+    note(6); /* each trace was read to another place */
     put(0, 0, 6, 6, 50 * MS);
     fetch_now();
     ARE_SPANS(3, 5, 6);
     scanning_end(&scanning);
 }
 
-/* A place that is forgotten: the times of records tell what was sent. */
+/* If the place was removed, the times of the records tell which ones were sent. */
 static void test_forgotten(void)
 {
     begin(1);
@@ -194,7 +194,7 @@ static void test_forgotten(void)
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-/* Spans that are written now: their times are of now. Returns when. */
+/* Writes spans with the time of now. Returns that time. */
 static int64_t put_now(uint32_t cpu, uint64_t trace, uint64_t number)
 {
     const int64_t at_ns = clock_ns();
@@ -213,7 +213,7 @@ static void want_from(uint64_t trace, int64_t begin_ns)
     now_ns = clock_ns();
 }
 
-/* A whole span of the span API that ends now. */
+/* Writes a whole span of the span API that ends now. */
 static void put_span(uint64_t trace, int64_t begin_ns)
 {
     const struct writer writer = scanning_writer(&scanning, 0, 1);
@@ -229,8 +229,8 @@ static void put_span(uint64_t trace, int64_t begin_ns)
     now_ns = clock_ns();
 }
 
-/* What was written before the trace's begin is not read; but it is where a record tells that the
- * trace began earlier, and where the ring's end of that time is not known. */
+/* Records from before the trace's begin are not read. They are read if a record tells an earlier
+ * begin, or if no place for that time is known. */
 static void test_bounds(void)
 {
     int64_t first, third;
@@ -248,14 +248,14 @@ static void test_bounds(void)
     CHECK(result.records == 3 && result.is_bounded && result.from_place == 1);
     CHECK(result.reach_ns == third && result.held_from_ns == third + SCANNING_OFFSET);
     note(5);
-    /* it began earlier: what was given is not given again */
+    /* the trace began earlier: found records are not found again */
     want_from(5, first);
     fetch_now();
     ARE_SPANS(1);
     CHECK(!result.is_bounded && result.reach_ns == INT64_MIN);
     scanning_end(&scanning);
 
-    /* a record tells the begin: other rings, which were read before, are read on to there */
+    /* a record tells an earlier begin: the walks of the other rings continue to that begin */
     begin(1);
     put_now(0, 5, 1);
     (void)places_take(scanning.places, &scanning.held[0]);
@@ -271,7 +271,7 @@ static void test_bounds(void)
     scanning_end(&scanning);
 }
 
-/* Of a ring that was overwritten after the begin: from when on it has all. */
+/* A ring that was overwritten after the begin: the result tells from when on it has all. */
 static void test_bound_is_gone(void)
 {
     int64_t begin_ns;
@@ -288,10 +288,10 @@ static void test_bound_is_gone(void)
     scanning_end(&scanning);
 }
 
-/* Any records of any traces, and fetches of any of these at any time: each comes just once. */
+/* Random records and random fetches: each record is found exactly once. */
 static void test_any(void)
 {
-    static uint32_t written[8], given[8]; /* by trace: how many, in all */
+    static uint32_t written[8], given[8]; /* numbers of records for each trace */
     uint64_t state = seed_begin(), number = 0;
     static uint64_t trace_of[100000];
     static bool is_given[100000];
@@ -330,7 +330,7 @@ static void test_any(void)
     scanning_end(&scanning);
 }
 
-/* ---- all of a time --------------------------------------------------------------------------- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 static void test_window(void)
 {
@@ -342,10 +342,10 @@ static void test_window(void)
     put(0, 0, 1, 1, 20 * S);
     put(0, 0, 2, 2, 6 * S);
     put(0, 0, 3, 3, 4 * S);
-    put(0, 0, 3, 4, 6 * S - 1500 * MS); /* late, and within */
-    put(0, 0, 4, 5, 5500 * MS);         /* late, and before */
+    put(0, 0, 3, 4, 6 * S - 1500 * MS); /* late, in the window */
+    put(0, 0, 4, 5, 5500 * MS);         /* late, before the window */
     put(0, 1, 5, 6, 3 * S);
-    put(0, 1, 6, 7, 1 * S); /* after the question */
+    put(0, 1, 6, 7, 1 * S); /* after the request */
     WANT(0);
     scanning.requests->last_ms = 3000;
     scanning.requests->came_mono_ns = now_ns - 2 * S;
@@ -363,9 +363,10 @@ static void test_window(void)
     scanning_end(&scanning);
 }
 
-/* ---- from when on ---------------------------------------------------------------------------- */
+/* ---- the time with all records --------------------------------------------------------------- */
 
-/* So many of a trace that nobody wants, until ago from_ago. */
+/* Writes records of a trace that is not wanted: the first from_ago ns ago, then one in each step.
+ */
 static void fill(size_t memory, uint32_t cpu, unsigned records, int64_t from_ago, int64_t step)
 {
     for (unsigned i = 0; i < records; i++)
@@ -379,13 +380,13 @@ static int64_t held_ago(void)
 
 static void test_held_from(void)
 {
-    /* nothing was overwritten: since it was made */
+    /* no record was overwritten: since the memory was made */
     begin(1);
     fill(0, 0, 10, 10 * S, MS);
     WANT(5);
     fetch_now();
     CHECK(held_ago() == 100 * S);
-    /* overwritten: since its oldest; of several rings the latest */
+    /* overwritten records: since the oldest record; of several rings, the latest of these times */
     fill(0, 0, 2000, 9 * S, MS);
     fetch_now();
     CHECK(held_ago() < 8 * S && held_ago() > 7 * S);
@@ -394,7 +395,7 @@ static void test_held_from(void)
     CHECK(held_ago() < 5 * S && held_ago() > 4 * S);
     scanning_end(&scanning);
 
-    /* the second memory goes on where the first one was left: one that is not cut does not matter
+    /* the second memory continues the first: a memory with all its records does not limit the time
      */
     begin(2);
     fill(0, 0, 2000, 9 * S, MS);
@@ -405,13 +406,13 @@ static void test_held_from(void)
     fill(1, 0, 2000, 4 * S, MS);
     fetch_now();
     CHECK(held_ago() < 3 * S && held_ago() > 2 * S);
-    /* another user's rings: the latest of all */
+    /* another user's rings: the latest time of all users */
     scanning_add(&scanning, 2, now_ns - S);
     fetch_now();
     CHECK(held_ago() == S);
     scanning_end(&scanning);
 
-    /* no rings: since the agent began, as programs found none before */
+    /* no rings: since the start of the agent, as no program had a ring before */
     begin(0);
     WANT(5);
     fetch_now();
@@ -439,7 +440,8 @@ static void test_damaged(void)
     scanning_end(&scanning);
 }
 
-/* What one user does to its rings, and to their head, takes nothing from the others. */
+/* Damage by one user to its rings, or to the head of its memory, hides no records of other users.
+ */
 static void test_damage_of_another_user(void)
 {
     const uint64_t nonsense = UINT64_C(0x5555555555555555);
@@ -459,7 +461,7 @@ static void test_damage_of_another_user(void)
     fetch_now();
     ARE_SPANS(1);
     CHECK(result.rings_damaged == 1 && held_ago() == 100 * S);
-    put(1, 0, 6, 3, 7 * S); /* of its own spans some may be lost */
+    put(1, 0, 6, 3, 7 * S); /* that user's own spans may be lost */
     fetch_now();
     ARE_SPANS(1, 3);
     CHECK(result.rings_damaged == 1 && held_ago() == 7 * S);
@@ -470,7 +472,9 @@ static void test_damage_of_another_user(void)
     scanning_end(&scanning);
 }
 
-/* No room for all: the newest of a ring is kept, and it is said from when on there is all. */
+/* Without room for all records, a ring's newest are found. The result tells from when on all are
+ * there.
+ */
 static void test_limit(void)
 {
     begin(1);

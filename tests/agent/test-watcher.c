@@ -1,6 +1,6 @@
 /*
- * Alarms in rings: each is given once, whichever CPU's ring has it and however often the agent is
- * started, and what was overwritten is counted.
+ * Alarms in rings: each alarm is given once, from the ring of any CPU and after any restart of the
+ * agent. Overwritten alarms are counted.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,11 +16,11 @@
 #define MS   UINT64_C(1000000)
 
 static struct memory memory, other;
-static const struct memory *current = &memory; /* of programs */
+static const struct memory *current = &memory; /* the memory of the programs */
 static struct heard heard;
 static struct watcher watcher;
 static struct alarm last;
-static char given[4096]; /* "PID:NUMBER " of each */
+static char given[4096]; /* "PID:NUMBER " of each given alarm */
 static unsigned count;
 
 static void note(void *context, const struct alarm *alarm)
@@ -68,7 +68,7 @@ static void slow(uint32_t cpu, uint32_t pid, uint32_t sequence, uint64_t monoton
 
 /* ---- the agent ------------------------------------------------------------------------------- */
 
-/* A new one, that knows what the one before has saved (NULL: nothing). */
+/* Starts a new watcher that reads the saved state of the one before; NULL: no state. */
 static void start(json_t *saved)
 {
     memset(&heard, 0, sizeof(heard));
@@ -154,7 +154,8 @@ static void test_fields(void)
     end();
 }
 
-/* Whatever a program writes as time and duration: the span began since the host's start. */
+/* The begin of the span is never before the host's start, for any time and duration of a program.
+ */
 static void test_forged_times(void)
 {
     static const uint64_t any[] = {0, 1, 50, 1000, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX};
@@ -170,7 +171,7 @@ static void test_forged_times(void)
     }
 }
 
-/* Each once, of two CPUs, in whatever order they are read. */
+/* Each alarm of two CPUs is given once, in any order of reading. */
 static void test_once(void)
 {
     begin();
@@ -184,20 +185,20 @@ static void test_once(void)
     slow(0, 10, 5, 5 * MS); /* 4 comes late: its thread was stopped */
     expect("10:5 ", 0);
     slow(1, 10, 4, 4 * MS);
-    slow(1, 0, 1, 0); /* only tells of what was held back */
+    slow(1, 0, 1, 0); /* an alarm without a trace: it tells the number of alarms held back */
     expect("10:4 0:1 ", 0);
     expect("", 0);
     end();
 }
 
-/* What is missing at two looks is lost; nothing is counted twice. */
+/* An alarm that is missing at two looks is lost. No alarm is counted twice. */
 static void test_lost(void)
 {
     begin();
     slow(0, 10, 1, 1 * MS);
     slow(0, 10, 5, 5 * MS);
     expect("10:1 10:5 ", 0);
-    slow(1, 10, 3, 3 * MS); /* one of the three was late */
+    slow(1, 10, 3, 3 * MS); /* one of the three alarms was late */
     expect("10:3 ", 2);
     expect("", 0);
     slow(1, 10, 8, 8 * MS);
@@ -206,7 +207,8 @@ static void test_lost(void)
     end();
 }
 
-/* One CPU's ring is read before another one got what came first, look after look: nothing is lost.
+/* At each look, one CPU's ring is read before an earlier alarm comes to another ring: no alarm is
+ * lost.
  */
 static void test_late(void)
 {
@@ -220,7 +222,7 @@ static void test_late(void)
     slow(0, 10, 4, 4 * MS);
     slow(1, 10, 7, 7 * MS);
     expect("10:4 10:7 ", 0);
-    /* the agent is killed: what was not heard by then is lost, and counted */
+    /* the agent is killed: alarms that were not heard are lost and counted */
     restart();
     slow(0, 10, 6, 6 * MS);
     expect("", 1);
@@ -231,8 +233,8 @@ static void test_late(void)
     end();
 }
 
-/* A program that says a number again and again hides what it lacks; nothing else is counted, least
- * of all when the agent is killed. */
+/* A program that repeats a number hides its missing alarms. No other alarm is counted as lost, not
+ * even when the agent is killed. */
 static void test_again(void)
 {
     begin();
@@ -247,7 +249,7 @@ static void test_again(void)
     end();
 }
 
-/* More than rings hold, again and again: all that was written was given, or is counted as lost. */
+/* More alarms than rings can hold, many times: each alarm is given, or counted as lost. */
 static void test_overwritten(void)
 {
     uint64_t state = seed_begin(), lost = 0, found = 0;
@@ -265,7 +267,7 @@ static void test_overwritten(void)
         lost += look(NULL).lost;
         found += count;
     }
-    for (int i = 0; i < 2; i++) { /* the last one is heard */
+    for (int i = 0; i < 2; i++) { /* the last alarm is heard */
         written++;
         slow(0, 20, written, written * MS);
         lost += look(NULL).lost;
@@ -278,7 +280,7 @@ static void test_overwritten(void)
     end();
 }
 
-/* An agent that is started anew reads the rings again, and gives what is new. */
+/* A restarted agent reads the rings again, and gives only new alarms. */
 static void test_restart(void)
 {
     begin();
@@ -296,7 +298,7 @@ static void test_restart(void)
     restart();
     expect("10:12 ", 0);
     expect("", 1);
-    /* the pid is another program's meanwhile */
+    /* another program has the pid now */
     slow(1, 10, 1, 2000 * MS);
     slow(0, 10, 2, 2001 * MS);
     restart();
@@ -325,7 +327,7 @@ static void test_memories(void)
     memory_close(&memory);
 }
 
-/* A pid is the program's word: another user who claims the same one hides no alarm. */
+/* A program can write any pid: a program of another user with the same pid hides no alarm. */
 static void test_users(void)
 {
     begin();
@@ -356,13 +358,14 @@ static void test_newer(void)
     poll = look("");
     CHECK(poll.newer == 1 && poll.lost == 0);
     CHECK(look("").newer == 0);
-    event.mark = BLKIN_SLOW_MARK ^ 1; /* none of ours */
+    event.mark = BLKIN_SLOW_MARK ^ 1; /* not the mark of libblkin */
     put(0, &event, "a", "b", "c");
     CHECK(look("").newer == 0);
     end();
 }
 
-/* Records of any bytes, and other events: passed over. What was damaged is missing by its number.
+/* The watcher skips records of random bytes and other events. The number of a damaged alarm is
+ * missing.
  */
 static void test_scribbled(void)
 {

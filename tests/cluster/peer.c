@@ -1,17 +1,23 @@
 /*
- * Agents as far as others see them: clusters (cluster.h) in one loop, told by lines on the standard
- * input what to send, which say on the standard output what they got.
+ * Stands for agents that only send and receive messages: clusters (cluster.h) in one loop. Lines of
+ * the standard input tell what to send. The standard output has a line for each received message.
  *
  *     peer [--count=N] [--answer] [--quiet] --name=NAME --cluster=URL ...
  *
- * With a count there are NAME-1, NAME-2, ....
- *   want N [BYTES]       each sends N wants, of at least that size
- *   load RATE [TRACES]   from now on they send so many wants a second in turn, each for so many
- * traces json                 J HOST and cluster_json() of each figures              F NAME and
- * {"wants": sent, "answers": got, "ms": [answers after 0 ms, 1 ms, ...]} Lines that come back,
- * flushed one by one; --quiet: only J and F: P HOST ID            it has sent a want of this id R
- * HOST ID US         it got one, so long after "at" O HOST ID            it got one of a host that
- * has used up its share A HOST ID FROM US    it got an answer, so long after it has asked
+ * With --count, the names are NAME-1, NAME-2, ... Input:
+ *
+ *     want N [BYTES]      each peer sends N wants of at least that size
+ *     load RATE [TRACES]  the peers send so many wants a second in turn, each for so many traces
+ *     json                prints J HOST and cluster_json() of each peer
+ *     figures             prints F NAME {"wants": sent, "answers": got,
+ *                         "ms": [answers after 0 ms, 1 ms, ...]}
+ *
+ * Output, flushed after each line; with --quiet, only J and F:
+ *
+ *     P HOST ID           the peer has sent a want of this id
+ *     R HOST ID US        the peer got a want, so long after "at"
+ *     O HOST ID           the peer got a want of a host that has used up its share
+ *     A HOST ID FROM US   the peer got an answer, so long after its want
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,7 +37,7 @@ struct peer {
     char name[300];
     struct cluster *cluster;
     int64_t number;
-    int64_t asked_ns[4096]; /* of request N at N % 4096 */
+    int64_t asked_ns[4096]; /* the time of request N, at N % 4096 */
 };
 
 static struct loop *loop;

@@ -1,9 +1,10 @@
 /*
- * For test-dump.sh: programs record into rings, the service that holds the rings is killed, and
- * what they hold is followed and dumped.
+ * For test-dump.sh: programs record into rings, and the service that holds the rings is killed.
+ * Then a follower and a dump read the rings.
  *
  * usage: dumping FOLDER
- * Makes FOLDER/followed.json, what the follower gives, and FOLDER/dump, a trace of the same.
+ * Makes FOLDER/followed.json with the events of the follower, and the trace FOLDER/dump with the
+ * same.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -40,7 +41,7 @@ static void record_span(int number)
     blkin_span_tag_int64(&span, "number", number);
     blkin_span_tag_string(&span, "text", "a \"value\" of \xff bytes");
     blkin_span_tag_double(&span, "share", 0.25);
-    for (int i = 0; i < number; i++) { /* many find no room in the log of the span */
+    for (int i = 0; i < number; i++) { /* the log of the span has no room for many of them */
         BLKIN_STEP_SCOPE(&span, "step", BLKIN_INTERNAL);
         blkin_span_log(&span, BLKIN_WARNING, "in a step, of which there are many");
     }
@@ -55,7 +56,7 @@ static void record_original(int number)
     struct blkin_trace trace, child;
     char text[RING_TEXT_MAX + 2] = "";
 
-    (void)memset(text, 'x', RING_TEXT_MAX + (number % 10 == 0)); /* of a tenth it is cut */
+    (void)memset(text, 'x', RING_TEXT_MAX + (number % 10 == 0)); /* every tenth text is cut */
     blkin_init_new_trace(&trace, "original", &endpoint);
     BLKIN_TIMESTAMP(&trace, NULL, "sr");
     blkin_init_child(&child, &trace, NULL, "child");
@@ -65,7 +66,7 @@ static void record_original(int number)
     BLKIN_TIMESTAMP(&trace, NULL, "ss");
 }
 
-/* Bytes in the rings; 0: there are none yet. */
+/* Returns the number of bytes in the rings; 0: no rings yet. */
 static uint64_t written(void)
 {
     const struct ring_map *map = ring_map();
@@ -115,9 +116,9 @@ static void run_both(void)
     served_kill_service(&served);
 }
 
-/* ---- what it has left ------------------------------------------------------------------------ */
+/* ---- the rings of the program ---------------------------------------------------------------- */
 
-/* A user's first memory is small: what came to be full has a successor. */
+/* A user's first memory is small: a second one follows when it is full. */
 static struct memory memories[MAX_MEMORIES];
 static struct dump_memory dumped[MAX_MEMORIES];
 static unsigned memory_count;
@@ -136,8 +137,7 @@ static void take(void *context, int fd, const char *name)
 static void follow_it(int64_t offset_ns)
 {
     const struct follow_calls calls = {piped_event, piped_loss, NULL};
-    /* what is older has no order between rings, and a busy machine moves the program between CPUs
-     */
+    /* older records have no order between rings, and the kernel moves the program between CPUs */
     const int64_t grace_ns = INT64_C(3600000000000);
     struct follow *follow = follow_new(&calls, grace_ns, offset_ns);
 
@@ -167,7 +167,8 @@ static void dump_it(int64_t offset_ns)
     CHECK(counts.overwritten_bytes == 0 && counts.damaged_bytes == 0);
     printf("events %llu\nstreams %u\nfollowed %llu\n", (unsigned long long)counts.events,
            counts.streams, (unsigned long long)piped_events);
-    CHECK(!dump_memories(dumped, memory_count, &options, &counts, &error)); /* there is one */
+    CHECK(!dump_memories(dumped, memory_count, &options, &counts,
+                         &error)); /* the folder exists already */
     CHECK(strstr(error.text, "name one that does not exist yet"));
 }
 

@@ -19,7 +19,7 @@
 
 #define USERS 5
 
-/* What the service and the programs tell the test. */
+/* The notes of the service and the programs for the test. */
 struct shared {
     struct holder_counts counts;
     char keeper[16];
@@ -28,8 +28,8 @@ struct shared {
 };
 
 static char folder[100], path[150], fdserver[150];
-static bool has_fdserver; /* instead of the store, */
-static bool is_dead;      /* and NOTIFY_SOCKET names a socket at which nobody listens */
+static bool has_fdserver; /* true: the fdserver replaces the store */
+static bool is_dead;      /* true: NOTIFY_SOCKET names a socket without a listener */
 static struct shared *shared;
 static struct store store;
 static bool is_root;
@@ -132,7 +132,7 @@ static inline int finish(pid_t pid, int signal)
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-/* Returns a descriptor, or -1: it has to ask again. */
+/* Returns a descriptor, or -1: the program has to ask again. */
 static inline int answer_from(int socket)
 {
     struct ring_hello hello;
@@ -171,7 +171,7 @@ static uid_t user_of(unsigned number)
     return is_root ? 41000 + number % users : geteuid();
 }
 
-/* A program of that user asks, and writes down that it has got something. */
+/* A program of that user asks for a memory, and notes that it got one. */
 static inline int use_memory(unsigned number, bool waits)
 {
     struct memory memory;
@@ -224,7 +224,8 @@ static inline int use_once(unsigned number)
     return use_memory(number, false);
 }
 
-/* A program that has a memory until it is killed, and writes so much into each that it gets. */
+/* A program that runs until it is killed, and writes so many records into each memory that it gets.
+ */
 static inline void keep_memory(unsigned number, uint64_t bytes)
 {
     struct memory memory;
@@ -252,7 +253,7 @@ static inline int keep_busy(unsigned number)
     return 1;
 }
 
-/* ---- what the store has ---------------------------------------------------------------------- */
+/* ---- contents of the store ------------------------------------------------------------------- */
 
 static inline uint64_t written_to_all(void)
 {

@@ -1,5 +1,5 @@
 /*
- * The texts "packed" of events, as libblkin writes them: of thread 0x1234 and span 42.
+ * Packed texts of events, as libblkin writes them, for thread 0x1234 and span 42.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-/* Of a whole span or blkin:begin, at that time. */
+/* Makes the packed text of a whole span or of blkin:begin, at that time. */
 static inline const char *packed_whole(char version, uint64_t time, const char *log)
 {
     static char text[300];

@@ -1,6 +1,6 @@
 /*
- * A service that holds rings, the process that keeps them for it (fdserver.h), and programs that
- * ask: each is a child of the test. A program is the test's own executable with more arguments.
+ * A service that holds rings, the fdserver (fdserver.h), and programs that ask for memory: each is
+ * a child of the test. A program is the test's own executable with more arguments.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,11 +25,11 @@
 #include <unistd.h>
 
 struct served {
-    char path[200], fdserver[200]; /* of the two sockets */
+    char path[200], fdserver[200]; /* paths of the two sockets */
     pid_t keeper, service;
 };
 
-/* What the test and its programs tell each other. */
+/* Notes of the test and its programs for each other. */
 static inline void *served_share(int fd, size_t size)
 {
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -44,7 +44,7 @@ static inline uint64_t get(const uint64_t *shared)
     return __atomic_load_n(shared, __ATOMIC_ACQUIRE);
 }
 
-/* As if much were written to it: it grows. */
+/* Marks the memory as busy, as if programs had written much: the user gets a larger memory. */
 static inline void served_make_busy(void *context, struct held *held)
 {
     (void)context;
@@ -107,7 +107,7 @@ static inline void served_begin(struct served *served, const char *folder, uint6
     (void)close(ready[0]);
 }
 
-/* What a program is given there. Returns the size of a ring; 0: nothing. */
+/* Asks for a memory at that socket. Returns the size of a ring; 0: no memory. */
 static inline uint64_t served_ask(const char *path)
 {
     struct ring_hello hello = {.mark = 0};
@@ -146,7 +146,7 @@ static inline void served_kill(pid_t pid)
     (void)waitpid(pid, NULL, 0);
 }
 
-/* What the keeper has, after the service was killed. */
+/* Gets the memories that the fdserver has, after the service was killed. */
 static inline bool served_kept(const struct served *served, notify_stored_fn *give, void *context)
 {
     struct error error;
@@ -158,7 +158,7 @@ static inline bool served_kept(const struct served *served, notify_stored_fn *gi
     return socket >= 0;
 }
 
-/* How many are in a ring, which is whole. */
+/* Returns the number of records in a ring without damage. */
 static inline uint64_t served_spans(struct ring ring, uint64_t *overwritten)
 {
     struct ring_reader reader;
@@ -181,7 +181,7 @@ static inline void served_kill_service(const struct served *served)
     served_kill(served->service);
 }
 
-/* With all that it has kept. */
+/* Ends the fdserver with all its descriptors. */
 static inline void served_kill_keeper(const struct served *served)
 {
     served_kill(served->keeper);

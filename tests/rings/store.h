@@ -48,7 +48,7 @@ static inline void store_remove(struct store *store, const char *name)
     }
 }
 
-/* Takes what has been sent so far. */
+/* Takes the messages that were sent so far. */
 static inline void store_drain(struct store *store)
 {
     char text[400];
@@ -71,7 +71,7 @@ static inline void store_drain(struct store *store)
     }
 }
 
-/* In the service, before it begins. */
+/* Called in the service, before the service begins. */
 static inline void store_hand_over(const struct store *store)
 {
     char names[STORE_MAX * 100] = "", text[32];

@@ -1,5 +1,5 @@
 /*
- * Programs whose reader is away: killed with all that kept the memory, or only stopped.
+ * Programs without a reader: the service was killed together with the fdserver, or stopped.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,13 +13,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define EVENT_BYTES (UINT64_C(1) << 22) /* of a ring: the program's spans of some seconds */
+#define EVENT_BYTES (UINT64_C(1) << 22) /* a ring that holds spans of some seconds */
 
-/* What the program tells. */
+/* The notes of the program for the test. */
 struct shared {
-    uint64_t asked;    /* so often it has seen that it waits for an answer, with a memory */
-    uint64_t recorded; /* spans */
-    uint64_t memories; /* that it has had */
+    uint64_t asked;    /* how often the program waited for an answer while it had a memory */
+    uint64_t recorded; /* recorded spans */
+    uint64_t memories; /* memories that the program has had */
     uint64_t must_end;
 };
 
@@ -55,7 +55,7 @@ static int record(int fd)
     return 0;
 }
 
-/* ---- what is in the memory ------------------------------------------------------------------- */
+/* ---- contents of the memory ------------------------------------------------------------------ */
 
 static uint64_t spans_found;
 static unsigned memories_found;
@@ -75,7 +75,7 @@ static void count_spans(void *context, int fd, const char *name)
     memory_close(&memory);
 }
 
-/* After the service was killed. */
+/* Returns the number of spans in the fdserver's memory, after the service was killed. */
 static uint64_t spans_kept(void)
 {
     spans_found = memories_found = 0;
@@ -108,7 +108,7 @@ static void end(pid_t pid)
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
-/* With nothing left of the memory but what the program has, it takes the next service's. */
+/* Only the program has the memory now: the program takes the memory of the next service. */
 static void test_killed(int fd, const char *folder)
 {
     const pid_t pid = begin(fd, folder);
@@ -130,7 +130,8 @@ static void test_killed(int fd, const char *folder)
     served_kill_keeper(&served);
 }
 
-/* It asks, too, and gets no answer, then the same memory: all that it has ever recorded is there.
+/* The program asks without an answer, then gets the same memory: all its records are in that
+ * memory.
  */
 static void test_stopped(int fd, const char *folder)
 {
@@ -145,11 +146,11 @@ static void test_stopped(int fd, const char *folder)
     end(pid);
     served_kill_service(&served);
     CHECK(get(&shared->memories) == 1);
-    CHECK(spans_kept() == get(&shared->recorded)); /* and none went anywhere else */
+    CHECK(spans_kept() == get(&shared->recorded)); /* and no span is in another memory */
     served_kill_keeper(&served);
 }
 
-/* With programs and a service of its own, as each takes the seconds after which nobody reads. */
+/* Each test has its own programs and service, as each test waits until a reader counts as away. */
 static pid_t play(void (*test)(int fd, const char *folder), const char *name)
 {
     const char *where = getenv("TMPDIR");

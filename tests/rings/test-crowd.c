@@ -1,7 +1,7 @@
 /*
- * A program of a thousand threads and two hundred programs beside it record at once: all of them
- * have the one memory of their user, as large as it is configured and no larger, and each record is
- * there or counted as lost.
+ * A program of a thousand threads and two hundred other programs record at the same time. All of
+ * them have the one memory of their user, which has exactly the configured size. Each record is in
+ * the memory, or is counted as lost.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,16 +17,16 @@
 
 #define THREADS  1000
 #define PROGRAMS 200
-#define OTHERS   200                 /* processes and threads that the user may have besides */
-#define EACH     25                  /* spans of a writer */
-#define SPAN_MAX 128                 /* bytes of a ring */
-#define MEMORY   (UINT64_C(8) << 20) /* all rings of events: so large a memory is made at once */
+#define OTHERS   200                 /* other processes and threads that the user may have */
+#define EACH     25                  /* number of spans that a writer records */
+#define SPAN_MAX 128                 /* the most bytes of a span in a ring */
+#define MEMORY   (UINT64_C(8) << 20) /* all rings of events: the first memory has this size */
 
-/* What the programs tell. */
+/* The notes of the programs for the test. */
 struct shared {
     uint64_t ready; /* programs that have a memory, and all of their threads */
     uint64_t must_begin;
-    uint64_t recorded; /* spans */
+    uint64_t recorded; /* recorded spans */
 };
 
 static struct shared *shared;
@@ -90,11 +90,11 @@ static int write_with(unsigned threads)
     return check_status();
 }
 
-/* ---- what is in the memory ------------------------------------------------------------------- */
+/* ---- contents of the memory ------------------------------------------------------------------ */
 
 struct found {
     unsigned memories;
-    struct memory_size size; /* as configured */
+    struct memory_size size; /* the configured size */
     uint64_t spans, lost, overwritten;
 };
 
@@ -121,7 +121,7 @@ static void count(void *context, int fd, const char *name)
 
 /* ---- */
 
-/* How many of them the user may have, of threads or processes that there are to be. */
+/* Returns the number of threads or processes that the user may have; `wanted` at most. */
 static unsigned allowed(unsigned wanted)
 {
     struct rlimit limit;
@@ -172,7 +172,7 @@ static void test_crowd(int fd, const char *folder)
     CHECK(found.memories == 1);
     CHECK(get(&shared->recorded) >= least);
     CHECK(found.spans <= get(&shared->recorded));
-    /* other events than spans are lost, too; with more than two CPUs a ring has no room for all */
+    /* lost events include others than spans; with more than two CPUs, a ring has no room for all */
     CHECK(found.spans + found.lost >= get(&shared->recorded) ||
           (found.overwritten && found.size.event_bytes < get(&shared->recorded) * SPAN_MAX));
 }

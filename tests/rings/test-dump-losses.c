@@ -1,5 +1,5 @@
 /*
- * Dumps of rings that have lost something: babeltrace2 reads all that is there, and tells the rest.
+ * Dumps of rings that have lost records: babeltrace2 reads all records, and tells the losses.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +17,7 @@ static struct error error;
 static struct memory memory;
 static struct dump_counts counts;
 static char folder[200];
-static char output[1 << 20]; /* of babeltrace2 */
+static char output[1 << 20]; /* output of babeltrace2 */
 
 static void put(const struct writer *writer, int64_t time_ns, uint64_t number)
 {
@@ -38,7 +38,7 @@ static struct writer begin_ring(unsigned ring)
     return (struct writer){memory_ring(&memory, ring), &lock};
 }
 
-/* Returns how many lines of babeltrace2's output have the text. */
+/* Returns the number of lines of babeltrace2's output with the text. */
 static unsigned lines_with(const char *text)
 {
     unsigned count = 0;
@@ -101,8 +101,8 @@ static void test_nothing(void)
     CHECK(counts.records == 0 && counts.streams == 0 && counts.overwritten_bytes == 0);
 }
 
-/* Times that go back, one before the host was up, and one that makes no sense: all are there, in
- * some order. */
+/* Times that go back, a time before the host's start, and an impossible time: the dump has all
+ * events, in any order. */
 static void test_times(void)
 {
     const int64_t now_ns = clock_ns();
@@ -121,7 +121,7 @@ static void test_times(void)
     CHECK(strstr(output, "span_id = 4") < strstr(output, "span_id = 2"));
 }
 
-/* What a program has written into its memory's head, another one has, too. */
+/* Two memories have the same head, as a program can copy a head: the dump has both. */
 static void test_twins(void)
 {
     const struct writer writer = begin_ring(0);
@@ -135,7 +135,7 @@ static void test_twins(void)
     memory_close(&memory);
 }
 
-/* A wrong payload is left out and told. */
+/* A wrong payload is left out and counted. */
 static void test_unreadable(void)
 {
     const struct writer writer = begin_ring(0);
@@ -150,7 +150,8 @@ static void test_unreadable(void)
     CHECK(lines_with("zipkin:timestamp") == 2 && lines_with("iscarded 3 events") == 1);
 }
 
-/* No program of ours writes such a record: nothing reads beyond its room, and it is told. */
+/* libblkin never writes such a record: no reader reads beyond its end, and the record is counted.
+ */
 static void test_too_long(void)
 {
     static char payload[20000];
@@ -168,7 +169,7 @@ static void test_too_long(void)
     CHECK(lines_with("zipkin:timestamp") == 1 && lines_with("iscarded 1 packet") == 1);
 }
 
-/* What was overwritten is told as packets that are missing, since nobody knows how many events. */
+/* Overwritten records are told as missing packets, as the number of events is not known. */
 static void test_overwritten(void)
 {
     const struct writer writer = begin_ring(0);
@@ -180,7 +181,7 @@ static void test_overwritten(void)
     CHECK(lines_with("iscarded 1 packet") == 1);
 }
 
-/* Any bytes: what is written can be read, and all else is counted. */
+/* Random bytes: each dumped event can be read, and all other records are counted. */
 static void test_random(uint64_t seed)
 {
     char payload[600], expected[60];

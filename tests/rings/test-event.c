@@ -1,5 +1,5 @@
 /*
- * Records to events: all kinds, the times that they get, and what is not as it should be.
+ * Decodes records to events: all kinds, the times of events, and invalid records.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -68,15 +68,16 @@ static void test_times(void)
         {0, 0, 0},
         {10000000, 10000000, 0},
         {NOW - AFTER, NOW - AFTER, 0},
-        {50000000, NOW - AFTER, 50000000 - (NOW - AFTER)}, /* the program has set it back */
+        {50000000, NOW - AFTER, 50000000 - (NOW - AFTER)}, /* the program has set the time back */
         {INT64_C(3600000000000), NOW - AFTER, INT64_C(3600000000000) - (NOW - AFTER)},
         {-1000, -1000, 0},
-        {-2000000, NOW - AFTER, 0}, /* nonsense: it is the earliest that it can be */
+        {-2000000, NOW - AFTER,
+         0}, /* an impossible time: the event gets the earliest possible time */
         {INT64_C(90000000000000), NOW - AFTER, 0},
     };
 
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-        /* 48 bits of it are told */
+        /* the event has 48 bits of the time */
         put_span('1', (uint64_t)(NOW - times[i].ago) & ((UINT64_C(1) << 48) - 1));
         CHECK(decode(BLKIN_EVENT_SPAN) == DECODED);
         CHECK(event.time_ns == NOW - times[i].stamp_ago + OFFSET);
@@ -131,7 +132,7 @@ static void test_others(void)
     CHECK(decode(BLKIN_EVENT_PROCESS) == DECODED && event.kind == EVENT_PROCESS);
     CHECK(event.realtime == 123 && event.thread == 5 && event.sequence == 6);
     CHECK(event.origin.pid == 1234 && event.origin.pid_ns == 4026531836);
-    /* both clocks are of one moment: it is not moved to when it was written */
+    /* the event has both clocks of one moment, so its time is not moved to the time of writing */
     CHECK(event.time_ns == NOW - 60000000 + OFFSET && event.age_ns == 0);
     begin(&metric, sizeof(metric));
     add("disk"), add("-"), add("a:B:c"), add("1 2");
@@ -161,7 +162,7 @@ static void test_original(void)
     begin(&head, sizeof(head));
     add("write"), add("rados"), add("::1"), add(name), add("value");
     CHECK(decode(RING_ORIGINAL + 0) == DECODED && event.is_cut);
-    CHECK(decode(RING_ORIGINAL + 2) == DECODED && !event.is_cut); /* here it is an event's text */
+    CHECK(decode(RING_ORIGINAL + 2) == DECODED && !event.is_cut); /* an event's text */
 }
 
 static void test_alarm(void)

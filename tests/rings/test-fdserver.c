@@ -1,6 +1,6 @@
 /*
- * The process that keeps descriptors: as many as it is given, each once, and it can be found while
- * a service has it. Of a message only one descriptor is taken.
+ * The fdserver stores each descriptor once. A service can find the fdserver while another service
+ * is connected. Of a message with several descriptors, only one is taken.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -76,7 +76,7 @@ static void test_all(pid_t keeper)
 
     CHECK(kept == 0);
     put_all(fdserver, keeper);
-    (void)close(fdserver); /* as if the service was killed */
+    (void)close(fdserver); /* as when the service is killed */
     fdserver = connect_to();
     CHECK(kept == MEMORIES);
     put_all(fdserver, keeper);
@@ -90,7 +90,7 @@ static void test_all(pid_t keeper)
     (void)close(fdserver);
 }
 
-/* It serves who has connected first, so nobody else hears from it. */
+/* The fdserver serves the first connection only: others get no answer. */
 static void test_found(pid_t keeper)
 {
     const int fdserver = connect_to();
@@ -100,7 +100,7 @@ static void test_found(pid_t keeper)
     (void)close(fdserver);
 }
 
-/* Who sends more descriptors than one does not fill our table with them. */
+/* A message with two descriptors does not fill the receiver's table: one of them is closed. */
 static void test_one_of_two(void)
 {
     union {
@@ -126,13 +126,14 @@ static void test_one_of_two(void)
     CHECK(unix_socket_receive(ends[1], got, sizeof(got), &passed, 0) == 4 && passed >= 0);
     (void)close(passed);
     (void)close(pipe_ends[1]);
-    CHECK(read(pipe_ends[0], got, 1) == 0); /* nobody has the other end */
+    CHECK(read(pipe_ends[0], got, 1) == 0); /* no process has the other end */
     (void)close(pipe_ends[0]);
     (void)close(ends[0]);
     (void)close(ends[1]);
 }
 
-/* The file is there a moment before somebody listens. A connection would end the fdserver. */
+/* Waits for the listener, as the file exists a moment before. A connection would end the fdserver.
+ */
 static bool listens(void)
 {
     FILE *sockets = fopen("/proc/net/unix", "re");

@@ -1,5 +1,5 @@
 /*
- * Following rings: order, grace, what is lost, memories that come and go.
+ * Following rings: order, grace, losses, memories that come and go.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,7 +24,7 @@ struct seen {
     uint64_t events, losses;
     int64_t last_ns;
     bool is_out_of_order;
-    uint64_t last[WRITERS], missing; /* by the numbers of the writers */
+    uint64_t last[WRITERS], missing; /* by the number of the writer */
 };
 
 static void see(void *context, struct event *event)
@@ -59,7 +59,7 @@ static struct follow *new_follow(struct seen *seen, int64_t grace_ns)
 
 #define HOUR INT64_C(3600000000000)
 
-/* In order over the rings of two memories; what is too young waits, and nothing is given twice. */
+/* Events of two memories' rings come in order. Young events wait, and no event is given twice. */
 static void test_order(uint64_t seed)
 {
     struct memory memories[2];
@@ -75,7 +75,7 @@ static void test_order(uint64_t seed)
         const struct writer writer = {memory_ring(&memories[i & 1], i / 2), &lock};
         int64_t ns = now_ns - 1000000;
 
-        /* no sense: it does not wait for that time */
+        /* an impossible time: the event does not wait for it */
         writer_put_original(&writer, now_ns + 2 * HOUR, WRITERS, 1);
         for (unsigned n = 0; n < 100; n++) {
             ns += (int64_t)(seed_next(&seed) % 1000);
@@ -108,10 +108,10 @@ static void test_others(void)
     memory = writer_memory(0, CPUS, RING_BYTES_MIN);
     events = (struct writer){memory_ring(&memory, 0), &lock};
     writer_put_original(&events, clock_ns(), 0, 1);
-    CHECK(follow_add(follow, &memory, true)); /* what was before is none of ours */
+    CHECK(follow_add(follow, &memory, true)); /* earlier records are not given */
     (void)writer_put(&events, 200, 1, "", 1);
     (void)writer_put(&events, 0, 1, "", 1);
-    (void)writer_put(&events, BLKIN_EVENT_SLOW, 1, "", 1); /* has a ring of its own */
+    (void)writer_put(&events, BLKIN_EVENT_SLOW, 1, "", 1); /* alarms have their own ring */
     newer[sizeof(newer) - 3] = '0' + BLKIN_FORMAT_VERSION + 1;
     (void)writer_put(&events, BLKIN_EVENT_SPAN, 1, newer, sizeof(newer));
     (void)follow_look(follow);
@@ -120,7 +120,7 @@ static void test_others(void)
     CHECK(counts.foreign == 2 && counts.unreadable == 1 && counts.newer == 1);
     for (unsigned n = 1; n <= 3000; n++)
         writer_put_original(&events, clock_ns(), 0, n);
-    follow_drop(follow, &memory); /* first it is read to its end */
+    follow_drop(follow, &memory); /* the memory is read to its end first */
     counts = follow_counts(follow);
     CHECK(seen.losses == 1 && seen.last[0] == 3000 && seen.events + seen.missing == 3000);
     CHECK(counts.rings.overwritten > 0 && counts.rings.records == seen.events + 4);
@@ -129,7 +129,7 @@ static void test_others(void)
     follow_free(follow);
 }
 
-/* The more has come since the last look, the sooner is the next one. */
+/* The more records came since the last look, the sooner the next look is due. */
 static void test_pace(void)
 {
     const int64_t begin_ms = clock_ms(), hour_ms = HOUR / 1000000;
@@ -165,7 +165,7 @@ static void test_pace(void)
     memory_close(&memory);
 }
 
-/* Each event is seen or missing, and what is missing was overwritten. */
+/* Each event is seen or overwritten. */
 static void test_writers(uint64_t bytes, bool must_be_whole)
 {
     int *locks = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -59,7 +59,7 @@ static void write_rules(const char *file, const char *text)
     CHECK(out && fputs(text, out) >= 0 && fclose(out) == 0);
 }
 
-/* Each memory has the host's rules: a new one, one of before, and all when the file changes. */
+/* Each memory has the host's rules: a new memory, an older one, and all when the file changes. */
 static void test_rules(void)
 {
     char file[sizeof(folder) + 10];
@@ -138,7 +138,7 @@ static void test_limits(void)
         second = start_keeper(1, keep_idle);
         CHECK(result_of(start_program(0, use_one)) == 0);
         CHECK(result_of(start_program(2, use_once)) == 1);
-        end_program(first); /* a user that has gone makes room for a new one */
+        end_program(first); /* the end of a user makes room for a new user */
         CHECK(result_of(start_program(2, use_one)) == 0 && shared->counts.users <= 2);
         CHECK(result_of(start_program(1, use_one)) == 0);
         end_program(second);
@@ -158,7 +158,9 @@ static void test_limits(void)
     forget_all();
 }
 
-/* The old memory is left, read on for a while, and dropped from the store, too. */
+/* Programs leave the old memory. The holder reads it for a while, then removes it, also from the
+ * store.
+ */
 static void test_other_size(void)
 {
     const pid_t service = begin();
@@ -176,7 +178,7 @@ static void test_other_size(void)
     DRAIN_UNTIL(shared->counts.bytes == memory_bytes(&larger) && shared->counts.made == 2);
     CHECK(finish(service, SIGTERM) == 0);
 
-    options.size = small; /* a start with another size does the same */
+    options.size = small; /* a start with another size has the same effect */
     again = begin();
     DRAIN_UNTIL(state_of(0) == RING_LEFT);
     CHECK(finish(again, SIGKILL) != 0);
@@ -198,7 +200,8 @@ static void test_restart(void)
     CHECK(fstat(store.kept[0].fd, &after) == 0 && before.st_ino == after.st_ino);
     CHECK(shared->counts.taken_over == 1 && written_to_all() == 2);
     (void)finish(service, SIGKILL);
-    CHECK(state_of(0) == RING_ON); /* programs write on, and the next one reads it */
+    CHECK(state_of(0) ==
+          RING_ON); /* programs continue to write, and the next service reads the records */
     forget_all();
 }
 
@@ -224,7 +227,7 @@ static int lie_of_size(unsigned number)
     return 0;
 }
 
-/* What a program writes into its memory gives it no other user's, and does not stop a start. */
+/* A program that damages its memory gets no memory of another user, and the next service starts. */
 static void test_lies(void)
 {
     pid_t service = begin();
@@ -286,7 +289,7 @@ static int use_many(unsigned number)
             return 1;
 }
 
-/* Programs ask all the time, services are killed. Returns how often a program got a memory. */
+/* Kills services while programs ask. Returns the number of memories that programs got. */
 static uint64_t kill_services(uint64_t seed)
 {
     pid_t programs[USERS * 2];
@@ -312,13 +315,13 @@ static uint64_t kill_services(uint64_t seed)
     return got_by_all();
 }
 
-/* A program may have been killed between its two notes. */
+/* True if the counts agree: a killed program may have made only one of its two notes. */
 static bool is_what_they_got(uint64_t written, uint64_t got)
 {
     return written >= got && written <= got + USERS * 2;
 }
 
-/* What any program ever got is in the store, and of each user there is one memory. */
+/* The store has each record that a program wrote, in one memory for each user. */
 static void test_kills(uint64_t seed)
 {
     const uint64_t got = kill_services(seed);
@@ -342,7 +345,7 @@ static void count_kept(void *context, int fd, const char *name)
     memory_close(&memory);
 }
 
-/* The same with a process of our own, which ends with the service that ends in order. */
+/* The same with the fdserver, which ends with a service that ends in order. */
 static void test_fdserver(uint64_t seed)
 {
     const pid_t keeper = fork();
@@ -368,7 +371,8 @@ static void test_fdserver(uint64_t seed)
     CHECK(finish(service, SIGTERM) == 0);
     is_dead = false;
     CHECK(waitpid(keeper, &status, 0) == keeper && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    DRAIN_UNTIL(access(fdserver, F_OK) != 0); /* a service that found it busy has started another */
+    DRAIN_UNTIL(access(fdserver, F_OK) !=
+                0); /* a service that found the fdserver busy has started another one */
     forget_all();
 }
 

@@ -1,5 +1,6 @@
 /*
- * Memories: what is made is sealed, charged and as the layout says; what lies is refused.
+ * Memories: a new memory is sealed and charged, and has the layout. A memory with a false head is
+ * refused.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,7 +30,7 @@ static void test_made(void)
     CHECK(made.bytes == memory_bytes(&size) && memory_state(&made) == RING_ON);
     CHECK(made.bytes == 2 * RING_PAGE + 3 * ((1 << 17) + (1 << 16)));
     CHECK(fstat(made.fd, &status) == 0 && (uint64_t)status.st_size == made.bytes);
-    CHECK((uint64_t)status.st_blocks * 512 >= made.bytes); /* all pages are there */
+    CHECK((uint64_t)status.st_blocks * 512 >= made.bytes); /* all pages are allocated */
     CHECK(ftruncate(made.fd, 4096) != 0 && errno == EPERM);
     CHECK(ftruncate(made.fd, 1 << 24) != 0 && errno == EPERM);
     CHECK(fcntl(made.fd, F_ADD_SEALS, F_SEAL_WRITE) != 0 && errno == EPERM);
@@ -41,7 +42,7 @@ static void test_made(void)
     CHECK(memory_open(&opened, dup(made.fd), &error));
     CHECK((uintptr_t)made.at % RING_HUGE == 0 && (uintptr_t)opened.at % RING_HUGE == 0);
     CHECK(memory_is_of_size(&opened, &size) && opened.made == made.made);
-    CHECK(!memory_is_shared(&made)); /* opened is by the same descriptor */
+    CHECK(!memory_is_shared(&made)); /* `opened` has the same descriptor */
     fd = memory_share(&made);
     CHECK(memory_is_shared(&made));
     map = mmap(NULL, RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
@@ -53,7 +54,8 @@ static void test_made(void)
     memory_close(&made);
 }
 
-/* Programs may overwrite the head at any time: who knows the memory already does not read it. */
+/* Programs may overwrite the head at any time: a process that has opened the memory does not read
+ * the head again. */
 static void test_overwritten_head(void)
 {
     const int other_fd = memfd_create("other", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -90,7 +92,7 @@ static void test_sizes(void)
     }
 }
 
-/* More than the machine has: said, not killed. */
+/* A size beyond the machine's memory fails with an error: the process is not killed. */
 static void test_too_large(void)
 {
     const struct memory_size huge = {RING_CPUS_MAX, RING_BYTES_MAX, RING_BYTES_MIN};
@@ -101,7 +103,7 @@ static void test_too_large(void)
     CHECK(strstr(error.text, "rings of 562") != NULL);
 }
 
-/* A file that was made by hand, with the size that its head would like. */
+/* Makes a file by hand, with the size that its head tells. */
 static int forge(const struct ring_memory *head, off_t bytes, int seals)
 {
     const int fd = memfd_create("forged", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -202,11 +204,12 @@ static void test_other_files(void)
     CHECK(!memory_open(&memory, open("/dev/null", O_RDWR | O_CLOEXEC), &error));
     CHECK(!memory_open(&memory, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), &error));
     CHECK(pipe(ends) == 0 && !memory_open(&memory, ends[0], &error));
-    CHECK(fcntl(ends[0], F_GETFD) < 0); /* the descriptor was the memory's */
+    CHECK(fcntl(ends[0], F_GETFD) < 0); /* the memory has closed the descriptor */
     (void)close(ends[1]);
 }
 
-/* Each CPU has its own ring: the average of all would hide one that lasts for a moment. */
+/* Each CPU has its own ring: an average would hide a ring that holds the records of a moment only.
+ */
 static void test_busiest(void)
 {
     struct memory memory;
@@ -215,10 +218,10 @@ static void test_busiest(void)
     CHECK(memory_begin(&memory, 1000, &size, &error));
     *(uint64_t *)(uintptr_t)memory_ring(&memory, 0).committed = 100;
     *(uint64_t *)(uintptr_t)memory_ring(&memory, 1).committed = 9000;
-    *(uint64_t *)(uintptr_t)memory_ring(&memory, 5).committed = 50000; /* of alarms */
+    *(uint64_t *)(uintptr_t)memory_ring(&memory, 5).committed = 50000; /* the ring of alarms */
     CHECK(memory_busiest(&memory, before) == 9000);
     *(uint64_t *)(uintptr_t)memory_ring(&memory, 0).committed = 4100;
-    *(uint64_t *)(uintptr_t)memory_ring(&memory, 1).committed = 8; /* a program has damaged it */
+    *(uint64_t *)(uintptr_t)memory_ring(&memory, 1).committed = 8; /* as damaged by a program */
     CHECK(memory_busiest(&memory, before) == 4000 && before[1] == 8);
     CHECK(memory_busiest(&memory, before) == 0);
     memory_close(&memory);

@@ -1,6 +1,6 @@
 /*
- * Walking rings back: what a walk forward gives, from the other end; and while four programs write.
- * After somebody has scribbled: fuzz/fuzz-ring.c.
+ * Walks back over rings find the same records as walks forward, also while four programs write.
+ * Damaged rings: fuzz/fuzz-ring.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -52,7 +52,7 @@ static bool take_back(void *context, const struct ring_entry *entry, uint64_t at
     return true;
 }
 
-/* Returns whether anything was overwritten. */
+/* Returns true if records were overwritten. */
 static bool read_forward(struct ring ring)
 {
     struct ring_reader reader;
@@ -127,13 +127,13 @@ static void test_same(uint64_t bytes)
         is_cut = read_forward(writer.ring);
         CHECK(read_back(writer.ring, ring_end(writer.ring)) == is_cut && is_same(0));
         is_cut ? cut++ : whole++;
-        /* the oldest that is found is near the oldest that there is */
+        /* the oldest found record is near the oldest record of the ring */
         if (!is_cut)
             CHECK(oldest_number(writer.ring) == 0);
         else
             CHECK(oldest_number(writer.ring) >= forward.records[0].number &&
                   oldest_number(writer.ring) <= forward.records[0].number + 1);
-        /* and up to a place of before, which is that of a record */
+        /* a walk to an earlier position, which is the position of a record */
         if (forward.count > 10) {
             const size_t some = forward.count - seed_next(&state) % 10 - 1;
 
@@ -145,7 +145,7 @@ static void test_same(uint64_t bytes)
     memory_close(&memory);
 }
 
-/* The walk ends when who takes the records says so. */
+/* The walk ends when the callback returns false. */
 static bool take_three(void *context, const struct ring_entry *entry, uint64_t at)
 {
     list_add(context, entry, at);
@@ -169,7 +169,7 @@ static void test_end(void)
     ring_walk_back(&result, &copy, 0, take_three, &back);
     CHECK(back.count == 3 && result.records == 3 && back.records[2].number == 8);
     CHECK(result.is_ended && result.at > 0);
-    /* the walk ends at a place, and goes on from there */
+    /* the walk ends at a position, and continues there */
     back.count = 0;
     result = ring_back_begin(writer.ring, ring_end(writer.ring));
     ring_walk_back(&result, &copy, result.end, take_back, &back);
@@ -208,7 +208,8 @@ static void write_on(const struct memory *memory, struct shared *shared, uint64_
 
 struct seen {
     uint64_t records, torn, missing;
-    uint64_t last[WRITERS]; /* of this walk: the one before must have the number below */
+    uint64_t
+        last[WRITERS]; /* numbers of this walk: the record before must have the next lower number */
 };
 
 static bool check_entry(void *context, const struct ring_entry *entry, uint64_t at)
@@ -229,7 +230,7 @@ static bool check_entry(void *context, const struct ring_entry *entry, uint64_t 
     return true;
 }
 
-/* None is torn, and between two of a program none is missing. */
+/* No record is torn, and no record is missing between two records of a program. */
 static void test_writers(uint64_t bytes)
 {
     struct memory memory = writer_memory(0, 1, bytes);
@@ -273,7 +274,7 @@ int main(void)
 {
     seed = seed_begin();
     test_same(RING_BYTES_MIN);
-    test_same(8 * RING_BYTES_MIN); /* more than is copied at once */
+    test_same(8 * RING_BYTES_MIN); /* more than one copy has */
     test_end();
     test_writers(RING_BYTES_MIN);
     test_writers(64 * RING_BYTES_MIN);

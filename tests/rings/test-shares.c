@@ -1,11 +1,11 @@
 /*
- * How much memory users have: what they need, what their share is, and nothing when they have gone.
+ * The memory of users: as much as they need, at most their share, and none when they are gone.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "holding.h"
 
-/* The holder replaces a small memory by a large one when its user writes much, and not else. */
+/* The holder replaces a small memory by a large one only if the user writes much. */
 static void test_large(void)
 {
     uint64_t first;
@@ -53,7 +53,7 @@ static void test_users_that_go(void)
     DRAIN_UNTIL(shared->counts.bytes == memory_bytes(&small) && shared->went == PASSING - 1);
     DRAIN_UNTIL(store.count == 1);
     CHECK(shared->counts.users == 1 && state_of(0) == RING_ON);
-    CHECK(result_of(start_program(1, use_one)) == 0); /* one of them comes again */
+    CHECK(result_of(start_program(1, use_one)) == 0); /* a user comes back */
     end_program(present);
     DRAIN_UNTIL(shared->counts.bytes == 0 && store.count == 0);
     CHECK(finish(service, SIGTERM) == 0);
@@ -77,7 +77,7 @@ static void test_shares(void)
     DRAIN_UNTIL(shared->counts.made == 2);
     for (unsigned i = 1; i < USERS; i++)
         pids[i] = start_keeper(i, keep_busy);
-    /* four have what they were given first, one has had more and has less now */
+    /* four users have their first memory, one user has less than before */
     DRAIN_UNTIL(shared->counts.users == USERS &&
                 shared->counts.bytes <= options.max_bytes - options.max_bytes / 8);
     CHECK(shared->counts.made > USERS + 1);

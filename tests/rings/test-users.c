@@ -1,6 +1,6 @@
 /*
- * Users who are not told apart: what the kernel's files say, and a service in a namespace of its
- * own that does not know the user of a program.
+ * Users that cannot be told apart: the kernel's files of user namespaces, and a service in its own
+ * namespace that does not know the user of a program.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -61,7 +61,7 @@ static void test_owners(void)
     (void)unlink(overflow);
 }
 
-/* Returns whether a program of that user, as the host knows it, is given a memory. */
+/* Returns true if a program of that user of the host gets a memory. */
 static bool is_given(const char *path, uid_t user)
 {
     const pid_t pid = fork();
@@ -76,7 +76,7 @@ static bool is_given(const char *path, uid_t user)
     return WEXITSTATUS(status) == 0;
 }
 
-/* Its namespace knows root only. */
+/* The service's namespace knows root only. */
 static int test_namespace(const char *folder)
 {
     struct served served;
@@ -117,7 +117,7 @@ static int test_namespace(const char *folder)
     return check_status();
 }
 
-/* Where all are known, 65534 is a user as any other. */
+/* If the namespace knows all users, 65534 is a user like any other. */
 static void test_host(const char *folder)
 {
     struct served served;

@@ -1,6 +1,6 @@
 /*
- * A plain writer of rings, by tracepoints/format/ring.h: where libblkin has a restartable sequence
- * for each CPU, this one has a lock for each ring.
+ * A simple writer of rings (tracepoints/format/ring.h). It has a lock for each ring, where libblkin
+ * has a restartable sequence for each CPU.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,11 +38,11 @@ static inline void writer_end(const struct writer *writer, uint64_t at, unsigned
 
     writer_store(writer, at, &trailer, sizeof(trailer));
     __atomic_store_n(writer_committed(writer), at + sizeof(trailer), __ATOMIC_RELEASE);
-    /* what is stored next comes after it */
+    /* later stores come after the store of `committed` */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Rings to write to: those of events have that many bytes. */
+/* Returns a memory whose rings of events have that many bytes. */
 static inline struct memory writer_memory(uint32_t user, uint32_t cpus, uint64_t bytes)
 {
     const struct memory_size size = {cpus, bytes, RING_BYTES_MIN};
@@ -57,7 +57,7 @@ static inline struct memory writer_memory(uint32_t user, uint32_t cpus, uint64_t
     return memory;
 }
 
-/* Returns how many bytes of the ring it took. */
+/* Writes a record. Returns its size in the ring, in bytes. */
 static inline uint64_t writer_put(const struct writer *writer, unsigned event, uint32_t pid,
                                   const void *payload, size_t payload_length)
 {

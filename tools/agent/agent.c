@@ -9,7 +9,6 @@
 #include "export.h"
 #include "tools/base/folders.h"
 #include "tools/base/notify.h"
-#include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 
@@ -88,12 +87,8 @@ void agent_save(struct agent *agent)
     size_t length = 0;
     char *text;
 
-    if (agent->export) {
-        struct counts counts = export_counts(agent->export);
-
-        counts_hand_over(&counts);
-        counts_follow(&totals.readers.sinks, &counts);
-    }
+    if (agent->export)
+        export_add_account(agent->export, &totals.readers.sinks, true);
     text = agent_totals_text(&totals, json_incref(agent->heard), &length);
     /* saved after the traces: the trace of each alarm in this file is in theirs */
     saver_write_in_turn(agent->totals_file, text, length);

@@ -222,15 +222,15 @@ void alarms_memory_goes(struct alarms *alarms, const struct memory *memory)
 
 /* Takes the alarm with the time of now: the span may have ended long ago, but an earlier fetch has
  * only the spans that had arrived by then. */
-void alarms_note_foreign(struct alarms *alarms, const struct otlp_alarm *foreign)
+void alarms_note_otlp(struct alarms *alarms, const struct otlp_alarm *otlp)
 {
-    struct alarm alarm = {.trace_id_high = foreign->trace_id_high,
-                          .trace_id = foreign->trace_id,
-                          .duration_ns = foreign->duration_ns,
+    struct alarm alarm = {.trace_id_high = otlp->trace_id_high,
+                          .trace_id = otlp->trace_id,
+                          .duration_ns = otlp->duration_ns,
                           .monotonic_ns = (uint64_t)clock_ns(),
-                          .dropped = foreign->dropped};
+                          .dropped = otlp->dropped};
 
-    watcher_set_text(alarm.why, sizeof(alarm.why), foreign->why);
+    watcher_set_text(alarm.why, sizeof(alarm.why), otlp->why);
     alarms_take(alarms, &alarm);
     if (alarms->is_stopped) /* the agent ends and requests no more traces */
         alarms_count_heard(alarms);

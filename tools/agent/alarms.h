@@ -21,7 +21,7 @@ void alarms_memory_came(struct alarms *alarms, const struct memory *memory, uint
 void alarms_memory_goes(struct alarms *alarms, const struct memory *memory);
 
 /* Takes an alarm for a span of an SDK that was slow or has failed. */
-void alarms_note_foreign(struct alarms *alarms, const struct otlp_alarm *foreign);
+void alarms_note_otlp(struct alarms *alarms, const struct otlp_alarm *otlp);
 
 void alarms_start(struct alarms *alarms);
 /* Polls once more, and stops. */

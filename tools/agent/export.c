@@ -237,7 +237,7 @@ static void export_look(void *context)
 
 /* ---- what it shows --------------------------------------------------------------------------- */
 
-struct counts export_counts(struct export *export)
+void export_add_account(struct export *export, struct counts *totals, bool is_handed_over)
 {
     struct counts now = {.output = {.spans = 0}}, sum = export->before;
 
@@ -250,7 +250,9 @@ struct counts export_counts(struct export *export)
             export_add_counts(&sum, pipeline_counts(export->open[i]));
     }
     counts_add_stages(&sum);
-    return sum;
+    if (is_handed_over)
+        counts_hand_over(&sum);
+    counts_follow(totals, &sum);
 }
 
 json_t *export_statistics(struct export *export)
@@ -314,14 +316,14 @@ bool export_change(struct export *export, const struct config *config, struct er
     return false;
 }
 
-bool export_close(struct export *export, struct counts *counts)
+bool export_close(struct export *export, struct counts *totals)
 {
     bool is_delivered;
 
     timer_clear(export->loop, &export->look);
     if (export->shared.exporter)
         export_close_exporter(export);
-    *counts = export_counts(export);
+    export_add_account(export, totals, true);
     is_delivered = !export->has_failed;
     pipeline_free_statistics(&export->shared.statistics);
     endpoint_table_free(export->shared.endpoints);

@@ -42,10 +42,10 @@ bool export_is_same(const struct export *export, const struct config *config);
  * the old configuration again. */
 bool export_change(struct export *export, const struct config *config, struct error *error);
 
-/* Delivers within flush-timeout-ms. No pipeline may be open. counts: the account, for the totals of
- * the service. Returns false, after a message, if nothing could be delivered at all, or the disk
- * has not stored spans of the spool. */
-bool export_close(struct export *export, struct counts *counts);
+/* Delivers within flush-timeout-ms, and adds the account to the totals. No pipeline may be open.
+ * Returns false, after a message, if nothing could be delivered at all, or the disk has not stored
+ * spans of the spool. */
+bool export_close(struct export *export, struct counts *totals);
 
 /* Opens a pipeline, all zero except `choice` and its clock, whose spans go to the exporter. Returns
  * false with error set: then the caller calls pipeline_close(), too. */
@@ -69,8 +69,9 @@ uint64_t export_settled(struct export *export);
 /* Checks the exporter. If it has failed for good, logs a message and calls calls.failed(). */
 bool export_go_on(struct export *export);
 
-/* The account since export_open(). */
-struct counts export_counts(struct export *export);
+/* Adds the account since export_open() to the totals of earlier runs. is_handed_over: for a file
+ * from which the next run goes on, see counts_hand_over(). */
+void export_add_account(struct export *export, struct counts *totals, bool is_handed_over);
 json_t *export_statistics(struct export *export); /* see pipeline_statistics(); NULL: none */
 
 #endif

@@ -6,7 +6,6 @@
 #include "feed.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "service_traces.h"
 #include "tools/base/loop.h"
 #include "tools/base/say.h"
 #include "tools/otlp/otlp_decode.h"
@@ -14,6 +13,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define FEED_STEP     1024  /* records or spans: about a millisecond */
 #define FEED_AHEAD    50000 /* spans that may wait in the exporter's queue */
@@ -38,9 +38,9 @@ struct feed {
     struct ring_clock clock;
     struct buffer sdk_spans;
     struct otlp_decoding decoding;
-    struct span whole; /* reused for each span of an SDK */
-    struct service_traces traces;
-    char service[256];
+    struct span whole;     /* reused for each span of an SDK */
+    char service[256];     /* the input's */
+    json_t *traces;        /* {"TRACE-ID": spans of that service}; NULL: none yet */
     struct halves *halves; /* the input's */
     bool is_starved;       /* out of memory: halves are missing */
     uint64_t settled;      /* when the feed last waited, */
@@ -110,22 +110,49 @@ static void feed_give_sdk_span(void *context, const struct otlp_origin *origin,
     export_take_sdk_span(&feed->pipeline, &feed->whole, origin, span);
 }
 
+/* ---- the traces of a service ----------------------------------------------------------------- */
+
+/* Counts each span, and sends none. */
+static bool feed_lists(void *context, struct span *span)
+{
+    struct feed *feed = context;
+    const struct text name = span->endpoint ? span->endpoint->service : (struct text){"", 0};
+    char id[TRACE_ID_TEXT];
+    json_t *spans;
+
+    if (name.length != strlen(feed->service) ||
+        strncasecmp(name.data, feed->service, name.length) != 0)
+        return true;
+    if (!feed->traces)
+        feed->traces = json_object();
+    trace_id_text((struct trace_id){span->trace_id_high, span->trace_id}, id);
+    spans = json_object_get(feed->traces, id);
+    if (spans)
+        (void)json_integer_set(spans, json_integer_value(spans) + 1);
+    else if (json_object_size(feed->traces) < FEED_NAMED_MAX)
+        (void)json_object_set_new(feed->traces, id, json_integer(1));
+    return true;
+}
+
+static json_t *feed_listed(const struct feed *feed)
+{
+    json_t *list = json_array(), *spans;
+    const char *id;
+
+    json_object_foreach(feed->traces, id, spans)(void)
+        json_array_append_new(list, json_pack("{ss, sI, s[], s[]}", "id", id, "spans",
+                                              json_integer_value(spans), "have", "want"));
+    return json_pack("{so}", "traces", list);
+}
+
 /* ---- the end --------------------------------------------------------------------------------- */
 
 /* NULL: out of memory. */
 static json_t *feed_found(struct feed *feed)
 {
-    char *text;
-    json_t *found;
-
     if (feed->halves)
         return feed->is_starved ? NULL : json_object();
-    if (feed->service[0])
-        return service_traces_json(&feed->traces);
-    text = only_found(feed->only);
-    found = text ? json_loads(text, 0, NULL) : NULL;
-    free(text);
-    return found;
+    return feed->service[0] ? feed_listed(feed) : only_found(feed->only);
 }
 
 static void feed_close(struct feed *feed)
@@ -134,7 +161,8 @@ static void feed_close(struct feed *feed)
     feed->pipeline = (struct pipeline){.shared = NULL};
     scan_records_free(&feed->records);
     buffer_free(&feed->sdk_spans);
-    service_traces_free(&feed->traces);
+    json_decref(feed->traces);
+    feed->traces = NULL;
     feed->part = FEED_NOTHING;
 }
 
@@ -229,17 +257,17 @@ static bool feed_open(struct feed *feed, const struct feed_input *input, struct 
     struct pipeline *pipeline = &feed->pipeline;
     struct stage *lists;
 
-    feed->only = input->only;
-    if (input->is_window && !input->halves)
+    feed->only = input->order->only;
+    if (input->order->is_window && !input->halves)
         only_tell_of(feed->only, FEED_NAMED_MAX);
     error_set(error, "out of memory");
     pipeline->choice = skip_stage_new("only", feed_skips, feed);
-    pipeline->wall_clock_ns = input->offset_ns;
+    pipeline->wall_clock_ns = input->order->offset_ns;
     if (!pipeline->choice || !export_open_pipeline(feed->export, pipeline, error))
         return false;
     if (!feed->service[0])
         return true;
-    lists = skip_stage_new("list", service_traces_note, &feed->traces);
+    lists = skip_stage_new("list", feed_lists, feed);
     if (lists)
         chain_append(&pipeline->chain, lists);
     return lists || error_set(error, "out of memory");
@@ -257,9 +285,9 @@ void feed_start(struct feed *feed, struct feed_input *input)
     feed->is_starved = false;
     feed->next = 0;
     feed->wait_ms = 0;
-    feed->clock = (struct ring_clock){INT64_MIN / 2, input->until_mono_ns, input->offset_ns};
+    feed->clock =
+        (struct ring_clock){INT64_MIN / 2, input->order->until_mono_ns, input->order->offset_ns};
     memcpy(feed->service, input->service, strnlen(input->service, sizeof(feed->service) - 1) + 1);
-    feed->traces = (struct service_traces){.service = feed->service};
     if (feed->sdk_spans.length)
         otlp_decode_begin(&feed->decoding,
                           (struct text){feed->sdk_spans.data, feed->sdk_spans.length});

@@ -30,12 +30,10 @@ void feed_free(struct feed *feed); /* NULL is allowed */
 
 struct feed_input {
     struct scan_records records;
-    struct buffer sdk_spans; /* an ExportTraceServiceRequest of OTLP; may be empty */
-    struct only *only;       /* the wanted traces; outlives the feeding */
-    int64_t until_mono_ns, offset_ns;
-    bool is_window;        /* name FEED_NAMED_MAX traces at most */
-    struct halves *halves; /* not NULL: send nothing, and add the halves of requests */
-    const char *service;   /* not "": send nothing, and list the traces of this service */
+    struct buffer sdk_spans;        /* an ExportTraceServiceRequest of OTLP; may be empty */
+    const struct scan_order *order; /* of the scan; outlives the feeding */
+    struct halves *halves;          /* not NULL: send nothing, and add the halves of requests */
+    const char *service;            /* not "": send nothing, and list the traces of this service */
 };
 
 /* Takes the records and the spans of SDKs. No other input is being fed. */

@@ -210,21 +210,20 @@ void fetched_note_held(struct fetched *fetched, struct trace_id id, int64_t held
     fetched_change(trace);
 }
 
-void fetched_note_foreign_held(struct fetched *fetched, struct trace_id id, int64_t from_ns)
+void fetched_note_otlp_held(struct fetched *fetched, struct trace_id id, int64_t from_ns)
 {
     struct fetched_trace *trace = fetched_get(fetched, id);
 
     if (!trace)
         return;
-    trace->foreign_from_ns = from_ns;
+    trace->otlp_from_ns = from_ns;
     fetched_change(trace);
 }
 
 /* Returns the time from which on this host has the whole trace; 0: not known. */
 static int64_t fetched_held_from(const struct fetched_trace *trace)
 {
-    return trace->foreign_from_ns > trace->held_from_ns ? trace->foreign_from_ns
-                                                        : trace->held_from_ns;
+    return trace->otlp_from_ns > trace->held_from_ns ? trace->otlp_from_ns : trace->held_from_ns;
 }
 
 void fetched_note_window(struct fetched *fetched, struct fetched_window window)

@@ -29,7 +29,7 @@ struct joins_calls {
     /* Asks all hosts for a trace, telling them its halves (takes the list); sets the request's
      * id. The trace is not fetched yet. */
     void (*want)(void *context, struct request *request, json_t *halves);
-    /* Have all hosts that are there answered a want? */
+    /* True if all hosts that are connected have answered the want. */
     bool (*is_answered)(void *context, const struct request *request);
     /* Tells all hosts that the trace has no caller. */
     void (*settle)(void *context, struct trace_id id);
@@ -52,23 +52,23 @@ void joins_take(struct joins *joins, struct request *request, int64_t due_ms);
 
 /* A want of another host, with halves. Takes the request. */
 void joins_hear(struct joins *joins, struct request *request, const json_t *message);
-/* Another host tells of settled traces. */
+/* Takes a message of another host about settled traces. */
 void joins_hear_settled(struct joins *joins, const json_t *message);
 
-/* The look has ended. problem: why it failed, or NULL. */
+/* Takes the halves that the look has found. problem: why the look failed, or NULL. */
 void joins_looked(struct joins *joins, const struct halves *found, int64_t held_from_ns,
                   const char *problem);
 
-/* Does what is due. Returns when there is more, in ms of clock_ms(). */
+/* Does the due work. Returns the time of the next call, in ms of clock_ms(). */
 int64_t joins_step(struct joins *joins);
 
-/* Where a trace was sent. False: under its own id. */
+/* Sets the place under which a trace was sent. Returns false if it has its own id. */
 bool joins_find(const struct joins *joins, struct trace_id id, struct join_place *place);
 
-/* Wanted traces that no other host was asked for yet. */
+/* Returns the number of wanted traces that were not requested from other hosts yet. */
 size_t joins_open(const struct joins *joins);
 
-/* The agent ends: nothing is waited for any more. */
+/* Called when the agent ends: decides the places of all traces without further waiting. */
 void joins_end(struct joins *joins);
 
 #endif

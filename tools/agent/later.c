@@ -30,7 +30,7 @@ struct later_trace {
 
 struct later {
     struct agent *agent;
-    const struct otlp_in *foreign;
+    const struct otlp_in *otlp;
     void (*add)(void *context, struct request *request);
     void *context;
     int64_t begun_ns; /* since 1970: spans that came before, to an earlier process, are lost */
@@ -39,7 +39,7 @@ struct later {
     struct later_trace traces[LATER_MAX];
 };
 
-struct later *later_new(struct agent *agent, const struct otlp_in *foreign,
+struct later *later_new(struct agent *agent, const struct otlp_in *otlp,
                         void (*add)(void *context, struct request *request), void *context)
 {
     struct later *later = calloc(1, sizeof(*later));
@@ -47,7 +47,7 @@ struct later *later_new(struct agent *agent, const struct otlp_in *foreign,
     if (!later)
         return NULL;
     later->agent = agent;
-    later->foreign = foreign;
+    later->otlp = otlp;
     later->add = add;
     later->context = context;
     later->begun_ns = clock_ns() + ring_clock_offset();
@@ -108,7 +108,7 @@ static void later_put_span(void *context, const struct otlp_origin *origin,
 
 int64_t later_held_from(const struct later *later)
 {
-    const int64_t overwritten_ns = otlp_in_held(later->foreign).ended_ns;
+    const int64_t overwritten_ns = otlp_in_held(later->otlp).ended_ns;
 
     return overwritten_ns > later->begun_ns ? overwritten_ns : later->begun_ns;
 }
@@ -131,12 +131,12 @@ static struct later_trace *later_find(struct later *later, struct trace_id id)
     return oldest;
 }
 
-/* Notes from when on this host has the trace's foreign spans: newer spans of the same senders have
- * overwritten older ones. Not called for a trace without foreign spans. */
+/* Notes from when on this host has the trace's spans of SDKs: newer spans of the same senders have
+ * overwritten older ones. Not called for a trace without such spans. */
 static void later_note(const struct later *later, struct trace_id id, int64_t overwritten_ns)
 {
-    fetched_note_foreign_held(later->agent->fetched, id,
-                              overwritten_ns > later->begun_ns ? overwritten_ns : later->begun_ns);
+    fetched_note_otlp_held(later->agent->fetched, id,
+                           overwritten_ns > later->begun_ns ? overwritten_ns : later->begun_ns);
 }
 
 static void later_take_traces(struct later *later, const struct request *request,
@@ -155,7 +155,7 @@ static void later_take_traces(struct later *later, const struct request *request
         if (trace->take != later->takes)
             trace->after = trace->wanted.after;
         trace->take = later->takes;
-        otlp_in_take(later->foreign, &trace->wanted, later_put_span, message);
+        otlp_in_take(later->otlp, &trace->wanted, later_put_span, message);
         if (trace->wanted.spans)
             later_note(later, request->traces[i].id, trace->wanted.ended_ns);
     }
@@ -171,7 +171,7 @@ void later_take(struct later *later, const struct request *requests, int64_t off
     if (requests->last_ms > 0) {
         const struct request_window window = requests_window(requests);
 
-        otlp_in_copy(later->foreign, window.from_ns + offset_ns, window.until_ns + offset_ns,
+        otlp_in_copy(later->otlp, window.from_ns + offset_ns, window.until_ns + offset_ns,
                      later_put_span, &message);
     } else {
         for (; requests; requests = requests->next)
@@ -206,7 +206,7 @@ static bool later_has_come(const struct later *later, const struct later_trace *
 {
     struct sdk_wanted wanted = trace->wanted;
 
-    otlp_in_take(later->foreign, &wanted, later_count, NULL);
+    otlp_in_take(later->otlp, &wanted, later_count, NULL);
     return wanted.spans > 0;
 }
 

@@ -15,7 +15,7 @@
 struct later;
 
 /* add: takes a request for late spans. Returns NULL when out of memory. */
-struct later *later_new(struct agent *agent, const struct otlp_in *foreign,
+struct later *later_new(struct agent *agent, const struct otlp_in *otlp,
                         void (*add)(void *context, struct request *request), void *context);
 void later_free(struct later *later); /* NULL is allowed */
 
@@ -29,7 +29,7 @@ void later_take(struct later *later, const struct request *requests, int64_t off
 /* Marks the spans that these requests got last as not given, after a failure. */
 void later_take_back(struct later *later, const struct request *requests);
 
-/* The time since 1970 from which on no foreign span was overwritten or lost by a restart.
+/* The time since 1970 from which on no span of an SDK was overwritten or lost by a restart.
  * For later_take(), which stores this time: see fetched.h. */
 int64_t later_held_from(const struct later *later);
 

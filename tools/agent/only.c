@@ -331,29 +331,38 @@ static int compare_parents(const void *left, const void *right)
     return (a->parent_id > b->parent_id) - (a->parent_id < b->parent_id);
 }
 
-static void put_id(FILE *file, const char **joint, uint64_t id)
+static void found_append(struct found_traces *found, json_t *list, json_t *value)
 {
-    fprintf(file, "%s\"%016" PRIx64 "\"", *joint, id);
-    *joint = ", ";
+    found->is_starved |= json_array_append_new(list, value) != 0;
+}
+
+static void found_append_id(struct found_traces *found, json_t *list, uint64_t id)
+{
+    char text[17];
+
+    (void)snprintf(text, sizeof(text), "%016" PRIx64, id);
+    found_append(found, list, json_string(text));
 }
 
 /* Sorts the ids and removes repetitions: two halves of a shared span, or late pieces of a span,
  * have one id. */
-static void put_have(FILE *file, struct found_trace *trace)
+static json_t *found_have(struct found_traces *found, struct found_trace *trace)
 {
-    const char *joint = "";
+    json_t *have = json_array();
 
-    qsort(trace->spans, trace->listed, sizeof(*trace->spans), compare_ids);
+    if (trace->listed)
+        qsort(trace->spans, trace->listed, sizeof(*trace->spans), compare_ids);
     for (uint32_t i = 0; i < trace->listed; i++) {
         if (i == 0 || trace->spans[i].id != trace->spans[i - 1].id)
-            put_id(file, &joint, trace->spans[i].id);
+            found_append_id(found, have, trace->spans[i].id);
     }
+    return have;
 }
 
 /* Lists the parents that are missing. The span ids are sorted. */
-static void put_want(FILE *file, struct found_trace *trace)
+static json_t *found_want(struct found_traces *found, struct found_trace *trace)
 {
-    const char *joint = "";
+    json_t *want = json_array();
 
     for (uint32_t i = 0; i < trace->listed; i++) {
         const struct found_span parent = {.id = trace->spans[i].parent_id};
@@ -366,53 +375,37 @@ static void put_want(FILE *file, struct found_trace *trace)
         const uint64_t parent_id = trace->spans[i].parent_id;
 
         if (parent_id && (i == 0 || parent_id != trace->spans[i - 1].parent_id))
-            put_id(file, &joint, parent_id);
+            found_append_id(found, want, parent_id);
     }
+    return want;
 }
 
-static void put_trace(FILE *file, struct found_trace *trace)
+static json_t *found_trace_json(struct found_traces *found, struct found_trace *trace)
 {
     const bool is_cut = trace->listed < trace->count;
+    json_t *have = found_have(found, trace); /* sorts: first */
+    json_t *want = is_cut ? json_array() : found_want(found, trace);
+    char id[TRACE_ID_TEXT];
 
-    fprintf(file,
-            "{\"id\": \"%016" PRIx64 "%016" PRIx64 "\", \"begin\": %" PRId64 ", \"spans\": %" PRIu64
-            ", \"have\": [",
-            trace->high, trace->low, trace->begin_ns, trace->count);
-    if (trace->listed)
-        put_have(file, trace);
-    fprintf(file, "], \"want\": [");
-    if (!is_cut)
-        put_want(file, trace);
-    fprintf(file, "], \"cut\": %s}", is_cut ? "true" : "false");
+    trace_id_text((struct trace_id){trace->high, trace->low}, id);
+    return json_pack("{ss, sI, sI, so, so, sb}", "id", id, "begin", (json_int_t)trace->begin_ns,
+                     "spans", (json_int_t)trace->count, "have", have, "want", want, "cut", is_cut);
 }
 
-static void put_all(FILE *file, struct only *only)
+json_t *only_found(struct only *only)
 {
-    const struct found_traces *found = &only->found;
+    struct found_traces *found = &only->found;
+    json_t *traces = json_array(), *untold = NULL;
 
-    fprintf(file, "{\"oldest\": %" PRId64 ", \"newest\": %" PRId64 ", \"more\": %" PRIu64,
-            only->oldest_ns, only->newest_ns, found->more);
-    if (found->told_max < ONLY_FOUND_MAX)
-        fprintf(file, ", \"untold\": %zu", found->untold.count);
-    fprintf(file, ", \"traces\": [");
-    for (struct found_trace *trace = found->first; trace; trace = trace->next) {
-        fprintf(file, "%s\n", trace == found->first ? "" : ",");
-        put_trace(file, trace);
-    }
-    fprintf(file, "\n]}\n");
-}
-
-char *only_found(struct only *only)
-{
-    char *text = NULL;
-    size_t length;
-    FILE *file = only->found.is_starved ? NULL : open_memstream(&text, &length);
-
-    if (!file)
+    for (struct found_trace *trace = found->first; trace; trace = trace->next)
+        found_append(found, traces, found_trace_json(found, trace));
+    if (found->is_starved) {
+        json_decref(traces);
         return NULL;
-    put_all(file, only);
-    if (!(ferror(file) | fclose(file)))
-        return text;
-    free(text);
-    return NULL;
+    }
+    if (found->told_max < ONLY_FOUND_MAX)
+        untold = json_integer((json_int_t)found->untold.count);
+    return json_pack("{sI, sI, sI, so*, so}", "oldest", (json_int_t)only->oldest_ns, "newest",
+                     (json_int_t)only->newest_ns, "more", (json_int_t)found->more, "untold", untold,
+                     "traces", traces);
 }

@@ -66,7 +66,7 @@ void only_tell_of(struct only *only, uint64_t traces);
 /* Notes a span that is sent, or was sent before. */
 void only_note(struct only *only, const struct span *span);
 
-/* Returns the found spans as JSON, for free(); NULL when out of memory. Call it once. */
-char *only_found(struct only *only);
+/* Returns the found spans; NULL when out of memory. Call it once. */
+json_t *only_found(struct only *only);
 
 #endif

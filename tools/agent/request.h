@@ -30,7 +30,7 @@ struct request {
     struct wanted *traces;
     /* as it came here */
     bool is_look;         /* lists halves (joins.h) of the last so many ms; sends nothing */
-    bool is_late;         /* for foreign spans that have come after the answer: see later.h */
+    bool is_late;         /* for spans of SDKs that came after the answer: see later.h */
     size_t left_out;      /* traces that were too many */
     unsigned failures;    /* snapshots for it, one after the other */
     int64_t due_ms;       /* not to be fetched before */

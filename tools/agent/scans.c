@@ -222,10 +222,6 @@ static void scans_done(void *context)
         scans_finish(scans, NULL, NULL);
         return;
     }
-    scans->input.only = scans->order.only;
-    scans->input.until_mono_ns = scans->order.until_mono_ns;
-    scans->input.offset_ns = scans->order.offset_ns;
-    scans->input.is_window = scans->order.is_window;
     scans->input.service = first->service;
     scans->input.halves = first->is_look ? &scans->halves : NULL;
     feed_start(scans->feed, &scans->input);
@@ -345,6 +341,7 @@ struct scans *scans_new(struct agent *agent, struct asking *asking, const struct
         .look = {.due = scans_look, .context = scans},
         .feed = feed_new(agent->loop, agent->export, agent->host, scans_fed, scans_place, scans),
         .begun_mono_ns = clock_ns()};
+    scans->input.order = &scans->order;
     if (scans->places && scans->feed) {
         timer_set(agent->loop, &scans->look, 0);
         return scans;

@@ -10,10 +10,9 @@
 #include "dump_rings.h"
 #include "export.h"
 #include "status.h"
+#include "tools/base/folders.h"
 #include "tools/base/json.h"
 #include "tools/base/notify.h"
-#include "tools/base/folders.h"
-#include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 #include "tools/config/frame.h"
@@ -48,12 +47,6 @@ struct service {
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static bool service_is_drained(const struct agent_parts *parts)
-{
-    return !parts->agent.pending.list && !scans_is_busy(parts->scans) &&
-           asking_open_count(parts->asking) == 0;
-}
-
 static void service_is_late(void *context)
 {
     struct service *service = context;
@@ -87,7 +80,9 @@ static void service_step_to_end(struct service *service)
     const struct agent_parts *parts = &service->parts;
     const bool is_posting = asking_is_posting(parts->asking);
 
-    service->is_last_call |= service_is_drained(parts);
+    if (!parts->agent.pending.list && !scans_is_busy(parts->scans) &&
+        asking_open_count(parts->asking) == 0)
+        service->is_last_call = true;
     if (service->is_last_call && !scans_is_busy(parts->scans) && !is_posting)
         loop_stop(parts->agent.loop);
     else if (is_posting) /* other hosts would report that this one has not answered */
@@ -131,7 +126,7 @@ static void service_step(void *context)
 
 /* ---- spans of OpenTelemetry's SDKs ----------------------------------------------------------- */
 
-static struct otlp_in_options service_foreign_options(const struct config *config)
+static struct otlp_in_options service_otlp_options(const struct config *config)
 {
     return (struct otlp_in_options){
         .listen = config_text(config, "otlp-listen"),
@@ -141,16 +136,16 @@ static struct otlp_in_options service_foreign_options(const struct config *confi
     };
 }
 
-static bool service_wants_foreign(const struct config *config)
+static bool service_wants_otlp(const struct config *config)
 {
     return config_text(config, "otlp-listen")[0] || config_text(config, "otlp-socket")[0];
 }
 
-static void service_foreign_alarm(void *context, const struct otlp_alarm *alarm)
+static void service_otlp_alarm(void *context, const struct otlp_alarm *alarm)
 {
     const struct service *service = context;
 
-    alarms_note_foreign(service->parts.alarms, alarm);
+    alarms_note_otlp(service->parts.alarms, alarm);
 }
 
 static void service_add_late(void *context, struct request *request)
@@ -171,17 +166,17 @@ static bool service_take_span(void *context, const struct otlp_origin *origin,
     return service->parts.all != NULL;
 }
 
-static bool service_open_foreign(struct service *service, struct error *error)
+static bool service_open_otlp(struct service *service, struct error *error)
 {
-    const struct otlp_in_callbacks callbacks = {service_foreign_alarm, service_take_span, service};
+    const struct otlp_in_callbacks callbacks = {service_otlp_alarm, service_take_span, service};
     struct agent_parts *parts = &service->parts;
-    const struct otlp_in_options options = service_foreign_options(parts->agent.config);
+    const struct otlp_in_options options = service_otlp_options(parts->agent.config);
 
-    parts->foreign = otlp_in_open(parts->agent.loop, &options, &callbacks, error);
-    if (!parts->foreign)
+    parts->otlp = otlp_in_open(parts->agent.loop, &options, &callbacks, error);
+    if (!parts->otlp)
         return false;
     error_set(error, "out of memory");
-    parts->later = later_new(&parts->agent, parts->foreign, service_add_late, service);
+    parts->later = later_new(&parts->agent, parts->otlp, service_add_late, service);
     return parts->later != NULL;
 }
 
@@ -238,26 +233,13 @@ static void service_export_settled(void *context)
     agent_save(agent);
 }
 
-static bool service_open_export(struct service *service, struct error *error)
-{
-    const struct export_calls calls = {service_export_failed, service_export_settled, service};
-    struct agent *agent = &service->parts.agent;
-
-    agent->export = export_open(agent->loop, agent->config, &calls, error);
-    return agent->export != NULL;
-}
-
 static void service_close_export(struct service *service)
 {
     struct agent *agent = &service->parts.agent;
-    struct counts counts;
 
-    if (!agent->export)
-        return;
-    service->has_failed |= !export_close(agent->export, &counts);
+    if (agent->export)
+        service->has_failed |= !export_close(agent->export, &agent->totals.readers.sinks);
     agent->export = NULL;
-    counts_hand_over(&counts);
-    counts_follow(&agent->totals.readers.sinks, &counts);
 }
 
 /* A file of slow traces would be refused at the next start, as it is not empty. */
@@ -350,10 +332,10 @@ static bool service_take(void *context, struct config **given, struct error *err
         return false;
     }
     agent->pending.max = (size_t)config_integer(config, "fetch-traces");
-    if (service->parts.foreign) {
-        const struct otlp_in_options options = service_foreign_options(config);
+    if (service->parts.otlp) {
+        const struct otlp_in_options options = service_otlp_options(config);
 
-        otlp_in_reload(service->parts.foreign, &options);
+        otlp_in_reload(service->parts.otlp, &options);
     }
     return true;
 }
@@ -415,11 +397,14 @@ static void service_memory_goes(void *context, struct held *held)
 static bool service_open_parts(struct service *service, struct error *error)
 {
     const struct holder_callbacks callbacks = {service_memory_came, service_memory_goes, service};
+    const struct export_calls calls = {service_export_failed, service_export_settled, service};
     struct agent_parts *parts = &service->parts;
 
     parts->asking = asking_open(&parts->agent, error);
-    if (!parts->asking || !frame_open_page(&service->frame, error) ||
-        !service_open_export(service, error))
+    if (!parts->asking || !frame_open_page(&service->frame, error))
+        return false;
+    parts->agent.export = export_open(parts->agent.loop, parts->agent.config, &calls, error);
+    if (!parts->agent.export)
         return false;
     error_set(error, "out of memory");
     parts->alarms = alarms_new(&parts->agent, parts->asking);
@@ -429,7 +414,7 @@ static bool service_open_parts(struct service *service, struct error *error)
         return false;
     if (send_all_is_wanted(parts->agent.config) && !service_open_all(service, error))
         return false;
-    if (service_wants_foreign(parts->agent.config) && !service_open_foreign(service, error))
+    if (service_wants_otlp(parts->agent.config) && !service_open_otlp(service, error))
         return false;
     error_set(error, "out of memory");
     parts->scans =
@@ -464,7 +449,7 @@ static void service_close(struct service *service)
     scans_free(parts->scans);
     service_close_export(service);
     later_free(parts->later);
-    otlp_in_close(parts->foreign);
+    otlp_in_close(parts->otlp);
     sampler_close(parts->sampler);
     agent_close(&parts->agent);
 }
@@ -491,12 +476,13 @@ static void service_serve(struct service *service)
 
 static int service_run(struct service *service)
 {
+    const struct agent_totals *totals = &service->parts.agent.totals;
     struct error error;
 
     if (service_open(service, &error)) {
         service_serve(service);
         if (say_level() != BT_LOGGING_LEVEL_NONE)
-            agent_status_print(&service->parts.agent.totals);
+            totals_say(&totals->readers, &agent_table, totals, agent_table.own[0].name);
     } else {
         say(BK1010, "%s", error.text);
         service->has_failed = true;

@@ -5,11 +5,10 @@
  */
 #include "status.h"
 
-#include "babeltrace-plugin/account/counters.h"
+#include "babeltrace-plugin/account/stats_file.h"
 #include "babeltrace-plugin/base/http_url.h"
 #include "export.h"
 #include "tools/base/metrics.h"
-#include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
 
 #include <stdlib.h>
@@ -17,9 +16,8 @@
 static struct counts agent_counts(const struct agent_parts *parts)
 {
     struct counts sum = parts->agent.totals.readers.sinks;
-    const struct counts now = export_counts(parts->agent.export);
 
-    counts_follow(&sum, &now);
+    export_add_account(parts->agent.export, &sum, false);
     return sum;
 }
 
@@ -54,7 +52,7 @@ json_t *agent_status_json(const struct agent_parts *parts)
     return json_pack("{ss, ss, ss, so, so, so*, sI, sb, sI, so*, so, so, so, sI, so}", "state",
                      "recording", "send", parts->all ? "all" : "slow", "host", agent->host,
                      "endpoint", agent_endpoint_json(agent), "rings", agent_rings_json(parts),
-                     "otlp", parts->foreign ? otlp_in_json(parts->foreign) : NULL, "pending_traces",
+                     "otlp", parts->otlp ? otlp_in_json(parts->otlp) : NULL, "pending_traces",
                      (json_int_t)agent->pending.traces, "is_scanning", scans_is_busy(parts->scans),
                      "open_traces", (json_int_t)asking_open_count(parts->asking), "cluster",
                      asking_cluster_json(parts->asking), "rules", alarms_rules_json(parts->alarms),
@@ -81,8 +79,8 @@ static void agent_print_own(struct printer *printer, const struct agent_parts *p
                  "Traces that are asked for and not judged yet.", asking_open_count(parts->asking));
     print_metric(printer, "blkin_agent_hosts", "gauge", "Connected agents, with this one.",
                  json_array_size(hosts));
-    if (parts->foreign)
-        otlp_in_print(parts->foreign, printer);
+    if (parts->otlp)
+        otlp_in_print(parts->otlp, printer);
     totals_own_print(printer, &agent_table, &agent->totals);
     sampler_print(parts->sampler, printer);
     json_decref(hosts);
@@ -95,9 +93,4 @@ char *agent_status_page(const struct agent_parts *parts)
 
     agent_print_own(&printer, parts);
     return metrics_page(&counts, config_text(parts->agent.config, "endpoint"), print_end(&printer));
-}
-
-void agent_status_print(const struct agent_totals *totals)
-{
-    totals_say(&totals->readers, &agent_table, totals, agent_table.own[0].name);
 }

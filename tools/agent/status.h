@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_RECORD_STATUS_H
-#define BLKIN_TOOLS_RECORD_STATUS_H
+#ifndef BLKIN_TOOLS_AGENT_STATUS_H
+#define BLKIN_TOOLS_AGENT_STATUS_H
 
 #include "alarms.h"
 #include "scans.h"
@@ -16,7 +16,7 @@ struct agent_parts {
     struct asking *asking;
     struct alarms *alarms;
     struct holding *holding;
-    struct otlp_in *foreign; /* NULL: no SDK sends spans here */
+    struct otlp_in *otlp; /* NULL: no SDK sends spans here */
     struct later *later;
     struct scans *scans;
     struct sampler *sampler; /* NULL: host = no */
@@ -26,8 +26,5 @@ struct agent_parts {
 /* For status() and page() of the frame. NULL: out of memory. */
 json_t *agent_status_json(const struct agent_parts *parts);
 char *agent_status_page(const struct agent_parts *parts);
-
-/* Prints the account of all runs in a line, at the end. */
-void agent_status_print(const struct agent_totals *totals);
 
 #endif

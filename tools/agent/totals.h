@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_RECORD_TOTALS_H
-#define BLKIN_TOOLS_RECORD_TOTALS_H
+#ifndef BLKIN_TOOLS_AGENT_TOTALS_H
+#define BLKIN_TOOLS_AGENT_TOTALS_H
 
 #include "tools/base/totals.h"
 

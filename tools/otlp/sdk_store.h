@@ -13,8 +13,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_FOREIGN_STORE_H
-#define BLKIN_TOOLS_FOREIGN_STORE_H
+#ifndef BLKIN_TOOLS_SDK_STORE_H
+#define BLKIN_TOOLS_SDK_STORE_H
 
 #include "tools/otlp/otlp_decode.h"
 

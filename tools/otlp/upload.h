@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_FOREIGN_UPLOAD_H
-#define BLKIN_TOOLS_FOREIGN_UPLOAD_H
+#ifndef BLKIN_TOOLS_UPLOAD_H
+#define BLKIN_TOOLS_UPLOAD_H
 
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/base/text.h"

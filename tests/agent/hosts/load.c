@@ -1,14 +1,14 @@
 /*
- * One host's part of a load that crosses all hosts: request k is due at T0 + k / RATE on each of
- * them, three spans long, and each host's first span is the child of the last one of the host
- * before it. Which requests are slow is planted: decided by a number made of k, so that all hosts
- * know it, and no other request is slow, however long the machine took for it.
+ * One host's part of a load that crosses all hosts. Request k is due on each host at T0 + k / RATE.
+ * It has three spans on each host. Each host's first span is the child of the last span of the host
+ * before. A number made of k decides whether the request is slow, so all hosts know the slow
+ * requests. No other request is slow, however long the machine takes for it.
  *
  *     load FOLDER HOST HOSTS [KEY=VALUE]...
  *
- * FOLDER/lane stands in for the network between them: it has the span that each host calls the
- * next one below. FOLDER/made-HOST has a struct made for each request that was planted. Both are
- * mapped, so that a killed host has written what it had done.
+ * FOLDER/lane replaces the network between the hosts: it has the span below which each host calls
+ * the next host. FOLDER/made-HOST has a struct made for each slow or failed request. Both files are
+ * mapped, so a killed host has written all requests that it has made.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,20 +29,20 @@
 #define HOSTS_MAX  8
 #define SPANS      3
 #define TICK_NS    INT64_C(1000000)
-#define LANE_SIZE  (UINT64_C(1) << 17) /* requests that a host may be ahead of the next one */
+#define LANE_SIZE  (UINT64_C(1) << 17) /* requests that a host may be ahead of the next host */
 #define MADE_MAX   (UINT64_C(1) << 20)
 #define HELD_MAX   4096U
-#define PATIENCE   INT64_C(3000000000) /* ns, for a caller that does not call */
+#define PATIENCE   INT64_C(3000000000) /* ns that a host waits for its caller */
 #define TRACE_HIGH UINT64_C(0x626c6b696e000000)
 
-/* As check.py reads it. */
+/* The format that check.py reads. */
 struct made {
     uint64_t k;
     uint64_t trace_id; /* the lower half; the upper is TRACE_HIGH + seed */
     uint64_t ids[SPANS];
-    int64_t ended;  /* of the first span, ns since 1970; 0: has begun */
+    int64_t ended;  /* the first span's end in ns since 1970; 0: the span is open */
     uint32_t why;   /* SLOW, FAILED */
-    uint32_t where; /* the host that it is slow or failed on */
+    uint32_t where; /* the host on which the request is slow or fails */
 };
 
 enum { SLOW = 1, FAILED = 2 };
@@ -54,35 +54,35 @@ struct made_file {
 
 struct lane {
     struct {
-        uint64_t number; /* k + 1: the id is that of request k */
+        uint64_t number; /* k + 1: the entry is for request k */
         uint64_t span_id;
     } calls[HOSTS_MAX][LANE_SIZE];
 };
 
-/* What is asked for. One of them in so many requests; 0: none. */
+/* The options. slow, failed, late: one such request in so many; 0: none. */
 static struct {
     double rate, t0, seconds, seed;
-    double slow, failed, late; /* late: of the slow ones, how many have a root that ends late */
+    double slow, failed, late; /* late: one slow request in so many has a root that ends late */
     double slow_ms, late_ms;
     double steps;    /* the inner two of three spans are steps */
-    double phase;    /* s: so long without what `odd_slow` says, so long with it, and so on */
-    double odd_slow; /* as slow, in odd phases */
+    double phase;    /* s: the length of a phase; `odd_slow` is for every second phase */
+    double odd_slow; /* like `slow`, in odd phases */
 } want = {.rate = 1000, .seconds = 10, .seed = 1, .slow_ms = 30, .late_ms = 500, .odd_slow = -1};
 
-/* A request that takes its time. */
+/* A slow request. */
 struct held {
     struct blkin_span spans[SPANS];
     struct made *made;
     int64_t due;
 };
 
-/* Those of one kind take equally long: what came first ends first. */
+/* A queue of slow requests of one kind. All take equally long, so the first in ends first. */
 struct held_queue {
     struct held *held;
     unsigned first, count;
 };
 
-/* Of the even and of the odd phases. */
+/* The counts of the even phases, or of the odd phases. */
 struct tick_account {
     uint64_t requests, cpu_ns;
     uint32_t *times; /* [i]: requests whose calls of the library took 100 i ns */
@@ -113,7 +113,7 @@ static int64_t now(clockid_t clock)
     return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-/* splitmix64: a number that nobody could have guessed, the same everywhere. */
+/* splitmix64: a random number that is the same on all hosts. */
 static uint64_t mixed(uint64_t k, uint64_t what)
 {
     uint64_t z = (k + ((uint64_t)want.seed << 40) + (what << 56)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -164,7 +164,8 @@ static void *map(const char *folder, const char *name, unsigned number, size_t s
 
 /* ---- one request ---- */
 
-/* Whom we are called by: 0, or the caller has not called (yet). */
+/* Sets the id of the caller's span; 0: no caller. Returns false if the caller has not called yet.
+ */
 static bool caller(uint64_t k, uint64_t *span_id)
 {
     *span_id = 0;
@@ -182,7 +183,7 @@ static void call_next(uint64_t k, uint64_t span_id)
     __atomic_store_n(&lane->calls[host][k % LANE_SIZE].number, k + 1, __ATOMIC_RELEASE);
 }
 
-/* The first span, the work, and the call of the next host, whose id is given to it. */
+/* Makes the first span, the work, and the call of the next host, which gets the call's span id. */
 static void begin(struct blkin_span *spans, uint64_t k, uint64_t parent, uint64_t *ids)
 {
     const struct blkin_context context = {
@@ -225,7 +226,7 @@ static void end_last(struct blkin_span *spans)
         blkin_span_end(&spans[2]);
 }
 
-/* As long as it would take if nothing ever kept the machine from it. */
+/* Ends the span with the duration that it has on an idle machine. */
 static void end_fast(struct blkin_span *spans)
 {
     const int64_t at = now(CLOCK_MONOTONIC);
@@ -237,7 +238,7 @@ static void end_fast(struct blkin_span *spans)
 
 static void fail(struct blkin_span *spans, uint32_t where)
 {
-    if (host <= where) /* who calls it, too, fails */
+    if (host <= where) /* the callers of the failed host fail, too */
         blkin_span_error(&spans[0], "EIO: planted");
 }
 
@@ -256,7 +257,7 @@ static void mark_ended(struct made *made)
     __atomic_store_n(&made->ended, now(CLOCK_REALTIME), __ATOMIC_RELEASE);
 }
 
-/* ---- those that take their time ---- */
+/* ---- slow requests ---- */
 
 static void end_first(struct held_queue *queue)
 {
@@ -275,7 +276,7 @@ static void end_due(struct held_queue *queue, int64_t at)
         end_first(queue);
 }
 
-/* At the end: one cut short were none that a rule fits. */
+/* Waits at the end for all slow requests: a shortened one would fit no rule. */
 static void end_all(struct held_queue *queue)
 {
     while (queue->count > 0) {
@@ -313,7 +314,7 @@ static void hold(uint64_t k, uint64_t parent, uint32_t why, uint32_t where)
                 (is_late ? (int64_t)(want.late_ms * 1e6) : 0);
 }
 
-/* ---- all of them ---- */
+/* ---- the load ---- */
 
 static void count_time(struct tick_account *account, int64_t took)
 {
@@ -343,7 +344,7 @@ static void serve(uint64_t k, uint64_t parent)
     count_time(&accounts[phase_of(k)], now(CLOCK_MONOTONIC) - began);
 }
 
-/* What is due by now. Returns the next one's number. */
+/* Makes the requests that are due. Returns the number of the next request. */
 static uint64_t serve_due(uint64_t k, uint64_t last, int64_t t0)
 {
     for (; k < last && !ends; k++) {
@@ -354,7 +355,8 @@ static uint64_t serve_due(uint64_t k, uint64_t last, int64_t t0)
             break;
         end_due(&slow_ones, at);
         end_due(&late_ones, at);
-        if (queue_of(k)->count == HELD_MAX) /* far behind: none of them is cut short */
+        if (queue_of(k)->count ==
+            HELD_MAX) /* far behind: wait, as no slow request may be shortened */
             break;
         if (caller(k, &parent))
             serve(k, parent);
@@ -370,10 +372,10 @@ static uint64_t serve_due(uint64_t k, uint64_t last, int64_t t0)
 static void run(void)
 {
     const uint64_t last = (uint64_t)(want.rate * want.seconds);
-    /* A tick later than the one before it, so that this one has called. */
+    /* One tick after the host before, so that its call is in the lane. */
     const int64_t t0 = (int64_t)(want.t0 * 1e9) + host * TICK_NS;
     int64_t tick = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID), before;
-    /* One that was restarted goes on with what is due now. */
+    /* A restarted host begins with the request that is due now. */
     uint64_t k = tick > t0 ? (uint64_t)((double)(tick - t0) / 1e9 * want.rate) : 0;
 
     tick = tick > t0 ? tick : t0;
@@ -395,8 +397,8 @@ static void run(void)
     end_all(&late_ones);
 }
 
-/* A recorder gives rings a moment after it is asked: on a busy machine later than the load begins,
- * and its first requests would be nowhere. */
+/* Waits until the agent has given rings. On a busy machine, the load would begin before, and its
+ * first requests would be recorded nowhere. */
 static void await_rings(void)
 {
     const struct timespec tick = {.tv_nsec = TICK_NS};
@@ -412,7 +414,7 @@ static void await_rings(void)
     }
 }
 
-/* ---- what is asked for, and what came of it ---- */
+/* ---- options and results ---- */
 
 static double percentile(const struct tick_account *account, double share)
 {

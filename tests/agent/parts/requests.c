@@ -1,13 +1,13 @@
 /*
- * Makes requests of three spans each ("request", "work" in it, "disk" in that), as the lines of its
- * standard input say, and prints their trace ids:
+ * Makes requests and prints their trace ids. Each request has three spans: "request", "work" in
+ * "request", and "disk" in "work". The lines of the standard input tell the requests:
  *
  *     fast N        N requests that take no time; "fast" when they are made
- *     slow MS       one that takes so long in "disk"; "slow ID" when it has ended
+ *     slow MS       one request with so many ms in "disk"; "slow ID" when it has ended
  *     late MS MORE  the same, but "request" ends so many ms after the others; "late ID"
- *     keep          a fast one that the program asks to be kept; "keep ID"
- *     orphan MS     a slow one whose parent is nowhere; "orphan ID"
- *     rate N        from now on N fast ones a second, until the next line; 0: none
+ *     keep          a fast request that the program asks to keep; "keep ID"
+ *     orphan MS     a slow request whose parent was not recorded; "orphan ID"
+ *     rate N        from now on N fast requests a second, until the next line; 0: none
  *     service NAME  spans are of that service from now on
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -67,7 +67,7 @@ static struct blkin_context orphan(long ms)
     return parent;
 }
 
-/* Until there is a line. */
+/* Makes fast requests at the rate until a line can be read. */
 static void make_at(double rate)
 {
     struct pollfd in = {STDIN_FILENO, POLLIN, 0};
