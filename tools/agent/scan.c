@@ -158,14 +158,6 @@ static bool scan_of_window(struct scan *scan, const struct ring_entry *entry)
     return scan_add(scan, entry, time_ns);
 }
 
-/* Returns the wanted trace of the record; NULL: none. */
-static const struct scan_wanted *scan_match(const struct scan *scan, const struct ring_entry *entry)
-{
-    const struct scan_wanted *wanted = scan_slot(scan, scan_trace_of(entry));
-
-    return wanted->id ? wanted : NULL;
-}
-
 /* True if an earlier scan of this trace has found that record. */
 static bool scan_was_given(const struct scan *scan, const struct scan_wanted *wanted, uint64_t at,
                            int64_t time_ns)
@@ -205,8 +197,8 @@ static bool scan_record(void *context, const struct ring_entry *entry, uint64_t 
 
     if (scan->order->is_window)
         return scan_of_window(scan, entry);
-    wanted = scan_match(scan, entry);
-    if (!wanted)
+    wanted = scan_slot(scan, scan_trace_of(entry));
+    if (!wanted->id)
         return true;
     decoded = ring_event(entry, &scan->clock, &event);
     time_ns = scan_time(scan->ring, &event, decoded);

@@ -47,12 +47,6 @@ struct service {
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static bool service_is_drained(const struct agent_parts *parts)
-{
-    return !parts->agent.pending.list && !scans_is_busy(parts->scans) &&
-           asking_open_count(parts->asking) == 0;
-}
-
 static void service_is_late(void *context)
 {
     struct service *service = context;
@@ -86,7 +80,9 @@ static void service_step_to_end(struct service *service)
     const struct agent_parts *parts = &service->parts;
     const bool is_posting = asking_is_posting(parts->asking);
 
-    service->is_last_call |= service_is_drained(parts);
+    if (!parts->agent.pending.list && !scans_is_busy(parts->scans) &&
+        asking_open_count(parts->asking) == 0)
+        service->is_last_call = true;
     if (service->is_last_call && !scans_is_busy(parts->scans) && !is_posting)
         loop_stop(parts->agent.loop);
     else if (is_posting) /* other hosts would report that this one has not answered */
@@ -235,15 +231,6 @@ static void service_export_settled(void *context)
         return;
     service->saved_ms = clock_ms();
     agent_save(agent);
-}
-
-static bool service_open_export(struct service *service, struct error *error)
-{
-    const struct export_calls calls = {service_export_failed, service_export_settled, service};
-    struct agent *agent = &service->parts.agent;
-
-    agent->export = export_open(agent->loop, agent->config, &calls, error);
-    return agent->export != NULL;
 }
 
 static void service_close_export(struct service *service)
@@ -410,11 +397,14 @@ static void service_memory_goes(void *context, struct held *held)
 static bool service_open_parts(struct service *service, struct error *error)
 {
     const struct holder_callbacks callbacks = {service_memory_came, service_memory_goes, service};
+    const struct export_calls calls = {service_export_failed, service_export_settled, service};
     struct agent_parts *parts = &service->parts;
 
     parts->asking = asking_open(&parts->agent, error);
-    if (!parts->asking || !frame_open_page(&service->frame, error) ||
-        !service_open_export(service, error))
+    if (!parts->asking || !frame_open_page(&service->frame, error))
+        return false;
+    parts->agent.export = export_open(parts->agent.loop, parts->agent.config, &calls, error);
+    if (!parts->agent.export)
         return false;
     error_set(error, "out of memory");
     parts->alarms = alarms_new(&parts->agent, parts->asking);
