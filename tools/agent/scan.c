@@ -222,7 +222,7 @@ static bool scan_map(struct scan *scan, struct error *error)
         return error_set(error, "out of memory");
     for (size_t i = 0; i < order->memory_count; i++) {
         struct scan_memory *of = &order->memories[i];
-        const int fd = of->fd; /* memory_open_known() closes it */
+        const int fd = of->fd; /* memory_open_known() takes it, also if it fails */
 
         of->fd = -1;
         if (!memory_open_known(&scan->mapped[i].memory, fd, &of->known, error))

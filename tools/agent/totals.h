@@ -16,11 +16,11 @@ struct agent_totals {
     uint64_t alarms_dropped;   /* more than fetch-traces */
     uint64_t alarms_lost;      /* overwritten before they were read */
     uint64_t alarms_newer;     /* of a newer format */
-    uint64_t alarms_held_back; /* by the caps of programs' rules */
-    uint64_t traces_asked;     /* by alarms of this host: asked of all */
+    uint64_t alarms_held_back; /* held back by the caps of programs' rules */
+    uint64_t traces_asked;     /* requested from all hosts, for alarms of this host */
     uint64_t traces_asked_by_hand;
     uint64_t traces_asked_by_others;
-    uint64_t traces_dropped; /* of others and by hand: more than fetch-traces */
+    uint64_t traces_dropped; /* requested by other hosts or by hand: more than fetch-traces */
     uint64_t fetches, fetches_failed;
     uint64_t fetched_bytes, picked_bytes;
     uint64_t rings_damaged;
@@ -29,7 +29,7 @@ struct agent_totals {
     uint64_t traces_complete, traces_incomplete, traces_not_found;
     uint64_t traces_of_others;   /* another host has requested the trace later, and judges */
     uint64_t traces_asked_again; /* this host has requested the trace later */
-    uint64_t incomplete_untold;  /* of traces_incomplete: without a span that tells it */
+    uint64_t incomplete_untold;  /* incomplete traces without a span about that */
     uint64_t rings_grown;
     uint64_t ring_bytes; /* the current size, not a counter */
 };
