@@ -99,7 +99,7 @@ static void test_spool_of_killed(void)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-static struct totals totals;
+static struct counts sinks; /* of all runs */
 
 /* A run, as far as it has told before its end or its kill. */
 static void add(const struct counts *counts)
@@ -107,17 +107,17 @@ static void add(const struct counts *counts)
     struct counts told = *counts;
 
     counts_hand_over(&told);
-    counts_follow(&totals.sinks, &told);
-    CHECK(counts_add_up(&totals.sinks));
+    counts_follow(&sinks, &told);
+    CHECK(counts_add_up(&sinks));
 }
 
 static void test_killed_with_spool(void)
 {
     const struct counts first = spooled(0, 60060, 28028), second = spooled(32032, 0, 2032),
                         third = spooled(30000, 40, 30040);
-    const struct spool_counts *spool = &totals.sinks.output.spool;
+    const struct spool_counts *spool = &sinks.output.spool;
 
-    memset(&totals, 0, sizeof(totals));
+    memset(&sinks, 0, sizeof(sinks));
     add(&first);
     CHECK(spool->spans == 60060 && spool->waiting == 32032);
     add(&second);
@@ -125,7 +125,7 @@ static void test_killed_with_spool(void)
     add(&third);
     CHECK(spool->spans == 60100 && spool->waiting == 0 && spool->unknown == 0);
     CHECK(spool->outcome[OUTCOME_ACCEPTED] == 60100);
-    CHECK(totals.sinks.output.outcome[OUTCOME_SPOOLED] == 60100);
+    CHECK(sinks.output.outcome[OUTCOME_SPOOLED] == 60100);
 }
 
 /* While one runs, and from one run of the service to the next. */
@@ -137,12 +137,12 @@ static void test_going_on(void)
     struct counts sum;
     json_t *json;
 
-    memset(&totals, 0, sizeof(totals));
+    memset(&sinks, 0, sizeof(sinks));
     add(&first);
-    json = totals_json(&totals, &table, NULL);
-    CHECK(json && totals_read(json, &totals, &table, NULL));
+    json = totals_json(&sinks, &table, NULL);
+    CHECK(json && totals_read(json, &sinks, &table, NULL));
     json_decref(json);
-    sum = totals.sinks;
+    sum = sinks;
     counts_follow(&sum, &now);
     CHECK(counts_add_up(&sum) && sum.output.spool.spans == 110 && sum.output.spool.waiting == 85);
 }
@@ -153,9 +153,9 @@ static void test_killed(void)
     struct counts counts = {.output = {.spans = 100, .waiting = 30}};
 
     counts.output.outcome[OUTCOME_ACCEPTED] = 70;
-    memset(&totals, 0, sizeof(totals));
+    memset(&sinks, 0, sizeof(sinks));
     add(&counts);
-    CHECK(totals.sinks.output.spans == 70 && totals.sinks.output.waiting == 0);
+    CHECK(sinks.output.spans == 70 && sinks.output.waiting == 0);
 }
 
 /* The trace time of runs that come one after the other would look like a session that stands still.

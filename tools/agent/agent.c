@@ -88,7 +88,7 @@ void agent_save(struct agent *agent)
     char *text;
 
     if (agent->export)
-        export_add_account(agent->export, &totals.readers.sinks, true);
+        export_add_account(agent->export, &totals.sinks, true);
     text = agent_totals_text(&totals, json_incref(agent->heard), &length);
     /* saved after the traces: the trace of each alarm in this file is in theirs */
     saver_write_in_turn(agent->totals_file, text, length);

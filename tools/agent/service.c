@@ -238,7 +238,7 @@ static void service_close_export(struct service *service)
     struct agent *agent = &service->parts.agent;
 
     if (agent->export)
-        service->has_failed |= !export_close(agent->export, &agent->totals.readers.sinks);
+        service->has_failed |= !export_close(agent->export, &agent->totals.sinks);
     agent->export = NULL;
 }
 
@@ -482,7 +482,7 @@ static int service_run(struct service *service)
     if (service_open(service, &error)) {
         service_serve(service);
         if (say_level() != BT_LOGGING_LEVEL_NONE)
-            totals_say(&totals->readers, &agent_table, totals, agent_table.own[0].name);
+            totals_say(&totals->sinks, &agent_table, totals);
     } else {
         say(BK1010, "%s", error.text);
         service->has_failed = true;

@@ -15,7 +15,7 @@
 
 static struct counts agent_counts(const struct agent_parts *parts)
 {
-    struct counts sum = parts->agent.totals.readers.sinks;
+    struct counts sum = parts->agent.totals.sinks;
 
     export_add_account(parts->agent.export, &sum, false);
     return sum;

@@ -47,7 +47,7 @@ json_t *agent_totals_load(struct agent_totals *totals, const char *path)
     json_t *json = json_read(path), *heard = NULL;
 
     *totals = (struct agent_totals){.alarms = 0};
-    if (totals_read(json, &totals->readers, &agent_table, totals))
+    if (totals_read(json, &totals->sinks, &agent_table, totals))
         heard = json_incref(json_object_get(json, "heard"));
     totals->ring_bytes = (uint64_t)number_in(json, "ring_bytes");
     json_decref(json);
@@ -56,7 +56,7 @@ json_t *agent_totals_load(struct agent_totals *totals, const char *path)
 
 char *agent_totals_text(const struct agent_totals *totals, json_t *heard, size_t *length)
 {
-    json_t *json = totals_json(&totals->readers, &agent_table, totals);
+    json_t *json = totals_json(&totals->sinks, &agent_table, totals);
     char *text;
 
     if (json_object_set_new(json, "heard", heard) != 0 ||

@@ -9,7 +9,7 @@
 #include "tools/base/totals.h"
 
 struct agent_totals {
-    struct totals readers;
+    struct counts sinks; /* of all runs */
     /* alarms = alarms_double + alarms_dropped + traces_asked - requests repeated at a start */
     uint64_t alarms;           /* read from rings */
     uint64_t alarms_double;    /* the trace was already wanted, or fetched after the alarm */

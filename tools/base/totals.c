@@ -39,10 +39,10 @@ json_t *totals_own_json(const struct totals_table *table, const void *own)
     return object;
 }
 
-json_t *totals_json(const struct totals *totals, const struct totals_table *table, const void *own)
+json_t *totals_json(const struct counts *sinks, const struct totals_table *table, const void *own)
 {
     json_t *json = totals_own_json(table, own);
-    json_t *more = json_pack("{so}", "counters", counts_json(&totals->sinks));
+    json_t *more = json_pack("{so}", "counters", counts_json(sinks));
 
     if (!json || !more || json_object_update(json, more) != 0) {
         json_decref(json);
@@ -52,21 +52,21 @@ json_t *totals_json(const struct totals *totals, const struct totals_table *tabl
     return json;
 }
 
-bool totals_read(const json_t *json, struct totals *totals, const struct totals_table *table,
+bool totals_read(const json_t *json, struct counts *sinks, const struct totals_table *table,
                  void *own)
 {
-    const json_t *sinks = json_object_get(json, "counters");
+    const json_t *saved = json_object_get(json, "counters");
 
-    memset(totals, 0, sizeof(*totals));
+    memset(sinks, 0, sizeof(*sinks));
     for (size_t i = 0; i < table->count; i++) {
         const uint64_t value =
             (uint64_t)json_integer_value(json_object_get(json, table->own[i].name));
 
         memcpy((char *)own + table->own[i].offset, &value, sizeof(value));
     }
-    if (!sinks)
+    if (!saved)
         return false;
-    counts_read(sinks, &totals->sinks);
+    counts_read(saved, sinks);
     return true;
 }
 
@@ -113,17 +113,14 @@ void totals_own_print(struct printer *printer, const struct totals_table *table,
     }
 }
 
-void totals_say(const struct totals *totals, const struct totals_table *table, const void *own,
-                const char *first)
+void totals_say(const struct counts *sinks, const struct totals_table *table, const void *own)
 {
     char line[COUNTS_LINE_MAX], *text = NULL;
-    size_t size, i = 0;
+    size_t size;
     FILE *file = open_memstream(&text, &size);
 
-    counts_line(&totals->sinks, LINE_WHOLE, line);
-    while (strcmp(table->own[i].name, first) != 0)
-        i++;
-    for (; file && i < table->count; i++) {
+    counts_line(sinks, LINE_WHOLE, line);
+    for (size_t i = 0; file && i < table->count; i++) {
         const uint64_t value = total_value(&table->own[i], own);
 
         if (value)
@@ -132,6 +129,6 @@ void totals_say(const struct totals *totals, const struct totals_table *table, c
     if (file && fclose(file) == 0)
         say_account(BK1002, "all runs so far: %s%s", line, text);
     free(text);
-    if (!counts_add_up(&totals->sinks))
+    if (!counts_add_up(sinks))
         say_account(BK1003, "the account does not add up: this is a bug of BlkKin");
 }

@@ -14,10 +14,6 @@
 #include <jansson.h>
 #include <stdio.h>
 
-struct totals {
-    struct counts sinks; /* the sums of all runs */
-};
-
 /* One of the service's own counters, a uint64_t in its struct. */
 struct total {
     const char *name;
@@ -35,8 +31,8 @@ struct totals_table {
  * Converts to JSON and back: {"counters": ..., NAME: VALUE, ...}. The service may
  * add members. totals_read() returns false and sets all to 0 for another object.
  */
-json_t *totals_json(const struct totals *totals, const struct totals_table *table, const void *own);
-bool totals_read(const json_t *json, struct totals *totals, const struct totals_table *table,
+json_t *totals_json(const struct counts *sinks, const struct totals_table *table, const void *own);
+bool totals_read(const json_t *json, struct counts *sinks, const struct totals_table *table,
                  void *own);
 
 /* Returns NULL if the file is not readable or no JSON. Reads large pieces: json_load_file() takes a
@@ -49,10 +45,9 @@ char *json_text(const json_t *json, size_t *length);
 json_t *totals_own_json(const struct totals_table *table, const void *own);
 void totals_own_print(struct printer *printer, const struct totals_table *table, const void *own);
 
-/* Logs the sums of all runs: the account of the sinks, then the service's own counters from `first`
- * on that are not 0. */
-void totals_say(const struct totals *totals, const struct totals_table *table, const void *own,
-                const char *first);
+/* Logs the sums of all runs: the account of the sinks, then the service's own counters that are not
+ * 0. */
+void totals_say(const struct counts *sinks, const struct totals_table *table, const void *own);
 
 /* A metric without labels. kind: "counter" or "gauge". */
 void print_metric(struct printer *printer, const char *name, const char *kind, const char *help,
