@@ -69,16 +69,6 @@ static void sink_free(struct sink *sink)
     free(sink);
 }
 
-static void sink_open_signals(struct sink *sink)
-{
-    signals_open();
-    sink->has_signals = true;
-    if (signals_ignore_sigint())
-        sink_say(sink, BT_LOGGING_LEVEL_WARNING,
-                 "SIGINT is ignored, as in a background job of a script: SIGTERM ends the sink "
-                 "without loss");
-}
-
 static bool sink_set_up(struct sink *sink, enum protocol_format format, const bt_value *map,
                         struct error *error)
 {
@@ -89,7 +79,12 @@ static bool sink_set_up(struct sink *sink, enum protocol_format format, const bt
         return false;
     if (params.exporter.format == FORMAT_AUTO)
         params.exporter.format = format;
-    sink_open_signals(sink);
+    signals_open();
+    sink->has_signals = true;
+    if (signals_ignore_sigint())
+        sink_say(sink, BT_LOGGING_LEVEL_WARNING,
+                 "SIGINT is ignored, as in a background job of a script: SIGTERM ends the sink "
+                 "without loss");
     pipeline->calls =
         (struct pipeline_calls){sink_is_interrupted, sink_say, sink_print_summary, sink};
     pipeline->shows_progress = sink->log_level <= BT_LOGGING_LEVEL_INFO;
@@ -205,14 +200,6 @@ sink_result(struct sink *sink, bool has_worked, const struct error *error, int s
     return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
 }
 
-static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
-{
-    struct error error;
-
-    return sink_result(sink, pipeline_finish(&sink->pipeline, &error), &error,
-                       BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END);
-}
-
 /* Closes the pipeline before sink_finalize(), as babeltrace2 sends a last message to the relay
  * daemon before that call. */
 static bt_component_class_sink_consume_method_status end_early(struct sink *sink)
@@ -231,21 +218,12 @@ static bt_component_class_sink_consume_method_status end_early(struct sink *sink
                        BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN);
 }
 
-static bt_component_class_sink_consume_method_status
-use_messages(struct sink *sink, bt_message_array_const messages, uint64_t count)
-{
-    struct error error;
-
-    input_use(&sink->input, messages, count);
-    return sink_result(sink, pipeline_go_on(&sink->pipeline, &error), &error,
-                       BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK);
-}
-
 bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sink *self)
 {
     struct sink *sink = sink_of(self);
     bt_component_class_sink_consume_method_status result;
     bt_message_array_const messages;
+    struct error error;
     uint64_t count;
 
     if (sink->pipeline.has_ended || !sink->pipeline.exporter)
@@ -254,7 +232,9 @@ bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sin
         sink->iterator, &messages, &count);
     switch (result) {
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK:
-        result = use_messages(sink, messages, count);
+        input_use(&sink->input, messages, count);
+        result = sink_result(sink, pipeline_go_on(&sink->pipeline, &error), &error,
+                             BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK);
         return result == BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK && signals_ask_to_end()
                    ? end_early(sink)
                    : result;
@@ -263,7 +243,8 @@ bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sin
         pipeline_rest(&sink->pipeline);
         return sink_is_interrupted(sink) ? end_early(sink) : result;
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END:
-        return end_of_trace(sink);
+        return sink_result(sink, pipeline_finish(&sink->pipeline, &error), &error,
+                           BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END);
     default:
         return result;
     }

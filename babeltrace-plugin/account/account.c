@@ -101,16 +101,6 @@ static char *page(void *context)
     return print_end(&printer);
 }
 
-static void count_file_error(struct account *account, const struct error *error)
-{
-    pthread_mutex_lock(&account->lock);
-    account->published.display.file_errors++;
-    pthread_mutex_unlock(&account->lock);
-    if (!account->has_reported_file)
-        account->callbacks.warn(account->callbacks.context, error->text);
-    account->has_reported_file = true;
-}
-
 static bool write_file(struct account *account, bool has_ended, struct error *error)
 {
     struct run_info run;
@@ -125,8 +115,14 @@ static void show_file(struct account *account, bool has_ended)
 {
     struct error error;
 
-    if (account->file.path && !write_file(account, has_ended, &error))
-        count_file_error(account, &error);
+    if (!account->file.path || write_file(account, has_ended, &error))
+        return;
+    pthread_mutex_lock(&account->lock);
+    account->published.display.file_errors++;
+    pthread_mutex_unlock(&account->lock);
+    if (!account->has_reported_file)
+        account->callbacks.warn(account->callbacks.context, error.text);
+    account->has_reported_file = true;
 }
 
 #define DISTANCE_MAX 48

@@ -200,19 +200,13 @@ static bool is_monotonic(const bt_clock_class *clock)
            bt_clock_class_get_frequency(clock) == UINT64_C(1000000000);
 }
 
-static struct text host_of(const bt_stream *stream)
-{
-    const bt_value *host = bt_trace_borrow_environment_entry_value_by_name_const(
-        bt_stream_borrow_trace_const(stream), "hostname");
-
-    return text_of(host && bt_value_is_string(host) ? bt_value_string_get(host) : NULL);
-}
-
 struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules *rules)
 {
     const bt_stream_class *class = bt_stream_borrow_class_const(stream);
     const bt_field_class *context =
         bt_stream_class_borrow_event_common_context_field_class_const(class);
+    const bt_value *host = bt_trace_borrow_environment_entry_value_by_name_const(
+        bt_stream_borrow_trace_const(stream), "hostname");
     const bt_clock_class *clock;
     struct stream_decoder *decoder = calloc(1, sizeof(*decoder));
 
@@ -224,7 +218,9 @@ struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules 
     decoder->rules = rules;
     decoder->has_clock = clock != NULL;
     decoder->is_monotonic = is_monotonic(clock);
-    decoder->origin.origin = (struct origin){.host = host_of(stream), .clock = clock_of(clock)};
+    decoder->origin.origin = (struct origin){
+        .host = text_of(host && bt_value_is_string(host) ? bt_value_string_get(host) : NULL),
+        .clock = clock_of(clock)};
     decoder->process_index = context_index(context, "procname", BT_FIELD_CLASS_TYPE_STRING);
     decoder->origin.pid_index = context_index(context, "vpid", BT_FIELD_CLASS_TYPE_SIGNED_INTEGER);
     decoder->origin.tid_index = context_index(context, "vtid", BT_FIELD_CLASS_TYPE_SIGNED_INTEGER);

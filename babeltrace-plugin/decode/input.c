@@ -179,35 +179,23 @@ static void use_discarded(struct decode_input *input, const bt_message *message,
     note_loss(input, stream, loss);
 }
 
-static void use_discarded_events(struct decode_input *input, const bt_message *message)
-{
-    struct loss loss = {.has_times = false};
-
-    use_discarded(input, message, &discarded_events, &loss, &loss.events,
-                  &input->intake->counts.discarded_events);
-}
-
-static void use_discarded_packets(struct decode_input *input, const bt_message *message)
-{
-    struct loss loss = {.has_times = false};
-
-    use_discarded(input, message, &discarded_packets, &loss, &loss.packets,
-                  &input->intake->counts.discarded_packets);
-}
-
 /* Messages other than events, which are rare. */
 __attribute__((noinline)) static void use_other(struct decode_input *input,
                                                 const bt_message *message, bt_message_type type)
 {
+    struct loss loss = {.has_times = false};
+
     switch (type) {
     case BT_MESSAGE_TYPE_MESSAGE_ITERATOR_INACTIVITY:
         use_beacon(input, message);
         break;
     case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
-        use_discarded_events(input, message);
+        use_discarded(input, message, &discarded_events, &loss, &loss.events,
+                      &input->intake->counts.discarded_events);
         break;
     case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
-        use_discarded_packets(input, message);
+        use_discarded(input, message, &discarded_packets, &loss, &loss.packets,
+                      &input->intake->counts.discarded_packets);
         break;
     case BT_MESSAGE_TYPE_STREAM_BEGINNING:
         input->intake->counts.streams_open++;

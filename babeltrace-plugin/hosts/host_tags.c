@@ -280,13 +280,6 @@ static void tag_cpu(struct tagging *tagging, struct host_part *const parts[HOST_
         print(next_finding(tagging), "%.0f %% of the CPUs' time was stolen", steal.mean);
 }
 
-static void tag_memory(struct tagging *tagging, struct host_part *memory)
-{
-    const struct range left = range_of(tagging, memory, 0);
-
-    tag_range(tagging, &left, "system.memory.available.min", "system.memory.available.max");
-}
-
 static void tag_tcp(struct tagging *tagging, struct host_part *tcp)
 {
     const struct range again = range_of(tagging, tcp, TCP_RETRANSMIT);
@@ -309,12 +302,14 @@ unsigned host_tag(struct span *span, struct host_part *const parts[HOST_GROUPS],
 {
     char found[FOUND_MAX];
     struct tagging tagging = {.span = span, .found = PRINTER_INTO(found)};
+    struct range memory;
     bool has_busy_disk;
 
     has_busy_disk = tag_disk(&tagging, parts[GROUP_DISK]);
     tag_pressure(&tagging, parts[GROUP_PRESSURE], has_busy_disk);
     tag_cpu(&tagging, parts);
-    tag_memory(&tagging, parts[HOST_GROUP_MEMORY]);
+    memory = range_of(&tagging, parts[HOST_GROUP_MEMORY], 0);
+    tag_range(&tagging, &memory, "system.memory.available.min", "system.memory.available.max");
     tag_tcp(&tagging, parts[GROUP_TCP]);
     if (tagging.has_times)
         tag_number(&tagging, "blkin.host_ms",

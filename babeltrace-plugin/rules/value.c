@@ -56,16 +56,12 @@ struct stored_head {
 
 enum { IS_NEGATIVE = 1, IS_HEX = 2, HAS_NUMBER = 4, ALL_FLAGS = 7 };
 
-static struct text stored_text(const struct stored_value *stored)
-{
-    return stored->value.type == VALUE_TEXT ? text_cut(stored->value.text, STORED_TEXT_MAX)
-                                            : (struct text){NULL, 0};
-}
-
 bool stored_put(struct buffer *buffer, const struct stored_value *stored)
 {
     const struct rule_value *value = &stored->value;
-    const struct text name = text_cut(stored->name, STORED_TEXT_MAX), text = stored_text(stored);
+    const struct text name = text_cut(stored->name, STORED_TEXT_MAX);
+    const struct text text =
+        value->type == VALUE_TEXT ? text_cut(value->text, STORED_TEXT_MAX) : (struct text){NULL, 0};
     struct stored_head head = {
         .field = stored->field,
         .type = (uint8_t)value->type,

@@ -74,17 +74,6 @@ static struct event_source *source_new(const struct origin *origin)
     return source;
 }
 
-/* Returns NULL when out of memory or at SOURCES_MAX. */
-static struct event_source *source_add(struct source_table *table, const struct origin *origin,
-                                       uint64_t hash)
-{
-    struct event_source *source = table->sources.count < SOURCES_MAX ? source_new(origin) : NULL;
-
-    if (source)
-        table_add(&table->sources, &source->in_table, hash);
-    return source;
-}
-
 struct event_source *source_get(struct source_table *table, const struct origin *origin)
 {
     const uintptr_t address = (uintptr_t)origin->host.data;
@@ -96,10 +85,12 @@ struct event_source *source_get(struct source_table *table, const struct origin 
         return *recent;
     hash = hash_text(table->sources.seed ^ hash_mix((uint64_t)origin->clock), origin->host);
     table_find(source, &table->sources, hash, in_table, is_source_of(source, origin));
-    if (!source)
-        source = source_add(table, origin, hash);
-    if (!source)
-        return &table->overflow;
+    if (!source) {
+        source = table->sources.count < SOURCES_MAX ? source_new(origin) : NULL;
+        if (!source)
+            return &table->overflow;
+        table_add(&table->sources, &source->in_table, hash);
+    }
     *recent = source;
     return source;
 }

@@ -316,16 +316,6 @@ static bool hosts_flush_some(struct stage *stage, unsigned spans)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-static void hosts_count(struct hosts *hosts, enum history_added added)
-{
-    struct hosts_counts *counts = &hosts->counts;
-
-    counts->unnamed += added == HISTORY_UNNAMED;
-    counts->resets += added == HISTORY_RESET;
-    counts->invalid += added == HISTORY_INVALID;
-    counts->no_room += added == HISTORY_NO_ROOM;
-}
-
 /* Returns NULL if there is no room. */
 static struct host_part *hosts_begin_part(struct hosts *hosts, struct stage_host **host,
                                           const struct event *event, enum host_group group,
@@ -369,7 +359,10 @@ static void hosts_add(struct hosts *hosts, const struct event *event, int64_t ti
         added = HISTORY_NO_ROOM;
     }
     hosts->counts.history_bytes += hosts_part_bytes(part);
-    hosts_count(hosts, added);
+    hosts->counts.unnamed += added == HISTORY_UNNAMED;
+    hosts->counts.resets += added == HISTORY_RESET;
+    hosts->counts.invalid += added == HISTORY_INVALID;
+    hosts->counts.no_room += added == HISTORY_NO_ROOM;
     part->heard_ns = now_ns;
     if (host->first) {
         hosts_look_at_groups(host, now_ns);

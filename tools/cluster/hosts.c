@@ -153,17 +153,6 @@ static void hosts_remove(struct cluster *cluster, struct cluster_host *host)
         hosts_save(cluster);
 }
 
-/* Another agent has the same name. The broker would end the connections of both in turn, without
- * end. */
-static void hosts_take_twin(struct cluster *cluster)
-{
-    if (cluster->twin_until_ms < clock_ms())
-        say(BK4068, "%s: another agent connects as \"%s\": each host needs a name of its own",
-            cluster->url, cluster->host);
-    cluster->twin_until_ms = clock_ms() + TWIN_MS;
-    broker_rest(cluster->broker);
-}
-
 /* Takes this host's own state. The broker sends it after the retained states of all other hosts. A
  * state of an earlier process can come only before it. */
 static void hosts_take_own(struct cluster *cluster, bool is_here, const char *instance)
@@ -171,8 +160,15 @@ static void hosts_take_own(struct cluster *cluster, bool is_here, const char *in
     if (!is_here) { /* the last will of an earlier connection */
         cluster_say_here(cluster);
     } else if (strcmp(instance, cluster->instance) != 0) {
-        if (cluster->is_known)
-            hosts_take_twin(cluster);
+        if (cluster->is_known) {
+            /* the broker would end the connections of both in turn, without end */
+            if (cluster->twin_until_ms < clock_ms())
+                say(BK4068,
+                    "%s: another agent connects as \"%s\": each host needs a name of its own",
+                    cluster->url, cluster->host);
+            cluster->twin_until_ms = clock_ms() + TWIN_MS;
+            broker_rest(cluster->broker);
+        }
     } else {
         cluster->is_known = true;
         if (!cluster->knows_hosts) {

@@ -123,16 +123,6 @@ static void try_again_later(struct tracing *tracing)
               backoff_ms(++tracing->failures, TRACING_RETRY_MS, RETRY_MAX_MS));
 }
 
-static void read_note(const struct tracing *tracing, char name[256])
-{
-    const int fd = open(tracing->note, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    const ssize_t length = fd >= 0 ? read(fd, name, 255) : 0;
-
-    name[length > 0 ? length : 0] = '\0';
-    if (fd >= 0)
-        close(fd);
-}
-
 static void is_made(struct tracing *tracing, const struct session_answer *answer)
 {
     tracing->makings++;
@@ -193,7 +183,12 @@ static void tracing_make(struct tracing *tracing)
     if (tracing->is_busy || tracing->ended || !tracing->relay_is_up)
         return;
     if (tracing->makings == 0) {
-        read_note(tracing, making.leftover);
+        const int fd = open(tracing->note, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        const ssize_t length = fd >= 0 ? read(fd, making.leftover, 255) : 0;
+
+        making.leftover[length > 0 ? length : 0] = '\0';
+        if (fd >= 0)
+            close(fd);
         if (strcmp(making.leftover, tracing->spec.name) == 0) {
             tracing->was_created = true;
             making.leftover[0] = '\0';

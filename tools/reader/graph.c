@@ -49,15 +49,6 @@ static size_t graph_useful_length(const char *message)
     return length;
 }
 
-static void graph_print_cause(const bt_error_cause *cause, const char *joint)
-{
-    const char *message = bt_error_cause_get_message(cause);
-
-    fputs(joint, stderr);
-    for (size_t i = 0, length = graph_useful_length(message); i < length; i++)
-        fputc(message[i] == '\n' ? ' ' : message[i], stderr);
-}
-
 /* Prints the first cause, then its consequences. */
 static void graph_print_error(const char *what)
 {
@@ -68,10 +59,14 @@ static void graph_print_error(const char *what)
     fprintf(stderr, "blkin: %s", what);
     for (uint64_t i = 0; i < count; i++) {
         const bt_error_cause *cause = bt_error_borrow_cause_by_index(error, i);
+        const char *message;
 
         if (graph_is_of_library(cause) && i > 0)
             continue;
-        graph_print_cause(cause, joint);
+        message = bt_error_cause_get_message(cause);
+        fputs(joint, stderr);
+        for (size_t at = 0, length = graph_useful_length(message); at < length; at++)
+            fputc(message[at] == '\n' ? ' ' : message[at], stderr);
         joint = "; ";
     }
     fputc('\n', stderr);
@@ -375,21 +370,16 @@ static bool graph_build(struct graph *graph)
            (graph->spec->live_url ? graph_add_live(graph) : graph_add_traces(graph));
 }
 
-static void graph_wait_us(long us)
-{
-    const struct timespec time = {us / 1000000, us % 1000000 * 1000};
-
-    (void)nanosleep(&time, NULL); /* a signal interrupts it */
-}
-
 static enum graph_status graph_loop(struct graph *graph)
 {
+    const struct timespec pause = {graph->spec->retry_us / 1000000,
+                                   graph->spec->retry_us % 1000000 * 1000};
     bt_graph_run_status status;
 
     do {
         status = bt_graph_run(graph->graph);
         if (status == BT_GRAPH_RUN_STATUS_AGAIN && !bt_interrupter_is_set(interrupter))
-            graph_wait_us(graph->spec->retry_us);
+            (void)nanosleep(&pause, NULL); /* a signal interrupts it */
     } while (status == BT_GRAPH_RUN_STATUS_AGAIN && !bt_interrupter_is_set(interrupter));
     if (status == BT_GRAPH_RUN_STATUS_OK)
         return GRAPH_ENDED;

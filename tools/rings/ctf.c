@@ -54,14 +54,6 @@ static int ctf_create(const struct ctf *ctf, const char *name)
 
 /* ---- the metadata ---------------------------------------------------------------------------- */
 
-static void ctf_put_uuid(char text[37], const unsigned char uuid[16])
-{
-    char *at = text;
-
-    for (unsigned i = 0; i < 16; i++)
-        at += sprintf(at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-}
-
 /* Escapes the host's name for the metadata. */
 static void ctf_put_host(char text[4 * CTF_HOST_MAX + 1], const char *host)
 {
@@ -83,9 +75,10 @@ static void ctf_describe_trace(FILE *out, const struct ctf *ctf, const char *hos
 #include "tools/rings/metadata.txt.inc"
         ;
     const int64_t rest = (offset_ns % CTF_NS_PER_S + CTF_NS_PER_S) % CTF_NS_PER_S;
-    char uuid[37], shown_host[4 * CTF_HOST_MAX + 1];
+    char uuid[37], shown_host[4 * CTF_HOST_MAX + 1], *at = uuid;
 
-    ctf_put_uuid(uuid, ctf->uuid);
+    for (unsigned i = 0; i < 16; i++)
+        at += sprintf(at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", ctf->uuid[i]);
     ctf_put_host(shown_host, host);
     (void)fprintf(out, description, uuid, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "le" : "be",
                   shown_host, (long long)((offset_ns - rest) / CTF_NS_PER_S), (long long)rest);
@@ -131,16 +124,6 @@ static void ctf_describe_original(FILE *out, const char *name, unsigned type, co
 #define CTF_DESCRIBE(event, name, level, fields) \
     ctf_describe_packed(out, name, event, level, fields, sizeof(fields) / sizeof((fields)[0]));
 
-static void ctf_describe_all(FILE *out, const struct ctf *ctf, const char *host, int64_t offset_ns)
-{
-    ctf_describe_trace(out, ctf, host, offset_ns);
-    BLKIN_EACH_EVENT(CTF_DESCRIBE)
-    /* in the order of enum blkin_annotation_type */
-    ctf_describe_original(out, "zipkin:keyval_string", 0, "\t\tstring _key;\n\t\tstring _val;\n");
-    ctf_describe_original(out, "zipkin:keyval_integer", 1, "\t\tstring _key;\n\t\tint64_t _val;\n");
-    ctf_describe_original(out, "zipkin:timestamp", 2, "\t\tstring _event;\n");
-}
-
 bool ctf_describe(const struct ctf *ctf, const char *host, int64_t offset_ns, struct error *error)
 {
     const int fd = ctf_create(ctf, "metadata");
@@ -153,7 +136,12 @@ bool ctf_describe(const struct ctf *ctf, const char *host, int64_t offset_ns, st
             (void)close(fd);
         return false;
     }
-    ctf_describe_all(out, ctf, host, offset_ns);
+    ctf_describe_trace(out, ctf, host, offset_ns);
+    BLKIN_EACH_EVENT(CTF_DESCRIBE)
+    /* in the order of enum blkin_annotation_type */
+    ctf_describe_original(out, "zipkin:keyval_string", 0, "\t\tstring _key;\n\t\tstring _val;\n");
+    ctf_describe_original(out, "zipkin:keyval_integer", 1, "\t\tstring _key;\n\t\tint64_t _val;\n");
+    ctf_describe_original(out, "zipkin:timestamp", 2, "\t\tstring _event;\n");
     is_whole = !ferror(out);
     return (fclose(out) == 0 && is_whole) || ctf_fail(ctf, "metadata", error);
 }

@@ -208,13 +208,6 @@ static bool dump_write_records(struct ctf_stream *stream, const struct dump_ring
     return true;
 }
 
-static int64_t dump_made(const struct dump_memory *from, const struct dump_options *options)
-{
-    const int64_t made = (int64_t)(from->memory->made - (uint64_t)options->offset_ns);
-
-    return made > 0 ? made : 0;
-}
-
 static bool dump_write_ring(const struct ctf *ctf, const struct dump_memory *from, uint32_t number,
                             const struct dump_ring *ring, const struct dump_options *options,
                             struct dump_counts *counts, struct error *error)
@@ -222,7 +215,7 @@ static bool dump_write_ring(const struct ctf *ctf, const struct dump_memory *fro
     const struct ring_counts *read = &ring->reader.counts;
     const uint32_t cpus = from->memory->size.cpus, cpu = number % cpus;
     const int64_t first_ns = ring->count ? ring->records[0].time_ns : clock_ns();
-    const int64_t made_ns = dump_made(from, options);
+    const int64_t made = (int64_t)(from->memory->made - (uint64_t)options->offset_ns);
     struct ctf_stream stream;
     char name[100];
     bool is_whole;
@@ -232,10 +225,10 @@ static bool dump_write_ring(const struct ctf *ctf, const struct dump_memory *fro
     if (!ctf_stream_open(&stream, ctf, name, cpu, error))
         return false;
     counts->streams++;
-    is_whole =
-        ctf_stream_begin(&stream, read->overwritten + read->damaged + read->jumps != 0,
-                         (uint64_t)clock_earlier(made_ns, first_ns), (uint64_t)first_ns, error) &&
-        dump_write_records(&stream, ring, counts, error);
+    is_whole = ctf_stream_begin(&stream, read->overwritten + read->damaged + read->jumps != 0,
+                                (uint64_t)clock_earlier(made > 0 ? made : 0, first_ns),
+                                (uint64_t)first_ns, error) &&
+               dump_write_records(&stream, ring, counts, error);
     return ctf_stream_close(&stream, error) && is_whole;
 }
 

@@ -100,20 +100,14 @@ static bool follow_next(struct follow *follow, struct follow_ring *ring,
     return false;
 }
 
-static void follow_note_fill(struct follow *follow, const struct ring_reader *reader)
+static void follow_copy(struct follow *follow, struct follow_ring *ring, int64_t now_ns)
 {
-    const uint64_t end = ring_end(reader->ring);
+    const struct ring_reader *reader = &ring->reader;
+    const uint64_t before = reader->counts.overwritten, end = ring_end(reader->ring);
     const uint64_t fill = end > reader->at ? (end - reader->at) / (reader->ring.size / 1024) : 0;
 
     if (fill > follow->fill)
         follow->fill = fill;
-}
-
-static void follow_copy(struct follow *follow, struct follow_ring *ring, int64_t now_ns)
-{
-    const uint64_t before = ring->reader.counts.overwritten;
-
-    follow_note_fill(follow, &ring->reader);
     (void)ring_read(&ring->reader); /* out of memory: the next look tries again */
     if (ring->reader.counts.overwritten != before)
         follow->calls.lost(follow->calls.context, follow->done_ns + follow->offset_ns,

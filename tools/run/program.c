@@ -124,11 +124,6 @@ static bool has_section(const struct elf *elf, const char *name)
     return has;
 }
 
-static bool is_go(const struct elf *elf)
-{
-    return has_section(elf, ".go.buildinfo") || has_section(elf, ".note.go.buildid");
-}
-
 /* Reads the path of the dynamic loader; "": a static program. */
 static void read_loader(const struct elf *elf, char loader[LINE_MAX_BYTES])
 {
@@ -165,7 +160,7 @@ static bool check_elf(const struct elf *elf, const char *path, const char *libra
                   "%s is for another processor than %s (32 bits?): use the package blkin of its "
                   "architecture",
                   path, library);
-    else if (is_go(elf))
+    else if (has_section(elf, ".go.buildinfo") || has_section(elf, ".note.go.buildid"))
         error_set(
             error,
             "%s is a Go program, which calls the kernel without libc: use OpenTelemetry's SDK "

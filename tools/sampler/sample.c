@@ -451,16 +451,6 @@ static void find_instances(struct host_reader *host, uint64_t now)
     host->find_soonest = now + larger(took * FIND_SHARE, FIND_SOON_NS);
 }
 
-static void read_kind(struct host_reader *host, enum host_kind kind, host_sampled_fn *sampled,
-                      void *context)
-{
-    struct group_reading reading = {
-        .host = host, .kind = kind, .sampled = sampled, .context = context};
-
-    reading.monotonic = now_ns();
-    kinds[kind].read(&reading);
-}
-
 static bool takes_its_turn(struct host_reader *host, enum host_kind kind, uint64_t now)
 {
     const uint64_t period = host->period[kind];
@@ -483,7 +473,11 @@ static void sample_kinds(struct host_reader *host, uint64_t now, bool is_due,
     for (int kind = 0; kind < HOST_KINDS; kind++)
         if (wants(host, (enum host_kind)kind) &&
             (!is_due || takes_its_turn(host, (enum host_kind)kind, now)))
-            read_kind(host, (enum host_kind)kind, sampled, context);
+            kinds[kind].read(&(struct group_reading){.host = host,
+                                                     .kind = (enum host_kind)kind,
+                                                     .sampled = sampled,
+                                                     .context = context,
+                                                     .monotonic = now_ns()});
     if (host->has_ended)
         host->find_at = host->find_soonest;
     find_instances(host, now_ns());
