@@ -315,6 +315,19 @@ const char *asking_refuses(const struct asking *asking, const char *host)
     return NULL;
 }
 
+/* The broker counts whole seconds of what it held: a window gets one more at both ends. */
+static void asking_widen(struct request *request, int64_t held_ms)
+{
+    const int64_t now_ns = clock_ns();
+    const int64_t later_ns = request->came_mono_ns + INT64_C(1000000000);
+
+    request->last_ms += 1000;
+    if (held_ms <= 0)
+        return;
+    request->last_ms += 1000;
+    request->came_mono_ns = later_ns < now_ns ? later_ns : now_ns;
+}
+
 static void asking_take_request(struct asking *asking, const json_t *message, bool over)
 {
     size_t left;
@@ -330,6 +343,8 @@ static void asking_take_request(struct asking *asking, const json_t *message, bo
     request->came_mono_ns = clock_ns() - number_in(message, "held_ms") * 1000000;
     if (!problem && request->last_ms > 0)
         problem = asking_refuses(asking, request->host);
+    if (request->last_ms > 0)
+        asking_widen(request, number_in(message, "held_ms"));
     if (problem) {
         asking_answer(asking, request, NULL, NULL, problem);
         requests_free(request);

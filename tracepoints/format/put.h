@@ -85,7 +85,8 @@ static inline char *blkin_put_decimal(char *at, uint64_t number)
     do
         digits[--first] = (char)('0' + number % 10);
     while (number /= 10);
-    return blkin_put_bytes(at, digits + first, BLKIN_DECIMAL_MAX - first);
+    memcpy(at, digits + first, BLKIN_DECIMAL_MAX - first);
+    return at + BLKIN_DECIMAL_MAX - first;
 }
 
 #endif
