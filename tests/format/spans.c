@@ -20,7 +20,7 @@ struct span_printer {
 
 /* ---- a span ---- */
 
-static void print_text(struct text text)
+static void show_text(struct text text)
 {
     for (size_t i = 0; i < text.length; i++) {
         const unsigned char byte = (unsigned char)text.data[i];
@@ -35,7 +35,7 @@ static void print_text(struct text text)
 static void print_endpoint(const char *what, const struct endpoint *endpoint)
 {
     printf(" %s ", what);
-    print_text(endpoint->service);
+    show_text(endpoint->service);
     printf(" %s%s %u", endpoint->ipv4, endpoint->ipv6, endpoint->port);
 }
 
@@ -47,9 +47,9 @@ static void print_entry(const struct span_entry *entry)
     switch (entry->type) {
     case SPAN_ANNOTATION:
         printf(" at %" PRId64 " [", entry->integer);
-        print_text(key);
+        show_text(key);
         printf("] ");
-        print_text(value);
+        show_text(value);
         break;
     case SPAN_LINK:
         link = span_entry_link(entry);
@@ -60,12 +60,12 @@ static void print_entry(const struct span_entry *entry)
         if (key.length >= 6 && memcmp(key.data, "lttng.", 6) == 0)
             return; /* from the trace around the event */
         printf(" tag ");
-        print_text(key);
+        show_text(key);
         printf(" ");
         if (entry->type == SPAN_TAG_INTEGER)
             printf("#%" PRId64, entry->integer);
         else
-            print_text(value);
+            show_text(value);
     }
 }
 
@@ -74,7 +74,7 @@ static void take_span(void *context, struct span *span)
     (void)context;
     printf("%016" PRIx64 "%016" PRIx64 " %016" PRIx64 " %016" PRIx64 " %d%s ", span->trace_id_high,
            span->trace_id, span->id, span->parent_id, span->kind, span->debug ? "!" : "");
-    print_text(span_name(span));
+    show_text(span_name(span));
     print_endpoint("of", span->endpoint);
     if (span->remote)
         print_endpoint("remote", span->remote);

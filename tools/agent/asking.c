@@ -315,7 +315,8 @@ const char *asking_refuses(const struct asking *asking, const char *host)
     return NULL;
 }
 
-/* The broker counts whole seconds of what it held: a window gets one more at both ends. */
+/* The broker counts in whole seconds how long it held the want: the window gets one more at both
+ * ends. */
 static void asking_widen(struct request *request, int64_t held_ms)
 {
     const int64_t now_ns = clock_ns();
