@@ -32,7 +32,7 @@ static const struct blkin_provider *provider_in_use = &blkin_no_provider;
 static bool follows_forks;
 /*
  * Variables that LTTng keeps pointers to, and reads again in each child. nginx and others overwrite
- * the strings of the environment: so the strings are copies of ours while LTTng is loaded.
+ * the strings of the environment: so LTTng loads with copies of ours.
  */
 static struct variable {
     const char *name, *default_value; /* NULL: none */
@@ -250,8 +250,10 @@ static void set_copy(struct variable *variable)
     char *const given = getenv(variable->name);
     const char *const value = given ? given : variable->default_value;
 
-    if (!value || asprintf(&variable->copy, "%s=%s", variable->name, value) < 0)
+    if (!value || asprintf(&variable->copy, "%s=%s", variable->name, value) < 0) {
+        variable->copy = NULL; /* the program's own string stays */
         return;
+    }
     variable->given = given ? given - strlen(variable->name) - 1 : NULL;
     (void)putenv(variable->copy);
 }

@@ -106,6 +106,7 @@ start_far_broker() {
 }
 
 # start_collect [URL]: writes down what comes in $WORK/collected, and hands it on.
+# shellcheck disable=SC2120 # other files give options
 start_collect() {
     start_part collect "$PYTHON" "$hosts_parts/collect.py" "$COLLECTOR_PORT" "$WORK/collected" "$@"
     wait_for 20 collect "the collector's port" listening "$COLLECTOR_PORT"
@@ -165,5 +166,23 @@ begin_hosts() {
     ip link set lo up || skip "no network of our own: no hosts"
     for ((host = 1; host <= HOSTS; host++)); do
         start_host "$host" || return
+    done
+}
+
+# Three hosts that reach each other without a delay, with an agent each, a broker and a collector.
+begin_routed_hosts() {
+    local host
+    delay_wire() {
+        :
+    }
+    begin_hosts 3 || return
+    echo 1 >/proc/sys/net/ipv4/ip_forward || skip "no forwarding between hosts"
+    echo 'answer-timeout-ms = 30000' >"$WORK/blkin.conf" # all hosts answer, however busy this machine is
+    start_broker "$BROKER_PORT" 0.0.0.0 && start_collect || return
+    for host in 1 2 3; do
+        on "$host" ip route add default via "10.77.$host.1" && start_agent "$host" || return
+    done
+    for host in 1 2 3; do
+        wait_agent "$host" || return
     done
 }

@@ -12,21 +12,8 @@ set -u
 
 need_hosts "$@"
 private_begin
-delay_wire() {
-    :
-}
 AGENT_OPTIONS=(--ring-bytes=16M --linger-ms=300 --fetch-interval-ms=100)
-begin_hosts 3 || exit 1
-echo 1 >/proc/sys/net/ipv4/ip_forward || skip "no forwarding between hosts"
-echo 'answer-timeout-ms = 30000' >"$WORK/blkin.conf" # all hosts answer, however busy this machine is
-start_broker "$BROKER_PORT" 0.0.0.0 && start_collect || exit 1
-for host in 1 2 3; do
-    on $host ip route add default via 10.77.$host.1 || exit 1
-    start_agent $host || exit 1
-done
-for host in 1 2 3; do
-    wait_agent $host || exit 1
-done
+begin_routed_hosts || exit 1
 
 # start_tier HOST SERVICE RULES [NEXT]
 start_tier() {
