@@ -65,6 +65,11 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(agent_load)): flags = $(public_flags)
 $(agent_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(link_lib)
+$(BUILD)/tests/agent/parts/set_clock.so: $(call obj,tests/agent/parts/set_clock.c)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
+$(call obj,tests/agent/parts/set_clock.c): flags = -D_GNU_SOURCE
+agent_load += $(BUILD)/tests/agent/parts/set_clock.so
 # what the command is made of
 tool_test_obj := $(call obj,$(wildcard tests/otlp/*.c tests/host/*.c tests/agent/*.c tests/rings/*.c tests/service/*.c tests/work/*.c))
 $(tool_test_obj): flags = $(internal) $(has_optional) -Itests -UNDEBUG $(call pkg_cflags,$(tool_pkgs))

@@ -121,7 +121,7 @@ must doubles 0
 # A storm: every request is slow, then none. Each alarm was seen, or held back by the rule's cap and counted.
 alarms() { # of all hosts
     for host in 1 2 3; do
-        agent_status $host | jq '[.rules[] | .alarms + .held_back] | add // 0'
+        agent_status $host | jq '[.shares[] | .alarms + .held_back] | add // 0'
     done | awk '{ sum += $1 } END { print sum }'
 }
 before=$(alarms)

@@ -42,8 +42,10 @@ static void listed(void *context, const char *name, const struct request *traces
     say("%" PRIu64 " listed for %s\n", traces->count, name);
 }
 
-static void earlier(void *context, const struct wanted *wanted, int64_t begin_ns)
+static void earlier(void *context, struct asker *asker, const struct wanted *wanted,
+                    int64_t begin_ns)
 {
+    (void)asker;
     char begin[32];
 
     (void)context;

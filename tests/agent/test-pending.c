@@ -69,12 +69,39 @@ static void test_cap(void)
     CHECK(pending_add(&pending, request("c", 0, 7, 8)) == 2);
     CHECK(pending.traces == 3);
     pending.max = 2; /* as after a reload */
-    CHECK(pending_room(&pending) == 0);
+    CHECK(pending_room(&pending, NULL) == 0);
     taken = pending_take(&pending, 0, false);
     CHECK(taken->next->count == 1 && taken->next->left_out == 3);
     /* a request without traces is taken, too: it must be answered */
     CHECK(taken->next->next && taken->next->next->count == 0 && taken->next->next->left_out == 2);
     requests_free(taken);
+}
+
+/* Each asker has a limit of its own. A scan is for one asker, and who rests holds up nobody else. */
+static void test_askers(void)
+{
+    struct pending pending = {.max = 3, .rest_ms = 500};
+    struct asker one = {.rest_ms = 300}, other = {.rest_ms = 0};
+    struct request *list = NULL, *taken;
+
+    for (uint64_t low = 1; low <= 5; low++)
+        CHECK(request_add(requests_of(&list, &one, "a"), id_of(low), 0, "why"));
+    CHECK(list && !list->next && list->asker == &one && one.payer.held == 1);
+    CHECK(pending_add(&pending, list) == 2 && pending_room(&pending, &one) == 0);
+    CHECK(pending_room(&pending, &other) == 3 && pending_room(&pending, NULL) == 3);
+    list = NULL;
+    CHECK(request_add(requests_of(&list, &other, "a"), id_of(6), 0, "why"));
+    CHECK(pending_add(&pending, list) == 0 && pending_add(&pending, request("b", 0, 7, 7)) == 0);
+    CHECK(pending_due_ms(&pending, false) == 0);
+    taken = pending_take(&pending, 400, false);
+    CHECK(taken && taken->asker == &other && !taken->next);
+    requests_free(taken);
+    CHECK(other.payer.held == 0 && pending_due_ms(&pending, false) == 300);
+    requests_free(pending_take(&pending, 400, false));
+    CHECK(pending_take(&pending, 400, false) == NULL && pending.traces == 1);
+    pending_hurry(&pending, 400);
+    requests_free(pending_take(&pending, 400, false));
+    CHECK(one.payer.held == 0 && !pending.list);
 }
 
 /* Returns a request for all traces of the second that ended then, due at once. */
@@ -541,6 +568,7 @@ int main(void)
     test_heard_by_cpu();
     test_due();
     test_cap();
+    test_askers();
     test_last();
     test_message();
     test_fetched();

@@ -131,7 +131,7 @@ static void test_unreadable(void)
     WANT(5);
     fetch_now();
     CHECK(count == 4 && numbers[0] == 1 && numbers[1] == 0 && numbers[2] == 2 && numbers[3] == 3);
-    CHECK(result.held_from_ns == now_ns - 100 * S + SCANNING_OFFSET);
+    CHECK(scanning.order.wanted[0].held_from_ns == now_ns - 100 * S);
     scanning_end(&scanning);
 }
 
@@ -245,14 +245,14 @@ static void test_bounds(void)
     want_from(5, third);
     fetch_now();
     ARE_SPANS(3, 4);
-    CHECK(result.records == 3 && result.is_bounded && result.from_place == 1);
-    CHECK(result.reach_ns == third && result.held_from_ns == third + SCANNING_OFFSET);
+    CHECK(result.records == 3 && result.from_place == 1 && result.reach_ns == third);
+    CHECK(scanning.order.wanted[0].held_from_ns == (int64_t)scanning.held[0].memory.made);
     note(5);
     /* the trace began earlier: found records are not found again */
     want_from(5, first);
     fetch_now();
     ARE_SPANS(1);
-    CHECK(!result.is_bounded && result.reach_ns == INT64_MIN);
+    CHECK(result.from_place == 0 && result.reach_ns == INT64_MIN);
     scanning_end(&scanning);
 
     /* a record tells an earlier begin: the walks of the other rings continue to that begin */
@@ -284,7 +284,7 @@ static void test_bound_is_gone(void)
         put_now(0, 9, 1000 + i);
     want_from(5, begin_ns);
     fetch_now();
-    CHECK(count == 0 && !result.is_bounded && result.held_from_ns > begin_ns + SCANNING_OFFSET);
+    CHECK(count == 0 && result.held_from_ns > begin_ns);
     scanning_end(&scanning);
 }
 
@@ -351,7 +351,7 @@ static void test_window(void)
     scanning.requests->came_mono_ns = now_ns - 2 * S;
     fetch_now();
     ARE_SPANS(4, 3, 6);
-    CHECK(result.held_from_ns <= now_ns - 5 * S + SCANNING_OFFSET);
+    CHECK(result.held_from_ns <= now_ns - 5 * S);
     CHECK(only_wants(scanning.order.only, 0, 3, sent.recorded_ns));
     CHECK(!only_wants(scanning.order.only, 0, 3, sent.recorded_ns - 2 * S));
     CHECK(!only_was_sent(scanning.order.only, &sent));
@@ -365,7 +365,7 @@ static void test_window(void)
 
 /* ---- the time with all records --------------------------------------------------------------- */
 
-/* Writes records of a trace that is not wanted: the first from_ago ns ago, then one in each step.
+/* Writes records of trace 9: the first from_ago ns ago, then one in each step.
  */
 static void fill(size_t memory, uint32_t cpu, unsigned records, int64_t from_ago, int64_t step)
 {
@@ -373,9 +373,15 @@ static void fill(size_t memory, uint32_t cpu, unsigned records, int64_t from_ago
         put(memory, cpu, 9, 1000 + i, from_ago - (int64_t)i * step);
 }
 
+/* Of the wanted trace of that index. */
+static int64_t trace_held_ago(size_t index)
+{
+    return now_ns - scanning.order.wanted[index].held_from_ns;
+}
+
 static int64_t held_ago(void)
 {
-    return now_ns + SCANNING_OFFSET - result.held_from_ns;
+    return trace_held_ago(0);
 }
 
 static void test_held_from(void)
@@ -383,7 +389,7 @@ static void test_held_from(void)
     /* no record was overwritten: since the memory was made */
     begin(1);
     fill(0, 0, 10, 10 * S, MS);
-    WANT(5);
+    WANT(9);
     fetch_now();
     CHECK(held_ago() == 100 * S);
     /* overwritten records: since the oldest record; of several rings, the latest of these times */
@@ -400,23 +406,39 @@ static void test_held_from(void)
     begin(2);
     fill(0, 0, 2000, 9 * S, MS);
     fill(1, 0, 10, 2 * S, MS);
-    WANT(5);
+    WANT(9);
     fetch_now();
     CHECK(held_ago() < 8 * S && held_ago() > 7 * S);
     fill(1, 0, 2000, 4 * S, MS);
     fetch_now();
     CHECK(held_ago() < 3 * S && held_ago() > 2 * S);
-    /* another user's rings: the latest time of all users */
-    scanning_add(&scanning, 2, now_ns - S);
-    fetch_now();
-    CHECK(held_ago() == S);
     scanning_end(&scanning);
 
     /* no rings: since the start of the agent, as no program had a ring before */
     begin(0);
     WANT(5);
     fetch_now();
-    CHECK(result.held_from_ns == 17 + SCANNING_OFFSET);
+    CHECK(result.held_from_ns == 17 && scanning.order.wanted[0].held_from_ns == INT64_MIN);
+    scanning_end(&scanning);
+}
+
+/* The rings of the users that have records of a trace tell whether it is whole. */
+static void test_other_users(void)
+{
+    begin(1);
+    put(0, 0, 5, 1, 9 * S);
+    WANT(5, 6);
+    scanning_add(&scanning, 2, now_ns - S); /* the first program of that user */
+    fetch_now();
+    CHECK(trace_held_ago(0) == 100 * S && result.held_from_ns == 17);
+    fill(1, 0, 2000, 5 * S, MS);
+    fetch_now();
+    CHECK(trace_held_ago(0) == 100 * S);
+    /* that user may have had records of a trace of which no record is here */
+    CHECK(now_ns - result.held_from_ns < 4 * S && now_ns - result.held_from_ns > 3 * S);
+    put(1, 1, 5, 2, 2 * S);
+    fetch_now();
+    CHECK(trace_held_ago(0) < 4 * S && trace_held_ago(0) > 3 * S);
     scanning_end(&scanning);
 }
 
@@ -464,7 +486,7 @@ static void test_damage_of_another_user(void)
     put(1, 0, 6, 3, 7 * S); /* that user's own spans may be lost */
     fetch_now();
     ARE_SPANS(1, 3);
-    CHECK(result.rings_damaged == 1 && held_ago() == 7 * S);
+    CHECK(result.rings_damaged == 1 && held_ago() == 100 * S && trace_held_ago(1) == 7 * S);
     __atomic_store_n(writer_committed(&writer), UINT64_MAX - 7, __ATOMIC_RELEASE);
     fetch_now();
     ARE_SPANS(1);
@@ -501,6 +523,7 @@ int main(void)
     test_any();
     test_window();
     test_held_from();
+    test_other_users();
     test_damaged();
     test_damage_of_another_user();
     test_limit();

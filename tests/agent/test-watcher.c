@@ -75,7 +75,7 @@ static void start(json_t *saved)
     heard_read(&heard, saved);
     json_decref(saved);
     watcher = (struct watcher){.heard = &heard, .alarm = note};
-    watcher_add(&watcher, &memory, 1000);
+    watcher_add(&watcher, &memory, 1000, NULL);
 }
 
 static void restart(void)
@@ -313,7 +313,7 @@ static void test_memories(void)
     begin();
     slow(0, 10, 1, 1 * MS);
     other = writer_memory(0, CPUS, RING_BYTES_MIN);
-    watcher_add(&watcher, &other, 1000);
+    watcher_add(&watcher, &other, 1000, NULL);
     current = &other;
     slow(0, 10, 2, 2 * MS);
     look(NULL);
@@ -332,7 +332,7 @@ static void test_users(void)
 {
     begin();
     other = writer_memory(0, CPUS, RING_BYTES_MIN);
-    watcher_add(&watcher, &other, 1001);
+    watcher_add(&watcher, &other, 1001, NULL);
     current = &other;
     slow(0, 10, 4000, 900 * MS);
     expect("10:4000 ", 0);
@@ -340,7 +340,7 @@ static void test_users(void)
     slow(0, 10, 1, 1 * MS);
     watcher_drop(&watcher, &other);
     restart();
-    watcher_add(&watcher, &other, 1001);
+    watcher_add(&watcher, &other, 1001, NULL);
     expect("10:1 ", 0);
     watcher_drop(&watcher, &other);
     memory_close(&other);

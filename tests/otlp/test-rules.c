@@ -23,7 +23,7 @@ static void take_alarm(void *context, const struct otlp_alarm *alarm)
 }
 
 static struct slow_spans slow;
-static struct blkin_rate limit;
+static struct payer sender;
 
 enum verdict { NO_RULE, ALARM, HELD_BACK };
 
@@ -42,10 +42,10 @@ static enum verdict check(enum span_kind kind, uint64_t parent, int64_t duration
 
     const unsigned rule = slow_spans_find(&slow, &origin, &span);
 
-    limit.period_ns = slow.rules.cap_period_ns;
+    sender.alarms.period_ns = slow.rules.cap_period_ns;
     if (rule == BLKIN_SLOW_NO_RULE)
         return NO_RULE;
-    return slow_spans_give(&slow, rule, &limit, &span) ? ALARM : HELD_BACK;
+    return slow_spans_give(&slow, rule, &sender, &span) ? ALARM : HELD_BACK;
 }
 
 static void write_rules(const char *path, const char *text)
@@ -113,7 +113,7 @@ static void what_is_wrong_changes_nothing(const char *path)
     CHECK_TEXT(json_string_value(json_object_get(json, "wrong")), "*>5parsecs");
     CHECK(json_array_size(json_object_get(json, "rules")) == 1);
     json_decref(json);
-    limit.next_ns = 0;
+    sender.alarms.next_ns = 0;
     CHECK(check(SPAN_SERVER, 1, 6 * MS, false, "read") == ALARM);
     write_rules(path, "");
     CHECK(check(SPAN_SERVER, 1, 6 * MS, true, "read") == NO_RULE);

@@ -37,6 +37,7 @@ bool agent_open(struct agent *agent, struct error *error)
 {
     char folder[4096];
 
+    askers_begin(&agent->askers);
     agent_path(agent, "state-dir", "agent.json", agent->totals_file);
     agent_path(agent, "state-dir", "agent.fetched", agent->fetched_file);
     if (!folder_own(config_text(agent->config, "state-dir"), "state-dir", error))
@@ -66,6 +67,7 @@ void agent_close(struct agent *agent)
 {
     requests_free(agent->pending.list);
     requests_free(agent->pending.taken);
+    payers_end(&agent->askers);
     json_decref(agent->heard);
     if (agent->fetched)
         fetched_free(agent->fetched);

@@ -36,7 +36,8 @@ struct agent {
     struct agent_totals totals;
     struct fetched *fetched;
     struct pending pending;
-    json_t *heard; /* the heard alarms at the last poll: see heard.h */
+    struct payers askers; /* askers.h */
+    json_t *heard;        /* the heard alarms at the last poll: see heard.h */
     char totals_file[4096], fetched_file[4096];
     char said[1024]; /* the last state in the log, */
     int64_t said_ms; /* and when */

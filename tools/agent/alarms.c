@@ -1,5 +1,5 @@
 /*
- * Collects alarms, counts them by rule, and requests the traces of alarms.
+ * Collects alarms, counts them by asker, and requests the traces of alarms.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,14 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RULES_MAX     64
-#define SAID_AGAIN_MS 60000
-
-/* The counts of one rule since the start of the agent. */
-struct rule {
-    char why[128];
-    uint64_t alarms, held_back, dropped;
-};
+#define SAID_AGAIN_MS   60000
+#define ALARMS_BURST_NS UINT64_C(1000000000) /* of the rate: may come at once */
 
 struct alarms {
     struct agent *agent;
@@ -29,9 +23,7 @@ struct alarms {
     struct watcher watcher;
     struct timer poll;
     bool is_stopped;
-    struct request *collected; /* the traces of one poll */
-    struct rule rules[RULES_MAX];
-    size_t rule_count;
+    struct request *collected; /* the traces of one poll, a request of each asker */
     int64_t lost_said_ms;
     struct heard heard;
     bool has_heard; /* true: an alarm came since the last poll */
@@ -41,29 +33,6 @@ struct alarms {
 };
 
 /* ---- one alarm ------------------------------------------------------------------------------- */
-
-static struct rule *alarms_rule(struct alarms *alarms, const char *why)
-{
-    size_t i = 0;
-
-    while (i < alarms->rule_count && strcmp(alarms->rules[i].why, why) != 0)
-        i++;
-    if (i == RULES_MAX) /* the last rule counts for all rules without a slot */
-        return &alarms->rules[RULES_MAX - 1];
-    if (i == alarms->rule_count) {
-        alarms->rule_count++;
-        (void)snprintf(alarms->rules[i].why, sizeof(alarms->rules[i].why), "%s",
-                       i == RULES_MAX - 1 ? "(others)" : why);
-    }
-    return &alarms->rules[i];
-}
-
-static bool alarms_have_room(const struct alarms *alarms)
-{
-    const size_t collected = alarms->collected ? alarms->collected->count : 0;
-
-    return !alarms->is_stopped && collected < pending_room(&alarms->agent->pending);
-}
 
 /* Returns the begin of the alarm's span in ns since 1970. */
 static int64_t alarms_begin_of(const struct alarm *alarm)
@@ -75,32 +44,67 @@ static int64_t alarms_begin_of(const struct alarm *alarm)
     return alarm_begin_ns(alarm, now_ns, wall_ns - now_ns);
 }
 
+/* Returns whether the asker may ask for one more trace now. Without a cluster, as many as scans
+ * fetch. In one, other hosts allow all users of this host together so many wants: a quarter is left
+ * for who has not asked lately. */
+static bool alarms_are_allowed(const struct alarms *alarms, struct asker *asker)
+{
+    const struct config *config = alarms->agent->config;
+    const uint64_t wants = (uint64_t)config_integer(config, "cluster-wants-per-s");
+    const uint64_t own_ns = (uint64_t)config_integer(config, "fetch-interval-ms") * 1000000 /
+                            (uint64_t)config_integer(config, "fetch-traces");
+
+    if (!asker)
+        return true;
+    payers_set_rate(&alarms->agent->askers, &asker->payer,
+                    config_text(config, "cluster")[0] ? UINT64_C(4000000000) / 3 / wants : 0);
+    if (asker->payer.alarms.period_ns < own_ns)
+        asker->payer.alarms.period_ns = own_ns;
+    return payer_may_alarm(&asker->payer, ALARMS_BURST_NS);
+}
+
+/* Returns false if the trace is beyond the asker's share. */
+static bool alarms_collect(struct alarms *alarms, const struct alarm *alarm, struct trace_id id)
+{
+    const struct agent *agent = alarms->agent;
+    struct request *request = requests_of(&alarms->collected, alarm->asker, agent->host);
+
+    return request && !alarms->is_stopped &&
+           request->count < pending_room(&agent->pending, alarm->asker) &&
+           alarms_are_allowed(alarms, alarm->asker) &&
+           request_add(request, id, alarms_begin_of(alarm), alarm->why);
+}
+
+static bool alarms_are_double(const struct alarms *alarms, const struct alarm *alarm,
+                              struct trace_id id)
+{
+    const struct request *request = alarms->collected;
+
+    while (request && !request_has(request, id))
+        request = request->next;
+    return request || fetched_has(alarms->agent->fetched, id, alarm->monotonic_ns) ||
+           pending_has(&alarms->agent->pending, id, NULL);
+}
+
 static void alarms_take(void *context, const struct alarm *alarm)
 {
     struct alarms *alarms = context;
-    struct agent *agent = alarms->agent;
     const struct trace_id id = {alarm->trace_id_high, alarm->trace_id};
-    struct rule *rule;
+    struct asker nobody = {.alarms = 0}, *asker = alarm->asker ? alarm->asker : &nobody;
 
     alarms->has_heard = true;
-    rule = alarms_rule(alarms, alarm->why);
-    rule->held_back += alarm->dropped;
+    asker->held_back += alarm->dropped;
     alarms->heard_now.held_back += alarm->dropped;
     if (!id.high && !id.low)
         return;
-    rule->alarms++;
+    asker->alarms++;
     alarms->heard_now.alarms++;
-    if (fetched_has(agent->fetched, id, alarm->monotonic_ns) ||
-        pending_has(&agent->pending, id, NULL) ||
-        (alarms->collected && request_has(alarms->collected, id))) {
+    (void)snprintf(asker->why, sizeof(asker->why), "%s", alarm->why);
+    if (alarms_are_double(alarms, alarm, id)) {
+        asker->doubles++;
         alarms->heard_now.doubles++;
-        return;
-    }
-    if (!alarms->collected)
-        alarms->collected = request_new("", agent->host);
-    if (!alarms->collected || !alarms_have_room(alarms) ||
-        !request_add(alarms->collected, id, alarms_begin_of(alarm), alarm->why)) {
-        rule->dropped++;
+    } else if (!alarms_collect(alarms, alarm, id)) {
+        asker->dropped++;
         alarms->heard_now.dropped++;
     }
 }
@@ -141,15 +145,17 @@ static void alarms_say_newer(struct alarms *alarms, uint64_t newer)
 
 static void alarms_ask(struct alarms *alarms)
 {
-    struct request *collected = alarms->collected;
+    struct request *request;
 
-    alarms->collected = NULL;
-    if (!collected || !collected->count) {
-        requests_free(collected);
-        return;
+    while ((request = alarms->collected) != NULL) {
+        alarms->collected = request->next;
+        request->next = NULL;
+        alarms->agent->totals.traces_asked += request->count;
+        if (request->count)
+            asking_ask_for_alarms(alarms->asking, request);
+        else
+            requests_free(request);
     }
-    alarms->agent->totals.traces_asked += collected->count;
-    asking_ask_for_alarms(alarms->asking, collected);
 }
 
 static void alarms_look(struct alarms *alarms)
@@ -208,9 +214,13 @@ void alarms_free(struct alarms *alarms)
     free(alarms);
 }
 
-void alarms_memory_came(struct alarms *alarms, const struct memory *memory, uint32_t user)
+void alarms_memory_came(struct alarms *alarms, const struct held *held)
 {
-    watcher_add(&alarms->watcher, memory, user);
+    char name[PAYER_NAME_MAX];
+
+    payer_set_user(name, held->payer);
+    watcher_add(&alarms->watcher, &held->memory, held->user,
+                askers_get(&alarms->agent->askers, name));
 }
 
 void alarms_memory_goes(struct alarms *alarms, const struct memory *memory)
@@ -228,6 +238,8 @@ void alarms_note_otlp(struct alarms *alarms, const struct otlp_alarm *otlp)
                           .trace_id = otlp->trace_id,
                           .duration_ns = otlp->duration_ns,
                           .monotonic_ns = (uint64_t)clock_ns(),
+                          .asker = otlp->sender ? askers_get(&alarms->agent->askers, otlp->sender)
+                                                : NULL,
                           .dropped = otlp->dropped};
 
     watcher_set_text(alarm.why, sizeof(alarm.why), otlp->why);
@@ -246,19 +258,4 @@ void alarms_stop(struct alarms *alarms)
     timer_clear(alarms->agent->loop, &alarms->poll);
     alarms_look(alarms);
     alarms->is_stopped = true;
-}
-
-json_t *alarms_rules_json(const struct alarms *alarms)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < alarms->rule_count; i++) {
-        const struct rule *rule = &alarms->rules[i];
-
-        (void)json_array_append_new(
-            list, json_pack("{ss%, sI, sI, sI}", "rule", rule->why, strlen(rule->why), "alarms",
-                            (json_int_t)rule->alarms, "held_back", (json_int_t)rule->held_back,
-                            "dropped", (json_int_t)rule->dropped));
-    }
-    return list;
 }

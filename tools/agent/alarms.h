@@ -8,7 +8,7 @@
 
 #include "asking.h"
 #include "tools/otlp/otlp_in.h"
-#include "tools/rings/memory.h"
+#include "tools/rings/held.h"
 
 struct alarms;
 
@@ -17,7 +17,7 @@ struct alarms *alarms_new(struct agent *agent, struct asking *asking);
 void alarms_free(struct alarms *alarms); /* NULL is allowed */
 
 /* Adds or removes a memory. Before it is removed, its last alarms are read. */
-void alarms_memory_came(struct alarms *alarms, const struct memory *memory, uint32_t user);
+void alarms_memory_came(struct alarms *alarms, const struct held *held);
 void alarms_memory_goes(struct alarms *alarms, const struct memory *memory);
 
 /* Takes an alarm for a span of an SDK that was slow or has failed. */
@@ -26,8 +26,5 @@ void alarms_note_otlp(struct alarms *alarms, const struct otlp_alarm *otlp);
 void alarms_start(struct alarms *alarms);
 /* Polls once more, and stops. */
 void alarms_stop(struct alarms *alarms);
-
-/* [{"rule", "alarms", "held_back", "dropped"}], since the start */
-json_t *alarms_rules_json(const struct alarms *alarms);
 
 #endif

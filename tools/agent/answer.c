@@ -6,6 +6,7 @@
 #include "answer.h"
 
 #include "feed.h"
+#include "tools/rings/ring_event.h"
 
 #include <stdio.h>
 
@@ -13,9 +14,22 @@
 
 /* The traces of one answer. The requests that share a scan share the room of one message. */
 struct answer_list {
+    const struct request *request;
     json_t *list;
     size_t traces, ids; /* room for more traces and more ids */
 };
+
+/* Tells from when on this host has everything: for the answer's reader as the time before the
+ * request, as clocks of two hosts cannot be compared, and for persons since 1970. */
+static void answer_set_held(json_t *json, const struct request *request, int64_t held_mono_ns)
+{
+    const int64_t before_ns = request->came_mono_ns - held_mono_ns;
+
+    (void)json_object_set_new(json, "held_from", json_integer(held_mono_ns + ring_clock_offset()));
+    if (request->came_mono_ns)
+        (void)json_object_set_new(json, "held_us",
+                                  json_integer(before_ns > 0 ? before_ns / 1000 : 0));
+}
 
 /* Adds the trace: without its ids ("cut") if they have no room. A trace without room is left out;
  * answer_unlisted() counts those of a window. */
@@ -29,6 +43,8 @@ static void answer_add_trace(struct answer_list *listing, json_t *trace)
         return;
     }
     listing->traces--;
+    if (number_in(trace, "held_from") > 0)
+        answer_set_held(trace, listing->request, number_in(trace, "held_from"));
     if (more > listing->ids) {
         (void)json_array_clear(json_object_get(trace, "have"));
         (void)json_array_clear(json_object_get(trace, "want"));
@@ -42,7 +58,7 @@ static void answer_add_trace(struct answer_list *listing, json_t *trace)
 static json_t *answer_list_fetched(const struct fetched *fetched, const struct request *request,
                                    const json_t *found, size_t requests)
 {
-    struct answer_list listing = {json_array(), FEED_NAMED_MAX, ANSWER_IDS_MAX};
+    struct answer_list listing = {request, json_array(), FEED_NAMED_MAX, ANSWER_IDS_MAX};
     const json_t *trace;
     size_t i;
 
@@ -85,13 +101,13 @@ json_t *answer_new(const struct agent *agent, const struct request *request, siz
     const size_t more = answer_unlisted(request, found, list);
     const bool is_bounded = reach && reach->reach_ns > INT64_MIN && request->came_mono_ns;
     char left_out[80];
+    json_t *answer;
 
     (void)snprintf(left_out, sizeof(left_out),
                    "%zu traces of the request were too many (fetch-traces)", request->left_out);
-    return json_pack(
-        "{ss, ss, ss, ss, sI, so*, ss*, so*, so*, so}", "type", "found", "id", request->id, "to",
-        request->host, "host", agent->host, "held_from",
-        (json_int_t)(reach ? reach->held_from_ns : 0), "reach_ms",
+    answer = json_pack(
+        "{ss, ss, ss, ss, si, so*, ss*, so*, so*, so}", "type", "found", "id", request->id, "to",
+        request->host, "host", agent->host, "held_from", 0, "reach_ms",
         is_bounded ? json_integer((request->came_mono_ns - reach->reach_ns) / 1000000 + 1) : NULL,
         "error",
         problem             ? problem
@@ -99,4 +115,7 @@ json_t *answer_new(const struct agent *agent, const struct request *request, siz
                             : NULL,
         "late", request->is_late ? json_true() : NULL, "more",
         more ? json_integer((json_int_t)more) : NULL, "traces", list);
+    if (reach)
+        answer_set_held(answer, request, reach->held_from_ns);
+    return answer;
 }

@@ -10,7 +10,7 @@
 
 /* How far back a scan has found. */
 struct answer_reach {
-    int64_t held_from_ns; /* since 1970: from then on the rings have all */
+    int64_t held_from_ns; /* CLOCK_MONOTONIC: from then on the rings have all */
     int64_t reach_ns;     /* CLOCK_MONOTONIC: the scan searched from here on; INT64_MIN: all */
 };
 

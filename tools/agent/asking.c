@@ -177,7 +177,7 @@ static void asking_fetch_unsent(struct asking *asking)
 {
     struct agent *agent = asking->agent;
     struct again again = {asking, request_new("", agent->host), 0, false,
-                          pending_room(&agent->pending)};
+                          pending_room(&agent->pending, NULL)};
 
     if (again.request)
         fetched_each(agent->fetched, asking_add_unsent, &again);
@@ -200,9 +200,9 @@ void asking_again(struct asking *asking)
     const struct pending *pending = &asking->agent->pending;
     struct request *request;
 
-    if (!asking->asks_again || pending_room(pending) == 0)
+    if (!asking->asks_again || pending_room(pending, NULL) == 0)
         return;
-    request = asking_list_open(asking, false, pending_room(pending));
+    request = asking_list_open(asking, false, pending_room(pending, NULL));
     if (request) {
         asking_ask(asking, request, NULL, 0);
         return;
@@ -450,27 +450,27 @@ static void asking_left(void *context, struct trace_id id, bool to_other)
 
 /* Collects a trace that began before the oldest record that a host has read. begin_ns 0: the begin
  * is not known. */
-static void asking_earlier(void *context, const struct wanted *wanted, int64_t begin_ns)
+static void asking_earlier(void *context, struct asker *asker, const struct wanted *wanted,
+                           int64_t begin_ns)
 {
     struct asking *asking = context;
+    struct request *request = requests_of(&asking->earlier, asker, asking->agent->host);
 
-    if (!asking->earlier)
-        asking->earlier = request_new("", asking->agent->host);
-    if (!asking->earlier || !request_add(asking->earlier, wanted->id,
-                                         wanted->tries < TRIES_MAX ? begin_ns : 0, wanted->why))
-        return;
-    asking->earlier->traces[asking->earlier->count - 1].tries = wanted->tries + 1;
+    if (request &&
+        request_add(request, wanted->id, wanted->tries < TRIES_MAX ? begin_ns : 0, wanted->why))
+        request->traces[request->count - 1].tries = wanted->tries + 1;
 }
 
 static void asking_ask_earlier(struct asking *asking)
 {
-    struct request *request = asking->earlier;
+    struct request *request;
 
-    asking->earlier = NULL;
-    if (!request)
-        return;
-    asking->agent->totals.traces_asked += request->count;
-    asking_ask(asking, request, NULL, 0);
+    while ((request = asking->earlier) != NULL) {
+        asking->earlier = request->next;
+        request->next = NULL;
+        asking->agent->totals.traces_asked += request->count;
+        asking_ask(asking, request, NULL, 0);
+    }
 }
 
 /* Requests the traces of a service by their ids, which the hosts have listed. */

@@ -19,7 +19,7 @@ struct asking {
     /* The number of the last request. The first number is the time in ms: in a container, the next
      * process may have the same pid, and must ignore answers to this process. */
     unsigned long requests;
-    struct request *earlier; /* for traces that began before the time that was read; NULL: none */
+    struct request *earlier; /* for traces that began before the time that was read, by asker */
     bool asks_again;         /* an earlier process has left open traces */
     bool has_saved_others;   /* others_file is not empty */
     char others_file[4096];

@@ -45,7 +45,7 @@ static json_t *by_hand_keep(struct agent *agent, struct asking *asking, char *te
                              "got \"",
                              word, "\"");
         }
-        if (request->count < pending_room(&agent->pending))
+        if (request->count < pending_room(&agent->pending, NULL))
             (void)request_add(request, id, 0, "blkin keep");
         else
             request->left_out++;

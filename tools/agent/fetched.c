@@ -202,7 +202,7 @@ bool fetched_waits(const struct fetched *fetched)
 
 void fetched_note_held(struct fetched *fetched, struct trace_id id, int64_t held_from_ns)
 {
-    struct fetched_trace *trace = fetched_get(fetched, id);
+    struct fetched_trace *trace = held_from_ns > INT64_MIN ? fetched_get(fetched, id) : NULL;
 
     if (!trace || (trace->held_from_ns && held_from_ns >= trace->held_from_ns))
         return;
@@ -220,7 +220,7 @@ void fetched_note_otlp_held(struct fetched *fetched, struct trace_id id, int64_t
     fetched_change(trace);
 }
 
-/* Returns the time from which on this host has the whole trace; 0: not known. */
+/* Returns from when on this host has the whole trace; 0: not known. */
 static int64_t fetched_held_from(const struct fetched_trace *trace)
 {
     return trace->otlp_from_ns > trace->held_from_ns ? trace->otlp_from_ns : trace->held_from_ns;
@@ -447,7 +447,8 @@ static void fetched_load_trace(struct fetched *fetched, const json_t *json)
     trace->was_judged = json_is_true(json_object_get(json, "judged"));
     trace->is_unsent = json_is_true(json_object_get(json, "unsent")) && !trace->is_open;
     trace->asked_ns = number_in(json, "asked");
-    trace->held_from_ns = number_in(json, "held");
+    if (number_in(json, "held") < clock_ns()) /* 0.9 has saved times since 1970 */
+        trace->held_from_ns = number_in(json, "held");
     (void)snprintf(trace->why, sizeof(trace->why), "%s", text_in(json, "why"));
     fetched_change(trace);
     fetched_add(fetched, json_object_get(json, "found"));

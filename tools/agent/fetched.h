@@ -30,8 +30,8 @@ struct fetched_trace {
     int64_t begin_ns; /* since 1970, of the first span that was found; 0: not known */
     uint64_t spans;
     bool is_cut;
-    /* Since 1970: from when on rings had all when it was fetched first, and from when on spans
-     * of SDKs are held, if it has any; 0 else. */
+    /* CLOCK_MONOTONIC: from when on the rings of its users had all when it was fetched first, and
+     * from when on spans of SDKs are held, if it has any; 0 else. */
     int64_t held_from_ns, otlp_from_ns;
     struct ids have, want;
     char *line; /* the line of the file; NULL: the trace has changed */
@@ -67,7 +67,8 @@ void fetched_note_given(struct fetched *fetched, struct trace_id id, uint64_t gi
 /* True if a trace or a window of the last text waits until its spans are settled. */
 bool fetched_waits(const struct fetched *fetched);
 
-/* Notes the time since 1970 from which on the rings had all at the fetch. */
+/* Note from when on this host has the whole trace: CLOCK_MONOTONIC. INT64_MIN: the rings have
+ * nothing of it. */
 void fetched_note_held(struct fetched *fetched, struct trace_id id, int64_t held_from_ns);
 void fetched_note_otlp_held(struct fetched *fetched, struct trace_id id, int64_t from_ns);
 
@@ -87,8 +88,8 @@ bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t mon
  * only.h. */
 void fetched_add(struct fetched *fetched, const json_t *found);
 
-/* The same for all fetched spans of the trace; NULL: none. "held_from": the time from which on this
- * host has the whole trace. */
+/* The same for all fetched spans of the trace; NULL: none. "held_from": CLOCK_MONOTONIC, from
+ * when on this host has the whole trace. */
 json_t *fetched_json(const struct fetched_trace *trace);
 /* A copy of `found`, with the spans of earlier fetches. */
 json_t *fetched_copy(const struct fetched *fetched, const json_t *found);

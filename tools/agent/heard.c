@@ -78,15 +78,25 @@ static void heard_set(struct heard *heard, struct heard_program *program, const 
 
 static struct heard_program *heard_program_of(struct heard *heard, const struct alarm *alarm)
 {
-    struct heard_program *oldest = &heard->programs[0];
+    struct heard_program *oldest = &heard->programs[0], *oldest_own = NULL;
+    size_t own = 0;
 
     for (size_t i = 0; i < heard->count; i++) {
-        if (heard_is_of(&heard->programs[i], alarm))
-            return &heard->programs[i];
-        if (heard->programs[i].last_ns < oldest->last_ns)
-            oldest = &heard->programs[i];
+        struct heard_program *program = &heard->programs[i];
+
+        if (heard_is_of(program, alarm))
+            return program;
+        if (program->last_ns < oldest->last_ns)
+            oldest = program;
+        if (program->user != alarm->user)
+            continue;
+        own++;
+        if (!oldest_own || program->last_ns < oldest_own->last_ns)
+            oldest_own = program;
     }
-    if (heard->count < HEARD_MAX)
+    if (own >= HEARD_USER_MAX)
+        oldest = oldest_own;
+    else if (heard->count < HEARD_MAX)
         oldest = &heard->programs[heard->count++];
     heard_set(heard, oldest, alarm);
     return oldest;

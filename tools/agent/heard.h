@@ -12,7 +12,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#define HEARD_MAX 1024 /* programs; beyond, the one that was silent for longest is forgotten */
+/* Programs, of all users and of one, who writes the pids. Beyond, the one that was silent for
+ * longest is forgotten: of this user. */
+#define HEARD_MAX      1024
+#define HEARD_USER_MAX 256
 
 struct heard {
     size_t count;

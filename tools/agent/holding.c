@@ -200,8 +200,9 @@ static json_t *holding_memories_json(const struct holding *holding)
         json_t *memory = ring_memory_json(&held->memory, held->user, held->is_left);
         const int64_t from_ns = holding_held_from(&held->memory);
 
-        (void)json_object_set_new(memory, "held_from",
-                                  json_time(from_ns ? from_ns : (int64_t)held->memory.made));
+        (void)json_object_set_new(
+            memory, "held_from",
+            json_time(from_ns ? from_ns : (int64_t)held->memory.made + ring_clock_offset()));
         (void)json_object_set_new(memory, "is_full", json_boolean(from_ns != 0));
         (void)json_array_append_new(list, memory);
     }
@@ -212,7 +213,7 @@ json_t *holding_json(const struct holding *holding)
 {
     const struct holder_counts counts = holder_counts(holding->holder);
 
-    return json_pack("{ss, sI, sI, sI, sI, sI, sI, sI, sI, ss, so, sI, so}", "socket",
+    return json_pack("{ss, sI, sI, sI, sI, sI, sI, sI, sI, ss, so, sI, so, so}", "socket",
                      config_text(holding->agent->config, "ring-socket"), "bytes",
                      (json_int_t)counts.bytes, "ring_bytes", (json_int_t)holding->ring_bytes,
                      "bytes_per_s", (json_int_t)holding->bytes_per_s, "holds_s",
@@ -220,7 +221,8 @@ json_t *holding_json(const struct holding *holding)
                      "given", (json_int_t)counts.given, "refused", (json_int_t)counts.refused,
                      "refused_unknown_users", (json_int_t)counts.unknown, "kept_by", counts.keeper,
                      "outlive_a_kill", holder_outlives(&counts), "unusable",
-                     (json_int_t)counts.unusable, "memories", holding_memories_json(holding));
+                     (json_int_t)counts.unusable, "memories", holding_memories_json(holding),
+                     "shares", payers_json(holder_payers(holding->holder)));
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */

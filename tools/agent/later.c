@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/otlp/otlp_write.h"
-#include "tools/rings/ring_event.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +32,7 @@ struct later {
     const struct otlp_in *otlp;
     void (*add)(void *context, struct request *request);
     void *context;
-    int64_t begun_ns; /* since 1970: spans that came before, to an earlier process, are lost */
+    int64_t begun_ns; /* spans that came before, to an earlier process, are lost */
     int64_t next_ms;
     uint64_t takes, fetched; /* number of takes; totals.foreign_fetched before the last take */
     struct later_trace traces[LATER_MAX];
@@ -50,7 +49,7 @@ struct later *later_new(struct agent *agent, const struct otlp_in *otlp,
     later->otlp = otlp;
     later->add = add;
     later->context = context;
-    later->begun_ns = clock_ns() + ring_clock_offset();
+    later->begun_ns = clock_ns();
     return later;
 }
 
@@ -215,7 +214,8 @@ static void later_ask(struct later *later, const struct later_trace *trace)
     const struct trace_id id = {trace->wanted.trace_id_high, trace->wanted.trace_id};
     struct request *request;
 
-    if (pending_room(&later->agent->pending) == 0 || pending_has(&later->agent->pending, id, NULL))
+    if (pending_room(&later->agent->pending, NULL) == 0 ||
+        pending_has(&later->agent->pending, id, NULL))
         return; /* the next look tries again, or the pending request fetches them */
     request = request_new(trace->id, trace->host);
     if (!request)

@@ -29,7 +29,7 @@ void later_take(struct later *later, const struct request *requests, int64_t off
 /* Marks the spans that these requests got last as not given, after a failure. */
 void later_take_back(struct later *later, const struct request *requests);
 
-/* The time since 1970 from which on no span of an SDK was overwritten or lost by a restart.
+/* CLOCK_MONOTONIC: from then on no span of an SDK was overwritten or lost by a restart.
  * For later_take(), which stores this time: see fetched.h. */
 int64_t later_held_from(const struct later *later);
 

@@ -45,6 +45,7 @@ static void ledger_free_entry(struct ledger *ledger, struct entry *entry)
         json_decref(trace->hosts);
         free(trace);
     }
+    asker_release(entry->head.asker);
     free(entry->traces);
     free(entry->hosts);
     free(entry);
@@ -167,6 +168,7 @@ bool ledger_ask(struct ledger *ledger, const struct request *request, const json
     if (!entry)
         return false;
     entry->head = *request;
+    (void)asker_hold(entry->head.asker);
     entry->head.traces = NULL;
     entry->head.count = entry->head.room = 0;
     entry->timeout_ms = timeout_ms;
@@ -209,13 +211,21 @@ static bool ledger_lists(const json_t *hosts, const char *name)
     return false;
 }
 
+/* Returns the time by this host's clock at the request; hosts of 0.9 tell a time by their own. */
+static int64_t ledger_read_held(const struct entry *entry, const json_t *answer)
+{
+    return json_object_get(answer, "held_us")
+               ? entry->head.at_ns - number_in(answer, "held_us") * 1000
+               : number_in(answer, "held_from");
+}
+
 static void ledger_add_answer(struct ledger *ledger, struct entry *entry, struct host *host,
                               const json_t *answer)
 {
     const char *id_text = json_string_value(json_object_get(answer, "id"));
     const json_int_t spans = number_in(answer, "spans");
     const json_int_t begin_ns = number_in(answer, "begin");
-    const json_int_t held_from_ns = number_in(answer, "held_from");
+    const int64_t held_from_ns = ledger_read_held(entry, answer);
     struct wanted wanted = {.why = ""};
     struct ledger_trace *trace;
 
@@ -312,7 +322,7 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     host->state = HOST_ANSWERED;
     if (strcmp(name, entry->head.host) == 0)
         entry->deadline_ms = now_ms + entry->timeout_ms;
-    host->held_from_ns = number_in(found, "held_from");
+    host->held_from_ns = ledger_read_held(entry, found);
     host->reach_ms = number_in(found, "reach_ms");
     entry->more += more > 0 ? (uint64_t)more : 0;
     (void)snprintf(host->error, sizeof(host->error), "%s", text_in(found, "error"));
@@ -349,13 +359,14 @@ static void ledger_join(struct printer *printer, const char *joint)
         print_string(printer, joint);
 }
 
-/* Returns the time from which on that host has the whole trace. */
+/* Returns the time from which on that host has the whole trace. A host with spans tells it for the
+ * rings of their users; of all hosts with spans, the latest such time is known. */
 static int64_t ledger_held_from(const struct entry *entry, size_t host,
                                 const struct ledger_trace *trace)
 {
-    const int64_t from_ns = entry->hosts[host].held_from_ns;
-
-    return trace->held_by == host && trace->held_from_ns > from_ns ? trace->held_from_ns : from_ns;
+    if (!ledger_lists(trace->hosts, entry->hosts[host].name))
+        return entry->hosts[host].held_from_ns;
+    return trace->held_by == host ? trace->held_from_ns : 0;
 }
 
 /* Returns the begin of the trace in ns since 1970, from the alarm or a span; 0: not known. */
@@ -383,11 +394,7 @@ static bool ledger_is_held(const struct entry *entry, size_t host, const struct 
 
     if (!begin_ns || entry->hosts[host].state != HOST_ANSWERED)
         return true;
-    if (entry->hosts[host].reach_ms > 0 && trace->held_by != host)
-        return !ledger_is_short(entry, host, trace);
-    if (entry->hosts[host].reach_ms > 0)
-        return !ledger_is_short(entry, host, trace) && trace->held_from_ns <= begin_ns;
-    return ledger_held_from(entry, host, trace) <= begin_ns;
+    return !ledger_is_short(entry, host, trace) && ledger_held_from(entry, host, trace) <= begin_ns;
 }
 
 /* Requests the trace once more if it began before the searched time. A parent that no host has may
@@ -406,7 +413,8 @@ static bool ledger_ask_earlier(struct ledger *ledger, const struct entry *entry,
     if (!is_short && !(is_bounded && missing && is_late))
         return false;
     trace->was_earlier = true;
-    ledger->on.earlier(ledger->on.context, &trace->wanted, is_short ? ledger_begin(trace) : 0);
+    ledger->on.earlier(ledger->on.context, entry->head.asker, &trace->wanted,
+                       is_short ? ledger_begin(trace) : 0);
     return true;
 }
 

@@ -36,7 +36,8 @@ struct ledger_callbacks {
     void (*listed)(void *context, const char *name, const struct request *traces);
     /* A trace that began before what a host has looked for, or of which nobody knows the begin (0):
      * it is to be asked for once more, and is judged here if it is not. */
-    void (*earlier)(void *context, const struct wanted *wanted, int64_t begin_ns);
+    void (*earlier)(void *context, struct asker *asker, const struct wanted *wanted,
+                    int64_t begin_ns);
     void *context;
 };
 

@@ -7,15 +7,19 @@
 
 #include <string.h>
 
-size_t pending_room(const struct pending *pending)
+size_t pending_room(const struct pending *pending, const struct asker *asker)
 {
-    return pending->max > pending->traces ? pending->max - pending->traces : 0;
+    size_t traces = 0;
+
+    for (const struct request *r = pending->list; r; r = r->next)
+        traces += r->asker == asker ? r->count : 0;
+    return pending->max > traces ? pending->max - traces : 0;
 }
 
 size_t pending_add(struct pending *pending, struct request *request)
 {
     struct request **at = &pending->list;
-    const size_t room = pending_room(pending);
+    const size_t room = pending_room(pending, request->asker);
     const size_t left = request->count > room ? request->count - room : 0;
 
     request->count -= left;
@@ -37,15 +41,41 @@ bool pending_has(const struct pending *pending, struct trace_id id, const char *
     return false;
 }
 
-int64_t pending_due_ms(const struct pending *pending, bool is_last)
+void pending_rest(struct pending *pending, struct asker *asker, int64_t until_ms)
 {
-    int64_t due_ms = INT64_MAX;
+    if (asker)
+        asker->rest_ms = until_ms;
+    else
+        pending->rest_ms = until_ms;
+}
+
+static int64_t pending_due_of(const struct pending *pending, const struct request *request)
+{
+    const int64_t rest_ms = request->last_ms > 0 ? 0
+                            : request->asker     ? request->asker->rest_ms
+                                                 : pending->rest_ms;
+
+    return request->due_ms > rest_ms ? request->due_ms : rest_ms;
+}
+
+/* Returns the request that is due first; NULL: there is none. */
+static const struct request *pending_first(const struct pending *pending, bool is_last)
+{
+    const struct request *first = NULL;
 
     for (const struct request *r = pending->list; r; r = r->next) {
-        if ((r->last_ms > 0) == is_last && r->due_ms < due_ms)
-            due_ms = r->due_ms;
+        if ((r->last_ms > 0) == is_last &&
+            (!first || pending_due_of(pending, r) < pending_due_of(pending, first)))
+            first = r;
     }
-    return due_ms;
+    return first;
+}
+
+int64_t pending_due_ms(const struct pending *pending, bool is_last)
+{
+    const struct request *first = pending_first(pending, is_last);
+
+    return first ? pending_due_of(pending, first) : INT64_MAX;
 }
 
 size_t pending_last_count(const struct pending *pending)
@@ -81,14 +111,16 @@ static bool pending_fits(const struct request *taken, const struct request *requ
 
 struct request *pending_take(struct pending *pending, int64_t now_ms, bool is_last)
 {
+    const struct request *first = pending_first(pending, is_last);
+    const struct asker *asker = first ? first->asker : NULL;
     struct request **at = &pending->list;
     struct request *taken = NULL, **end = &taken;
 
     while (*at) {
         struct request *request = *at;
 
-        if (request->due_ms > now_ms || (request->last_ms > 0) != is_last ||
-            !pending_fits(taken, request)) {
+        if (pending_due_of(pending, request) > now_ms || (request->last_ms > 0) != is_last ||
+            request->asker != asker || !pending_fits(taken, request)) {
             at = &request->next;
             continue;
         }
@@ -105,6 +137,8 @@ struct request *pending_take(struct pending *pending, int64_t now_ms, bool is_la
 
 void pending_hurry(struct pending *pending, int64_t now_ms)
 {
-    for (struct request *r = pending->list; r; r = r->next)
+    for (struct request *r = pending->list; r; r = r->next) {
         r->due_ms = r->due_ms < now_ms ? r->due_ms : now_ms;
+        pending_rest(pending, r->asker, 0);
+    }
 }

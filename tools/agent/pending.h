@@ -12,12 +12,13 @@ struct pending {
     struct request *list;  /* in order of arrival */
     struct request *taken; /* requests of the current scan; the callers of pending_take() set it */
     size_t traces;         /* of all of them */
-    size_t max;            /* the most traces */
+    size_t max;            /* the most traces of each asker; other hosts and persons are one */
+    int64_t rest_ms;       /* as struct asker has it: of other hosts and persons */
 };
 
-/* The number of traces that may be added. 0 also if a reload has set a lower limit than there are.
- */
-size_t pending_room(const struct pending *pending);
+/* The number of traces that the asker may add. 0 also if a reload has set a lower limit than there
+ * are. */
+size_t pending_room(const struct pending *pending, const struct asker *asker);
 
 /*
  * Takes the request. Returns the number of its traces beyond max, which are left out. A request
@@ -37,9 +38,13 @@ size_t pending_last_count(const struct pending *pending);
 /* True if a look waits (joins.h). Requests by name may wait for a look. */
 bool pending_has_look(const struct pending *pending);
 
-/* Takes the due requests for one scan. is_last false: all that name traces. is_last true: the first
- * one for all traces of a time, with those that overlap it. The caller frees the list. NULL: no
- * request is due. */
+/* No scan for traces of this asker begins before that time. */
+void pending_rest(struct pending *pending, struct asker *asker, int64_t until_ms);
+
+/* Takes the due requests for one scan. is_last false: all of the asker that is due first, which
+ * name traces: traces of one asker do not wait for a scan of another's. is_last true: the first one
+ * for all traces of a time, with those that overlap it. The caller frees the list. NULL: no request
+ * is due. */
 struct request *pending_take(struct pending *pending, int64_t now_ms, bool is_last);
 
 /* Makes all requests due now. */

@@ -27,10 +27,25 @@ void requests_free(struct request *list)
     while (list) {
         struct request *next = list->next;
 
+        asker_release(list->asker);
         free(list->traces);
         free(list);
         list = next;
     }
+}
+
+struct request *requests_of(struct request **list, struct asker *asker, const char *host)
+{
+    struct request *request = *list;
+
+    while (request && request->asker != asker)
+        request = request->next;
+    if (!request && (request = request_new("", host))) {
+        request->asker = asker_hold(asker);
+        request->next = *list;
+        *list = request;
+    }
+    return request;
 }
 
 bool request_has(const struct request *request, struct trace_id id)

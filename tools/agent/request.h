@@ -6,6 +6,7 @@
 #ifndef BLKIN_TOOLS_REQUEST_H
 #define BLKIN_TOOLS_REQUEST_H
 
+#include "askers.h"
 #include "trace_id.h"
 
 #define WHY_MAX 200 /* the most bytes of a reason */
@@ -29,6 +30,7 @@ struct request {
     size_t count, room;
     struct wanted *traces;
     /* the state on this host */
+    struct asker *asker;  /* held; NULL: other hosts, and persons */
     bool is_look;         /* lists halves (joins.h) of the last so many ms; sends nothing */
     bool is_late;         /* for late spans of SDKs, after the answer: see later.h */
     size_t left_out;      /* traces beyond the limit */
@@ -41,6 +43,8 @@ struct request {
 /* Returns NULL when out of memory. */
 struct request *request_new(const char *id, const char *host);
 void requests_free(struct request *list);
+/* Returns the request of this asker in the list, or adds one. NULL: out of memory. */
+struct request *requests_of(struct request **list, struct asker *asker, const char *host);
 
 /* Adds a trace, unless the request has it already. Cuts `why` to WHY_MAX. Returns false when out of
  * memory. */

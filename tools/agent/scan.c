@@ -35,22 +35,17 @@ struct scan_ring {
     int64_t oldest_ns; /* the time of the oldest record read so far */
 };
 
-/* The mapping of a memory during the scan. */
-struct scan_mapped {
-    struct memory memory;
-    uint64_t found; /* records of wanted traces */
-};
-
 struct scan {
     const struct scan_order *order;
     struct ring_clock clock;
     struct scan_wanted *wanted; /* a hash table; id 0: a free slot */
     size_t mask;                /* number of slots, less one */
+    bool *has_records;          /* for each slot and memory: whether the memory has records of it */
     int64_t begin_ns;           /* CLOCK_MONOTONIC: the earliest begin; INT64_MIN: not known */
     int64_t from_ns, until_ns;  /* the window: CLOCK_REALTIME */
     struct scan_records *found;
     bool is_starved, is_limited;
-    struct scan_mapped *mapped; /* in the order of scan_order.memories */
+    struct memory *mapped; /* in the order of scan_order.memories */
     size_t mapped_count;
     struct scan_ring *rings; /* the rings of all memories */
     size_t ring_count;
@@ -70,6 +65,12 @@ static struct scan_wanted *scan_slot(const struct scan *scan, uint64_t id)
     return &scan->wanted[at];
 }
 
+static bool *scan_has_records(const struct scan *scan, const struct scan_wanted *slot,
+                              size_t memory)
+{
+    return &scan->has_records[(size_t)(slot - scan->wanted) * scan->order->memory_count + memory];
+}
+
 static bool scan_want_all(struct scan *scan)
 {
     const struct scan_order *order = scan->order;
@@ -78,6 +79,7 @@ static bool scan_want_all(struct scan *scan)
     while (slots < 2 * order->wanted_count)
         slots *= 2;
     scan->wanted = calloc(slots, sizeof(*scan->wanted));
+    scan->has_records = calloc(slots, order->memory_count + 1);
     scan->mask = slots - 1;
     scan->begin_ns = order->is_window ? order->window.from_ns : INT64_MAX;
     for (size_t i = 0; i < order->wanted_count && scan->wanted; i++) {
@@ -85,7 +87,7 @@ static bool scan_want_all(struct scan *scan)
         if (order->wanted[i].begin_ns < scan->begin_ns)
             scan->begin_ns = order->wanted[i].begin_ns;
     }
-    return scan->wanted != NULL;
+    return scan->wanted && scan->has_records;
 }
 
 /* ---- one record ------------------------------------------------------------------------------ */
@@ -200,6 +202,7 @@ static bool scan_record(void *context, const struct ring_entry *entry, uint64_t 
     wanted = scan_slot(scan, scan_trace_of(entry));
     if (!wanted->id)
         return true;
+    *scan_has_records(scan, wanted, (size_t)(scan->ring->memory - scan->order->memories)) = true;
     decoded = ring_event(entry, &scan->clock, &event);
     time_ns = scan_time(scan->ring, &event, decoded);
     if (decoded == DECODED)
@@ -225,17 +228,17 @@ static bool scan_map(struct scan *scan, struct error *error)
         const int fd = of->fd; /* memory_open_known() takes it, also if it fails */
 
         of->fd = -1;
-        if (!memory_open_known(&scan->mapped[i].memory, fd, &of->known, error))
+        if (!memory_open_known(&scan->mapped[i], fd, &of->known, error))
             return false;
         scan->mapped_count++;
         for (uint32_t cpu = 0; cpu < of->known.size.cpus; cpu++)
-            scan->rings[scan->ring_count++] = (struct scan_ring){
-                .back = ring_back_begin(
-                    memory_ring(&scan->mapped[i].memory, cpu),
-                    places_end(order->places, order->place, of->user, of->number, cpu)),
-                .memory = of,
-                .cpu = cpu,
-                .oldest_ns = order->until_mono_ns + order->offset_ns};
+            scan->rings[scan->ring_count++] =
+                (struct scan_ring){.back = ring_back_begin(memory_ring(&scan->mapped[i], cpu),
+                                                           places_end(order->places, order->place,
+                                                                      of->user, of->number, cpu)),
+                                   .memory = of,
+                                   .cpu = cpu,
+                                   .oldest_ns = order->until_mono_ns + order->offset_ns};
     }
     return true;
 }
@@ -246,12 +249,10 @@ static void scan_ring(struct scan *scan, struct scan_ring *ring, uint64_t place)
     const struct scan_memory *memory = ring->memory;
     const uint64_t until =
         places_end(scan->order->places, place, memory->user, memory->number, ring->cpu);
-    const size_t before = scan->found->count;
     struct event event;
 
     scan->ring = ring;
     ring_walk_back(&ring->back, &scan->copy, until, scan_record, scan);
-    scan->mapped[memory - scan->order->memories].found += scan->found->count - before;
     ring->is_stopped = scan->is_limited;
     if (scan->copy.last.payload)
         (void)scan_time(ring, &event, ring_event(&scan->copy.last, &scan->clock, &event));
@@ -278,10 +279,12 @@ static uint64_t scan_walk(struct scan *scan, struct scan_result *result)
     return place;
 }
 
-/* The time from which on a memory has all records. is_cut: older records were lost or not read. */
+/* The time from which on a memory has all records: CLOCK_MONOTONIC. is_cut: older records were lost
+ * or not read. */
 struct scan_held {
     bool is_cut;
     int64_t from_ns;
+    int64_t damaged_from_ns; /* the same, with the damage; INT64_MIN: nothing is damaged */
 };
 
 static void scan_cut(struct scan_held *held, int64_t from_ns)
@@ -291,16 +294,16 @@ static void scan_cut(struct scan_held *held, int64_t from_ns)
     held->is_cut = true;
 }
 
-/* Counts the records of a memory, and returns from when on it has all. Damage of a ring counts only
- * if wanted records are in the memory: damage by one user must not make other traces incomplete. */
+/* Counts the records of a memory, and returns from when on it has all. */
 static struct scan_held scan_memory_held(const struct scan *scan, size_t memory, uint64_t place,
                                          struct scan_result *result)
 {
     const struct scan_memory *of = &scan->order->memories[memory];
-    struct scan_held held = {false, (int64_t)of->known.made}, damaged = held;
+    struct scan_held held = {false, (int64_t)of->known.made, INT64_MIN};
 
     for (size_t i = 0; i < scan->ring_count; i++) {
         const struct scan_ring *ring = &scan->rings[i];
+        const int64_t oldest_ns = ring->oldest_ns - scan->order->offset_ns;
 
         if (ring->memory != of)
             continue;
@@ -308,13 +311,12 @@ static struct scan_held scan_memory_held(const struct scan *scan, size_t memory,
         result->bytes += ring->back.bytes;
         result->rings_damaged += ring->back.is_damaged;
         if (ring->back.is_damaged)
-            scan_cut(&damaged, ring->oldest_ns);
+            held.damaged_from_ns =
+                oldest_ns > held.damaged_from_ns ? oldest_ns : held.damaged_from_ns;
         else if (ring->is_stopped || ring->back.at > places_end(scan->order->places, place,
                                                                 of->user, of->number, ring->cpu))
-            scan_cut(&held, ring->oldest_ns);
+            scan_cut(&held, oldest_ns);
     }
-    if (damaged.is_cut && (scan->order->is_window || scan->mapped[memory].found))
-        scan_cut(&held, damaged.from_ns);
     return held;
 }
 
@@ -336,35 +338,61 @@ static const struct scan_memory *scan_older(const struct scan_order *order, uint
     return newest;
 }
 
-/* Returns the time from which on a user's memories have all: each memory continues the one before.
- */
-static int64_t scan_held_from(const struct scan_order *order, const struct scan_held *held,
-                              uint32_t user)
+/* Returns from when on a user's memories have all: each memory continues the one before. */
+static const struct scan_held *scan_held_from(const struct scan_order *order,
+                                              const struct scan_held *held, uint32_t user)
 {
     const struct scan_memory *memory = scan_older(order, user, UINT64_MAX), *older;
 
     while (!held[memory - order->memories].is_cut &&
            (older = scan_older(order, user, memory->number)) != NULL)
         memory = older;
-    return held[memory - order->memories].from_ns;
+    return &held[memory - order->memories];
 }
 
+/* Judges each trace by the memories of the users that have records of it, and by the damage of
+ * memories with such records. If max_bytes has ended the walk, any memory may have more records. */
+static void scan_judge_traces(const struct scan *scan, const struct scan_held *held)
+{
+    const struct scan_order *order = scan->order;
+
+    for (size_t i = 0; i < order->wanted_count; i++) {
+        struct scan_wanted *wanted = &order->wanted[i];
+        const struct scan_wanted *slot = scan_slot(scan, wanted->id);
+
+        wanted->held_from_ns = INT64_MIN;
+        for (size_t k = 0; k < order->memory_count; k++) {
+            const int64_t from_ns = scan_held_from(order, held, order->memories[k].user)->from_ns;
+            const int64_t whole_ns =
+                from_ns > held[k].damaged_from_ns ? from_ns : held[k].damaged_from_ns;
+
+            if ((*scan_has_records(scan, slot, k) || scan->is_limited) &&
+                whole_ns > wanted->held_from_ns)
+                wanted->held_from_ns = whole_ns;
+        }
+    }
+}
+
+/* For traces without records here, and for windows. A user whose rings have all that the user has
+ * ever recorded does not count: other programs had rings before. */
 static void scan_set_held_from(const struct scan_order *order, const struct scan_held *held,
                                struct scan_result *result)
 {
-    const int64_t reach_ns = result->from_place ? result->reach_ns + order->offset_ns : INT64_MIN;
+    int64_t first_ns = order->begun_mono_ns;
 
-    result->held_from_ns =
-        order->memory_count ? INT64_MIN : order->begun_mono_ns + order->offset_ns;
+    result->held_from_ns = INT64_MIN;
     for (size_t i = 0; i < order->memory_count; i++) {
-        const int64_t from_ns = scan_held_from(order, held, order->memories[i].user);
+        const struct scan_held *whole = scan_held_from(order, held, order->memories[i].user);
 
-        if (from_ns > result->held_from_ns)
-            result->held_from_ns = from_ns;
+        if (whole->is_cut && whole->from_ns > result->held_from_ns)
+            result->held_from_ns = whole->from_ns;
+        if (order->is_window && held[i].damaged_from_ns > result->held_from_ns)
+            result->held_from_ns = held[i].damaged_from_ns;
+        if (whole->from_ns < first_ns)
+            first_ns = whole->from_ns;
     }
-    result->is_bounded = reach_ns > result->held_from_ns;
-    if (result->is_bounded)
-        result->held_from_ns = reach_ns;
+    if (first_ns > result->held_from_ns)
+        result->held_from_ns = first_ns;
 }
 
 /* Adds the samples of the host, while max_bytes allows. Records of rings were added before. */
@@ -440,13 +468,16 @@ static bool scan_rings(struct scan *scan, struct scan_result *result)
     }
     for (size_t i = 0; i < order->memory_count && is_well; i++)
         held[i] = scan_memory_held(scan, i, result->from_place, result);
-    if (is_well)
+    if (is_well) {
+        scan_judge_traces(scan, held);
         scan_set_held_from(order, held, result);
+    }
     for (size_t i = 0; i < scan->mapped_count; i++)
-        memory_close(&scan->mapped[i].memory);
+        memory_close(&scan->mapped[i]);
     free(scan->mapped);
     free(scan->rings);
     free(scan->wanted);
+    free(scan->has_records);
     free(held);
     return is_well;
 }

@@ -33,13 +33,14 @@ struct scan_result {
     uint64_t records, bytes;             /* read from the rings */
     uint64_t records_found, bytes_found; /* without samples */
     uint64_t rings_damaged;
-    bool is_limited;      /* max_bytes: the oldest records were left out */
-    int64_t held_from_ns; /* since 1970: from then on the rings have all */
+    bool is_limited; /* max_bytes: the oldest records were left out */
+    /* CLOCK_MONOTONIC: from then on the rings have all, of each user. For traces with records
+     * here, scan_wanted.held_from_ns counts instead. */
+    int64_t held_from_ns;
     /* CLOCK_MONOTONIC: records that were written before this time were not read; INT64_MIN: the
      * rings were read to their oldest records */
     int64_t reach_ns;
     uint64_t from_place; /* the place of reach_ns; 0: none */
-    bool is_bounded;     /* held_from_ns is reach_ns: the rings may have older records */
     int64_t cpu_ns;      /* CPU time of the thread */
 };
 

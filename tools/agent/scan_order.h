@@ -30,6 +30,9 @@ struct scan_wanted {
      * rings' oldest records on */
     uint64_t from, until;
     int64_t sent_from_ns, sent_until_ns; /* the same by times, where places are forgotten; 0, 0 */
+    /* The scan sets this: CLOCK_MONOTONIC, from when on the rings of the users with records of the
+     * trace have all; INT64_MIN: no record was found. Rings of other users do not count. */
+    int64_t held_from_ns;
 };
 
 struct scan_order {

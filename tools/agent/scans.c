@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REST         12 /* the pause, in CPU times of the last scan: 8 % of a core */
+#define REST         12 /* an asker's pause, in CPU times of its last scan: 8 % of a core */
 #define RETRY_MS     1000
 #define FAILURES_MAX 3
 /* In a cluster, a scan reads so much further back. The age of another host's request is known to
@@ -42,9 +42,8 @@ struct scans {
     struct halves halves; /* the halves that a look has found */
     bool is_scanned;
     bool is_last_call;
-    int64_t begun_mono_ns; /* the start of this process */
-    int64_t begun_ms, next_ms;
-    int64_t next_last_ms;                    /* earliest time of the next window */
+    int64_t begun_mono_ns;                   /* the start of this process */
+    int64_t begun_ms, next_ms, next_last_ms; /* no window before both times */
     int64_t last_allowance, last_allowed_ms; /* bytes that windows may fetch (keep-minute-bytes) */
 };
 
@@ -52,13 +51,18 @@ struct scans {
 
 static void scans_set_rest(struct scans *scans)
 {
+    struct agent *agent = scans->agent;
+    struct asker *asker = agent->pending.taken->asker;
     const int64_t interval_ms =
-        scans->begun_ms + config_integer(scans->agent->config, "fetch-interval-ms");
-    const int64_t rest_ms = clock_ms() + REST * scans->result.cpu_ns / 1000000;
+        scans->begun_ms + config_integer(agent->config, "fetch-interval-ms");
+    const int64_t crowd = 1 + payers_crowd(&agent->askers, asker ? &asker->payer : NULL);
+    const int64_t rest_ms = clock_ms() + REST * crowd * scans->result.cpu_ns / 1000000;
 
     scans->next_ms = interval_ms > rest_ms ? interval_ms : rest_ms;
-    if (scans->agent->pending.taken->last_ms == 0)
+    if (agent->pending.taken->last_ms == 0) {
+        pending_rest(&agent->pending, asker, scans->next_ms);
         return;
+    }
     scans->last_allowance -= (int64_t)scans->result.bytes_found;
     scans->next_last_ms = scans->next_ms;
     scans->next_ms = interval_ms;
@@ -88,13 +92,14 @@ static void scans_note_fetched(struct scans *scans)
     const struct fetched_span span = {scans->result.reach_ns, scans->order.until_mono_ns,
                                       scans->result.from_place, scans->order.place};
 
+    const struct scan_wanted *wanted = scans->order.wanted; /* in the order of the requests */
+
     for (const struct request *r = scans->agent->pending.taken; r; r = r->next) {
         for (size_t i = 0; i < r->count; i++) {
             const struct trace_id id = r->traces[i].id;
 
             fetched_note(fetched, id, &span);
-            if (!scans->result.is_bounded)
-                fetched_note_held(fetched, id, scans->result.held_from_ns);
+            fetched_note_held(fetched, id, wanted++->held_from_ns);
             fetched_note_given(fetched, id, given);
         }
         if (r->last_ms > 0 && !request_is_list(r)) {
@@ -150,8 +155,7 @@ static void scans_try_again(struct scans *scans, const char *problem)
 /* Ends the scan. problem: why it failed, or NULL. */
 static void scans_finish(struct scans *scans, const json_t *found, const char *problem)
 {
-    const struct answer_reach reach = {
-        scans->result.held_from_ns, scans->result.is_bounded ? scans->result.reach_ns : INT64_MIN};
+    const struct answer_reach reach = {scans->result.held_from_ns, scans->result.reach_ns};
 
     scan_records_free(&scans->input.records);
     buffer_free(&scans->input.sdk_spans);
@@ -212,10 +216,8 @@ static void scans_done(void *context)
     }
     /* for traces by id, later.c has noted the time for each trace with spans of SDKs */
     if (scans->order.is_window && scans->later &&
-        later_held_from(scans->later) > result->held_from_ns) {
+        later_held_from(scans->later) > result->held_from_ns)
         scans->result.held_from_ns = later_held_from(scans->later);
-        scans->result.is_bounded = false;
-    }
     scans_count(scans);
     scans_set_rest(scans);
     if (!result->records_found && !scans->input.sdk_spans.length) {
@@ -301,7 +303,7 @@ int64_t scans_step(struct scans *scans)
 
     if (scans->is_busy)
         return INT64_MAX;
-    named_ms = scans_later(pending_due_ms(&scans->agent->pending, false), scans->next_ms);
+    named_ms = pending_due_ms(&scans->agent->pending, false);
     last_ms = scans_later(pending_due_ms(&scans->agent->pending, true),
                           scans_later(scans->next_ms, scans->next_last_ms));
     due_ms = named_ms < last_ms ? named_ms : last_ms;

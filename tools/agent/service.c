@@ -380,7 +380,7 @@ static void service_memory_came(void *context, struct held *held)
 {
     const struct service *service = context;
 
-    alarms_memory_came(service->parts.alarms, &held->memory, held->user);
+    alarms_memory_came(service->parts.alarms, held);
     if (service->parts.all)
         send_all_memory_came(service->parts.all, &held->memory);
 }

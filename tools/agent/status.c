@@ -55,7 +55,7 @@ json_t *agent_status_json(const struct agent_parts *parts)
                      "otlp", parts->otlp ? otlp_in_json(parts->otlp) : NULL, "pending_traces",
                      (json_int_t)agent->pending.traces, "is_scanning", scans_is_busy(parts->scans),
                      "open_traces", (json_int_t)asking_open_count(parts->asking), "cluster",
-                     asking_cluster_json(parts->asking), "rules", alarms_rules_json(parts->alarms),
+                     asking_cluster_json(parts->asking), "shares", askers_json(&agent->askers),
                      "totals", totals_own_json(&agent_table, &agent->totals), "host_metrics",
                      sampler_json(parts->sampler), "saving_ms", (json_int_t)saver_busy_ms(),
                      "counters", counts_json(&counts));

@@ -5,6 +5,7 @@
  */
 #include "watcher.h"
 
+#include "askers.h"
 #include "babeltrace-plugin/base/utf8.h"
 #include "tools/rings/ring_event.h"
 #include "tracepoints/format/provider_table.h"
@@ -15,13 +16,15 @@
 struct watched_memory {
     const struct memory *memory;
     uint32_t user;
+    struct asker *asker; /* held */
     struct watched_memory *next;
     struct ring_reader readers[]; /* one for each CPU */
 };
 
 /* ---- memories -------------------------------------------------------------------------------- */
 
-void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t user)
+void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t user,
+                 struct asker *asker)
 {
     const uint32_t cpus = memory->size.cpus;
     struct watched_memory *watched =
@@ -33,6 +36,7 @@ void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t 
         ring_reader_open(&watched->readers[cpu], memory_ring(memory, cpus + cpu), 0);
     watched->memory = memory;
     watched->user = user;
+    watched->asker = asker_hold(asker);
     watched->next = watcher->memories;
     watcher->memories = watched;
 }
@@ -49,6 +53,7 @@ void watcher_drop(struct watcher *watcher, const struct memory *memory)
     *at = watched->next;
     for (uint32_t cpu = 0; cpu < memory->size.cpus; cpu++)
         ring_reader_close(&watched->readers[cpu]);
+    asker_release(watched->asker);
     free(watched);
 }
 
@@ -81,14 +86,16 @@ void watcher_set_text(char *to, size_t room, struct text from)
     *at = '\0';
 }
 
-static void watcher_give(struct watcher *watcher, const struct ring_alarm *from, uint32_t user)
+static void watcher_give(struct watcher *watcher, const struct ring_alarm *from,
+                         const struct watched_memory *of)
 {
     const struct blkin_slow_event *event = &from->event;
     struct alarm alarm = {.trace_id_high = event->trace_id_high,
                           .trace_id = event->trace_id,
                           .duration_ns = event->duration,
                           .monotonic_ns = event->monotonic,
-                          .user = user,
+                          .user = of->user,
+                          .asker = of->asker,
                           .pid = event->pid,
                           .pid_ns = from->pid_ns,
                           .sequence = event->sequence,
@@ -100,9 +107,10 @@ static void watcher_give(struct watcher *watcher, const struct ring_alarm *from,
     watcher->alarm(watcher->context, &alarm);
 }
 
-static void watcher_read(struct watcher *watcher, struct ring_reader *reader, uint32_t user,
+static void watcher_read(struct watcher *watcher, struct watched_memory *of, uint32_t cpu,
                          struct watcher_poll *poll)
 {
+    struct ring_reader *reader = &of->readers[cpu];
     struct ring_entry entry;
     struct ring_alarm alarm;
 
@@ -113,7 +121,7 @@ static void watcher_read(struct watcher *watcher, struct ring_reader *reader, ui
             entry.event == BLKIN_EVENT_SLOW ? ring_alarm(&entry, &alarm) : DECODED_FOREIGN;
 
         if (decoded == DECODED_ALARM)
-            watcher_give(watcher, &alarm, user);
+            watcher_give(watcher, &alarm, of);
         poll->newer += decoded == DECODED_NEWER;
     }
 }
@@ -128,7 +136,7 @@ struct watcher_poll watcher_look(struct watcher *watcher)
     heard_look(watcher->heard);
     for (struct watched_memory *watched = watcher->memories; watched; watched = watched->next)
         for (uint32_t cpu = 0; cpu < watched->memory->size.cpus; cpu++)
-            watcher_read(watcher, &watched->readers[cpu], watched->user, &poll);
+            watcher_read(watcher, watched, cpu, &poll);
     heard_end(watcher->heard);
     lost = heard_lost(watcher->heard);
     if (lost > watcher->lost) {

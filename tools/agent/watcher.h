@@ -25,8 +25,10 @@ struct watcher {
     uint64_t lost; /* that was told of */
 };
 
-/* Watches a memory from its beginning. Alarms that were heard before are not given. */
-void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t user);
+/* Watches a memory from its beginning. Alarms that were heard before are not given. The asker pays
+ * for all of them. */
+void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t user,
+                 struct asker *asker);
 void watcher_drop(struct watcher *watcher, const struct memory *memory);
 
 /* Copies a text as valid UTF-8, cut between characters, with "?" in place of control characters. */

@@ -25,12 +25,12 @@
  *   {"id": ..., "at": ..., "last_ms": 10000, "service": "osd"}     (service may be missing)
  *       a want: all traces of the last seconds; with service, only those of the service
  *   {"id": that of the want, "held_from": NS since 1970: the rings have everything from then on,
- *    "error": "..." (optional),
+ *    "held_us": the same as the time before the want, "error": "..." (optional),
  *    "traces": [{"id": "...", "spans": 3, "have": ["16 hex", ...], "want": ["16 hex", ...]}]}
  *       a found.
  *       begin (of a trace, may be missing): when its first span began, NS since 1970.
- *       held_from (of a trace, may be missing): when its spans may come from other sources than the
- *       rings, and the host has everything of these from then on only
+ *       held_from, held_us (of a trace, may be missing): the same for the trace's spans: of the
+ *       rings of their users, and of SDKs
  *       reach_ms (may be missing): the host has looked for what was written later than so long
  *       before the want only. HOST wants a trace that began earlier once more.
  *       have: the spans that were found; want: their parents that were not found. Traces without a

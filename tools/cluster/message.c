@@ -155,10 +155,17 @@ static bool message_check_settled(const json_t *message, struct error *error)
            message_refuse("settled", "an array of at most 10000", error);
 }
 
+/* Both may be missing. A time before the request must not overflow in ns. */
+static bool message_check_held(const json_t *object, struct error *error)
+{
+    return message_check_time(object, "held_from", error) &&
+           (!json_object_get(object, "held_us") ||
+            message_check_integer(object, "held_us", 0, INT64_MAX / 2000, error));
+}
+
 static bool message_check_found(const json_t *trace, struct error *error)
 {
-    return message_check_time(trace, "begin", error) &&
-           message_check_time(trace, "held_from", error) &&
+    return message_check_time(trace, "begin", error) && message_check_held(trace, error) &&
            message_check_integer(trace, "spans", 0, INT64_MAX, error) &&
            message_check_span_ids(trace, "have", error) &&
            message_check_span_ids(trace, "want", error);
@@ -202,7 +209,7 @@ static bool message_check_answer(const json_t *message, struct error *error)
 {
     return message_check_host(message, "to", error) &&
            message_check_integer(message, "held_from", 0, INT64_MAX, error) &&
-           message_check_time(message, "reach_ms", error) &&
+           message_check_held(message, error) && message_check_time(message, "reach_ms", error) &&
            message_check_text(message, "error", false, error) &&
            message_check_traces(message, message_check_found, error);
 }

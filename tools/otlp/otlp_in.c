@@ -47,21 +47,14 @@ static unsigned otlp_in_busy_s(void *context, struct otlp_peer *peer)
     return peer->allowance > 0 ? 0 : 1 + (unsigned)(-peer->allowance / rate);
 }
 
-/* Senders that have given alarms lately share the limit of the rules. */
+/* Senders share the limit of the rules. */
 static void otlp_in_alarm(struct otlp_in *in, unsigned rule, const struct otlp_span *span)
 {
     struct otlp_peer *peer = in->message->peer;
-    const uint64_t now_ns = (uint64_t)clock_ns();
-    const struct otlp_peer *other;
     bool is_given;
 
-    peer->alarms.period_ns = in->slow.rules.cap_period_ns;
-    cds_list_for_each_entry(other, &in->peers.list, in_list)
-    {
-        if (other != peer && other->alarms.next_ns > now_ns)
-            peer->alarms.period_ns += in->slow.rules.cap_period_ns;
-    }
-    is_given = slow_spans_give(&in->slow, rule, &peer->alarms, span);
+    payers_set_rate(&in->peers.payers, &peer->payer, in->slow.rules.cap_period_ns);
+    is_given = slow_spans_give(&in->slow, rule, &peer->payer, span);
     peer->counts.alarms += is_given;
     peer->counts.alarms_held_back += !is_given;
 }
@@ -99,6 +92,7 @@ static bool otlp_in_take_message(void *context, struct receiver_message *message
     bool has_more;
 
     in->now_ns = wall_clock_ns();
+    in->peers.memory.offset_ns = in->now_ns - begun_ns;
     in->message = message;
     sdk_store_begin(peer->store);
     do
@@ -173,19 +167,24 @@ static json_t *otlp_in_peers_json(const struct otlp_in *in)
     json_t *list = json_array();
     const struct otlp_peer *peer;
 
-    cds_list_for_each_entry(peer, &in->peers.list, in_list)
+    cds_list_for_each_entry(peer, &in->peers.payers.list, payer.in_list)
     {
         const struct otlp_counts counts = otlp_peer_counts(peer);
         const struct sdk_held held = sdk_store_held(peer->store);
 
         (void)json_array_append_new(
             list,
-            json_pack("{ss, sI, sI, sI, sI, so}", "sender", peer->name, "connections",
-                      (json_int_t)peer->sender.connections, "body_bytes",
+            json_pack("{ss, sI, sI, sI, sI, so}", "sender", peer->payer.name, "connections",
+                      (json_int_t)peer->payer.sender.connections, "body_bytes",
                       (json_int_t)peer->body_bytes, "spans", (json_int_t)held.spans, "bytes",
                       (json_int_t)held.bytes, "counts", totals_own_json(&otlp_in_table, &counts)));
     }
     return list;
+}
+
+static json_t *otlp_in_time(const struct otlp_in *in, int64_t mono_ns)
+{
+    return json_time(mono_ns ? mono_ns + in->peers.memory.offset_ns : 0);
 }
 
 json_t *otlp_in_json(const struct otlp_in *in)
@@ -196,9 +195,10 @@ json_t *otlp_in_json(const struct otlp_in *in)
     return json_pack("{ss, ss, s{sI, sI, sI, so, so}, so, so, so}", "url", otlp_in_url(in),
                      "socket", receiver_socket(in->receiver), "held", "spans",
                      (json_int_t)held.spans, "traces", (json_int_t)held.traces, "bytes",
-                     (json_int_t)held.bytes, "came_after", json_time(held.came_ns), "ended_after",
-                     json_time(held.ended_ns), "slow", slow_spans_json(&in->slow), "counts",
-                     totals_own_json(&otlp_in_table, &counts), "senders", otlp_in_peers_json(in));
+                     (json_int_t)held.bytes, "came_after", otlp_in_time(in, held.came_ns),
+                     "ended_after", otlp_in_time(in, held.ended_ns), "slow",
+                     slow_spans_json(&in->slow), "counts", totals_own_json(&otlp_in_table, &counts),
+                     "senders", otlp_in_peers_json(in));
 }
 
 void otlp_in_print(const struct otlp_in *in, struct printer *printer)
@@ -232,7 +232,7 @@ void otlp_in_reload(struct otlp_in *in, const struct otlp_in_options *options)
     receiver_limit(in->receiver, otlp_in_or(options->message_bytes, MESSAGE_BYTES),
                    otlp_in_or(options->connections, CONNECTIONS));
     in->spans_per_s = options->spans_per_s;
-    cds_list_for_each_entry(peer, &in->peers.list, in_list) peer->allowance =
+    cds_list_for_each_entry(peer, &in->peers.payers.list, payer.in_list) peer->allowance =
         (double)options->spans_per_s;
 }
 

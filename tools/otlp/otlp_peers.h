@@ -8,9 +8,8 @@
 #ifndef BLKIN_TOOLS_OTLP_PEERS_H
 #define BLKIN_TOOLS_OTLP_PEERS_H
 
-#include "babeltrace-plugin/base/listener.h"
-#include "libblkin/policy/policy.h"
 #include "sdk_store.h"
+#include "tools/base/payer.h"
 
 /* Senders beyond this number that all have connections are one sender. */
 #define OTLP_PEERS_MAX 64
@@ -38,22 +37,17 @@ struct otlp_counts {
 };
 
 struct otlp_peer {
-    struct listener_sender sender;
+    struct payer payer;        /* "user 1000", "10.0.0.3", "2001:db8::/64" */
     struct otlp_counts counts; /* see otlp_peer_counts() */
     uint64_t body_bytes;       /* memory of the requests that are on their way */
     double allowance;          /* spans allowed now; below 0: excess spans */
     int64_t allowed_ms;        /* the time of `allowance` */
-    struct blkin_rate alarms;
     struct sdk_store *store;
-    int64_t came_ms; /* the last connection */
-    struct cds_list_head in_list;
-    char name[64]; /* "user 1000", "10.0.0.3", "2001:db8::/64" */
 };
 
 struct otlp_peers {
     struct sdk_memory memory;
-    struct cds_list_head list;
-    unsigned count;
+    struct payers payers;
     struct otlp_counts gone; /* of senders that are no longer known */
 };
 

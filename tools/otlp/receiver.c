@@ -122,7 +122,7 @@ static void receiver_come_in(void *context, int fd, const union peer_address *fr
         return;
     }
     sender->counts.connections++;
-    http_peers_admit(&receiver->peers, fd, from, length, &sender->sender);
+    http_peers_admit(&receiver->peers, fd, from, length, &sender->payer.sender);
     http_run_soon(&receiver->http);
 }
 
@@ -276,7 +276,7 @@ static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Conn
 {
     const struct listener_peer *peer = http_peer(connection);
     struct otlp_peer *sender =
-        peer ? caa_container_of(peer->sender, struct otlp_peer, sender) : NULL;
+        peer ? caa_container_of(peer->sender, struct otlp_peer, payer.sender) : NULL;
     struct otlp_request *request = sender ? calloc(1, sizeof(*request)) : NULL;
 
     if (!sender)

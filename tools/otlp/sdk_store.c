@@ -333,8 +333,9 @@ bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
     store_link(store, stored);
     /* an end in the future is a clock that is wrong: no later than the span came */
     block = store_at(store, store->resource);
-    block->came_ns = store_later(block->came_ns, now_ns);
-    block->ended_ns = store_later(block->ended_ns, span->end_ns < now_ns ? span->end_ns : now_ns);
+    block->came_ns = store_later(block->came_ns, now_ns - store->memory->offset_ns);
+    block->ended_ns = store_later(block->ended_ns, (span->end_ns < now_ns ? span->end_ns : now_ns) -
+                                                       store->memory->offset_ns);
     store->held.spans++;
     return true;
 }

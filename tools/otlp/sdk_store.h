@@ -37,13 +37,16 @@ struct sdk_held {
     uint64_t traces;
     uint64_t overwritten; /* spans */
     /* Every span that came after this time is held, and every span that came and has ended after
-     * that one. 0: none was overwritten yet. Both in ns since 1970. */
+     * that one. 0: none was overwritten yet. Both of CLOCK_MONOTONIC: see offset_ns. */
     int64_t came_ns, ended_ns;
 };
 
 struct sdk_memory {
     uint64_t bytes, used;
     uint64_t came; /* spans, ever */
+    /* The owner sets this before spans are added: their clock less CLOCK_MONOTONIC. The times of
+     * overwritten spans stay right if the host's clock is set. */
+    int64_t offset_ns;
     struct cds_list_head stores;
     struct sdk_held gone; /* overwritten spans of stores that were freed, and their times */
 };

@@ -5,7 +5,6 @@
  */
 #include "slow_spans.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/host_rules.h"
 
 #define RULE_NAME_MAX 1024 /* of names: a rule sees no more */
@@ -49,16 +48,17 @@ unsigned slow_spans_find(const struct slow_spans *slow, const struct otlp_origin
                            slow_spans_string(name, span->name), counted_ns, span->is_error);
 }
 
-bool slow_spans_give(struct slow_spans *slow, unsigned rule, struct blkin_rate *limit,
+bool slow_spans_give(struct slow_spans *slow, unsigned rule, struct payer *sender,
                      const struct otlp_span *span)
 {
     const struct otlp_alarm alarm = {.trace_id_high = span->trace_id_high,
                                      .trace_id = span->trace_id,
                                      .duration_ns = (uint64_t)(span->end_ns - span->start_ns),
                                      .dropped = slow->held_back[rule],
-                                     .why = text_of(slow->rules.rules[rule].text)};
+                                     .why = text_of(slow->rules.rules[rule].text),
+                                     .sender = sender->name};
 
-    if (!blkin_within_rate(limit, BLKIN_SLOW_BURST_NS, (uint64_t)clock_ns())) {
+    if (!payer_may_alarm(sender, BLKIN_SLOW_BURST_NS)) {
         slow->held_back[rule]++;
         return false;
     }

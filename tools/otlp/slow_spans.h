@@ -13,6 +13,7 @@
 
 #include "libblkin/policy/slow_rules.h"
 #include "otlp_decode.h"
+#include "tools/base/payer.h"
 
 #include <jansson.h>
 
@@ -21,8 +22,9 @@
 struct otlp_alarm {
     uint64_t trace_id_high, trace_id; /* both 0: the alarm only tells of `dropped` */
     uint64_t duration_ns;
-    uint32_t dropped; /* alarms of this rule that limits have held back since the last alarm */
-    struct text why;  /* the rule */
+    uint32_t dropped;   /* alarms of this rule that limits have held back since the last alarm */
+    struct text why;    /* the rule */
+    const char *sender; /* the name of its payer; NULL: of several */
 };
 
 typedef void otlp_alarm_fn(void *context, const struct otlp_alarm *alarm);
@@ -43,9 +45,9 @@ void slow_spans_refresh(struct slow_spans *slow);
 unsigned slow_spans_find(const struct slow_spans *slow, const struct otlp_origin *origin,
                          const struct otlp_span *span);
 
-/* Gives an alarm of the rule if the limit allows the alarm. Returns false if not: a later alarm
- * tells of it. */
-bool slow_spans_give(struct slow_spans *slow, unsigned rule, struct blkin_rate *limit,
+/* Gives an alarm of the rule if the sender's rate allows the alarm. Returns false if not: a later
+ * alarm tells of it. */
+bool slow_spans_give(struct slow_spans *slow, unsigned rule, struct payer *sender,
                      const struct otlp_span *span);
 
 /* {"rules": [...], "wrong": ...}; NULL: out of memory. */

@@ -209,13 +209,12 @@ static bool dump_write_records(struct ctf_stream *stream, const struct dump_ring
 }
 
 static bool dump_write_ring(const struct ctf *ctf, const struct dump_memory *from, uint32_t number,
-                            const struct dump_ring *ring, const struct dump_options *options,
-                            struct dump_counts *counts, struct error *error)
+                            const struct dump_ring *ring, struct dump_counts *counts,
+                            struct error *error)
 {
     const struct ring_counts *read = &ring->reader.counts;
     const uint32_t cpus = from->memory->size.cpus, cpu = number % cpus;
     const int64_t first_ns = ring->count ? ring->records[0].time_ns : clock_ns();
-    const int64_t made = (int64_t)(from->memory->made - (uint64_t)options->offset_ns);
     struct ctf_stream stream;
     char name[100];
     bool is_whole;
@@ -226,15 +225,14 @@ static bool dump_write_ring(const struct ctf *ctf, const struct dump_memory *fro
         return false;
     counts->streams++;
     is_whole = ctf_stream_begin(&stream, read->overwritten + read->damaged + read->jumps != 0,
-                                (uint64_t)clock_earlier(made > 0 ? made : 0, first_ns),
+                                (uint64_t)clock_earlier((int64_t)from->memory->made, first_ns),
                                 (uint64_t)first_ns, error) &&
                dump_write_records(&stream, ring, counts, error);
     return ctf_stream_close(&stream, error) && is_whole;
 }
 
 static bool dump_ring(const struct ctf *ctf, const struct dump_memory *from, uint32_t number,
-                      const struct dump_options *options, struct dump_counts *counts,
-                      struct error *error)
+                      struct dump_counts *counts, struct error *error)
 {
     struct dump_ring ring = {.count = 0};
     bool is_whole;
@@ -245,7 +243,7 @@ static bool dump_ring(const struct ctf *ctf, const struct dump_memory *from, uin
         error_set(error, "out of memory: a ring has %" PRIu64 " bytes", ring.reader.ring.size);
     } else if (ring.reader.at || ring.reader.counts.jumps) {
         dump_sort(&ring, clock_ns());
-        is_whole = dump_write_ring(ctf, from, number, &ring, options, counts, error);
+        is_whole = dump_write_ring(ctf, from, number, &ring, counts, error);
     }
     counts->overwritten_bytes += ring.reader.counts.overwritten;
     counts->damaged_bytes += ring.reader.counts.damaged;
@@ -267,7 +265,7 @@ bool dump_memories(const struct dump_memory *memories, unsigned count,
     is_whole = ctf_open(&ctf, options->folder, error);
     for (unsigned i = 0; i < count; i++) {
         for (uint32_t ring = 0; is_whole && ring < memory_rings(memories[i].memory); ring++)
-            is_whole = dump_ring(&ctf, &memories[i], ring, options, counts, error);
+            is_whole = dump_ring(&ctf, &memories[i], ring, counts, error);
         counts->not_written += memory_lost(memories[i].memory);
     }
     is_whole = is_whole && ctf_describe(&ctf, options->host, options->offset_ns, error);

@@ -12,6 +12,7 @@
 #include "tools/base/accepting.h"
 #include "tools/base/host_rules.h"
 #include "tools/base/notify.h"
+#include "tools/base/payer.h"
 #include "users.h"
 
 #include <errno.h>
@@ -23,12 +24,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define HOLDER_TICK_MS      1000
-#define HOLDER_RULES_MS     100
-#define HOLDER_GROW_MS      60000
-#define HOLDER_STEP_BYTES   RING_HUGE /* filled in one step, some ms */
-#define HOLDER_CLIENTS_MAX  4096
-#define HOLDER_USERS_SHARES 16 /* one user may have 1/16 of the clients */
+#define HOLDER_TICK_MS     1000
+#define HOLDER_RULES_MS    100
+#define HOLDER_GROW_MS     60000
+#define HOLDER_STEP_BYTES  RING_HUGE /* filled in one step, some ms */
+#define HOLDER_CLIENTS_MAX 4096
+#define HOLDER_SHARES      16 /* a payer may have 1/16 of the clients */
 
 /*
  * A program that asks for a memory. The kernel counts an unread descriptor as the sender's: limits
@@ -37,9 +38,9 @@
 struct holder_client {
     struct holder *holder;
     struct watched watched;
+    struct listener_peer peer; /* always busy: the program may not have read the message */
     uint32_t user;
     bool is_gone; /* the program has hung up, but has not read the message */
-    struct holder_client *next;
 };
 
 struct holder {
@@ -55,8 +56,8 @@ struct holder {
     struct timer make;
     int64_t grow_ms; /* no attempt before this time, after a failure */
     struct fdstore store;
-    struct holder_client *clients;
-    unsigned clients_max;
+    struct listener_peers clients; /* struct holder_client */
+    struct payers payers;
     uint32_t unknown_user; /* see users.h */
     struct holder_counts counts;
 };
@@ -307,7 +308,9 @@ static void holder_take_over(void *context, int fd, const char *name)
         free(held);
     } else {
         held->is_stored = true;
-        held->memory.made = held->number; /* programs may have overwritten the head */
+        /* programs may have overwritten the head; numbers of 0.9 are times since 1970 */
+        if (held->number < (uint64_t)clock_ns())
+            held->memory.made = held->number;
         holder_add(holder, held);
         holder->counts.taken_over++;
     }
@@ -334,19 +337,47 @@ static bool holder_has_unread(const struct holder_client *client)
 static void holder_end_client(struct holder_client *client)
 {
     struct holder *holder = client->holder;
-    struct holder_client **at = &holder->clients;
 
-    while (*at != client)
-        at = &(*at)->next;
-    *at = client->next;
-    holder->counts.clients--;
+    peers_remove(&holder->clients, &client->peer);
     if (!client->is_gone)
         loop_unwatch(holder->loop, &client->watched);
     (void)close(client->watched.fd);
     free(client);
 }
 
-static bool holder_answer(struct holder *holder, int fd, uint32_t user);
+static void holder_hang_up(void *context, struct listener_peer *peer)
+{
+    (void)context;
+    peer->sender->hung_up++;
+    holder_end_client(caa_container_of(peer, struct holder_client, peer));
+}
+
+/* NULL: out of memory. */
+static struct payer *holder_payer(struct holder *holder, uint32_t user)
+{
+    const struct held *held = held_find(holder->memories, user);
+    char name[PAYER_NAME_MAX];
+
+    payer_set_user(name, held ? held->payer : users_owner(user));
+    return payers_get(&holder->payers, name);
+}
+
+/* Returns false if the program was given no memory. */
+static bool holder_answer(struct holder *holder, int fd, uint32_t user, struct payer *payer)
+{
+    const bool is_unknown = user == holder->unknown_user;
+    const bool may_ask =
+        !is_unknown && payer && payer->sender.connections < holder->clients.most / HOLDER_SHARES;
+    const struct held *held = may_ask ? holder_memory_for(holder, user) : NULL;
+    const bool is_given = held && memory_send(&held->memory, fd);
+
+    if (payer)
+        payer->refused += !is_given;
+    holder->counts.unknown += is_unknown;
+    holder->counts.given += is_given;
+    holder->counts.refused += !is_given;
+    return is_given;
+}
 
 /* The program asks again, maybe as another user, or has hung up. */
 static void holder_client_ready(void *context, short events)
@@ -356,7 +387,8 @@ static void holder_client_ready(void *context, short events)
     (void)events;
     if (!holder_has_unread(client)) {
         if (!unix_socket_sender(client->watched.fd, &client->user) ||
-            !holder_answer(client->holder, client->watched.fd, client->user))
+            !holder_answer(client->holder, client->watched.fd, client->user,
+                           holder_payer(client->holder, client->user)))
             holder_end_client(client);
         return;
     }
@@ -364,52 +396,20 @@ static void holder_client_ready(void *context, short events)
     client->is_gone = true; /* the tick looks again */
 }
 
-static bool holder_may_ask(const struct holder *holder, uint32_t user)
-{
-    unsigned clients = 0;
-
-    for (const struct holder_client *client = holder->clients; client; client = client->next)
-        clients += client->user == user;
-    return clients < holder->clients_max / HOLDER_USERS_SHARES &&
-           holder->counts.clients < holder->clients_max;
-}
-
-static bool holder_send(int fd, const struct memory *memory)
-{
-    struct ring_hello hello = {.mark = RING_MARK, .bytes = memory->bytes};
-    const int shared = memory_share(memory);
-    bool is_sent;
-
-    if (shared < 0)
-        return false;
-    is_sent =
-        unix_socket_send(fd, &hello, sizeof(hello), shared, MSG_DONTWAIT) == (ssize_t)sizeof(hello);
-    (void)close(shared);
-    return is_sent;
-}
-
-/* Returns false if the program was given no memory. */
-static bool holder_answer(struct holder *holder, int fd, uint32_t user)
-{
-    const bool is_unknown = user == holder->unknown_user;
-    const struct held *held =
-        is_unknown || !holder_may_ask(holder, user) ? NULL : holder_memory_for(holder, user);
-    const bool is_given = held && holder_send(fd, &held->memory);
-
-    holder->counts.unknown += is_unknown;
-    holder->counts.given += is_given;
-    holder->counts.refused += !is_given;
-    return is_given;
-}
-
 static bool holder_serve(struct holder *holder, int fd)
 {
     struct ucred who;
     socklen_t length = sizeof(who);
     struct holder_client *client = calloc(1, sizeof(*client));
+    struct payer *payer = NULL;
+    bool has_room;
 
-    if (!client || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0 ||
-        !holder_answer(holder, fd, who.uid)) {
+    if (client && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0)
+        payer = holder_payer(holder, who.uid);
+    has_room = payer && peers_make_room(&holder->clients, &payer->sender);
+    if (payer)
+        payer->refused += !has_room;
+    if (!has_room || !holder_answer(holder, fd, who.uid, payer)) {
         free(client);
         return false;
     }
@@ -417,11 +417,10 @@ static bool holder_serve(struct holder *holder, int fd)
         .holder = holder,
         .watched = {fd, POLLIN, holder_client_ready, client, NULL},
         .user = who.uid,
-        .next = holder->clients,
     };
-    holder->clients = client;
+    peers_add(&holder->clients, &client->peer, fd, &payer->sender);
+    client->peer.is_busy = true;
     loop_watch(holder->loop, &client->watched);
-    holder->counts.clients++;
     return true;
 }
 
@@ -456,8 +455,10 @@ static void holder_tick(void *context)
 {
     struct holder *holder = context;
 
-    for (struct holder_client *client = holder->clients, *next; client; client = next) {
-        next = client->next;
+    struct holder_client *client, *next;
+
+    cds_list_for_each_entry_safe(client, next, &holder->clients.list, peer.in_list)
+    {
         if (client->is_gone && !holder_has_unread(client))
             holder_end_client(client);
     }
@@ -482,7 +483,7 @@ static void holder_pass_rules_on(void *context)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-/* Clients may have half of the descriptors of this process. */
+/* An eighth of the descriptors: unread messages of clients that had to go count as such, too. */
 static unsigned holder_clients_max(void)
 {
     struct rlimit limit;
@@ -492,8 +493,8 @@ static unsigned holder_clients_max(void)
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return HOLDER_USERS_SHARES;
-    return limit.rlim_cur / 2 < HOLDER_CLIENTS_MAX ? (unsigned)(limit.rlim_cur / 2)
+        return HOLDER_SHARES;
+    return limit.rlim_cur / 8 < HOLDER_CLIENTS_MAX ? (unsigned)(limit.rlim_cur / 8)
                                                    : HOLDER_CLIENTS_MAX;
 }
 
@@ -513,7 +514,11 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->loop = loop;
     holder->options = *options;
     holder->callbacks = *callbacks;
-    holder->clients_max = holder_clients_max();
+    holder->clients = (struct listener_peers){
+        .most = holder_clients_max(), .spares_busy = true, .hang_up = holder_hang_up};
+    peers_begin(&holder->clients);
+    holder->payers = (struct payers){.most = HOLDER_CLIENTS_MAX, .size = sizeof(struct payer)};
+    payers_begin(&holder->payers);
     holder->unknown_user = users_unknown();
     holder->store = (struct fdstore){
         .loop = loop, .path = options->fdserver, .is_new = holder_store_all, .context = holder};
@@ -543,16 +548,17 @@ void holder_reload(struct holder *holder, const struct holder_options *options)
 
 void holder_close(struct holder *holder)
 {
+    struct holder_client *client, *next_client;
+
     if (!holder)
         return;
     timer_clear(holder->loop, &holder->tick);
     timer_clear(holder->loop, &holder->rules);
     holder_drop_making(holder);
     accepting_end(&holder->accepting);
-    for (struct holder_client *client = holder->clients, *next; client; client = next) {
-        next = client->next;
+    cds_list_for_each_entry_safe(client, next_client, &holder->clients.list, peer.in_list)
         holder_end_client(client);
-    }
+    payers_end(&holder->payers);
     for (struct held *held = holder->memories, *next; held; held = next) {
         next = held->next;
         memory_set_state(&held->memory, RING_LEFT);
@@ -568,6 +574,7 @@ struct holder_counts holder_counts(const struct holder *holder)
 {
     struct holder_counts counts = holder->counts;
 
+    counts.clients = (unsigned)holder->clients.count;
     counts.keeper = fdstore_keeper(&holder->store);
     counts.may_be_stored = fdstore_is_systemds(&holder->store);
     counts.is_stored = holder->store.fdserver.fd >= 0 ||
@@ -580,6 +587,11 @@ json_t *holder_outlives(const struct holder_counts *counts)
 {
     return counts->is_stored || !counts->may_be_stored ? json_boolean(counts->is_stored)
                                                        : json_null();
+}
+
+const struct payers *holder_payers(const struct holder *holder)
+{
+    return &holder->payers;
 }
 
 struct held *holder_first(const struct holder *holder)

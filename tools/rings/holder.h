@@ -17,6 +17,7 @@
 
 #include "held.h"
 #include "tools/base/loop.h"
+#include "tools/base/payer.h"
 
 #include <jansson.h>
 
@@ -63,6 +64,9 @@ void holder_close(struct holder *holder);
 struct holder_counts holder_counts(const struct holder *holder);
 /* For the status: true if memories outlive a kill; null if unknown (systemd before 254). */
 json_t *holder_outlives(const struct holder_counts *counts);
+
+/* The users that have asked for memories, with their connections. */
+const struct payers *holder_payers(const struct holder *holder);
 
 /* The first memory; `next` leads to the others. */
 struct held *holder_first(const struct holder *holder);

@@ -5,7 +5,8 @@
  */
 #include "memory.h"
 
-#include "babeltrace-plugin/base/date.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/unix_socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -141,7 +142,7 @@ bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size
     struct ring_memory head = memory_head_of(size);
 
     head.user = user;
-    head.made = (uint64_t)wall_clock_ns();
+    head.made = (uint64_t)clock_ns();
     *memory = (struct memory){.fd = -1};
     if (!head.bytes)
         return error_set(error, "rings of these sizes are not possible");
@@ -215,6 +216,20 @@ int memory_share(const struct memory *memory)
     return fd >= 0 ? fd : fcntl(memory->fd, F_DUPFD_CLOEXEC, 0);
 }
 
+bool memory_send(const struct memory *memory, int socket)
+{
+    struct ring_hello hello = {.mark = RING_MARK, .bytes = memory->bytes};
+    const int shared = memory_share(memory);
+    bool is_sent;
+
+    if (shared < 0)
+        return false;
+    is_sent = unix_socket_send(socket, &hello, sizeof(hello), shared, MSG_DONTWAIT) ==
+              (ssize_t)sizeof(hello);
+    (void)close(shared);
+    return is_sent;
+}
+
 /* The kernel grants a write lease only while nobody else has the file open. */
 bool memory_is_shared(const struct memory *memory)
 {
@@ -226,7 +241,7 @@ bool memory_is_shared(const struct memory *memory)
 
 bool memory_open(struct memory *memory, int fd, struct error *error)
 {
-    const uint64_t now = (uint64_t)wall_clock_ns();
+    const uint64_t now = (uint64_t)clock_ns();
     struct ring_memory head;
     const char *problem = memory_problem(fd, &head);
 

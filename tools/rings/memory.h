@@ -32,7 +32,7 @@ struct memory {
     uint64_t heads_at;
     uint64_t data_at;
     uint64_t bytes;  /* of all of it */
-    uint64_t made;   /* CLOCK_REALTIME in ns, at most now */
+    uint64_t made;   /* CLOCK_MONOTONIC in ns, at most now */
     uint64_t filled; /* while it is made: the bytes that have pages */
 };
 
@@ -65,6 +65,9 @@ bool memory_open(struct memory *memory, int fd, struct error *error);
  * descriptors from those that were given away.
  */
 int memory_share(const struct memory *memory);
+
+/* Sends such a descriptor to the program at a socket (struct ring_hello). Never blocks. */
+bool memory_send(const struct memory *memory, int socket);
 
 /* True if a program has a descriptor of memory_share(), or a mapping by it, or if the kernel does
  * not tell. */

@@ -64,7 +64,7 @@ struct ring_memory {
     uint64_t heads_at;
     uint64_t data_at;
     uint64_t bytes; /* of the memory */
-    uint64_t made;  /* CLOCK_REALTIME, ns since the Unix epoch */
+    uint64_t made;  /* CLOCK_MONOTONIC, ns */
     int32_t state;  /* enum ring_state: programs read it once a second */
     uint64_t lost;  /* records that programs could not write; they increment it */
     uint64_t beats; /* the agent increments it once a second while it reads */

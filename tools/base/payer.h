@@ -1,0 +1,63 @@
+/*
+ * Payers: the users of a host, and addresses on the network. Limits are shares of payers: what a
+ * payer takes beyond its share is refused, and counts as its own. The kernel names a user, and
+ * subordinate users are that of their owner.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_PAYER_H
+#define BLKIN_TOOLS_PAYER_H
+
+#include "babeltrace-plugin/base/listener.h"
+#include "libblkin/policy/policy.h"
+
+#include <jansson.h>
+
+#define PAYER_NAME_MAX 64
+
+/* The owner's struct begins with it. */
+struct payer {
+    char name[PAYER_NAME_MAX];     /* "user 1000", "10.0.0.3", "2001:db8::/64", or "others" */
+    struct listener_sender sender; /* the connections */
+    unsigned held;                 /* pointers to it: see payers_get() */
+    int64_t used_ms;               /* the last payers_get() */
+    uint64_t refused;              /* by the owner */
+    struct blkin_rate alarms;
+    struct cds_list_head in_list;
+};
+
+/* The owner sets the members up to context. */
+struct payers {
+    unsigned most;
+    size_t size; /* of the owner's struct: zero at first */
+    /* NULL: nothing to do. begin: returns false when out of memory. */
+    bool (*begin)(void *context, struct payer *payer);
+    void (*end)(void *context, struct payer *payer);
+    void *context;
+    unsigned count;
+    struct cds_list_head list;
+};
+
+void payers_begin(struct payers *payers);
+void payers_end(struct payers *payers); /* drops all; of zeros: nothing */
+
+void payer_set_user(char name[PAYER_NAME_MAX], uint32_t user);
+
+/*
+ * Returns the payer of this name. At the limit, a new one takes the place of the one that is unused
+ * for longest, and neither has connections nor is held. Without such a one, it is "others". NULL:
+ * out of memory.
+ */
+struct payer *payers_get(struct payers *payers, const char *name);
+
+/* The number of payers that have lately given more alarms than their rate, without this one. */
+unsigned payers_crowd(const struct payers *payers, const struct payer *payer);
+/* Sets the payer's share of an alarm in each period_ns: the crowd has the same shares. */
+void payers_set_rate(const struct payers *payers, struct payer *payer, uint64_t period_ns);
+/* True if the payer may give one more alarm now. Those of burst_ns may come at once. */
+bool payer_may_alarm(struct payer *payer, uint64_t burst_ns);
+
+/* [{"of": NAME, "connections", "hung_up", "refused"}] */
+json_t *payers_json(const struct payers *payers);
+
+#endif
