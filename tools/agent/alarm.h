@@ -13,7 +13,7 @@ struct alarm {
     uint64_t duration_ns;
     uint64_t monotonic_ns; /* the span's end */
     uint32_t user;         /* owner of the memory that had the alarm */
-    struct asker *asker;   /* who pays for it; NULL: nobody */
+    struct asker *asker;   /* the payer of the alarm; NULL: none */
     uint32_t pid, pid_ns, sequence, dropped;
     char why[128]; /* cut, valid UTF-8, and without control characters */
 };

@@ -44,9 +44,9 @@ static int64_t alarms_begin_of(const struct alarm *alarm)
     return alarm_begin_ns(alarm, now_ns, wall_ns - now_ns);
 }
 
-/* Returns whether the asker may ask for one more trace now. Without a cluster, as many as scans
- * fetch. In one, other hosts allow all users of this host together so many wants: a quarter is left
- * for who has not asked lately. */
+/* Returns whether the asker may ask for one more trace now. Without a cluster, an asker may ask for
+ * as many traces as scans fetch. In a cluster, all users of this host share the wants that other
+ * hosts allow. A quarter of the wants is left for users that have not asked lately. */
 static bool alarms_are_allowed(const struct alarms *alarms, struct asker *asker)
 {
     const struct config *config = alarms->agent->config;

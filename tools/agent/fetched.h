@@ -30,8 +30,8 @@ struct fetched_trace {
     int64_t begin_ns; /* since 1970, of the first span that was found; 0: not known */
     uint64_t spans;
     bool is_cut;
-    /* CLOCK_MONOTONIC: from when on the rings of its users had all when it was fetched first, and
-     * from when on spans of SDKs are held, if it has any; 0 else. */
+    /* CLOCK_MONOTONIC; 0: not known. At the first fetch, the rings of the trace's users had all
+     * records from held_from_ns on. All spans of SDKs are held from otlp_from_ns on. */
     int64_t held_from_ns, otlp_from_ns;
     struct ids have, want;
     char *line; /* the line of the file; NULL: the trace has changed */

@@ -12,8 +12,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Programs, of all users and of one, who writes the pids. Beyond, the one that was silent for
- * longest is forgotten: of this user. */
+/* Programs of all users, and of one user. Beyond these numbers, the program that was silent for
+ * longest is forgotten. A user can forge pids: the program is one of that user. */
 #define HEARD_MAX      1024
 #define HEARD_USER_MAX 256
 

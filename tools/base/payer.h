@@ -1,7 +1,7 @@
 /*
- * Payers: the users of a host, and addresses on the network. Limits are shares of payers: what a
- * payer takes beyond its share is refused, and counts as its own. The kernel names a user, and
- * subordinate users are that of their owner.
+ * Payers: the users of a host, and addresses on the network. Each payer has a share of each limit.
+ * A request beyond the share is refused, and counts as the payer's. The kernel tells the user of a
+ * program. A subordinate user's payer is the owner.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
