@@ -95,7 +95,7 @@ __attribute__((noinline)) static bool look_for_rings(void)
 }
 
 /* The agent's rings may come; meanwhile LTTng may want the span. */
-static inline bool finds_rings(void)
+static inline bool look_rarely_for_rings(void)
 {
     if (looks.left == 0)
         return look_for_rings();
@@ -112,14 +112,14 @@ bool blkin_wants_spans_(bool looks_for_rings)
 
 /* Opens the library; false if no span is wanted. acquire: a thread that sees the word of an open
  * library sees everything else that the opening has set. */
-static HOT bool is_loaded(void)
+static HOT bool wants_span(void)
 {
     int word;
 
     if (__builtin_expect(!blkin_wiped.process_mark, 0))
         blkin_forked_();
     word = __atomic_load_n(__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE), __ATOMIC_RELAXED);
-    return __builtin_expect(word & BLKIN_LOOKS_FOR_RINGS, 0) ? finds_rings() : word != 0;
+    return __builtin_expect(word & BLKIN_LOOKS_FOR_RINGS, 0) ? look_rarely_for_rings() : word != 0;
 }
 
 static HOT void set_name(struct span_fields *inside, const char *name, size_t length)
@@ -219,7 +219,7 @@ static HOT void begin_root(struct blkin_span *span, size_t size, const char *nam
     struct span_fields *inside = span_inside(span);
     struct blkin_decision decision;
 
-    if (!is_loaded() || size < BLKIN_SPAN_SIZE_MIN) {
+    if (!wants_span() || size < BLKIN_SPAN_SIZE_MIN) {
         blkin_pass_on_(span, context);
         return;
     }
@@ -235,7 +235,7 @@ static HOT void begin_root(struct blkin_span *span, size_t size, const char *nam
         /* a process that records nothing must also see changes of the sampling file */
         blkin_do_periodic_if_due(blkin_ticks());
         if (blkin_usage_is_on())
-            blkin_usage_turn_away();
+            blkin_usage_turn_to_unknown();
         return;
     }
     span->context.flags |= BLKIN_CONTEXT_SAMPLED;

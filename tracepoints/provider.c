@@ -1,5 +1,5 @@
 /*
- * libblkin-lttng.so: the LTTng-UST probes behind the table of provider_table.h.
+ * libblkin-lttng.so: the LTTng-UST events, and the table of provider_table.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,9 +9,9 @@
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 /*
- * Inlines the RCU read side instead of three calls: a tenth of an event's time. liburcu and
- * LTTng-UST offer this to code under licences that are compatible with the LGPL; it concerns only
- * libblkin-lttng.so.
+ * Inlines the RCU read side, which saves three calls: a tenth of an event's time. liburcu and
+ * LTTng-UST allow this for code whose licence is compatible with the LGPL. Only libblkin-lttng.so
+ * contains such code.
  */
 #define _LGPL_SOURCE
 #include "zipkin_trace.h"
@@ -45,26 +45,26 @@ RECORD(timestamp)
 
 _Static_assert(BLKIN_ORIGINAL_EVENTS == ANNOT_TIMESTAMP + 1, "an event is missing");
 
-/* The state word of the tracepoint, which lttng_ust_tracepoint_enabled() reads, and the function
- * that records. */
+/* The tracepoint's state word, which lttng_ust_tracepoint_enabled() reads, and the function that
+ * records. */
 #define ORIGINAL(event)                                              \
     {                                                                \
         &lttng_ust_tracepoint_zipkin___##event.state, record_##event \
     }
 
 /*
- * ---- packed events: LTTng-UST events whose payload the caller has already laid out ----
+ * ---- packed events: LTTng-UST events whose payload the caller has already written ----
  *
  * LTTng's own macros write each field with a call: ten fields and strings of 130 bytes take twice
- * the time of a one-integer event; the same bytes in one write take 1.1 times (make bench,
- * lib.span_vs_tracepoint). So these events are described to LTTng by hand, through the structures
- * of <lttng/ust-events.h> that the macros use, too. Filters, triggers and readers see named fields
+ * the time of an event with one integer. One write of the same bytes takes 1.1 times (make bench,
+ * lib.span_vs_tracepoint). So this file describes the events to LTTng by hand, with the structures
+ * of <lttng/ust-events.h> that the macros also use. Filters, triggers and readers see named fields
  * as in any other event.
  */
 
 #define BLKIN_EVENTS_PROVIDER "blkin"
 
-/* These functions have no arrays: stack protection would only cost time. */
+/* For functions without arrays: stack protection would only cost time. */
 #if __has_attribute(no_stack_protector)
 #define NO_PROTECTOR __attribute__((no_stack_protector))
 #else
@@ -112,7 +112,7 @@ static const struct lttng_ust_type_string string_type = {
     .encoding = lttng_ust_string_encoding_UTF8,
 };
 
-/* Must be the same for a tracepoint and its probe: the arguments of probe() after the first. */
+/* The arguments of probe() after the first. Must be the same for a tracepoint and its probe. */
 static const char signature[] =
     "struct packed_event *, event, const void *, payload, size_t, length";
 
@@ -124,7 +124,7 @@ union stack_entry {
 
 _Static_assert(sizeof(union stack_entry) == 8, "LTTng looks for 8 bytes per field");
 
-/* The compiler knows the sizes, so that a copy is one load. */
+/* The size is a constant, so memcpy() compiles to one load. */
 #define LOAD(type)                              \
     do {                                        \
         type value;                             \
@@ -133,7 +133,7 @@ _Static_assert(sizeof(union stack_entry) == 8, "LTTng looks for 8 bytes per fiel
         payload += sizeof(value);               \
     } while (0)
 
-/* Puts the values of all fields where filters and captures look for them. */
+/* Stores the values of all fields in the form that filters and captures read. */
 static void fill_stack(union stack_entry *entry, const struct packed_event *event,
                        const char *payload)
 {
@@ -172,7 +172,7 @@ write_to_ring_buffer(struct lttng_ust_event_recorder *recorder,
     channel->ops->event_commit(&ctx);
 }
 
-/* A trigger: "lttng add-trigger --condition=event-rule-matches". */
+/* Notifies a trigger: "lttng add-trigger --condition=event-rule-matches". */
 static void notify(struct lttng_ust_event_notifier *notifier, struct lttng_ust_probe_ctx *probe_ctx,
                    const char *stack)
 {
@@ -202,7 +202,7 @@ static inline bool is_wanted(const struct lttng_ust_event_common *common)
            CMM_ACCESS_ONCE(common->enabled);
 }
 
-/* For filters and triggers, which look at values. */
+/* Records the event for a session with a filter, or for a trigger: both look at values. */
 static void record_by_values(struct lttng_ust_event_common *common, const char *stack,
                              const void *payload, size_t length)
 {
@@ -219,7 +219,8 @@ static void record_by_values(struct lttng_ust_event_common *common, const char *
         notify(common->child, &probe_ctx, stack);
 }
 
-/* From the first session that looks at values: unpacks the values once for all that follow. */
+/* Records the event for `each` and all sessions after it. Unpacks the values once for all of
+ * them. */
 __attribute__((noinline)) static void
 record_rest_by_values(const struct lttng_ust_tracepoint_probe *each,
                       const struct packed_event *event, const void *payload, size_t length)
@@ -231,7 +232,8 @@ record_rest_by_values(const struct lttng_ust_tracepoint_probe *each,
         record_by_values(each->data, (const char *)stack, payload, length);
 }
 
-/* False: this session looks at values. */
+/* Records the event for a session that does not look at values. Returns false, and records nothing,
+ * if it does. */
 static inline __attribute__((always_inline)) bool
 record_plainly(struct lttng_ust_event_common *common, const void *payload, size_t length)
 {
@@ -245,8 +247,8 @@ record_plainly(struct lttng_ust_event_common *common, const void *payload, size_
     return true;
 }
 
-/* LTTng calls it for each session (or trigger) that wants the event, as it calls the macros'
- * probes. */
+/* LTTng's probe: called for each session or trigger that wants the event. packed_record() does the
+ * same without the call. */
 static void probe(void *data, struct packed_event *event, const void *payload, size_t length)
 {
     union stack_entry stack[PACKED_FIELDS_MAX];
@@ -255,8 +257,8 @@ static void probe(void *data, struct packed_event *event, const void *payload, s
     record_by_values(data, (const char *)stack, payload, length);
 }
 
-/* The read side of LTTng's RCU, like LTTng's inline functions. It looks the thread's variable up
- * once, instead of four calls each time. */
+/* Enters the read side of LTTng's RCU, like LTTng's inline functions. Stores the address of the
+ * thread's variable in *thread_slot, which saves four calls each time. */
 static inline struct lttng_ust_urcu_reader *read_lock(void **thread_slot)
 {
     struct lttng_ust_urcu_reader **variable = *thread_slot;
@@ -288,7 +290,7 @@ static inline void read_unlock(struct lttng_ust_urcu_reader *reader)
     cmm_barrier();
 }
 
-/* Records the event in every session that has it enabled: see struct blkin_provider. */
+/* Records the event in each session that has it enabled: see struct blkin_provider. */
 NO_PROTECTOR static void packed_record(struct packed_event *event, const void *payload,
                                        size_t length, void **thread_slot)
 {
@@ -299,7 +301,7 @@ NO_PROTECTOR static void packed_record(struct packed_event *event, const void *p
         lttng_ust_tp_rcu_dereference(event->tracepoint.probes);
 
     for (; each && each->func; each++) {
-        /* always probe() above, from the tracepoint's class */
+        /* each->func is always probe(), so it need not be called */
         if (!record_plainly(each->data, payload, length)) {
             record_rest_by_values(each, event, payload, length);
             break;
@@ -309,8 +311,8 @@ NO_PROTECTOR static void packed_record(struct packed_event *event, const void *p
     *error = saved_errno;
 }
 
-/* The calling thread has left a record by longjmp(3), or by exit(3) in a signal handler: LTTng does
- * not wait for that record. */
+/* Called when the thread has left packed_record() by longjmp(3), or by exit(3) in a signal handler:
+ * LTTng does not wait for that record any more. */
 static void packed_leave(void)
 {
     struct lttng_ust_urcu_reader *reader = URCU_TLS(lttng_ust_urcu_reader);
@@ -380,8 +382,8 @@ static struct packed_event blkin_events[BLKIN_EVENTS] = {BLKIN_EACH_EVENT(EVENT)
 #define PACKED(event, name, level, fields) \
     [event] = {&blkin_events[event].tracepoint.state, &blkin_events[event]},
 
-/* Runs after the constructors of LTTng's headers in this file, which find the functions for
- * registration. The events are registered for ever. */
+/* Runs after the constructors that LTTng's headers define in this file: they look up the functions
+ * for registration. Nothing unregisters the events. */
 __attribute__((constructor)) static void register_blkin_events(void)
 {
     static struct lttng_ust_probe_desc probe_desc;
@@ -405,14 +407,14 @@ __attribute__((constructor)) static void register_blkin_events(void)
         lttng_ust_tracepoint_dlopen_ptr->lttng_ust_tracepoint_module_register)
         (void)lttng_ust_tracepoint_dlopen_ptr->lttng_ust_tracepoint_module_register(tracepoints,
                                                                                     BLKIN_EVENTS);
-    lttng_ust__events_init__zipkin(); /* a second registration, so that exit(3) does not unregister
-                                         the events */
+    /* a second registration, so that LTTng's destructor does not unregister the zipkin events */
+    lttng_ust__events_init__zipkin();
 }
 
 /* ---- forks ---- */
 
-/* Counts nested calls: LTTng deadlocks if it is told of a fork twice. That would happen in a
- * program with libblkin.a that runs under libblkin-preload.so, which brings libblkin.so. */
+/* Counts nested calls: LTTng deadlocks if its functions are called twice for one fork. A program
+ * with libblkin.a that runs under libblkin-preload.so calls them twice: it has libblkin.so, too. */
 static _Thread_local struct {
     unsigned depth;
     sigset_t signals;
@@ -441,12 +443,12 @@ static void after_fork_child(void)
 
 /* ---- descriptors ---- */
 
-/* Functions of liblttng-ust-common, called as liblttng-ust-fd.so does; LTTng has no header for
- * them. Both hold LTTng's lock of descriptors and spare LTTng's own descriptors. */
+/* Functions of liblttng-ust-common, called as liblttng-ust-fd.so does. LTTng has no header for
+ * them. Both hold LTTng's lock of descriptors, and do not close LTTng's own descriptors. */
 int lttng_ust_safe_close_fd(int fd, int (*close_fd)(int fd));
 int lttng_ust_safe_closefrom_fd(int lowest, int (*close_fd)(int fd));
 
-/* The numbers [first, next) are not LTTng's, and not closed yet. */
+/* The descriptors [first, next) are not LTTng's, and not closed yet. */
 static _Thread_local struct {
     unsigned first, next, last;
     int flags, result;
@@ -457,11 +459,11 @@ static void close_range_until(unsigned last)
 {
     if (range.first <= last && range.real(range.first, last, range.flags) < 0)
         range.result = -1;
-    range.flags = 0; /* the first call has applied them */
+    range.flags = 0; /* only the first call has the program's flags */
 }
 
-/* LTTng calls this function in ascending order for each number that is not LTTng's. */
-static int see_number(int fd)
+/* LTTng calls this function for each descriptor that is not LTTng's, in ascending order. */
+static int close_range_see_free(int fd)
 {
     if ((unsigned)fd > range.last)
         return 0;
@@ -484,7 +486,7 @@ static int close_range_of_program(unsigned first, unsigned last, int flags,
     range.flags = flags;
     range.result = 0;
     range.real = real;
-    (void)lttng_ust_safe_closefrom_fd((int)first, see_number);
+    (void)lttng_ust_safe_closefrom_fd((int)first, close_range_see_free);
     close_range_until(last);
     return range.result;
 }
@@ -507,9 +509,9 @@ BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider = {
     .close_range = close_range_of_program,
 };
 
-/* Runs before LTTng's destructors, which wait for all readers. After a siglongjmp(3) out of a
- * record, that wait would not end. */
-__attribute__((destructor)) static void leave_at_exit(void)
+/* Runs before LTTng's destructors, which wait for the end of each record. After a siglongjmp(3) out
+ * of a record, they would wait for ever. */
+__attribute__((destructor)) static void packed_leave_at_exit(void)
 {
     packed_leave();
 }

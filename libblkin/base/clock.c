@@ -14,12 +14,11 @@
 
 #define FIRST_MEASURE_NS 200000
 #define LONGEST_LINE_NS  UINT64_C(1000000000)
-#define AHEAD_NS         100000 /* the distance from the counter to the begin of a new line */
-#define CLOCK_LINES \
-    16 /* slots; a line's slot is reused 16 s later, so slow threads may still read an old line */
-#define UNREAD_NS 10000000 /* the longest time that a thread may use an ended line */
+#define AHEAD_NS         100000 /* a new line begins so much later than the counter */
+#define CLOCK_LINES      16     /* slots; one is reused 16 s later, when no thread reads it */
+#define UNREAD_NS        10000000 /* a line that ended longer ago was not read since */
 
-/* The first line is the identity, for ticks that are already ns. */
+/* The first line is the identity, for ticks that are ns of CLOCK_MONOTONIC. */
 static struct blkin_clock_line lines[CLOCK_LINES] = {
     {.rate = UINT64_C(1) << 32, .later = UINT64_C(1) << 32},
 };
@@ -40,14 +39,13 @@ struct moment {
     uint64_t ns;
 };
 
-/* State of the thread that computes the next line. */
-static bool is_computing;
-static struct moment last;
-static uint64_t odd_rate; /* the last measured rate that was rejected as an outlier */
+static bool is_computing; /* a lock: one thread computes the next line; the rest is its state */
+static struct moment last; /* the last measurement */
+static uint64_t outlier_rate; /* the last measured rate that was rejected as an outlier */
 static uint64_t next_line_ns;
 
-/* Returns the best of eight readings of both clocks. An interrupt between the two would spoil
- * the first measure, which takes 0.2 ms, and with it all durations. */
+/* Reads both clocks eight times, and returns the reading that took the shortest time. An interrupt
+ * between the two clocks would make the first rate wrong, and so all durations. */
 static struct moment moment_now(void)
 {
     struct moment best = {0, 0};
@@ -93,8 +91,8 @@ static enum kernel_clock kernel_clock(void)
                                                           : KERNEL_USES_ANOTHER;
 }
 
-/* The counters of all CPUs are in step only while the kernel, which checks them, uses them itself.
- * The counter must also not change its speed with the CPU's. */
+/* The counters of all CPUs agree only if the kernel, which checks them, uses them itself. Also, the
+ * counter's speed must not change with the CPU's. */
 static bool counter_is_good(void)
 {
     unsigned a, b, c, d;
@@ -137,7 +135,8 @@ static uint64_t on_line(const struct blkin_clock_line *line, uint64_t ticks)
            blkin_clock_scale(since - line->span, line->later);
 }
 
-/* Returns the time on the last line; before the begin of that line, the time on the line before. */
+/* Returns the time on the last line. For ticks before that line, returns the time on the line
+ * before. */
 static uint64_t ns_at(uint64_t ticks)
 {
     const struct blkin_clock_line *at = __atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE);
@@ -152,9 +151,8 @@ static uint64_t ns_at(uint64_t ticks)
 
 static void line_publish(const struct blkin_clock_line *line)
 {
-    struct blkin_clock_line *at =
-        &lines[((size_t)(blkin_clock.line - lines) + 1) %
-               CLOCK_LINES]; /* only the computing thread changes blkin_clock.line */
+    /* only the computing thread changes blkin_clock.line */
+    struct blkin_clock_line *at = &lines[((size_t)(blkin_clock.line - lines) + 1) % CLOCK_LINES];
 
     __atomic_store_n(&at->ticks, line->ticks, __ATOMIC_RELAXED);
     __atomic_store_n(&at->ns, line->ns, __ATOMIC_RELAXED);
@@ -169,7 +167,7 @@ static uint64_t ticks_in(uint64_t ns, uint64_t rate)
     return (uint64_t)(((unsigned __int128)ns << 32) / rate);
 }
 
-/* Adds a line that leads from the current span time to CLOCK_MONOTONIC. */
+/* Adds a line that begins at the current time of the span clock and meets CLOCK_MONOTONIC. */
 static void line_converge(struct moment now, uint64_t rate, uint64_t apart_ns)
 {
     const uint64_t ahead = ticks_in(AHEAD_NS, rate);
@@ -188,7 +186,8 @@ static void line_converge(struct moment now, uint64_t rate, uint64_t apart_ns)
     });
 }
 
-/* Adds a line that begins at CLOCK_MONOTONIC. ticks: the reading after the end of the old line. */
+/* Adds a line that begins at CLOCK_MONOTONIC. ticks: a reading of the counter after the end of the
+ * old line, which the new line includes. */
 static void line_restart(struct moment now, uint64_t rate, uint64_t ticks)
 {
     const uint64_t ago = now.ticks - ticks;
@@ -204,13 +203,13 @@ static void line_restart(struct moment now, uint64_t rate, uint64_t ticks)
     });
 }
 
-static bool differ(uint64_t one, uint64_t other)
+static bool rates_differ(uint64_t one, uint64_t other)
 {
     return one > other + other / 500 || one < other - other / 500;
 }
 
-/* Returns the rate since the last line. A single outlier means that the host was suspended or
- * migrated. If the next measure agrees with the outlier, the rate has really changed. */
+/* Returns the rate since the last measurement. A single outlier is ignored: the host was suspended
+ * or migrated. If the next measurement agrees with the outlier, the rate has really changed. */
 static uint64_t measured_rate(struct moment now, uint64_t old)
 {
     uint64_t rate;
@@ -218,16 +217,16 @@ static uint64_t measured_rate(struct moment now, uint64_t old)
     if (now.ticks <= last.ticks || now.ns <= last.ns)
         return old;
     rate = rate_between(last, now);
-    if (rate == 0 || (differ(rate, old) && differ(rate, odd_rate))) {
-        odd_rate = rate;
+    if (rate == 0 || (rates_differ(rate, old) && rates_differ(rate, outlier_rate))) {
+        outlier_rate = rate;
         return old;
     }
     return rate;
 }
 
-/* Returns whether no thread has read the clock since the last line ended, as in an idle process.
- * A step to CLOCK_MONOTONIC then changes no difference of two readings. */
-static bool is_unread(struct moment now)
+/* Returns true if no thread has read the clock since the last line ended, as in an idle process. A
+ * step to CLOCK_MONOTONIC then changes no difference of two readings. */
+static bool clock_is_unread(struct moment now)
 {
     const struct blkin_clock_line line = line_load(blkin_clock.line);
     const uint64_t end = line.ticks + line.span;
@@ -246,19 +245,19 @@ static void line_compute(uint64_t ticks)
 
     last = now;
     next_line_ns = next_line_ns * 10 < LONGEST_LINE_NS ? next_line_ns * 10 : LONGEST_LINE_NS;
-    if (apart_ns < CLOCK_STEP_NS && has_begun && !is_unread(now))
+    if (apart_ns < CLOCK_STEP_NS && has_begun && !clock_is_unread(now))
         line_converge(now, rate, apart_ns);
     else
         line_restart(now, rate, ticks);
 }
 
-/* Acquire: after a true result, the published line is visible. */
+/* Acquire: if true, the line that blkin_clock_init() published is visible. */
 static bool uses_counter(void)
 {
     return __atomic_load_n(&blkin_clock.use_counter, __ATOMIC_ACQUIRE);
 }
 
-/* Returns whether the last line has ended, or the counter has stepped back to before the line. */
+/* Returns true if the last line has ended, or the counter has stepped back to before the line. */
 static bool is_due(void)
 {
     const struct blkin_clock_line line =
@@ -270,15 +269,15 @@ static bool is_due(void)
     return since >= line.span;
 }
 
-/* ---- fallback, once the kernel has stopped using the counter ---- */
+/* ---- fallback: the kernel has stopped using the counter ---- */
 
-/* The ticks of the fallback line are ns of CLOCK_MONOTONIC. If the span clock was ahead, the
- * line is slower until CLOCK_MONOTONIC has caught up. */
+/* The ticks of the fallback line are ns of CLOCK_MONOTONIC. If the span clock was ahead, the line
+ * is slower until it meets CLOCK_MONOTONIC. */
 static struct blkin_clock_line fallback;
 static bool has_fallen_back;
 
-/* Returns the time after the fallback. A thread that read the counter just before gets the
- * current time. */
+/* Returns the time after the fallback. If a thread read the counter just before the fallback, its
+ * ticks are of the counter, and the function returns the current time. */
 static uint64_t fallback_ns(uint64_t ticks)
 {
     const uint64_t now = blkin_monotonic_ns();
@@ -351,7 +350,7 @@ uint64_t blkin_clock_now(void)
     return __atomic_load_n(&has_fallen_back, __ATOMIC_ACQUIRE) ? fallback_ns(ns) : ns;
 }
 
-void blkin_clock_forked(void)
+void blkin_clock_after_fork(void)
 {
     is_computing = false;
 }

@@ -1,8 +1,4 @@
-/*
- * Messages of the library.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "debug.h"
 
 #include <errno.h>
@@ -23,7 +19,8 @@ static bool is_same_file(int fd, int other)
            a.st_ino == b.st_ino;
 }
 
-/* A unix(7) socket usually leads to journald or sshd, unless standard input is the same socket. */
+/* Returns true for a connection to a client. A unix(7) socket usually leads to journald or sshd; it
+ * is a client's if standard input is the same socket. */
 static bool leads_to_a_client(int fd)
 {
     int domain;
@@ -41,7 +38,7 @@ __attribute__((constructor)) static void debug_look_at_stderr(void)
     had_no_stderr = fcntl(STDERR_FILENO, F_GETFD) < 0;
 }
 
-/* A program that was started without stderr gets the descriptor number for one of its files. */
+/* If a program was started without stderr, one of its files may have the number of stderr. */
 static bool leads_to_a_file_of_the_program(int fd)
 {
     struct stat status;

@@ -1,5 +1,4 @@
-/*
- * The table of a process without LTTng, and the initial state of periodic.h.
+/* The table of a process without LTTng, and the variables of provider.h and periodic.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,8 +1,4 @@
-/*
- * The service of the process.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "service.h"
 
 #include "blkin.h"
@@ -29,8 +25,8 @@ void blkin_service_prepare(struct blkin_service *prepared, const char *name, con
     prepared->length = (uint8_t)(at - prepared->text);
 }
 
-/* A service never changes in place, because a thread may be reading it. A slot is reused after
- * three changes. */
+/* A new service is written to another slot, because a thread may be reading the current one. A slot
+ * is reused after three changes. */
 static const struct blkin_service *service_in_slot(const char *name, const char *ip, uint16_t port)
 {
     static struct blkin_service slots[4];

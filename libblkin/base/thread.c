@@ -1,8 +1,4 @@
-/*
- * The first record of a thread: its seed and its number.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "thread.h"
 
 #include "clock.h"
@@ -19,7 +15,8 @@ blkin_thread_fn *blkin_thread_prepare;
 
 const uint64_t blkin_id_factors[2] = {BLKIN_ID_FACTOR, BLKIN_ID_STEP};
 
-/* For kernels and sandboxes without getrandom(2). The seed differs by process, thread and time. */
+/* Returns a seed that differs by process, thread and time: for kernels and sandboxes without
+ * getrandom(2). */
 static uint64_t weak_seed(const void *address)
 {
     return (blkin_monotonic_ns() << 20) ^ ((uint64_t)getpid() << 44) ^ (uintptr_t)address;
@@ -27,7 +24,7 @@ static uint64_t weak_seed(const void *address)
 
 static uint64_t quiet_seed;
 
-/* Returns a pseudorandom number that differs by process and call: for a quiet process. */
+/* Returns a seed that differs by process and call: for a quiet process. */
 static uint64_t next_quiet_seed(void)
 {
     uint64_t seed = __atomic_add_fetch(&quiet_seed, UINT64_C(0x9e3779b97f4a7c15), __ATOMIC_RELAXED);
@@ -42,8 +39,8 @@ void blkin_thread_seed(struct blkin_thread *thread)
     uint64_t *counter = &thread->id_counter;
     const int saved_errno = errno;
 
-    /* getrandom() never cuts 8 bytes short. With GRND_NONBLOCK it never waits, not even early in
-     * boot. */
+    /* getrandom() returns all 8 bytes or fails. With GRND_NONBLOCK it never waits, not even early
+     * in boot. */
     if (blkin_is_quiet)
         *counter = next_quiet_seed();
     else if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
@@ -59,7 +56,7 @@ void blkin_thread_begin(struct blkin_thread *thread)
     if (prepare)
         prepare();
     errno = saved_errno;
-    blkin_thread_seed(thread); /* always: an earlier id may have advanced an unseeded counter */
+    blkin_thread_seed(thread); /* even if the counter has advanced: it may not have been seeded */
     thread->sequence = thread->streamed_sequence = 0;
     do
         thread->number = blkin_id_next(thread) >> (64 - BLKIN_THREAD_BITS);
@@ -69,7 +66,7 @@ void blkin_thread_begin(struct blkin_thread *thread)
                            (size_t)(thread->number >> 48));
 }
 
-/* ---- replacements for getpid(2) and getrandom(2) in a quiet process ---- */
+/* ---- quiet processes: replacements for getpid(2) and getrandom(2) ---- */
 
 bool blkin_is_quiet;
 
@@ -89,8 +86,8 @@ void blkin_quiet_begin(void)
     __atomic_store_n(&blkin_is_quiet, true, __ATOMIC_RELEASE);
 }
 
-/* The thread's number, which is the pid in a child with one thread. As glibc has it: as the owner
- * of a mutex. */
+/* Returns the thread's id, which is the pid in a child with one thread. glibc stores the id in a
+ * locked mutex. */
 static uint32_t quiet_thread(void)
 {
     pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;

@@ -1,8 +1,4 @@
-/*
- * Policies: the sources of their texts, and parts of texts.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "policy.h"
 
 #include "libblkin/base/debug.h"
@@ -17,9 +13,7 @@
 
 #define DIGITS "0123456789"
 
-/*
- * Reading the file is a cancellation point: a thread that is cancelled there would keep the lock.
- */
+/* Reading the file is a cancellation point: a thread that is cancelled there would keep the lock. */
 static int policy_begin(void)
 {
     int state;
@@ -49,7 +43,8 @@ int blkin_policy_set(struct blkin_policy_source *source, const char *text)
     return wrong ? -EINVAL : 0;
 }
 
-/* A policy that the parent was writing is not in force: its slot is written again. */
+/* If another thread of the parent was writing a policy, that is not current in the child, and the
+ * next policy overwrites its slot. */
 void blkin_policy_after_fork(struct blkin_policy_source *source)
 {
     (void)pthread_mutex_init(&source->lock, NULL);
@@ -57,7 +52,7 @@ void blkin_policy_after_fork(struct blkin_policy_source *source)
 
 /* ---- environment and file ---- */
 
-/* Reports an invalid text. The program continues with the policy that it had. */
+/* Applies a text. Reports an invalid one, and the program continues with the policy that it had. */
 static void take_from(struct blkin_policy_source *source, const char *where, const char *text)
 {
     const char *wrong = source->take(text);
@@ -86,7 +81,7 @@ static bool is_unchanged(const struct blkin_policy_source *source, const struct 
            status->st_ctim.tv_nsec == source->changed.tv_nsec;
 }
 
-/* Only root and the user that the program runs as decide what is recorded. */
+/* Returns true if only root, or the user that the program runs as, can write the file. */
 static bool is_trusted(const struct stat *status)
 {
     return (status->st_uid == 0 || status->st_uid == geteuid()) &&
@@ -105,8 +100,7 @@ static void refuse(const struct blkin_policy_source *source, const struct stat *
 
 static void take_text_of(struct blkin_policy_source *source, int fd)
 {
-    char text[BLKIN_POLICY_TEXT_MAX + 1]; /* one byte more than allowed, so that a text that is too
-                                             long is refused and not cut */
+    char text[BLKIN_POLICY_TEXT_MAX + 1]; /* has room for a text that is too long, to refuse it */
 
     if (!read_text(fd, text, sizeof(text), source->has_lines))
         return;
@@ -114,8 +108,8 @@ static void take_text_of(struct blkin_policy_source *source, int fd)
     take_from(source, source->path, text);
 }
 
-/* A file that is missing or invalid changes nothing. A refused file is checked again, because the
- * program may have become its owner meanwhile. */
+/* A file that is missing or invalid changes nothing. A refused file is checked each time, because
+ * the program may have become its owner meanwhile. */
 static void take_file_over(struct blkin_policy_source *source)
 {
     struct stat status;
@@ -128,7 +122,7 @@ static void take_file_over(struct blkin_policy_source *source)
     fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return;
-    /* of the open file: the name may refer to another file by now */
+    /* checks the open file: the name may refer to another file by now */
     if (fstat(fd, &status) == 0 && !S_ISCHR(status.st_mode)) { /* /dev/null: no file */
         is_known = is_unchanged(source, &status);
         source->is_refused = !is_trusted(&status);
@@ -206,8 +200,8 @@ bool blkin_policy_number(const char *text, double *number, const char **end)
 
 /* ---- rates ---- */
 
-/* How long a thread may be delayed between its reading of the clock and its use of the rate. */
-#define HELD_UP_NS UINT64_C(1000000000)
+/* The longest delay of a thread between its reading of the clock and its use of the rate. */
+#define CLOCK_DELAY_MAX_NS UINT64_C(1000000000)
 
 bool blkin_within_rate(struct blkin_rate *rate, uint64_t burst_ns, uint64_t now_ns)
 {
@@ -216,9 +210,8 @@ bool blkin_within_rate(struct blkin_rate *rate, uint64_t burst_ns, uint64_t now_
 
     do {
         start = next > now_ns ? next : now_ns;
-        if (start - now_ns > burst_ns + rate->period_ns + HELD_UP_NS)
-            start = now_ns; /* the clock has stepped back, as in a process that was restored on
-                               another host */
+        if (start - now_ns > burst_ns + rate->period_ns + CLOCK_DELAY_MAX_NS)
+            start = now_ns; /* the clock has stepped back: the process was restored elsewhere */
         if (start - now_ns > burst_ns)
             return false;
     } while (!__atomic_compare_exchange_n(&rate->next_ns, &next, start + rate->period_ns, true,

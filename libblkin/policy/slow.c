@@ -28,7 +28,7 @@
 struct slow_policy {
     struct blkin_slow_rules rules;
     struct blkin_rate cap;
-    uint32_t held_back[BLKIN_SLOW_RULES_MAX + 1]; /* alarms that the cap suppressed, by rule, and
+    uint32_t suppressed[BLKIN_SLOW_RULES_MAX + 1]; /* alarms that the cap suppressed, by rule, and
                                                      that are not reported yet */
 };
 
@@ -64,16 +64,16 @@ static void record(struct blkin_slow_event *event, const char *why, const char *
     blkin_record_event(blkin_provider(), BLKIN_EVENT_SLOW, payload, (size_t)(at - payload));
 }
 
-static void raise_alarm(struct slow_policy *policy, unsigned rule, struct blkin_slow_event *event,
+static void slow_raise_alarm(struct slow_policy *policy, unsigned rule, struct blkin_slow_event *event,
                         const char *why, const char *name, const char *service)
 {
-    uint32_t *held_back = &policy->held_back[rule];
+    uint32_t *suppressed = &policy->suppressed[rule];
 
     if (!blkin_within_rate(&policy->cap, BLKIN_SLOW_BURST_NS, blkin_clock_now())) {
-        (void)__atomic_add_fetch(held_back, 1, __ATOMIC_RELAXED);
+        (void)__atomic_add_fetch(suppressed, 1, __ATOMIC_RELAXED);
         return;
     }
-    event->dropped = __atomic_exchange_n(held_back, 0, __ATOMIC_RELAXED);
+    event->dropped = __atomic_exchange_n(suppressed, 0, __ATOMIC_RELAXED);
     record(event, why, name, service);
 }
 
@@ -86,22 +86,22 @@ bool blkin_slow_check(struct blkin_slow_event *event, const char *name, const ch
 
     if (rule == BLKIN_SLOW_NO_RULE)
         return false;
-    raise_alarm(policy, rule, event, policy->rules.rules[rule].text, name, service);
+    slow_raise_alarm(policy, rule, event, policy->rules.rules[rule].text, name, service);
     return true;
 }
 
 void blkin_slow_keep(struct blkin_slow_event *event, const char *why, const char *name,
                      const char *service)
 {
-    raise_alarm(__atomic_load_n(&current, __ATOMIC_ACQUIRE), KEEP, event, why, name, service);
+    slow_raise_alarm(__atomic_load_n(&current, __ATOMIC_ACQUIRE), KEEP, event, why, name, service);
 }
 
 /* Reports the suppressed alarms of a slot's rules, in force or not. */
-static void tell_held_back(struct slow_policy *policy)
+static void slow_report_suppressed(struct slow_policy *policy)
 {
     for (unsigned i = 0; i <= KEEP; i++) {
         struct blkin_slow_event event = {
-            .dropped = __atomic_exchange_n(&policy->held_back[i], 0, __ATOMIC_RELAXED),
+            .dropped = __atomic_exchange_n(&policy->suppressed[i], 0, __ATOMIC_RELAXED),
         };
 
         if (event.dropped) {
@@ -119,7 +119,7 @@ static const char *slow_take(const char *text)
     struct slow_policy *policy = &slots[next_slot];
     const char *wrong;
 
-    tell_held_back(policy);
+    slow_report_suppressed(policy);
     wrong = blkin_slow_parse(&policy->rules, text);
     if (wrong)
         return wrong;
@@ -144,12 +144,12 @@ int blkin_set_slow(const char *text)
     return blkin_policy_set(&blkin_slow_source, text);
 }
 
-static void tell_all_held_back(void)
+static void slow_report_all_suppressed(void)
 {
     if (!blkin_slow_is_on() || pthread_mutex_trylock(&blkin_slow_source.lock) != 0)
         return;
     for (unsigned i = 0; i < SLOW_SLOTS; i++)
-        tell_held_back(&slots[i]);
+        slow_report_suppressed(&slots[i]);
     pthread_mutex_unlock(&blkin_slow_source.lock);
 }
 
@@ -158,13 +158,13 @@ static void tell_all_held_back(void)
 void blkin_slow_init(void)
 {
     blkin_policy_init(&blkin_slow_source);
-    (void)atexit(tell_all_held_back);
+    (void)atexit(slow_report_all_suppressed);
 }
 
 void blkin_slow_refresh(void)
 {
     blkin_policy_refresh(&blkin_slow_source);
-    tell_all_held_back();
+    slow_report_all_suppressed();
 }
 
 /* Drops the parent's suppressed alarms in a child: the parent reports them. */
@@ -173,5 +173,5 @@ void blkin_slow_after_fork(void)
     blkin_policy_after_fork(&blkin_slow_source);
     sequence = 0;
     for (unsigned i = 0; i < SLOW_SLOTS; i++)
-        memset(slots[i].held_back, 0, sizeof(slots[i].held_back));
+        memset(slots[i].suppressed, 0, sizeof(slots[i].suppressed));
 }

@@ -1,5 +1,5 @@
 /*
- * Loading LTTng: the decision, the provider's file, and LTTng's handlers of forks.
+ * Loads LTTng: the decision, the provider's file, and LTTng's handlers of forks.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,14 +31,16 @@ static bool is_decided;
 static const struct blkin_provider *provider_in_use = &blkin_no_provider;
 static bool follows_forks;
 /*
- * Variables that LTTng keeps pointers to, and reads again in each child. nginx and others overwrite
- * the strings of the environment: so LTTng loads with copies of ours.
+ * LTTng keeps pointers to these variables of the environment, and reads them again in each child.
+ * nginx and other programs overwrite the strings of the environment. So while LTTng is loaded, the
+ * environment has copies of the strings.
  */
 static struct variable {
-    const char *name, *default_value; /* NULL: none */
-    char *copy, *given;
+    const char *name, *default_value; /* NULL: no default */
+    char *copy, *given;               /* "NAME=VALUE": the copy, and the program's own string */
 } variables[] = {
-    {.name = "LTTNG_UST_REGISTER_TIMEOUT", .default_value = "1000"}, /* ms; LTTng's own is 3 s */
+    /* in ms: how long LTTng waits for a session daemon; LTTng's own default is 3 s */
+    {.name = "LTTNG_UST_REGISTER_TIMEOUT", .default_value = "1000"},
     {.name = "LTTNG_HOME"},
     {.name = "HOME"},
 };
@@ -58,7 +60,7 @@ const struct blkin_provider *blkin_lttng_(void)
     return provider == &blkin_no_provider ? NULL : provider;
 }
 
-/* Always returns false. */
+/* Stores the reason of the decision. Always returns false. */
 __attribute__((format(printf, 1, 2))) static bool note(const char *format, ...)
 {
     va_list values;
@@ -76,7 +78,8 @@ void blkin_lttng_report(void)
 
 /* ---- the decision ---- */
 
-/* Looks in the folder DIRECTORY + BELOW. */
+/* Returns true if the folder has a session daemon's socket. Its path is directory and below,
+ * joined. */
 static bool has_socket(const char *directory, const char *below)
 {
     char path[PATH_MAX];
@@ -111,7 +114,7 @@ static bool is_at_least(int resource, const char *name, rlim_t least)
                 (unsigned long long)least);
 }
 
-/* LTTng hangs at its start and crashes at its end if it cannot start its threads. */
+/* If LTTng cannot start its threads, it hangs at its start and crashes at its end. */
 static bool has_room_for_threads(void)
 {
     const rlim_t stacks = (rlim_t)64 << 20;
@@ -153,7 +156,7 @@ static bool is_wanted(bool rings_come_first)
 
 /* ---- the file ---- */
 
-/* This shared object; its name is "" in a program with libblkin.a. */
+/* Returns this shared object, or NULL. Its name is "" in a program with libblkin.a. */
 static struct link_map *find_this_object(void)
 {
     struct link_map *object = NULL;
@@ -162,7 +165,7 @@ static struct link_map *find_this_object(void)
     return dladdr1(&is_decided, &self, (void **)&object, RTLD_DL_LINKMAP) ? object : NULL;
 }
 
-/* LTTng crashes in a namespace of dlmopen(3). */
+/* Returns false in a namespace of dlmopen(3), where LTTng crashes. */
 static bool is_in_base_namespace(struct link_map *object)
 {
     Lmid_t id;
@@ -171,13 +174,13 @@ static bool is_in_base_namespace(struct link_map *object)
            note("this is a namespace of dlmopen(3), in which LTTng crashes");
 }
 
-/* RTLD_NODELETE: LTTng keeps pointers into a provider, which must never be unmapped. */
+/* RTLD_NODELETE: LTTng keeps pointers into a provider, so the provider must stay mapped. */
 #define OPEN_FLAGS (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
 
 /*
- * Opens the provider beside this shared object, if nobody else can change that path. A program's
- * own path is argv[0]. A relative path depends on the working directory. In a set-user-ID program,
- * only ld.so knows which folders are trusted.
+ * Opens the provider in the folder of this shared object, if the path is trustworthy. It is not in
+ * three cases: in a program with libblkin.a, where the name is argv[0]; if the path is relative to
+ * the working directory; and in a set-user-ID program, where only ld.so knows the trusted folders.
  */
 static void *open_beside(const struct link_map *object)
 {
@@ -215,7 +218,8 @@ static const struct blkin_provider *open_provider(const struct link_map *object)
 
 /* ---- loading ---- */
 
-/* liblttng-ust-fork.so does what the handlers below would do; doing it twice is a deadlock. */
+/* Returns true if liblttng-ust-fork.so is loaded. It does the same as the handlers below; LTTng
+ * deadlocks if both do so. */
 static bool fork_is_wrapped(void)
 {
     void *symbol = dlsym(RTLD_DEFAULT, "fork");
@@ -251,7 +255,7 @@ static void set_copy(struct variable *variable)
     const char *const value = given ? given : variable->default_value;
 
     if (!value || asprintf(&variable->copy, "%s=%s", variable->name, value) < 0) {
-        variable->copy = NULL; /* the program's own string stays */
+        variable->copy = NULL; /* the environment keeps the program's own string */
         return;
     }
     variable->given = given ? given - strlen(variable->name) - 1 : NULL;
@@ -269,12 +273,11 @@ static void unset_copy(const struct variable *variable)
 
 /* NOLINTEND(concurrency-mt-unsafe,clang-analyzer-unix.Malloc) */
 
-/* Also has LTTng wait shorter for a session daemon that does not answer. */
 static void load(const struct link_map *object, bool may_set_environment)
 {
     const struct blkin_provider *provider;
 
-    /* In a child, LTTng starts threads: so the handlers that were registered before run first. */
+    /* LTTng starts threads in a child: all handlers that are already registered run before that */
     (void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     for (size_t i = 0; may_set_environment && i < VARIABLES; i++)
         set_copy(&variables[i]);
@@ -283,7 +286,7 @@ static void load(const struct link_map *object, bool may_set_environment)
         unset_copy(&variables[i]);
     if (provider == &blkin_no_provider)
         return;
-    /* LTTng calls this library's handlers of forks: so the library stays loaded, too */
+    /* makes this library stay loaded, too: its handlers of forks call LTTng */
     if (object && object->l_name[0])
         (void)dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     follows_forks = !fork_is_wrapped();

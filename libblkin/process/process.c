@@ -1,8 +1,9 @@
 /*
- * The table in force, the process event, the periodic work, and the state of a forked child.
+ * The current table, the process event, the periodic work, and the state of a forked child.
  *
- * With BLKIN_DEBUG set, the first need reports whether LTTng is loaded and whether there are rings.
- * BLKIN_DEBUG=check also checks the use of spans. Set-user-ID programs ignore it.
+ * With BLKIN_DEBUG set, the library reports at its first need whether LTTng is loaded and whether
+ * there are rings. BLKIN_DEBUG=check also checks the use of spans. Set-user-ID programs ignore the
+ * variable.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,14 +30,12 @@
 #include <unistd.h>
 
 #define PERIODIC_NS UINT64_C(1000000000)
-#define PERIODIC_SOON_NS                                                    \
-    UINT64_C(500000) /* the first retry; each later one waits twice as long \
-                      */
+#define PERIODIC_SOON_NS UINT64_C(500000) /* pause before the first retry; later ones double */
 
 /* ---- the table ---- */
 
-/* The word of blkin_gate_ and of the original API's tracepoints while the agent's rings are
- * awaited. The tracepoints have this word from the start. */
+/* The word of blkin_gate_ and of the original API's tracepoints while the library looks for the
+ * agent's rings. The tracepoints have this word from the start. */
 static const int awaits_rings = BLKIN_LOOKS_FOR_RINGS;
 static blkin_record_fn record_below;
 static const struct blkin_tracepoint awaiting[BLKIN_ORIGINAL_EVENTS] = {
@@ -45,11 +44,11 @@ static const struct blkin_tracepoint awaiting[BLKIN_ORIGINAL_EVENTS] = {
 
 const struct blkin_tracepoint *blkin_original_tracepoints = awaiting;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held during the first need */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of process_load() */
 static bool is_open;
 
-/* Publishes the table in force. If two threads publish at once and the older state wins, the next
- * periodic work publishes again. */
+/* Sets the current table. If two threads do so at once and the older state wins, the next periodic
+ * work corrects it. */
 static void publish(void)
 {
     const struct blkin_provider *below = blkin_lttng_provider_in_use();
@@ -66,7 +65,7 @@ static void publish(void)
 
 _Static_assert(RING_RULES_MAX <= BLKIN_POLICY_TEXT_MAX, "the agent's rules have to fit");
 
-/* Takes the agent's answer, and the rules in its memory. */
+/* Looks for rings, and takes the agent's rules of slow spans from their memory. */
 static enum ring_found find_rings(void)
 {
     const enum ring_found found = ring_find();
@@ -108,9 +107,9 @@ static void prepare_thread(void)
 }
 
 /*
- * The first need of the library: starts clocks and policies and asks the agent for rings. It waits
- * for the agent up to 5 ms, or 0.3 s at the program's start. Later calls do nothing. Thread-safe.
- * Blocks signals: a handler that records must not wait for a lock of its own thread.
+ * Opens the library at its first need: starts clock and policies, and asks the agent for rings.
+ * Waits for the agent up to 5 ms, or 0.3 s at the program's start. Later calls do nothing.
+ * Thread-safe. Blocks signals: a handler that records must not wait for a lock of its own thread.
  */
 static void process_load(bool is_at_start)
 {
@@ -125,13 +124,13 @@ static void process_load(bool is_at_start)
             publish(); /* blkin_init() may just have loaded LTTng */
         return;
     }
-    if (is_loading) /* a handler of a fault in this function has called the function again */
+    if (is_loading) /* called by the handler of a fault that occurred in this function */
         return;
     is_loading = true;
     blkin_block_signals(&signals);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    /* Asks before the lock is taken, so that the agent can answer meanwhile. The call also takes
-     * libdl's lock, which another thread may hold in a constructor that records. */
+    /* before the lock is taken: the agent can answer meanwhile, and the call takes libdl's lock,
+     * which another thread may hold in a constructor that records */
     ring_find_begin();
     pthread_mutex_lock(&lock);
     if (!is_open)
@@ -174,10 +173,10 @@ int blkin_init(void)
 /* ---- the periodic work ---- */
 
 static const char *version = "";
-static uint64_t really_due_ticks;
+static uint64_t exact_due_ticks;
 /* State of the thread that does the work. */
-static uint64_t soon_ns = PERIODIC_SOON_NS;
-static uint64_t rest_due_ticks; /* of all work except looking for rings, which may be due earlier */
+static uint64_t retry_ns = PERIODIC_SOON_NS;
+static uint64_t other_due_ticks; /* of do_other_work(); a search for rings may be due earlier */
 
 void blkin_set_version(const char *new_version)
 {
@@ -204,7 +203,7 @@ static void record_process(const struct blkin_provider *provider)
     blkin_record_event(provider, BLKIN_EVENT_PROCESS, payload, (size_t)(at - payload));
 }
 
-/* A concurrent change of the usage level wins. */
+/* If another thread changes the usage level meanwhile, uses the new level. */
 static void set_periodic_due(uint64_t due)
 {
     uint32_t state;
@@ -217,7 +216,7 @@ static void set_periodic_due(uint64_t due)
     } while (state != __atomic_load_n(&blkin_usage_state, __ATOMIC_SEQ_CST));
 }
 
-static void do_rest(void)
+static void do_other_work(void)
 {
     const struct blkin_provider *provider;
     const int saved_errno = errno;
@@ -236,37 +235,38 @@ static void do_rest(void)
 void blkin_do_periodic(uint64_t now_ticks)
 {
     const int saved_errno = errno;
-    uint64_t due = __atomic_load_n(&really_due_ticks, __ATOMIC_RELAXED);
+    uint64_t due = __atomic_load_n(&exact_due_ticks, __ATOMIC_RELAXED);
     uint64_t next = now_ticks + blkin_ticks_of_ns(PERIODIC_NS), then = next;
     int cancel_state;
 
     if (!blkin_wiped.process_mark)
         blkin_forked_();
-    /* the thread that moves the deadline does the work; no other thread waits */
+    /* the thread that changes the deadline does the work; other threads do not wait */
     if (!blkin_is_due(now_ticks, due)) {
         if (!blkin_usage_is_on() && !blkin_checks)
             set_periodic_due(due);
         return;
     }
-    if (!__atomic_compare_exchange_n(&really_due_ticks, &due, next, false, __ATOMIC_ACQUIRE,
+    if (!__atomic_compare_exchange_n(&exact_due_ticks, &due, next, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return;
     set_periodic_due(next);
-    /* reading files is a cancellation point: the work would be left half done */
+    /* reading files is a cancellation point: a cancelled thread would leave the work half done */
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     if (blkin_process_refresh()) {
-        then = now_ticks + blkin_ticks_of_ns(soon_ns);
-        soon_ns *= 2;
+        then = now_ticks + blkin_ticks_of_ns(retry_ns);
+        retry_ns *= 2;
     } else {
-        soon_ns = PERIODIC_SOON_NS;
+        retry_ns = PERIODIC_SOON_NS;
     }
     errno = saved_errno;
-    if (blkin_is_due(now_ticks, rest_due_ticks)) {
-        rest_due_ticks = next;
-        do_rest();
+    if (blkin_is_due(now_ticks, other_due_ticks)) {
+        other_due_ticks = next;
+        do_other_work();
     }
-    /* also stores an unchanged deadline: the release publishes our writes to the next worker */
-    if (__atomic_compare_exchange_n(&really_due_ticks, &next, then, false, __ATOMIC_RELEASE,
+    /* stores even an unchanged deadline: the release makes this state visible to the next thread
+     * that does the work */
+    if (__atomic_compare_exchange_n(&exact_due_ticks, &next, then, false, __ATOMIC_RELEASE,
                                     __ATOMIC_RELAXED) &&
         then != next)
         set_periodic_due(then);
@@ -342,9 +342,9 @@ static void after_fork(void)
     blkin_wiped.process_mark = 1;
     blkin_thread.id_counter = BLKIN_ID_COUNTER_UNSEEDED;
     blkin_thread.number = 0;
-    blkin_clock_forked();
+    blkin_clock_after_fork();
     blkin_quiet_after_fork();
-    (void)pthread_mutex_init(&lock, NULL); /* another thread of the parent may have held it */
+    (void)pthread_mutex_init(&lock, NULL); /* another thread of the parent may have held the lock */
     ring_find_after_fork();
     if (is_open)
         publish();
@@ -355,13 +355,13 @@ static void after_fork(void)
 
 void blkin_forked_(void)
 {
-    if (!is_following) /* called by another library's constructor before follow_forks() */
+    if (!is_following) /* another library's constructor calls this library before follow_forks() */
         return;
     blkin_lttng_leave("this is a child of _Fork(3) or clone(2)");
     after_fork();
 }
 
-/* Runs when this library is loaded: no thread is in its code yet. */
+/* Runs when this library is loaded, before any other code of the library. */
 __attribute__((constructor)) static void follow_forks(void)
 {
     is_following = true;

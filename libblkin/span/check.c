@@ -104,7 +104,7 @@ static const void *find_caller(void)
 }
 
 /* In the form that addr2line(1) takes. */
-static const char *name_place(char *text, size_t size, const void *address)
+static const char *name_address(char *text, size_t size, const void *address)
 {
     Dl_info info;
 
@@ -117,7 +117,7 @@ static const char *name_place(char *text, size_t size, const void *address)
     return text;
 }
 
-static bool is_first_at(const void *caller, const char *what)
+static bool is_first_report(const void *caller, const char *what)
 {
     static struct {
         const void *caller;
@@ -136,16 +136,16 @@ static bool is_first_at(const void *caller, const char *what)
     return false;
 }
 
-static void tell_misuse(const struct blkin_span *span, const char *what, const void *before)
+static void report_misuse(const struct blkin_span *span, const char *what, const void *before)
 {
     const void *caller = find_caller();
     char here[512], there[512];
 
-    if (!is_first_at(caller, what))
+    if (!is_first_report(caller, what))
         return;
     blkin_debug_say("libblkin: check: span %p %s by %s%s%s", (const void *)span, what,
-                    name_place(here, sizeof(here), caller), before ? "; it was ended by " : "",
-                    before ? name_place(there, sizeof(there), before) : "");
+                    name_address(here, sizeof(here), caller), before ? "; it was ended by " : "",
+                    before ? name_address(there, sizeof(there), before) : "");
 }
 
 /* ---- the rules ---- */
@@ -161,7 +161,7 @@ static bool check_step(const struct blkin_span *span, struct checked_span *known
         known->step_threads[inside->depth] = &blkin_thread;
     if (call == CHECK_STEP_END && inside->depth > 0 &&
         known->step_threads[inside->depth - 1] != &blkin_thread)
-        tell_misuse(span, "has a step that another thread began, ended", NULL);
+        report_misuse(span, "has a step that another thread began, ended", NULL);
     return false;
 }
 
@@ -170,11 +170,11 @@ static bool check_known(const struct blkin_span *span, struct checked_span *know
 {
     if (!known) {
         if (!has_forgotten)
-            tell_misuse(span, "was never begun, but is used", NULL);
+            report_misuse(span, "was never begun, but is used", NULL);
         return !has_forgotten;
     }
     if (known->ended_by) {
-        tell_misuse(span, call == CHECK_END ? "has ended, and is ended" : "has ended, but is used",
+        report_misuse(span, call == CHECK_END ? "has ended, and is ended" : "has ended, but is used",
                     known->ended_by);
         return true;
     }

@@ -90,7 +90,7 @@ static void check_steps(const struct blkin_span *span, uint64_t end_ns)
     struct log_walk walk;
 
     blkin_walk_begin(&walk, inside);
-    while ((end = blkin_walk(&walk))) {
+    while ((end = blkin_walk_to_end(&walk))) {
         if (check_slow_step(span, &walk.open[walk.depth], blkin_number_at(end + 1, 8)))
             return;
     }

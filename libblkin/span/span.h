@@ -209,14 +209,14 @@ static inline bool span_is_streamed(const struct blkin_span *span)
     return __builtin_expect(span->state_ & SPAN_STREAMED, 0);
 }
 
-/* Counts a record without room. is_told: the stream of a streamed span has it. */
-static inline void span_drop_record(struct blkin_span *span, bool is_told)
+/* Counts a record without room. is_in_stream: the stream of a streamed span has it. */
+static inline void span_drop_record(struct blkin_span *span, bool is_in_stream)
 {
     struct span_fields *inside = span_inside(span);
 
     if (inside->dropped < BLKIN_DROPPED_MAX)
         inside->dropped++;
-    if (!is_told && span_is_streamed(span) && span_rest(inside)->unstreamed < BLKIN_DROPPED_MAX)
+    if (!is_in_stream && span_is_streamed(span) && span_rest(inside)->unstreamed < BLKIN_DROPPED_MAX)
         span_rest(inside)->unstreamed++;
 }
 
@@ -296,7 +296,7 @@ void blkin_walk_begin(struct log_walk *walk, const struct span_fields *inside);
 
 /* Goes to the next end of a step, which is open[depth], and returns that record. NULL: end of the
  * log; the steps below `depth` are open. */
-const char *blkin_walk(struct log_walk *walk);
+const char *blkin_walk_to_end(struct log_walk *walk);
 
 /* ---- the open steps: step.c ---- */
 

@@ -229,7 +229,7 @@ static inline bool is_error(const char *key, size_t length)
 }
 
 /* Marks the innermost open step and all around it. */
-static void note_error(struct span_fields *inside)
+static void mark_error(struct span_fields *inside)
 {
     if (!(inside->failed & SPAN_LOST_STEP))
         inside->failed |= (uint16_t)((2U << inside->depth) - 1);
@@ -253,7 +253,7 @@ void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key
     const size_t size = STRING_SIZE(key_length, value_length);
 
     if (is_error(key, key_length))
-        note_error(inside);
+        mark_error(inside);
     if (key_length <= SPAN_KEY_MAX && value_length <= SPAN_TEXT_MAX && span_has_room(inside, size))
         (void)put_string(take_room(inside, size), key, key_length, value, value_length);
     else
@@ -347,7 +347,7 @@ void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns)
 /* ---- changes of the begin ---- */
 
 /* Tells the readers of a streamed span. The caller has already changed the span. */
-static void tell(const struct blkin_span *span, const char *record, const char *end)
+static void stream_change(const struct blkin_span *span, const char *record, const char *end)
 {
     if (span_is_streamed(span))
         blkin_stream(span, span->context.span_id, BLKIN_EVENT_TAG, blkin_clock_now(), record,
@@ -382,7 +382,7 @@ void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t leng
     inside->name_length = (uint8_t)length;
     *at++ = 'n';
     at = blkin_put_length(at, length);
-    tell(span, record, blkin_put_bytes(at, name, length));
+    stream_change(span, record, blkin_put_bytes(at, name, length));
 }
 
 void blkin_span_set_remote_(struct blkin_span *span, const char *name, const char *ip,
@@ -394,7 +394,7 @@ void blkin_span_set_remote_(struct blkin_span *span, const char *name, const cha
 }
 
 /* Takes room before `end`; a negative size gives it back. False: no room. */
-static bool take_end(struct blkin_span *span, ptrdiff_t size)
+static bool take_room_before_end(struct blkin_span *span, ptrdiff_t size)
 {
     struct span_fields *inside = span_inside(span);
 
@@ -418,7 +418,7 @@ static void put_own_service(struct blkin_span *span, const char *name, const cha
     struct blkin_service own = {.length = 0};
 
     blkin_service_prepare(&own, name, ip, port);
-    if (!take_end(span, (ptrdiff_t)service_size(&own))) {
+    if (!take_room_before_end(span, (ptrdiff_t)service_size(&own))) {
         span_drop_record(span, true);
         return;
     }
@@ -426,13 +426,13 @@ static void put_own_service(struct blkin_span *span, const char *name, const cha
     inside->failed |= SPAN_OWN_SERVICE;
 }
 
-static void tell_service(const struct blkin_span *span, const char *name, const char *ip,
+static void stream_service(const struct blkin_span *span, const char *name, const char *ip,
                          uint16_t port)
 {
     char record[ENDPOINT_SIZE];
     const char *end = put_endpoint(record, 'e', name, ip, port);
 
-    tell(span, record, end);
+    stream_change(span, record, end);
     for (unsigned depth = 1; span_is_streamed(span) && depth <= span_inside_const(span)->depth;
          depth++)
         blkin_stream(span, blkin_id_at(span, depth), BLKIN_EVENT_TAG, blkin_clock_now(), record,
@@ -450,15 +450,15 @@ void blkin_span_set_service_(struct blkin_span *span, const char *name, const ch
     if (blkin_is_misuse(span, CHECK_USE))
         return;
     if (own)
-        (void)take_end(span, -(ptrdiff_t)service_size(own));
+        (void)take_room_before_end(span, -(ptrdiff_t)service_size(own));
     inside->failed &= (uint16_t)~SPAN_OWN_SERVICE;
     if (name) {
         put_own_service(span, name, ip, port);
-        tell_service(span, name, ip, port);
+        stream_service(span, name, ip, port);
         return;
     }
     (void)blkin_put_string(text, of_process->text, (size_t)of_process->name - 1 - BLKIN_TAIL_SIZE);
-    tell_service(span, blkin_service_name(of_process), text, of_process->port);
+    stream_service(span, blkin_service_name(of_process), text, of_process->port);
 }
 
 /* Changes the start. A log that is not empty gets a first record with the distance, so that its
@@ -493,5 +493,5 @@ void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns)
     if (!blkin_is_misuse(span, CHECK_USE) &&
         (time_ns <= start_ns || time_ns <= blkin_clock_now()) && move_start(span, time_ns) &&
         span_is_streamed(span))
-        tell(span, record, blkin_put_digits16(record + 1, by_ns));
+        stream_change(span, record, blkin_put_digits16(record + 1, by_ns));
 }

@@ -66,7 +66,7 @@ void blkin_walk_begin(struct log_walk *walk, const struct span_fields *inside)
     walk->depth = 0;
 }
 
-const char *blkin_walk(struct log_walk *walk)
+const char *blkin_walk_to_end(struct log_walk *walk)
 {
     const char *first = NULL;
 
@@ -92,7 +92,7 @@ const char *blkin_walk(struct log_walk *walk)
 /* ---- records ---- */
 
 static inline __attribute__((always_inline)) void
-put_begin(char *at, const char *name, size_t length, uint32_t kind, uint64_t offset_ns)
+put_step_begin(char *at, const char *name, size_t length, uint32_t kind, uint64_t offset_ns)
 {
     *at++ = '(';
     at = blkin_put_length(at, length | (size_t)(kind & 7) << 7);
@@ -111,7 +111,7 @@ static char *put_step_number(char *at, uint32_t number)
 /*
  * Finds the open steps, of which there is at least one. The next walk begins at the first of them.
  */
-static void find_open(const struct blkin_span *span, struct log_walk *walk)
+static void find_open_steps(const struct blkin_span *span, struct log_walk *walk)
 {
     const char *const inside = (const char *)span;
     struct span_rest *rest = span_rest(span_inside_const(span));
@@ -121,7 +121,7 @@ static void find_open(const struct blkin_span *span, struct log_walk *walk)
         walk->at = inside + rest->walk_at;
         walk->number = rest->walk_number;
     }
-    while (blkin_walk(walk))
+    while (blkin_walk_to_end(walk))
         ;
     if (walk->depth) {
         rest->walk_at = (uint16_t)(walk->open[0].first - inside);
@@ -143,7 +143,7 @@ uint64_t blkin_id_at(const struct blkin_span *span, unsigned depth)
 
     if (!depth)
         return span->context.span_id;
-    find_open(span, &walk);
+    find_open_steps(span, &walk);
     return id_at(span, &walk, depth);
 }
 
@@ -159,7 +159,7 @@ void blkin_step_context_(const struct blkin_span *span, struct blkin_context *co
 
     if (blkin_is_misuse(span, CHECK_USE) || !depth)
         return;
-    find_open(span, &walk);
+    find_open_steps(span, &walk);
     context->span_id = id_at(span, &walk, depth);
     context->parent_span_id = id_at(span, &walk, depth - 1);
 }
@@ -177,7 +177,7 @@ static void set_limit(struct blkin_span *span)
 }
 
 /* Reserves room, at the first step, for steps that find the log full. */
-static inline void keep_reserve(struct span_fields *inside)
+static inline void set_reserve(struct span_fields *inside)
 {
     struct span_rest *rest = span_rest(inside);
     const int left = inside->end - inside->used;
@@ -190,7 +190,7 @@ static inline void keep_reserve(struct span_fields *inside)
     inside->next_step = 1;
 }
 
-__attribute__((noinline)) static void begin_slow(struct blkin_span *span, const char *name,
+__attribute__((noinline)) static void step_begin_slow(struct blkin_span *span, const char *name,
                                                  size_t length, uint32_t kind)
 {
     struct span_fields *inside = span_inside(span);
@@ -204,7 +204,7 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
         return;
     parent_id = span_is_streamed(span) ? blkin_open_id(span) : 0;
     if (!inside->next_step)
-        keep_reserve(inside);
+        set_reserve(inside);
     length = blkin_cut(name, length, SPAN_STEP_MAX);
     size = BEGIN_SIZE(length) + (rest->is_cut ? NUMBER_RECORD_SIZE : 0);
     if (rest->lost_depth || inside->depth == SPAN_DEPTH_MAX || inside->next_step > STEPS_MAX ||
@@ -218,7 +218,7 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
     if (rest->is_cut)
         (void)put_step_number(span_at(inside, at), inside->next_step);
     inside->used = (uint16_t)(at + size);
-    put_begin(span_at(inside, inside->used - BEGIN_SIZE(length)), name, length, kind,
+    put_step_begin(span_at(inside, inside->used - BEGIN_SIZE(length)), name, length, kind,
               now_ns - inside->base_ns);
     inside->depth++;
     inside->next_step++;
@@ -246,17 +246,17 @@ void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length,
     size_t at;
 
     if (__builtin_expect(!inside->next_step, 0) && inside->limit >= 0)
-        keep_reserve(inside);
+        set_reserve(inside);
     at = inside->used;
     if (__builtin_expect(length > SPAN_STEP_MAX || !span_has_room(inside, BEGIN_SIZE(length)) ||
                              inside->depth == SPAN_DEPTH_MAX ||
                              !blkin_clock_try(blkin_counter(), &now_ns),
                          0)) {
-        begin_slow(span, name, length, kind);
+        step_begin_slow(span, name, length, kind);
         return;
     }
     inside->used = (uint16_t)(at + BEGIN_SIZE(length));
-    put_begin(span_at(inside, at), name, length, kind, now_ns - inside->base_ns);
+    put_step_begin(span_at(inside, at), name, length, kind, now_ns - inside->base_ns);
     inside->depth++;
     inside->next_step++;
 }
@@ -282,7 +282,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     const char *record;
     struct log_walk walk;
 
-    find_open(span, &walk);
+    find_open_steps(span, &walk);
     if (walk.depth < depth) /* the program has overwritten the span */
         return;
     record = walk.open[depth - 1].begin;
@@ -333,7 +333,7 @@ static inline void close_step(struct span_fields *inside)
     inside->depth--;
 }
 
-static inline void put_end(struct span_fields *inside, uint64_t end_ns)
+static inline void put_step_end(struct span_fields *inside, uint64_t end_ns)
 {
     char *at = span_at(inside, inside->used);
 
@@ -342,7 +342,7 @@ static inline void put_end(struct span_fields *inside, uint64_t end_ns)
     inside->used = (uint16_t)(inside->used + END_SIZE);
 }
 
-__attribute__((noinline)) static void end_slow(struct blkin_span *span)
+__attribute__((noinline)) static void step_end_slow(struct blkin_span *span)
 {
     struct span_fields *inside = span_inside(span);
     const uint64_t now_ns = blkin_clock_now();
@@ -361,7 +361,7 @@ __attribute__((noinline)) static void end_slow(struct blkin_span *span)
         return;
     id = span_is_streamed(span) ? blkin_open_id(span) : 0; /* while the step is open in the log */
     if (inside->used + END_SIZE <= span_room_of_log(inside))
-        put_end(inside, now_ns);
+        put_step_end(inside, now_ns);
     else
         record_step(span, now_ns, false);
     if (span_is_streamed(span))
@@ -377,10 +377,10 @@ void blkin_step_end_(struct blkin_span *span)
     if (__builtin_expect(!inside->depth || !span_has_room(inside, END_SIZE) ||
                              !blkin_clock_try(blkin_counter(), &now_ns),
                          0)) {
-        end_slow(span);
+        step_end_slow(span);
         return;
     }
-    put_end(inside, now_ns);
+    put_step_end(inside, now_ns);
     close_step(inside);
 }
 

@@ -294,7 +294,7 @@ static bool is_below(uint64_t parent_id, uint64_t id)
 
 /* The thread does something for a span with this parent. True: it may be charged as the next one in
  * open[]. False: it does not belong to the current span. */
-static bool turn_to(struct meter *meter, uint64_t parent_id)
+static bool usage_turn_to(struct meter *meter, uint64_t parent_id)
 {
     uint32_t depth = meter->depth;
 
@@ -313,13 +313,13 @@ static bool turn_to(struct meter *meter, uint64_t parent_id)
     return false;
 }
 
-void blkin_usage_turn_away(void)
+void blkin_usage_turn_to_unknown(void)
 {
     struct meter *meter = enter();
 
     if (!meter)
         return;
-    (void)turn_to(meter, 0);
+    (void)usage_turn_to(meter, 0);
     leave(meter);
 }
 
@@ -334,11 +334,11 @@ static bool push(struct meter *meter, uint64_t id)
 /* Returns the index in open[] plus 1, or 0. */
 static uint32_t find(const struct meter *meter, uint64_t id)
 {
-    uint32_t place = meter->depth;
+    uint32_t index_plus_1 = meter->depth;
 
-    while (place > 0 && meter->open[place - 1] != id)
-        place--;
-    return place;
+    while (index_plus_1 > 0 && meter->open[index_plus_1 - 1] != id)
+        index_plus_1--;
+    return index_plus_1;
 }
 
 /* ---- begin ---- */
@@ -352,7 +352,7 @@ uint64_t blkin_usage_begin(struct blkin_span *span)
     if (!meter)
         return 0;
     *usage = (struct blkin_span_usage){.generation = meter->generation};
-    if (turn_to(meter, span->context.parent_span_id) && push(meter, span->context.span_id))
+    if (usage_turn_to(meter, span->context.parent_span_id) && push(meter, span->context.span_id))
         usage->amount = read_at_begin(meter, &now_ns);
     else
         now_ns = blkin_clock_now();
@@ -364,7 +364,7 @@ uint64_t blkin_usage_begin(struct blkin_span *span)
 /* ---- the current span ---- */
 
 /* Charges the span that is no longer current. */
-static void settle(struct meter *meter, const struct blkin_usage *now)
+static void usage_charge_current(struct meter *meter, const struct blkin_usage *now)
 {
     const struct blkin_usage part = difference(now, &meter->since);
     struct blkin_span *span = meter->current;
@@ -387,7 +387,7 @@ static void settle(struct meter *meter, const struct blkin_usage *now)
 }
 
 /* Returns false if another thread has the span as its current span, too: both would charge it. */
-static bool hold(struct meter *meter, struct blkin_span_usage *usage)
+static bool usage_set_holder(struct meter *meter, struct blkin_span_usage *usage)
 {
     uintptr_t holder = HOLDER_NONE;
 
@@ -398,22 +398,22 @@ static bool hold(struct meter *meter, struct blkin_span_usage *usage)
     return false;
 }
 
-static void charge(struct meter *meter, struct blkin_span *span, const struct blkin_usage *now)
+static void usage_start_charging(struct meter *meter, struct blkin_span *span, const struct blkin_usage *now)
 {
     struct blkin_span_usage *usage = span_usage(span);
     const uint64_t id = span->context.span_id;
-    const uint32_t place = find(meter, id);
+    const uint32_t index_plus_1 = find(meter, id);
 
-    if (!hold(meter, usage))
+    if (!usage_set_holder(meter, usage))
         return;
     if (!usage->was_current) {
         usage->was_current = true;
         usage->amount = (struct blkin_usage){0};
     }
-    if (place) {
-        meter->depth = place;
+    if (index_plus_1) {
+        meter->depth = index_plus_1;
     } else {
-        (void)turn_to(meter, span->context.parent_span_id);
+        (void)usage_turn_to(meter, span->context.parent_span_id);
         (void)push(meter, id);
     }
     meter->base = meter->depth;
@@ -436,49 +436,49 @@ struct blkin_span *blkin_usage_switch(struct blkin_span *span, struct blkin_span
         (is_charged || meter->charging)) {
         now = read_at_end(meter, blkin_clock_now());
         if (meter->charging) {
-            settle(meter, &now);
+            usage_charge_current(meter, &now);
             now = meter->since;
         }
         if (is_charged)
-            charge(meter, span, &now);
+            usage_start_charging(meter, span, &now);
     }
     if (span && !is_charged)
-        (void)turn_to(meter, 0);
+        (void)usage_turn_to(meter, 0);
     leave(meter);
     return before;
 }
 
 /* ---- end ---- */
 
-static bool end_of_current(struct meter *meter, struct blkin_span *span, uint64_t now_ns)
+static bool usage_end_current(struct meter *meter, struct blkin_span *span, uint64_t now_ns)
 {
     struct blkin_span_usage *usage = span_usage(span);
 
     if (meter->current == span && meter->charging == span->context.span_id) {
         const struct blkin_usage now = read_at_end(meter, now_ns);
 
-        settle(meter, &now);
+        usage_charge_current(meter, &now);
     }
-    (void)turn_to(meter, span->context.parent_span_id);
+    (void)usage_turn_to(meter, span->context.parent_span_id);
     return __atomic_load_n(&usage->holder, __ATOMIC_ACQUIRE) == HOLDER_NONE;
 }
 
 /* A span that was never current. */
-static bool end_of_open(struct meter *meter, struct blkin_span *span, uint64_t now_ns, bool is_now)
+static bool usage_end_open(struct meter *meter, struct blkin_span *span, uint64_t now_ns, bool is_now)
 {
     struct blkin_span_usage *usage = span_usage(span);
-    const uint32_t place = find(meter, span->context.span_id);
+    const uint32_t index_plus_1 = find(meter, span->context.span_id);
     struct blkin_usage now;
 
-    if (!place) {
-        (void)turn_to(meter, span->context.parent_span_id);
+    if (!index_plus_1) {
+        (void)usage_turn_to(meter, span->context.parent_span_id);
         return false;
     }
-    if (place <= meter->base) { /* while an inner span is current */
-        meter->open[place - 1] = 0;
+    if (index_plus_1 <= meter->base) { /* while an inner span is current */
+        meter->open[index_plus_1 - 1] = 0;
         return false;
     }
-    meter->depth = place - 1;
+    meter->depth = index_plus_1 - 1;
     if (!is_now)
         return false;
     now = read_at_end(meter, now_ns);
@@ -552,8 +552,8 @@ void blkin_usage_end(struct blkin_span *span, uint64_t now_ns, bool is_now,
     if (!meter)
         return;
     if (usage->generation == meter->generation)
-        is_known = usage->was_current ? end_of_current(meter, span, now_ns)
-                                      : end_of_open(meter, span, now_ns, is_now);
+        is_known = usage->was_current ? usage_end_current(meter, span, now_ns)
+                                      : usage_end_open(meter, span, now_ns, is_now);
     leave(meter);
     if (is_known)
         put_tags(tags, usage);

@@ -42,7 +42,7 @@ void blkin_usage_end(struct blkin_span *span, uint64_t now_ns, bool is_now,
                      struct blkin_usage_tags *tags);
 
 /* A root that is not sampled begins: the thread works for something unknown. */
-void blkin_usage_turn_away(void);
+void blkin_usage_turn_to_unknown(void);
 
 /* Makes this span, or none, the thread's current one. Returns `before`. */
 struct blkin_span *blkin_usage_switch(struct blkin_span *span, struct blkin_span *before);
