@@ -14,8 +14,8 @@
 
 #define FIRST_MEASURE_NS 200000
 #define LONGEST_LINE_NS  UINT64_C(1000000000)
-#define AHEAD_NS         100000 /* a new line begins so much later than the counter */
-#define CLOCK_LINES      16     /* slots; one is reused 16 s later, when no thread reads it */
+#define AHEAD_NS         100000   /* a new line begins so much later than the counter */
+#define CLOCK_LINES      16       /* slots; one is reused 16 s later, when no thread reads it */
 #define UNREAD_NS        10000000 /* a line that ended longer ago was not read since */
 
 /* The first line is the identity, for ticks that are ns of CLOCK_MONOTONIC. */
@@ -39,8 +39,8 @@ struct moment {
     uint64_t ns;
 };
 
-static bool is_computing; /* a lock: one thread computes the next line; the rest is its state */
-static struct moment last; /* the last measurement */
+static bool is_computing;     /* a lock: one thread computes the next line; the rest is its state */
+static struct moment last;    /* the last measurement */
 static uint64_t outlier_rate; /* the last measured rate that was rejected as an outlier */
 static uint64_t next_line_ns;
 

@@ -6,7 +6,7 @@
 #ifndef BLKIN_DEBUG_H
 #define BLKIN_DEBUG_H
 
-/* Writes a line to standard error, or to syslog(3) if standard error is a connection to a client,
+/* Writes a line to standard error. Writes to syslog(3) if standard error is a client's connection,
  * as under inetd, or a file of the program. Keeps errno. The format has no line end. */
 __attribute__((format(printf, 1, 2), visibility("hidden"))) void blkin_debug_say(const char *format,
                                                                                  ...);

@@ -1,5 +1,6 @@
 /*
- * Reads /proc/self, by syscall(2): libblkin-preload.so does not mistake the calls for the program's.
+ * Reads /proc/self, by syscall(2): libblkin-preload.so does not mistake the calls for the
+ * program's.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -104,7 +104,8 @@ static inline uint64_t blkin_id_next(struct blkin_thread *thread)
  * ---- a quiet process: one that is about to install a seccomp filter, or has installed it ----
  *
  * A system call that the filter does not expect may end the process: so the library makes none. The
- * agent's rings need none: they are mapped, and the clocks are read from pages that the kernel maps.
+ * agent's rings need none: they are mapped, and the clocks are read from pages that the kernel
+ * maps.
  */
 
 /* Once true, it stays true. */
@@ -123,8 +124,8 @@ uint32_t blkin_pid(void);
 
 /*
  * Blocks the calling thread's signals, until pthread_sigmask() restores `before`. Does not block
- * signals that the thread itself causes (a fault, a trapped system call): if they were blocked, they
- * would kill the process.
+ * signals that the thread itself causes (a fault, a trapped system call): if they were blocked,
+ * they would kill the process.
  */
 static inline void blkin_block_signals(sigset_t *before)
 {

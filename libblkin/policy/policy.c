@@ -13,7 +13,8 @@
 
 #define DIGITS "0123456789"
 
-/* Reading the file is a cancellation point: a thread that is cancelled there would keep the lock. */
+/* Reading the file is a cancellation point: a thread that is cancelled there would keep the lock.
+ */
 static int policy_begin(void)
 {
     int state;

@@ -64,8 +64,9 @@ static void record(struct blkin_slow_event *event, const char *why, const char *
     blkin_record_event(blkin_provider(), BLKIN_EVENT_SLOW, payload, (size_t)(at - payload));
 }
 
-static void slow_raise_alarm(struct slow_policy *policy, unsigned rule, struct blkin_slow_event *event,
-                        const char *why, const char *name, const char *service)
+static void slow_raise_alarm(struct slow_policy *policy, unsigned rule,
+                             struct blkin_slow_event *event, const char *why, const char *name,
+                             const char *service)
 {
     uint32_t *suppressed = &policy->suppressed[rule];
 

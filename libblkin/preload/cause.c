@@ -185,7 +185,8 @@ static bool cause_is_program(void)
     const struct interaction *work = interaction_thread.work;
     const struct interaction *shadowed = interaction_thread.shadowed;
 
-    return current && !(work && current == &work->span) && !(shadowed && current == &shadowed->span);
+    return current && !(work && current == &work->span) &&
+           !(shadowed && current == &shadowed->span);
 }
 
 struct cause cause_of_call(const struct connection *connection, struct bytes head)

@@ -15,7 +15,7 @@ _Static_assert(PRELOAD_CONFIG_MAX == BLKIN_POLICY_TEXT_MAX,
 #define CONFIG_SLOTS 8
 
 static struct preload_config config_slots[CONFIG_SLOTS] = {
-    {.usage = PRELOAD_USAGE_UNSET}};         /* initially, nothing is traced */
+    {.usage = PRELOAD_USAGE_UNSET}};                /* initially, nothing is traced */
 static struct preload_config config_of_environment; /* the file changes a copy */
 static char config_program_name[64];
 
@@ -58,7 +58,8 @@ static void config_put_in_force(struct preload_config *config)
 static const char *config_take(const char *text)
 {
     static char wrong[PRELOAD_CONFIG_MAX];
-    struct preload_config *config = &config_slots[(preload_config() - config_slots + 1) % CONFIG_SLOTS];
+    struct preload_config *config =
+        &config_slots[(preload_config() - config_slots + 1) % CONFIG_SLOTS];
 
     *config = config_of_environment;
     if (preload_config_read(config, text, wrong, &config_source.expected))
@@ -93,7 +94,8 @@ static void config_after_fork(void)
 /* Copies the program's name, because programs such as nginx and postgres overwrite it. */
 void preload_config_init(void)
 {
-    (void)snprintf(config_program_name, sizeof(config_program_name), "%s", program_invocation_short_name);
+    (void)snprintf(config_program_name, sizeof(config_program_name), "%s",
+                   program_invocation_short_name);
     config_environment = secure_getenv(config_source.variable);
     preload_config_clear(&config_of_environment);
     (void)config_take("");

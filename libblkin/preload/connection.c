@@ -67,7 +67,8 @@ struct connection *connection_of(const struct preload_slot *slot, uint32_t gener
     struct connection *connection = (struct connection *)word;
 
     if (!connection_is_connection(word) ||
-        !pool_try_ref(&connection->item, generation ? generation : pool_generation(&connection->item)))
+        !pool_try_ref(&connection->item,
+                      generation ? generation : pool_generation(&connection->item)))
         return NULL;
     if (__atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == word)
         return connection;
@@ -252,7 +253,8 @@ void connection_adopt(int fd)
 }
 
 /* UNIX sockets have no port. They are traced if the configuration names no ports. */
-static void connection_decide_traced(struct connection *connection, const struct preload_config *config)
+static void connection_decide_traced(struct connection *connection,
+                                     const struct preload_config *config)
 {
     connection->is_traced =
         connection->role != ROLE_NONE &&

@@ -96,7 +96,7 @@ struct connection {
     bool is_awaited;   /* the program waits to write: see called_await_write() */
     bool is_unix;
     bool is_key_final;           /* the key is not computed again */
-    struct interaction *open; /* the current interaction; referenced */
+    struct interaction *current; /* referenced */
     /* interactions whose answers are still being sent or are to be recorded; referenced */
     struct interaction *finishing[FINISHING_MAX];
     /* the request for which the connection was opened; NULL after the first request; referenced */
@@ -151,7 +151,7 @@ static inline uint64_t connection_add_bytes(uint64_t *bytes, size_t count)
 
 /* Returns the previous direction. */
 static inline enum direction connection_set_direction(struct connection *connection,
-                                             enum direction direction)
+                                                      enum direction direction)
 {
     if (__atomic_load_n(&connection->direction, __ATOMIC_RELAXED) == (uint8_t)direction)
         return direction;

@@ -179,7 +179,7 @@ void connection_fill_unix(struct connection *connection, const struct sockaddr_u
 /* Asks the kernel for the type only where it is unknown: a client's type was checked in connect(2),
  * and an accepted internet socket is a stream. */
 static bool connection_is_untraceable(const struct connection *connection, int fd,
-                                const struct connection_sides *ends)
+                                      const struct connection_sides *ends)
 {
     return !connection_can_be_traced((const struct sockaddr *)&ends->own, ends->own_length) ||
            ((connection->role == ROLE_NONE || ends->own.ss_family == AF_UNIX) &&

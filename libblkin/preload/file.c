@@ -50,7 +50,8 @@ static struct file_state *file_memory_of(struct preload_slot *slot)
     return there;
 }
 
-/* Returns false for files that the kernel generates, and for memory, where LTTng has its buffers. */
+/* Returns false for files that the kernel generates, and for memory, where LTTng has its buffers.
+ */
 static bool file_is_storage(const char *path)
 {
     return strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 &&
@@ -240,7 +241,8 @@ struct deferred_call {
 
 struct file_thread {
     struct pool_item item;
-    struct deferred_call deferred[FILE_DEFERRED_MAX]; /* read by another thread at the end of the process */
+    struct deferred_call
+        deferred[FILE_DEFERRED_MAX]; /* read by another thread at the end of the process */
 };
 
 static struct pool file_threads = {.size = (sizeof(struct file_thread) + 15) / 16 * 16};
@@ -298,7 +300,7 @@ static struct deferred_call *file_find_free_deferred(void)
 }
 
 static void file_end_deferred(const struct file_call *call, uint64_t ns, int64_t result,
-                           int64_t offset, int error)
+                              int64_t offset, int error)
 {
     struct interaction *cause = interaction_find(call->cause);
     struct deferred_call *deferred;
@@ -336,8 +338,8 @@ static bool file_take_deferred(struct deferred_call *deferred)
     uint8_t full = DEFERRED_FULL;
 
     return __atomic_load_n(&deferred->state, __ATOMIC_RELAXED) == DEFERRED_FULL &&
-           __atomic_compare_exchange_n(&deferred->state, &full, DEFERRED_TAKEN, false, __ATOMIC_ACQUIRE,
-                                       __ATOMIC_RELAXED);
+           __atomic_compare_exchange_n(&deferred->state, &full, DEFERRED_TAKEN, false,
+                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 static void file_free_deferred(struct deferred_call *deferred)

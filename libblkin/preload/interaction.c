@@ -89,7 +89,7 @@ void interaction_clear(struct interaction **member, struct interaction *interact
 {
     struct interaction *expected = interaction;
 
-    if (__atomic_compare_exchange_n(place, &expected, NULL, false, __ATOMIC_ACQ_REL,
+    if (__atomic_compare_exchange_n(member, &expected, NULL, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_RELAXED))
         interaction_release(interaction);
 }
@@ -110,10 +110,10 @@ struct interaction *interaction_ref_member(struct interaction *const *member)
 {
     struct interaction *there;
 
-    while ((there = __atomic_load_n(place, __ATOMIC_ACQUIRE))) {
+    while ((there = __atomic_load_n(member, __ATOMIC_ACQUIRE))) {
         if (!pool_try_ref(&there->item, pool_generation(&there->item)))
             continue; /* another thread has just ended it */
-        if (__atomic_load_n(place, __ATOMIC_ACQUIRE) == there)
+        if (__atomic_load_n(member, __ATOMIC_ACQUIRE) == there)
             return there;
         interaction_release(there);
     }
@@ -525,7 +525,8 @@ void interaction_reserve(void)
 void interaction_forget_all(void)
 {
     const struct blkin_span *current = blkin_current();
-    const struct interaction *work = interaction_thread.work, *shadowed = interaction_thread.shadowed;
+    const struct interaction *work = interaction_thread.work,
+                             *shadowed = interaction_thread.shadowed;
 
     if (current && ((work && current == &work->span) || (shadowed && current == &shadowed->span)))
         (void)blkin_set_current(NULL);

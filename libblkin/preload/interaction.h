@@ -85,10 +85,10 @@ struct interaction_worker {
 
 /* The interactions of the calling thread. */
 struct interaction_thread {
-    struct interaction *work; /* the request that the thread works for, or NULL; referenced */
+    struct interaction *work;     /* the request that the thread works for, or NULL; referenced */
     struct interaction *shadowed; /* the work that the program replaced by a span; referenced */
     struct interaction_worker *worker; /* NULL: no interaction so far */
-    uint64_t round;       /* number of waits for events of several descriptors */
+    uint64_t round;                    /* number of waits for events of several descriptors */
     pool_name heard;      /* the request just read, while the thread has done nothing else */
     pool_name called;     /* the request of this round's last call right after reading */
     bool has_one_event;   /* the wait of this round has slept and returned one event */

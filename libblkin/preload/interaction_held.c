@@ -27,8 +27,8 @@ static void interaction_finish_oldest(struct interaction_worker *worker)
     interaction_release(oldest);
 }
 
-static void interaction_hold_until(struct interaction_worker *worker, struct interaction *interaction,
-                             uint64_t until_ns)
+static void interaction_hold_until(struct interaction_worker *worker,
+                                   struct interaction *interaction, uint64_t until_ns)
 {
     if (worker->held_end - worker->held_first == HELD_MAX)
         interaction_finish_oldest(worker);
@@ -98,7 +98,7 @@ void interaction_finish_held(struct interaction_worker *worker, uint64_t now_ns)
 /* Ends those of the worker's held interactions for which is_over() returns true. Reads held_first
  * before held_end: in the other order, held_first could be beyond held_end. */
 static void interaction_finish_if(const struct interaction_worker *worker,
-                                     bool (*is_over)(const struct interaction *held))
+                                  bool (*is_over)(const struct interaction *held))
 {
     const uint32_t first = __atomic_load_n(&worker->held_first, __ATOMIC_ACQUIRE);
     const uint32_t end = __atomic_load_n(&worker->held_end, __ATOMIC_ACQUIRE);

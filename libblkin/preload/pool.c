@@ -19,7 +19,8 @@ void *pool_at(struct pool *pool, uint32_t index)
 {
     char *chunk;
 
-    if (index >= __atomic_load_n(&pool->used, __ATOMIC_ACQUIRE) || !(chunk = pool_chunk_of(pool, index)))
+    if (index >= __atomic_load_n(&pool->used, __ATOMIC_ACQUIRE) ||
+        !(chunk = pool_chunk_of(pool, index)))
         return NULL;
     return pool_in_chunk(pool, chunk, index);
 }
@@ -60,8 +61,7 @@ static char *pool_map_chunk(struct pool *pool, uint32_t index)
                  -1, 0);
     if (chunk == MAP_FAILED)
         return NULL;
-    if (__atomic_compare_exchange_n(slot, &there, chunk, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE))
+    if (__atomic_compare_exchange_n(slot, &there, chunk, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return chunk;
     (void)munmap(chunk, pool->size * POOL_CHUNK);
     return there;

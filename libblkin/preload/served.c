@@ -188,8 +188,8 @@ static struct interaction *served_find_continued(struct connection *connection, 
 
 /* Called when no interaction was begun. After a close without a wrapper, the descriptor has another
  * connection: the bytes belong to that one. */
-static void served_read_for_other(const struct connection *connection, int fd,
-                                       struct bytes head, size_t count)
+static void served_read_for_other(const struct connection *connection, int fd, struct bytes head,
+                                  size_t count)
 {
     struct connection *another = connection_of(preload_slot(fd), 0);
 

@@ -61,9 +61,10 @@ PRELOAD_PUBLIC int accept(int fd, struct sockaddr *address, socklen_t *length)
 
 PRELOAD_PUBLIC int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {
-    return descriptor_before_accept() ? descriptor_accepted(real()->accept4(fd, address, length, flags), fd,
-                                                    address, length)
-                              : -1;
+    return descriptor_before_accept()
+               ? descriptor_accepted(real()->accept4(fd, address, length, flags), fd, address,
+                                     length)
+               : -1;
 }
 
 /* Reads the address after the real call, because the kernel has checked it then. */

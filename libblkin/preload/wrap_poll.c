@@ -204,19 +204,19 @@ static bool poll_may_sleep(const struct timespec *timeout)
  * only if there are at most SMALL_COUNT: then they may all belong to one client.
  */
 #define WAIT(is_time, fds, count, is_long, whole_call, call_for_hold, call_for_rest) \
-    const bool sleeps = is_time, is_small = (count) <= SMALL_COUNT;                    \
+    const bool sleeps = is_time, is_small = (count) <= SMALL_COUNT;                  \
     int result = 0;                                                                  \
                                                                                      \
     if (server_before_wait(false))                                                   \
         return -1;                                                                   \
-    if (!poll_before_wait(sleeps && !is_small) || !(is_long)) {                            \
+    if (!poll_before_wait(sleeps && !is_small) || !(is_long)) {                      \
         result = whole_call;                                                         \
     } else if ((result = call_for_hold) == 0) {                                      \
-        if (poll_after_idle())                                                          \
+        if (poll_after_idle())                                                       \
             return -1;                                                               \
         result = call_for_rest;                                                      \
     }                                                                                \
-    if (result < 0 || (is_small && poll_is_in_request(fds, count)))                        \
+    if (result < 0 || (is_small && poll_is_in_request(fds, count)))                  \
         return result;                                                               \
     if (!sleeps || is_small)                                                         \
         poll_after_wait(!sleeps && result == 0);                                     \
@@ -231,7 +231,8 @@ PRELOAD_PUBLIC int epoll_ctl(int poll, int operation, int fd, struct epoll_event
     struct connection *connection;
     int saved_errno;
 
-    /* only if the program waits to write: edge-triggered programs register for all events at once */
+    /* only if the program waits to write: edge-triggered programs register for all events at once
+     */
     if (result < 0 || operation == EPOLL_CTL_DEL ||
         (event->events & (EPOLLOUT | EPOLLET)) != EPOLLOUT || !interaction_thread.worker ||
         !preload_is_on() || !(connection = connection_of(preload_slot(fd), 0)))

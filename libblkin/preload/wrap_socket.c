@@ -168,7 +168,7 @@ static struct bytes socket_first_of(const struct iovec *vector, size_t count)
 /* Collects the first bytes of a request that was sent: varnish sends "GET", " " and the path as
  * separate parts. Reads only bytes that were sent, because other parts may have bad addresses. */
 static struct bytes socket_gather_head(const struct iovec *vector, size_t count, ssize_t sent,
-                                    char head[PRELOAD_PAYLOAD_MAX])
+                                       char head[PRELOAD_PAYLOAD_MAX])
 {
     size_t left = (size_t)sent < PRELOAD_PAYLOAD_MAX ? (size_t)sent : PRELOAD_PAYLOAD_MAX;
     const struct bytes first = socket_first_of(vector, count);
@@ -226,13 +226,13 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
     } while (0)
 
 /* The body of a wrapper for sockets and files. */
-#define READ_ANY(name, fd, head, wanted, real_call)           \
-    const bool is_on = preload_is_on();                       \
-                                                              \
-    if (!socket_is_socket(fd, is_on)) {                       \
+#define READ_ANY(name, fd, head, wanted, real_call)            \
+    const bool is_on = preload_is_on();                        \
+                                                               \
+    if (!socket_is_socket(fd, is_on)) {                        \
         interaction_clear_heard(); /* for example of a pipe */ \
-        FILE_CALL(is_on, fd, name, FILE_READ, -1, real_call); \
-    }                                                         \
+        FILE_CALL(is_on, fd, name, FILE_READ, -1, real_call);  \
+    }                                                          \
     READ_CALL(fd, head, wanted, real_call)
 
 #define WRITE_ANY(name, fd, head, wanted, real_call)           \
@@ -336,7 +336,7 @@ static void socket_for_each_passed(const struct msghdr *message, void (*tell)(in
  * which is new; connection_shared() for a sent one, which another process then shares.
  */
 static inline void socket_tell_passed(const struct msghdr *message, ssize_t result,
-                                          void (*tell)(int fd))
+                                      void (*tell)(int fd))
 {
     if (result >= 0 && message->msg_controllen && !preload_is_off())
         socket_for_each_passed(message, tell);
@@ -401,7 +401,8 @@ PRELOAD_PUBLIC ssize_t send(int fd, const void *buffer, size_t size, int flags)
 }
 
 /* Called before TCP Fast Open, which connects and sends. */
-static void socket_connect_by_send(int fd, const struct sockaddr *address, socklen_t length, bool is_on)
+static void socket_connect_by_send(int fd, const struct sockaddr *address, socklen_t length,
+                                   bool is_on)
 {
     if (address && !preload_is_off())
         PRELOAD_INSIDE(called_connect(fd, address, length, is_on));

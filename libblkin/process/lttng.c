@@ -32,8 +32,8 @@ static const struct blkin_provider *provider_in_use = &blkin_no_provider;
 static bool follows_forks;
 /*
  * LTTng keeps pointers to these variables of the environment, and reads them again in each child.
- * nginx and other programs overwrite the strings of the environment. So while LTTng is loaded, the
- * environment has copies of the strings.
+ * Programs such as nginx overwrite the strings of the environment. So while libblkin loads LTTng,
+ * the environment has copies of the strings.
  */
 static struct variable {
     const char *name, *default_value; /* NULL: no default */

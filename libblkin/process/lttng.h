@@ -1,10 +1,10 @@
 /*
  * Decides once whether this process loads LTTng.
  *
- * LTTng starts threads, takes locks and opens descriptors. So libblkin loads LTTng in a constructor,
- * before main(), while the program has one thread. Two kinds of programs load LTTng only by
- * blkin_init(): those with libblkin.a, and those that already had threads when libblkin was loaded,
- * for example with a plug-in.
+ * LTTng starts threads, takes locks and opens descriptors. So libblkin loads LTTng in a
+ * constructor, before main(), while the program has one thread. Two kinds of programs load LTTng
+ * only by blkin_init(): those with libblkin.a, and those that already had threads when libblkin was
+ * loaded, for example with a plug-in.
  *
  * The environment variable BLKIN_LTTNG is "yes", "no" or "auto". The default "auto" loads LTTng if
  * a session daemon's socket exists. BLKIN_PROVIDER is another path of LTTNG_PROVIDER_FILE.

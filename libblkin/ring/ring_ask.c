@@ -105,7 +105,8 @@ static bool ring_ask_on_same(void)
     };
 
     memcpy(CMSG_DATA(&room.head), &who, sizeof(who));
-    return syscall(SYS_sendmsg, ring_connection.descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+    return syscall(SYS_sendmsg, ring_connection.descriptor, &message,
+                   MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
 static int ring_ask_connect(const char *path)
@@ -210,7 +211,8 @@ enum ring_answer ring_ask_receive(int *descriptor, uint64_t *bytes)
         ring_ask_expire();
         return RING_NO_ANSWER;
     }
-    length = syscall(SYS_recvmsg, ring_connection.descriptor, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    length =
+        syscall(SYS_recvmsg, ring_connection.descriptor, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (length < 0 && (errno == EAGAIN || errno == EINTR) &&
         blkin_monotonic_ns() < ring_connection.until_ns)
         return RING_ANSWER_LATER;

@@ -22,7 +22,7 @@
 #define RING_KEPT_NS UINT64_C(10000000000)
 
 enum ring_answer {
-    RING_NO_ANSWER, /* there is no agent, or it does not answer */
+    RING_NO_ANSWER,    /* there is no agent, or it does not answer */
     RING_ANSWER_LATER, /* the agent may still answer */
     RING_ANSWER,
 };

@@ -37,9 +37,9 @@ void ring_find_wait(bool is_at_start);
  * Leaves a memory that the agent has left, or that belongs to another user than the process has
  * now. A process that can become root again uses root's memory.
  *
- * Waits up to 5 ms after each of the first two changes of the user, and in a forked child if the
- * agent has left the parent's memory: the next spans need the rings. A quiet process only checks
- * whether the agent has left the memory. Async-signal-safe.
+ * Waits up to 5 ms in two cases: after the first two changes of the user, and in a forked child if
+ * the agent has left the parent's memory. A quiet process only checks whether the agent has left
+ * the memory. Async-signal-safe.
  */
 enum ring_found ring_find(void);
 

@@ -119,7 +119,8 @@ static struct ring_map *ring_map_at_new_address(int descriptor, size_t bytes, co
 
 /* Maps a memory that this process has had before at the same address. If not, a process that often
  * changes its user, or outlives many agents, would have too many mappings. */
-static struct ring_map *ring_map_at_old_address(struct ring_map *map, int descriptor, const char **wrong)
+static struct ring_map *ring_map_at_old_address(struct ring_map *map, int descriptor,
+                                                const char **wrong)
 {
     struct ring_map now;
 
@@ -184,7 +185,7 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
 void ring_map_leave(const struct ring_map *map)
 {
     (void)ring_map_fixed((char *)map->memory, map->bytes,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 }
 
 void ring_map_unmap_all(void)

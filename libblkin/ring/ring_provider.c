@@ -60,9 +60,9 @@ _Static_assert(sizeof(struct blkin_detail_event) + BLKIN_DETAIL_HEAD_SIZE >= RIN
                "a payload is too short");
 
 /*
- * The fast path calls nothing, so that it saves few registers. The slow path is for processes
- * without a memory or in another time namespace, for a child's first record, for the end of a ring,
- * and for events that the provider below wants.
+ * The fast path calls nothing, so that it saves few registers. Reasons for the slow path: there is
+ * no memory, or the provider below wants the event. The process is in another time namespace, or is
+ * a child that has not recorded yet. The record does not fit before the end of the ring.
  */
 static void ring_record(struct packed_event *event, const void *payload, size_t length,
                         void **thread_slot)

@@ -48,10 +48,11 @@ void ring_write_set_identity(const struct ring_map *map)
     }
     errno = saved_errno;
     ring_identity.moved_ns = (uint64_t)__atomic_load_n(&map->memory->ahead, __ATOMIC_RELAXED) -
-                         (uint64_t)ring_identity.ahead_ns;
+                             (uint64_t)ring_identity.ahead_ns;
     ring_identity.head = (uint64_t)ring_identity.pid_ns << 32 | blkin_pid();
     __atomic_store_n(&ring_identity.is_known, true, __ATOMIC_RELEASE);
-    __atomic_store_n(&ring_process.head, ring_identity.moved_ns ? 0 : ring_identity.head, __ATOMIC_RELEASE);
+    __atomic_store_n(&ring_process.head, ring_identity.moved_ns ? 0 : ring_identity.head,
+                     __ATOMIC_RELEASE);
 }
 
 void ring_write_after_fork(void)
@@ -152,7 +153,7 @@ static bool ring_try_slow(const struct ring_part *part, uint64_t kind, const voi
 }
 
 static bool ring_try_repeatedly(const struct ring_part *part, uint64_t kind, const void *payload,
-                           size_t length)
+                                size_t length)
 {
     for (unsigned tries = 0; tries < RING_TRIES; tries++) {
         if (ring_try_slow(part, kind, payload, length))
@@ -161,7 +162,8 @@ static bool ring_try_repeatedly(const struct ring_part *part, uint64_t kind, con
     return false;
 }
 
-/* For a process whose clock is not the agent's. noinline: no other process needs the stack space. */
+/* For a process whose clock is not the agent's. noinline: no other process needs the stack space.
+ */
 __attribute__((noinline)) static bool ring_write_moved(const struct ring_part *part, uint64_t kind,
                                                        const void *payload, size_t length)
 {
@@ -182,7 +184,7 @@ bool ring_write(const struct ring_map *map, enum ring_which which, uint64_t kind
         ring_write_set_identity(map);
     if (length >= RING_PAYLOAD_MIN && length <= RING_PAYLOAD_MAX)
         is_written = ring_identity.moved_ns ? ring_write_moved(part, kind, payload, length)
-                                        : ring_try_repeatedly(part, kind, payload, length);
+                                            : ring_try_repeatedly(part, kind, payload, length);
     if (!is_written)
         (void)__atomic_add_fetch(&map->memory->lost, 1, __ATOMIC_RELAXED);
     return is_written;

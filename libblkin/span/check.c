@@ -174,8 +174,9 @@ static bool check_known(const struct blkin_span *span, struct checked_span *know
         return !has_forgotten;
     }
     if (known->ended_by) {
-        report_misuse(span, call == CHECK_END ? "has ended, and is ended" : "has ended, but is used",
-                    known->ended_by);
+        report_misuse(span,
+                      call == CHECK_END ? "has ended, and is ended" : "has ended, but is used",
+                      known->ended_by);
         return true;
     }
     if (call == CHECK_END)

@@ -216,7 +216,8 @@ static inline void span_drop_record(struct blkin_span *span, bool is_in_stream)
 
     if (inside->dropped < BLKIN_DROPPED_MAX)
         inside->dropped++;
-    if (!is_in_stream && span_is_streamed(span) && span_rest(inside)->unstreamed < BLKIN_DROPPED_MAX)
+    if (!is_in_stream && span_is_streamed(span) &&
+        span_rest(inside)->unstreamed < BLKIN_DROPPED_MAX)
         span_rest(inside)->unstreamed++;
 }
 

@@ -427,7 +427,7 @@ static void put_own_service(struct blkin_span *span, const char *name, const cha
 }
 
 static void stream_service(const struct blkin_span *span, const char *name, const char *ip,
-                         uint16_t port)
+                           uint16_t port)
 {
     char record[ENDPOINT_SIZE];
     const char *end = put_endpoint(record, 'e', name, ip, port);

@@ -191,7 +191,7 @@ static inline void set_reserve(struct span_fields *inside)
 }
 
 __attribute__((noinline)) static void step_begin_slow(struct blkin_span *span, const char *name,
-                                                 size_t length, uint32_t kind)
+                                                      size_t length, uint32_t kind)
 {
     struct span_fields *inside = span_inside(span);
     const uint64_t now_ns = blkin_clock_now();
@@ -219,7 +219,7 @@ __attribute__((noinline)) static void step_begin_slow(struct blkin_span *span, c
         (void)put_step_number(span_at(inside, at), inside->next_step);
     inside->used = (uint16_t)(at + size);
     put_step_begin(span_at(inside, inside->used - BEGIN_SIZE(length)), name, length, kind,
-              now_ns - inside->base_ns);
+                   now_ns - inside->base_ns);
     inside->depth++;
     inside->next_step++;
     if (rest->is_cut) {

@@ -398,7 +398,8 @@ static bool usage_set_holder(struct meter *meter, struct blkin_span_usage *usage
     return false;
 }
 
-static void usage_start_charging(struct meter *meter, struct blkin_span *span, const struct blkin_usage *now)
+static void usage_start_charging(struct meter *meter, struct blkin_span *span,
+                                 const struct blkin_usage *now)
 {
     struct blkin_span_usage *usage = span_usage(span);
     const uint64_t id = span->context.span_id;
@@ -464,7 +465,8 @@ static bool usage_end_current(struct meter *meter, struct blkin_span *span, uint
 }
 
 /* A span that was never current. */
-static bool usage_end_open(struct meter *meter, struct blkin_span *span, uint64_t now_ns, bool is_now)
+static bool usage_end_open(struct meter *meter, struct blkin_span *span, uint64_t now_ns,
+                           bool is_now)
 {
     struct blkin_span_usage *usage = span_usage(span);
     const uint32_t index_plus_1 = find(meter, span->context.span_id);

@@ -4,7 +4,7 @@
  *
  * The client's span and the server's span have a tag with the same key. The server's half begins a
  * trace of its own, whose id a reader replaces when it has found the client's half. The upper half
- * of such a trace id is JOIN_TRACE_HIGH. So the reader knows all spans of the trace, and holds no
+ * of this trace id is JOIN_TRACE_HIGH. So the reader knows all spans of the trace, and holds no
  * others.
  *
  * SPDX-License-Identifier: BSD-2-Clause

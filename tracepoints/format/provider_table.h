@@ -2,9 +2,9 @@
  * The interface between libblkin and its LTTng provider: a table of function pointers and of
  * pointers to enable words.
  *
- * The provider is a shared object of its own, so that libblkin does not link LTTng. libblkin opens
- * the provider with dlopen(3) and looks up one symbol, BLKIN_PROVIDER_SYMBOL. This header must
- * never include an LTTng header.
+ * The provider is a shared object of its own, so that libblkin does not link LTTng. The library
+ * opens the provider with dlopen(3) and looks up the symbol BLKIN_PROVIDER_SYMBOL. So this header
+ * must never include an LTTng header.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

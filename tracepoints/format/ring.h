@@ -47,11 +47,11 @@
  * huge pages (MADV_COLLAPSE). Without huge pages, a program that first writes a ring has a page
  * fault every 4096 bytes.
  */
-#define RING_HUGE (UINT64_C(1) << 21)
+#define RING_HUGE       (UINT64_C(1) << 21)
 #define RING_RECORD_MAX 4096 /* bytes of a whole record; less than the smallest ring */
-#define RING_BYTES_MIN (UINT64_C(1) << 16)
-#define RING_BYTES_MAX (UINT64_C(1) << 36)
-#define RING_CPUS_MAX  8192
+#define RING_BYTES_MIN  (UINT64_C(1) << 16)
+#define RING_BYTES_MAX  (UINT64_C(1) << 36)
+#define RING_CPUS_MAX   8192
 
 /* The agent writes this struct before any program gets the memory. Later only `state`, `lost` and
  * `beats` change. */
