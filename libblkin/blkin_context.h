@@ -1,7 +1,7 @@
 /*
- * Trace context: the ids and the sampling decision that one process hands to the next, and the
- * formats that carry them: W3C Trace Context, B3, OpenCensus binary, the original 24 bytes, and
- * the environment of a child process.
+ * Trace context: the ids and the sampling decision that one process sends to the next. The formats
+ * are W3C Trace Context, B3, OpenCensus binary, the original 24 bytes, and the environment of a
+ * child process.
  *
  *     from_*  reads what a peer sent into a struct blkin_context
  *     to_*    writes a struct blkin_context for a peer
@@ -22,8 +22,8 @@
  *  - The only pointer a context holds is its tracestate, which is borrowed: see
  *    blkin_context_set_tracestate().
  *
- * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: from_* finds no
- * context (-EINVAL), to_* has none to write (-EINVAL).
+ * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: all functions
+ * return -EINVAL (blkin_context_from_environment(): -ENOENT).
  *
  * The fields that each format carries, and that survive a hop:
  *
@@ -58,13 +58,13 @@ extern "C" {
 /* Bits of blkin_context.flags. */
 #define BLKIN_CONTEXT_SAMPLED 1u  /* record the trace; implies DECIDED */
 #define BLKIN_CONTEXT_DECIDED 2u  /* the sender has decided; if not set, the receiver decides */
-#define BLKIN_CONTEXT_DEBUG   4u  /* record it against any sampler; implies SAMPLED, DECIDED */
+#define BLKIN_CONTEXT_DEBUG   4u  /* record whatever a sampler decides; implies SAMPLED, DECIDED */
 #define BLKIN_CONTEXT_RANDOM  8u  /* the low 56 bits of the trace id are random (W3C level 2) */
 #define BLKIN_CONTEXT_REMOTE  16u /* came from another process: every from_* function sets it */
 
 /*
- * Ids are numbers in host byte order. "{0}" is an empty context. from_* functions set the implied
- * flags too; to_* functions add them where they are missing.
+ * Ids are numbers in host byte order. "{0}" is an empty context. from_* functions also set the
+ * implied flags; to_* functions add missing ones.
  */
 struct blkin_context {
     uint64_t trace_id_high;     /* 0: a 64-bit trace id */
@@ -120,9 +120,8 @@ BLKIN_API_ int blkin_context_to_traceparent(const struct blkin_context *context,
  * tracestate.
  * Returns -EINVAL in three cases: the context has no ids; the text is not a list of at most 32
  * members (empty ones count); it is longer than BLKIN_TRACESTATE_MAX. The context then stays as it
- * was: an invalid tracestate is dropped, and the trace goes on. Keys follow level 2, which allows
- * everything that level 1 allows. Two entries with the same key are no error here: both are passed
- * on.
+ * was: an invalid tracestate is dropped, and the trace continues. Keys follow level 2, which allows
+ * all keys of level 1. Two entries with the same key are no error: both are passed on.
  * Source: W3C Trace Context level 2, 3.3.1.
  */
 BLKIN_API_ int blkin_context_set_tracestate(struct blkin_context *context, const char *text,

@@ -1,9 +1,9 @@
 /*
  * Sampling policies: their text form, their file, and the decision.
  *
- * A policy in force never changes in place. A new policy is written to another slot and becomes
- * current by a single store, so that the decision needs only plain loads. There is at most one
- * change a second from the file, so no slot is reused while a thread reads it.
+ * The current policy is never overwritten. A new policy is written to another slot and becomes
+ * current by a single store, so that the decision needs only plain loads. The file changes the
+ * policy at most once a second, so a slot is not reused while a thread reads it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,15 +29,15 @@ struct sampling_rule {
     size_t length;
     bool is_prefix; /* the text was NAME* */
     enum mode mode;
-    uint32_t ppm;           /* of RATIO, ALWAYS and NEVER */
-    uint64_t threshold;     /* for RATIO: sampled if the low 56 bits of the id are below */
-    struct blkin_rate rate; /* for RATE; the only member that changes */
+    uint32_t ppm;           /* of RATIO, ALWAYS and NEVER: the sampled share in millionths */
+    uint64_t threshold;     /* of RATIO: a trace is sampled if the low 56 bits of its id are less */
+    struct blkin_rate rate; /* of RATE; the only member that changes */
 };
 
 struct sampling_policy {
     char text[BLKIN_POLICY_TEXT_MAX];
-    uint32_t severity; /* the least severe that is recorded: the largest enum blkin_severity */
-    int usage;         /* the usage level; -1: the program's */
+    uint32_t severity; /* the largest enum blkin_severity that is recorded */
+    int usage;         /* the usage level; -1: that of blkin_set_usage() */
     unsigned rule_count;
     struct sampling_rule otherwise;
     struct sampling_rule rules[SAMPLING_RULES_MAX];
@@ -61,7 +61,7 @@ static bool parse_number(const char *text, double min, double max, double *numbe
            *number <= max;
 }
 
-/* always, never, ratio=0.01 or rate=100 */
+/* Parses always, never, ratio=0.01 or rate=100. */
 static bool parse_mode(const char *text, struct sampling_rule *rule)
 {
     double number;
@@ -89,7 +89,7 @@ static bool parse_mode(const char *text, struct sampling_rule *rule)
     return false;
 }
 
-/* name:mode or name*:mode */
+/* Parses name:mode or name*:mode. */
 static bool sampling_parse_rule(char *text, struct sampling_rule *rule)
 {
     char *colon = strrchr(text, ':');
@@ -107,7 +107,7 @@ static bool sampling_parse_rule(char *text, struct sampling_rule *rule)
     return parse_mode(blkin_trimmed(colon + 1), rule);
 }
 
-/* Returns the name of a severity, as syslog.conf(5) has it. */
+/* Parses the name of a severity, as in syslog.conf(5). */
 static bool parse_severity(const char *text, uint32_t *severity)
 {
     static const char names[][8] = {"emerg",   "alert",  "crit", "err",
@@ -126,7 +126,7 @@ static bool parse_usage(const char *text, int *level)
     return *level >= 0 && *level <= BLKIN_USAGE_LEVEL_MAX && text[1] == '\0';
 }
 
-/* A part after the first one. */
+/* Parses a part after the first one. */
 static bool sampling_parse_part(char *text, struct sampling_policy *policy)
 {
     if (strncmp(text, "severity=", 9) == 0)
@@ -224,7 +224,7 @@ const char *blkin_sampling_text(void)
 
 /* ---- the decision ---- */
 
-/* noinline: without rules, blkin_sampling_decide() saves no registers. */
+/* noinline, so that blkin_sampling_decide() without rules saves no registers. */
 __attribute__((noinline)) static struct sampling_rule *rule_for(struct sampling_policy *policy,
                                                                 const char *name, size_t length)
 {

@@ -1,7 +1,7 @@
 /*
- * Slow spans: the rules in force, the cap of alarms, and the event.
+ * Slow spans: the current rules, the cap of alarms, and the event.
  *
- * Rules in force never change in place: new ones are written to another slot, as in sampling.c.
+ * The current rules are never overwritten: new ones are written to another slot, as in sampling.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define SLOW_SLOTS 8
-#define KEEP       BLKIN_SLOW_RULES_MAX /* the slot that counts requests to keep, like one more rule */
+#define KEEP       BLKIN_SLOW_RULES_MAX /* the slot that counts requests to keep */
 
 #define SLOW_WHY_MAX     120
 #define SLOW_NAME_MAX    120
@@ -97,7 +97,7 @@ void blkin_slow_keep(struct blkin_slow_event *event, const char *why, const char
     slow_raise_alarm(__atomic_load_n(&current, __ATOMIC_ACQUIRE), KEEP, event, why, name, service);
 }
 
-/* Reports the suppressed alarms of a slot's rules, in force or not. */
+/* Reports the suppressed alarms of a slot's rules, even if these are not current. */
 static void slow_report_suppressed(struct slow_policy *policy)
 {
     for (unsigned i = 0; i <= KEEP; i++) {
@@ -113,7 +113,7 @@ static void slow_report_suppressed(struct slow_policy *policy)
     }
 }
 
-/* ---- the rules in force ---- */
+/* ---- the current rules ---- */
 
 static const char *slow_take(const char *text)
 {
@@ -154,8 +154,8 @@ static void slow_report_all_suppressed(void)
     pthread_mutex_unlock(&blkin_slow_source.lock);
 }
 
-/* Reports the counts of the last second at exit, too. Does not run in a destructor, which could
- * come after LTTng's: this library does not depend on LTTng. */
+/* Also reports the counts of the last second at exit. Not by a destructor: that could run after
+ * LTTng's, because this library does not depend on LTTng. */
 void blkin_slow_init(void)
 {
     blkin_policy_init(&blkin_slow_source);
@@ -168,7 +168,7 @@ void blkin_slow_refresh(void)
     slow_report_all_suppressed();
 }
 
-/* Drops the parent's suppressed alarms in a child: the parent reports them. */
+/* Forgets suppressed alarms: the parent reports them. */
 void blkin_slow_after_fork(void)
 {
     blkin_policy_after_fork(&blkin_slow_source);

@@ -1,8 +1,4 @@
-/*
- * Rules of slow spans: parsing and matching.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "slow_rules.h"
 
 #include "libblkin/base/text.h"
@@ -14,7 +10,7 @@
 
 /* ---- the text form ---- */
 
-/* 20ms: a number and its unit */
+/* Parses a number and its unit, for example 20ms. */
 static bool parse_duration(const char *text, uint64_t *least_ns)
 {
     static const struct {
@@ -29,15 +25,15 @@ static bool parse_duration(const char *text, uint64_t *least_ns)
     unit += strspn(unit, " \t");
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (strcmp(unit, units[i].name) == 0 && number * units[i].ns <= 1e18) {
-            *least_ns =
-                (uint64_t)(number * units[i].ns + 0.5) + 1; /* a slow span takes longer than that */
+            /* plus 1: a slow span takes longer than the number */
+            *least_ns = (uint64_t)(number * units[i].ns + 0.5) + 1;
             return true;
         }
     }
     return false;
 }
 
-/* NAME, or SERVICE:NAME */
+/* Parses NAME, or SERVICE:NAME. */
 static bool parse_globs(char *text, struct blkin_slow_rule *rule)
 {
     char *colon = strchr(text, ':');
@@ -52,7 +48,7 @@ static bool parse_globs(char *text, struct blkin_slow_rule *rule)
     return rule->service[0] && rule->name[0];
 }
 
-/* Returns the text before ":error": empty, SERVICE or SERVICE:NAME. */
+/* Parses the text before ":error": empty, SERVICE or SERVICE:NAME. */
 static bool parse_error_rule(char *text, struct blkin_slow_rule *rule)
 {
     rule->is_of_error = true;
@@ -80,7 +76,7 @@ static bool slow_parse_rule(char *text, struct blkin_slow_rule *rule)
     return parse_globs(text, rule) && parse_duration(blkin_trimmed(above + 1), &rule->least_ns);
 }
 
-/* 50/s */
+/* Parses a number of alarms per second, for example 50/s. */
 static bool parse_cap(const char *text, uint64_t *period_ns)
 {
     const char *unit;
@@ -93,7 +89,7 @@ static bool parse_cap(const char *text, uint64_t *period_ns)
     return true;
 }
 
-/* text is kept as it is; to_cut is a copy that parsing changes. */
+/* text: stays unchanged, as the rule's text; to_cut: a copy that the function cuts into globs. */
 static bool slow_parse_part(struct blkin_slow_rules *rules, const char *text, char *to_cut)
 {
     struct blkin_slow_rule *rule = &rules->rules[rules->count];

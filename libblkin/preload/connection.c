@@ -1,8 +1,4 @@
-/*
- * The table of descriptors, and the state of connections.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "connection.h"
 
 #include "preload.h"

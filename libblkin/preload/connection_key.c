@@ -1,8 +1,4 @@
-/*
- * The keys of connections: hashes of data that both ends know.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "connection.h"
 #include "key.h"
 #include "preload.h"

@@ -1,8 +1,4 @@
-/*
- * Calls on files: which are recorded, and how.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "file.h"
 
 #include "cause.h"

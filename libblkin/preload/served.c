@@ -1,8 +1,4 @@
-/*
- * Interactions on accepted connections.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "message.h"
 #include "preload.h"
 #include "thread.h"

@@ -1,8 +1,4 @@
-/*
- * Loads LTTng: the decision, the provider's file, and LTTng's handlers of forks.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "lttng.h"
 
 #include "libblkin/base/debug.h"

@@ -1,8 +1,4 @@
-/*
- * Which memory of rings this process uses: requests to the agent, its answers, changes of the user.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "ring_find.h"
 
 #include "libblkin/base/clock.h"

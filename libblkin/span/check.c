@@ -1,8 +1,8 @@
 /*
- * Checks of the use of spans: the table of known spans, and the rules.
+ * Checks the use of spans, for debugging: a table of known spans, and the rules.
  *
- * The table is for debugging. It has a lock, and forgets spans when it is full. A signal handler
- * that finds the lock taken is not checked.
+ * The table has a lock, and forgets spans when it is full. If the lock is held, as in a signal
+ * handler, the use is not checked.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,7 +28,7 @@ struct checked_span {
 };
 
 static struct checked_span spans[CHECKED_SPANS_MAX];
-static bool has_forgotten; /* a span that is not in the table may be valid */
+static bool has_forgotten; /* the table has lost spans: one that is not in the table may be valid */
 static bool is_busy;
 
 static bool check_lock(void)
@@ -84,7 +84,7 @@ void blkin_check_begun(const struct blkin_span *span)
     check_unlock();
 }
 
-/* ---- places ---- */
+/* ---- callers ---- */
 
 /* Returns the first return address outside of this library; in a statically linked program, that of
  * the calling function. */
@@ -103,7 +103,7 @@ static const void *find_caller(void)
     return count > 2 ? frames[2] : NULL;
 }
 
-/* In the form that addr2line(1) takes. */
+/* Writes the address as "FUNCTION of FILE+0xOFFSET", for addr2line(1). */
 static const char *name_address(char *text, size_t size, const void *address)
 {
     Dl_info info;

@@ -1,5 +1,6 @@
 /*
- * Finds what is slow in a recorded span: the span, or a step in its log.
+ * Raises the alarm of a recorded span: the span or a step in its log is slow, the span has failed,
+ * or the program wants to keep the span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,7 +39,7 @@ static void keep(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns)
     struct blkin_slow_event event = event_of(span, span->context.span_id, duration_ns, end_ns);
     const size_t key_length = sizeof(keep_key) - 1;
     struct log_walk walk;
-    char why[SPAN_TEXT_MAX + 1] = "keep"; /* default: the log had no room for the reason */
+    char why[SPAN_TEXT_MAX + 1] = "keep"; /* if the log had no room for the reason */
 
     blkin_walk_begin(&walk, inside);
     for (const char *at = walk.at; at < walk.end; at += blkin_record_size(at)) {
@@ -64,7 +65,7 @@ void blkin_slow_step(const struct blkin_span *span, uint64_t id, const char *nam
         (void)blkin_slow_check(&event, name, service_of(span_inside_const(span)), false);
 }
 
-/* end: the step's end, relative to the log's base. */
+/* end: the step's end minus the log's base. Returns true if a rule matches. */
 static bool check_slow_step(const struct blkin_span *span, const struct walk_step *step,
                             uint64_t end)
 {
@@ -82,7 +83,7 @@ static bool check_slow_step(const struct blkin_span *span, const struct walk_ste
     return blkin_slow_check(&event, name, service_of(inside), false);
 }
 
-/* Checks until the first slow step: one alarm keeps the whole trace. */
+/* Checks the steps until the first slow one: one alarm keeps the whole trace. */
 static void check_steps(const struct blkin_span *span, uint64_t end_ns)
 {
     const struct span_fields *inside = span_inside_const(span);

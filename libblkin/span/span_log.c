@@ -1,6 +1,6 @@
 /*
- * The program's additions to a recorded span go into its log, and into the stream if the span is
- * streamed.
+ * Annotations, tags and links of a recorded span: puts them into the span's log and, if the span is
+ * streamed, records them as streaming events.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -63,7 +63,7 @@ void blkin_stream(const struct blkin_span *span, uint64_t id, enum blkin_packed_
     blkin_record_event(provider, kind, payload, (size_t)(at - payload));
 }
 
-/* ---- log records: see events.h. Each function returns the record's end ---- */
+/* ---- log records: see doc/format.md. Each function returns the record's end ---- */
 
 static HOT char *put_annotation(char *at, uint32_t severity, const char *text, size_t length,
                                 uint64_t offset_ns)
@@ -121,7 +121,7 @@ _Static_assert(ANNOTATION_SIZE(SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
 
 /* ---- the log ---- */
 
-/* Takes the room of a record. */
+/* Extends the log by a record of this size. Returns the record's address. */
 static inline char *take_room(struct span_fields *inside, size_t size)
 {
     char *at = span_at(inside, inside->used);
@@ -130,7 +130,7 @@ static inline char *take_room(struct span_fields *inside, size_t size)
     return at;
 }
 
-/* The same, or NULL. A record without room is counted. */
+/* The same. Returns NULL, and counts the record as dropped, if there is no room. */
 static char *find_room(struct blkin_span *span, size_t size)
 {
     struct span_fields *inside = span_inside(span);
@@ -141,7 +141,7 @@ static char *find_room(struct blkin_span *span, size_t size)
     return NULL;
 }
 
-/* Puts a record into the log and, if the span is streamed, into the stream. */
+/* Adds a record to the log and, if the span is streamed, records it as an event. */
 static void add_tag(struct blkin_span *span, const char *record, const char *end)
 {
     struct span_fields *inside = span_inside(span);
@@ -199,7 +199,7 @@ void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char
 
 void blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list arguments)
 {
-    char text[SPAN_TEXT_MAX + 2]; /* one byte more, so that blkin_cut() sees where to cut */
+    char text[SPAN_TEXT_MAX + 2]; /* one byte more, so that blkin_cut() finds the character's end */
     const int saved_errno = errno;
     int length;
 
@@ -228,7 +228,7 @@ static inline bool is_error(const char *key, size_t length)
     return __builtin_expect(length == 5, 0) && memcmp(key, "error", 5) == 0;
 }
 
-/* Marks the innermost open step and all around it. */
+/* Marks the innermost open step, all steps around it, and the span as failed. */
 static void mark_error(struct span_fields *inside)
 {
     if (!(inside->failed & SPAN_LOST_STEP))
@@ -260,7 +260,7 @@ void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key
         tag_string_slow(span, key, key_length, value, value_length);
 }
 
-/* The tag shows the reason, and keeps the text until the end. */
+/* The tag contains the reason, for readers and for the alarm at the end of the span. */
 void blkin_span_keep_(struct blkin_span *span, const char *why, size_t length)
 {
     struct span_fields *inside = span_inside(span);
@@ -344,9 +344,9 @@ void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns)
     }
 }
 
-/* ---- changes of the begin ---- */
+/* ---- name, service, remote side and start ---- */
 
-/* Tells the readers of a streamed span. The caller has already changed the span. */
+/* Streams a change that the caller has made. */
 static void stream_change(const struct blkin_span *span, const char *record, const char *end)
 {
     if (span_is_streamed(span))
@@ -354,7 +354,7 @@ static void stream_change(const struct blkin_span *span, const char *record, con
                      (size_t)(end - record));
 }
 
-/* Moves the part of the log after `from` by some bytes. */
+/* Moves the content from offset `from` to the end of the log by some bytes. */
 static void move_log(struct span_fields *inside, size_t from, ptrdiff_t by)
 {
     char *const at = span_at(inside, from);
@@ -364,7 +364,7 @@ static void move_log(struct span_fields *inside, size_t from, ptrdiff_t by)
     inside->used = (uint16_t)(inside->used + by);
 }
 
-/* The name is cut to the room that the log leaves. */
+/* If the log leaves too little room, the name is cut. */
 void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t length)
 {
     struct span_fields *inside = span_inside(span);
@@ -393,7 +393,7 @@ void blkin_span_set_remote_(struct blkin_span *span, const char *name, const cha
     add_tag(span, record, put_endpoint(record, 'r', name, ip, port));
 }
 
-/* Takes room before `end`; a negative size gives it back. False: no room. */
+/* Takes room before `end`; a negative size gives it back. Returns false if there is no room. */
 static bool take_room_before_end(struct blkin_span *span, ptrdiff_t size)
 {
     struct span_fields *inside = span_inside(span);
@@ -461,8 +461,8 @@ void blkin_span_set_service_(struct blkin_span *span, const char *name, const ch
     stream_service(span, blkin_service_name(of_process), text, of_process->port);
 }
 
-/* Changes the start. A log that is not empty gets a first record with the distance, so that its
- * times stay right. Without room for that, the start does not change. */
+/* Changes the start. If the log is not empty, its times stay relative to base_ns, and its first
+ * record becomes the difference. Returns false, and changes nothing, if there is no room for it. */
 static bool move_start(struct blkin_span *span, uint64_t time_ns)
 {
     struct span_fields *inside = span_inside(span);

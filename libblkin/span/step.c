@@ -1,9 +1,8 @@
 /*
- * Steps: children of a span, each a pair of records in its log.
+ * Steps: children of a span. A step is a pair of records in the span's log.
  *
- * A step that the log cannot hold uses the reserve behind the log. Such a step and its records are
- * the last part of the log. At its end, the step is cut off the log and recorded as an event of its
- * own.
+ * If the log is full, a step uses the reserve at its end. Such a step and its records are the last
+ * part of the log. When the step ends, it is recorded as an event of its own, and cut off the log.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,13 +19,13 @@ _Static_assert(NUMBER_RECORD_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) <= SPAN_RESERVE_MA
 _Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MAX < 13,
                "a number is too large for its digits");
 
-/* Only the slow path checks this limit. The fast path cannot exceed it: between two slow calls, it
- * begins at most as many steps as fit into a span. */
+/* Only the slow path checks this limit. Between two slow calls, the fast path begins at most as
+ * many steps as fit into a span: so it does not exceed BLKIN_STEPS_MAX. */
 #define STEPS_MAX (BLKIN_STEPS_MAX - SPAN_SIZE_MAX / BEGIN_SIZE(0))
 
 /* ---- walks ---- */
 
-/* Limits the length, because a signal handler may find a half-written record. */
+/* Limits the length, because a signal handler may read a record that is only partly written. */
 static size_t length_at(const char *digits)
 {
     return (size_t)blkin_number_at(digits, 2) & 4095;
@@ -108,9 +107,7 @@ static char *put_step_number(char *at, uint32_t number)
 
 /* ---- ids ---- */
 
-/*
- * Finds the open steps, of which there is at least one. The next walk begins at the first of them.
- */
+/* Finds the open steps; there is at least one. The next walk will begin at the first of them. */
 static void find_open_steps(const struct blkin_span *span, struct log_walk *walk)
 {
     const char *const inside = (const char *)span;
@@ -129,7 +126,7 @@ static void find_open_steps(const struct blkin_span *span, struct log_walk *walk
     }
 }
 
-/* depth 0: the span's own id. */
+/* Returns the id of the open step at this depth; depth 0: the span's own. */
 static uint64_t id_at(const struct blkin_span *span, const struct log_walk *walk, unsigned depth)
 {
     const uint64_t id = span->context.span_id;
@@ -166,7 +163,7 @@ void blkin_step_context_(const struct blkin_span *span, struct blkin_context *co
 
 /* ---- begin ---- */
 
-/* Sets the limit of the fast path; SPAN_SLOW if a condition forces the slow path. */
+/* Sets the limit of the fast path. SPAN_SLOW: all calls need the slow path. */
 static void set_limit(struct blkin_span *span)
 {
     struct span_fields *inside = span_inside(span);
@@ -176,7 +173,7 @@ static void set_limit(struct blkin_span *span)
                         : (int16_t)span_room_of_log(inside);
 }
 
-/* Reserves room, at the first step, for steps that find the log full. */
+/* Called at the first step. Reserves room for steps that find the log full. */
 static inline void set_reserve(struct span_fields *inside)
 {
     struct span_rest *rest = span_rest(inside);
@@ -263,8 +260,8 @@ void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length,
 
 /* ---- end ---- */
 
-/* Records the innermost open step, which is last in the log, as an event of its own, and cuts it
- * off the log. */
+/* Records the innermost open step as an event of its own, and cuts it off the log, of which it is
+ * the last part. is_open: the step ends because its span ends. */
 static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
 {
     struct span_fields *inside = span_inside(span);
@@ -283,7 +280,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     struct log_walk walk;
 
     find_open_steps(span, &walk);
-    if (walk.depth < depth) /* the program has overwritten the span */
+    if (walk.depth < depth) /* the program has overwritten the span's memory */
         return;
     record = walk.open[depth - 1].begin;
     inside->used = (uint16_t)(walk.open[depth - 1].first - span_at(inside, 0));
@@ -359,7 +356,7 @@ __attribute__((noinline)) static void step_end_slow(struct blkin_span *span)
     }
     if (!inside->depth)
         return;
-    id = span_is_streamed(span) ? blkin_open_id(span) : 0; /* while the step is open in the log */
+    id = span_is_streamed(span) ? blkin_open_id(span) : 0; /* before the log has the step's end */
     if (inside->used + END_SIZE <= span_room_of_log(inside))
         put_step_end(inside, now_ns);
     else
@@ -384,8 +381,8 @@ void blkin_step_end_(struct blkin_span *span)
     close_step(inside);
 }
 
-/* Readers end the open steps that are in the log together with the span. As with spans, a step's
- * own event comes before its streamed end. */
+/* Steps in the log get no record: readers end them with the span. A step that uses the reserve gets
+ * an event of its own, before its streamed end as with spans. */
 void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded)
 {
     struct span_fields *inside = span_inside(span);

@@ -1,11 +1,11 @@
 /*
  * The meters of a thread, and the spans to which they are charged.
  *
- * The current span says what a thread works for. If the program sets no current span, begins and
- * ends that are nested like brackets say it: the thread keeps the ids of these open spans, each
- * below the one before. A thread may begin a span that is not below any of them, or turn to
- * children of an outer one. Then the others get no usage: it is unknown which of them the thread
- * works for. The thread keeps only ids, because a span that is not current may no longer exist.
+ * A thread works for its current span. If the program sets no current span, the thread works for
+ * the innermost open span that it has begun: such spans are nested like brackets. The thread stores
+ * their ids, each below the one before. If the thread begins a span that is below none of them, or
+ * below an outer one, the others get no usage: it is unknown for which of them the thread works.
+ * Only ids are stored, because a span that is not current may not exist any more.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,43 +26,43 @@
 enum { HOLDER_NONE = 0, HOLDER_LOST = 1 };
 
 struct meter {
-    uint32_t generation; /* blkin_usage_state for which all of this is valid */
+    uint32_t generation; /* the blkin_usage_state for which this struct is valid */
     uint8_t level;       /* the highest level that this thread can read */
     bool is_busy;        /* a signal handler must not use the meter now */
     uint32_t depth;      /* number of ids in open[] */
-    uint32_t base;       /* of these, how many are the current span and those around it */
+    uint32_t base;       /* number of ids in open[] up to the current span; 0: it is not charged */
     uint64_t charging;   /* id of the current span if it is charged, or 0 */
     struct blkin_span *current;
-    struct blkin_usage since; /* reading when the span became current; free */
-    struct blkin_usage charged;
+    struct blkin_usage since;   /* the free reading when the span became current */
+    struct blkin_usage charged; /* the sum of all charges */
     uint64_t open[OPEN_MAX_];
 };
 
 static _Thread_local struct meter own_meter;
 
 /*
- * ---- /proc/thread-self/schedstat, which a thread keeps open to read its run delay ----
+ * ---- /proc/thread-self/schedstat, which stays open while a thread reads its run delay ----
  *
  * A program may close descriptors that it does not know, and open other files under the same
  * numbers. So fstat(2) checks before each use that the descriptor still refers to this file.
  */
 
-#define FILES_MAX 1024 /* with such a file at the same time */
+#define FILES_MAX 1024 /* number of threads that can have such a file at the same time */
 
 /* All files are in one table, so that a forked child can close them. */
 struct delay_file {
-    int fd_plus_1; /* 0: free; -1: taken, but not open yet */
+    int fd_plus_1; /* 0: the entry is free; -1: taken, but the file is not open yet */
     dev_t device;
     ino_t inode;
 };
 
 static struct delay_file files[FILES_MAX];
-static unsigned files_used; /* all entries that were ever taken are before this one */
+static unsigned files_used; /* entries with a higher index were never taken */
 static _Thread_local struct delay_file *own_file;
 static pthread_key_t at_thread_end;
 static bool has_key;
 
-/* A negative number: not open. */
+/* Returns the descriptor; negative: not open. */
 static int fd_of(const struct delay_file *file)
 {
     return __atomic_load_n(&file->fd_plus_1, __ATOMIC_RELAXED) - 1;
@@ -125,7 +125,7 @@ static bool second_number(const char *text, const char *end, uint64_t *number)
     *number = 0;
     for (text++; text < end && *text >= '0' && *text <= '9'; text++)
         *number = *number * 10 + (uint64_t)(*text - '0');
-    return text < end; /* only a number that something follows is complete */
+    return text < end; /* at the end of the text, the number may be cut off */
 }
 
 static bool read_file(const struct delay_file *file, uint64_t *ns)
@@ -163,7 +163,7 @@ static void end_of_thread(void *unused)
     own_file = NULL;
 }
 
-/* May allocate: called before a signal handler needs the file. */
+/* Allocates the thread's value of the key now, because a signal handler must not allocate. */
 static void run_delay_thread_begin(void)
 {
     if (has_key)
@@ -183,7 +183,7 @@ __attribute__((constructor)) static void run_delay_begin(void)
     has_key = pthread_key_create(&at_thread_end, end_of_thread) == 0;
 }
 
-/* dlclose(3) of a plug-in unloads the library, but the threads that used it continue. */
+/* After dlclose(3) of a plug-in, which unloads this library, its threads may continue. */
 __attribute__((destructor)) static void run_delay_end(void)
 {
     if (!has_key)
@@ -196,7 +196,8 @@ __attribute__((destructor)) static void run_delay_end(void)
 
 /* ---- the meter ---- */
 
-/* NULL: usage is off, or a signal handler has interrupted the meter's thread. */
+/* Returns the thread's meter. NULL: usage is off, or this is a signal handler that has interrupted
+ * a use of the meter. */
 static struct meter *enter(void)
 {
     const uint32_t generation = __atomic_load_n(&blkin_usage_state, __ATOMIC_RELAXED);
@@ -241,7 +242,8 @@ static struct blkin_usage difference(const struct blkin_usage *from, const struc
     return rest;
 }
 
-/* Not the times: where the kernel accounts CPU time by ticks, they are late. */
+/* Does not use the times of getrusage(2): they are late if the kernel accounts CPU time by ticks.
+ */
 static void read_counts(struct meter *meter, struct blkin_usage *usage)
 {
     struct rusage rusage;
@@ -259,9 +261,8 @@ static void read_counts(struct meter *meter, struct blkin_usage *usage)
         meter->level = 2;
 }
 
-/*
- * Reads the CPU clock last, so that the other readings are not charged to the span. Returns free.
- */
+/* Returns the free reading at a begin. Reads the CPU clock last, so that the span is not charged
+ * for the other readings. */
 static struct blkin_usage read_at_begin(struct meter *meter, uint64_t *now_ns)
 {
     struct blkin_usage usage = {0};
@@ -272,7 +273,7 @@ static struct blkin_usage read_at_begin(struct meter *meter, uint64_t *now_ns)
     return difference(&usage, &meter->charged);
 }
 
-/* Reads the CPU clock first. */
+/* Returns the free reading at an end. Reads the CPU clock first. */
 static struct blkin_usage read_at_end(struct meter *meter, uint64_t now_ns)
 {
     struct blkin_usage usage = {.ns[USAGE_WALL] = now_ns};
@@ -292,8 +293,9 @@ static bool is_below(uint64_t parent_id, uint64_t id)
     return parent_id && (parent_id == id || blkin_step_number(id, parent_id, &number));
 }
 
-/* The thread does something for a span with this parent. True: it may be charged as the next one in
- * open[]. False: it does not belong to the current span. */
+/* Called when the thread does something for a span with this parent. Ends the charging of open
+ * spans that are not around it. Returns true if the span may become the next one in open[]; false
+ * if it is outside of the current span. */
 static bool usage_turn_to(struct meter *meter, uint64_t parent_id)
 {
     uint32_t depth = meter->depth;
@@ -331,7 +333,7 @@ static bool push(struct meter *meter, uint64_t id)
     return true;
 }
 
-/* Returns the index in open[] plus 1, or 0. */
+/* Returns the id's index in open[] plus 1, or 0. */
 static uint32_t find(const struct meter *meter, uint64_t id)
 {
     uint32_t index_plus_1 = meter->depth;
@@ -363,7 +365,7 @@ uint64_t blkin_usage_begin(struct blkin_span *span)
 
 /* ---- the current span ---- */
 
-/* Charges the span that is no longer current. */
+/* Called when the span is no longer current. Adds its usage since it became current. */
 static void usage_charge_current(struct meter *meter, const struct blkin_usage *now)
 {
     const struct blkin_usage part = difference(now, &meter->since);
@@ -372,7 +374,7 @@ static void usage_charge_current(struct meter *meter, const struct blkin_usage *
     uintptr_t self = (uintptr_t)meter;
 
     add(&meter->charged, &part);
-    /* the span may have ended, and another one have begun in its memory */
+    /* checks that the span has not ended, nor another one begun in its memory */
     if (__atomic_load_n(&span->state_, __ATOMIC_RELAXED) & SPAN_CHARGED &&
         span->context.span_id == meter->charging &&
         __atomic_load_n(&usage->holder, __ATOMIC_RELAXED) == self) {
@@ -386,7 +388,7 @@ static void usage_charge_current(struct meter *meter, const struct blkin_usage *
     meter->base = 0;
 }
 
-/* Returns false if another thread has the span as its current span, too: both would charge it. */
+/* Returns false if the span is another thread's current span, too: both would charge it. */
 static bool usage_set_holder(struct meter *meter, struct blkin_span_usage *usage)
 {
     uintptr_t holder = HOLDER_NONE;
@@ -464,7 +466,7 @@ static bool usage_end_current(struct meter *meter, struct blkin_span *span, uint
     return __atomic_load_n(&usage->holder, __ATOMIC_ACQUIRE) == HOLDER_NONE;
 }
 
-/* A span that was never current. */
+/* Ends the usage of a span that was never current. Returns true if the usage is known. */
 static bool usage_end_open(struct meter *meter, struct blkin_span *span, uint64_t now_ns,
                            bool is_now)
 {
@@ -476,7 +478,7 @@ static bool usage_end_open(struct meter *meter, struct blkin_span *span, uint64_
         (void)usage_turn_to(meter, span->context.parent_span_id);
         return false;
     }
-    if (index_plus_1 <= meter->base) { /* while an inner span is current */
+    if (index_plus_1 <= meter->base) { /* a span inside this one is current */
         meter->open[index_plus_1 - 1] = 0;
         return false;
     }
@@ -492,7 +494,7 @@ static bool usage_end_open(struct meter *meter, struct blkin_span *span, uint64_
 
 /* ---- tags ---- */
 
-/* The tags in the form of a log, with zeros in place of the numbers. */
+/* The tags as records of a log, with zeros in place of the numbers. */
 #define TAG(length, key) "I" length "000000000000" key
 
 static const char all_tags[] =                                      /* level: */
@@ -569,7 +571,7 @@ void blkin_usage_thread_begin(void)
     run_delay_thread_begin();
 }
 
-/* Open spans get no usage: the child's meter starts at 0. */
+/* Spans that are open at the fork get no usage: the child's meters start at 0. */
 void blkin_usage_after_fork(void)
 {
     own_meter = (struct meter){0};
