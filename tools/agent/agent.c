@@ -1,5 +1,5 @@
 /*
- * What all parts of the agent share, and its files.
+ * The state that all parts of the agent share, and its files.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,7 +1,6 @@
 /*
- * What all parts of the agent share: the configuration, the totals, the fetched traces and the
- * waiting requests. Files store the totals and the traces for the next run. Each part has its own
- * state:
+ * The state that all parts of the agent share: the configuration, the totals, the fetched traces
+ * and the waiting requests. Files store the totals and the traces. Each part has its own state:
  *
  *     service.c    the service: start, reload and end
  *     holding.h    the rings of programs

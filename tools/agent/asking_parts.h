@@ -16,9 +16,8 @@ struct asking {
     struct cluster *cluster; /* NULL: this host has no cluster */
     struct ledger *ledger;
     struct joins *joins;
-    /* The number of the last request, part of its id. Numbers begin with the time in ms, because in
-     * a container the next process may have the same pid, and must not take this process's answers.
-     */
+    /* The number of the last request, part of its id. Numbers begin with the time in ms: the next
+     * process, which may have the same pid in a container, must not take this process's answers. */
     unsigned long requests;
     struct request *earlier; /* collects traces that began before the searched time; NULL: none */
     bool asks_again;         /* an earlier process may have left open traces */

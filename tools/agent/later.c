@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define LATER_MAX       4096  /* watched traces; a further one replaces the oldest */
-#define LATER_MS        15000 /* the length of a watch; SDKs send after 5 s, or later with retries */
+#define LATER_MS        15000 /* a watch; SDKs send after 5 s, or later with retries */
 #define LATER_LOOK_MS   500
 #define LATER_BYTES_MAX (UINT64_C(256) << 20) /* the largest message of one fetch */
 

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define SENT_BYTES (16U << 20)
-#define REPEAT_MS  200 /* hosts that return within this time get one repetition */
-#define TICK_MS    1000
+#define SENT_BYTES      (16U << 20)
+#define REPEAT_MS       200 /* hosts that return within this time get one repetition */
+#define CLUSTER_TICK_MS 1000
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -374,7 +374,7 @@ static void cluster_tick(void *context)
 
     cluster_drop_sent(cluster, clock_ms() - CLUSTER_REPEAT_MS, SENT_BYTES);
     hosts_forget(cluster);
-    timer_set(cluster->loop, &cluster->tick, TICK_MS);
+    timer_set(cluster->loop, &cluster->tick, CLUSTER_TICK_MS);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

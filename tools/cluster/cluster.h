@@ -43,8 +43,8 @@
  * Ids are printable ASCII without blanks; names of hosts are letters, digits, '.', '-' and '_'. A
  * message has at most 10000 traces and 1 MiB.
  *
- * For CLUSTER_REPEAT_MS, a message is published again when the connection or another host is back,
- * because a broker that was killed has lost the messages that it had accepted. No function blocks.
+ * A broker that was killed has lost the messages that it had accepted. So for CLUSTER_REPEAT_MS, a
+ * message is published again when the connection or another host is back. No function blocks.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -33,7 +33,7 @@ struct otlp_in_options {
     /* Open connections (256). A further one closes the longest idle connection of the sender with
      * the most connections. */
     uint64_t connections;
-    uint64_t spans_per_s; /* of one sender, who has to retry beyond this rate; 0: no limit */
+    uint64_t spans_per_s; /* of one sender; requests beyond this rate are refused; 0: no limit */
 };
 
 struct otlp_in_callbacks {

@@ -18,7 +18,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* The most memory of incomplete bodies. One sender may use half of what other senders leave. */
+/* The most memory of incomplete bodies. One sender may use half of the rest. */
 #define BODIES_MAX   (UINT64_C(64) << 20)
 #define MEMORY_BYTES 65536 /* for the head of a request and a piece of its body, per connection */
 #define IDLE_S       120   /* then a connection is closed; SDKs send every 5 s */

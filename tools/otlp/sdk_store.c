@@ -228,9 +228,8 @@ static uint64_t store_part(const struct sdk_store *store, uint64_t most)
     return store->size / 16 < most ? store->size / 16 : most;
 }
 
-/* Returns whether the span may go into the open block. A block takes at least as many bytes of
- * spans as its resource has, so resources use at most half of the memory unless they change often.
- */
+/* Returns whether the span may go into the open block. The room for a block's spans is at least the
+ * size of the resource, so that resources use at most half of the memory. */
 static bool store_is_in_block(struct sdk_store *store, const struct otlp_origin *origin)
 {
     const struct stored_origin *stored = store->resource ? store_at(store, store->resource) : NULL;

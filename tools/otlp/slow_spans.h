@@ -2,9 +2,8 @@
  * Finds slow and failed spans of SDKs by the rules of programs with libblkin
  * (tools/base/host_rules.h), with the same limit of alarms.
  *
- * A rule of durations is for spans at which a request enters a process (server, consumer) or begins
- * (no parent), because their durations include those of the other spans. A rule of errors is for
- * all spans.
+ * A rule of errors is for all spans. A rule of durations is for spans at which a request enters a
+ * process (server, consumer) or begins (no parent): they contain the other spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

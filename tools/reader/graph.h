@@ -5,8 +5,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_GRAPH_H
-#define BLKIN_TOOLS_GRAPH_H
+#ifndef BLKIN_TOOLS_READER_GRAPH_H
+#define BLKIN_TOOLS_READER_GRAPH_H
 
 #include <babeltrace2/babeltrace.h>
 #include <jansson.h>
