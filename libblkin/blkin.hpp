@@ -10,16 +10,15 @@
  *             span.error("EIO");
  *     } // recorded here, however the program leaves the scope
  *
- * Header only; nothing allocates, nothing throws. What blkin.h says about recording, strings,
- * times, threads and signals applies here too. If an argument is costly to prepare, check
- * recorded() first.
+ * Header only; nothing allocates, nothing throws. The rules of blkin.h for recording, texts, times,
+ * threads and signals apply here, too. If an argument is costly to prepare, check recorded() first.
  *
  * A span cannot be copied or moved: it holds its event, and a layer below may have its address as
  * the current span. For a request that one thread begins and another one ends, make the span a
  * member of the request object. To begin the span later than the object is constructed, declare it
  * without arguments, and call begin(). Only one thread may use a span at a time. A lock that passes
- * the request from thread to thread, as in a queue, also orders the uses of the span. To be the
- * parent of other spans is no use, see blkin.h; the parent may have ended.
+ * the request from thread to thread, as in a queue, also orders the uses of the span. Beginning a
+ * child does not count as a use of the parent, see blkin.h; the parent may have ended.
  *
  * Texts are const char * or std::string, or a const char * and a length; they end at a NUL.
  *
@@ -99,7 +98,7 @@ public:
         start(name, kind, parent);
     }
 
-    // Discards the span: it, and spans that begin below it from now on, are not recorded.
+    // Discards the span: this span, and spans that begin below it from now on, are not recorded.
     void drop() noexcept
     {
         blkin_span_drop(c_span());

@@ -174,8 +174,8 @@ static bool is_in_base_namespace(struct link_map *object)
 #define OPEN_FLAGS (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
 
 /*
- * Opens the provider in the folder of this shared object, if the path is trustworthy. It is not in
- * three cases: in a program with libblkin.a, where the name is argv[0]; if the path is relative to
+ * Opens the provider in the folder of this shared object, if the path is trustworthy. Not in these
+ * cases: in a program with libblkin.a, where the name is argv[0]; if the path is relative to
  * the working directory; and in a set-user-ID program, where only ld.so knows the trusted folders.
  */
 static void *open_beside(const struct link_map *object)
