@@ -193,7 +193,7 @@ static inline int blkin_is_on(void);
 /*
  * Begins a span below another span of this process, or a new trace if parent is NULL. The parent
  * may have ended. The child is recorded if the trace is sampled, except below a root that began
- * while neither an agent nor a session recorded: the trace of such a root has no ids.
+ * while neither an agent nor a session recorded: that root has no trace id.
  */
 static inline void blkin_span_begin(struct blkin_span *span, const char *name, enum blkin_kind kind,
                                     const struct blkin_span *parent);
