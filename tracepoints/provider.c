@@ -28,15 +28,15 @@
 #include <lttng/ust-ringbuffer-context.h>
 #include <lttng/ust-thread.h>
 
-#define RECORD(event)                                                                           \
-    static void record_##event(const struct blkin_trace *trace,                                 \
-                               const struct blkin_endpoint *endpoint,                           \
-                               const struct blkin_annotation *annotation)                       \
-    {                                                                                           \
-        const int saved_errno = errno; /* LTTng wakes its consumer daemon, which may be gone */ \
-                                                                                                \
-        lttng_ust_do_tracepoint(zipkin, event, trace, endpoint, annotation);                    \
-        errno = saved_errno;                                                                    \
+#define RECORD(event)                                                                  \
+    static void record_##event(const struct blkin_trace *trace,                        \
+                               const struct blkin_endpoint *endpoint,                  \
+                               const struct blkin_annotation *annotation)              \
+    {                                                                                  \
+        const int saved_errno = errno; /* LTTng may change errno: it wakes a daemon */ \
+                                                                                       \
+        lttng_ust_do_tracepoint(zipkin, event, trace, endpoint, annotation);           \
+        errno = saved_errno;                                                           \
     }
 
 RECORD(keyval_string)
@@ -294,7 +294,7 @@ static inline void read_unlock(struct lttng_ust_urcu_reader *reader)
 NO_PROTECTOR static void packed_record(struct packed_event *event, const void *payload,
                                        size_t length, void **thread_slot)
 {
-    int *const error = &errno; /* LTTng wakes its consumer daemon, which may be gone */
+    int *const error = &errno; /* LTTng may change errno: it wakes a daemon */
     const int saved_errno = *error;
     struct lttng_ust_urcu_reader *reader = read_lock(thread_slot);
     const struct lttng_ust_tracepoint_probe *each =

@@ -42,7 +42,7 @@ const struct blkin_service *blkin_make_service(void)
     const struct blkin_service *none = NULL,
                                *made = service_in_slot(program_invocation_short_name, NULL, 0);
 
-    /* a concurrent blkin_set_service() wins */
+    /* if another thread has called blkin_set_service() meanwhile, its service stays */
     if (__atomic_compare_exchange_n(&blkin_service, &none, made, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE))
         return made;

@@ -124,7 +124,7 @@ bool connection_connecting(int fd, const struct sockaddr *address, socklen_t len
     struct connection *connection = connection_of(slot, 0);
     bool is_new = false;
 
-    /* the program asks how a non-blocking connect goes on */
+    /* the program calls connect(2) again to get the result of a non-blocking one */
     if (connection && connection->role == ROLE_CLIENT && connection->is_fresh) {
         connection_release(connection);
         errno = saved_errno;

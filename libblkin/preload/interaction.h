@@ -135,7 +135,7 @@ bool interaction_set_current(struct interaction *interaction);
 void interaction_set_endpoints(struct interaction *interaction);
 void interaction_add_head(struct interaction *interaction, struct bytes head);
 
-/* Returns true if the end of the span records everything: no usage and no stream. */
+/* Returns true if the span is recorded without usage and without streaming events. */
 bool interaction_has_only_record(const struct blkin_span *span);
 
 /* Subtracts this call from its owner's calls without an answer, or from those not in PHASE_OVER.

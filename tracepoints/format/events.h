@@ -90,8 +90,9 @@ struct blkin_slow_event {
     uint64_t duration;  /* ns */
     uint64_t monotonic; /* the span's end: CLOCK_MONOTONIC in ns */
     uint32_t pid;
-    uint32_t sequence; /* of this process's alarms, from 1: a gap is a loss */
-    uint32_t dropped;  /* alarms of rule `why` that its cap suppressed since the last one */
+    uint32_t
+        sequence;     /* number of the event among this process's alarms, from 1: a gap is a loss */
+    uint32_t dropped; /* alarms of rule `why` that its cap suppressed since the last one */
 } __attribute__((packed));
 
 /* "blkslow1" in little endian. The last digit is the version of the fields after it. */
@@ -124,8 +125,9 @@ struct blkin_process_event {
  */
 struct blkin_metric_event {
     uint64_t monotonic; /* time of reading: CLOCK_MONOTONIC in ns */
-    uint64_t thread;    /* random number of the process */
-    uint32_t sequence;  /* of this process's metrics, from 1: a gap is a loss */
+    uint64_t thread;    /* random number of the thread */
+    uint32_t
+        sequence; /* number of the event among this thread's metrics, from 1: a gap is a loss */
     uint32_t period_ms; /* interval of the group's samples */
 } __attribute__((packed));
 
