@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SLOW_SLOTS 8
-#define KEEP       BLKIN_SLOW_RULES_MAX /* the slot that counts requests to keep */
+#define SLOW_SLOTS     8
+#define SLOW_KEEP_RULE BLKIN_SLOW_RULES_MAX /* the slot that counts requests to keep */
 
 #define SLOW_WHY_MAX     120
 #define SLOW_NAME_MAX    120
@@ -32,12 +32,12 @@ struct slow_policy {
                                                      that are not reported yet */
 };
 
-static struct slow_policy slots[SLOW_SLOTS] = {
+static struct slow_policy slow_slots[SLOW_SLOTS] = {
     {.rules.least_ns = UINT64_MAX, .cap.period_ns = BLKIN_SLOW_CAP_PERIOD_NS},
 };
-static struct slow_policy *current = &slots[0];
-static unsigned next_slot = 1;
-static uint32_t sequence;
+static struct slow_policy *slow_current = &slow_slots[0];
+static unsigned slow_next_slot = 1;
+static uint32_t slow_sequence;
 
 uint64_t blkin_slow_least_ns = UINT64_MAX;
 
@@ -48,15 +48,15 @@ bool blkin_slow_is_on(void)
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SLOW);
 }
 
-static void record(struct blkin_slow_event *event, const char *why, const char *name,
-                   const char *service)
+static void slow_record(struct blkin_slow_event *event, const char *why, const char *name,
+                        const char *service)
 {
     char payload[sizeof(*event) + SLOW_WHY_MAX + 1 + SLOW_NAME_MAX + 1 + SLOW_SERVICE_MAX + 1];
     char *at;
 
     event->mark = BLKIN_SLOW_MARK;
     event->pid = (uint32_t)getpid();
-    event->sequence = __atomic_add_fetch(&sequence, 1, __ATOMIC_RELAXED);
+    event->sequence = __atomic_add_fetch(&slow_sequence, 1, __ATOMIC_RELAXED);
     at = blkin_put_bytes(payload, event, sizeof(*event));
     at = blkin_put_string(at, why, SLOW_WHY_MAX);
     at = blkin_put_string(at, name, SLOW_NAME_MAX);
@@ -75,13 +75,13 @@ static void slow_raise_alarm(struct slow_policy *policy, unsigned rule,
         return;
     }
     event->dropped = __atomic_exchange_n(suppressed, 0, __ATOMIC_RELAXED);
-    record(event, why, name, service);
+    slow_record(event, why, name, service);
 }
 
 bool blkin_slow_check(struct blkin_slow_event *event, const char *name, const char *service,
                       bool has_failed)
 {
-    struct slow_policy *policy = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+    struct slow_policy *policy = __atomic_load_n(&slow_current, __ATOMIC_ACQUIRE);
     const unsigned rule =
         blkin_slow_find(&policy->rules, service, name, event->duration, has_failed);
 
@@ -94,21 +94,22 @@ bool blkin_slow_check(struct blkin_slow_event *event, const char *name, const ch
 void blkin_slow_keep(struct blkin_slow_event *event, const char *why, const char *name,
                      const char *service)
 {
-    slow_raise_alarm(__atomic_load_n(&current, __ATOMIC_ACQUIRE), KEEP, event, why, name, service);
+    slow_raise_alarm(__atomic_load_n(&slow_current, __ATOMIC_ACQUIRE), SLOW_KEEP_RULE, event, why,
+                     name, service);
 }
 
 /* Reports the suppressed alarms of a slot's rules, even if these are not current. */
 static void slow_report_suppressed(struct slow_policy *policy)
 {
-    for (unsigned i = 0; i <= KEEP; i++) {
+    for (unsigned i = 0; i <= SLOW_KEEP_RULE; i++) {
         struct blkin_slow_event event = {
             .dropped = __atomic_exchange_n(&policy->suppressed[i], 0, __ATOMIC_RELAXED),
         };
 
         if (event.dropped) {
             (void)blkin_this_thread();
-            record(&event, i == KEEP ? "keep" : policy->rules.rules[i].text, "",
-                   blkin_service_name(blkin_default_service()));
+            slow_record(&event, i == SLOW_KEEP_RULE ? "keep" : policy->rules.rules[i].text, "",
+                        blkin_service_name(blkin_default_service()));
         }
     }
 }
@@ -117,7 +118,7 @@ static void slow_report_suppressed(struct slow_policy *policy)
 
 static const char *slow_take(const char *text)
 {
-    struct slow_policy *policy = &slots[next_slot];
+    struct slow_policy *policy = &slow_slots[slow_next_slot];
     const char *wrong;
 
     slow_report_suppressed(policy);
@@ -125,8 +126,8 @@ static const char *slow_take(const char *text)
     if (wrong)
         return wrong;
     policy->cap = (struct blkin_rate){.period_ns = policy->rules.cap_period_ns};
-    next_slot = (next_slot + 1) % SLOW_SLOTS;
-    __atomic_store_n(&current, policy, __ATOMIC_RELEASE);
+    slow_next_slot = (slow_next_slot + 1) % SLOW_SLOTS;
+    __atomic_store_n(&slow_current, policy, __ATOMIC_RELEASE);
     __atomic_store_n(&blkin_slow_least_ns, policy->rules.least_ns, __ATOMIC_RELAXED);
     return NULL;
 }
@@ -150,7 +151,7 @@ static void slow_report_all_suppressed(void)
     if (!blkin_slow_is_on() || pthread_mutex_trylock(&blkin_slow_source.lock) != 0)
         return;
     for (unsigned i = 0; i < SLOW_SLOTS; i++)
-        slow_report_suppressed(&slots[i]);
+        slow_report_suppressed(&slow_slots[i]);
     pthread_mutex_unlock(&blkin_slow_source.lock);
 }
 
@@ -172,7 +173,7 @@ void blkin_slow_refresh(void)
 void blkin_slow_after_fork(void)
 {
     blkin_policy_after_fork(&blkin_slow_source);
-    sequence = 0;
+    slow_sequence = 0;
     for (unsigned i = 0; i < SLOW_SLOTS; i++)
-        memset(slots[i].suppressed, 0, sizeof(slots[i].suppressed));
+        memset(slow_slots[i].suppressed, 0, sizeof(slow_slots[i].suppressed));
 }

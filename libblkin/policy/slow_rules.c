@@ -5,13 +5,13 @@
 
 #include <string.h>
 
-#define CAP_MIN 1e-3 /* alarms per second */
-#define CAP_MAX 1e6
+#define SLOW_CAP_MIN 1e-3 /* alarms per second */
+#define SLOW_CAP_MAX 1e6
 
 /* ---- the text form ---- */
 
 /* Parses a number and its unit, for example 20ms. */
-static bool parse_duration(const char *text, uint64_t *least_ns)
+static bool slow_parse_duration(const char *text, uint64_t *least_ns)
 {
     static const struct {
         char name[3];
@@ -34,7 +34,7 @@ static bool parse_duration(const char *text, uint64_t *least_ns)
 }
 
 /* Parses NAME, or SERVICE:NAME. */
-static bool parse_globs(char *text, struct blkin_slow_rule *rule)
+static bool slow_parse_globs(char *text, struct blkin_slow_rule *rule)
 {
     char *colon = strchr(text, ':');
 
@@ -49,12 +49,12 @@ static bool parse_globs(char *text, struct blkin_slow_rule *rule)
 }
 
 /* Parses the text before ":error": empty, SERVICE or SERVICE:NAME. */
-static bool parse_error_rule(char *text, struct blkin_slow_rule *rule)
+static bool slow_parse_error_rule(char *text, struct blkin_slow_rule *rule)
 {
     rule->is_of_error = true;
     rule->service = rule->name = "*";
     if (!*text || strchr(text, ':'))
-        return !*text || parse_globs(text, rule);
+        return !*text || slow_parse_globs(text, rule);
     rule->service = blkin_trimmed(text);
     return rule->service[0] != '\0';
 }
@@ -65,25 +65,26 @@ static bool slow_parse_rule(char *text, struct blkin_slow_rule *rule)
     char *above = strrchr(text, '>');
 
     if (strcmp(text, "error") == 0)
-        return parse_error_rule(text + strlen(text), rule);
+        return slow_parse_error_rule(text + strlen(text), rule);
     if (last && strcmp(blkin_trimmed(last + 1), "error") == 0) {
         *last = '\0';
-        return last != text && parse_error_rule(text, rule);
+        return last != text && slow_parse_error_rule(text, rule);
     }
     if (!above)
         return false;
     *above = '\0';
-    return parse_globs(text, rule) && parse_duration(blkin_trimmed(above + 1), &rule->least_ns);
+    return slow_parse_globs(text, rule) &&
+           slow_parse_duration(blkin_trimmed(above + 1), &rule->least_ns);
 }
 
 /* Parses a number of alarms per second, for example 50/s. */
-static bool parse_cap(const char *text, uint64_t *period_ns)
+static bool slow_parse_cap(const char *text, uint64_t *period_ns)
 {
     const char *unit;
     double number;
 
-    if (!blkin_policy_number(text, &number, &unit) || strcmp(unit, "/s") != 0 || number < CAP_MIN ||
-        number > CAP_MAX)
+    if (!blkin_policy_number(text, &number, &unit) || strcmp(unit, "/s") != 0 ||
+        number < SLOW_CAP_MIN || number > SLOW_CAP_MAX)
         return false;
     *period_ns = (uint64_t)(1e9 / number);
     return true;
@@ -95,7 +96,7 @@ static bool slow_parse_part(struct blkin_slow_rules *rules, const char *text, ch
     struct blkin_slow_rule *rule = &rules->rules[rules->count];
 
     if (strncmp(text, "max=", 4) == 0)
-        return parse_cap(text + 4, &rules->cap_period_ns);
+        return slow_parse_cap(text + 4, &rules->cap_period_ns);
     if (rules->count == BLKIN_SLOW_RULES_MAX || !slow_parse_rule(to_cut, rule))
         return false;
     rule->text = text;

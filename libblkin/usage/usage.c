@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OPEN_MAX_ 32 /* nested spans of a thread that can have usage */
+#define USAGE_OPEN_MAX 32 /* nested spans of a thread that can have usage */
 
 enum { HOLDER_NONE = 0, HOLDER_LOST = 1 };
 
@@ -35,10 +35,10 @@ struct meter {
     struct blkin_span *current;
     struct blkin_usage since;   /* the free reading when the span became current */
     struct blkin_usage charged; /* the sum of all charges */
-    uint64_t open[OPEN_MAX_];
+    uint64_t open[USAGE_OPEN_MAX];
 };
 
-static _Thread_local struct meter own_meter;
+static _Thread_local struct meter usage_meter;
 
 /*
  * ---- /proc/thread-self/schedstat, which stays open while a thread reads its run delay ----
@@ -47,7 +47,7 @@ static _Thread_local struct meter own_meter;
  * numbers. So fstat(2) checks before each use that the descriptor still refers to this file.
  */
 
-#define FILES_MAX 1024 /* number of threads that can have such a file at the same time */
+#define DELAY_FILES_MAX 1024 /* number of threads that can have such a file at the same time */
 
 /* All files are in one table, so that a forked child can close them. */
 struct delay_file {
@@ -56,51 +56,51 @@ struct delay_file {
     ino_t inode;
 };
 
-static struct delay_file files[FILES_MAX];
-static unsigned files_used; /* entries with a higher index were never taken */
-static _Thread_local struct delay_file *own_file;
-static pthread_key_t at_thread_end;
-static bool has_key;
+static struct delay_file delay_files[DELAY_FILES_MAX];
+static unsigned delay_files_used; /* entries with a higher index were never taken */
+static _Thread_local struct delay_file *delay_own_file;
+static pthread_key_t delay_key;
+static bool delay_has_key;
 
 /* Returns the descriptor; negative: not open. */
-static int fd_of(const struct delay_file *file)
+static int delay_fd(const struct delay_file *file)
 {
     return __atomic_load_n(&file->fd_plus_1, __ATOMIC_RELAXED) - 1;
 }
 
-static bool is_still_ours(const struct delay_file *file)
+static bool delay_is_same(const struct delay_file *file)
 {
     struct stat status;
 
-    return fd_of(file) >= 0 && fstat(fd_of(file), &status) == 0 && status.st_dev == file->device &&
-           status.st_ino == file->inode;
+    return delay_fd(file) >= 0 && fstat(delay_fd(file), &status) == 0 &&
+           status.st_dev == file->device && status.st_ino == file->inode;
 }
 
-static void give_back(struct delay_file *file)
+static void delay_give_back(struct delay_file *file)
 {
-    if (is_still_ours(file))
-        close(fd_of(file));
+    if (delay_is_same(file))
+        close(delay_fd(file));
     __atomic_store_n(&file->fd_plus_1, 0, __ATOMIC_RELEASE);
 }
 
-static struct delay_file *take_file(void)
+static struct delay_file *delay_take(void)
 {
-    for (unsigned i = 0; i < FILES_MAX; i++) {
-        unsigned used = __atomic_load_n(&files_used, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < DELAY_FILES_MAX; i++) {
+        unsigned used = __atomic_load_n(&delay_files_used, __ATOMIC_RELAXED);
         int none = 0;
 
-        if (!__atomic_compare_exchange_n(&files[i].fd_plus_1, &none, -1, false, __ATOMIC_ACQUIRE,
-                                         __ATOMIC_RELAXED))
+        if (!__atomic_compare_exchange_n(&delay_files[i].fd_plus_1, &none, -1, false,
+                                         __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             continue;
-        while (used <= i && !__atomic_compare_exchange_n(&files_used, &used, i + 1, true,
+        while (used <= i && !__atomic_compare_exchange_n(&delay_files_used, &used, i + 1, true,
                                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             continue;
-        return &files[i];
+        return &delay_files[i];
     }
     return NULL;
 }
 
-static bool open_file(struct delay_file *file)
+static bool delay_open(struct delay_file *file)
 {
     const int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     struct stat status;
@@ -118,7 +118,7 @@ static bool open_file(struct delay_file *file)
     return true;
 }
 
-static bool second_number(const char *text, const char *end, uint64_t *number)
+static bool delay_second_number(const char *text, const char *end, uint64_t *number)
 {
     while (text < end && *text != ' ')
         text++;
@@ -128,80 +128,80 @@ static bool second_number(const char *text, const char *end, uint64_t *number)
     return text < end; /* at the end of the text, the number may be cut off */
 }
 
-static bool read_file(const struct delay_file *file, uint64_t *ns)
+static bool delay_read(const struct delay_file *file, uint64_t *ns)
 {
     char text[80];
-    const ssize_t length = pread(fd_of(file), text, sizeof(text), 0);
+    const ssize_t length = pread(delay_fd(file), text, sizeof(text), 0);
 
-    return length > 0 && second_number(text, text + length, ns);
+    return length > 0 && delay_second_number(text, text + length, ns);
 }
 
-static bool file_is_open(void)
+static bool delay_is_open(void)
 {
-    if (!own_file) {
-        if (!has_key || pthread_setspecific(at_thread_end, files) != 0)
+    if (!delay_own_file) {
+        if (!delay_has_key || pthread_setspecific(delay_key, delay_files) != 0)
             return false;
-        own_file = take_file();
+        delay_own_file = delay_take();
     }
-    return own_file && (is_still_ours(own_file) || open_file(own_file));
+    return delay_own_file && (delay_is_same(delay_own_file) || delay_open(delay_own_file));
 }
 
-static bool run_delay(uint64_t *ns)
+static bool delay_read_own(uint64_t *ns)
 {
     const int saved_errno = errno;
-    const bool is_read = file_is_open() && read_file(own_file, ns);
+    const bool is_read = delay_is_open() && delay_read(delay_own_file, ns);
 
     errno = saved_errno;
     return is_read;
 }
 
-static void end_of_thread(void *unused)
+static void delay_end_thread(void *unused)
 {
     (void)unused;
-    if (own_file)
-        give_back(own_file);
-    own_file = NULL;
+    if (delay_own_file)
+        delay_give_back(delay_own_file);
+    delay_own_file = NULL;
 }
 
 /* Allocates the thread's value of the key now, because a signal handler must not allocate. */
-static void run_delay_thread_begin(void)
+static void delay_begin_thread(void)
 {
-    if (has_key)
-        (void)pthread_setspecific(at_thread_end, files);
+    if (delay_has_key)
+        (void)pthread_setspecific(delay_key, delay_files);
 }
 
-static void run_delay_after_fork(void)
+static void delay_after_fork(void)
 {
-    for (unsigned i = 0; i < files_used; i++)
-        give_back(&files[i]);
-    files_used = 0;
-    own_file = NULL;
+    for (unsigned i = 0; i < delay_files_used; i++)
+        delay_give_back(&delay_files[i]);
+    delay_files_used = 0;
+    delay_own_file = NULL;
 }
 
-__attribute__((constructor)) static void run_delay_begin(void)
+__attribute__((constructor)) static void delay_begin(void)
 {
-    has_key = pthread_key_create(&at_thread_end, end_of_thread) == 0;
+    delay_has_key = pthread_key_create(&delay_key, delay_end_thread) == 0;
 }
 
 /* After dlclose(3) of a plug-in, which unloads this library, its threads may continue. */
-__attribute__((destructor)) static void run_delay_end(void)
+__attribute__((destructor)) static void delay_end(void)
 {
-    if (!has_key)
+    if (!delay_has_key)
         return;
-    has_key = false;
-    (void)pthread_key_delete(at_thread_end);
-    for (unsigned i = 0; i < files_used; i++)
-        give_back(&files[i]);
+    delay_has_key = false;
+    (void)pthread_key_delete(delay_key);
+    for (unsigned i = 0; i < delay_files_used; i++)
+        delay_give_back(&delay_files[i]);
 }
 
 /* ---- the meter ---- */
 
 /* Returns the thread's meter. NULL: usage is off, or this is a signal handler that has interrupted
  * a use of the meter. */
-static struct meter *enter(void)
+static struct meter *usage_enter(void)
 {
     const uint32_t generation = __atomic_load_n(&blkin_usage_state, __ATOMIC_RELAXED);
-    struct meter *meter = &own_meter;
+    struct meter *meter = &usage_meter;
 
     if (!(generation & BLKIN_USAGE_LEVEL_MAX) || meter->is_busy)
         return NULL;
@@ -217,13 +217,13 @@ static struct meter *enter(void)
     return meter;
 }
 
-static void leave(struct meter *meter)
+static void usage_leave(struct meter *meter)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     meter->is_busy = false;
 }
 
-static void add(struct blkin_usage *sum, const struct blkin_usage *part)
+static void usage_add(struct blkin_usage *sum, const struct blkin_usage *part)
 {
     for (int i = 0; i < USAGE_TIMES; i++)
         sum->ns[i] += part->ns[i];
@@ -231,7 +231,8 @@ static void add(struct blkin_usage *sum, const struct blkin_usage *part)
         sum->counts[i] += part->counts[i];
 }
 
-static struct blkin_usage difference(const struct blkin_usage *from, const struct blkin_usage *what)
+static struct blkin_usage usage_difference(const struct blkin_usage *from,
+                                           const struct blkin_usage *what)
 {
     struct blkin_usage rest;
 
@@ -244,7 +245,7 @@ static struct blkin_usage difference(const struct blkin_usage *from, const struc
 
 /* Does not use the times of getrusage(2): they are late if the kernel accounts CPU time by ticks.
  */
-static void read_counts(struct meter *meter, struct blkin_usage *usage)
+static void usage_read_counts(struct meter *meter, struct blkin_usage *usage)
 {
     struct rusage rusage;
 
@@ -257,36 +258,36 @@ static void read_counts(struct meter *meter, struct blkin_usage *usage)
     } else if (meter->level >= 2) {
         meter->level = 1;
     }
-    if (meter->level >= 3 && !run_delay(&usage->ns[USAGE_RUN_DELAY]))
+    if (meter->level >= 3 && !delay_read_own(&usage->ns[USAGE_RUN_DELAY]))
         meter->level = 2;
 }
 
 /* Returns the free reading at a begin. Reads the CPU clock last, so that the span is not charged
  * for the other readings. */
-static struct blkin_usage read_at_begin(struct meter *meter, uint64_t *now_ns)
+static struct blkin_usage usage_read_at_begin(struct meter *meter, uint64_t *now_ns)
 {
     struct blkin_usage usage = {0};
 
-    read_counts(meter, &usage);
+    usage_read_counts(meter, &usage);
     usage.ns[USAGE_CPU] = blkin_clock_read(CLOCK_THREAD_CPUTIME_ID);
     usage.ns[USAGE_WALL] = *now_ns = blkin_clock_now();
-    return difference(&usage, &meter->charged);
+    return usage_difference(&usage, &meter->charged);
 }
 
 /* Returns the free reading at an end. Reads the CPU clock first. */
-static struct blkin_usage read_at_end(struct meter *meter, uint64_t now_ns)
+static struct blkin_usage usage_read_at_end(struct meter *meter, uint64_t now_ns)
 {
     struct blkin_usage usage = {.ns[USAGE_WALL] = now_ns};
 
     usage.ns[USAGE_CPU] = blkin_clock_read(CLOCK_THREAD_CPUTIME_ID);
-    read_counts(meter, &usage);
-    return difference(&usage, &meter->charged);
+    usage_read_counts(meter, &usage);
+    return usage_difference(&usage, &meter->charged);
 }
 
 /* ---- the current work of a thread ---- */
 
 /* Returns true if a span with this parent is below the span `id`, or below a step of it. */
-static bool is_below(uint64_t parent_id, uint64_t id)
+static bool usage_is_below(uint64_t parent_id, uint64_t id)
 {
     uint64_t number;
 
@@ -300,7 +301,7 @@ static bool usage_turn_to(struct meter *meter, uint64_t parent_id)
 {
     uint32_t depth = meter->depth;
 
-    while (depth > 0 && !is_below(parent_id, meter->open[depth - 1]))
+    while (depth > 0 && !usage_is_below(parent_id, meter->open[depth - 1]))
         depth--;
     if (depth > 0) {
         meter->depth = depth > meter->base ? depth : meter->base;
@@ -317,24 +318,24 @@ static bool usage_turn_to(struct meter *meter, uint64_t parent_id)
 
 void blkin_usage_turn_to_unknown(void)
 {
-    struct meter *meter = enter();
+    struct meter *meter = usage_enter();
 
     if (!meter)
         return;
     (void)usage_turn_to(meter, 0);
-    leave(meter);
+    usage_leave(meter);
 }
 
-static bool push(struct meter *meter, uint64_t id)
+static bool usage_push(struct meter *meter, uint64_t id)
 {
-    if (meter->depth == OPEN_MAX_)
+    if (meter->depth == USAGE_OPEN_MAX)
         return false;
     meter->open[meter->depth++] = id;
     return true;
 }
 
 /* Returns the id's index in open[] plus 1, or 0. */
-static uint32_t find(const struct meter *meter, uint64_t id)
+static uint32_t usage_find(const struct meter *meter, uint64_t id)
 {
     uint32_t index_plus_1 = meter->depth;
 
@@ -348,18 +349,19 @@ static uint32_t find(const struct meter *meter, uint64_t id)
 uint64_t blkin_usage_begin(struct blkin_span *span)
 {
     struct blkin_span_usage *usage = span_usage(span);
-    struct meter *meter = enter();
+    struct meter *meter = usage_enter();
     uint64_t now_ns;
 
     if (!meter)
         return 0;
     *usage = (struct blkin_span_usage){.generation = meter->generation};
-    if (usage_turn_to(meter, span->context.parent_span_id) && push(meter, span->context.span_id))
-        usage->amount = read_at_begin(meter, &now_ns);
+    if (usage_turn_to(meter, span->context.parent_span_id) &&
+        usage_push(meter, span->context.span_id))
+        usage->amount = usage_read_at_begin(meter, &now_ns);
     else
         now_ns = blkin_clock_now();
     usage->level = meter->level;
-    leave(meter);
+    usage_leave(meter);
     return now_ns;
 }
 
@@ -368,17 +370,17 @@ uint64_t blkin_usage_begin(struct blkin_span *span)
 /* Called when the span is no longer current. Adds its usage since it became current. */
 static void usage_charge_current(struct meter *meter, const struct blkin_usage *now)
 {
-    const struct blkin_usage part = difference(now, &meter->since);
+    const struct blkin_usage part = usage_difference(now, &meter->since);
     struct blkin_span *span = meter->current;
     struct blkin_span_usage *usage = span_usage(span);
     uintptr_t self = (uintptr_t)meter;
 
-    add(&meter->charged, &part);
+    usage_add(&meter->charged, &part);
     /* checks that the span has not ended, nor another one begun in its memory */
     if (__atomic_load_n(&span->state_, __ATOMIC_RELAXED) & SPAN_CHARGED &&
         span->context.span_id == meter->charging &&
         __atomic_load_n(&usage->holder, __ATOMIC_RELAXED) == self) {
-        add(&usage->amount, &part);
+        usage_add(&usage->amount, &part);
         usage->level = meter->level < usage->level ? meter->level : usage->level;
         (void)__atomic_compare_exchange_n(&usage->holder, &self, HOLDER_NONE, false,
                                           __ATOMIC_RELEASE, __ATOMIC_RELAXED);
@@ -405,7 +407,7 @@ static void usage_start_charging(struct meter *meter, struct blkin_span *span,
 {
     struct blkin_span_usage *usage = span_usage(span);
     const uint64_t id = span->context.span_id;
-    const uint32_t index_plus_1 = find(meter, id);
+    const uint32_t index_plus_1 = usage_find(meter, id);
 
     if (!usage_set_holder(meter, usage))
         return;
@@ -417,7 +419,7 @@ static void usage_start_charging(struct meter *meter, struct blkin_span *span,
         meter->depth = index_plus_1;
     } else {
         (void)usage_turn_to(meter, span->context.parent_span_id);
-        (void)push(meter, id);
+        (void)usage_push(meter, id);
     }
     meter->base = meter->depth;
     meter->charging = id;
@@ -427,7 +429,7 @@ static void usage_start_charging(struct meter *meter, struct blkin_span *span,
 
 struct blkin_span *blkin_usage_switch(struct blkin_span *span, struct blkin_span *before)
 {
-    struct meter *meter = enter();
+    struct meter *meter = usage_enter();
     struct blkin_usage now;
     bool is_charged;
 
@@ -437,7 +439,7 @@ struct blkin_span *blkin_usage_switch(struct blkin_span *span, struct blkin_span
                  span_usage(span)->generation == meter->generation;
     if (!(is_charged && meter->charging == span->context.span_id) &&
         (is_charged || meter->charging)) {
-        now = read_at_end(meter, blkin_clock_now());
+        now = usage_read_at_end(meter, blkin_clock_now());
         if (meter->charging) {
             usage_charge_current(meter, &now);
             now = meter->since;
@@ -447,7 +449,7 @@ struct blkin_span *blkin_usage_switch(struct blkin_span *span, struct blkin_span
     }
     if (span && !is_charged)
         (void)usage_turn_to(meter, 0);
-    leave(meter);
+    usage_leave(meter);
     return before;
 }
 
@@ -458,7 +460,7 @@ static bool usage_end_current(struct meter *meter, struct blkin_span *span, uint
     struct blkin_span_usage *usage = span_usage(span);
 
     if (meter->current == span && meter->charging == span->context.span_id) {
-        const struct blkin_usage now = read_at_end(meter, now_ns);
+        const struct blkin_usage now = usage_read_at_end(meter, now_ns);
 
         usage_charge_current(meter, &now);
     }
@@ -471,7 +473,7 @@ static bool usage_end_open(struct meter *meter, struct blkin_span *span, uint64_
                            bool is_now)
 {
     struct blkin_span_usage *usage = span_usage(span);
-    const uint32_t index_plus_1 = find(meter, span->context.span_id);
+    const uint32_t index_plus_1 = usage_find(meter, span->context.span_id);
     struct blkin_usage now;
 
     if (!index_plus_1) {
@@ -485,10 +487,10 @@ static bool usage_end_open(struct meter *meter, struct blkin_span *span, uint64_
     meter->depth = index_plus_1 - 1;
     if (!is_now)
         return false;
-    now = read_at_end(meter, now_ns);
-    usage->amount = difference(&now, &usage->amount);
+    now = usage_read_at_end(meter, now_ns);
+    usage->amount = usage_difference(&now, &usage->amount);
     usage->level = meter->level < usage->level ? meter->level : usage->level;
-    add(&meter->charged, &usage->amount);
+    usage_add(&meter->charged, &usage->amount);
     return true;
 }
 
@@ -497,14 +499,14 @@ static bool usage_end_open(struct meter *meter, struct blkin_span *span, uint64_
 /* The tags as records of a log, with zeros in place of the numbers. */
 #define TAG(length, key) "I" length "000000000000" key
 
-static const char all_tags[] =                                      /* level: */
+static const char usage_all_tags[] =                                /* level: */
     TAG("<", "usage.cpu_us") TAG("@", "usage.off_cpu_us")           /* 1 */
     TAG(">", "usage.switches") TAG("A", "usage.preemptions")        /* 2 */
     TAG("<", "usage.faults") TAG("B", "usage.major_faults")         /* 2 */
     TAG("C", "usage.dirtied_pages") TAG("B", "usage.run_delay_us"); /* 2, 3 */
-static const uint8_t tags_of_level[BLKIN_USAGE_LEVEL_MAX + 1] = {0, 2, 7, 8};
+static const uint8_t usage_tags_of_level[BLKIN_USAGE_LEVEL_MAX + 1] = {0, 2, 7, 8};
 
-_Static_assert(sizeof(all_tags) <= sizeof(((struct blkin_usage_tags *)0)->text),
+_Static_assert(sizeof(usage_all_tags) <= sizeof(((struct blkin_usage_tags *)0)->text),
                "no room for the tags");
 
 size_t blkin_usage_tag_size(const char *tag)
@@ -512,33 +514,33 @@ size_t blkin_usage_tag_size(const char *tag)
     return 14 + (size_t)blkin_number_at(tag + 1, 2);
 }
 
-static uint64_t to_us(uint64_t ns)
+static uint64_t usage_to_us(uint64_t ns)
 {
     return (ns + 500) / 1000;
 }
 
 /* The two clocks are not read at the same moment. So CPU time is limited to the elapsed time, and
  * the run delay to the time off the CPU. */
-static void put_tags(struct blkin_usage_tags *tags, const struct blkin_span_usage *usage)
+static void usage_put_tags(struct blkin_usage_tags *tags, const struct blkin_span_usage *usage)
 {
     const uint64_t *ns = usage->amount.ns;
     const uint32_t *counts = usage->amount.counts;
     const uint64_t on = ns[USAGE_CPU] < ns[USAGE_WALL] ? ns[USAGE_CPU] : ns[USAGE_WALL];
     const uint64_t off = ns[USAGE_WALL] - on;
     const uint64_t values[] = {
-        to_us(on),
-        to_us(off),
+        usage_to_us(on),
+        usage_to_us(off),
         counts[USAGE_SWITCHES],
         counts[USAGE_PREEMPTIONS],
         counts[USAGE_FAULTS],
         counts[USAGE_MAJOR_FAULTS],
         counts[USAGE_DIRTIED] / (4096 / 512),
-        to_us(ns[USAGE_RUN_DELAY] < off ? ns[USAGE_RUN_DELAY] : off),
+        usage_to_us(ns[USAGE_RUN_DELAY] < off ? ns[USAGE_RUN_DELAY] : off),
     };
     char *at = tags->text;
 
-    memcpy(tags->text, all_tags, sizeof(all_tags));
-    for (unsigned i = 0; i < tags_of_level[usage->level]; i++) {
+    memcpy(tags->text, usage_all_tags, sizeof(usage_all_tags));
+    for (unsigned i = 0; i < usage_tags_of_level[usage->level]; i++) {
         (void)blkin_put_long(at + 3, values[i]);
         at += blkin_usage_tag_size(at);
     }
@@ -549,7 +551,7 @@ void blkin_usage_end(struct blkin_span *span, uint64_t now_ns, bool is_now,
                      struct blkin_usage_tags *tags)
 {
     struct blkin_span_usage *usage = span_usage(span);
-    struct meter *meter = enter();
+    struct meter *meter = usage_enter();
     bool is_known = false;
 
     tags->length = 0;
@@ -558,23 +560,23 @@ void blkin_usage_end(struct blkin_span *span, uint64_t now_ns, bool is_now,
     if (usage->generation == meter->generation)
         is_known = usage->was_current ? usage_end_current(meter, span, now_ns)
                                       : usage_end_open(meter, span, now_ns, is_now);
-    leave(meter);
+    usage_leave(meter);
     if (is_known)
-        put_tags(tags, usage);
+        usage_put_tags(tags, usage);
 }
 
 /* ---- threads and forks ---- */
 
 void blkin_usage_thread_begin(void)
 {
-    *(volatile bool *)&own_meter.is_busy = own_meter.is_busy;
-    run_delay_thread_begin();
+    *(volatile bool *)&usage_meter.is_busy = usage_meter.is_busy;
+    delay_begin_thread();
 }
 
 /* Spans that are open at the fork get no usage: the child's meters start at 0. */
 void blkin_usage_after_fork(void)
 {
-    own_meter = (struct meter){0};
+    usage_meter = (struct meter){0};
     blkin_usage_state += BLKIN_USAGE_LEVEL_MAX + 1;
-    run_delay_after_fork();
+    delay_after_fork();
 }
