@@ -119,7 +119,8 @@ class Shares(unittest.TestCase):
         finally:
             self.agent.kill()
             self.log.close()
-        self.assertEqual(status, 0)
+        with open(self.log.name, encoding="utf-8", errors="replace") as log:
+            self.assertEqual(status, 0, log.read()[-4000:])
 
     def is_up(self):
         self.assertIsNone(self.agent.poll(), "the agent has ended")

@@ -316,11 +316,12 @@ void saver_write_by(const char *path, char *text, saver_write_fn *write, void *c
 
 bool saver_finish(int64_t limit_ms)
 {
-    const int64_t until_ms = wall_clock_ns() / 1000000 + limit_ms;
+    const int64_t until_ms = clock_ms() + limit_ms;
     const struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
     LOCK_GUARD(&lock);
 
-    while ((first || begun_ms) && pthread_cond_timedwait(&changed, &lock, &until) == 0)
+    while ((first || begun_ms) &&
+           pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until) == 0)
         continue;
     return !first && !begun_ms;
 }
