@@ -124,9 +124,9 @@ struct blkin_process_event {
  */
 struct blkin_metric_event {
     uint64_t monotonic; /* time of reading: CLOCK_MONOTONIC in ns */
-    uint64_t thread;    /* random number of the process */
-    uint32_t sequence;  /* of this process's metrics, from 1: a gap is a loss */
-    uint32_t period_ms; /* interval of the group's samples */
+    uint64_t thread;    /* the thread's number, or another random number of the series */
+    uint32_t sequence;  /* of the metrics with this number, from 1: a gap is a loss */
+    uint32_t period_ms; /* the interval of the group's samples */
 } __attribute__((packed));
 
 #endif
