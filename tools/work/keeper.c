@@ -93,7 +93,7 @@ static void keeper_put_run(struct buffer *message, const struct held_span *first
                            const struct held_span *end)
 {
     const struct otlp_origin *origin = held_origin(first);
-    struct otlp_origin_places places;
+    struct otlp_origin_at places;
     char *at = otlp_resource_begin(message, origin->resource, origin->schema, &places);
 
     at = otlp_scope_begin(message, at, origin->scope, origin->scope_schema, &places);

@@ -121,7 +121,7 @@ static void check_dropped(const json_t *status)
         text_in(lately, "since"), said);
 }
 
-void check_recorder(const struct doctor *doctor, const json_t *status)
+void check_agent(const struct doctor *doctor, const json_t *status)
 {
     check_ring(doctor, status);
     check_cluster(doctor, status);
