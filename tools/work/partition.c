@@ -20,7 +20,7 @@ struct slab {
     _Alignas(max_align_t) char items[];
 };
 
-void partition_fill(struct assembly *assembly, struct pool *pool)
+void partition_fill(struct assembly *assembly, struct item_pool *pool)
 {
     struct slab *slab = malloc(SLAB_BYTES);
 

@@ -67,7 +67,7 @@ struct held_message {
 
 /* A span of an open trace. The member `of` of a trace_span points to it. */
 struct held_span {
-    struct held_span *next; /* the first member: see struct pool */
+    struct held_span *next; /* the first member: see struct item_pool */
     struct trace_span span;
     const struct held_message *message;
     const char *raw; /* message Span */
@@ -96,7 +96,7 @@ struct held_trace {
 };
 
 /* Free items of one size. The first member of each points to the next one. */
-struct pool {
+struct item_pool {
     void *free;
     size_t size;
 };
@@ -113,7 +113,7 @@ struct assembly {
     bool is_starved; /* memory ran out: the counts are wrong from now on */
     /* private */
     uint64_t seed;
-    struct pool traces, spans;
+    struct item_pool traces, spans;
     struct slab *slabs;
     uint64_t messages; /* copies in memory */
 };

@@ -14,10 +14,10 @@
 /* ---- memory of traces and spans -------------------------------------------------------------- */
 
 /* Adds free items; none when out of memory. */
-void partition_fill(struct assembly *assembly, struct pool *pool);
+void partition_fill(struct assembly *assembly, struct item_pool *pool);
 
 /* Returns an item with any content; NULL: out of memory. */
-static inline void *partition_take_item(struct assembly *assembly, struct pool *pool)
+static inline void *partition_take_item(struct assembly *assembly, struct item_pool *pool)
 {
     void *item;
 
@@ -32,8 +32,8 @@ static inline void *partition_take_item(struct assembly *assembly, struct pool *
 }
 
 /* Frees items that are linked from first to last. */
-static inline void partition_free_items(struct assembly *assembly, struct pool *pool, void *first,
-                                        void *last, uint64_t count)
+static inline void partition_free_items(struct assembly *assembly, struct item_pool *pool,
+                                        void *first, void *last, uint64_t count)
 {
     memcpy(last, &pool->free, sizeof(pool->free));
     pool->free = first;
