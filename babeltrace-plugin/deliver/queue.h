@@ -56,6 +56,7 @@ enum queue_added queue_add(struct span_queue *queue, const struct span *span);
 
 enum queue_state {
     QUEUE_HAS_ROOM,
+    QUEUE_HAS_BEGUN, /* queue_begin() was called */
     QUEUE_IS_EMPTY,  /* every span has an outcome */
     QUEUE_HAS_ENDED, /* all threads have called queue_end() */
 };
@@ -79,6 +80,9 @@ void queue_close(struct span_queue *queue);
 bool queue_has_failed(struct span_queue *queue, struct error *error);
 
 /* ---- called by the senders' threads ---------------------------------------------------------- */
+
+/* A sender has the peer's first answer. */
+void queue_begin(struct span_queue *queue);
 
 /* Waits for a batch. Returns NULL when the spool has spans to send first, or after the last batch:
  * see queue_is_done(). */
