@@ -9,7 +9,7 @@
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/thread.h"
-#include "metrics_server.h"
+#include "http_server.h"
 #include "stats_file.h"
 
 #include <errno.h>

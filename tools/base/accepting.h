@@ -1,12 +1,12 @@
 /*
- * Accepts the connections of a listening socket (babeltrace-plugin/base/listener.h) in a loop.
+ * Accepts the connections of a listening socket (babeltrace-plugin/base/listen.h) in a loop.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_ACCEPTING_H
 #define BLKIN_TOOLS_ACCEPTING_H
 
-#include "babeltrace-plugin/base/listener.h"
+#include "babeltrace-plugin/base/listen.h"
 #include "loop.h"
 
 /* The owner sets the members up to context. */

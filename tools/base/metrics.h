@@ -7,7 +7,7 @@
 #define BLKIN_TOOLS_METRICS_H
 
 #include "babeltrace-plugin/account/counters.h"
-#include "babeltrace-plugin/account/metrics_server.h"
+#include "babeltrace-plugin/account/http_server.h"
 #include "loop.h"
 
 struct metrics;

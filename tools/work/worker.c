@@ -13,7 +13,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/account/counters.h"
-#include "babeltrace-plugin/account/metrics_server.h"
+#include "babeltrace-plugin/account/http_server.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/base/thread.h"
