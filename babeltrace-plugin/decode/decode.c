@@ -6,8 +6,6 @@
  */
 #include "decode.h"
 
-#include "rule_fields.h"
-
 #include "babeltrace-plugin/base/table.h"
 #include "babeltrace-plugin/spans/packed.h"
 

@@ -5,8 +5,6 @@
  */
 #include "input.h"
 
-#include "origin.h"
-
 #include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/spans/packed.h"
 

@@ -8,7 +8,7 @@
 #define BLKIN_TOOLS_HTTP_H
 
 #include "babeltrace-plugin/account/http_server.h"
-#include "tools/base/accepting.h"
+#include "tools/base/loop.h"
 
 #include <stdbool.h>
 

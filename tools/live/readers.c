@@ -8,7 +8,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/say.h"
 #include "tools/reader/graph.h"
-#include "tools/reader/reader.h"
+#include "tools/reader/graph.h"
 #include "viewer.h"
 
 #include <errno.h>

@@ -7,6 +7,9 @@
 #ifndef BLKIN_READER_GRAPH_H
 #define BLKIN_READER_GRAPH_H
 
+#include "tools/base/json.h"
+#include "tools/config/config.h"
+
 #include <babeltrace2/babeltrace.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -40,5 +43,18 @@ bool graph_can_run(void);
 /* Return babeltrace2's plugin "ctf", and BlkKin's plugin; NULL: missing. */
 const bt_plugin *graph_ctf(void);
 const bt_plugin *graph_blkin(void);
+
+/* ---- common parts of the services' children that run the sink -------------------------------- */
+
+/* Returns the sink's parameters of the configuration, without those that the service handles. NULL:
+ * out of memory. */
+json_t *reader_params(const struct config *config);
+
+/* Refuses file:PATH as endpoint with error set: a sink overwrites no file, so only the first of a
+ * service's readers could write it. */
+bool reader_endpoint_fits(const struct config *config, struct error *error);
+
+/* For the child: gives up privileges and returns the order. Aborts if the bytes are no order. */
+json_t *reader_begin(const void *bytes, size_t size);
 
 #endif
