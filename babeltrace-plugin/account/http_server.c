@@ -228,11 +228,10 @@ int64_t metrics_server_prepare(struct metrics_server *server, struct pollfd *fds
     return until_ms;
 }
 
-void metrics_server_serve(struct metrics_server *server, const struct pollfd *fds)
+void metrics_server_serve(struct metrics_server *server)
 {
     (void)peers_end_late(&server->http.peers);
-    if (fds[0].revents)
-        accept_clients(server);
+    accept_clients(server);
     run_daemon(server);
 }
 

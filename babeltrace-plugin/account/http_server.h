@@ -99,7 +99,7 @@ const char *metrics_server_url(const struct metrics_server *server);
  * next metrics_server_serve() without an event. */
 int64_t metrics_server_prepare(struct metrics_server *server, struct pollfd *fds);
 
-/* Serves ready descriptors after a poll() of fds. */
-void metrics_server_serve(struct metrics_server *server, const struct pollfd *fds);
+/* Serves clients after a poll() of fds. */
+void metrics_server_serve(struct metrics_server *server);
 
 #endif

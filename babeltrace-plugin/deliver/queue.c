@@ -5,7 +5,7 @@
  */
 #include "queue.h"
 
-#include "babeltrace-plugin/base/lock.h"
+#include "babeltrace-plugin/base/thread.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #include "spool_parts.h"
 
 #include "babeltrace-plugin/base/file.h"
-#include "babeltrace-plugin/base/lock.h"
+#include "babeltrace-plugin/base/thread.h"
 
 #include <inttypes.h>
 

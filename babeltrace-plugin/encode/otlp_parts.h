@@ -9,7 +9,6 @@
 #include "protobuf.h"
 #include "protobuf_read.h"
 #include "protocol.h"
-#include "resource.h"
 
 /* The first fields of a unit that begins a group, and of its ScopeSpans. */
 #define OTLP_RESOURCE_SPANS PB_BYTES(1)

@@ -83,7 +83,7 @@ struct assembler_options {
     int64_t open_timeout_ns; /* same, for a streamed span */
     uint64_t max_open_spans; /* beyond, the oldest spans are finished early, marked incomplete */
     uint64_t max_open_bytes; /* same, for the memory of open spans */
-    bool correct_clocks;     /* moves times to the wall clock: see clock.h */
+    bool correct_clocks;     /* moves times to the wall clock: see source.h */
     int64_t wall_clock_ns;   /* wall clock minus CLOCK_MONOTONIC; 0: as blkin:process says */
     bool is_choice;          /* events are filtered on purpose: a gap in their numbers is no loss */
     struct marks *marks;     /* NULL: no marks */
@@ -189,6 +189,10 @@ struct event_source *assembler_source(struct assembler *assembler, const struct 
 
 /* The endpoints of all spans in this assembler's pipeline; see struct span. */
 struct endpoint_table *assembler_endpoints(struct assembler *assembler);
+
+/* Tags the span with its host, process and thread. */
+void assembler_tag_origin(struct assembler *assembler, struct span *span,
+                          const struct origin *origin);
 
 /* The endpoint of a service without an address; NULL when out of memory. */
 const struct endpoint *assembler_service(struct assembler *assembler, struct text service);

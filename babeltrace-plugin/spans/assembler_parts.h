@@ -86,10 +86,6 @@ const struct endpoint *assembler_endpoint(struct assembler *assembler, const str
 /* Counts the event as part of the span, or as lost for lack of room. */
 void assembler_count(struct assembler *assembler, struct open_span *open, bool in_span);
 
-/* Tags the span with its host, process and thread. */
-void assembler_tag_origin(struct assembler *assembler, struct span *span,
-                          const struct origin *origin);
-
 /* Opens a span for the event, and may evict an older span. Returns NULL when out of memory. */
 struct open_span *assembler_open(struct assembler *assembler, const struct event *event,
                                  const struct endpoint *endpoint);

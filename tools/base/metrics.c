@@ -40,15 +40,11 @@ static void metrics_prepare(struct metrics *metrics)
         timer_set(metrics->loop, &metrics->timer, due_ms - clock_ms());
 }
 
-/* metrics_server_serve() calls poll(2) itself to find the ready descriptor. */
 static void metrics_serve(void *context)
 {
     struct metrics *metrics = context;
-    struct pollfd fds[SERVER_POLLFDS];
 
-    (void)metrics_server_prepare(metrics->server, fds);
-    if (poll(fds, SERVER_POLLFDS, 0) >= 0)
-        metrics_server_serve(metrics->server, fds);
+    metrics_server_serve(metrics->server);
     metrics_prepare(metrics);
 }
 

@@ -5,7 +5,6 @@
  */
 #include "saver.h"
 
-#include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/thread.h"

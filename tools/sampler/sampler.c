@@ -5,7 +5,6 @@
  */
 #include "sampler.h"
 
-#include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "filter.h"
 #include "libblkin/metric/metric.h"

@@ -4,7 +4,7 @@
  */
 #include "stage.h"
 
-#include "babeltrace-plugin/encode/resource.h"
+#include "babeltrace-plugin/encode/encoder.h"
 #include "babeltrace-plugin/model/calls.h"
 
 #include <fnmatch.h>
