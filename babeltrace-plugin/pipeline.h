@@ -12,7 +12,7 @@
 #define BLKIN_PIPELINE_H
 
 #include "babeltrace-plugin/account/account.h"
-#include "babeltrace-plugin/account/live_statistics.h"
+#include "babeltrace-plugin/account/statistics_document.h"
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/stages/chain.h"

@@ -7,7 +7,7 @@
 #include "decode.h"
 
 #include "babeltrace-plugin/base/table.h"
-#include "babeltrace-plugin/spans/packed.h"
+#include "babeltrace-plugin/spans/event.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "batch.h"
+#include "queue.h"
 
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"

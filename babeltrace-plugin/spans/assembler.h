@@ -9,7 +9,8 @@
  * as a duplicate. The library records the whole span before blkin:end, so the streamed span is
  * still open then. Trace id, span id, kind and host identify the streamed span. In two sessions,
  * whose clocks may differ by some microseconds, the whole span may come just after blkin:end:
- * open_spans.h finds that case. A whole span that follows an incomplete streamed one is given out, too.
+ * open_spans.h finds that case. A whole span that follows an incomplete streamed one is given out,
+ * too.
  *
  * The original's events make one span per (trace id, span id, endpoint). These events have no end.
  * Trace time finishes such a span: a short while after a closing annotation

@@ -3,10 +3,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "packed.h"
+#include "assembler_parts.h"
 
 #include "tracepoints/format/events.h"
-#include "assembler_parts.h"
 
 #include <endian.h>
 #include <stdint.h>

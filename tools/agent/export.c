@@ -5,7 +5,7 @@
  */
 #include "export.h"
 
-#include "babeltrace-plugin/account/live_statistics.h"
+#include "babeltrace-plugin/account/statistics_document.h"
 #include "babeltrace-plugin/spans/endpoint.h"
 #include "tools/base/loop.h"
 #include "tools/base/reader_account.h"

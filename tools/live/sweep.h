@@ -9,7 +9,7 @@
 #define BLKIN_LIVE_SWEEP_H
 
 #include "tools/base/child.h"
-#include "tools/reader/listing.h"
+#include "tools/reader/graph.h"
 
 #define SWEEP_AGE_S 3600
 

@@ -7,6 +7,7 @@
 #ifndef BLKIN_READER_GRAPH_H
 #define BLKIN_READER_GRAPH_H
 
+#include "tools/base/child.h"
 #include "tools/base/json.h"
 #include "tools/config/config.h"
 
@@ -14,6 +15,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct graph_spec {
     const char *live_url;      /* net://HOST:PORT/host/NAME/SESSION; NULL: recorded traces */
@@ -56,5 +58,29 @@ bool reader_endpoint_fits(const struct config *config, struct error *error);
 
 /* For the child: gives up privileges and returns the order. Aborts if the bytes are no order. */
 json_t *reader_begin(const void *bytes, size_t size);
+
+/* ---- the live sessions of a relay daemon ----------------------------------------------------- */
+
+#define LISTED_MAX 96 /* the most sessions in a listing */
+
+struct listed_session {
+    char host[256], name[256];
+    int64_t viewers, streams;
+};
+
+struct listing {
+    int count;
+    bool has_more;
+    struct listed_session sessions[LISTED_MAX];
+};
+
+/* url: net://HOST:PORT. listing is empty. Returns false if the daemon does not answer. */
+bool listing_ask(const char *url, struct listing *listing);
+
+/* The same as a task_fn. order: the url; result: a struct listing */
+extern const struct job listing_job;
+
+/* Returns true also if the listing was cut. */
+bool listing_has(const struct listing *listing, const char *host, const char *session);
 
 #endif
