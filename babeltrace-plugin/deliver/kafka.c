@@ -23,7 +23,6 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
 #else
 
 #include "babeltrace-plugin/base/thread.h"
-#include "kafka_arrange.h"
 #include "kafka_conf.h"
 
 #include <pthread.h>

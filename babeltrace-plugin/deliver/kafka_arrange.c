@@ -3,12 +3,11 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "kafka_arrange.h"
+#include "kafka_conf.h"
 
 #ifdef HAS_KAFKA
 
 #include "babeltrace-plugin/base/array.h"
-#include "kafka_conf.h"
 
 #define KAFKA_MESSAGE_SPANS 2000
 

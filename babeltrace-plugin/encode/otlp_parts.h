@@ -7,7 +7,6 @@
 #define BLKIN_OUTPUT_OTLP_PARTS_H
 
 #include "protobuf.h"
-#include "protobuf_read.h"
 #include "protocol.h"
 
 /* The first fields of a unit that begins a group, and of its ScopeSpans. */

@@ -33,7 +33,6 @@
 
 #include "babeltrace-plugin/base/text.h"
 #include "event.h"
-#include "marks.h"
 #include "span.h"
 
 #include <stdint.h>

@@ -9,7 +9,6 @@
 
 #include "babeltrace-plugin/base/table.h"
 #include "event.h"
-#include "marks.h"
 #include "source.h"
 #include "span.h"
 

@@ -6,7 +6,7 @@
 #include "export.h"
 
 #include "babeltrace-plugin/account/statistics_document.h"
-#include "babeltrace-plugin/spans/endpoint.h"
+#include "babeltrace-plugin/spans/span.h"
 #include "tools/base/loop.h"
 #include "tools/base/reader_account.h"
 #include "tools/base/say.h"

@@ -9,8 +9,8 @@
 #ifndef BLKIN_OUTPUT_OTLP_DECODE_H
 #define BLKIN_OUTPUT_OTLP_DECODE_H
 
-#include "babeltrace-plugin/encode/protobuf_read.h"
-#include "babeltrace-plugin/spans/endpoint.h"
+#include "babeltrace-plugin/encode/protobuf.h"
+#include "babeltrace-plugin/spans/span.h"
 #include "babeltrace-plugin/spans/span.h"
 
 /* The common part of a sequence of spans. Texts point into the request. Messages have no tag and
