@@ -8,7 +8,7 @@
  */
 #include "pairing_parts.h"
 
-#include "babeltrace-plugin/base/real.h"
+#include "babeltrace-plugin/base/duration.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -9,7 +9,7 @@
  */
 #include "assembler_parts.h"
 
-#include "babeltrace-plugin/base/real.h"
+#include "babeltrace-plugin/base/duration.h"
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/step_id.h"
 

@@ -17,7 +17,6 @@
 #define BLKIN_STAGES_CHAIN_H
 
 #include "babeltrace-plugin/spans/span.h"
-#include "babeltrace-plugin/spans/span.h"
 
 struct assembler;
 struct stage;

@@ -9,7 +9,6 @@
 #include "babeltrace-plugin/spans/assembler_parts.h"
 #include "babeltrace-plugin/stages/hosts_parts.h"
 #include "host_metrics.h"
-#include "babeltrace-plugin/spans/assembler_parts.h"
 
 #include <string.h>
 

@@ -11,7 +11,6 @@
 
 #include "babeltrace-plugin/encode/protobuf.h"
 #include "babeltrace-plugin/spans/span.h"
-#include "babeltrace-plugin/spans/span.h"
 
 /* The common part of a sequence of spans. Texts point into the request. Messages have no tag and
  * length; a missing message is empty. */
