@@ -10,6 +10,8 @@
 #include "check.h"
 #include "babeltrace-plugin/spans/assembler_parts.h"
 #include "join_spans.h"
+#include "babeltrace-plugin/spans/assembler_parts.h"
+#include "check.h"
 
 #include <string.h>
 

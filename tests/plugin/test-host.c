@@ -9,6 +9,7 @@
 #include "babeltrace-plugin/spans/assembler_parts.h"
 #include "babeltrace-plugin/stages/hosts_parts.h"
 #include "host_metrics.h"
+#include "babeltrace-plugin/spans/assembler_parts.h"
 
 #include <string.h>
 

@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "babeltrace-plugin/spans/assembler_parts.h"
+#include "check.h"
 #include "script_log.h"
 #include "span_text.h"
 
