@@ -6,7 +6,7 @@
 #include "account.h"
 
 #include "babeltrace-plugin/base/date.h"
-#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "http_server.h"
 #include "stats_file.h"

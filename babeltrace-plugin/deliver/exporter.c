@@ -5,7 +5,7 @@
  */
 #include "exporter.h"
 
-#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "babeltrace-plugin/encode/encoder.h"
