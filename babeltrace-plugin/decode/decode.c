@@ -58,8 +58,8 @@ struct event_layout {
         }                             \
     }
 
-#define ANNOTATION(severity)                                                                     \
-    LAYOUT("blkin:annotation_" severity, EVENT_ANNOTATION, LAYOUT_PACKED,                        \
+#define ANNOTATION(severity)                                              \
+    LAYOUT("blkin:annotation_" severity, EVENT_ANNOTATION, LAYOUT_PACKED, \
            INTEGER_FIELD("trace_id", trace_id), PACKED_FIELD, TEXT_FIELD("text", value))
 
 static const struct event_layout layouts[] = {
@@ -95,8 +95,8 @@ static const struct event_layout layouts[] = {
            TEXT_FIELD("instance", instance), TEXT_FIELD("names", names),
            TEXT_FIELD("values", values)),
     /* the original's oldest library had one kind */
-    LAYOUT("zipkin:keyval", EVENT_KEYVAL_TEXT, LAYOUT_PLAIN, COMMON_FIELDS,
-           TEXT_FIELD("key", key), TEXT_FIELD("val", value)),
+    LAYOUT("zipkin:keyval", EVENT_KEYVAL_TEXT, LAYOUT_PLAIN, COMMON_FIELDS, TEXT_FIELD("key", key),
+           TEXT_FIELD("val", value)),
 };
 
 /* From a member of the payload to a member of struct event. */

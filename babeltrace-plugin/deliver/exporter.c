@@ -23,7 +23,7 @@ struct exporter {
     struct exporter_callbacks callbacks;
     const struct protocol *protocol;
     struct span_queue *queue;
-    struct spool *spool; /* NULL: no spool */
+    struct spool *spool;    /* NULL: no spool */
     struct sender *senders; /* the first one is WORK_MAIN */
     unsigned sender_count;
     struct reporter reporter;
@@ -185,10 +185,10 @@ static bool exporter_open_senders(struct exporter *exporter, unsigned of_batches
     for (unsigned i = 0; i < exporter->sender_count; i++) {
         exporter->senders[i] = (struct sender){
             .options = options,
-            .work = i == 0                         ? WORK_MAIN
-                    : i < of_batches               ? WORK_SEND
+            .work = i == 0                        ? WORK_MAIN
+                    : i < of_batches              ? WORK_SEND
                     : i < of_batches + of_records ? WORK_RECORDS
-                                                   : WORK_SPOOL,
+                                                  : WORK_SPOOL,
             .backoff = backoff_new(RETRY_FIRST_MS, RETRY_LONGEST_MS),
         };
         if (!exporter_equip(exporter, &exporter->senders[i], error))
@@ -230,7 +230,8 @@ static bool exporter_set_up(struct exporter *exporter, struct error *error)
     });
     error_set(error, "out of memory");
     return exporter->queue &&
-           (!has_spool || (exporter->spool = spool_open(&options->spool, exporter->queue, error))) &&
+           (!has_spool ||
+            (exporter->spool = spool_open(&options->spool, exporter->queue, error))) &&
            exporter_open_senders(exporter, of_batches, of_records, error);
 }
 

@@ -116,8 +116,8 @@ static void spool_expire_old(struct spool *spool)
 {
     struct segment *segment, *next;
 
-    for (segment = spool_next(spool, NULL); segment && segment != spool->writing &&
-                                            spool_is_too_old(spool, segment->newest_ms);
+    for (segment = spool_next(spool, NULL);
+         segment && segment != spool->writing && spool_is_too_old(spool, segment->newest_ms);
          segment = next) {
         next = spool_next(spool, segment);
         if (segment->spans) {
@@ -161,8 +161,7 @@ static struct segment *spool_begin_write(struct spool *spool, uint64_t size, boo
     pthread_mutex_lock(&spool->lock);
     if (spool_make_room(spool, size, may_drop, error)) {
         segment = spool->writing;
-        (void)snprintf(name, sizeof(name), "%0*" PRIx64 SUFFIX, SEGMENT_DIGITS,
-                       spool->next_number);
+        (void)snprintf(name, sizeof(name), "%0*" PRIx64 SUFFIX, SEGMENT_DIGITS, spool->next_number);
         if (!segment && (segment = spool_add_segment(spool, name)) &&
             !segment_open(spool, segment, O_CREAT | O_EXCL)) {
             cds_list_del(&segment->in_list);

@@ -41,8 +41,8 @@ struct segment *spool_add_segment(struct spool *spool, const char *name)
 bool segment_open(const struct spool *spool, struct segment *segment, int flags)
 {
     if (segment->fd < 0)
-        segment->fd = openat(spool->folder_fd, segment->name,
-                             O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+        segment->fd =
+            openat(spool->folder_fd, segment->name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
     return segment->fd >= 0;
 }
 
@@ -58,8 +58,7 @@ bool spool_reap(struct spool *spool)
     const bool has_any = !cds_list_empty(&spool->removed);
 
     while (!cds_list_empty(&spool->removed)) {
-        struct segment *segment =
-            cds_list_first_entry(&spool->removed, struct segment, in_list);
+        struct segment *segment = cds_list_first_entry(&spool->removed, struct segment, in_list);
         const struct segment before = *segment; /* its last user may free it meanwhile */
 
         cds_list_del(&segment->in_list);
@@ -183,8 +182,7 @@ static bool spool_scan_file(struct spool *spool, const char *name)
 static bool spool_scan(struct spool *spool, struct error *error)
 {
     struct dirent **entries = NULL;
-    const int count =
-        scandir(spool->options.folder, &entries, spool_is_segment_name, alphasort);
+    const int count = scandir(spool->options.folder, &entries, spool_is_segment_name, alphasort);
     bool has_worked = count >= 0 || spool_fail_with(spool, error, "cannot be read");
 
     for (int i = 0; i < count; i++) {

@@ -113,8 +113,8 @@ static int64_t offset_as_told(const struct assembler *assembler, const struct ev
     return offset_ns;
 }
 
-static int64_t assembler_offset(const struct assembler *assembler, const struct event_source *source,
-                         int64_t start_ns)
+static int64_t assembler_offset(const struct assembler *assembler,
+                                const struct event_source *source, int64_t start_ns)
 {
     return assembler->options.wall_clock_ns ? offset_as_told(assembler, source)
                                             : clock_offset(&source->correction, start_ns);
@@ -163,7 +163,8 @@ void assembler_finish(struct assembler *assembler, struct open_span *open)
     open_spans_give(&assembler->open, open);
 }
 
-static struct open_span *assembler_oldest_but(struct assembler *assembler, const struct open_span *but)
+static struct open_span *assembler_oldest_but(struct assembler *assembler,
+                                              const struct open_span *but)
 {
     struct open_queue *const queues[] = {&assembler->closing, &assembler->idle,
                                          &assembler->streaming};

@@ -62,7 +62,7 @@ static bool move_start(struct open_span *open, int64_t by_ns)
 /* Adds a record of a log to the span, except the records that make steps. Annotation times are
  * relative to from_ns. Returns false if the record has no room, or has no meaning for a span. */
 static bool assembler_add_record(struct assembler *assembler, struct open_span *open,
-                          const struct log_record *record, int64_t from_ns)
+                                 const struct log_record *record, int64_t from_ns)
 {
     struct span *span = &open->span;
     const struct endpoint *endpoint;
