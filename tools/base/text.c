@@ -9,7 +9,6 @@
 #include "text.h"
 
 #include "babeltrace-plugin/base/utf8.h"
-#include "show_json.h"
 
 #include <inttypes.h>
 #include <langinfo.h>

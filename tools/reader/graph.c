@@ -6,7 +6,6 @@
 #include "graph.h"
 
 #include "tools/base/child.h"
-#include "reader.h"
 
 #include <babeltrace2/babeltrace.h>
 #include <linux/capability.h>
