@@ -29,12 +29,16 @@ struct segment *spool_next(const struct spool *spool, const struct segment *segm
 struct segment *spool_add_segment(struct spool *spool, const char *name)
 {
     struct segment *segment = calloc(1, sizeof(*segment));
+    struct cds_list_head *before = spool->segments.prev;
 
     if (!segment)
         return NULL;
     segment->fd = -1;
     (void)snprintf(segment->name, sizeof(segment->name), "%s", name);
-    cds_list_add_tail(&segment->in_list, &spool->segments);
+    while (before != &spool->segments &&
+           strcmp(cds_list_entry(before, struct segment, in_list)->name, name) > 0)
+        before = before->prev;
+    cds_list_add(&segment->in_list, before);
     return segment;
 }
 
@@ -139,13 +143,7 @@ static bool spool_fail_with(const struct spool *spool, struct error *error, cons
     return error_set(error, "spool \"%s\": %s: %s", spool->options.folder, what, strerror(errno));
 }
 
-static int spool_is_segment_name(const struct dirent *entry)
-{
-    return strspn(entry->d_name, "0123456789abcdef") == SEGMENT_DIGITS &&
-           strcmp(entry->d_name + SEGMENT_DIGITS, SUFFIX) == 0;
-}
-
-/* Returns false with errno set. */
+/* Returns true also for another file. Returns false with errno set. */
 static bool spool_scan_file(struct spool *spool, const char *name)
 {
     struct segment *segment;
@@ -154,6 +152,9 @@ static bool spool_scan_file(struct spool *spool, const char *name)
     struct stat status;
     uint64_t at = 0, where;
 
+    if (strspn(name, "0123456789abcdef") != SEGMENT_DIGITS ||
+        strcmp(name + SEGMENT_DIGITS, SUFFIX) != 0)
+        return true;
     if (fstatat(spool->folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT;
     if (!S_ISREG(status.st_mode))
@@ -162,7 +163,8 @@ static bool spool_scan_file(struct spool *spool, const char *name)
     if (!segment || !segment_open(spool, segment, 0))
         return false;
     spool->bytes += segment->size = (uint64_t)status.st_size;
-    spool->next_number = strtoull(name, NULL, 16) + 1;
+    if (strtoull(name, NULL, 16) >= spool->next_number)
+        spool->next_number = strtoull(name, NULL, 16) + 1;
     while ((found = record_next(segment->fd, &at, segment->size, &head, &where)) != RECORD_END) {
         if (found == RECORD_UNREADABLE || head.state == RECORD_DONE)
             continue;
@@ -181,16 +183,21 @@ static bool spool_scan_file(struct spool *spool, const char *name)
 /* Finds the segments, and counts their records. */
 static bool spool_scan(struct spool *spool, struct error *error)
 {
-    struct dirent **entries = NULL;
-    const int count = scandir(spool->options.folder, &entries, spool_is_segment_name, alphasort);
-    bool has_worked = count >= 0 || spool_fail_with(spool, error, "cannot be read");
+    DIR *folder = opendir(spool->options.folder);
+    const struct dirent *entry = NULL;
+    bool has_worked = folder != NULL;
 
-    for (int i = 0; i < count; i++) {
-        has_worked = has_worked && (spool_scan_file(spool, entries[i]->d_name) ||
-                                    spool_fail_with(spool, error, "cannot be read"));
-        free(entries[i]);
+    while (has_worked) {
+        errno = 0;
+        entry = readdir(folder);
+        if (!entry)
+            break;
+        has_worked = spool_scan_file(spool, entry->d_name);
     }
-    free((void *)entries);
+    if (!has_worked || (!entry && errno))
+        has_worked = spool_fail_with(spool, error, "cannot be read");
+    if (folder)
+        (void)closedir(folder);
     spool->reading = spool_next(spool, NULL);
     spool->counts.spans = spool->counts.waiting = spool->counts.found;
     spool_set_route(spool);

@@ -64,7 +64,7 @@ struct spool {
 /* Returns the segment after this one, or the oldest one for NULL. Returns NULL at the end. */
 struct segment *spool_next(const struct spool *spool, const struct segment *segment);
 
-/* Appends a segment to the list. Returns NULL with errno set. */
+/* Adds a segment to the list, which is in the order of names. Returns NULL with errno set. */
 struct segment *spool_add_segment(struct spool *spool, const char *name);
 
 /* Opens the file if it is not open. Returns false with errno set. */
