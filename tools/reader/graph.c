@@ -1,5 +1,5 @@
 /*
- * babeltrace2's graph, in this process.
+ * Builds and runs babeltrace2's graph.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,14 +31,15 @@ struct graph {
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* Causes of the library only name the functions that passed the error on. */
+/* Returns true for a cause of the library itself: it only names a function that passed the error.
+ */
 static bool graph_is_of_library(const bt_error_cause *cause)
 {
     return bt_error_cause_get_actor_type(cause) == BT_ERROR_CAUSE_ACTOR_TYPE_UNKNOWN &&
            strcmp(bt_error_cause_get_module_name(cause), "libbabeltrace2") == 0;
 }
 
-/* Cuts ": iter-addr=0x..., ...", which helps only to debug babeltrace2. */
+/* Returns the length without ": iter-addr=0x..., ...", which only helps to debug babeltrace2. */
 static size_t graph_useful_length(const char *message)
 {
     static const char *const noise[] = {"-addr=0x", "-status="};
@@ -57,12 +58,12 @@ static size_t graph_useful_length(const char *message)
     return length;
 }
 
-/* Prints the first cause, then its consequences. */
+/* Prints the error of this thread: the first cause, then its consequences. */
 static void graph_print_error(const char *what)
 {
     const bt_error *error = bt_current_thread_take_error();
     const uint64_t count = error ? bt_error_get_cause_count(error) : 0;
-    const char *joint = ": ";
+    const char *separator = ": ";
 
     fprintf(stderr, "blkin: %s", what);
     for (uint64_t i = 0; i < count; i++) {
@@ -72,10 +73,10 @@ static void graph_print_error(const char *what)
         if (graph_is_of_library(cause) && i > 0)
             continue;
         message = bt_error_cause_get_message(cause);
-        fputs(joint, stderr);
+        fputs(separator, stderr);
         for (size_t at = 0, length = graph_useful_length(message); at < length; at++)
             fputc(message[at] == '\n' ? ' ' : message[at], stderr);
-        joint = "; ";
+        separator = "; ";
     }
     fputc('\n', stderr);
     if (error)
@@ -92,8 +93,8 @@ static void graph_on_interrupt(int number)
     bt_interrupter_set(interrupter);
 }
 
-/* Raises SIGINT, whose handler the sink extends: see sink.h of the plugin. */
-static void graph_on_end(int number)
+/* Handles SIGTERM as SIGINT, whose handler the sink extends: see sink.h of the plugin. */
+static void graph_on_terminate(int number)
 {
     (void)number;
     (void)raise(SIGINT);
@@ -108,7 +109,7 @@ static bool graph_take_signals(void)
         return false;
     sigemptyset(&action.sa_mask);
     (void)sigaction(SIGINT, &action, NULL);
-    action.sa_handler = graph_on_end;
+    action.sa_handler = graph_on_terminate;
     (void)sigaction(SIGTERM, &action, NULL);
     job_unblock_end();
     return true;
@@ -144,7 +145,7 @@ static const bt_plugin *graph_find_installed(void)
     return found;
 }
 
-/* The plugins, which the process looks up once. */
+/* The plugins, each searched until it is found. */
 static struct plugins {
     const bt_plugin *ctf, *utils, *blkin;
 } plugins;
@@ -212,7 +213,8 @@ static bt_value *graph_sink_params(const json_t *given)
     return map;
 }
 
-/* Runs before the sources are added: only the sink handles an interruption of a blocking call. */
+/* The sink has to be added before the sources, because only the sink handles an interruption of a
+ * blocking call. */
 static bool graph_add_sink(struct graph *graph)
 {
     const bt_component_class_sink *class =
@@ -229,7 +231,7 @@ static bool graph_add_sink(struct graph *graph)
     return is_added;
 }
 
-/* Connects the source to the muxer's free port. The muxer adds a new one each time. */
+/* Connects the source's ports to the muxer, which always has one free port, the last. */
 static bool graph_connect_source(struct graph *graph, const bt_component_source *source)
 {
     for (uint64_t i = 0; i < bt_component_source_get_output_port_count(source); i++) {
@@ -260,7 +262,8 @@ static bt_value *graph_source_params(const char *input)
     return NULL;
 }
 
-/* Silences sources, as the causes of an error contain the same text. */
+/* Returns the log level of sources. Without debugging, they log nothing but fatal errors, because
+ * the causes of an error contain the same text. */
 static bt_logging_level graph_level_of_source(const struct graph *graph)
 {
     const bt_logging_level level = graph->spec->level;
@@ -268,7 +271,7 @@ static bt_logging_level graph_level_of_source(const struct graph *graph)
     return level <= BT_LOGGING_LEVEL_DEBUG ? level : BT_LOGGING_LEVEL_FATAL;
 }
 
-/* Gives each source a unique name. */
+/* name: unique in the graph. Returns NULL after a failure. */
 static const bt_component_source *graph_add_source(struct graph *graph, const char *class_name,
                                                    const char *name, const bt_value *params)
 {
@@ -387,7 +390,7 @@ static enum graph_status graph_loop(struct graph *graph)
     do {
         status = bt_graph_run(graph->graph);
         if (status == BT_GRAPH_RUN_STATUS_AGAIN && !bt_interrupter_is_set(interrupter))
-            (void)nanosleep(&pause, NULL); /* a signal interrupts it */
+            (void)nanosleep(&pause, NULL); /* a signal ends the pause */
     } while (status == BT_GRAPH_RUN_STATUS_AGAIN && !bt_interrupter_is_set(interrupter));
     if (status == BT_GRAPH_RUN_STATUS_OK)
         return GRAPH_ENDED;
@@ -413,7 +416,7 @@ enum graph_status graph_run(const struct graph_spec *spec)
         status = graph_loop(&graph);
     else if (bt_interrupter_is_set(interrupter))
         status = GRAPH_INTERRUPTED;
-    bt_graph_put_ref(graph.graph); /* the sink then delivers its last spans */
+    bt_graph_put_ref(graph.graph); /* here the sink delivers its last spans */
     bt_current_thread_clear_error();
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGTERM, SIG_IGN);
@@ -435,7 +438,7 @@ json_t *reader_params(const struct config *config)
         return NULL;
     (void)json_object_del(params, "prometheus-listen");
     (void)json_object_del(params, "stats-file");
-    /* waits for a collector that is away at the start */
+    /* by default, a reader also starts while the collector is down */
     if (!json_object_get(params, "require-collector"))
         (void)json_object_set_new(params, "require-collector", json_false());
     (void)json_object_set_new(params, "stats-period-ms", json_integer(STATS_PERIOD_MS));
@@ -459,9 +462,9 @@ bool reader_endpoint_fits(const struct config *config, struct error *error)
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-/* Gives up all capabilities and core dumps. Other processes of the same user cannot read the memory
- * (credentials, spans). The user stays the same, so a child of root still reads root's files. */
-static void privileges_give_up(void)
+/* Gives up all capabilities and core dumps, and hides the memory (credentials, spans) from other
+ * processes of the user. The user stays the same, so a child of root still reads root's files. */
+static void reader_drop_privileges(void)
 {
     const struct rlimit none = {0, 0};
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -481,20 +484,20 @@ json_t *reader_begin(const void *bytes, size_t size)
     if (!order)
         abort();
     (void)unlink(text_in(json_object_get(order, "params"), "stats-file"));
-    privileges_give_up();
+    reader_drop_privileges();
     return order;
 }
 
 /* ---- the live sessions of a relay daemon, by babeltrace2's plugin ---------------------------- */
 
-static const char *text_of(const bt_value *map, const char *key)
+static const char *listing_text(const bt_value *map, const char *key)
 {
     const bt_value *value = bt_value_map_borrow_entry_value_const(map, key);
 
     return value && bt_value_is_string(value) ? bt_value_string_get(value) : "";
 }
 
-static int64_t integer_of(const bt_value *map, const char *key)
+static int64_t listing_integer(const bt_value *map, const char *key)
 {
     const bt_value *value = bt_value_map_borrow_entry_value_const(map, key);
 
@@ -505,7 +508,7 @@ static int64_t integer_of(const bt_value *map, const char *key)
                : 0;
 }
 
-static void take(const bt_value *sessions, struct listing *listing)
+static void listing_take(const bt_value *sessions, struct listing *listing)
 {
     const uint64_t count = bt_value_array_get_length(sessions);
 
@@ -513,15 +516,17 @@ static void take(const bt_value *sessions, struct listing *listing)
         const bt_value *map = bt_value_array_borrow_element_by_index_const(sessions, i);
         struct listed_session *session = &listing->sessions[listing->count++];
 
-        (void)snprintf(session->host, sizeof(session->host), "%s", text_of(map, "target-hostname"));
-        (void)snprintf(session->name, sizeof(session->name), "%s", text_of(map, "session-name"));
-        session->viewers = integer_of(map, "client-count");
-        session->streams = integer_of(map, "stream-count");
+        (void)snprintf(session->host, sizeof(session->host), "%s",
+                       listing_text(map, "target-hostname"));
+        (void)snprintf(session->name, sizeof(session->name), "%s",
+                       listing_text(map, "session-name"));
+        session->viewers = listing_integer(map, "client-count");
+        session->streams = listing_integer(map, "stream-count");
     }
     listing->has_more = count > LISTED_MAX;
 }
 
-static bt_query_executor *make_query(const char *url)
+static bt_query_executor *listing_query(const char *url)
 {
     const bt_component_class_source *live =
         graph_ctf()
@@ -541,17 +546,17 @@ static bt_query_executor *make_query(const char *url)
 bool listing_ask(const char *url, struct listing *listing)
 {
     const bt_value *sessions = NULL;
-    bt_query_executor *query = make_query(url);
-    const bool is_told =
+    bt_query_executor *query = listing_query(url);
+    const bool is_answered =
         query && bt_query_executor_query(query, &sessions) == BT_QUERY_EXECUTOR_QUERY_STATUS_OK;
 
-    if (is_told)
-        take(sessions, listing);
+    if (is_answered)
+        listing_take(sessions, listing);
     else
         bt_current_thread_clear_error();
     bt_value_put_ref(sessions);
     bt_query_executor_put_ref(query);
-    return is_told;
+    return is_answered;
 }
 
 static bool listing_fill(const void *order, void *result)

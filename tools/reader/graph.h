@@ -1,11 +1,12 @@
 /*
- * Runs babeltrace2's graph, from recorded traces or a live session to sink.blkin.zipkin, in this
- * process. A service runs it in a child, as babeltrace2 aborts on some corrupted packets.
+ * Runs babeltrace2's graph in this process: from recorded traces or a live session to
+ * sink.blkin.zipkin. A service runs the graph in a child, as babeltrace2 aborts on some corrupted
+ * packets.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_READER_GRAPH_H
-#define BLKIN_READER_GRAPH_H
+#ifndef BLKIN_TOOLS_READER_GRAPH_H
+#define BLKIN_TOOLS_READER_GRAPH_H
 
 #include "tools/base/child.h"
 #include "tools/base/json.h"
@@ -21,25 +22,25 @@ struct graph_spec {
     const char *live_url;      /* net://HOST:PORT/host/NAME/SESSION; NULL: recorded traces */
     const char *const *traces; /* folders with a file "metadata" each; ends with NULL */
     const json_t *sink_params; /* {"endpoint": "http://...", "batch-spans": 100, ...} */
-    long retry_us;             /* the pause when a live session has no events */
+    long retry_us;             /* the pause after a look that found no events of a live session */
     bt_logging_level level;
 };
 
-enum graph_status {                   /* the exit statuses of babeltrace2(1) */
-                    GRAPH_ENDED = 0,  /* all delivered */
-                    GRAPH_FAILED = 1, /* the reason is on the standard error */
-                    GRAPH_INTERRUPTED =
-                        2 /* by SIGINT or SIGTERM, after delivery of all events read */
+/* The exit statuses of babeltrace2(1). */
+enum graph_status {
+    GRAPH_ENDED = 0,       /* all events were read */
+    GRAPH_FAILED = 1,      /* the reason is on the standard error */
+    GRAPH_INTERRUPTED = 2, /* by SIGINT or SIGTERM, after the delivery of all events read */
 };
 
 /*
- * Runs to the end of the traces or the session, or to SIGINT or SIGTERM. One signal is enough, also
- * while the relay daemon hangs. Looks for the plugin in $BABELTRACE_PLUGIN_PATH, then in the
- * installed folder.
+ * Runs until the traces or the session end, or until SIGINT or SIGTERM. One signal is enough, even
+ * if the relay daemon hangs. Searches the plugin in $BABELTRACE_PLUGIN_PATH, then in the installed
+ * folder.
  */
 enum graph_status graph_run(const struct graph_spec *spec);
 
-/* Returns whether all plugins exist. Logs a missing one. */
+/* Returns whether all plugins exist. Prints an error about a missing plugin. */
 bool graph_can_run(void);
 
 /* Return babeltrace2's plugin "ctf", and BlkKin's plugin; NULL: missing. */
@@ -48,15 +49,16 @@ const bt_plugin *graph_blkin(void);
 
 /* ---- common parts of the services' children that run the sink -------------------------------- */
 
-/* Returns the sink's parameters of the configuration, without those that the service handles. NULL:
- * out of memory. */
+/* Returns the parameters of a child's sink: those of the configuration, except those that the
+ * service handles itself. NULL: out of memory. */
 json_t *reader_params(const struct config *config);
 
-/* Refuses file:PATH as endpoint with error set: a sink overwrites no file, so only the first of a
- * service's readers could write it. */
+/* Returns false with error set if the endpoint is a regular file, which a sink does not overwrite:
+ * only the first of a service's readers could write it. */
 bool reader_endpoint_fits(const struct config *config, struct error *error);
 
-/* For the child: gives up privileges and returns the order. Aborts if the bytes are no order. */
+/* Called in the child: gives up privileges and returns the order. Aborts if the bytes are no order.
+ */
 json_t *reader_begin(const void *bytes, size_t size);
 
 /* ---- the live sessions of a relay daemon ----------------------------------------------------- */
@@ -70,17 +72,17 @@ struct listed_session {
 
 struct listing {
     int count;
-    bool has_more;
+    bool has_more; /* the daemon has further sessions */
     struct listed_session sessions[LISTED_MAX];
 };
 
-/* url: net://HOST:PORT. listing is empty. Returns false if the daemon does not answer. */
+/* Fills an empty listing. url: net://HOST:PORT. Returns false if the daemon does not answer. */
 bool listing_ask(const char *url, struct listing *listing);
 
-/* The same as a task_fn. order: the url; result: a struct listing */
+/* The job listing_ask(). order: the url; result: a struct listing. */
 extern const struct job listing_job;
 
-/* Returns true also if the listing was cut. */
+/* Returns true if the listing has the session, or has_more. */
 bool listing_has(const struct listing *listing, const char *host, const char *session);
 
 #endif

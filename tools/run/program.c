@@ -25,7 +25,7 @@
 #define PROGRAM_NAMES_MAX (64 * 1024)
 #define BLANKS            " \t"
 
-/* ---- the path of a program */
+/* ---- the path of a program ---- */
 
 static bool is_executable(const char *path)
 {
@@ -80,7 +80,8 @@ static bool read_at(int fd, void *buffer, size_t length, uint64_t offset)
     return offset <= INT64_MAX && pread(fd, buffer, length, (off_t)offset) == (ssize_t)length;
 }
 
-/* Reads the file's program headers if it has the class of this program. */
+/* Reads the ELF header and, if the file has the class of this program, the program headers. Returns
+ * false if the file is not ELF. */
 static bool read_elf(int fd, struct elf *elf)
 {
     memset(elf, 0, sizeof(*elf));
@@ -105,7 +106,7 @@ static const ElfW(Phdr) * find_segment(const struct elf *elf, uint32_t type)
     return NULL;
 }
 
-/* Returns whether a section of this name exists. strip(1) keeps loaded sections. */
+/* Returns whether the file has a section of this name. strip(1) does not remove loaded sections. */
 static bool has_section(const struct elf *elf, const char *name)
 {
     const ElfW(Ehdr) *header = &elf->header;
@@ -140,8 +141,8 @@ static void read_loader(const struct elf *elf, char loader[LINE_MAX_BYTES])
         loader[0] = '\0';
 }
 
-/* Returns whether the library is for the same processor and class. */
-static bool is_akin(const struct elf *elf, const char *library)
+/* Returns whether the library is for the same processor and class, or cannot be read. */
+static bool has_same_machine(const struct elf *elf, const char *library)
 {
     const int fd = open(library, O_RDONLY | O_CLOEXEC);
     struct elf other;
@@ -160,7 +161,7 @@ static bool check_elf(const struct elf *elf, const char *path, const char *libra
     char loader[LINE_MAX_BYTES];
 
     read_loader(elf, loader);
-    if (!is_akin(elf, library))
+    if (!has_same_machine(elf, library))
         error_set(error,
                   "%s is for another processor than %s (32 bits?): use the package blkin of its "
                   "architecture",
@@ -184,8 +185,9 @@ static bool check_elf(const struct elf *elf, const char *path, const char *libra
     return false;
 }
 
-/* ---- privileges: ld.so preloads no library of a user into a program that gains some ---- */
+/* ---- privileges ---- */
 
+/* Returns false with error set if the program gains privileges: then ld.so ignores LD_PRELOAD. */
 static bool check_privileges(int fd, const char *path, struct error *error)
 {
     struct stat status;
@@ -211,8 +213,8 @@ static bool check_privileges(int fd, const char *path, struct error *error)
 
 /* ---- scripts ---- */
 
-/* Finds the program of env(1) in PATH, behind its flags and variables. */
-static bool find_words_program(char *words, char path[PATH_MAX])
+/* Finds the program in the arguments of env(1), after flags and variables. */
+static bool find_env_program(char *words, char path[PATH_MAX])
 {
     char *word;
 
@@ -241,18 +243,18 @@ static bool find_interpreter(char *line, char path[PATH_MAX])
     first = strsep(&words, BLANKS);
     if (!first || !*first)
         return false;
-    if (is_env(first) && words && find_words_program(words, path))
+    if (is_env(first) && words && find_env_program(words, path))
         return true;
     (void)snprintf(path, PATH_MAX, "%s", first);
     return is_executable(path);
 }
 
-/* ---- both ---- */
+/* ---- the check ---- */
 
 enum found { FOUND_SCRIPT, FOUND_GOOD, FOUND_BAD };
 
-/* For a script, replaces path with the path of its interpreter. */
-static enum found look_at(int fd, char path[PATH_MAX], const char *library, struct error *error)
+/* Checks a file. For a script, replaces path with the path of the interpreter. */
+static enum found check_file(int fd, char path[PATH_MAX], const char *library, struct error *error)
 {
     char line[LINE_MAX_BYTES] = "";
     struct elf elf;
@@ -275,7 +277,7 @@ bool program_takes(const char *path, const char *library, struct error *error)
 
         if (fd < 0)
             return true;
-        found = look_at(fd, at, library, error);
+        found = check_file(fd, at, library, error);
         (void)close(fd);
     }
     return found != FOUND_BAD;
@@ -317,7 +319,7 @@ static bool unit_names_call(const char *word, size_t call)
            strcmp(word, "@system-service") == 0 || strcmp(word, "@known") == 0;
 }
 
-/* The first line decides whether unnamed calls are allowed. */
+/* Reads a line SystemCallFilter=. The first line decides whether unnamed calls are allowed. */
 static void unit_read_calls(struct unit *unit, char *value)
 {
     const bool is_denied = *value == '~';
@@ -405,7 +407,7 @@ static bool unit_read(struct unit *unit, const char *path)
     if (getdelim(&text, &size, '\0', file) > 0) {
         char *rest = text, *line;
 
-        for (char *at = text; (at = strstr(at, "\\\n"));) /* the line continues in the next one */
+        for (char *at = text; (at = strstr(at, "\\\n"));) /* joins continued lines */
             at[0] = at[1] = ' ';
         while ((line = strsep(&rest, "\n")))
             unit_read_line(unit, line);
@@ -429,7 +431,7 @@ static bool unit_read_all(struct unit *unit, const char *name)
         (void)snprintf(path, sizeof(path), "%s/%s%s", folders[i], name, end);
         is_found = unit_read(unit, path);
     }
-    for (size_t i = 0; i < 3; i++) { /* /lib is a link to /usr/lib */
+    for (size_t i = 0; i < 3; i++) { /* not /lib, which is a link to /usr/lib */
         glob_t found;
 
         (void)snprintf(path, sizeof(path), "%s/%s%s.d/*.conf", folders[i], name, end);
@@ -442,7 +444,7 @@ static bool unit_read_all(struct unit *unit, const char *name)
     return is_found;
 }
 
-/* ---- output */
+/* ---- output ---- */
 
 static void unit_print_calls(const struct unit *unit)
 {
