@@ -8,7 +8,7 @@
 #ifndef BLKIN_TOOLS_PAYER_H
 #define BLKIN_TOOLS_PAYER_H
 
-#include "babeltrace-plugin/base/listener.h"
+#include "babeltrace-plugin/base/listen.h"
 #include "libblkin/policy/policy.h"
 
 #include <jansson.h>

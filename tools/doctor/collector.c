@@ -4,12 +4,12 @@
  */
 #include "check.h"
 
-#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "babeltrace-plugin/params.h"
-#include "tools/config/sink_params.h"
+#include "tools/config/config.h"
 #include "tools/reader/graph.h"
 
 #include <babeltrace2/babeltrace.h>

@@ -3,10 +3,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "filter_rule.h"
+#include "filter.h"
 
 #include "babeltrace-plugin/base/duration.h"
-#include "babeltrace-plugin/base/real.h"
 #include "babeltrace-plugin/base/text.h"
 #include <stdio.h>
 #include <string.h>
