@@ -61,7 +61,8 @@ static void scans_set_rest(struct scans *scans)
         return;
     scans->last_allowance -= (int64_t)scans->result.bytes_found;
     scans->next_last_ms = scans->next_ms;
-    scans->next_ms = interval_ms;
+    /* after a look, waiting traces by id follow at once: looks must not starve them */
+    scans->next_ms = scans->agent->pending.taken->is_look ? 0 : interval_ms;
 }
 
 /* Refills the allowance of windows by the passed time (keep-minute-bytes). True if some is left. */

@@ -30,6 +30,8 @@ struct agent_totals {
     uint64_t traces_of_others;   /* another host has requested the trace later, and judges */
     uint64_t traces_asked_again; /* this host has requested the trace later */
     uint64_t incomplete_untold;  /* incomplete traces without a span about that */
+    uint64_t traces_apart;       /* spans about traces of one request that were sent apart */
+    uint64_t halves_dropped;     /* halves of requests (joins.h) for which there was no room */
     uint64_t rings_grown;
     uint64_t ring_bytes; /* the current size, not a counter */
 };

@@ -20,8 +20,8 @@
  *       `begin` is the age of the begin: receivers compare no clocks.
  *       halves (of a trace, may be missing): ["c" or "s" and nine numbers of 16 hex digits, ...],
  *       the halves of requests that HOST has found of it, see tools/agent/halves.h
- *   {"id": ..., "at": ..., "traces": [], "settled": ["32 hex digits", ...]}
- *       of these traces, no host has the caller
+ *   {"id": ..., "at": ..., "traces": [], "settled": ["64 hex digits", ...]}
+ *       ids of traces, each with the id under which HOST sends that trace
  *   {"id": ..., "at": ..., "last_ms": 10000, "service": "osd"}     (service may be missing)
  *       a want: all traces of the last seconds; with service, only those of the service
  *   {"id": that of the want, "held_from": NS since 1970: the rings have everything from then on,
