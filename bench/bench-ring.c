@@ -1,5 +1,5 @@
 /*
- * What a span costs that goes into the recorder's ring, over one that goes nowhere, in this
+ * What a span costs that goes into the agent's ring, over one that goes nowhere, in this
  * process: see usage(). No session, no agent.
  *
  * SPDX-License-Identifier: BSD-2-Clause

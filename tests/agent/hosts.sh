@@ -1,8 +1,8 @@
-# hosts.sh: several "hosts" on this machine, for the tests and benchmarks of the recorder; to be sourced
+# hosts.sh: several "hosts" on this machine, for the tests and benchmarks of the agent; to be sourced
 # after lib.sh.
 #
 # A host is a network namespace, a UTS namespace with a name of its own, and a mount namespace with its
-# own /run/lttng and /dev/shm, so its own LTTng where one is started; its recorder's socket is its own, too.
+# own /run/lttng and /dev/shm, so its own LTTng where one is started; its agent's socket is its own, too.
 # The script itself is in a further network namespace,
 # where the broker and the collector are; each host has a wire of its own to it. Where the kernel cannot
 # delay packets, a proxy of ours before the broker does: $DELAY_BY says which.
@@ -87,7 +87,7 @@ host_lttng_answers() {
     host_lttng "$1" list >/dev/null 2>&1
 }
 
-# The recorder needs none.
+# The agent needs none.
 start_host_lttng() {
     start_on "$1" sessiond lttng-sessiond --no-kernel
     wait_for 20 "sessiond-$1" "the session daemon of host $1" host_lttng_answers "$1"

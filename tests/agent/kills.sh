@@ -45,7 +45,7 @@ has_rings() {
     [ "$(ring_bytes 2>/dev/null)" -gt 0 ] 2>/dev/null
 }
 
-# has_alarms COUNT: has the recorder seen so many?
+# has_alarms COUNT: has the agent seen so many?
 has_alarms() {
     [ "$(status totals alarms 2>/dev/null)" -ge "$1" ] 2>/dev/null
 }

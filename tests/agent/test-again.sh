@@ -1,5 +1,5 @@
 #!/bin/bash
-# A recorder that is killed with a trace that it has asked for, and not fetched, asks for it again when it is back,
+# An agent that is killed with a trace that it has asked for, and not fetched, asks for it again when it is back,
 # though others come all the time: the rings have it for a while only.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The recorder in a container, and a program in another one, as packaging/container/agent.yaml has them: mount and network
+# The agent in a container, and a program in another one, as packaging/container/agent.yaml has them: mount and network
 # namespaces of their own, other users, no capability, no new privilege; they share the folder of the socket only, by which the
-# recorder's rules come, too.
+# agent's rules come, too.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
@@ -28,8 +28,8 @@ contained() {
 }
 
 contained agent 7412 rw env BLKIN_SLOW='*>200ms' "$BUILD/bin/blkin" agent --log-level=info
-wait_for 20 agent "the recorder's state" is state recording || exit 1
-# the collector is in the recorder's network
+wait_for 20 agent "the agent's state" is state recording || exit 1
+# the collector is in the agent's network
 start_part taker nsenter --target "${private_pid[agent]}" --net "$PYTHON" "$SRC/tests/collector.py" \
     "$COLLECTOR_PORT" "$WORK/taken" whole
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Requests that cross several hosts, a broker 100 ms away: of each slow or failed one the whole trace arrives, once, of fast
-# ones nothing, with spans and with steps. Then a host's recorder is killed: what it has is missing, and is said,
+# ones nothing, with spans and with steps. Then a host's agent is killed: what it has is missing, and is said,
 # and sent when it is back. Then all are slow: what the cap holds back is counted.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
@@ -69,7 +69,7 @@ for steps in 0 1; do
     result=$(check_hosts --linger 0.7 --seed $((steps + 1)))
     echo "steps=$steps: $result"
     # A load that a busy machine makes fall behind has not made them all at all hosts, or a part of a trace later than
-    # recorders linger.
+    # agents linger.
     on_time=$(jq '.judged - .late' <<<"$result")
     [ "$on_time" -ge 10 ] || fail "the load has planted $on_time that it was in time for"
     must complete "$on_time"
@@ -101,7 +101,7 @@ wait_for 20 load-2 "that the program has its rings" agent_has 2 ".rings.given > 
 stop_part agent-2 KILL
 finish_load
 result=$(check_hosts --linger 0.7 --seed 3 --wait 30 2>"$WORK/check.log")
-echo "without one recorder: $result"
+echo "without one agent: $result"
 must complete 0
 must tagged "$(jq .judged <<<"$result")"
 for what in fast doubles; do

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A disk that hangs while state is written holds up nothing else: the recorder answers, hears alarms and delivers. When
+# A disk that hangs while state is written holds up nothing else: the agent answers, hears alarms and delivers. When
 # the disk is back the state is written. A pipe that nobody reads stands for the disk.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A program whose libblkin is newer than the recorder: its alarms are counted, and that is said once. The newer libblkin
+# A program whose libblkin is newer than the agent: its alarms are counted, and that is said once. The newer libblkin
 # is a copy with another version in the mark of its alarms.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

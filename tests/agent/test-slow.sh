@@ -80,7 +80,7 @@ wait_for 10 agent "its verdict" is open_traces 0 || exit 1
 # its parent is nowhere: it is told, in the trace itself, and counted
 make "orphan 250"
 wait_for 20 agent "the verdict" is totals traces_incomplete 1 || exit 1
-# a recorder that is killed from then on does not ask for it again, nor tell it twice
+# an agent that is killed from then on does not ask for it again, nor tell it twice
 is_saved() {
     jq -e '.traces_incomplete == 1' "$WORK/state/agent.json" >/dev/null && ! grep -q '"open":true' "$WORK/state/agent.fetched"
 }
@@ -156,7 +156,7 @@ four=$ID
 grep -q 'left out: 0 records;.* damaged: 0 bytes; not written by programs: 0 records$' "$WORK/dump.log" ||
     fail "the account of --dump: $(<"$WORK/dump.log")"
 "$BUILD/bin/blkin" show "$WORK/dump" "$four" >"$WORK/shown" 2>&1 && grep -q disk "$WORK/shown" ||
-    fail "the dump of a killed recorder lacks a trace: $(<"$WORK/shown")"
+    fail "the dump of a killed agent lacks a trace: $(<"$WORK/shown")"
 # a NOTIFY_SOCKET at which nobody listens is no systemd: who kept the rings keeps them on
 NOTIFY_SOCKET=$WORK/nobody start_agent --prometheus-listen=0
 whole "$four" "a request from when no agent ran"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Thirty hosts ask at once for all of the last seconds: few fetches, each span once, an answer for each host, and a
-# slow trace comes meanwhile. A recorder that was killed before it was asked sends the seconds before the question;
+# slow trace comes meanwhile. An agent that was killed before it was asked sends the seconds before the question;
 # and one that wants to refuses.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120

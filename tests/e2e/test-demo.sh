@@ -1,5 +1,5 @@
 #!/bin/bash
-# The demo works with nobody at the terminal, with the recorder, at a terminal, without Java, and after it was killed.
+# The demo works with nobody at the terminal, with the agent, at a terminal, without Java, and after it was killed.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 400
 set -u

@@ -10,8 +10,8 @@ set -u
 private_begin
 need_zipkin
 start_sessiond || exit 1
-export BLKIN_RINGS=$WORK/rings # where programs that run already look for the recorder
-export BLKIN_SLOW='*>1ns, max=1000/s' BABELTRACE_PLUGIN_PATH=$BUILD/plugins # to the recorder, each request is slow
+export BLKIN_RINGS=$WORK/rings # where programs that run already look for the agent
+export BLKIN_SLOW='*>1ns, max=1000/s' BABELTRACE_PLUGIN_PATH=$BUILD/plugins # to the agent, each request is slow
 start_stack || exit 1
 endpoint=$ZIPKIN_URL/api/v2/spans
 
@@ -36,7 +36,7 @@ has_traces() {
     [ "$(count_traces)" -eq "$requests" ]
 }
 
-# Programs look for the recorder when they record something: they have rings, and what was made until then has arrived.
+# Programs look for the agent when they record something: they have rings, and what was made until then has arrived.
 have_rings() {
     local part
     run_client 1 || return

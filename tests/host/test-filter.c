@@ -1,5 +1,5 @@
 /*
- * Filters: what their text may be, which samples pass, and when the recorder is asked.
+ * Filters: what their text may be, which samples pass, and when the agent is asked.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# LTTng and the recorder's rings at once: both get each event that they want, and a ring does not turn
+# LTTng and the agent's rings at once: both get each event that they want, and a ring does not turn
 # on streaming. Two readers agree on what is in the rings, one of them written from doc/format.md.
 #
 # SPDX-License-Identifier: BSD-2-Clause

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Servers that nobody instrumented, with the recorder's rings and without LTTng: each request is there
+# Servers that nobody instrumented, with the agent's rings and without LTTng: each request is there
 # twice, as the server's and as the client's; children record, too. A program that puts itself under a
 # seccomp filter is traced under it, and this library makes no call that the filter does not know.
 #

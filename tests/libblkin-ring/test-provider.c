@@ -238,7 +238,7 @@ static void test_process(void)
     CHECK(find_newest(BLKIN_EVENT_PROCESS).length > sizeof(struct blkin_process_event));
 }
 
-/* Nobody wants them: the recorder has whole spans. */
+/* Nobody wants them: the agent has whole spans. */
 static void test_no_streaming(void)
 {
     CHECK(rings_count(&memory, BLKIN_EVENT_BEGIN) == 0);

@@ -24,7 +24,7 @@ recorded plugged
 [ "$(spans plugged plugged)" = 200 ] || fail "$(spans plugged plugged) of 200 spans arrived"
 lost_nothing plugged
 
-# with the recorder's rings, and with the library inside of the plug-in, too
+# with the agent's rings, and with the library inside of the plug-in, too
 compile() { # LIBRARY...
     "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -DPLUGIN -DPATIENT -shared -fPIC -I"$BUILD/include" \
         -o "$WORK/plugin.so" "$SRC/tests/libblkin/plugin.c" "$@" || fail "the plug-in does not compile"

@@ -32,7 +32,7 @@
     "system.network.tcp.segments.retransmit:{segment}:c " \
     "system.network.tcp.segments.transmit:{segment}:c"
 
-/* One sample, of a recorder whose numbers count on. */
+/* One sample, of an agent whose numbers count on. */
 struct made_sample {
     const char *host, *group, *instance, *names, *values;
     int64_t time_ms;

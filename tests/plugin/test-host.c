@@ -376,7 +376,7 @@ static void test_begun_anew(void)
     sample_disk(hosts, "vdb", 1200, 3, 0);
     CHECK(hosts_stage_counts(hosts).resets == 1);
     CHECK(give(hosts, "store-2", 1, 1100, 1200) && shows("1\n"));
-    /* another recorder's counters are no continuation, even where they are larger */
+    /* another agent's counters are no continuation, even where they are larger */
     sample(hosts, &(struct made_sample){"store-2", "disk", "vdb", DISK_NAMES, "9 9 9 9 100000000 9",
                                         1300, 2, 0});
     CHECK(give(hosts, "store-2", 2, 1200, 1300) && shows("2\n"));

@@ -1,5 +1,5 @@
 /*
- * OTLP's HTTP.
+ * Receives spans by HTTP (OTLP). A sender is a user or an address, with one or more connections.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,23 +18,22 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* Memory of all bodies that are on their way. A sender may have as much as is left for others. */
+/* The most memory of incomplete bodies. One sender may use half of the rest. */
 #define BODIES_MAX   (UINT64_C(64) << 20)
-#define MEMORY_BYTES 65536 /* of a connection: its head, and a piece of a body */
-#define IDLE_S       120   /* SDKs send each 5 s; an idle one may connect again */
+#define MEMORY_BYTES 65536 /* for the head of a request and a piece of its body, per connection */
+#define IDLE_S       120   /* then a connection is closed; SDKs send every 5 s */
 #define TICK_MS      1000
-#define REQUEST_MS   30000             /* a request may take so long */
-#define TURN_NS      INT64_C(10000000) /* of the loop: a later request waits for the next turn */
+#define REQUEST_MS   30000             /* the time limit of a request */
+#define TURN_NS      INT64_C(10000000) /* for requests in one turn of the loop; others wait */
 #define PROTOBUF     "application/x-protobuf"
 #define TEXT_MAX     256 /* of a message in an answer */
 
-static const struct unix_socket_kind for_all = {SOCK_STREAM, 0666, 64};
+static const struct unix_socket_kind socket_of_all_users = {SOCK_STREAM, 0666, 64};
 
-/* A refusal: its codes of HTTP and of gRPC, and its counter. */
 struct refusal {
-    unsigned status;
-    unsigned code;
-    size_t counter; /* in struct otlp_counts */
+    unsigned status; /* of HTTP */
+    unsigned code;   /* of gRPC */
+    size_t counter;  /* in struct otlp_counts */
     const char *why;
 };
 
@@ -94,8 +93,8 @@ struct receiver {
     uint64_t body_bytes;          /* memory of all bodies */
     struct cds_list_head waiting; /* requests that wait for the next turn: suspended */
     struct timer turn;
-    uint64_t turn_run; /* of libmicrohttpd, */
-    int64_t turn_ns;   /* which began then */
+    uint64_t turn_run; /* the number of the current MHD_run() */
+    int64_t turn_ns;   /* when it began */
     bool is_ending;
 };
 
@@ -104,15 +103,14 @@ struct otlp_request {
     const struct refusal *refusal; /* NULL: none so far */
     unsigned retry_s;
     bool is_answered;
-    bool is_taking; /* the message is complete, and its spans are taken in steps */
+    bool is_taking; /* the body is complete, and its spans are taken in steps */
     struct upload upload;
     struct receiver_message message;
     struct MHD_Connection *connection;
     struct cds_list_head in_waiting;
 };
 
-static void receiver_come_in(void *context, int fd, const union peer_address *from,
-                             socklen_t length)
+static void receiver_accept(void *context, int fd, const union peer_address *from, socklen_t length)
 {
     struct receiver *receiver = context;
     struct otlp_peer *sender = otlp_peers_find(receiver->senders, fd, from);
@@ -126,7 +124,7 @@ static void receiver_come_in(void *context, int fd, const union peer_address *fr
     http_run_soon(&receiver->http);
 }
 
-/* A request of its begins or ends. */
+/* Notes that a request of the connection begins or ends. */
 static void receiver_set_busy(struct receiver *receiver, struct MHD_Connection *connection,
                               bool is_busy)
 {
@@ -140,7 +138,7 @@ static void receiver_set_busy(struct receiver *receiver, struct MHD_Connection *
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Frees the text, which has no NUL inside: no number in OTLP's answers is written as 0. */
+/* Frees the text. No byte of an encoded answer is 0, because no answer contains the number 0. */
 static enum MHD_Result receiver_answer(struct MHD_Connection *connection, unsigned status,
                                        unsigned retry_s, char *text)
 {
@@ -156,7 +154,7 @@ static enum MHD_Result receiver_answer(struct MHD_Connection *connection, unsign
     return http_answer(connection, status, PROTOBUF, text, headers);
 }
 
-/* google.rpc.Status. NULL: out of memory. */
+/* Returns a google.rpc.Status; NULL: out of memory. */
 static char *receiver_status_of(const struct refusal *refusal)
 {
     char *text = malloc(PB_TEXT_MAX(TEXT_MAX)), *at = text;
@@ -171,7 +169,7 @@ static char *receiver_status_of(const struct refusal *refusal)
     return text;
 }
 
-/* ExportTraceServiceResponse. NULL: out of memory. */
+/* Returns an ExportTraceServiceResponse; NULL: out of memory. */
 static char *receiver_response_of(uint64_t rejected)
 {
     static const char why[] = "spans without a trace id and an id of their own, or too large "
@@ -214,7 +212,7 @@ static const char *receiver_header(struct MHD_Connection *connection, const char
     return value ? value : "";
 }
 
-/* "application/x-protobuf", maybe with parameters. */
+/* The type may have parameters. */
 static bool receiver_is_protobuf(struct MHD_Connection *connection)
 {
     const char *type = receiver_header(connection, "Content-Type");
@@ -223,7 +221,7 @@ static bool receiver_is_protobuf(struct MHD_Connection *connection)
     return strncasecmp(type, PROTOBUF, length) == 0 && strchr("; \t", type[length]) != NULL;
 }
 
-/* RFC 9110, 8.4.1.3: x-gzip is the same. */
+/* RFC 9110, 8.4.1.3: x-gzip is the same as gzip. */
 static bool receiver_is_gzip(struct MHD_Connection *connection)
 {
     const char *coding = receiver_header(connection, "Content-Encoding");
@@ -231,8 +229,9 @@ static bool receiver_is_gzip(struct MHD_Connection *connection)
     return strcasecmp(coding, "gzip") == 0 || strcasecmp(coding, "x-gzip") == 0;
 }
 
-/* NULL: it is ours. Slashes at the end are those of an endpoint that was written with one. */
-static const struct refusal *receiver_look_at_path(const char *url)
+/* Returns NULL for /v1/traces. Accepts further slashes at both ends, because users configure
+ * endpoints with a slash at the end. */
+static const struct refusal *receiver_path_refusal(const char *url)
 {
     size_t length = strlen(url);
     const char *begin = url;
@@ -251,17 +250,17 @@ static const struct refusal *receiver_look_at_path(const char *url)
                : &wrong_path;
 }
 
-static const struct refusal *receiver_look_at(const struct receiver *receiver,
-                                              struct MHD_Connection *connection, const char *url,
-                                              const char *method)
+static const struct refusal *receiver_head_refusal(const struct receiver *receiver,
+                                                   struct MHD_Connection *connection,
+                                                   const char *url, const char *method)
 {
     const char *coding = receiver_header(connection, "Content-Encoding");
     const char *length = receiver_header(connection, "Content-Length");
 
     if (*receiver_header(connection, "Origin"))
         return &of_web_page;
-    if (receiver_look_at_path(url))
-        return receiver_look_at_path(url);
+    if (receiver_path_refusal(url))
+        return receiver_path_refusal(url);
     if (strcmp(method, "POST") != 0)
         return &wrong_method;
     if (!receiver_is_protobuf(connection))
@@ -289,7 +288,7 @@ static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Conn
     request->receiver = receiver;
     request->message.peer = sender;
     request->connection = connection;
-    request->refusal = receiver_look_at(receiver, connection, url, method);
+    request->refusal = receiver_head_refusal(receiver, connection, url, method);
     upload_begin(&request->upload, receiver_is_gzip(connection), receiver->message_bytes);
     if (!request->refusal) {
         request->retry_s = receiver->calls.busy_s(receiver->calls.context, sender);
@@ -297,11 +296,11 @@ static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Conn
     }
     *place = request;
     receiver_set_busy(receiver, connection, true);
-    /* the body may be endless */
+    /* a too large request is refused at once, as its body may never end */
     return request->refusal == &too_large ? receiver_refuse(request, connection) : MHD_YES;
 }
 
-/* The body has other memory than before. */
+/* Updates the sums of memory. before: the former capacity of the body. */
 static void receiver_count_body(struct otlp_request *request, size_t before)
 {
     request->receiver->body_bytes += request->upload.bytes.capacity - before;
@@ -347,8 +346,8 @@ static void receiver_add(struct otlp_request *request, const char *data, size_t 
         receiver_drop_body(request);
 }
 
-/* One request may cost 20 ms, and 256 may come at once: others of the loop are not to wait for all
- * of them. */
+/* Returns false if requests have used their time in this turn of the loop. Without a limit, other
+ * work of the loop could wait for 256 requests of 20 ms each. */
 static bool receiver_has_time(struct receiver *receiver)
 {
     const int64_t now_ns = clock_ns();
@@ -360,7 +359,8 @@ static bool receiver_has_time(struct receiver *receiver)
     return now_ns - receiver->turn_ns < TURN_NS;
 }
 
-/* libmicrohttpd calls again in the next turn, with the same data. */
+/* Suspends the request until the next turn. libmicrohttpd then repeats the call, with equal data.
+ */
 static enum MHD_Result receiver_wait(struct otlp_request *request)
 {
     struct receiver *receiver = request->receiver;
@@ -373,7 +373,7 @@ static enum MHD_Result receiver_wait(struct otlp_request *request)
     return MHD_YES;
 }
 
-static void receiver_go_on(void *context)
+static void receiver_resume(void *context)
 {
     struct receiver *receiver = context;
     struct otlp_request *request, *next;
@@ -447,9 +447,10 @@ static void receiver_completed(void *context, struct MHD_Connection *connection,
 
 /* ---- in the loop ----------------------------------------------------------------------------- */
 
+/* Drops libmicrohttpd's messages: they are about single connections, which are counted. */
 static void receiver_log(void *context, const char *format, va_list values)
 {
-    (void)context; /* of single connections: they are counted */
+    (void)context;
     (void)format;
     (void)values;
 }
@@ -490,7 +491,7 @@ static bool receiver_listen_tcp(struct receiver *receiver, const char *where, st
 
 static bool receiver_listen_local(struct receiver *receiver, const char *path, struct error *error)
 {
-    if (!unix_socket_listen(&receiver->local_socket, &for_all, path, error))
+    if (!unix_socket_listen(&receiver->local_socket, &socket_of_all_users, path, error))
         return false;
     accepting_begin(&receiver->local, receiver->loop, receiver->local_socket.fd);
     return true;
@@ -509,9 +510,9 @@ struct receiver *receiver_open(struct loop *loop, const char *listen, const char
         return NULL;
     *receiver = (struct receiver){.loop = loop, .calls = *calls, .senders = senders};
     receiver->tcp = receiver->local =
-        (struct accepting){.come_in = receiver_come_in, .context = receiver};
+        (struct accepting){.come_in = receiver_accept, .context = receiver};
     receiver->tick = (struct timer){.due = receiver_tick, .context = receiver};
-    receiver->turn = (struct timer){.due = receiver_go_on, .context = receiver};
+    receiver->turn = (struct timer){.due = receiver_resume, .context = receiver};
     receiver->peers.peers =
         (struct listener_peers){.time_ms = REQUEST_MS, .spares_busy = true, .spares_idle = true};
     CDS_INIT_LIST_HEAD(&receiver->waiting);
@@ -538,8 +539,8 @@ void receiver_close(struct receiver *receiver)
     accepting_end(&receiver->tcp);
     accepting_end(&receiver->local);
     receiver->is_ending = true;
-    if (!cds_list_empty(&receiver->waiting)) { /* libmicrohttpd must not end with suspended ones */
-        receiver_go_on(receiver);
+    if (!cds_list_empty(&receiver->waiting)) { /* no connection may be suspended at http_end() */
+        receiver_resume(receiver);
         (void)MHD_run(receiver->http.daemon);
     }
     http_end(&receiver->http);

@@ -6,7 +6,7 @@ what there is to say about each trace that is not whole.
              [--faults FILE] [--storm]
 
 A planted request is complete if each span that its hosts have recorded is there. --wait: until all
-are complete or tagged. --linger: of the recorders; of a trace neither complete nor tagged, all of whose
+are complete or tagged. --linger: of the agents; of a trace neither complete nor tagged, all of whose
 missing spans were recorded later than that after its first alarm (on a busy machine the load falls
 behind), it is said that they were late. --after: only requests from the K-th on. --faults: lines "ns since 1970, what":
 those of the last 30 s before a request's end, and of the 30 s after it, are said beside it. --storm: most

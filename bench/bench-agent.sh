@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The recorder on four hosts of one machine, and what else it promises; see tests/agent/hosts.sh. Prints
+# The agent on four hosts of one machine, and what else it promises; see tests/agent/hosts.sh. Prints
 # "record NAME VALUE VALUE SPREAD" lines, and what there is to say to standard error. To be run under
 # scripts/isolate.
 #
-#     bench-record.sh PART      planted, faults, storm or last
+#     bench-agent.sh PART      planted, faults, storm or last
 #
 # In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), RING (64M: bytes of each ring),
 # FAULT_EVERY (15 s), LAST (10 s) of all that is kept at once.
@@ -59,7 +59,7 @@ family() {
 }
 
 # The pids of all that records and reads: agents, `blkin live`, their children, and LTTng's daemons for that.
-recorder_pids() {
+agent_pids() {
     local name
     for name in "${!private_pid[@]}"; do
         case $name in
@@ -187,9 +187,9 @@ run_planted() {
     mkdir -p "$WORK/load"
     start_part retrieve "$PYTHON" "$hosts_parts/retrieve.py" "$ZIPKIN_URL" "$WORK/load" "$HOSTS" \
         $((seconds + 300))
-    cpu=$(recorder_pids | cpu_ms)
+    cpu=$(agent_pids | cpu_ms)
     run_loads "$WORK/samples"
-    cpu=$(($(recorder_pids | cpu_ms) - cpu))
+    cpu=$(($(agent_pids | cpu_ms) - cpu))
     result=$(check_hosts --wait 40)
     sleep 1
     stop_part retrieve TERM 30
