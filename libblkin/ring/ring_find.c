@@ -274,7 +274,7 @@ static enum ring_found ring_ask_again(void)
         break;
     }
     ring_is_asked_twice = false;
-    if (ring_process.map && !ring_map_is_on(ring_process.map))
+    if (ring_process.map && !ring_map_is_read(ring_process.map))
         ring_set_map(NULL);
     return ring_process.map ? RING_FOUND : RING_AWAITED;
 }
@@ -283,7 +283,7 @@ static enum ring_found ring_ask_again(void)
  * is a system call. */
 static enum ring_found ring_search_quietly(void)
 {
-    if (ring_process.map && ring_map_is_on(ring_process.map))
+    if (ring_process.map && ring_map_is_read(ring_process.map))
         return RING_FOUND;
     __atomic_store_n(&ring_process.map, NULL, __ATOMIC_RELEASE);
     return RING_NEVER;

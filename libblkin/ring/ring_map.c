@@ -203,6 +203,11 @@ bool ring_map_is_on(const struct ring_map *map)
     return __atomic_load_n(&map->memory->state, __ATOMIC_RELAXED) == RING_ON;
 }
 
+bool ring_map_is_read(const struct ring_map *map)
+{
+    return __atomic_load_n(&map->memory->state, __ATOMIC_RELAXED) != RING_LEFT;
+}
+
 uint64_t ring_map_beats(const struct ring_map *map)
 {
     return __atomic_load_n(&map->memory->beats, __ATOMIC_RELAXED);

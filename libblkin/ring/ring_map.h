@@ -61,8 +61,11 @@ void ring_map_leave(const struct ring_map *map);
 /* Unmaps all memories. No thread may be using one. */
 void ring_map_unmap_all(void);
 
-/* Returns false if the agent has left the memory. */
+/* Returns false if the agent has left or replaced the memory. */
 bool ring_map_is_on(const struct ring_map *map);
+
+/* Returns false if the agent has left the memory. */
+bool ring_map_is_read(const struct ring_map *map);
 
 /* Returns the counter that the agent increments once a second. */
 uint64_t ring_map_beats(const struct ring_map *map);
