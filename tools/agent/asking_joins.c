@@ -82,7 +82,7 @@ static void asking_mark(void *context, struct trace_id id, int64_t time_ns, cons
         .held = ""};
 
     asking->agent->totals.traces_apart++;
-    incomplete_tell(asking->agent->export, &verdict);
+    incomplete_report(asking->agent->export, &verdict);
 }
 
 void asking_looked(struct asking *asking, const struct halves *found, int64_t held_from_ns,
