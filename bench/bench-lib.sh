@@ -70,8 +70,6 @@ counts() {
 
 # before there is a session daemon: talking to it takes instructions, sometimes more, sometimes fewer
 counts off root child
-mapfile -t calls < <("$bench/bench-lib" calls)
-counts call "${calls[@]}"
 
 start_sessiond || exit 1
 

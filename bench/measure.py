@@ -56,7 +56,7 @@ def script(name, *arguments):
 
 
 def program(name):
-    """A Python program of this folder that says figures; BENCH_APP, say, in the environment is its arguments."""
+    """A Python program of this folder that says figures; BENCH_NBD, say, in the environment is its arguments."""
     arguments = os.environ.get(name.upper().replace("-", "_"), "").split()
     return figures.parse(output_of(sys.executable, SRC / "bench" / name, *arguments))
 

@@ -6,10 +6,8 @@ import os
 import sys
 
 import figures
-import plot_tiers
-import tiers
 from figures import number
-from measure import BUILD, ISOLATE, SRC, Found, Measured, output_of, script
+from measure import ISOLATE, SRC, Found, Measured, output_of, script
 from paired import ratio
 
 
@@ -40,23 +38,6 @@ def dispatch():
                       f"reads/s, {what}: {number(got.median('dispatch', policy))}, "
                       f"{got.number('dispatch', policy + '_slow_share') * 100:.1f} % of them by the slow store; by the traces "
                       f"{got.number('dispatch', 'wait_slow_share') * 100:.1f} %")
-    return found
-
-
-def sysprof():
-    """Draws build/sysprof-*.svg as well."""
-    rows, found = {"proxy": [], "back-end": []}, Found("zero", None)
-    for line in output_of(ISOLATE, "bash", SRC / "bench/bench-sysprof.sh").splitlines():
-        tier, clients, writes, requests, unmetered, *us = line.split()
-        parts = dict(zip(tiers.PARTS, map(float, us)))
-        rows[tier].append((clients, parts))
-        found.count(f"sysprof_{tier.replace('-', '_')}_{clients}_us", sum(parts.values()), "us", None,
-                    ", ".join(f"{part} {value:.0f}" for part, value in parts.items()) +
-                    f"; of a write with its flush, {clients} clients, {writes} of {requests} requests, "
-                    f"{unmetered} without meters")
-    for tier, title in (("proxy", "The proxy (nbdkit nbd)"), ("back-end", "The back end (nbdkit file)")):
-        picture = plot_tiers.draw(f"{title}: us of a 4 KiB write with its flush", rows[tier])
-        (BUILD / f"sysprof-{tier}.svg").write_text(picture, encoding="utf-8")
     return found
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Servers that fork for each connection: each request is a span, under its child's pid; no child hangs that a busy
-# process forks. ROUNDS: how often a child closes all descriptors (30; for the figures 1000).
-# BLOCKS: of 20 connections, for the figures (10; 100).
+# process forks. ROUNDS: how often a child closes all descriptors (15; for the figures 1000).
+# BLOCKS: of 20 connections, for the figures (4; 100). FORKS: children of a busy process (300; 1000).
 # alone
 # timeout: 120
 #
@@ -10,8 +10,8 @@ set -u
 . "$SRC/tests/preload/session.sh"
 private_begin
 forks=$programs/forks
-rounds=${ROUNDS:-30}
-blocks=${BLOCKS:-10}
+rounds=${ROUNDS:-15}
+blocks=${BLOCKS:-4}
 
 # forks_at NAME PORT WAY ARGUMENT...: a traced server; its pid in $server
 forks_at() {
@@ -70,7 +70,7 @@ answers twice 7707 20 20 20
 
 # a process with threads that record; without a session daemon LTTng is asked for
 session busy blkin:span
-LD_PRELOAD=$preload timeout 300 "$forks" busy 7708 1000 || fail "busy: status $?"
+LD_PRELOAD=$preload timeout 300 "$forks" busy 7708 "${FORKS:-300}" || fail "busy: status $?"
 lttng destroy busy >/dev/null
 
 # LTTng's descriptors are nobody else's, whatever session daemons do meanwhile

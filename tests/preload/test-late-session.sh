@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A session that begins while servers and clients talk, six times: what has begun before is not
+# A session that begins while servers and clients talk, ROUNDS times (3): what has begun before is not
 # told, what is told is whole: each half that has its other half belongs to it, as the payload of both says, and
 # no call has a parent that is another request.
 #
@@ -36,7 +36,8 @@ has_received() {
     [ "$(received)" -ge "$1" ]
 }
 
-for name in first second third fourth fifth sixth; do
+for ((i = 0; i < ${ROUNDS:-3}; i++)); do
+    name=session$i
     session $name blkin:span blkin:process
     wait_for 20 - "some traffic" has_received $(($(received) + 100000)) || exit 1
     sunk $name

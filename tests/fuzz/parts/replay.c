@@ -1,5 +1,5 @@
 /*
- * Runs a fuzzer as a test, without libFuzzer: random inputs, always the same ones, for two seconds
+ * Runs a fuzzer as a test, without libFuzzer: random inputs, always the same ones, for a second
  * or 200000 of them. Its models so guard each change; what takes guided search is for make fuzz.
  *
  *     fuzz-x [RUNS [FIRST]]     so many inputs, from that number on
@@ -16,7 +16,7 @@
 
 #define INPUT_MAX 512
 #define RUNS      200000
-#define SECONDS   2
+#define SECONDS   1
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
