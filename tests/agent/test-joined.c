@@ -13,7 +13,7 @@
 
 #define HOSTS    3
 #define TIERS    4
-#define REQUESTS 40
+#define REQUESTS 24
 #define MS       INT64_C(1000000)
 #define SECOND   INT64_C(1000000000)
 #define BEGIN    (INT64_C(1700000000) * SECOND)
@@ -34,8 +34,6 @@ struct message {
 };
 
 struct want {
-    char id[192];
-    struct trace_id trace;
     bool answered[HOSTS], has_failed;
 };
 
@@ -174,8 +172,7 @@ static void want(void *context, struct request *request, json_t *halves)
     (void)snprintf(request->id, sizeof(request->id), "%ld:%zu", (long)(host - hosts),
                    host->want_count);
     request->at_ns = now_ns;
-    *made = (struct want){.trace = request->traces[0].id};
-    memcpy(made->id, request->id, sizeof(made->id));
+    *made = (struct want){.has_failed = false};
     made->answered[host - hosts] = true;
     json = request_json(request);
     (void)json_object_set_new(json_array_get(json_object_get(json, "traces"), 0), "halves", halves);
@@ -184,10 +181,10 @@ static void want(void *context, struct request *request, json_t *halves)
 
 static struct want *want_of(struct host *host, const char *id)
 {
-    for (size_t i = 0; i < host->want_count; i++)
-        if (strcmp(host->wants[i].id, id) == 0)
-            return &host->wants[i];
-    return NULL;
+    const char *number = strchr(id, ':');
+    const size_t i = number ? strtoul(number + 1, NULL, 10) : 0;
+
+    return i > 0 && i <= host->want_count ? &host->wants[i - 1] : NULL;
 }
 
 static bool is_answered(void *context, const struct request *request)
@@ -370,7 +367,7 @@ static void play(struct config *config, unsigned alarms)
     for (unsigned i = 0; i < REQUESTS; i++)
         make_request(i, BEGIN + (int64_t)(i + 1) * 50 * MS,
                      dice(100) < faults.doubled && i ? i - 1 : i);
-    for (unsigned ms = 0; ms < 40000; ms += 10, now_ns += 10 * MS) {
+    for (unsigned ms = 0; ms < 30000; ms += 10, now_ns += 10 * MS) {
         for (unsigned i = 0; i < REQUESTS; i++)
             if (ms == (i + 1) * 50 + 600)
                 for (unsigned tier = 0; tier < TIERS; tier++)
