@@ -89,7 +89,7 @@ struct sampler {
     void *context;
     struct watched asked; /* an eventfd: a rule asks to keep the last seconds */
     pthread_t thread;
-    uint64_t number; /* the thread number in events */
+    uint64_t number; /* `thread` in payloads of the memory; differs after a restart */
     /* protected by the lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
