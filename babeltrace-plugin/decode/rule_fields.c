@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "rule_fields.h"
+#include "decode.h"
 
 #include <stdlib.h>
 

@@ -13,7 +13,7 @@
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#include "babeltrace-plugin/decode/streams.h"
+#include "babeltrace-plugin/decode/input.h"
 #include "source_graph.h"
 
 #include "tracepoints/format/events.h"

@@ -15,7 +15,7 @@
 #include "fuzz_span.h"
 #include "babeltrace-plugin/base/utf8.h"
 #include "babeltrace-plugin/deliver/body.h"
-#include "babeltrace-plugin/encode/protobuf_read.h"
+#include "babeltrace-plugin/encode/protobuf.h"
 
 #define SPANS_MAX 6
 

@@ -8,7 +8,7 @@
 #include "fuzz.h"
 
 #include "babeltrace-plugin/model/tail.h"
-#include "babeltrace-plugin/model/calls.h"
+#include "babeltrace-plugin/model/statistics.h"
 
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)

@@ -5,10 +5,10 @@
  */
 #include "export.h"
 
-#include "babeltrace-plugin/account/live_statistics.h"
-#include "babeltrace-plugin/spans/endpoint.h"
+#include "babeltrace-plugin/account/statistics_document.h"
+#include "babeltrace-plugin/spans/span.h"
 #include "tools/base/loop.h"
-#include "tools/base/reader_account.h"
+#include "tools/base/totals.h"
 #include "tools/base/say.h"
 #include "tools/config/sink_params.h"
 #include "tools/otlp/otlp_decode.h"

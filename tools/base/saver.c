@@ -5,7 +5,6 @@
  */
 #include "saver.h"
 
-#include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/thread.h"
@@ -269,49 +268,34 @@ static void saver_give(struct save *save)
         timer_set(looping, &look, SAVER_LOOK_MS);
 }
 
-/* Returns NULL and logs when out of memory. */
-static struct save *save_of_text(const char *path, char *text, size_t length)
+static void saver_put(const char *path, char *text, const struct save *how)
 {
     struct save *save = text ? calloc(1, sizeof(*save) + strlen(path) + 1) : NULL;
 
-    if (save) {
-        memcpy(save->path, path, strlen(path) + 1);
-        save->text = text;
-        save->length = length;
-        return save;
+    if (!save) {
+        say(BK1042, "%s is not saved: out of memory", path);
+        free(text);
+        return;
     }
-    say(BK1042, "%s is not saved: out of memory", path);
-    free(text);
-    return NULL;
+    *save = *how;
+    save->text = text;
+    strcpy(save->path, path);
+    saver_give(save);
 }
 
 void saver_write(const char *path, char *text, size_t length)
 {
-    struct save *save = save_of_text(path, text, length);
-
-    if (save)
-        saver_give(save);
+    saver_put(path, text, &(struct save){.length = length});
 }
 
 void saver_write_in_turn(const char *path, char *text, size_t length)
 {
-    struct save *save = save_of_text(path, text, length);
-
-    if (save) {
-        save->in_turn = true;
-        saver_give(save);
-    }
+    saver_put(path, text, &(struct save){.length = length, .in_turn = true});
 }
 
 void saver_write_by(const char *path, char *text, saver_write_fn *write, void *context)
 {
-    struct save *save = save_of_text(path, text, 0);
-
-    if (save) {
-        save->write = write;
-        save->context = context;
-        saver_give(save);
-    }
+    saver_put(path, text, &(struct save){.write = write, .context = context});
 }
 
 bool saver_finish(int64_t limit_ms)

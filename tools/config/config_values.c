@@ -5,7 +5,7 @@
  */
 #include "config_parts.h"
 
-#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/encode/protocol.h"
 #include "sink_params.h"
 

@@ -5,7 +5,7 @@
  */
 #include "keys.h"
 
-#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "babeltrace-plugin/encode/protocol.h"
 #include "tracepoints/format/ring.h"

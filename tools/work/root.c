@@ -13,7 +13,7 @@
 #include "tools/base/notify.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
-#include "tools/base/show_json.h"
+#include "tools/base/text.h"
 #include "tools/base/loop.h"
 #include "tools/config/frame.h"
 
