@@ -8,7 +8,6 @@
 #include "tools/sampler/settings.h"
 
 #include "tools/config/config.c"
-#include "tools/config/sink_params.h"
 
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
