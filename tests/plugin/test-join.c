@@ -429,53 +429,34 @@ static void test_random(void)
     assembler_free(assembler);
 }
 
-/* ---- halves without their spans */
+/* ---- spans whose place others have decided */
 
-static void know(struct stage *join, uint64_t high, uint64_t trace, uint64_t id, bool is_client,
-                 int64_t start_ms, int64_t end_ms, uint64_t key)
+static void give_placed(struct made made, const struct join_place *place)
 {
-    join_stage_know(join, &(struct join_half){.is_client = is_client,
-                                              .key = key,
-                                              .trace_id_high = high,
-                                              .trace_id = trace,
-                                              .span_id = id,
-                                              .start_ns = start_ms * MS,
-                                              .end_ns = end_ms * MS});
+    struct span span;
+
+    CHECK(make_span(&span, &made));
+    join_put_span(&span, place);
+    held++;
+    chain_take(&chain, &span, 20 * MS);
+    free(span.log);
 }
 
-/* Two tiers below a third one, and a request that two callers fit. */
-static void test_halves_alone(void)
+/* They pass at once, and stay where they are, though a client's half is there. */
+static void test_placed(void)
 {
-    struct stage *join = join_stage_new(&options);
-    struct join_place place;
-    struct span root = {.trace_id_high = MARK, .trace_id = 8, .kind = SPAN_SERVER};
+    struct stage *join = begin(&options);
 
-    know(join, MARK, 8, 80, false, 14, 15, 2);
-    know(join, MARK, 7, 71, true, 13, 16, 2);
-    know(join, MARK, 7, 70, false, 12, 17, 1);
-    know(join, MARK, 6, 61, true, 11, 18, 1);
-    know(join, MARK, 6, 60, false, 10, 19, 3);
-    know(join, MARK, 9, 90, false, 14, 15, 4);
-    know(join, MARK, 6, 62, true, 13, 16, 4);
-    know(join, MARK, 6, 63, true, 13, 16, 4);
-    CHECK(!join_stage_place(join, 8, &place));
-    CHECK(!join->kind->flush_some(join, 100));
-    CHECK(join_stage_place(join, 6, &place) && place.verdict == JOIN_ALONE && place.trace_id == 6);
-    CHECK(join_stage_place(join, 9, &place) && place.verdict == JOIN_UNSURE && place.trace_id == 9);
-    CHECK(join_stage_place(join, 7, &place) && place.trace_id == 6 && place.parent_id == 61);
-    CHECK(join_stage_place(join, 8, &place) && place.verdict == JOIN_PAIR &&
-          place.trace_id_high == MARK && place.trace_id == 6 && place.parent_id == 71);
-    CHECK(!join_stage_place(join, 5, &place));
-    join_put_span(&root, &place);
-    CHECK(root.trace_id == 6 && root.parent_id == 71);
-    CHECK(join_stage_counts(join).spans_held == 0);
-    free(root.log);
-    join->kind->free(join);
+    give(join, CLIENT(0, 1, 10, 3, 10, 16, 99));
+    give_placed(SERVER(7, 71, 11, 15, 99), &(struct join_place){JOIN_ALONE, MARK, 7, 0});
+    give_placed(SERVER(8, 81, 11, 15, 98), &(struct join_place){JOIN_PAIR, MARK, 6, 61});
+    CHECK_TEXT(out, "1/10<3 m7/71<0 m6/81<61 ");
+    CHECK(held == 0 && end(join).halves == 0);
 }
 
 int main(void)
 {
-    test_halves_alone();
+    test_placed();
     test_server_first();
     test_client_first();
     test_tag();
