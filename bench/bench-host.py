@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What `blkin host` reads, beside what prometheus-node-exporter and ps read in the same seconds, and at what cost.
+"""Compares the readings of `blkin host`, and their cost, with those of prometheus-node-exporter and ps in the same
+seconds.
 
 usage: bench-host.py [--seconds N]
 
-Loads, all at once for N seconds (60): stress-ng (CPU and memory), fio (disk), iperf3 (over a pair of interfaces and TCP).
-Prints a line for each figure (figures.py, paired.py). host_validity.py says how it is compared.
+Loads, all at once for N seconds (60): stress-ng (CPU and memory), fio (disk), iperf3 (over a pair of interfaces and
+TCP). Prints a line for each figure (figures.py, paired.py). host_validity.py has the comparison.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

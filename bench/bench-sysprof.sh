@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# SysProf's bottleneck study (HPDC'05, figures 4 and 5) with unmodified servers: fio writes 4 KiB and flushes,
-# through nbdkit's nbd plugin as a proxy into nbdkit's file plugin, with more and more connections; where
-# the time of a request goes in each tier, from the traces. Prints "TIER CLIENTS WRITES REQUESTS UNMETERED" and
-# the us of each part, for a write with its flush; see tiers.py. To be run under scripts/isolate.
+# SysProf's bottleneck study (HPDC'05, figures 4 and 5) with unmodified servers. fio writes 4 KiB and flushes, through
+# nbdkit's nbd plugin as a proxy into nbdkit's file plugin, with more and more connections. The traces show in which
+# tier the time of a request goes. Prints "TIER CLIENTS WRITES REQUESTS UNMETERED" and the us of each part, for a
+# write with its flush; see tiers.py. Runs under scripts/isolate.
 #
-# In the environment: CLIENTS ("1 2 4 8 16"), WRITES (6000, of all clients together), FOLDER (of the file, on
-# a real disk; default: the build's).
+# In the environment: CLIENTS ("1 2 4 8 16"), WRITES (6000, of all clients together), FOLDER (of the file, on a real
+# disk; default: the build's).
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -13,12 +13,11 @@ set -u
 . "$SRC/tests/lib.sh"
 writes=${WRITES:-6000}
 
-# run NAME PROGRAM...: a server whose requests are traced.
+# run NAME PROGRAM...: starts a server whose requests are traced.
 run() {
     start_part "$1" "$BUILD/bin/blkin" run --service="$1" --usage=3 -- "${@:2}"
 }
 
-# measure CLIENTS
 measure() {
     local clients=$1 spans=$ON_DISK/spans.json
     truncate -s 0 "$ON_DISK/disk" && truncate -s 256M "$ON_DISK/disk" || fail "no file for the disk"
@@ -47,7 +46,6 @@ measure() {
     rm -rf "$spans" "$ON_DISK/trace"
 }
 
-# fio_with CLIENTS WRITES: so many of each.
 fio_with() {
     timeout 300 fio --name=sysprof --ioengine=nbd --uri="nbd://127.0.0.1:$front" --rw=randwrite --bs=4k --size=256M \
         --fsync=1 --iodepth=1 --numjobs="$1" --number_ios="$2" --group_reporting >"$WORK/fio.log" 2>&1 || {

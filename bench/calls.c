@@ -22,7 +22,7 @@ static struct blkin_context refused = {
     .span_id = 3,
     .flags = BLKIN_CONTEXT_DECIDED | BLKIN_CONTEXT_REMOTE,
 };
-/* Parents that are not recorded: without a trace, and with the ones above. */
+/* Parents that are not recorded: one without a trace, and the ones above. */
 static struct blkin_span parent, sampled_parent, refused_parent;
 
 /* NAME, and the call. */

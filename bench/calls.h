@@ -6,10 +6,9 @@
 #ifndef BENCH_CALLS_H
 #define BENCH_CALLS_H
 
-/* Makes so many of the call of this name. Returns 0 if there is no such call. */
+/* Makes `calls` calls of this name. Returns 0 if there is no such call. */
 int calls_run(const char *name, unsigned calls);
 
-/* Prints the names, one a line. */
 void calls_print(void);
 
 #endif

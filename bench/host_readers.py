@@ -1,7 +1,7 @@
-"""Who else reads what `blkin host` reads: node_exporter, ps, and files read here.
+"""Other readers of the values of `blkin host`: node_exporter, ps, and files read here.
 
-A reading is (began, ended, values): between these two times of CLOCK_MONOTONIC it was read, and values are
-(group, instance, our metric) -> (value in our unit, resolution).
+A reading is (began, ended, values). The reader read between these two times of CLOCK_MONOTONIC. values maps (group,
+instance, our metric) to (value in our unit, resolution).
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -41,7 +41,7 @@ class Ours:
         self.samples = {}
 
     def has_sampled_since(self, when):
-        """Has it printed a sample of later than that? A busy machine may let it wait."""
+        """Returns whether a sample later than `when` was printed. A busy machine may delay it."""
         with open(self.path, "rb") as file:
             file.seek(max(self.path.stat().st_size - 16384, 0))
             lines = file.read().split(b"\n")[1:-1]
@@ -62,7 +62,8 @@ class Ours:
                     samples.append((one["monotonic"], one["time_us"] * 1000 - offset, one["metrics"]))
 
     def around(self, key, began, ended):
-        """The metric's values from the last sample that was read before that, to the first after; None: it has none."""
+        """Returns the metric's values from the last sample before `began` to the first after `ended`; None if there
+        are none."""
         samples = self.samples.get(key[:2], ())
         first = bisect.bisect_right(samples, began, key=lambda sample: sample[1]) - 1
         last = bisect.bisect_left(samples, ended, key=lambda sample: sample[0])
@@ -72,12 +73,12 @@ class Ours:
         return None if None in values else values
 
     def times_around(self, key, began, ended):
-        """The times that around() has its values of."""
+        """Returns the times of the samples that around() uses."""
         times = [sample[0] for sample in self.samples[key[:2]]]
         return times[max(bisect.bisect_right(times, began) - 1, 0)], times[min(bisect.bisect_left(times, ended), len(times) - 1)]
 
     def distance(self, began, ended):
-        """ns from the last sample before to the first after."""
+        """Returns the ns from the last sample before to the first after."""
         first, last = self.times_around(("cpu", ""), began, ended)
         return last - first
 
@@ -102,7 +103,7 @@ NETWORK = (("io.{}", "bytes"), ("packet.count.{}", "packets"), ("errors.{}", "er
 
 
 def exported():
-    """node_exporter's name and labels but for the device -> group, our metric, factor, resolution."""
+    """Maps node_exporter's name and labels, without the device, to group, our metric, factor and resolution."""
     for ours, theirs in CPU.items():
         yield "node_cpu_seconds_total", theirs, ("cpu", f"system.cpu.time.{ours}", 1e9, 2 * TICK)
     for ours, theirs in (("cpu.some", "cpu_waiting"), ("io.some", "io_waiting"), ("io.full", "io_stalled"),
@@ -164,12 +165,12 @@ class Exporter:
                 group, metric, factor, resolution = found
                 key = group, labels.get("device", ""), metric
                 value = float(match[3]) * factor
-                # of all CPUs; a float has 53 bits
+                # the sum over all CPUs; a float has 53 bits
                 values[key] = (values.get(key, (0, 0))[0] + value, resolution + 1e-9 * value)
         return began, ended, values
 
     def cpu_s(self):
-        """Of all its threads, from the scheduler: finer than ticks."""
+        """The CPU time of all its threads, from the scheduler, which is finer than ticks."""
         total = 0
         for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
             total += int((task / "schedstat").read_text(encoding="ascii").split()[0])
@@ -182,8 +183,8 @@ class Exporter:
 
 # ---- processes
 
-# The kernel's count of resident pages, as it is in /proc/PID/stat, lacks what each CPU has not added to it yet: of files,
-# of shared and of other memory so many pages each. ps reads /proc/PID/status, which has the sum.
+# /proc/PID/stat has the kernel's count of resident pages without the pages that each CPU has not added to it yet.
+# These are so many pages each of files, shared and other memory. ps reads /proc/PID/status, which has the sum.
 RESIDENT = 3 * max(32, 2 * os.cpu_count()) * os.cpu_count() * os.sysconf("SC_PAGESIZE")
 
 
@@ -203,7 +204,7 @@ def read_ps(names):
 # ---- control groups
 
 class Cgroup:
-    """One of our own, in every hierarchy that lets us make one; version 1 and 2."""
+    """A control group of this test, in every hierarchy that allows one; versions 1 and 2."""
 
     files = (("cpuacct", "cpuacct.stat", {"user": ("cpu.time.user", TICK), "system": ("cpu.time.system", TICK)}),
              ("", "cpu.stat", {"user_usec": ("cpu.time.user", 1000), "system_usec": ("cpu.time.system", 1000),
@@ -238,7 +239,7 @@ class Cgroup:
                 except OSError:
                     pass
         for folder in self.folders.values():
-            if (folder / "cpu.idle").exists():  # who reads does not wait for a CPU
+            if (folder / "cpu.idle").exists():  # the readers do not wait for a CPU
                 (folder / "cpu.idle").write_text("1", encoding="ascii")
 
     def join(self):
@@ -276,7 +277,7 @@ class Cgroup:
                 yield (fields[0], fields[1]) if len(fields) == 2 else ("", fields[0])
 
     def remove(self):
-        """And what still runs in it."""
+        """Removes the group and ends its processes."""
         deadline = time.monotonic() + 60
         for folder in self.folders.values():
             while folder.exists() and time.monotonic() < deadline:

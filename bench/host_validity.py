@@ -1,7 +1,8 @@
-"""Is what `blkin host` says what others say? All loads run at once, all read in the same seconds.
+"""Compares the values of `blkin host` with those of other programs. All loads run at once, and all programs read in
+the same seconds.
 
-Samples of ours come at 10 Hz; each reading of another is between two of them. So a counter of its has to be between ours,
-whatever the machine does, and its growth in the whole time can be compared with ours, interpolated to when it was read.
+Our samples come at 10 Hz, and each reading of another program is between two of them. So a counter of another program
+has to be between ours. Its growth in the whole time is compared with ours, interpolated to the time of its reading.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -17,9 +18,9 @@ sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from common import wait_until
 from host_readers import Cgroup, Exporter, Ours, now, output_of, read_ps
 
-LIMIT = 0.02  # of a growth; it says nothing where more than that falls between our samples around its two readings
-ENDS = 4  # readings that may be first or last,
-SOON = 0.3  # s from one of them to the next
+LIMIT = 0.02  # of a growth; no verdict if more than that share falls between our samples around the two readings
+ENDS = 4  # readings that may be first or last
+SOON = 0.3  # s between two of these readings
 MIDDLE = 8  # parts of the time between them
 GROUP = "blkin-validity"
 NAMES = ("fio", "stress-ng*", "iperf3")
@@ -28,7 +29,7 @@ NAMES = ("fio", "stress-ng*", "iperf3")
 # ---- loads
 
 def loads(folder, seconds):
-    """Commands that run for much longer than that, until they are killed, and None where the interfaces are made."""
+    """Starts commands that run for much longer than `seconds`, until they are killed. None makes the interfaces."""
     longer = str(10 * seconds + 600)
     return [
         ["stress-ng", "--quiet", "--cpu", "1", "--vm", "1", "--vm-bytes", "64M", "--timeout", longer],
@@ -48,7 +49,7 @@ def start(commands, folder, cgroup):
             running.append(subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                             start_new_session=True, preexec_fn=cgroup.join))
             continue
-        while not (folder / "there").exists():  # the last one has its namespace
+        while not (folder / "there").exists():  # until the last command has its namespace
             time.sleep(0.05)
         for line in (f"link add blkin0 type veth peer name blkin1 netns {running[-1].pid}",
                      "addr add 10.231.0.1/24 dev blkin0", "link set blkin0 up", "link set lo up"):
@@ -66,7 +67,7 @@ def stop(running):
 
 
 def named(patterns):
-    """Processes that have such names now: pid -> instance."""
+    """Returns pid -> instance, for processes that have such names now."""
     found = {}
     for line in output_of("ps", "-e", "-o", "pid=,comm=").splitlines():
         pid, name = line.split(maxsplit=1)
@@ -78,7 +79,7 @@ def named(patterns):
 # ---- comparing
 
 class Verdict:
-    """Of one source."""
+    """The comparison with one source."""
 
     def __init__(self, ours, source):
         self.ours, self.source = ours, source
@@ -86,11 +87,12 @@ class Verdict:
         self.outside, self.unknown, self.worst = [], [], (0, "none")
 
     def is_ours(self, key):
-        """Of disks and interfaces, we have those that have done something; else it must be there."""
+        """Returns whether we sample the instance: only disks and interfaces that were used."""
         return key[:2] in self.ours.samples or key[0] in ("process", "cgroup")
 
     def look_at(self, reading):
-        """Each value between ours around it, but for the resolution; a gauge may have been elsewhere meanwhile."""
+        """Checks that each value is between our values around it, within the resolution. A gauge may have been
+        elsewhere."""
         began, ended, values = reading
         for key, (value, resolution) in values.items():
             if not self.is_ours(key):
@@ -102,7 +104,7 @@ class Verdict:
                 self.outside.append((*key, value, around and (min(around), max(around))))
 
     def judge(self, what, width, own, other, resolution):
-        """width: of growth, that is not known to belong to the time between the readings."""
+        """Compares two growths. width: the growth that may belong to the time outside of the readings."""
         if width > LIMIT * abs(other):
             self.unknown.append(what)
             return
@@ -127,7 +129,7 @@ class Verdict:
                 self.compare_growth(key, value - first[2][key][0], (first[:2], last[:2]), resolution + first[2][key][1])
 
 
-COUNTERS = {}  # (group, metric) -> is it one?
+COUNTERS = {}  # (group, metric) -> whether the metric is a counter
 
 
 def is_gauge(key):
@@ -143,7 +145,7 @@ def learn_kinds(blkin):
 # ---- the measurement
 
 def read_all(seconds, exporter, cgroup, processes):
-    """The loads run, and we read: source -> readings."""
+    """Runs the loads and all readers. Returns source -> readings."""
     readings = {"node_exporter": [], "ps": [], "cgroup": []}
     began = time.monotonic()
     times = [i * SOON for i in range(ENDS)] + [seconds * i / MIDDLE for i in range(1, MIDDLE)]
@@ -157,7 +159,7 @@ def read_all(seconds, exporter, cgroup, processes):
 
 
 def measure(blkin, seconds):
-    """Source -> Verdict."""
+    """Returns source -> Verdict."""
     learn_kinds(blkin)
     exporter, cgroup = Exporter(), Cgroup(GROUP)
     running = []
@@ -183,7 +185,7 @@ def measure(blkin, seconds):
         for source, list_of in readings.items():
             for reading in list_of:
                 verdicts[source].look_at(reading)
-            # of the first and the last ones, those that our samples are closest around
+            # those of the first and the last readings that have the closest samples of ours
             ends = min(ENDS, len(list_of) // 2)
             first, last = (min(some, key=lambda reading: ours.distance(*reading[:2]))
                            for some in (list_of[:ends], list_of[-ends:]))

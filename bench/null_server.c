@@ -1,15 +1,15 @@
 /*
- * A collector that keeps nothing: takes HTTP/1.1 requests on loopback and answers each with 202.
+ * A collector that stores nothing: takes HTTP/1.1 requests on loopback and answers each with 202.
  *
  *     null_server [count | latency | traces SPANS] [MILLISECONDS] [ADDRESS:PORT]
  *
- * With MILLISECONDS it is a slow one, or far away: each answer comes so late. Requests on several
- * connections do not wait for each other.
+ * With MILLISECONDS each answer comes so late, as from a slow or a distant collector. Requests on
+ * several connections do not wait for each other.
  *
- * Says "listening on 127.0.0.1:PORT", or where it was told to. At SIGTERM or SIGINT it prints
- * "requests N spans N bytes N", spans only if told to count; and with "latency" also, in
- * microseconds from the end of a span to the answer, "latency p50 N p99 N max N"; with "traces"
- * also "traces N whole N": those that came with SPANS spans are whole.
+ * Prints "listening on 127.0.0.1:PORT", or the given address. At SIGTERM or SIGINT it prints
+ * "requests N spans N bytes N", with spans only for "count". "latency" adds, in microseconds from
+ * the end of a span to the answer, "latency p50 N p99 N max N". "traces" adds "traces N whole N": a
+ * trace is whole if it came with SPANS spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -37,16 +37,16 @@ static const char accepted[] = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r
 
 enum { COUNT_NOTHING, COUNT_SPANS, COUNT_LATENCY, COUNT_TRACES };
 
-/* A request's head, then its body; the body is kept only if it is counted. */
+/* A connection reads a request's head, then its body. It keeps the body only to count spans. */
 struct connection {
-    int fd; /* -1: it has ended, and is freed when its answer is due */
+    int fd; /* -1: closed, and freed with its answer */
     bool in_body;
-    bool is_waiting; /* for its answer */
+    bool is_waiting; /* whether an answer is due */
     int64_t due_us;
-    struct connection *next; /* whose answer is due after this one's */
+    struct connection *next; /* with the next answer */
     size_t length;           /* of data */
     size_t capacity;         /* of data */
-    size_t left;             /* of the body, to come */
+    size_t left;             /* of the body, to read */
     char *data;
 };
 
@@ -57,9 +57,9 @@ static uint64_t requests, spans, bytes;
 static uint32_t *latencies; /* us */
 static size_t latency_count, latency_capacity;
 static struct {
-    uint64_t id; /* 0: none */
+    uint64_t id; /* 0: free slot */
     uint64_t spans;
-} * traces; /* open addressing: as many places as TRACES_MAX */
+} * traces; /* open addressing with TRACES_MAX slots */
 static uint64_t trace_count, spans_of_trace;
 
 static void die(const char *what)
@@ -152,7 +152,7 @@ static bool answer(const struct connection *connection)
            (ssize_t)sizeof(accepted) - 1;
 }
 
-/* All wait for the same time, so the one that came first is due first. */
+/* All answers have the same delay, so the first request is the first due. */
 static bool answer_later(struct connection *connection)
 {
     connection->is_waiting = true;
@@ -176,7 +176,7 @@ static bool finish_request(struct connection *connection)
     return pause_ms > 0 ? answer_later(connection) : answer(connection);
 }
 
-/* The bytes of data that belong to the body are taken. */
+/* Takes the bytes that belong to the body. Returns their number. */
 static size_t take_body(struct connection *connection, const char *data, size_t length)
 {
     if (length > connection->left)
@@ -205,7 +205,7 @@ static bool read_head(struct connection *connection)
     return true;
 }
 
-/* Bytes of data that belong to the head; *ends when that is complete. */
+/* Returns the bytes that belong to the head; sets *ends when the head is complete. */
 static size_t take_head(struct connection *connection, const char *data, size_t length, bool *ends)
 {
     size_t taken = 0;
@@ -251,7 +251,7 @@ static void end_connection(struct connection *connection)
     free(connection);
 }
 
-/* Answers what is due. Returns how long it is until the next one is, for epoll_wait(). */
+/* Sends due answers. Returns the time until the next one, for epoll_wait(). */
 static int answer_due(void)
 {
     while (first_due) {
@@ -266,7 +266,7 @@ static int answer_due(void)
             free(connection->data);
             free(connection);
         } else {
-            (void)answer(connection); /* if it has ended, that is read as well */
+            (void)answer(connection); /* a closed connection is read as well */
         }
     }
     return -1;

@@ -14,7 +14,7 @@ from paired import ratio
 
 
 def scale():
-    """SCALE_PARTS in the environment: which parts."""
+    """Runs the parts in SCALE_PARTS."""
     parts = os.environ.get("SCALE_PARTS", "").split() or ["rate", "chaos", "brokers", "hostile"]
     return figures.parse(output_of(ISOLATE, SRC / "tests/scale/scale", *parts))
 
@@ -44,7 +44,7 @@ def dispatch():
 
 
 def sysprof():
-    """Draws build/sysprof-*.svg as well."""
+    """Measures, and draws build/sysprof-*.svg."""
     rows, found = {"proxy": [], "back-end": []}, Found("zero", None)
     for line in output_of(ISOLATE, "bash", SRC / "bench/bench-sysprof.sh").splitlines():
         tier, clients, writes, requests, unmetered, *us = line.split()
@@ -61,7 +61,7 @@ def sysprof():
 
 
 def three_hosts():
-    """RUNS in the environment: how often each fault is planted (20)."""
+    """Plants each fault RUNS times (20)."""
     os.environ.setdefault("RUNS", "20")
     got = Measured(output_of(ISOLATE, "bash", SRC / "tests/zero/three-hosts.sh"))
     found = Found("zero", got)

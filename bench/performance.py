@@ -1,4 +1,4 @@
-"""doc/performance.md and its pictures, of doc/figures.json: a list of runs, the newest first.
+"""Makes doc/performance.md and its pictures from doc/figures.json: a list of runs, the newest first.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -24,12 +24,13 @@ def runs():
 
 
 def all_figures(of):
-    """key -> figure; the newest run's, where several have it."""
+    """Returns key -> figure; of several runs, the newest run's."""
     return {name: figure for run in reversed(of) for name, figure in run["figures"].items()}
 
 
 def section(run):
-    """A run's table: figures with a target, and those that other pages cite. figures.json has all, with commits and seeds."""
+    """Returns a run's table: figures with a target or a citation in other pages. figures.json has all, with commits
+    and seeds."""
     where = "\n".join(f"- {name}: {value}" for name, value in run["machine"].items())
     shown = {name: figure for name, figure in run["figures"].items()
              if (figure["target"] or name in WITHOUT_TARGET) and not name.startswith("lib.off_instructions_")}
@@ -46,7 +47,8 @@ def draw(of):
 
 
 def publish(run):
-    """The run comes first. What it has measured anew, or what a run of that name had, goes from the others."""
+    """Puts the run first. Older runs lose the figures that the run has measured, and a run of the same name is
+    replaced."""
     others = [other for other in (runs() if KEPT.exists() else []) if other["name"] != run["name"]]
     for other in others:
         other["figures"] = {name: figure for name, figure in other["figures"].items() if name not in run["figures"]}

@@ -1,4 +1,4 @@
-"""doc/sysprof-*.svg: where the time of a request goes in a tier, by the number of clients.
+"""Draws doc/sysprof-*.svg: the time of a request in a tier, by part and number of clients.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

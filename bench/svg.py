@@ -1,4 +1,4 @@
-"""What the pictures of the figures have in common.
+"""The common parts of the figures' pictures.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -17,13 +17,13 @@ def title(y, text):
 
 
 def bar(y, x, length, text, value, colour):
-    """A bar from x on, what it is of before it, and the value behind it."""
+    """Returns a bar from x on, with its title before and its value behind."""
     return (f'<text x="{x - 10}" y="{y + 15}" text-anchor="end">{escape(text)}</text>'
             f'<rect x="{x}" y="{y + 4}" width="{max(1, length):.1f}" height="14" fill="{colour}"/>'
             f'<text x="{x + length + 6:.1f}" y="{y + 15}">{value}</text>')
 
 
 def round_up(value):
-    """To what the end of an axis may be."""
+    """Rounds up to a number that may end an axis."""
     unit = 10 ** math.floor(math.log10(max(value, 1)))
     return next(step * unit for step in (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10) if step * unit >= value)

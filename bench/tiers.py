@@ -1,17 +1,17 @@
-"""Where the time of requests goes in each tier of servers, from spans as Zipkin's JSON.
+"""Splits the time of requests in each tier of servers, from spans as Zipkin's JSON.
 
-A tier is a service; its requests are its SERVER spans. Of the time of one:
+A tier is a service; its requests are its SERVER spans. The parts of the time of a request:
 
-    cpu      on CPU                                           usage.cpu_us, of it and its calls
-    queue    ready to run, and waiting for a CPU              usage.run_delay_us, likewise
-    next     in the next tier                                 its SERVER spans below our CLIENT spans
-    network  between the two tiers, and back to the thread    the rest of our CLIENT spans
-    fsync    waiting for fsync(2), fdatasync(2)               the spans of these calls, or file.sync_us
-    file     waiting for other calls on files                 likewise, or file.read_us, file.write_us
-    blocked  waiting for anything else                        what is left
+  cpu      on CPU                                           usage.cpu_us, of the request and its calls
+  queue    ready to run, and waiting for a CPU              usage.run_delay_us, likewise
+  next     in the next tier                                 its SERVER spans below our CLIENT spans
+  network  between the two tiers, and back to the thread    the rest of our CLIENT spans
+  fsync    waiting for fsync(2), fdatasync(2)               the spans of these calls, or file.sync_us
+  file     waiting for other calls on files                 likewise, or file.read_us, file.write_us
+  blocked  waiting for anything else                        the rest
 
-What is on a CPU or waits for one within a call is not counted as the call's. The parts add up to the
-duration: where meters and clocks differ, the first ones of this list have it.
+The time of a call is without its time on a CPU or waiting for a CPU. The parts add up to the duration. Where meters
+and clocks differ, the earlier part of this list gets the time.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -23,7 +23,7 @@ SYNCS = {"fsync", "fdatasync", "sync_file_range", "syncfs"}
 
 
 def read(path):
-    """The traces: lists of spans."""
+    """Returns the traces: lists of spans."""
     with open(path, encoding="utf-8") as file:
         spans = json.load(file)
     traces = collections.defaultdict(list)
@@ -37,7 +37,7 @@ def service(span):
 
 
 def tag(span, name):
-    """In us; None if the span has no such tag."""
+    """Returns the tag's number in us; None if the span has no such tag."""
     value = span.get("tags", {}).get(name)
     return None if value is None else float(value)
 
@@ -55,14 +55,14 @@ class Trace:
                 self.roots.append(span)
 
     def below(self, span, depth=0):
-        """All spans below it, but not those of other services."""
+        """Returns all spans below this span, without those of other services."""
         for child in self.children[span["id"]]:
             if service(child) == service(span) and depth < 50:
                 yield child
                 yield from self.below(child, depth + 1)
 
     def tiers(self):
-        """The services of the SERVER spans from the root on, each below the one before."""
+        """Returns the services of the SERVER spans from the root on, each below the one before."""
         found, spans, depth = [], self.roots, 0
         while spans and depth < 50:
             servers = [span for span in spans if span.get("kind") == "SERVER"]
@@ -74,7 +74,7 @@ class Trace:
 
 
 def covered(spans, within):
-    """How many us of the span `within` one of them is under way."""
+    """Returns for how many us of the span `within` one of the spans was open."""
     begin, end = within["timestamp"], within["timestamp"] + within.get("duration", 0)
     total, until = 0, begin
     for start, stop in sorted((span["timestamp"], span["timestamp"] + span.get("duration", 0))
@@ -91,12 +91,13 @@ def totals(spans, *names):
 
 
 def waited(spans, within):
-    """How many us of the span `within` one of them is under way, and neither runs nor is ready to."""
+    """Returns for how many us of the span `within` one of the spans was open, and neither ran nor was ready to
+    run."""
     return max(0, covered(spans, within) - totals(spans, "usage.cpu_us", "usage.run_delay_us"))
 
 
 def parts_of(trace, span):
-    """The parts of a SERVER span's duration, in us; None if it has no meters."""
+    """Returns the parts of a SERVER span's duration, in us; None if the span has no meters."""
     if tag(span, "usage.cpu_us") is None:
         return None
     below = list(trace.below(span))
@@ -137,12 +138,12 @@ class Tier:
             self.sums.update(parts)
 
     def mean(self, per):
-        """The parts in us, of one of `per`, which are pairs of write and flush, say."""
+        """Returns the parts in us of one of `per`, which are pairs of write and flush, say."""
         return {name: self.sums[name] / per for name in PARTS}
 
 
 def tiers_of(traces):
-    """By service."""
+    """Returns the tiers by service."""
     found = collections.defaultdict(Tier)
     for spans in traces:
         trace = Trace(spans)

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Many kills, to be run by hand: kills.sh again and again, each time of other parts of `blkin agent`, also of the
-# agent and of who keeps its rings at once. Takes about 3 s a kill.
+# Runs kills.sh again and again, each time with other parts of `blkin agent`; to be run by hand. One of the choices
+# kills the agent and the process that stores its rings at once. Takes about 3 s a kill.
 #
 #     KILLS=300 SEED=1 scripts/isolate tests/agent/soak.sh
 #
-# Prints what became of the requests that were to be kept; fails if one of them is gone and nothing tells so.
+# Prints the outcome of the requests to keep. Fails if one of them is lost without a count.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 kills=${KILLS:-300} seed=${SEED:-$RANDOM} status=0

@@ -76,7 +76,7 @@ static void test_whole_id(void)
 
     CHECK(only_add(only, &(struct trace_id){HIGH, LOW}, 0, 0, "slow: a write"));
     CHECK(wants(only, HIGH, LOW));
-    CHECK(wants(only, 0, LOW)); /* events of the original have this half only */
+    CHECK(wants(only, 0, LOW)); /* events of the original have only the lower half */
     CHECK(!wants(only, HIGH + 1, LOW));
     CHECK(!wants(only, HIGH, LOW + 1));
     CHECK(!wants(only, LOW, HIGH));

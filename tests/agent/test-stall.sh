@@ -1,5 +1,5 @@
 #!/bin/bash
-# An agent that stood still gives other hosts that much more time: an answer that comes after it goes on still counts.
+# An agent that stood still gives other hosts that much more time: an answer that comes after the pause still counts.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The checks of pages and sources find planted faults: a long sentence, a word that is not used, two structs of one name,
-# a link to nowhere, a table that is not as the code has it.
+# The checks of pages and sources find planted faults: a long sentence, a word that is not used, two structs of one
+# name, a link to nowhere, a table that differs from the code.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -8,7 +8,7 @@ set -u
 copy=$(mktemp -d) || exit 1
 trap 'rm -rf "$copy"' EXIT
 
-# plant CHECK FILE SED TEXT: the check says that, once the file is changed like that.
+# plant CHECK FILE SED TEXT: changes the file, and expects this message of the check.
 plant() {
     local check=$1 file=$2 change=$3 text=$4
     cp -p "$copy/$file" "$copy/before"
