@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A checkout whose path has a blank in it builds and runs, and make help names what people type.
+# A checkout whose path has a blank in it builds and runs, and make help names the usual targets.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -7,7 +7,8 @@ set -u
 checkout="$TMPDIR/a b/blkin"
 trap 'rm -rf "$TMPDIR/a b"' EXIT
 
-# make as in a shell of the user's: nothing of the make that runs this. Not optimized: that is about paths.
+# Runs make as in a user's shell, without the options of the make that runs this test. Not optimized, as the test is
+# about paths.
 plain_make() {
     env -u MAKEFLAGS -u MAKELEVEL -u SRC -u BUILD -u BLKIN_PRIVATE make -s -j 2 -C "$checkout" \
         CFLAGS='-O0 -U_FORTIFY_SOURCE' "$@"

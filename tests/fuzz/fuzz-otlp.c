@@ -1,14 +1,14 @@
 /*
- * Fuzzes the OTLP encoder with spans of any bytes, ids and times. What it writes must fit in what
- * it reserves, be a request however the spans are divided, with valid texts, ids that are not zero
- * and no key twice, and account for each annotation and tag.
+ * Fuzzes the OTLP encoder with spans of any bytes, ids and times. The bytes must fit in the
+ * reserved room, and be a request with any division of the spans. Texts are valid, ids are not
+ * zero, and no key comes twice. Each annotation and tag is accounted for.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 /* the file itself: for otlp_size_limit(), which a buffer that grows in powers of two would hide */
 #include "babeltrace-plugin/encode/otlp.c"
 
-/* inputs are chosen by what they reach in the encoder, not in here */
+/* libFuzzer chooses inputs by their coverage of the encoder, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "fuzz.h"
@@ -17,7 +17,7 @@
 
 #define SPANS_MAX 6
 
-/* What of a span was given to the encoder. */
+/* The parts of a span that were given to the encoder. */
 struct given {
     struct span span;
     struct entries entries;
@@ -45,7 +45,6 @@ static uint64_t read_number(const uint8_t **at, const uint8_t *end)
     }
 }
 
-/* Returns false at the end. */
 static bool read_field(const uint8_t **at, const uint8_t *end, struct field *field)
 {
     uint64_t tag;
@@ -66,7 +65,7 @@ static bool read_field(const uint8_t **at, const uint8_t *end, struct field *fie
     return true;
 }
 
-/* UTF-8 by the book (RFC 3629), without NUL. */
+/* Requires UTF-8 (RFC 3629) without NUL. */
 static void require_text(const struct field *field)
 {
     static const uint32_t least[] = {1, 0x80, 0x800, 0x10000};
@@ -96,7 +95,7 @@ static void require_id(const struct field *field, size_t size)
     REQUIRE(any);
 }
 
-/* An AnyValue: one that is said. */
+/* Requires an AnyValue with a value. */
 static void require_value(const struct field *value)
 {
     const uint8_t *at = value->begin;
@@ -236,7 +235,7 @@ static size_t own_attributes(const struct span *span)
     return own - (resource.tags[0] != NULL) - (resource.tags[1] != NULL);
 }
 
-/* Every annotation and tag is there, or left out and counted, or says what the kind says. */
+/* Every annotation and tag is in the message, or counted as left out, or told by the kind. */
 static void require_span(const struct field *message, const struct given *given)
 {
     static struct seen seen;
@@ -259,7 +258,7 @@ static void require_span(const struct field *message, const struct given *given)
 
 /* ---- a request ---- */
 
-/* Returns how many spans of those given are in it. */
+/* Returns how many of the given spans are in it. */
 static size_t require_group(const struct field *group, const struct given *given)
 {
     const uint8_t *at = group->begin, *in_spans;
@@ -315,7 +314,7 @@ static void require_run(struct body *body, const struct encoder *encoder, const 
     }
 }
 
-/* In as much room as was asked for, and not a byte less. */
+/* Encodes into exactly the reserved number of bytes. */
 static void encode_exactly(struct encoder *encoder, const struct given *given)
 {
     const struct resource resource = resource_of(&given->span);
@@ -353,7 +352,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint32_t i = 0; i < count; i++) {
         take_span(&source, &given[i].span, endpoints, &given[i].entries);
         if (given[i].span.id % 4 == 0)
-            body.group = 0; /* it shares nothing with the span before */
+            body.group = 0; /* the span shares nothing with the span before */
         REQUIRE(body_add(&body, encoder, &given[i].span, &given[i].cut));
         encode_exactly(encoder, &given[i]);
     }

@@ -1,6 +1,6 @@
 /*
- * Prints what the sampler of `blkin host` reads, ten times a second: a JSON object for each
- * instance of each group. For bench-host, which compares it with what other programs read.
+ * Prints the samples of `blkin host`, ten times a second: a JSON object for each instance of each
+ * group. For bench-host, which compares them with readings of other programs.
  *
  *     samples PROCESSES CGROUPS      patterns as of the keys process and cgroup
  *

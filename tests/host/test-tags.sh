@@ -1,9 +1,9 @@
 #!/bin/bash
-# timeout: 180
-# Spans of a recording with blkin:metric, which LTTng has cut into chunks, tell what their host did, those that are
-# long enough.
+# Spans of a recording with blkin:metric, which LTTng has cut into chunks, have tags about their host if they are long
+# enough.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 180
 set -u
 # shellcheck source=tests/plugin/convert.sh
 . "$SRC/tests/plugin/convert.sh"
@@ -42,12 +42,12 @@ wait_for 20 requests "the program's being traced" is_traced "${private_pid[reque
 wait_for 20 agent "samples of the host" host_is recorded_by_lttng true || exit 1
 for ((i = 0; i < 4; i++)); do
     request
-    # now at the end of a request, whose span waits then, and now at any time
+    # sometimes at the end of a request, whose span waits then, sometimes at any time
     [ "$i" -gt 1 ] || sleep "0.$((RANDOM % 10))" # at any time
     rotate
 done
 request
-# what is after the last one, of each group: it waits for that
+# waits for samples of each group after the last span
 before=$(host_status samples)
 wait_for 30 agent "samples after the last request" host_counted samples $((before + 21)) || exit 1
 lttng stop recorded >/dev/null || fail "cannot stop the session"
@@ -55,7 +55,7 @@ lttng destroy recorded >/dev/null || fail "cannot end the session"
 stop_part requests TERM
 stop_part agent TERM 30 || fail "exit status $? after SIGTERM"
 
-# Each span is of a request that takes long enough to be told of.
+# Each span has a request that takes long enough for tags.
 convert whole '' "$WORK/recorded/archives"
 [ "$(jq length "$WORK/whole.json")" = 10 ] || fail "10 spans were recorded, and $(jq length "$WORK/whole.json") came"
 [ "$(counter_of events_of_hosts whole)" -gt 30 ] || fail "hardly any metrics: $(cat "$WORK/whole.stats")"
