@@ -10,7 +10,6 @@ private_begin
     -o "$WORK/plugin.so" "$SRC/tests/libblkin/plugin.c" -L"$BUILD/lib" -lblkin -Wl,-rpath,"$BUILD/lib" ||
     fail "the plug-in does not compile"
 
-# opens EXPECTED
 opens() {
     local said
     said=$(timeout 60 "$programs/plugin" "$WORK/plugin.so" 100) || fail "status $?"
@@ -24,7 +23,7 @@ recorded plugged
 [ "$(spans plugged plugged)" = 200 ] || fail "$(spans plugged plugged) of 200 spans arrived"
 lost_nothing plugged
 
-# with the recorder's rings, and with the library inside of the plug-in, too
+# with the agent's rings, and with the library inside of the plug-in, too
 compile() { # LIBRARY...
     "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -DPLUGIN -DPATIENT -shared -fPIC -I"$BUILD/include" \
         -o "$WORK/plugin.so" "$SRC/tests/libblkin/plugin.c" "$@" || fail "the plug-in does not compile"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# 10,000 random nestings of steps, in logs that overflow at every place: what nestings.c has done comes out once
-# and where it belongs, or is counted, in one event per span, streamed, and with both.
+# nestings.c makes 10,000 spans with random steps, and logs overflow at every position. Each step, tag and annotation
+# must appear once, under its parent, or be counted as dropped. Three recordings: whole spans, streamed spans, and
+# both.
 #
-#   test-nestings.sh [SEED]   by default another one each time
-#
-# timeout: 600
+# test-nestings.sh [SEED]   SEED: random by default
 #
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 600
 set -u
 . "$SRC/tests/libblkin/session.sh"
 private_begin
@@ -15,11 +15,11 @@ echo "seed $seed"
 
 start_sessiond || exit 1
 
-# nest PROGRAM
+# nest PROGRAM: makes the spans, and their model
 nest() {
     LTTNG_UST_ALLOW_BLOCKING=1 timeout 100 "$1" "$seed" 10000 >"$WORK/model" || fail "nestings: status $?"
 }
-# check NAME
+# check NAME: ends the session and compares its spans with the model. Sets $spilled.
 check() {
     sunk "$1"
     lost_nothing "$1"
@@ -29,13 +29,13 @@ check() {
         fail "$1, seed $seed: see above"
     }
     echo "$1: $said"
-    # what the spans tell of is what the sink has counted
+    # the spans' `dropped` add up to the number that the sink counts
     dropped=$(sed -n 's/.* missing: 0 events, \([0-9]*\) annotations and tags.*/\1/p' "$WORK/$1-sink.log")
     [[ $said == *", $dropped dropped,"* ]] || fail "$1: the sink counts $dropped"
     rm -rf "${WORK:?}/$1"*
 }
-# in two sessions of which each has one form, and in one that has both. Process events are numbered with the
-# whole spans: beside the streaming ones only, they would show gaps.
+# Two sessions record one form each; a third records both. Process events share the numbers of whole spans, so the
+# session `streamed` does not record them.
 session whole blkin:span blkin:process
 session streamed blkin:begin 'blkin:annotation_*' blkin:tag blkin:end
 nest "$programs/nestings"
@@ -62,7 +62,7 @@ for mode in "" 1; do
         echo "not tested: bytes that nobody wrote: there is no valgrind"
         continue
     fi
-    # no byte is recorded that nobody wrote
+    # every recorded byte was initialized
     BLKIN_LTTNG=yes BLKIN_PROVIDER=$WORK/provider.so timeout 100 env ${mode:+STREAMING=1} \
         valgrind -q --error-exitcode=9 "$programs/nestings" "$seed" 200 >/dev/null || fail "valgrind, seed $seed: status $?"
 done
@@ -76,7 +76,7 @@ sys.path.append(sys.argv[2])
 import packed
 MAX, MADE = 0xfffff, 0xfffff + 100
 lines = [line for line in open(sys.argv[1]) if line.startswith("0: ")]
-span = lines[-1].split("|")[1]  # the head, of which dropped is told, and the log
+span = lines[-1].split("|")[1]  # the packed text: the head, with the number of dropped steps, then the log
 own, in_log, dropped = len(lines) - 1, span[51:].count("("), packed.number(span[41:43])
 print(f"{own} steps in events of their own, {in_log} in the log, {dropped} dropped")
 sys.exit(own + in_log > MAX or own + in_log < MAX - 200 or own + in_log + dropped != MADE)

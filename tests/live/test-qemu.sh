@@ -1,7 +1,7 @@
 #!/bin/bash
-# QEMU's own events as spans, live: qemu-img sends 100,000 requests to qemu-nbd; each is a client's span with the
-# server's below it, and none is left over. Then qemu-img's requests to nbdkit with our filter, which is one of blkin.h's:
-# `blkin show --around` lists both sides of one. REQUESTS=N: so many.
+# QEMU's own events as spans, live. qemu-img sends 100,000 requests to qemu-nbd; each is a client's span with the
+# server's below it, and none is left over. Then qemu-img sends requests to nbdkit with our filter, which uses
+# blkin.h: `blkin show --around` lists both sides of one. REQUESTS=N: so many.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
