@@ -1,8 +1,8 @@
-"""Metrics of hosts and processes that OpenTelemetry's semantic conventions have, with instrument, unit and attributes.
+"""The metrics of hosts and processes in OpenTelemetry's semantic conventions, with instrument, unit and attributes.
 
-Facts of version 1.44.0, without what is deprecated there: names, instruments and units as in the package
-opentelemetry-semantic-conventions 0.66b2 of PyPI; attributes, of those that BlkKin has, as in model/system/metrics.yaml
-and model/process/metrics.yaml of the conventions' repository.
+Facts of version 1.44.0, without deprecated ones. Names, instruments and units are from the package
+opentelemetry-semantic-conventions 0.66b2 of PyPI. Attributes, of those that BlkKin has, are from
+model/system/metrics.yaml and model/process/metrics.yaml of the conventions' repository.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -64,10 +64,10 @@ process.uptime gauge s
 process.windows.handle.count updowncounter {handle}
 """
 
-# the entity that a metric of a process belongs to: of the resource there, of each data point here
+# the entity of a process's metric: in OpenTelemetry of the resource, here of each data point
 PROCESS = {"process.executable.name", "process.pid"}
 VALUES = {
-    "cpu.mode": {"user", "system", "nice", "idle", "iowait", "interrupt", "steal", "softirq"},  # the last: the collector's
+    "cpu.mode": {"user", "system", "nice", "idle", "iowait", "interrupt", "steal", "softirq"},  # the last one is the collector's
     "disk.io.direction": {"read", "write"},
     "network.io.direction": {"receive", "transmit"},
     "system.memory.state": {"used", "free", "buffers", "cached"},
@@ -78,7 +78,7 @@ VALUES = {
 
 
 def metrics():
-    """NAME -> (instrument, unit, attributes)."""
+    """Returns NAME -> (instrument, unit, attributes)."""
     words = (line.split() for line in METRICS.split("\n") if line)
     return {name: (instrument, unit, set(attributes) | (PROCESS if name.startswith("process.") else set()))
             for name, instrument, unit, *attributes in words}

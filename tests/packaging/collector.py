@@ -1,4 +1,4 @@
-"""Takes what is posted to port 9411, and appends each span as a line to the file that is its argument.
+"""Takes posts to port 9411, and appends each span as a line to the file in its argument.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

@@ -17,10 +17,10 @@ static void test_server_first(void)
     give(join, SERVER(7, 71, 11, 15, 99));
     CHECK(held == 2);
     give(join, CLIENT(0, 1, 10, 3, 10, 16, 99));
-    CHECK_TEXT(out, "1/10<3 "); /* that one never waits */
+    CHECK_TEXT(out, "1/10<3 "); /* a span of this sort never waits */
     chain_advance(&chain, 16 * MS + JOIN_SETTLE_NS);
     CHECK_TEXT(out, "1/10<3 1/72<71 1/71<10 ");
-    give(join, CALL(7, 73, 71, 12, 40)); /* what ends after its root, too */
+    give(join, CALL(7, 73, 71, 12, 40)); /* also a span that ends after its root */
     CHECK_TEXT(out, "1/10<3 1/72<71 1/71<10 1/73<71 ");
     counts = end(join);
     CHECK(counts.halves == 1 && counts.joined == 1 && counts.rootless == 0);
@@ -40,7 +40,7 @@ static void test_client_first(void)
     CHECK(end(join).joined == 1);
 }
 
-/* The id that the program knew stays to be found. */
+/* The id that the program knew stays as a tag. */
 static struct span_entry tag_entry;
 static char tag_text[33];
 
@@ -107,7 +107,7 @@ static void test_slow_request(void)
     CHECK(end(join).joined == 1);
 }
 
-/* Hosts with the same private addresses: the key is the same of connections that never met. */
+/* Hosts with the same private addresses: connections that never met have the same key. */
 static void test_places(void)
 {
     static const struct {
@@ -138,7 +138,8 @@ static void test_places(void)
     }
 }
 
-/* A killed server: what there is of the request. A root that comes later still is counted. */
+/* A killed server: the spans of the request come without a root. A root that comes later still is
+ * counted. */
 static void test_rootless(void)
 {
     struct stage *join = begin(&options);
@@ -172,7 +173,7 @@ static void test_times(void)
         give_at(join, 30, CLIENT(0, 1, 10, 0, clients[i].from_ms, clients[i].to_ms, 99));
         CHECK(end(join).joined == clients[i].fits);
     }
-    for (int i = 0; i < 2; i++) { /* the ends of time */
+    for (int i = 0; i < 2; i++) { /* the earliest and the latest time */
         struct stage *join = begin(&options);
         struct made client = CLIENT(0, 1, 10, 0, 0, 0, 99);
         struct span span;
@@ -227,7 +228,7 @@ static void test_two_servers(void)
     give_at(join, 16, SERVER(8, 81, 12, 15, 99));
     CHECK(end(join).ambiguous == 2);
 
-    join = begin(&options); /* the second one so late that the first is joined */
+    join = begin(&options); /* the second one comes after the first is joined */
     give(join, SERVER(7, 71, 11, 15, 99));
     give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
     give_at(join, 200, SERVER(8, 81, 12, 15, 99));
@@ -236,7 +237,7 @@ static void test_two_servers(void)
     CHECK(end(join).ambiguous == 1);
 }
 
-/* Of two sessions that record the same. */
+/* Spans of two sessions that record the same events. */
 static void test_twice(void)
 {
     struct stage *join = begin(&options);
@@ -252,7 +253,7 @@ static void test_twice(void)
     CHECK(counts.halves == 1 && counts.joined == 1);
 }
 
-/* What is none of ours goes through at once. */
+/* Spans that are not for joining pass at once. */
 static void test_others(void)
 {
     struct stage *join = begin(&options);
@@ -262,9 +263,9 @@ static void test_others(void)
     give(join, (struct made){3, 1, 2, 0, 1, 2, 0, SPAN_LOCAL, {0, 0, 0}});
     give(join, CLIENT(0, 1, 2, 0, 1, 2, 0));
     give(join, (struct made){MARK, 7, 71, 0, 1, 2, 0, SPAN_SERVER, {0, 0, 0}}); /* without a key */
-    give(join, (struct made){MARK, 8, 81, 0, 1, 2, 99, SPAN_LOCAL, {0, 0, 0}}); /* no server's */
+    give(join, (struct made){MARK, 8, 81, 0, 1, 2, 99, SPAN_LOCAL, {0, 0, 0}}); /* not a server's */
     CHECK(held == 0);
-    give(join, CALL(9, 92, 91, 1, 2)); /* held until it is known that there is no key */
+    give(join, CALL(9, 92, 91, 1, 2)); /* held until it is certain that there is no key */
     give(join, (struct made){MARK, 9, 91, 0, 1, 2, 0, SPAN_SERVER, {0, 0, 0}});
     CHECK(held == 0);
     counts = end(join);
@@ -301,7 +302,7 @@ static void test_chain(void)
     }
 }
 
-/* Without anybody before it, a chain has the id of its first server's trace. */
+/* A chain without a caller has the id of its first server's trace. */
 static void test_chain_of_its_own(void)
 {
     struct stage *join = begin(&options);
@@ -348,7 +349,7 @@ static void arrive(struct made made, uint64_t request)
     arrivals[arrivals_count++] = (struct arrival){made, made.end_ms + (int64_t)dice(8), request};
 }
 
-/* A server's part, with up to three calls, each of which may be another server's. */
+/* Makes a server's part, with up to three calls, each of which may be another server's. */
 static uint64_t next_id = 1;
 
 static void make_server(uint64_t request, uint64_t key, int64_t from, int64_t to, int depth)
@@ -443,7 +444,7 @@ static void know(struct stage *join, uint64_t high, uint64_t trace, uint64_t id,
                                               .end_ns = end_ms * MS});
 }
 
-/* Two tiers below a third one, and a request that two callers fit. */
+/* Two tiers below a third one, and a request that fits two callers. */
 static void test_halves_alone(void)
 {
     struct stage *join = join_stage_new(&options);

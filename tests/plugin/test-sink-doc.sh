@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# doc/sink.md and the plugin's help name every parameter, and doc/account.md every counter, that there is, and no others.
+# doc/sink.md and the plugin's help name exactly the existing parameters, and doc/account.md exactly the existing
+# counters.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 status=0
 
-# sink PARAMETERS: converts nothing.
+# sink PARAMETERS: starts the sink without a trace.
 sink() {
     timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" run \
         --component=source:src.text.dmesg --params="path=\"$TMPDIR/empty\"" \
         --component=sink:sink.blkin.zipkin --params="$1" --connect=source:sink 2>&1
 }
 
-# same WHAT FILE EXPECTED-FILE: the same lines, in any order?
+# same WHAT FILE EXPECTED-FILE: compares lines in any order
 same() {
     diff <(sort "$2") <(sort "$3") >"$TMPDIR/diff" && [ -s "$2" ] && return
     echo "$1 (<) differ from what there is (>):"
@@ -20,7 +21,8 @@ same() {
     status=1
 }
 
-# names_in_table PAGE HEADING: what the first column of the tables below it has in code quotes, less "=...".
+# names_in_table PAGE HEADING: prints the names in code quotes in the first column of the tables below the heading,
+# without "=...".
 names_in_table() {
     sed -n "/^## $2\$/,/^## /p" "$SRC/doc/$1" | sed -n 's/^| \(`[^|]*\) |.*/\1/p' | tr -d ' ' | sed 's/`,`/`\n`/g' |
         sed 's/^`\([a-z_-]*\).*/\1/'
