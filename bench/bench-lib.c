@@ -212,7 +212,7 @@ SUBJECT(run_level1_span, blkin_set_usage(1), run_bare_span)
 SUBJECT(run_level2_span, blkin_set_usage(2), run_bare_span)
 SUBJECT(run_level3_span, blkin_set_usage(3), run_bare_span)
 
-/* ---- modes: what is measured in turns ---- */
+/* ---- modes: subjects that are measured in turns ---- */
 
 static const struct subject off[] = {
     {"empty", run_empty},

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SysProf's bottleneck study (HPDC'05, figures 4 and 5) with unmodified servers. fio writes 4 KiB and flushes, through
+# SysProf's bottleneck study (HPDC'05, figures 4 and 5) with unmodified servers. The load, fio, writes 4 KiB and flushes, through
 # nbdkit's nbd plugin as a proxy into nbdkit's file plugin, with more and more connections. The traces show in which
 # tier the time of a request goes. Prints "TIER CLIENTS WRITES REQUESTS UNMETERED" and the us of each part, for a
 # write with its flush; see tiers.py. Runs under scripts/isolate.

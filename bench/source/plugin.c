@@ -1,6 +1,7 @@
 /*
- * A babeltrace2 source for measuring memory. src.bench.spans makes events of the original library
- * as fast as babeltrace2 asks, so that a run may be longer than any trace on disk.
+ * A babeltrace2 source for measuring memory. The source makes events of the original library as
+ * fast as babeltrace2 asks, so that a run may be longer than any trace on disk. The component is
+ * src.bench.spans.
  *
  * Parameters: spans (their number), open (open spans at any time), ending (no: a span has its first
  * event only, and stays open). A span has four events, as those of bench-load: sr, a text and an

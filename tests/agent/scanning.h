@@ -20,8 +20,7 @@
 #define SCANNING_TIMESTAMP 2 /* in enum blkin_annotation_type */
 #define SCANNING_CPUS      2
 #define SCANNING_MAX       4
-#define SCANNING_OFFSET    INT64_C(1000000000000000000) /* the wall clock minus the monotonic clock
-                                                         * */
+#define SCANNING_OFFSET    INT64_C(1000000000000000000) /* wall clock minus monotonic clock */
 
 struct scanning {
     struct held held[SCANNING_MAX];
@@ -73,7 +72,8 @@ static inline struct writer scanning_writer(struct scanning *scanning, size_t me
 static inline void scanning_put(const struct writer *writer, uint64_t trace, uint64_t number,
                                 int64_t mono_ns)
 {
-    static const char texts[] = "name\0service\0" "10.0.0.1\0event";
+    static const char texts[] = "name\0service\0"
+                                "10.0.0.1\0event";
     const struct ring_original head = {
         .monotonic = (uint64_t)mono_ns, .trace_id = trace, .span_id = number};
     char payload[sizeof(head) + sizeof(texts)];

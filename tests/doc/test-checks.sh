@@ -20,7 +20,7 @@ plant() {
     mv "$copy/before" "$copy/$file"
 }
 
-(cd "$SRC" && cp -r ./*.md LICENSE bench doc examples packaging tools scripts babeltrace-plugin libblkin tracepoints "$copy") || exit 1
+(cd "$SRC" && cp -r ./*.md LICENSE bench tests doc examples packaging tools scripts babeltrace-plugin libblkin tracepoints "$copy") || exit 1
 for check in words links 'tables --check'; do
     read -ra check <<<"$check"
     "$SRC/scripts/${check[0]}" --root="$copy" "${check[@]:1}" || fail "the pages are not right"
@@ -40,6 +40,11 @@ plant words $source 's|^/\* Reads 1 |/* The couriers read. Reads 1 |' '"couriers
 plant words $source 's/hex_read_trace/hex_read_gate/' 'the name hex_read_gate: "gate"'
 plant words $source 's/^#include "text.h"/&\nstruct table {\n    int slots;\n};/' 'the struct table is also in'
 plant words $source 's/^#include "text.h"/&\n#define RECENT_SLOTS 1/' 'the macro RECENT_SLOTS is also in'
+plant words tests/common.py 's/Checks again and again/Checks anew/' '"anew"'
+plant words tests/common.py 's/Checks again and again/What is checked is checked/' '"What" has no noun'
+plant words tests/lib.sh "s/^# check_zipkin REQUESTS: /&And then $long $long. /" 'a sentence of 26 words'
+plant words tests/run 's/^run_queue() {/run_gate() {/' 'the name run_gate: "gate"'
+plant words bench/spans.h 's/^ \* The spans that are measured/ * What is measured/' '"What" has no noun'
 plant links doc/tutorial.md 's/(library.md)/(libary.md)/' 'there is no doc/libary.md'
 plant links doc/tutorial.md 's/(operate.md#where-do-i-see-it)/(operate.md#nowhere)/' 'doc/operate.md has no heading #nowhere'
 plant 'tables --check' doc/reference.md 's/^| `subbuf-count` .*/| `subbuf-count` | `9` | session | What. |/' 'doc/reference.md: a table is not'

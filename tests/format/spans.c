@@ -1,6 +1,6 @@
 /*
- * A sink for babeltrace2 that prints the spans and counts of the C reader, a line each. compare.py
- * prints those of reader.py in the same way.
+ * A sink for babeltrace2 that prints the spans and counts of the C reader, a line each. The script
+ * compare.py prints those of reader.py in the same way.
  *
  *     babeltrace2 --plugin-path=FOLDER TRACE -c sink.spans.print
  *

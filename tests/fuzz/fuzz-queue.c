@@ -122,7 +122,7 @@ static void discard_all(void)
     model.open = (struct run){.count = 0};
 }
 
-/* ---- spans: what is in one follows from its number ---- */
+/* ---- spans: a span's contents follow from its number ---- */
 
 static char log_bytes[256];
 

@@ -314,7 +314,7 @@ class Transport(unittest.TestCase):
         self.assertEqual(sum(run.count(name) for name in OUTCOMES) + run.counts["spool"]["expired"] +
                          run.counts["spool"]["waiting"], spans, run.counts)
 
-    # ---- users, TLS, and what is wrong
+    # ---- users, TLS, and wrong settings
 
     def user(self, password):
         return self.settings("security.protocol=sasl_plaintext", "sasl.mechanisms=PLAIN", "sasl.username=blkin",

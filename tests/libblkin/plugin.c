@@ -107,9 +107,10 @@ static long address_space(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-#define ROUNDS_BEFORE 10 /* until permanent memory, such as LTTng's and arenas of malloc(3), is
-                          * there */
-#define MAY_STAY      (4 << 20) /* less than a memory of rings */
+#define ROUNDS_BEFORE                                                                             \
+    10                     /* until permanent memory, such as LTTng's and arenas of malloc(3), is \
+                            * there */
+#define MAY_STAY (4 << 20) /* less than a memory of rings */
 
 int main(int argc, char **argv)
 {

@@ -66,8 +66,7 @@ static void test_no_jump(void)
     CHECK(error_ns() < EXACT_NS);
 }
 
-/* Steps as after a suspend: CLOCK_MONOTONIC stands still, and the counter goes on or begins again.
- * */
+/* Steps as after a suspend: CLOCK_MONOTONIC stands still, and the counter goes on or restarts. */
 static void test_steps(void)
 {
     struct blkin_clock_line *line = (struct blkin_clock_line *)(uintptr_t)blkin_clock.line;

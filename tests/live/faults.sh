@@ -3,11 +3,15 @@
 # back at work at most 2 s after the part is: spans made from then on arrive. A reader that dies loses nothing. All
 # other losses, and their reasons, must be reported. Prints a line of JSON.
 #
-#   reader     the child that runs babeltrace2: SIGKILL       abort    the same: SIGABRT, as by a corrupted packet
-#   relayd     its relay daemon                               live     `blkin live` itself, started again
-#   sessiond   LTTng's session daemon, started again          consumerd   LTTng's consumer daemon, likewise:
-#       the session must be active 2 s after that, and spans come 2 s after the program has found the daemon
-#   collector  away for a second                              traced   another program that records
+# - reader: SIGKILL for the child that runs babeltrace2
+# - abort: the same with SIGABRT, as by a corrupted packet
+# - relayd: its relay daemon
+# - live: `blkin live` itself, started again
+# - sessiond: LTTng's session daemon, started again. The session must be active 2 s after that, and spans come 2 s
+#   after the program has found the daemon
+# - consumerd: LTTng's consumer daemon, likewise
+# - collector: away for a second
+# - traced: another program that records
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

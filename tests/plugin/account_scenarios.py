@@ -63,7 +63,7 @@ def slow_collector():
             r"^blkin: running for \d+ s: events: %d = %d in spans.*; spans: %d = %d waiting"
             % (page["events"], page["events_in_spans"], SPANS, SPANS), held.sink.said(), re.M),
                    "a progress line")
-        held.collector.gate.set()
+        held.collector.released.set()
         try:
             while True:
                 later = scrape(held.port)
@@ -271,9 +271,9 @@ def slow_clients():
             return socket.create_connection(("127.0.0.1", held.port), timeout=LIMIT)
 
         begin = time.monotonic()
-        silent, dripping, deaf = connect(), connect(), connect()
+        silent, dripping, unread = connect(), connect(), connect()
         silent_ends = None
-        deaf.sendall(b"GET /metrics HTTP/1.1\r\nHost: blkin\r\n\r\n")  # and never reads
+        unread.sendall(b"GET /metrics HTTP/1.1\r\nHost: blkin\r\n\r\n")  # and never reads
         silent.settimeout(0.05)
         written = held.sink.load_stats()["written"]
         scrapes = 0
@@ -301,7 +301,7 @@ def slow_clients():
         begin = time.monotonic()
         held.finish()
         expect(time.monotonic() - begin < 0.9 * CLIENT_TIME, "the end took %.1f s" % (time.monotonic() - begin))
-        for sock in crowd + [silent, dripping, deaf]:
+        for sock in crowd + [silent, dripping, unread]:
             sock.close()
 
 

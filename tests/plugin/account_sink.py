@@ -98,20 +98,20 @@ class Sink:
         return stats
 
 
-class GatedCollector(Collector):
+class DelayedCollector(Collector):
     """Takes no request until it is opened: spans wait."""
 
     def __init__(self):
-        self.gate = threading.Event()
+        self.released = threading.Event()
         super().__init__(default=self.fault)
 
     def fault(self, connection):
         request = read(connection)
-        self.gate.wait(LIMIT)
+        self.released.wait(LIMIT)
         return connection.answer(202, request=request)
 
     def __exit__(self, *args):
-        self.gate.set()
+        self.released.set()
         return super().__exit__(*args)
 
 
@@ -119,7 +119,7 @@ class Held:
     """A run that has read the trace and waits for its collector, with the page of its account."""
 
     def __init__(self, **params):
-        self.collector = GatedCollector()
+        self.collector = DelayedCollector()
         self.sink = Sink(self.collector.url + "/api/v2/spans?key=s3cret", prometheus_listen="0",
                          **params)
 
@@ -136,7 +136,7 @@ class Held:
         self.collector.__exit__()
 
     def finish(self):
-        self.collector.gate.set()
+        self.collector.released.set()
         said = self.sink.end()
         expect(len(self.collector.accepted) == SPANS, "%d spans" % len(self.collector.accepted))
         return said

@@ -211,15 +211,15 @@ def peer_accepts_and_closes_live():
 
 @scenario
 def full_queue_keeps_the_newest():
-    gate = threading.Event()
+    released = threading.Event()
 
-    def wait_for_gate(connection):
+    def wait_for_release(connection):
         request = read(connection)
-        gate.wait(10)
+        released.wait(10)
         return connection.answer(202, request=request)
 
-    with Collector([wait_for_gate]) as collector:
-        threading.Timer(1.0, gate.set).start()
+    with Collector([wait_for_release]) as collector:
+        threading.Timer(1.0, released.set).start()
         run = drive(collector, "live", "add:10", "requests:1", "add:5000", "flush",
                     "close", queue_bytes=100000, batch_bytes=20000, batch_spans=10)
         expect(run.dropped > 1000 and run.accepted + run.dropped == 5010, run.explain())
@@ -366,9 +366,9 @@ def pipe():
 @scenario
 def pipe_reader_pauses():
     """The pause may be long, also at the very end, without an interruption."""
-    gate = threading.Event()
-    with Fifo(waits_for=gate) as fifo:
-        threading.Timer(1.0, gate.set).start()
+    released = threading.Event()
+    with Fifo(waits_for=released) as fifo:
+        threading.Timer(1.0, released.set).start()
         run = drive(fifo, "add:20000", "flush", "close", retry_timeout_ms=100, request_timeout_ms=100,
                     flush_timeout_ms=100)
         counts(run, accepted=20000)

@@ -114,8 +114,7 @@ static void test_all_are_shown(void)
     CHECK(counters_count == sizeof(struct counts) / sizeof(uint64_t) - not_shown);
 }
 
-/* Spans that the exporter got after the stages were counted do not count as held, and count once.
- * */
+/* Spans that the exporter got after the stages were counted are not held, and count once. */
 static void test_stages(void)
 {
     struct counts counts = {

@@ -271,20 +271,20 @@ def requests_at_once_in_trouble():
 @scenario
 def requests_at_once_settle_in_order():
     """The settled spans are the first ones without a gap, although later ones are faster."""
-    gate = threading.Event()
+    released = threading.Event()
 
-    def wait_for_gate(connection):
+    def wait_for_release(connection):
         request = read(connection)
-        gate.wait(30)
+        released.wait(30)
         return connection.answer(202, request=request)
 
-    def open_gate_late(connection):
+    def release_late(connection):
         request = read(connection)
         if 101 in request.ids():
-            gate.set()
+            released.set()
         return connection.answer(202, request=request)
 
-    with Collector([wait_for_gate], default=open_gate_late) as collector:
+    with Collector([wait_for_release], default=release_late) as collector:
         run = drive(collector, "settled", "add:100", "wait:accepted:90", "add:1", "settled:101",
                     "add:1", "close", batch_spans=10, requests=3)
         counts(run, accepted=102)

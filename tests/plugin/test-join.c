@@ -333,7 +333,7 @@ static void test_circle(void)
     CHECK(out_count == 6 && counts.joined == 1 && counts.ambiguous == 2);
 }
 
-/* ---- many, at random: what is joined is the truth */
+/* ---- many, at random: all joins are true */
 
 struct arrival {
     struct made made;

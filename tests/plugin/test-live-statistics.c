@@ -76,8 +76,7 @@ static void test_statistics_bounds(const struct endpoint *endpoint)
     live_statistics_free(live);
 }
 
-/* Times of all lengths need more memory than the limit of histograms: the statistics begin again.
- * */
+/* Times of all lengths need more memory than the limit: the statistics begin again. */
 static void test_statistics_begin_again(const struct endpoint *endpoint)
 {
     struct live_statistics *live = live_statistics_new();

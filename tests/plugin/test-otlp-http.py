@@ -185,16 +185,16 @@ def spool_of_another_format():
 @scenario
 def half_of_a_batch_is_not_settled():
     """Spans of a batch are sent in another order than they came in: the first ten sent are not the first ten."""
-    gate = threading.Event()
+    released = threading.Event()
 
     def hold_back(connection):
         request = read(connection)
         if len(request.spans) > 10:
             return connection.answer(413)
         if 41 in request.ids():
-            gate.set()
+            released.set()
         elif min(request.ids()) <= 20 and any(ident <= 20 for ident in connection.collector.accepted):
-            gate.wait(30)
+            released.wait(30)
         return connection.answer(200, request=request)
 
     with Collector(default=hold_back) as collector:

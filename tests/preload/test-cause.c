@@ -306,8 +306,7 @@ static void test_work(void)
     waits(one);
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one)); /* a second call beside the first */
     two = request("b");
-    CHECK(is_caused("x", PRELOAD_BY_GUESS, two)); /* it may also be that of the request just taken
-                                                   * */
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, two)); /* or that of the request just taken */
     is_over(two);
     one->is_ambiguous = true;
     CHECK(is_caused("x", PRELOAD_BY_GUESS, one));
@@ -377,8 +376,7 @@ static void test_program(void)
     one = request("a");
     interaction_work_for(one);
     CHECK(blkin_current() == &one->span);
-    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one)); /* that span is libblkin's, not the program's
-                                                        * */
+    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one)); /* libblkin's own span */
     (void)blkin_set_current(&own);
     CHECK(is_caused("x", PRELOAD_BY_PROGRAM, NULL) && cause_of_connect() == NULL);
     CHECK(cause_of_file_call().how == PRELOAD_BY_PROGRAM);

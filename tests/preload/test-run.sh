@@ -64,14 +64,14 @@ says 2 '*unrecognized option*--nonsense*--help*' --nonsense true
 says 2 '*--run-file: expected*' --run-file= true
 [ "$("$blkin" run --help | head -n 1)" = "usage: blkin run [OPTION]... [--] PROGRAM [ARGUMENT]..." ] || fail "--help"
 
-# ---- what is not there, and what cannot be run
+# ---- missing programs, and files that are none
 
 says 127 '*no-such-program: not found' no-such-program
 says 127 '*no/such: not found' no/such
 says 126 '*Permission denied' /etc/passwd
 says 126 '*Permission denied' /tmp
 
-# ---- what cannot be traced: says why and what to do, and does not run
+# ---- programs that cannot be traced: a message with reason and remedy, and no run
 
 cc=${CC:-cc}
 cat >program.c <<'TXT'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Unusual uses of descriptors, with the preload: closed by raw calls, duplicated, passed on, inherited by fork and
 # exec, and in a child of vfork. Threads are cancelled in a read, get signals in it, and leave calls by siglongjmp.
-# recvmmsg of a part, _exit by a thread that serves nobody, and data that are no request. All results and errors are
+# A part is read by recvmmsg; a thread that serves nobody calls _exit; data are no request. All results and errors are
 # the same as without the preload. There are as many interactions as requests, with keys that the other side has, or
 # none where the preload cannot know them. CONNECTIONS=N: so many at once, not 10000.
 #

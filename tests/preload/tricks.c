@@ -445,8 +445,7 @@ static void need_descriptors(int count)
         fail("RLIMIT_NOFILE");
 }
 
-/* The client: sends a request on each of so many connections, all of them before the first answer.
- * */
+/* The client: sends a request on each of many connections, all before the first answer. */
 static void ask_on_many(int count)
 {
     int *ours = calloc((size_t)count, sizeof(int));

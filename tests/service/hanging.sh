@@ -1,8 +1,8 @@
-# hanging.sh: what the tests of a disk that hangs share; to be sourced after lib.sh.
+# The shared functions of the tests of a disk that hangs; to be sourced after lib.sh.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-# hanging_begin: after private_begin. Then preload $WORK/hang.so with HANG_WHILE=$WORK/hang: see hang.c.
+# hanging_begin: to be called after private_begin. Then preload $WORK/hang.so with HANG_WHILE=$WORK/hang: see hang.c.
 hanging_begin() {
     "${CC:-cc}" -shared -fPIC -O2 -o "$WORK/hang.so" "$SRC/tests/power/hang.c" || fail "cannot compile hang.c"
     export NOTIFY_SOCKET=$WORK/systemd WATCHDOG_USEC=400000
@@ -13,7 +13,7 @@ fed() {
     grep -c '^WATCHDOG=1$' "$WORK/systemd.log"
 }
 
-# The disk hangs from now on, until disk_is_back. The watchdog has to be fed, also after the first seconds.
+# Lets the disk hang until disk_is_back. The watchdog has to be fed, also after the first seconds.
 disk_hangs() {
     touch "$WORK/hang"
 }

@@ -1,5 +1,5 @@
 /*
- * The table of keys: which values it takes, what it says of others, and what was probably meant.
+ * The table of keys: accepted values, messages about others, and suggestions for unknown keys.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +21,7 @@ static void test_values(void)
     static const struct {
         const char *key, *text;
         int64_t value;    /* of a number, a choice or a boolean */
-        const char *said; /* NULL: it is right */
+        const char *said; /* NULL: valid */
     } cases[] = {
         {"retry-us", "1000", 1000, NULL},
         {"retry-us", "3600000000", INT64_C(3600000000), NULL},
@@ -62,7 +62,7 @@ static void test_values(void)
         {"host", "", 0, "expected yes or no"},
         {"session", "", 0, "expected a text, got nothing"},
         {"session", "\xff", 0, "expected UTF-8"},
-        {"deltas", "", 0, NULL}, /* none */
+        {"deltas", "", 0, NULL}, /* no endpoint */
         {"log-level", "debug", 0, "expected one of \"none\", \"error\""},
         {"endpoint", "file:/tmp/x", 0, NULL},
         {"endpoint", "kafka://a:9092/b", 0, NULL},
@@ -90,7 +90,7 @@ static void test_values(void)
     }
 }
 
-/* The default of each is a value that the key takes, and what is expected is said of each. */
+/* Each key accepts its default, and its table entry has the expected values. */
 static void test_defaults(void)
 {
     char text[512];

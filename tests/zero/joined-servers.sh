@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# haproxy, nginx, php-fpm and mariadb on three hosts, none of them instrumented, with an agent each: of each slow request
-# one trace of all servers arrives, with the right parents.
+# haproxy, nginx, php-fpm and mariadb on three hosts, none of them instrumented, with an agent each: of each slow
+# request one trace of all servers arrives, with the right parents.
 #
 # Prints "joined whole N OF marked N silent N wrong N LINKS". Exit status 1: fewer than 7 of 8 are whole, a request is
-# cut and not marked, or a parent is wrong. To be run under scripts/isolate.
+# cut and not marked, or a parent is wrong. Runs under scripts/isolate.
 #
-# In the environment: CLIENTS (4) at the same time, REQUESTS (400) of each, EACH (20): each so manieth is slow.
+# In the environment: CLIENTS (4) at the same time, REQUESTS (400) of each, EACH (20): every EACH-th request is slow.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -21,7 +21,7 @@ AGENT_OPTIONS=(--ring-bytes=64M)
 RULES='*>300ms'
 begin_routed_hosts || exit 1
 
-# serve HOST SERVICE PORT PROGRAM...: traced.
+# serve HOST SERVICE PORT PROGRAM...: starts a traced server.
 serve() {
     start_on "$1" "$2" env BLKIN_SLOW="$RULES" "$blkin" run --service="$2" --payload=64 --files=/none -- "${@:4}"
     wait_for 60 "$2-$1" "the port of $2" host_listens "$1" "$3"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The client of tests/zero/joined-servers.sh, and how its slow requests were collected.
+"""The client of tests/zero/joined-servers.sh, and the check of its collected slow requests.
 
-    joined_servers.py ask HOST:PORT CLIENTS REQUESTS EACH   each EACH-th request is slow; prints the paths of these
-    joined_servers.py judge COLLECTED                        standard input has the paths
+joined_servers.py ask HOST:PORT CLIENTS REQUESTS EACH   every EACH-th request is slow; prints the paths of these
+joined_servers.py judge COLLECTED                        standard input has the paths
 
 SPDX-License-Identifier: BSD-2-Clause
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Where a request's time goes in a tier, from its spans' times and meters: for the benchmark's pictures.
+# Splits a request's time in a tier, from its spans' times and meters: for the benchmark's pictures.
 # SPDX-License-Identifier: BSD-2-Clause
 import os
 import sys
@@ -22,8 +22,8 @@ def span(number, parent, service, kind, name, start, duration, **usage):
     return made
 
 
-# fio's write: the proxy's thread runs 10 us and 4 in its call, waits 5 us for a CPU; the back end takes 60 us, of which
-# it is 37 asleep in fdatasync
+# fio's write: the proxy's thread runs 10 us and 4 in its call, waits 5 us for a CPU; the back end takes 60 us, of
+# which it sleeps 37 in fdatasync
 WRITE = [
     span(1, None, "client", "CLIENT", "request", 0, 120),
     span(2, 1, "proxy", "SERVER", "request", 10, 100, cpu_us=10, run_delay_us=5),

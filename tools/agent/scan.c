@@ -46,7 +46,7 @@ struct scan {
     struct ring_clock clock;
     struct scan_wanted *wanted; /* a hash table; id 0: a free slot */
     size_t mask;                /* number of slots, less one */
-    int64_t begin_ns;           /* CLOCK_MONOTONIC: the earliest begin; INT64_MIN: not known */
+    int64_t begin_ns;           /* that of the order, or of a record with an earlier begin */
     int64_t from_ns, until_ns;  /* the window: CLOCK_REALTIME */
     struct scan_records *found;
     bool is_starved, is_limited;
@@ -79,12 +79,9 @@ static bool scan_want_all(struct scan *scan)
         slots *= 2;
     scan->wanted = calloc(slots, sizeof(*scan->wanted));
     scan->mask = slots - 1;
-    scan->begin_ns = order->is_window ? order->window.from_ns : INT64_MAX;
-    for (size_t i = 0; i < order->wanted_count && scan->wanted; i++) {
+    scan->begin_ns = order->begin_ns;
+    for (size_t i = 0; i < order->wanted_count && scan->wanted; i++)
         *scan_slot(scan, order->wanted[i].id) = order->wanted[i];
-        if (order->wanted[i].begin_ns < scan->begin_ns)
-            scan->begin_ns = order->wanted[i].begin_ns;
-    }
     return scan->wanted != NULL;
 }
 

@@ -263,7 +263,7 @@ static const struct cause causes[] = {
     {"quiet", "wait", 0, make_nothing, sleep_a_while},
 };
 
-/* ---- the request, and what is wrong -----------------------------------------------------------
+/* ---- the request, and the fault ---------------------------------------------------------------
  */
 
 static const struct cause *cause;

@@ -266,8 +266,7 @@ void fork_over(void)
     has_asked(server);
 }
 
-/* 3 requests: children of vfork(2) close their descriptors and open others, in the parent's memory.
- * */
+/* 3 requests: children of vfork(2) close descriptors and open others, in the parent's memory. */
 void vfork_close(void)
 {
     const pid_t client = asks(3);

@@ -294,8 +294,7 @@ void abandoning(void)
 
 static volatile int wakings;
 
-/* Calls that a handler may make if signals are only let in around a wait: PostgreSQL forks there.
- * */
+/* Calls of a handler if signals are only let in around a wait: PostgreSQL forks there. */
 static void allocate_and_fork(int number)
 {
     static void *last;
