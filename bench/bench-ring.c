@@ -1,5 +1,5 @@
 /*
- * The cost of a span in the recorder's ring, over a span without a provider, in this process: see
+ * The cost of a span in the agent's ring, over a span without a provider, in this process: see
  * usage(). No session, no agent.
  *
  * SPDX-License-Identifier: BSD-2-Clause

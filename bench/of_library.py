@@ -1,4 +1,4 @@
-"""Figures of the library, of the recorder's ring, and of OpenTelemetry's SDK for Go beside the library.
+"""Figures of the library, of the agent's ring, and of OpenTelemetry's SDK for Go beside the library.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -120,7 +120,7 @@ def usage_figures(got):
 
 
 def ring():
-    """Measures the cost of the recorder's ring over a span without a provider."""
+    """Measures the cost of the agent's ring over a span without a provider."""
     got = script("bench-ring.sh")
     found = Found("rec", got)
     for name, of, to, target, what in (

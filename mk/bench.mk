@@ -62,7 +62,7 @@ $(bench_source): $(call obj,bench/source/plugin.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)
 
-.PHONY: bench bench-publish bench-kafka bench-otel bench-ring bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-overload bench-work
+.PHONY: bench bench-publish bench-kafka bench-otel bench-ring bench-app bench-agent bench-zero bench-scale bench-sink bench-memory bench-overload bench-work
 # what README quotes; in less than 12 minutes
 QUICK := lib ring sink live app
 bench: ## measure what tracing costs, on a machine that does nothing else: build/performance.md, build/bench.json; 12 minutes
@@ -93,7 +93,7 @@ bench-overload: ## overload the sink RUNS times: is every span delivered or coun
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
 	@RUNS=$(RUNS) $(PYTHON) bench/bench overload
 
-bench-record: ## measure the recorder: nbdkit's cost, then four hosts: an hour (less: HOSTS_PARTS=planted PLANTED=100)
+bench-agent: ## measure the agent: nbdkit's cost, then four hosts: an hour (less: HOSTS_PARTS=planted PLANTED=100)
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(agent_load)
 	@BENCH_NBD='$(BENCH_NBD)' $(PYTHON) bench/bench nbd
@@ -141,7 +141,7 @@ bench-rules: ## measure what spans by rules cost the sink: 5 minutes (instructio
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) bench/bench rules
 
-bench-ring: ## measure what the recorder's ring adds to a span
+bench-ring: ## measure what the agent's ring adds to a span
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@$(PYTHON) bench/bench ring
 

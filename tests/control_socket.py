@@ -46,7 +46,7 @@ class Service:
                     client.sendall(json.dumps(answer).encode() + b"\n")
 
 
-class Recorder(Service):
+class Agent(Service):
     """polls: answers to "kept", the last one again and again; accepted: to all else."""
 
     def __init__(self, folder, accepted, polls=()):

@@ -29,7 +29,7 @@ contained() {
 }
 
 contained agent 7412 rw env BLKIN_SLOW='*>200ms' "$BUILD/bin/blkin" agent --log-level=info
-wait_for 20 agent "the recorder's state" is state recording || exit 1
+wait_for 20 agent "the agent's state" is state recording || exit 1
 # the collector is in the agent's network
 start_part taker nsenter --target "${private_pid[agent]}" --net "$PYTHON" "$SRC/tests/collector.py" \
     "$COLLECTOR_PORT" "$WORK/taken" whole

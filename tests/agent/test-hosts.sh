@@ -101,7 +101,7 @@ wait_for 20 load-2 "that the program has its rings" agent_has 2 ".rings.given > 
 stop_part agent-2 KILL
 finish_load
 result=$(check_hosts --linger 0.7 --seed 3 --wait 30 2>"$WORK/check.log")
-echo "without one recorder: $result"
+echo "without one agent: $result"
 must complete 0
 must tagged "$(jq .judged <<<"$result")"
 for what in fast doubles; do

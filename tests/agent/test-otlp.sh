@@ -36,18 +36,18 @@ has_foreign() {
 
 # a trace of both: libblkin's span is slow, and the gateway's come before and after the trace was sent
 make "slow 250"
-send "$ID" 0000000000000004 - early 5 || fail "the recorder takes no spans"
+send "$ID" 0000000000000004 - early 5 || fail "the agent takes no spans"
 wait_for 20 agent "the spans of both" has_spans "$ID" "4 4" || { status; exit 1; }
-send "$ID" 0000000000000005 - late 5 || fail "the recorder takes no spans"
+send "$ID" 0000000000000005 - late 5 || fail "the agent takes no spans"
 wait_for 20 agent "the gateway's spans" has_foreign "$ID" "early late" || { status; exit 1; }
 
 wait_for 20 agent "its verdict" is totals traces_complete 1 || { status; exit 1; }
 
 # a slow span beside fast ones; its parent comes after the trace was sent, and makes it whole
 one=000102030405060708090a0b0c0d0e0f
-send $one 0000000000000001 0000000000000002 slow 300 a00102030405060708090a0b0c0d0e0f 0000000000000003 - fast 3 || fail "the recorder takes no spans"
+send $one 0000000000000001 0000000000000002 slow 300 a00102030405060708090a0b0c0d0e0f 0000000000000003 - fast 3 || fail "the agent takes no spans"
 wait_for 20 agent "the slow span" has_foreign $one slow || { status; exit 1; }
-send $one 0000000000000002 - root 10 || fail "the recorder takes no more spans"
+send $one 0000000000000002 - root 10 || fail "the agent takes no more spans"
 wait_for 20 agent "its parent, which came later" has_foreign $one "root slow" || { status; exit 1; }
 wait_for 20 agent "the verdict" is totals traces_complete 2 || { status; exit 1; }
 grep -q '"name": "slow".*"blkin.kept": "\*>200ms"' "$WORK/taken" || fail "it is not tagged with the rule"
@@ -90,7 +90,7 @@ ID=$(tail -n 1 "$WORK/requests.log")
 wait_for 20 agent "the trace of the rings" has_spans "${ID##* }" || { status; exit 1; }
 wait_for 20 agent "its verdict" is totals traces_complete 3 || { status; exit 1; }
 two=200102030405060708090a0b0c0d0e0f
-send $two 0000000000000001 - slow $(($(date +%s%3N) - killed_ms + 5000)) || fail "the recorder takes no spans"
+send $two 0000000000000001 - slow $(($(date +%s%3N) - killed_ms + 5000)) || fail "the agent takes no spans"
 wait_for 20 agent "the verdict on what may be lost" is totals traces_incomplete 1 || { status; exit 1; }
 grep '"name": "incomplete"' "$WORK/taken" | grep "${two#?}" | grep -q blkin.held_from || fail "the trace does not tell why"
 stop_part agent TERM 20 || fail "status $? of SIGTERM"

@@ -156,7 +156,7 @@ four=$ID
 grep -q 'left out: 0 records;.* damaged: 0 bytes; not written by programs: 0 records$' "$WORK/dump.log" ||
     fail "the account of --dump: $(<"$WORK/dump.log")"
 "$BUILD/bin/blkin" show "$WORK/dump" "$four" >"$WORK/shown" 2>&1 && grep -q disk "$WORK/shown" ||
-    fail "the dump of a killed recorder lacks a trace: $(<"$WORK/shown")"
+    fail "the dump of a killed agent lacks a trace: $(<"$WORK/shown")"
 # a NOTIFY_SOCKET without a listener is no systemd: the process that stores the rings goes on
 NOTIFY_SOCKET=$WORK/nobody start_agent --prometheus-listen=0
 whole "$four" "a request from when no agent ran"

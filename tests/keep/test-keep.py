@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from control_socket import Recorder  # noqa: E402
+from control_socket import Agent  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 WORK = tempfile.TemporaryDirectory()
@@ -52,7 +52,7 @@ def answer(traces, hosts, done=True):
 def asked(*arguments, polls=None):
     """Runs the command. Returns the run and its first request."""
     polls = polls or [answer([trace(SHORT), trace(LONG)], [host("one"), host("two")])]
-    with Recorder(FOLDER, {"id": "one:1:1"}, polls) as agent:
+    with Agent(FOLDER, {"id": "one:1:1"}, polls) as agent:
         run = keep(*arguments)
         return run, agent.requests
 
@@ -105,7 +105,7 @@ def test_wrong_usage():
         (["--last=10s", "--service=a\nkeep b"], "expected a service's name"),
         (["--last=10s", "--service="], "expected a service's name"),
     ]:
-        with Recorder(FOLDER, {"id": "1"}, [answer([], [])]) as agent:
+        with Agent(FOLDER, {"id": "1"}, [answer([], [])]) as agent:
             run = keep(*arguments)
         expect(f"wrong usage: {arguments}", run.returncode == 2 and said in run.stderr, run)
         expect(f"asks nothing: {arguments}", not agent.requests, agent.requests)
@@ -162,14 +162,14 @@ def test_peers():
     run = keep(SHORT)
     expect("no agent", run.returncode == 1 and "no `blkin agent` runs here" in run.stderr and
            "systemctl start blkin-agent" in run.stderr, run)
-    with Recorder(FOLDER, {"error": "no session daemon runs"}) as _:
+    with Agent(FOLDER, {"error": "no session daemon runs"}) as _:
         run = keep(SHORT)
     expect("it refuses", run.returncode == 1 and "blkin keep: no session daemon runs\n" == run.stderr, run)
-    with Recorder(FOLDER, {"id": "1"}, [None]) as _:
+    with Agent(FOLDER, {"id": "1"}, [None]) as _:
         run = keep(SHORT)
     expect("it ends meanwhile", run.returncode == 1 and "not JSON" in run.stderr, run)
     for odd in ({"number": 1}, {"id": 7}, {"id": "x" * 5000}, []):
-        with Recorder(FOLDER, odd) as _:
+        with Agent(FOLDER, odd) as _:
             run = keep(SHORT)
         expect(f"an odd answer: {str(odd)[:20]}", run.returncode == 1 and "unexpected answer" in run.stderr, run)
     hosts = [{"host": "\x1b[2J", "state": 7, "spans": "many", "held_from": "2026"}, 5]

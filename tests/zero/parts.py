@@ -164,7 +164,7 @@ class World:
             raise Failed(f"{command[0]}: status {done.returncode}: {done.stderr[-2000:]}{done.stdout[-500:]}")
         return done.stdout
 
-    # ---- the recorder's rings ----------------------------------------------------------------------
+    # ---- the agent's rings ----------------------------------------------------------------------
 
     def record_rings(self):
         """Records without LTTng: `blkin agent` with send=all. The result is for read_rings()."""

@@ -1,7 +1,7 @@
 /*
- * blkin agent: the flight recorder of a host. Programs write all spans to rings, which hold the
- * last seconds. If a span was slow or has failed, the agent reads its trace from the rings and
- * sends it.
+ * blkin agent: sends the slow and failed traces of a host. Programs write all spans to rings, which
+ * hold the last seconds. If a span was slow or has failed, the agent reads its trace from the
+ * rings.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

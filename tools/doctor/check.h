@@ -114,8 +114,7 @@ void group_run(const struct doctor *doctor, const struct check_group *group, int
 
 void check_versions(const struct doctor *doctor);
 void check_service(const struct doctor *doctor);
-void check_recorder(const struct doctor *doctor,
-                    const json_t *status); /* a part of check_service() */
+void check_agent(const struct doctor *doctor, const json_t *status); /* a part of check_service() */
 void check_ring_users(const struct doctor *doctor, const json_t *status); /* another part */
 void check_sessiond(const struct doctor *doctor);
 void check_sessiond_answer(const struct doctor *doctor);

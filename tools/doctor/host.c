@@ -254,7 +254,7 @@ void check_service(const struct doctor *doctor)
                    text_in(status, "endpoint"));
     check_state_of_service(doctor, status);
     if (is_about(doctor, "agent"))
-        check_recorder(doctor, status);
+        check_agent(doctor, status);
     else
         check_loss_of_service(doctor, status);
     check_ring_users(doctor, status);

@@ -129,7 +129,7 @@ static void check_dropped(const struct doctor *doctor, const json_t *status)
     mend(doctor, "what to do about each is in doc/agent.md, \"What is lost when\"");
 }
 
-void check_recorder(const struct doctor *doctor, const json_t *status)
+void check_agent(const struct doctor *doctor, const json_t *status)
 {
     check_ring(doctor, status);
     check_cluster(doctor, status);

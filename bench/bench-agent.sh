@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The recorder on four hosts of one machine; see tests/agent/hosts.sh. Prints "record NAME VALUE VALUE SPREAD" lines,
+# The agent on four hosts of one machine; see tests/agent/hosts.sh. Prints "record NAME VALUE VALUE SPREAD" lines,
 # and messages to standard error. Runs under scripts/isolate.
 #
-# bench-record.sh PART      planted, faults, storm or last
+# bench-agent.sh PART      planted, faults, storm or last
 #
 # In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), RING (64M: bytes of each ring),
 # FAULT_EVERY (15 s), LAST (10 s of spans that all hosts send at once).
@@ -57,8 +57,8 @@ family() {
 }
 
 # Prints the pids of all that records and reads: agents, `blkin live`, their children, and the LTTng daemons of the
-# recorder.
-recorder_pids() {
+# agent.
+agent_pids() {
     local name
     for name in "${!private_pid[@]}"; do
         case $name in
@@ -188,9 +188,9 @@ run_planted() {
     mkdir -p "$WORK/load"
     start_part retrieve "$PYTHON" "$hosts_parts/retrieve.py" "$ZIPKIN_URL" "$WORK/load" "$HOSTS" \
         $((seconds + 300))
-    cpu=$(recorder_pids | cpu_ms)
+    cpu=$(agent_pids | cpu_ms)
     run_loads "$WORK/samples"
-    cpu=$(($(recorder_pids | cpu_ms) - cpu))
+    cpu=$(($(agent_pids | cpu_ms) - cpu))
     result=$(check_hosts --wait 40)
     sleep 1
     stop_part retrieve TERM 30

@@ -34,7 +34,7 @@ class Redis(Client):
             raise Failed(f"redis says {self.answers[-1]!r}")
 
 
-class Recorder:
+class Agent:
     """The agent, and a collector that writes a line for each span."""
 
     def __init__(self, world):
@@ -103,14 +103,14 @@ class Recorder:
         print(f"{service}: {len(slow)} slow traces, all whole", flush=True)
 
 
-def ask_fast(recorder, client, numbers):
+def ask_fast(agent, client, numbers):
     def ask():
         for number in numbers:
             client.ask(number)
-    recorder.warm_up(ask)
+    agent.warm_up(ask)
 
 
-def try_nbdkit(world, recorder):
+def try_nbdkit(world, agent):
     port = world.port()
     disk = world.folder / "disk"
     with open(disk, "wb") as file:
@@ -118,23 +118,23 @@ def try_nbdkit(world, recorder):
     world.serve("nbdkit", port, "nbdkit", "-f", "-i", "127.0.0.1", "-p", port, "--filter=delay", "file", disk,
                 f"rdelay={int(SLOW_S * 1000)}ms")
     client = Nbd(port)
-    ask_fast(recorder, client, range(0, 2 * FAST, 2))  # writes
+    ask_fast(agent, client, range(0, 2 * FAST, 2))  # writes
     client.ask(1)  # a read
     client.close()
 
 
-def try_postgresql(world, recorder):
+def try_postgresql(world, agent):
     client = Postgres(postgresql(world, "postgresql"))
-    ask_fast(recorder, client, range(FAST))
+    ask_fast(agent, client, range(FAST))
     text = f"SELECT pg_sleep({SLOW_S})".encode() + b"\0"
     client.socket.sendall(struct.pack(">cI", b"Q", len(text) + 4) + text)
     client.until_ready()
     client.close()
 
 
-def try_redis(world, recorder):
+def try_redis(world, agent):
     client = Redis(redis(world, "redis", "--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes"))
-    ask_fast(recorder, client, range(FAST))
+    ask_fast(agent, client, range(FAST))
     client.command("DEBUG", "SLEEP", str(SLOW_S))
     client.close()
 
@@ -151,7 +151,7 @@ def has_sshd_user(world):
     return subprocess.run(["mount", "--bind", users, "/etc/passwd"], check=False).returncode == 0
 
 
-def try_sshd(world, recorder):
+def try_sshd(world, agent):
     """The command that finds the user's keys is slow, once."""
     port, folder = world.port(), world.folder
     for name in "host", "user":
@@ -167,7 +167,7 @@ def try_sshd(world, recorder):
         world.run("ssh", "-p", port, "-i", folder / "user", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
                   "UserKnownHostsFile=/dev/null", "127.0.0.1", "true", limit_s=60)
 
-    recorder.warm_up(login)
+    agent.warm_up(login)
     (folder / "is-slow").touch()
     login()
 
@@ -194,14 +194,14 @@ def main():
     with World(packages) as world:
         for name in ("LTTNG_UST_ALLOW_BLOCKING", "LTTNG_UST_REGISTER_TIMEOUT"):
             del world.environment[name]
-        recorder = Recorder(world)
+        agent = Agent(world)
         for name in wanted:
             try_it, program = SERVERS[name]
             if not shutil.which(program, path=world.environment["PATH"]) or (name == "sshd" and not has_sshd_user(world)):
                 print(f"not tested: {program} is not here")
                 continue
-            try_it(world, recorder)
-            recorder.check(name)
+            try_it(world, agent)
+            agent.check(name)
             world.end(name)
         world.end("agent")
     return 0

@@ -1,4 +1,4 @@
-"""Figures of the recorder on four hosts.
+"""Figures of the agent on four hosts.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -8,7 +8,7 @@ from measure import Found, script
 
 
 def figures_of_hosts(got):
-    """Makes the recorder's figures from the parts that ran."""
+    """Makes the agent's figures from the parts that ran."""
     found = Found("rec", got)
     add = found.count
 
@@ -62,8 +62,8 @@ def figures_of_hosts(got):
 
 
 def hosts():
-    """Runs the parts in HOSTS_PARTS; see bench-record.sh."""
+    """Runs the parts in HOSTS_PARTS; see bench-agent.sh."""
     found = {}
     for part in os.environ.get("HOSTS_PARTS", "planted faults storm last").split():
-        found.update(figures_of_hosts(script("bench-record.sh", part)))
+        found.update(figures_of_hosts(script("bench-agent.sh", part)))
     return found
