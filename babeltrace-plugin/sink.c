@@ -232,7 +232,7 @@ bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sin
         sink->iterator, &messages, &count);
     switch (result) {
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK:
-        input_use(&sink->input, messages, count);
+        input_handle(&sink->input, messages, count);
         result = sink_result(sink, pipeline_go_on(&sink->pipeline, &error), &error,
                              BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK);
         return result == BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK && signals_ask_to_end()

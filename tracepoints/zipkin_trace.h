@@ -1,14 +1,14 @@
 /*
- * LTTng-UST provider "zipkin": the original BlkKin events, same names, fields, order and types.
+ * LTTng-UST provider "zipkin": the events of the original BlkKin, with the same names, fields and
+ * order. The three ids are 64 bits on every architecture; the original's `long` had 32 on ILP32.
+ * port_no is 0..65535; the original's int16_t made 50000 negative.
  *
- * The arguments are the caller's structs, so that a record pushes three pointers and not nine
- * values; the bytes on the wire are the original's. Two fields have another range: ids are
- * 64 bits on every architecture (the original's `long` is 32 bits on ILP32), and port_no is
- * 0..65535 (the original's int16_t made 50000 negative).
+ * The arguments are pointers to the caller's structs, so that one call passes three arguments and
+ * not nine. On 64-bit machines the recorded bytes are the same as the original's.
  *
- * Installed, as the original's is. A program needs it only to record these events with a provider
- * of its own, by lttng_ust_tracepoint(zipkin, timestamp, trace, endpoint, annotation), with LTTng's
- * headers and -llttng-ust; blkin_record() of zipkin_c.h does without.
+ * `make install` installs this header, as the original BlkKin did. Only a program with a provider
+ * of its own includes it. Such a program calls lttng_ust_tracepoint(zipkin, timestamp, trace,
+ * endpoint, annotation), and links with -llttng-ust. blkin_record() of zipkin_c.h needs neither.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

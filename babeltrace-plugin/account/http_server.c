@@ -9,17 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static void http_peers_count(struct listener_sender *sender)
+static void sender_count_hang_up(struct listener_sender *sender)
 {
     if (sender)
         sender->hung_up++;
 }
 
-/* libmicrohttpd sees the end of the connection, and closes it in its next round. */
+/* Shuts the socket down. libmicrohttpd notices that at the next MHD_run(), and closes the socket.
+ */
 static void http_peers_hang_up(void *context, struct listener_peer *peer)
 {
     (void)context;
-    http_peers_count(peer->sender);
+    sender_count_hang_up(peer->sender);
     (void)shutdown(peer->fd, SHUT_RDWR);
 }
 
@@ -43,7 +44,7 @@ void http_peers_admit(struct http_peers *http, int fd, const union peer_address 
         peers_make_room(&http->peers, sender) ? malloc(sizeof(*peer)) : NULL;
 
     if (!peer) {
-        http_peers_count(sender);
+        sender_count_hang_up(sender);
         close(fd);
         return;
     }
@@ -51,7 +52,7 @@ void http_peers_admit(struct http_peers *http, int fd, const union peer_address 
     http->admitted = peer;
     (void)MHD_add_connection(http->daemon, fd, &from->any, length);
     if (http->admitted) { /* libmicrohttpd has closed the connection without a notification */
-        http_peers_count(sender);
+        sender_count_hang_up(sender);
         http_peers_forget(http, peer);
     }
     http->admitted = NULL;

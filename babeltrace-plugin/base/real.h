@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Returns glibc's C locale, which is a constant and needs no free. */
+/* Returns glibc's C locale, which is a constant and must not be freed. */
 static inline locale_t real_locale(void)
 {
     return newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -22,7 +22,8 @@ static inline double real_read(const char *text, char **end)
     return strtod_l(text, end, real_locale());
 }
 
-/* Writes the shortest text that reads back as the same number. Returns the length. */
+/* Writes the number with the fewest digits from 15 to 17 that read back as the same number. Returns
+ * the length like snprintf(3). */
 static inline int real_show(char *text, size_t size, double real)
 {
     const locale_t theirs = uselocale(real_locale());

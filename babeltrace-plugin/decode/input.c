@@ -19,7 +19,7 @@ static const char *name_of(const bt_message *message)
         bt_event_borrow_class_const(bt_message_event_borrow_event_const(message)));
 }
 
-/* Warns once: a program with another provider of this name may write millions of events. */
+/* Warns once: a foreign provider of the same name may write millions of events. */
 static void say_unreadable(const struct decode_input *input, const bt_message *message)
 {
     char text[512];
@@ -36,12 +36,12 @@ static void say_unreadable(const struct decode_input *input, const bt_message *m
 
 #define INPUT_SHOWN_MAX 64
 
-static int shown(struct text text)
+static int shown_length(struct text text)
 {
     return text.length < INPUT_SHOWN_MAX ? (int)text.length : INPUT_SHOWN_MAX;
 }
 
-/* Warns once. The log has the text of the event. */
+/* Warns once. event->log still has the whole packed text, which begins with the version. */
 static void say_newer(const struct decode_input *input, const bt_message *message)
 {
     const struct event *event = &input->event;
@@ -54,8 +54,8 @@ static void say_newer(const struct decode_input *input, const bt_message *messag
              "event \"%s\" of process \"%.*s\" (pid %" PRId64 ") on host \"%.*s\" is of format %u, "
              "which this program does not know: upgrade BlkKin where events are read; further "
              "such events are only counted",
-             name_of(message), shown(process), process.data, event->origin.pid, shown(host),
-             host.data, packed_newer(event->log));
+             name_of(message), shown_length(process), process.data, event->origin.pid,
+             shown_length(host), host.data, packed_newer(event->log));
     input->warn(input->context, text);
 }
 
@@ -83,8 +83,8 @@ static void pass_over(struct decode_input *input, const bt_message *message, enu
     }
 }
 
-/* Returns true if an earlier run has read the event. */
-static bool input_has_read(struct decode_input *input, const struct event *event)
+/* Advances the position to the event. Returns true if an earlier run has read it. */
+static bool input_advance(struct decode_input *input, const struct event *event)
 {
     struct trace_position *read = &input->intake->read;
 
@@ -94,7 +94,7 @@ static bool input_has_read(struct decode_input *input, const struct event *event
     return input->from.time_ns && !position_is_before(&input->from, read);
 }
 
-static void use_event(struct decode_input *input, const bt_message *message)
+static void handle_event(struct decode_input *input, const bt_message *message)
 {
     struct event *event = &input->event;
     enum decoded decoded;
@@ -103,7 +103,7 @@ static void use_event(struct decode_input *input, const bt_message *message)
     decoded = streams_decode(input->streams, message, event);
     if (decoded != DECODED) {
         pass_over(input, message, decoded);
-    } else if (!input_has_read(input, event)) {
+    } else if (!input_advance(input, event)) {
         assembler_add(input->assembler, event);
     } else {
         input->intake->counts.events--; /* the earlier run has counted the event */
@@ -112,7 +112,7 @@ static void use_event(struct decode_input *input, const bt_message *message)
     }
 }
 
-static void use_beacon(struct decode_input *input, const bt_message *message)
+static void handle_beacon(struct decode_input *input, const bt_message *message)
 {
     int64_t now_ns;
 
@@ -160,11 +160,10 @@ static void note_loss(struct decode_input *input, const bt_stream *stream, struc
     assembler_note_loss(input->assembler, loss);
 }
 
-/* A loss of unknown size counts as one: babeltrace2 reports 0 then. lost: the member of `loss` for
- * the count. */
-static void use_discarded(struct decode_input *input, const bt_message *message,
-                          const struct discarded *discarded, struct loss *loss, uint64_t *lost,
-                          uint64_t *counter)
+/* Counts a loss of unknown size as one. lost: the member of `loss` for the size; 0 if unknown. */
+static void handle_discarded(struct decode_input *input, const bt_message *message,
+                             const struct discarded *discarded, struct loss *loss, uint64_t *lost,
+                             uint64_t *counter)
 {
     const bt_stream *stream = discarded->stream(message);
     const bool is_known = discarded->count(message, lost) == BT_PROPERTY_AVAILABILITY_AVAILABLE;
@@ -179,23 +178,23 @@ static void use_discarded(struct decode_input *input, const bt_message *message,
     note_loss(input, stream, loss);
 }
 
-/* Messages other than events, which are rare. */
-__attribute__((noinline)) static void use_other(struct decode_input *input,
-                                                const bt_message *message, bt_message_type type)
+/* Handles messages other than events. Not inlined, because such messages are rare. */
+__attribute__((noinline)) static void handle_other(struct decode_input *input,
+                                                   const bt_message *message, bt_message_type type)
 {
     struct loss loss = {.has_times = false};
 
     switch (type) {
     case BT_MESSAGE_TYPE_MESSAGE_ITERATOR_INACTIVITY:
-        use_beacon(input, message);
+        handle_beacon(input, message);
         break;
     case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
-        use_discarded(input, message, &discarded_events, &loss, &loss.events,
-                      &input->intake->counts.discarded_events);
+        handle_discarded(input, message, &discarded_events, &loss, &loss.events,
+                         &input->intake->counts.discarded_events);
         break;
     case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
-        use_discarded(input, message, &discarded_packets, &loss, &loss.packets,
-                      &input->intake->counts.discarded_packets);
+        handle_discarded(input, message, &discarded_packets, &loss, &loss.packets,
+                         &input->intake->counts.discarded_packets);
         break;
     case BT_MESSAGE_TYPE_STREAM_BEGINNING:
         input->intake->counts.streams_open++;
@@ -209,7 +208,7 @@ __attribute__((noinline)) static void use_other(struct decode_input *input,
     }
 }
 
-/* Returns false if the message has no time of use here. */
+/* Returns false if the message has no time, or none that matters here. */
 static bool time_of_message(const bt_message *message, int64_t *time_ns)
 {
     switch (bt_message_get_type(message)) {
@@ -237,16 +236,16 @@ static void input_note_time(struct decode_input *input, bt_message_array_const m
         input->intake->counts.trace_time_ns = time_ns;
 }
 
-void input_use(struct decode_input *input, bt_message_array_const messages, uint64_t count)
+void input_handle(struct decode_input *input, bt_message_array_const messages, uint64_t count)
 {
     input_note_time(input, messages, count);
     for (uint64_t i = 0; i < count; i++) {
         const bt_message_type type = bt_message_get_type(messages[i]);
 
         if (type == BT_MESSAGE_TYPE_EVENT)
-            use_event(input, messages[i]);
+            handle_event(input, messages[i]);
         else
-            use_other(input, messages[i], type);
+            handle_other(input, messages[i], type);
         bt_message_put_ref(messages[i]);
     }
 }

@@ -1,6 +1,7 @@
 /*
- * From babeltrace2's messages to the assembler. Events are decoded and passed on, or skipped.
- * Losses that LTTng reports go to the assembler. All is counted.
+ * Decodes babeltrace2's messages and gives their events to the assembler, with the losses that
+ * LTTng reports. Other events are only counted. struct intake counts every event and every reported
+ * loss.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,11 +15,11 @@
 #include <babeltrace2/babeltrace.h>
 
 struct decode_input {
-    /* set by the owner, and longer-lived */
+    /* The owner sets these. The objects of the pointers must outlive this struct. */
     struct streams *streams;
     struct intake *intake; /* the counts */
     struct assembler *assembler;
-    struct trace_position from; /* an earlier run has read the part before */
+    struct trace_position from; /* an earlier run has read all events up to here */
     struct stage *rules;        /* see rules/pairing.h */
     void (*warn)(void *context, const char *message);
     void *context;
@@ -27,6 +28,6 @@ struct decode_input {
 };
 
 /* Handles these messages, and releases the references to them. */
-void input_use(struct decode_input *input, bt_message_array_const messages, uint64_t count);
+void input_handle(struct decode_input *input, bt_message_array_const messages, uint64_t count);
 
 #endif

@@ -185,9 +185,10 @@ static bool cause_is_of_program(void)
 {
     const struct blkin_span *current = blkin_current();
     const struct interaction *work = interaction_thread.work;
-    const struct interaction *lent = interaction_thread.lent;
+    const struct interaction *shadowed = interaction_thread.shadowed;
 
-    return current && !(work && current == &work->span) && !(lent && current == &lent->span);
+    return current && !(work && current == &work->span) &&
+           !(shadowed && current == &shadowed->span);
 }
 
 struct cause cause_of_call(const struct connection *connection, struct bytes head)
@@ -235,10 +236,10 @@ struct interaction *cause_elsewhere(struct bytes head)
 {
     struct interaction *alike = NULL;
     size_t longest = PREFIX_LEAST - 1;
-    bool is_tied = false, is_there = head.first != NULL;
+    bool is_tied = false, has_index = head.first != NULL;
 
-    for (uint32_t i = 0; is_there && i <= ELSEWHERE_MOST; i++) {
-        struct interaction *one = interaction_requested(i, &is_there);
+    for (uint32_t i = 0; has_index && i <= ELSEWHERE_MOST; i++) {
+        struct interaction *one = interaction_requested(i, &has_index);
         const size_t length =
             one && cause_may_have_handed_on(one) ? cause_common_length(one, head) : 0;
 
@@ -253,7 +254,7 @@ struct interaction *cause_elsewhere(struct bytes head)
         if (one)
             interaction_release(one);
     }
-    if (alike && (is_tied || is_there)) {
+    if (alike && (is_tied || has_index)) {
         interaction_release(alike);
         alike = NULL;
     }

@@ -255,7 +255,7 @@ static bool file_is_for_later(struct file_call *call)
     if (interaction_thread.round || !interaction_thread.worker || preload_config()->least_ns)
         return false;
     cause = cause_of_file_call();
-    if (!cause.interaction || !interaction_is_plain(&cause.interaction->span))
+    if (!cause.interaction || !span_has_only_record(&cause.interaction->span))
         return false;
     cause.interaction->has_called = true;
     call->cause = pool_name_of(&cause.interaction->item);

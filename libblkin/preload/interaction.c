@@ -1,5 +1,6 @@
 /*
- * Interactions: references, begin, a thread's open requests and work, end.
+ * The life of an interaction: references, start, the open requests of a thread and its current
+ * work, end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -71,11 +72,11 @@ struct interaction *interaction_find(pool_name name)
     return pool_find(&interaction_pool, name);
 }
 
-struct interaction *interaction_requested(uint32_t index, bool *is_there)
+struct interaction *interaction_requested(uint32_t index, bool *has_index)
 {
     struct interaction *interaction = pool_at(&interaction_pool, index);
 
-    *is_there = interaction != NULL;
+    *has_index = interaction != NULL;
     if (!interaction || interaction_phase(interaction) != PHASE_REQUEST ||
         !pool_try(&interaction->item, pool_generation(&interaction->item)))
         return NULL;
@@ -85,11 +86,11 @@ struct interaction *interaction_requested(uint32_t index, bool *is_there)
     return NULL;
 }
 
-void interaction_clear(struct interaction **place, struct interaction *interaction)
+void interaction_clear(struct interaction **member, struct interaction *interaction)
 {
     struct interaction *expected = interaction;
 
-    if (__atomic_compare_exchange_n(place, &expected, NULL, false, __ATOMIC_ACQ_REL,
+    if (__atomic_compare_exchange_n(member, &expected, NULL, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_RELAXED))
         interaction_release(interaction);
 }
@@ -106,27 +107,27 @@ static void interaction_check_forks(struct connection *connection)
     connection->forks = preload_forks;
 }
 
-struct interaction *interaction_in(struct interaction *const *place)
+struct interaction *interaction_in(struct interaction *const *member)
 {
     struct interaction *there;
 
-    while ((there = __atomic_load_n(place, __ATOMIC_ACQUIRE))) {
+    while ((there = __atomic_load_n(member, __ATOMIC_ACQUIRE))) {
         if (!pool_try(&there->item, pool_generation(&there->item)))
             continue; /* another thread has just ended it */
-        if (__atomic_load_n(place, __ATOMIC_ACQUIRE) == there)
+        if (__atomic_load_n(member, __ATOMIC_ACQUIRE) == there)
             return there;
         interaction_release(there);
     }
     return NULL;
 }
 
-struct interaction *interaction_at_hand(struct connection *connection)
+struct interaction *interaction_current(struct connection *connection)
 {
     interaction_check_forks(connection);
     return interaction_in(&connection->open);
 }
 
-/* ---- the begin ---- */
+/* ---- the start ---- */
 
 struct interaction *interaction_make(struct connection *connection,
                                      struct interaction_worker *worker, uint64_t offset,
@@ -151,7 +152,7 @@ struct interaction *interaction_make(struct connection *connection,
     return interaction;
 }
 
-bool interaction_put_at_hand(struct interaction *interaction)
+bool interaction_set_current(struct interaction *interaction)
 {
     struct interaction *none = NULL;
 
@@ -234,8 +235,8 @@ void interaction_opens(struct interaction_worker *worker, struct interaction *in
     interaction->open_at = worker->open_count;
 }
 
-/* Repairs the list after longjmp(3), which may have left any function of this file. No cause is
- * certain until all other requests are answered. */
+/* Repairs the list after longjmp(3), which may have interrupted any function of this file. Entries
+ * may be lost, so no cause is certain until the list is empty. */
 void interaction_after_jump(void)
 {
     struct interaction_worker *worker = interaction_thread.worker;
@@ -259,7 +260,7 @@ void interaction_after_jump(void)
 
 /* ---- the current work of a thread ---- */
 
-struct interaction *interaction_own(struct connection *connection)
+struct interaction *interaction_find_own_or_open(struct connection *connection)
 {
     const struct interaction_worker *worker = interaction_thread.worker;
     struct interaction *work = interaction_thread.work, *open;
@@ -268,7 +269,7 @@ struct interaction *interaction_own(struct connection *connection)
         interaction_hold(work);
         return work;
     }
-    open = interaction_at_hand(connection);
+    open = interaction_current(connection);
     if (!worker || (open && open->worker == worker))
         return open;
     for (unsigned i = 0; i < worker->open_count; i++) {
@@ -284,16 +285,17 @@ struct interaction *interaction_own(struct connection *connection)
     return open;
 }
 
-static void interaction_take_back(void)
+/* Releases the work that was current when the program set its span. */
+static void interaction_release_shadowed(void)
 {
-    struct interaction *lent = interaction_thread.lent;
+    struct interaction *shadowed = interaction_thread.shadowed;
 
-    if (!lent || (blkin_current() && blkin_current() != &lent->span))
+    if (!shadowed || (blkin_current() && blkin_current() != &shadowed->span))
         return;
-    interaction_thread.lent = NULL;
+    interaction_thread.shadowed = NULL;
     if (blkin_current())
         (void)blkin_set_current(NULL);
-    interaction_release(lent);
+    interaction_release(shadowed);
 }
 
 void interaction_stop_work(void)
@@ -306,8 +308,9 @@ void interaction_stop_work(void)
     __atomic_store_n(&work->is_worked_for, false, __ATOMIC_RELEASE);
     if (blkin_current() == &work->span) {
         (void)blkin_set_current(NULL);
-    } else if (blkin_current() && interaction_thread.worker && !interaction_thread.lent) {
-        interaction_thread.lent = work; /* the program's span may restore it when it ends */
+    } else if (blkin_current() && interaction_thread.worker && !interaction_thread.shadowed) {
+        interaction_thread.shadowed =
+            work; /* the end of the program's span may make it current again */
         return;
     }
     interaction_release(work);
@@ -322,14 +325,14 @@ void interaction_work_for(struct interaction *interaction)
         return;
     interaction_hold(interaction);
     interaction_thread.work = interaction;
-    interaction_take_back();
+    interaction_release_shadowed();
     if (!blkin_current())
         (void)blkin_set_current(&interaction->span);
 }
 
 /* ---- the end ---- */
 
-void interaction_is_not_held(struct interaction *interaction)
+void interaction_leave_owner_held(struct interaction *interaction)
 {
     if (interaction->owner)
         (void)__atomic_sub_fetch(&interaction->owner->calls_held, 1, __ATOMIC_ACQ_REL);
@@ -340,7 +343,7 @@ static bool interaction_end_once(struct interaction *interaction)
 {
     if (__atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL) == PHASE_OVER)
         return false;
-    interaction_is_not_held(interaction);
+    interaction_leave_owner_held(interaction);
     return true;
 }
 
@@ -350,7 +353,7 @@ void interaction_stop_waiting(struct interaction *interaction)
         (void)__atomic_sub_fetch(&interaction->owner->calls, 1, __ATOMIC_ACQ_REL);
 }
 
-bool interaction_is_plain(const struct blkin_span *span)
+bool span_has_only_record(const struct blkin_span *span)
 {
     return __atomic_load_n(&span->state_, __ATOMIC_RELAXED) == SPAN_RECORDED;
 }
@@ -366,8 +369,8 @@ static bool interaction_is_text(const char *first, size_t length)
     return is_text;
 }
 
-/* Tags the first bytes of a request, at most PRELOAD_PAYLOAD_MAX: a text as it is; in other data,
- * such as DNS, bytes that are not printable ASCII become \xNN. */
+/* Tags the span with a request's first bytes. Text is unchanged. In other data, such as DNS,
+ * backslashes and bytes outside of printable ASCII become \xNN. */
 static void interaction_tag_payload(struct blkin_span *span, const char *first, size_t length)
 {
     char text[4 * PRELOAD_PAYLOAD_MAX];
@@ -399,7 +402,7 @@ static void interaction_tag(struct interaction *interaction)
     struct blkin_span *span = &interaction->span;
     char key[32];
 
-    if (connection->role == ROLE_SERVER && interaction_is_plain(span))
+    if (connection->role == ROLE_SERVER && span_has_only_record(span))
         interaction_set_endpoints(interaction); /* late, so that the answer is not delayed */
     if (connection->key) {
         key_digits(key, key_of(connection->key, interaction->offset));
@@ -436,15 +439,15 @@ static void interaction_record(struct interaction *interaction)
     blkin_span_end_at(&interaction->span, last_ns);
 }
 
-/* Drops an interaction without an answer, such as a farewell or a request that the client gave
- * up. If the request has caused calls, records it as their parent. */
+/* Ends an interaction that gets no answer, such as QUIT, or a request that the client cancelled. If
+ * the request has caused calls, records it as their parent; if not, drops its span. */
 static void interaction_discard(struct interaction *interaction)
 {
     const uint8_t before = __atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL);
 
     if (before == PHASE_OVER || before == PHASE_NEW)
         return;
-    interaction_is_not_held(interaction);
+    interaction_leave_owner_held(interaction);
     if (before == PHASE_REQUEST)
         interaction_stop_waiting(interaction);
     preload_count(PRELOAD_UNANSWERED);
@@ -484,7 +487,8 @@ void interaction_give_up(struct interaction *interaction)
     interaction_detach(interaction);
 }
 
-/* Ends an interaction that no thread can answer any more. An existing answer is complete. */
+/* Ends an interaction without references. If a part of the answer was seen, records it as the whole
+ * answer. */
 static void interaction_end_forgotten(struct interaction *interaction)
 {
     if (interaction_phase(interaction) == PHASE_ANSWERED && interaction_end_once(interaction))
@@ -523,9 +527,10 @@ void interaction_reserve(void)
 void interaction_forget_all(void)
 {
     const struct blkin_span *current = blkin_current();
-    const struct interaction *work = interaction_thread.work, *lent = interaction_thread.lent;
+    const struct interaction *work = interaction_thread.work,
+                             *shadowed = interaction_thread.shadowed;
 
-    if (current && ((work && current == &work->span) || (lent && current == &lent->span)))
+    if (current && ((work && current == &work->span) || (shadowed && current == &shadowed->span)))
         (void)blkin_set_current(NULL);
     interaction_thread = (struct interaction_thread){0};
     pool_forget(&interaction_pool);

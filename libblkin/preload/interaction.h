@@ -8,7 +8,7 @@
  * closed. Until then the interaction is held, for at most INTERACTION_HOLD_NS after the last byte
  * and the end of its own calls. Its span then ends at the time of the last byte.
  *
- * The interaction at hand belongs to the connection. If several threads share a connection, each
+ * The connection has its current interaction. If several threads share a connection, each
  * with its own request, an interaction belongs to the thread that has read its request.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -85,8 +85,8 @@ struct interaction_worker {
 
 /* The interactions of the calling thread. */
 struct interaction_thread {
-    struct interaction *work; /* the request that the thread works for, or NULL; referenced */
-    struct interaction *lent; /* was current when the program set its own span; referenced */
+    struct interaction *work;     /* the request that the thread works for, or NULL; referenced */
+    struct interaction *shadowed; /* was current when the program set its own span; referenced */
     struct interaction_worker *worker; /* NULL: no interaction so far */
     uint64_t round;     /* counts waits for events of several descriptors; 0: none so far */
     pool_name heard;    /* the request just read, while the thread has done nothing else */
@@ -114,36 +114,38 @@ struct interaction_worker *interaction_worker(void);
 struct interaction *interaction_find(pool_name name);
 
 /* Returns the interaction with this index, of any thread, with a reference; NULL: not a request
- * that waits for its answer. is_there: higher indexes may exist. */
-struct interaction *interaction_requested(uint32_t index, bool *is_there);
+ * that waits for its answer. has_index: higher indexes may exist. */
+struct interaction *interaction_requested(uint32_t index, bool *has_index);
 
 void interaction_hold(struct interaction *interaction);
 void interaction_release(struct interaction *interaction);
 
 /* Returns the interaction in a member of the connection, with a reference, or NULL. */
-struct interaction *interaction_in(struct interaction *const *place);
-/* Returns the interaction at hand on the connection, with a reference, or NULL. */
-struct interaction *interaction_at_hand(struct connection *connection);
+struct interaction *interaction_in(struct interaction *const *member);
+/* Returns the current interaction of the connection, with a reference, or NULL. */
+struct interaction *interaction_current(struct connection *connection);
 
 /* Makes an interaction with a reference; its span has not begun. */
 struct interaction *interaction_make(struct connection *connection,
                                      struct interaction_worker *worker, uint64_t offset,
                                      uint64_t now_ns);
-/* Puts it at hand, with another reference. False: another thread's is at hand. */
-bool interaction_put_at_hand(struct interaction *interaction);
+/* Makes it the connection's current one, with another reference. Returns false if another thread's
+ * is current. */
+bool interaction_set_current(struct interaction *interaction);
 void interaction_set_endpoints(struct interaction *interaction);
 void interaction_add_head(struct interaction *interaction, struct bytes head);
 
 /* Returns true if the end of the span records everything: no usage and no stream. */
-bool interaction_is_plain(const struct blkin_span *span);
+bool span_has_only_record(const struct blkin_span *span);
 
-/* The interaction is over and waits for no answer. Called once, by the thread that changed its
- * phase. */
+/* Counts one call less for the request that caused this call. Called once, by the thread that
+ * changed its phase. */
 void interaction_stop_waiting(struct interaction *interaction);
-void interaction_is_not_held(struct interaction *interaction);
+/* Counts one held call less for the request that caused this call. */
+void interaction_leave_owner_held(struct interaction *interaction);
 
 /* Clears the member if it still has this interaction, and drops its reference. */
-void interaction_clear(struct interaction **place, struct interaction *interaction);
+void interaction_clear(struct interaction **member, struct interaction *interaction);
 
 /* In a child of fork(2). */
 void interaction_forget_all(void);
@@ -175,8 +177,9 @@ void interaction_tidy(struct interaction_worker *worker);
 /* ---- the current work of a thread ---- */
 
 /* Returns the calling thread's interaction on this connection, with a reference: the one that it
- * works for, or one that it has read and must answer, or the one at hand. */
-struct interaction *interaction_own(struct connection *connection);
+ * works for, or one that it has read and must answer, or the connection's current one, perhaps of
+ * another thread. */
+struct interaction *interaction_find_own_or_open(struct connection *connection);
 
 /* One thread at a time works for an interaction. The program's own current span does not change. */
 void interaction_work_for(struct interaction *interaction);
@@ -190,7 +193,7 @@ static inline void interaction_hears_else(void)
 
 /* ---- the end ---- */
 
-/* The interaction is no longer at hand, open, or the thread's work. The caller has a reference. */
+/* The interaction is no longer current, open, or the thread's work. The caller has a reference. */
 void interaction_detach(struct interaction *interaction);
 /* Records an answered interaction. The caller has a reference. */
 void interaction_finish(struct interaction *interaction);

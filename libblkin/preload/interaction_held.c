@@ -201,7 +201,7 @@ void interaction_flush_all(void)
 void interaction_thread_ends(void)
 {
     struct interaction_worker *worker = interaction_thread.worker;
-    struct interaction *lent;
+    struct interaction *shadowed;
 
     if (!worker)
         return;
@@ -210,8 +210,8 @@ void interaction_thread_ends(void)
     __atomic_store_n(&worker->held_first, worker->held_end, __ATOMIC_RELEASE);
     while (worker->open_count)
         interaction_closes(worker, worker->open[worker->open_count - 1]);
-    lent = interaction_thread.lent;
-    interaction_thread.lent = NULL;
-    if (lent)
-        interaction_release(lent);
+    shadowed = interaction_thread.shadowed;
+    interaction_thread.shadowed = NULL;
+    if (shadowed)
+        interaction_release(shadowed);
 }

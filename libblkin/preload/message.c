@@ -56,7 +56,7 @@ void called_forget_opener(struct connection *connection)
 /* Ends an answered interaction. True: an unanswered request is open. */
 static bool called_goes_on(struct connection *connection)
 {
-    struct interaction *interaction = interaction_at_hand(connection);
+    struct interaction *interaction = interaction_current(connection);
     bool goes_on;
 
     if (!interaction)
@@ -88,7 +88,7 @@ static void called_before_write(struct connection *connection, int fd)
                                    __atomic_load_n(&connection->sent, __ATOMIC_RELAXED), now_ns);
     if (!interaction)
         return;
-    (void)interaction_put_at_hand(interaction);
+    (void)interaction_set_current(interaction);
     interaction_release(interaction);
 }
 
@@ -118,7 +118,7 @@ static void called_begin(struct interaction *interaction, struct bytes head)
                                    0); /* another thread has read the answer meanwhile */
     } else {
         interaction_stop_waiting(interaction);
-        interaction_is_not_held(interaction);
+        interaction_leave_owner_held(interaction);
         blkin_span_drop(
             &interaction->span); /* another thread has closed the connection meanwhile */
     }
@@ -132,7 +132,7 @@ static void called_has_written(struct connection *connection, struct bytes head,
         return;
     (void)connection_turn(connection, DIRECTION_OUT);
     connection_add_bytes(&connection->sent, count);
-    interaction = interaction_at_hand(connection);
+    interaction = interaction_current(connection);
     if (!interaction)
         return;
     if (interaction_phase(interaction) == PHASE_NEW &&
@@ -159,7 +159,7 @@ static bool called_has_read_for(const struct interaction *owner)
 
 static void called_has_read(struct connection *connection, int fd, size_t count)
 {
-    struct interaction *interaction = interaction_at_hand(connection);
+    struct interaction *interaction = interaction_current(connection);
 
     interaction_hears_else();
     (void)connection_turn(connection, DIRECTION_IN);
@@ -194,7 +194,7 @@ static void called_set_opener(struct connection *connection)
 
 void called_will_write(struct connection *connection)
 {
-    struct interaction *before = interaction_at_hand(connection);
+    struct interaction *before = interaction_current(connection);
     const bool is_busy = before && interaction_phase(before) < PHASE_ANSWERED;
 
     if (before)
@@ -220,7 +220,7 @@ void called_connects(int fd, const struct sockaddr *address, socklen_t length, b
 
 void message_has_read_end(struct connection *connection)
 {
-    struct interaction *interaction = interaction_own(connection);
+    struct interaction *interaction = interaction_find_own_or_open(connection);
 
     if (!interaction)
         return;
@@ -250,7 +250,7 @@ void message_has_read(struct connection *connection, int fd, struct bytes head, 
 
 void message_stops_sending(struct connection *connection)
 {
-    struct interaction *interaction = interaction_own(connection);
+    struct interaction *interaction = interaction_find_own_or_open(connection);
 
     if (!interaction)
         return;
@@ -276,7 +276,7 @@ pool_name message_before_write(const struct preload_slot *slot, int fd, uint32_t
     *generation = pool_generation(&connection->item);
     if (connection->role == ROLE_CLIENT)
         called_before_write(connection, fd);
-    interaction = connection->role == ROLE_CLIENT ? NULL : interaction_own(connection);
+    interaction = connection->role == ROLE_CLIENT ? NULL : interaction_find_own_or_open(connection);
     written = interaction ? served_before_write(interaction) : 0;
     if (interaction)
         interaction_release(interaction);
@@ -307,7 +307,7 @@ bool message_has_answered(pool_name written, size_t count, size_t wanted)
 /* A thread that is sending an answer records it: the peer may have closed after the last byte. */
 void message_connection_ends(struct connection *connection)
 {
-    struct interaction *interaction = interaction_at_hand(connection);
+    struct interaction *interaction = interaction_current(connection);
 
     called_forget_opener(connection);
     served_end_passing(connection);
@@ -324,7 +324,7 @@ void message_connection_ends(struct connection *connection)
 
 void message_abandon(struct connection *connection)
 {
-    struct interaction *interaction = interaction_at_hand(connection);
+    struct interaction *interaction = interaction_current(connection);
 
     served_drop_passing(connection);
     if (!interaction)

@@ -28,7 +28,7 @@ void message_has_written(struct connection *connection, struct bytes head, size_
 /* No more will be written. */
 void message_stops_sending(struct connection *connection);
 
-/* Tracing is off: gives up the interaction at hand. */
+/* Tracing is off: gives up the connection's current interaction. */
 void message_abandon(struct connection *connection);
 
 /* A connection is being made. is_on: find the request that has certainly caused it. */

@@ -51,13 +51,13 @@ static struct interaction *served_begin(struct connection *connection, int fd, u
         return NULL;
     served_begin_trace(interaction, connection_key(connection, fd) != 0);
     blkin_span_set_start(&interaction->span, now_ns);
-    if (!interaction_is_plain(&interaction->span))
+    if (!span_has_only_record(&interaction->span))
         interaction_set_endpoints(interaction);
     file_sums_begin(&interaction->files);
     if (!served_any())
         __atomic_store_n(&has_served, true, __ATOMIC_RELAXED);
     __atomic_store_n(&interaction->phase, PHASE_REQUEST, __ATOMIC_RELEASE);
-    (void)interaction_put_at_hand(interaction);
+    (void)interaction_set_current(interaction);
     return interaction;
 }
 
@@ -164,7 +164,7 @@ static bool served_is_answered_now(const struct interaction *own)
  * read a request and works for it, this read begins a new request. */
 static struct interaction *served_goes_on_with(struct connection *connection, bool *is_new)
 {
-    struct interaction *own = interaction_own(connection);
+    struct interaction *own = interaction_find_own_or_open(connection);
 
     *is_new = false;
     if (!own)

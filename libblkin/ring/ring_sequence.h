@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* cppcheck cannot parse them */
+/* cppcheck cannot parse restartable sequences */
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(BLKIN_PORTABLE) && \
     !defined(__CPPCHECK__)
 #define RING_HAS_SEQUENCES 1
@@ -51,9 +51,9 @@ static inline uint32_t ring_this_cpu(void)
 /*
  * Writes a record and commits it. Returns false if nothing is committed.
  *
- * The sequence is from 1 to 2. If the thread loses its CPU or gets a signal within, the kernel
- * continues the thread at 4. The descriptor (3) is unmapped with this library, so the thread must
- * not keep a pointer to it.
+ * The sequence is between labels 1 and 2. If the thread loses its CPU or gets a signal within, the
+ * kernel continues the thread at label 4. The thread must not keep a pointer to the descriptor
+ * (label 3), because unloading this library unmaps it.
  */
 static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                                                               const struct ring_store *store)
@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                  "2:\n\t"
                  "movq $0, %%fs:8(%[self])\n\t"
                  ".pushsection __rseq_failure, \"ax\"\n\t"
-                 ".byte 0x0f, 0xb9, 0x3d\n\t" /* signature, preceded by an undefined instruction */
+                 ".byte 0x0f, 0xb9, 0x3d\n\t" /* ud1 with the signature as its operand */
                  ".long 0x53053053\n\t"
                  "4:\n\t"
                  "jmp %l[failed]\n\t"
@@ -131,8 +131,8 @@ static inline uint32_t ring_this_cpu(void)
     return __atomic_load_n(&ring_this_thread()->cpu_id_start, __ATOMIC_RELAXED);
 }
 
-/* The same for AArch64, which needs explicit order. A reader sees this record after the commit of
- * the one before (dmb), and this commit after the record (stlr). */
+/* The same for AArch64, which needs explicit order. dmb: the earlier record's commit becomes
+ * visible before this record. stlr: this record becomes visible before its commit. */
 static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                                                               const struct ring_store *store)
 {

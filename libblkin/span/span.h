@@ -247,7 +247,7 @@ static inline char *span_put_thread(char *at, const struct blkin_thread *thread)
 {
     memcpy(at, thread->digits, 8);
     memcpy(at + 3, thread->digits + 3, 8);
-    return at + BLKIN_THREAD_SIZE;
+    return at + BLKIN_HEAD_BEGIN_SIZE;
 }
 
 /* Puts the head of a blkin:span or blkin:begin event. id: of the span, or of a step. The function

@@ -209,27 +209,26 @@ static void test_many_traces(void)
     }
     found = only_found(only);
     CHECK(json_array_size(json_object_get(found, "traces")) == ONLY_FOUND_MAX);
-    CHECK(json_integer_value(json_object_get(found, "more")) == (json_int_t)(10 * (spans + 1)));
+    CHECK(json_integer_value(json_object_get(found, "unlisted")) == 10);
     check_trace(found, 0, (json_int_t)spans + 1, spans, 0, true);
     json_decref(found);
     only_free(only);
 }
 
 /* Of the traces beyond the limit, the result has only the number. */
-static void test_untold_traces(void)
+static void test_unlisted_traces(void)
 {
     struct only *only = only_all(0, 0, "x");
     json_t *found;
 
-    only_tell_of(only, 2);
+    only_limit_list(only, 2);
     for (uint64_t trace = 1; trace <= 5; trace++)
         note(only, 0, trace, 1, 0);
     for (uint64_t trace = 5; trace >= 1; trace--)
         note(only, 0, trace, 2, 1);
     found = only_found(only);
     CHECK(json_array_size(json_object_get(found, "traces")) == 2);
-    CHECK(json_integer_value(json_object_get(found, "untold")) == 3);
-    CHECK(json_integer_value(json_object_get(found, "more")) == 0);
+    CHECK(json_integer_value(json_object_get(found, "unlisted")) == 3);
     check_trace(found, 0, 2, 2, 0, false);
     check_trace(found, 1, 2, 2, 0, false);
     json_decref(found);
@@ -245,6 +244,6 @@ int main(void)
     test_found();
     test_large_trace();
     test_many_traces();
-    test_untold_traces();
+    test_unlisted_traces();
     return check_status();
 }

@@ -19,7 +19,7 @@ static inline void stop(void *context)
 
 static const struct loop_signals signals = {stop, stop, NULL};
 
-/* Ends the test in any case. */
+/* Runs the loop until stop() or a signal, for at most `ms`. */
 static inline void run_for(int64_t ms)
 {
     struct timer limit = {.due = stop};

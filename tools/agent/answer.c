@@ -11,30 +11,30 @@
 
 #define ANSWER_IDS_MAX 24576 /* ids in one answer: a message of the cluster has 1 MiB at most */
 
-/* The traces of one answer. The requests that share a scan share the room of one message. */
+/* The traces of one answer. */
 struct answer_list {
     json_t *list;
-    size_t traces, ids; /* room for more traces and more ids */
+    size_t traces_left, ids_left;
 };
 
-/* Adds the trace: without its ids ("cut") if they have no room. A trace without room is left out;
- * answer_unlisted() counts those of a window. */
+/* Adds the trace. If its ids have no room, adds it without them, marked "cut". A trace that has no
+ * room is left out. For a request for the last seconds, answer_unlisted() counts such traces. */
 static void answer_add_trace(struct answer_list *listing, json_t *trace)
 {
-    const size_t more = json_array_size(json_object_get(trace, "have")) +
-                        json_array_size(json_object_get(trace, "want"));
+    const size_t id_count = json_array_size(json_object_get(trace, "have")) +
+                            json_array_size(json_object_get(trace, "want"));
 
-    if (!trace || listing->traces == 0) {
+    if (!trace || listing->traces_left == 0) {
         json_decref(trace);
         return;
     }
-    listing->traces--;
-    if (more > listing->ids) {
+    listing->traces_left--;
+    if (id_count > listing->ids_left) {
         (void)json_array_clear(json_object_get(trace, "have"));
         (void)json_array_clear(json_object_get(trace, "want"));
         (void)json_object_set_new(trace, "cut", json_true());
     } else {
-        listing->ids -= more;
+        listing->ids_left -= id_count;
     }
     (void)json_array_append_new(listing->list, trace);
 }
@@ -49,8 +49,9 @@ static json_t *answer_list_fetched(const struct fetched *fetched, const struct r
     if (request->is_late)
         requests = 1;
     if (request->last_ms > 0 || request->is_late) {
-        listing.traces /= requests;
-        listing.ids /= requests;
+        /* each request of a scan gets an equal part of one message */
+        listing.traces_left /= requests;
+        listing.ids_left /= requests;
         json_array_foreach(json_object_get(found, "traces"), i, trace)
             answer_add_trace(&listing, fetched_copy(fetched, trace));
     }
@@ -67,22 +68,21 @@ static json_t *answer_list_fetched(const struct fetched *fetched, const struct r
 static size_t answer_unlisted(const struct request *request, const json_t *found,
                               const json_t *list)
 {
-    const json_int_t untold = number_in(found, "untold");
+    const json_int_t unlisted = number_in(found, "unlisted");
     const size_t sent =
-        json_array_size(json_object_get(found, "traces")) + (untold > 0 ? (size_t)untold : 0);
+        json_array_size(json_object_get(found, "traces")) + (unlisted > 0 ? (size_t)unlisted : 0);
     const size_t listed = json_array_size(list);
-    const json_int_t more = number_in(found, "more");
 
     if (request->last_ms == 0)
         return 0;
-    return (sent > listed ? sent - listed : 0) + (more > 0 ? (size_t)more : 0);
+    return sent > listed ? sent - listed : 0;
 }
 
 json_t *answer_new(const struct agent *agent, const struct request *request, size_t requests,
                    const struct answer_reach *reach, const json_t *found, const char *problem)
 {
     json_t *list = answer_list_fetched(agent->fetched, request, found, requests);
-    const size_t more = answer_unlisted(request, found, list);
+    const size_t unlisted = answer_unlisted(request, found, list);
     const bool is_bounded = reach && reach->reach_ns > INT64_MIN && request->came_mono_ns;
     char left_out[80];
 
@@ -98,5 +98,5 @@ json_t *answer_new(const struct agent *agent, const struct request *request, siz
         : request->left_out ? left_out
                             : NULL,
         "late", request->is_late ? json_true() : NULL, "more",
-        more ? json_integer((json_int_t)more) : NULL, "traces", list);
+        unlisted ? json_integer((json_int_t)unlisted) : NULL, "traces", list);
 }

@@ -175,16 +175,16 @@ void export_close_pipeline(struct export *export, struct pipeline *pipeline)
     pipeline_close(pipeline);
 }
 
-void export_take_sdk_span(struct pipeline *pipeline, struct span *whole,
+void export_take_sdk_span(struct pipeline *pipeline, struct span *room,
                           const struct otlp_origin *origin, const struct otlp_span *span)
 {
-    if (!otlp_decode_span(origin, span, assembler_endpoints(pipeline->assembler), whole)) {
+    if (!otlp_decode_span(origin, span, assembler_endpoints(pipeline->assembler), room)) {
         pipeline->intake.counts.events++;
         pipeline->intake.counts.unreadable++;
         return;
     }
-    whole->recorded_ns = span->end_ns;
-    chain_take(&pipeline->chain, whole, assembler_now(pipeline->assembler));
+    room->recorded_ns = span->end_ns;
+    chain_take(&pipeline->chain, room, assembler_now(pipeline->assembler));
 }
 
 void export_add_own(struct export *export, struct span *span)
@@ -210,7 +210,7 @@ uint64_t export_settled(struct export *export)
            (export->shared.exporter ? exporter_settled(export->shared.exporter) : 0);
 }
 
-bool export_go_on(struct export *export)
+bool export_check(struct export *export)
 {
     struct error error;
 
@@ -228,7 +228,7 @@ static void export_look(void *context)
     struct export *export = context;
     const uint64_t settled = export_settled(export);
 
-    (void)export_go_on(export);
+    (void)export_check(export);
     if (settled > export->settled)
         export->calls.settled(export->calls.context);
     export->settled = settled;

@@ -259,7 +259,7 @@ static bool feed_open(struct feed *feed, const struct feed_input *input, struct 
 
     feed->only = input->order->only;
     if (input->order->is_window && !input->halves)
-        only_tell_of(feed->only, FEED_NAMED_MAX);
+        only_limit_list(feed->only, FEED_NAMED_MAX);
     error_set(error, "out of memory");
     pipeline->choice = skip_stage_new("only", feed_skips, feed);
     pipeline->wall_clock_ns = input->order->offset_ns;

@@ -110,7 +110,7 @@ static void all_have_read(struct send_all *all, int64_t time_ns)
     assembler_advance(all->pipeline.assembler, time_ns);
     all_count(all, time_ns);
     (void)pipeline_go_on(&all->pipeline, &ignored);
-    (void)export_go_on(all->agent->export);
+    (void)export_check(all->agent->export);
 }
 
 static void all_look(void *context)

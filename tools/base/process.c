@@ -1,5 +1,5 @@
 /*
- * Processes.
+ * Reads processes from /proc.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -77,7 +77,7 @@ static void take_path(const char *line, const char *wanted, char path[PROCESS_PA
         (void)snprintf(path, PROCESS_PATH_MAX, "%.*s", (int)strcspn(start, "\n"), start);
 }
 
-/* A kernel thread has empty maps. */
+/* Finds nothing in a kernel thread, whose maps are empty, and returns true. */
 bool process_find_libraries(struct process *process, const char *library, const char *provider)
 {
     FILE *file = open_file(process->pid, "maps");
@@ -158,7 +158,8 @@ static int open_as(int folder, const char *path, uid_t user, gid_t group, const 
     return fd;
 }
 
-/* Opens the root folder with this process's rights: the user may not open it. */
+/* Opens /proc/PID/root with the caller's rights, because the user may lack permission. Opens the
+ * file with that user's rights. */
 int process_open(const struct process *process, const char *path)
 {
     const char *const inside = path + strspn(path, "/");
@@ -210,9 +211,10 @@ bool process_distrusts(const struct process *process, const struct stat *status)
            (status->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static bool ends_so(const char *text, const char *end)
+static bool has_suffix(const char *text, const char *suffix)
 {
-    return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+    return strlen(text) >= strlen(suffix) &&
+           strcmp(text + strlen(text) - strlen(suffix), suffix) == 0;
 }
 
 bool process_is_command(const struct process *process, const char *command)
@@ -223,11 +225,11 @@ bool process_is_command(const struct process *process, const char *command)
     (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)process->pid);
     length = read_beginning(open(path, O_RDONLY | O_CLOEXEC), text, sizeof(text));
     text[length > 0 ? length : 0] = '\0';
-    return length > 0 && (strcmp(text, "blkin") == 0 || ends_so(text, "/blkin")) &&
+    return length > 0 && (strcmp(text, "blkin") == 0 || has_suffix(text, "/blkin")) &&
            (ssize_t)strlen(text) + 1 < length && strcmp(text + strlen(text) + 1, command) == 0;
 }
 
-bool process_has_thread(pid_t pid, const char *end)
+bool process_has_thread(pid_t pid, const char *suffix)
 {
     char path[320], name[64];
     const struct dirent *entry;
@@ -243,14 +245,14 @@ bool process_has_thread(pid_t pid, const char *end)
             read_beginning(openat(dirfd(folder), path, O_RDONLY | O_CLOEXEC), name, sizeof(name));
         name[length > 0 ? length : 0] = '\0';
         name[strcspn(name, "\n")] = '\0';
-        has = ends_so(name, end);
+        has = has_suffix(name, suffix);
     }
     if (folder)
         (void)closedir(folder);
     return has;
 }
 
-uint64_t process_start(pid_t pid)
+uint64_t process_start_ticks(pid_t pid)
 {
     FILE *file = open_file(pid, "stat");
     unsigned long long start = 0;
@@ -272,18 +274,18 @@ uint64_t process_start(pid_t pid)
 
 /* Does not compare mount namespaces: systemd gives many services a namespace of their own with the
  * same /run. */
-bool process_is_elsewhere(pid_t pid, const char *folder)
+bool process_sees_other_folder(pid_t pid, const char *folder)
 {
     char path[320];
     struct stat theirs, ours;
-    bool is_theirs;
+    bool exists_for_them;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
     if (stat(path, &theirs) < 0)
         return false; /* no permission */
     (void)snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, folder);
-    is_theirs = stat(path, &theirs) == 0;
+    exists_for_them = stat(path, &theirs) == 0;
     if (stat(folder, &ours) < 0)
-        return is_theirs;
-    return !is_theirs || theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
+        return exists_for_them;
+    return !exists_for_them || theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
 }

@@ -23,10 +23,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* A text to write. */
+/* A job: a text to write to a file. */
 struct save {
     struct save *next;
-    char *text;
+    char *text; /* NULL: a later job writes a newer text */
     size_t length;
     saver_write_fn *write; /* NULL: file_write() */
     void *context;
@@ -40,14 +40,14 @@ static struct save *first, **last = &first; /* without the running job */
 static int64_t begun_ms;                    /* the start of the running job; 0: none */
 static char begun_path[PATH_ROOM];
 static bool has_thread;
-static uint64_t given, done; /* numbers of jobs */
+static uint64_t jobs_given, jobs_done;
 
-/* The thread's last failure. The loop logs it: the loop forks children, which must not inherit a
- * lock of say() that the thread holds. */
+/* The thread's last failure. The loop logs it, not the thread: a child that is forked meanwhile
+ * would inherit a locked say(). */
 static struct error problem;
 
 /* Used by the loop's thread only. */
-static struct loop *looping;
+static struct loop *saver_loop;
 static struct watched ended = {.fd = -1}; /* an eventfd */
 static struct timer look;
 static struct saver_wait *waits, **last_wait = &waits;
@@ -66,7 +66,7 @@ static void save_free(struct save *save)
 
 static bool save_run(const struct save *save, struct error *error)
 {
-    if (!save->text) /* a newer text waits behind */
+    if (!save->text)
         return true;
     if (save->write)
         return save->write(save->context, save->text, error);
@@ -103,7 +103,7 @@ static void *saver_serve(void *context)
         if (error.text[0])
             problem = error;
         begun_ms = 0;
-        done++;
+        jobs_done++;
         wake_loop();
         (void)pthread_cond_broadcast(&changed);
     }
@@ -118,9 +118,8 @@ static bool saver_start(void)
     return has_thread;
 }
 
-/* A newer text will wait at the end of the queue. Drops the older text unless a job behind it
- * relies on it. */
-static void saver_skip(struct save *older)
+/* Frees a waiting text that the newest job replaces, unless a later job is in_turn. */
+static void saver_discard_older(struct save *older)
 {
     const struct save *save = older->next;
 
@@ -170,20 +169,18 @@ static void look_again(void *context)
     (void)context;
     say_if_slow();
     if (saver_busy_ms())
-        timer_set(looping, &look, SAVER_LOOK_MS);
+        timer_set(saver_loop, &look, SAVER_LOOK_MS);
 }
 
 static uint64_t done_until_now(void)
 {
     LOCK_GUARD(&lock);
 
-    return done;
+    return jobs_done;
 }
 
-/*
- * done() may call saver_then() again. The function clears the eventfd before it reads `done`, so a
- * save that ends afterwards wakes the loop again.
- */
+/* Clears the eventfd before it reads jobs_done, so that a later job wakes the loop again. The calls
+ * may call saver_call_when_done(). */
 static void call_waits(void *context, short events)
 {
     uint64_t count, until;
@@ -209,20 +206,20 @@ bool saver_open(struct loop *loop)
 
     if (fd < 0)
         return false;
-    looping = loop;
+    saver_loop = loop;
     look = (struct timer){.due = look_again};
     ended = (struct watched){fd, POLLIN, call_waits, NULL, NULL};
     loop_watch(loop, &ended);
     return true;
 }
 
-void saver_then(struct saver_wait *wait)
+void saver_call_when_done(struct saver_wait *wait)
 {
     if (wait->is_set)
         return;
     (void)pthread_mutex_lock(&lock);
-    wait->ticket = given;
-    if (done == given)
+    wait->ticket = jobs_given;
+    if (jobs_done == jobs_given)
         wake_loop();
     (void)pthread_mutex_unlock(&lock);
     wait->is_set = true;
@@ -231,7 +228,8 @@ void saver_then(struct saver_wait *wait)
     last_wait = &wait->next;
 }
 
-/* Owns the job. Runs it at once if no thread can be started. */
+/* Takes the job. Puts its text in place of a waiting one of the same path, or appends the job to
+ * the queue. Runs the job at once if no thread can be started. */
 static void saver_give(struct save *save)
 {
     struct save *waiting = NULL;
@@ -250,23 +248,23 @@ static void saver_give(struct save *save)
         save->text = text;
     } else if (!saver_start()) {
         (void)save_run(save, &problem);
-        given++;
-        done++;
+        jobs_given++;
+        jobs_done++;
         wake_loop();
     } else {
         if (waiting && save->text)
-            saver_skip(waiting);
+            saver_discard_older(waiting);
         save->next = NULL;
         *last = save;
         last = &save->next;
         save = NULL;
-        given++;
+        jobs_given++;
         (void)pthread_cond_broadcast(&changed);
     }
     (void)pthread_mutex_unlock(&lock);
     save_free(save);
-    if (looping)
-        timer_set(looping, &look, SAVER_LOOK_MS);
+    if (saver_loop)
+        timer_set(saver_loop, &look, SAVER_LOOK_MS);
 }
 
 /* Returns NULL and logs when out of memory. */

@@ -178,7 +178,7 @@ static void rings_explain(const struct doctor *doctor, const struct process *pro
             "process %d (%s) has no rings: BLKIN_RINGS=%s is in its environment", (int)process->pid,
             process->name, value);
         mend(doctor, "start it without that variable");
-    } else if (process_is_elsewhere(process->pid, "/run/blkin/rings")) {
+    } else if (process_sees_other_folder(process->pid, "/run/blkin/rings")) {
         saw(doctor, LEVEL_BAD, "rings.program",
             "process %d (%s) has no rings: it is in a container with another /run/blkin/rings",
             (int)process->pid, process->name);

@@ -1,5 +1,5 @@
 /*
- * OTLP's HTTP.
+ * Receives spans by HTTP (OTLP): requests, their limits, and their answers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,17 +18,19 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* Memory of all bodies that are on their way. A sender may have as much as is left for others. */
-#define BODIES_MAX   (UINT64_C(64) << 20)
-#define MEMORY_BYTES 65536 /* of a connection: its head, and a piece of a body */
-#define IDLE_S       120   /* SDKs send each 5 s; an idle one may connect again */
-#define TICK_MS      1000
-#define REQUEST_MS   30000             /* a request may take so long */
-#define TURN_NS      INT64_C(10000000) /* of the loop: a later request waits for the next turn */
-#define PROTOBUF     "application/x-protobuf"
-#define TEXT_MAX     256 /* of a message in an answer */
+/* The most memory for incomplete bodies. A client may use at most half of the memory that the
+ * others leave. */
+#define BODIES_MAX (UINT64_C(64) << 20)
+/* libmicrohttpd's memory of one connection: the head of a request and a piece of its body */
+#define CONNECTION_BYTES 65536
+#define IDLE_S           120 /* closes a connection without a request; SDKs send every 5 s */
+#define TICK_MS          1000
+#define REQUEST_MS       30000             /* the longest time of a request */
+#define TURN_NS          INT64_C(10000000) /* for requests in one turn of the loop; others wait */
+#define PROTOBUF         "application/x-protobuf"
+#define TEXT_MAX         256 /* of a message in an answer */
 
-static const struct unix_socket_kind for_all = {SOCK_STREAM, 0666, 64};
+static const struct unix_socket_kind socket_of_all_users = {SOCK_STREAM, 0666, 64};
 
 /* A refusal: its codes of HTTP and of gRPC, and its counter. */
 struct refusal {
@@ -94,8 +96,8 @@ struct receiver {
     uint64_t body_bytes;          /* memory of all bodies */
     struct cds_list_head waiting; /* requests that wait for the next turn: suspended */
     struct timer turn;
-    uint64_t turn_run; /* of libmicrohttpd, */
-    int64_t turn_ns;   /* which began then */
+    uint64_t turn_run; /* number of the current MHD_run() */
+    int64_t turn_ns;   /* its begin */
     bool is_ending;
 };
 
@@ -111,8 +113,7 @@ struct otlp_request {
     struct cds_list_head in_waiting;
 };
 
-static void receiver_come_in(void *context, int fd, const union peer_address *from,
-                             socklen_t length)
+static void receiver_accept(void *context, int fd, const union peer_address *from, socklen_t length)
 {
     struct receiver *receiver = context;
     struct otlp_peer *sender = otlp_peers_find(receiver->senders, fd, from);
@@ -126,7 +127,7 @@ static void receiver_come_in(void *context, int fd, const union peer_address *fr
     http_run_soon(&receiver->http);
 }
 
-/* A request of its begins or ends. */
+/* Notes that a request of the connection begins or ends. */
 static void receiver_set_busy(struct receiver *receiver, struct MHD_Connection *connection,
                               bool is_busy)
 {
@@ -140,7 +141,7 @@ static void receiver_set_busy(struct receiver *receiver, struct MHD_Connection *
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Frees the text, which has no NUL inside: no number in OTLP's answers is written as 0. */
+/* Frees the text. It must contain no NUL byte before its end: our answers encode no number 0. */
 static enum MHD_Result receiver_answer(struct MHD_Connection *connection, unsigned status,
                                        unsigned retry_s, char *text)
 {
@@ -231,8 +232,9 @@ static bool receiver_is_gzip(struct MHD_Connection *connection)
     return strcasecmp(coding, "gzip") == 0 || strcasecmp(coding, "x-gzip") == 0;
 }
 
-/* NULL: it is ours. Slashes at the end are those of an endpoint that was written with one. */
-static const struct refusal *receiver_look_at_path(const char *url)
+/* Returns NULL for /v1/traces. Accepts more slashes at both ends, because an endpoint may be
+ * configured with a slash at its end. */
+static const struct refusal *receiver_path_refusal(const char *url)
 {
     size_t length = strlen(url);
     const char *begin = url;
@@ -251,17 +253,17 @@ static const struct refusal *receiver_look_at_path(const char *url)
                : &wrong_path;
 }
 
-static const struct refusal *receiver_look_at(const struct receiver *receiver,
-                                              struct MHD_Connection *connection, const char *url,
-                                              const char *method)
+static const struct refusal *receiver_head_refusal(const struct receiver *receiver,
+                                                   struct MHD_Connection *connection,
+                                                   const char *url, const char *method)
 {
     const char *coding = receiver_header(connection, "Content-Encoding");
     const char *length = receiver_header(connection, "Content-Length");
 
     if (*receiver_header(connection, "Origin"))
         return &of_web_page;
-    if (receiver_look_at_path(url))
-        return receiver_look_at_path(url);
+    if (receiver_path_refusal(url))
+        return receiver_path_refusal(url);
     if (strcmp(method, "POST") != 0)
         return &wrong_method;
     if (!receiver_is_protobuf(connection))
@@ -272,7 +274,7 @@ static const struct refusal *receiver_look_at(const struct receiver *receiver,
 }
 
 static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Connection *connection,
-                                      const char *url, const char *method, void **place)
+                                      const char *url, const char *method, void **request_slot)
 {
     const struct listener_peer *peer = http_peer(connection);
     struct otlp_peer *sender =
@@ -289,19 +291,20 @@ static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Conn
     request->receiver = receiver;
     request->message.peer = sender;
     request->connection = connection;
-    request->refusal = receiver_look_at(receiver, connection, url, method);
+    request->refusal = receiver_head_refusal(receiver, connection, url, method);
     upload_begin(&request->upload, receiver_is_gzip(connection), receiver->message_bytes);
     if (!request->refusal) {
         request->retry_s = receiver->calls.busy_s(receiver->calls.context, sender);
         request->refusal = request->retry_s ? &too_many : NULL;
     }
-    *place = request;
+    *request_slot = request;
     receiver_set_busy(receiver, connection, true);
-    /* the body may be endless */
+    /* refuses a too large request at once, because its body may never end */
     return request->refusal == &too_large ? receiver_refuse(request, connection) : MHD_YES;
 }
 
-/* The body has other memory than before. */
+/* Updates the sums of memory after the capacity of the body has changed. before: the former
+ * capacity. */
 static void receiver_count_body(struct otlp_request *request, size_t before)
 {
     request->receiver->body_bytes += request->upload.bytes.capacity - before;
@@ -347,8 +350,8 @@ static void receiver_add(struct otlp_request *request, const char *data, size_t 
         receiver_drop_body(request);
 }
 
-/* One request may cost 20 ms, and 256 may come at once: others of the loop are not to wait for all
- * of them. */
+/* Returns false if requests have used up TURN_NS of this turn of the loop, so that other work can
+ * run. (One request may cost 20 ms, and 256 may come at once.) */
 static bool receiver_has_time(struct receiver *receiver)
 {
     const int64_t now_ns = clock_ns();
@@ -413,13 +416,13 @@ static enum MHD_Result receiver_take(struct otlp_request *request)
 
 static enum MHD_Result receiver_handle(void *context, struct MHD_Connection *connection,
                                        const char *url, const char *method, const char *version,
-                                       const char *data, size_t *size, void **place)
+                                       const char *data, size_t *size, void **request_slot)
 {
-    struct otlp_request *request = *place;
+    struct otlp_request *request = *request_slot;
 
     (void)version;
     if (!request)
-        return receiver_begin(context, connection, url, method, place);
+        return receiver_begin(context, connection, url, method, request_slot);
     if (!request->refusal && !receiver_has_time(request->receiver))
         return receiver_wait(request);
     if (*size == 0)
@@ -429,11 +432,11 @@ static enum MHD_Result receiver_handle(void *context, struct MHD_Connection *con
     return MHD_YES;
 }
 
-static void receiver_completed(void *context, struct MHD_Connection *connection, void **place,
-                               enum MHD_RequestTerminationCode code)
+static void receiver_completed(void *context, struct MHD_Connection *connection,
+                               void **request_slot, enum MHD_RequestTerminationCode code)
 {
     struct receiver *receiver = context;
-    struct otlp_request *request = *place;
+    struct otlp_request *request = *request_slot;
 
     (void)code;
     if (!request)
@@ -442,14 +445,15 @@ static void receiver_completed(void *context, struct MHD_Connection *connection,
     receiver_drop_body(request);
     receiver_set_busy(receiver, connection, false);
     free(request);
-    *place = NULL;
+    *request_slot = NULL;
 }
 
 /* ---- in the loop ----------------------------------------------------------------------------- */
 
+/* Drops libmicrohttpd's messages: they are about single connections, which are counted. */
 static void receiver_log(void *context, const char *format, va_list values)
 {
-    (void)context; /* of single connections: they are counted */
+    (void)context;
     (void)format;
     (void)values;
 }
@@ -470,7 +474,8 @@ static struct MHD_Daemon *receiver_start_daemon(struct receiver *receiver)
         receiver, MHD_OPTION_EXTERNAL_LOGGER, receiver_log, NULL, MHD_OPTION_NOTIFY_COMPLETED,
         receiver_completed, receiver, MHD_OPTION_NOTIFY_CONNECTION, http_peers_notify,
         &receiver->peers, MHD_OPTION_CONNECTION_LIMIT, 65536U, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_END);
+        (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+        MHD_OPTION_END);
 }
 
 static bool receiver_listen_tcp(struct receiver *receiver, const char *where, struct error *error)
@@ -490,7 +495,7 @@ static bool receiver_listen_tcp(struct receiver *receiver, const char *where, st
 
 static bool receiver_listen_local(struct receiver *receiver, const char *path, struct error *error)
 {
-    if (!unix_socket_listen(&receiver->local_socket, &for_all, path, error))
+    if (!unix_socket_listen(&receiver->local_socket, &socket_of_all_users, path, error))
         return false;
     accepting_begin(&receiver->local, receiver->loop, receiver->local_socket.fd);
     return true;
@@ -509,7 +514,7 @@ struct receiver *receiver_open(struct loop *loop, const char *listen, const char
         return NULL;
     *receiver = (struct receiver){.loop = loop, .calls = *calls, .senders = senders};
     receiver->tcp = receiver->local =
-        (struct accepting){.come_in = receiver_come_in, .context = receiver};
+        (struct accepting){.come_in = receiver_accept, .context = receiver};
     receiver->tick = (struct timer){.due = receiver_tick, .context = receiver};
     receiver->turn = (struct timer){.due = receiver_go_on, .context = receiver};
     receiver->peers.peers =

@@ -67,8 +67,8 @@ bool observed_value(const struct observed *observed, const struct host_view *vie
 #define PREFIX         "blkin_host_"
 #define NAME_MAX_BYTES 160
 
-/* A filter passes at least one sample a minute. An instance without a sample for three minutes,
- * or three of its periods, has ended. */
+/* An instance has ended if it had no sample for three minutes and for three of its periods.
+ * (Filters pass one sample a minute.) */
 #define GONE_MS 180000
 
 /* The page, its host, and its time. */
@@ -90,7 +90,7 @@ static const struct unit {
              {"By/s", "_bytes_per_second", 1}};
 
 /* A metric of the page: the name with its unit, and the factor for its values. */
-struct series {
+struct page_metric {
     char name[NAME_MAX_BYTES];
     double scale;
     bool is_counter;
@@ -98,36 +98,36 @@ struct series {
     bool has_head;
 };
 
-/* Writes one part of the name, or two parts joined by "_". */
-static struct series series_of(const char *first, const char *second, const char *unit)
+/* Returns the metric with the name PREFIX first[_second] and the suffix of its unit. */
+static struct page_metric page_metric_of(const char *first, const char *second, const char *unit)
 {
-    struct series series = {.scale = 1};
+    struct page_metric page_metric = {.scale = 1};
     const char *suffix = strstr(unit, "/s") ? "_per_second" : "";
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (strcmp(units[i].unit, unit) == 0) {
             suffix = units[i].suffix;
-            series.scale = units[i].scale;
+            page_metric.scale = units[i].scale;
         }
     }
-    (void)snprintf(series.name, sizeof(series.name), PREFIX "%s%s%s%s", first, *second ? "_" : "",
-                   second, suffix);
-    for (char *at = series.name; *at; at++)
+    (void)snprintf(page_metric.name, sizeof(page_metric.name), PREFIX "%s%s%s%s", first,
+                   *second ? "_" : "", second, suffix);
+    for (char *at = page_metric.name; *at; at++)
         *at = (char)(isalnum((unsigned char)*at) ? *at : '_');
-    return series;
+    return page_metric;
 }
 
-/* Writes a line without its value. */
-static void series_begin_line(struct series *series, struct printer *to,
-                              const struct host_page *page, const struct observed *observed)
+/* Writes the labels of a line, and before the first line HELP and TYPE. */
+static void page_metric_begin_line(struct page_metric *page_metric, struct printer *to,
+                                   const struct host_page *page, const struct observed *observed)
 {
-    const char *more = series->is_counter ? "_total" : "";
+    const char *suffix = page_metric->is_counter ? "_total" : "";
 
-    if (!series->has_head)
-        print(to, "# HELP %s%s %s\n# TYPE %s%s %s\n", series->name, more, series->help,
-              series->name, more, series->is_counter ? "counter" : "gauge");
-    series->has_head = true;
-    print(to, "%s%s{", series->name, more);
+    if (!page_metric->has_head)
+        print(to, "# HELP %s%s %s\n# TYPE %s%s %s\n", page_metric->name, suffix, page_metric->help,
+              page_metric->name, suffix, page_metric->is_counter ? "counter" : "gauge");
+    page_metric->has_head = true;
+    print(to, "%s%s{", page_metric->name, suffix);
     print_label(to, "host", text_of(page->host));
     print_string(to, ",");
     print_label(to, "name", text_of(observed->name));
@@ -148,20 +148,20 @@ static void page_print_metric(struct printer *to, const struct host_page *page, 
                               size_t i)
 {
     const struct host_metric *metric = &host_definition(kind)->metrics[i];
-    struct series series = series_of(metric->name, "", metric->unit);
+    struct page_metric page_metric = page_metric_of(metric->name, "", metric->unit);
 
-    series.is_counter = metric->is_counter;
-    series.help = "As the kernel has it.";
+    page_metric.is_counter = metric->is_counter;
+    page_metric.help = "As the kernel has it.";
     for (size_t slot = 0; slot < HOST_SLOTS; slot++) {
         const struct observed *observed = &page->observer->slots[slot];
 
         if (!page_has(page, observed, kind) || !(observed->after_present >> i & 1))
             continue;
-        series_begin_line(&series, to, page, observed);
-        if (series.scale == 1)
+        page_metric_begin_line(&page_metric, to, page, observed);
+        if (page_metric.scale == 1)
             print(to, "%" PRIu64 "\n", observed->after[i]);
         else
-            print(to, "%.15g\n", (double)observed->after[i] * series.scale);
+            print(to, "%.15g\n", (double)observed->after[i] * page_metric.scale);
     }
 }
 
@@ -169,9 +169,9 @@ static void page_print_view(struct printer *to, const struct host_page *page,
                             const struct host_view *view)
 {
     const enum host_kind kind = host_kind_find(view->group);
-    struct series series = series_of(view->group, view->name, view->unit);
+    struct page_metric page_metric = page_metric_of(view->group, view->name, view->unit);
 
-    series.help = "Between the two latest samples.";
+    page_metric.help = "Between the two latest samples.";
     for (size_t slot = 0; slot < HOST_SLOTS; slot++) {
         const struct observed *observed = &page->observer->slots[slot];
         double value;
@@ -179,8 +179,8 @@ static void page_print_view(struct printer *to, const struct host_page *page,
         if (!page_has(page, observed, kind) || !observed->before_ns ||
             !observed_value(observed, view, &value))
             continue;
-        series_begin_line(&series, to, page, observed);
-        print(to, "%.15g\n", value * series.scale);
+        page_metric_begin_line(&page_metric, to, page, observed);
+        print(to, "%.15g\n", value * page_metric.scale);
     }
 }
 

@@ -191,7 +191,7 @@ static void root_save(void *context)
     root->save_began_ms = clock_ms();
     root_give_state(root);
     root->saved = (struct saver_wait){.done = root_saved, .context = root};
-    saver_then(&root->saved);
+    saver_call_when_done(&root->saved);
 }
 
 static bool root_load(struct root *root, struct error *error)

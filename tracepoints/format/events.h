@@ -8,8 +8,8 @@
  * the struct, so that an event costs LTTng one copy and not a call per field: see
  * doc/performance.md.
  *
- * The cost of reading depends on the number of fields, not on bytes. So only data that people
- * filter by or look at has a field of its own; the rest is in the text "packed".
+ * Only data that people filter by or look at has a field of its own, because each field costs
+ * reading time, and bytes cost little. The rest is in the text "packed".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,15 +21,14 @@
 /* The first digit of every packed text. Readers refuse newer versions. */
 #define BLKIN_FORMAT_VERSION 1
 
-/* Sizes: head of blkin:span and blkin:begin; head of other events; version and thread, with which
- * each begins; tail without the ip. */
-#define BLKIN_HEAD_SIZE        51
-#define BLKIN_DETAIL_HEAD_SIZE 35
-#define BLKIN_THREAD_SIZE      11
-#define BLKIN_TAIL_SIZE        5
+#define BLKIN_HEAD_SIZE        51 /* head of blkin:span and blkin:begin */
+#define BLKIN_DETAIL_HEAD_SIZE 35 /* head of blkin:end, blkin:tag and blkin:annotation_* */
+#define BLKIN_HEAD_BEGIN_SIZE  11 /* version and thread, with which each head begins */
+#define BLKIN_TAIL_SIZE        5  /* tail without the ip */
 
-#define BLKIN_THREAD_BITS 60
-#define BLKIN_DROPPED_MAX 0xfff
+#define BLKIN_THREAD_BITS 60 /* of the random number of a thread */
+#define BLKIN_DROPPED_MAX \
+    0xfff /* largest `dropped` in a head: that many parts of a span, or more */
 
 /* Readers see flags and kind as one field, "flags": 16 bits in the processor's byte order, with the
  * kind in the upper half. */
@@ -44,7 +43,7 @@
 #endif
 
 /*
- * blkin:span, at the end of a span: it began duration ns before the moment in its head.
+ * blkin:span, at the end of a span. The span began `duration` ns before `monotonic` in the head.
  * Strings: name, packed (head, log, tail), service.
  */
 struct blkin_span_event {
@@ -58,10 +57,10 @@ struct blkin_span_event {
 #define BLKIN_SPAN_REMOTE   2  /* the parent is in another process */
 #define BLKIN_SPAN_ERROR    4  /* the span, or a step of it, has a tag "error" */
 #define BLKIN_SPAN_STEP     8  /* a step that found no room in its span's log */
-#define BLKIN_SPAN_STREAMED 16 /* the span and its steps are streaming events, too */
+#define BLKIN_SPAN_STREAMED 16 /* the span and its steps are also blkin:begin to blkin:end */
 
 /*
- * blkin:begin, as it happens: the span, or step, began at the moment in its head.
+ * blkin:begin, when a span or a step begins. The head has the time.
  * Strings: name, packed (head, tail), service.
  */
 struct blkin_begin_event {
@@ -71,8 +70,9 @@ struct blkin_begin_event {
 } __attribute__((packed));
 
 /*
- * blkin:end, blkin:tag and blkin:annotation_SEVERITY, of a span that blkin:begin has announced.
- * Strings: packed (head; of blkin:tag one record); of annotation after it: text.
+ * blkin:end, blkin:tag and blkin:annotation_SEVERITY, of a span that a blkin:begin has opened.
+ * Strings: packed, which is a head, and in blkin:tag one record after it. blkin:annotation_* has a
+ * second string: text.
  */
 struct blkin_detail_event {
     uint64_t trace_id;
@@ -80,12 +80,12 @@ struct blkin_detail_event {
 
 /*
  * blkin:slow, at the end of a span that matches a rule of blkin_set_slow() or that the program
- * wants to keep. Strings: why, name, service. It is an alarm: a watcher reads only these events,
- * and finds them in packets by their mark.
+ * wants to keep; also without a span, to report suppressed alarms. Strings: why, name, service. The
+ * event is an alarm: a watcher reads only these events, and finds them in packets by their mark.
  */
 struct blkin_slow_event {
     uint64_t mark;     /* BLKIN_SLOW_MARK */
-    uint64_t trace_id; /* 0, like all fields up to monotonic: the event only reports `dropped` */
+    uint64_t trace_id; /* if 0, the event only reports `dropped`: the fields to monotonic are 0 */
     uint64_t trace_id_high;
     uint64_t span_id;
     uint64_t duration;  /* ns */
@@ -124,8 +124,8 @@ struct blkin_process_event {
  */
 struct blkin_metric_event {
     uint64_t monotonic; /* time of reading: CLOCK_MONOTONIC in ns */
-    uint64_t thread;    /* random number of the process */
-    uint32_t sequence;  /* of this process's metrics, from 1: a gap is a loss */
+    uint64_t thread;    /* random number of the thread */
+    uint32_t sequence;  /* of this thread's metrics, from 1: a gap is a loss */
     uint32_t period_ms; /* interval of the group's samples */
 } __attribute__((packed));
 
