@@ -1,5 +1,5 @@
 /*
- * The members that all parts of the agent share, and their files.
+ * The state that all parts of the agent share, and its files.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -90,7 +90,7 @@ void agent_save(struct agent *agent)
     if (agent->export)
         export_add_account(agent->export, &totals.sinks, true);
     text = agent_totals_text(&totals, json_incref(agent->heard), &length);
-    /* saved after the traces: the trace of each alarm in this file is in theirs */
+    /* written after the file of traces, which must have the trace of each alarm in this file */
     saver_write_in_turn(agent->totals_file, text, length);
 }
 

@@ -1,8 +1,8 @@
 /*
- * The members that all parts of the agent share: the configuration, the totals, the fetched traces
- * and the waiting requests. Files keep them over a restart. Each part has its own state:
+ * The state that all parts of the agent share: the configuration, the totals, the fetched traces
+ * and the waiting requests. Files store the totals and the traces. Each part has its own state:
  *
- *     service.c    the service: beginning, reload and end
+ *     service.c    the service: start, reload and end
  *     holding.h    the rings of programs
  *     alarms.h     alarms of this host's programs
  *     asking.h     requests to all hosts and from them, answers and verdicts
@@ -27,10 +27,10 @@ struct agent {
     struct frame *frame;
     const struct config *config; /* a reload replaces it */
     struct loop *loop;
-    struct timer step;     /* starts the next scan, and judges answers */
+    struct timer step;     /* starts the next scan, and judges traces */
     struct export *export; /* NULL: closed, with all spans settled */
-    /* send = all: until then slow traces are fetched nevertheless, as some of their spans were
-     * written before; 0: send = slow */
+    /* send = all: slow traces are still fetched until then, because some of their spans are older
+     * than the change to send = all. 0: send = slow */
     int64_t fetches_until_ms;
     char host[254]; /* the name of this host */
     struct agent_totals totals;
@@ -38,29 +38,29 @@ struct agent {
     struct pending pending;
     json_t *heard; /* the heard alarms at the last poll: see heard.h */
     char totals_file[4096], fetched_file[4096];
-    char said[1024]; /* the last state in the log, */
-    int64_t said_ms; /* and when */
+    char said[1024]; /* the last state that was logged */
+    int64_t said_ms; /* when it was logged */
 };
 
-/* Call it when config, loop, host and step are set. Reads the files of an earlier run. Returns
- * false with error set. */
+/* Reads the files of an earlier run. The caller has set config, loop, host and step. Returns false
+ * with error set. */
 bool agent_open(struct agent *agent, struct error *error);
 void agent_close(struct agent *agent);
 
-/* A path below the key's folder: state-dir or runtime-dir. */
+/* Sets the path of a file in the folder of the key state-dir or runtime-dir. */
 void agent_path(const struct agent *agent, const char *key, const char *name, char path[4096]);
 
-/* True if this host sends each trace without a request. */
+/* Returns true if this host sends every trace without a request. */
 bool agent_sends_all(const struct agent *agent);
 
-/* Schedules `step` soon: call it after each change. */
+/* Schedules `step` for the next turn of the loop. Each part calls this function after a change. */
 void agent_step(struct agent *agent);
 
 /* Save the totals with the heard alarms, and the fetched traces. */
 void agent_save(struct agent *agent);
 void agent_save_fetched(struct agent *agent);
 
-/* Logs a state; the same state is logged again only after a while. */
+/* Logs a state, and reports it to systemd. Repeats the same state only after a minute. */
 void agent_say_state(struct agent *agent, enum message_id id, const char *text);
 
 #endif

@@ -12,14 +12,14 @@ struct alarm {
     uint64_t trace_id_high, trace_id; /* both 0: the alarm reports only `dropped` */
     uint64_t duration_ns;
     uint64_t monotonic_ns; /* the span's end */
-    uint32_t user;         /* owner of the memory that had the alarm */
+    uint32_t user;         /* the owner of the memory with the alarm */
     uint32_t pid, pid_ns, sequence, dropped;
     char why[128]; /* cut, valid UTF-8, and without control characters */
 };
 
-/* The begin of the span, by a clock that is offset_ns ahead of CLOCK_MONOTONIC. now_ns:
- * CLOCK_MONOTONIC. The result is between the host's start and now, as a program may have written
- * any numbers. */
+/* Returns the begin of the span by a clock that is offset_ns ahead of CLOCK_MONOTONIC. now_ns:
+ * CLOCK_MONOTONIC. A program may have written any numbers, so the result is limited to the time
+ * between the host's start and now. */
 static inline int64_t alarm_begin_ns(const struct alarm *alarm, int64_t now_ns, int64_t offset_ns)
 {
     const uint64_t now = (uint64_t)now_ns;

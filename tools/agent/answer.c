@@ -11,30 +11,29 @@
 
 #define ANSWER_IDS_MAX 24576 /* ids in one answer: a message of the cluster has 1 MiB at most */
 
-/* The traces of one answer. */
 struct answer_list {
     json_t *list;
-    size_t traces_left, ids_left;
+    size_t traces_left, ids_left; /* of the limits of this answer */
 };
 
 /* Adds the trace. If its ids have no room, adds it without them, marked "cut". A trace that has no
- * room is left out. For a request for the last seconds, answer_unlisted() counts such traces. */
+ * room is left out; answer_unlisted() counts such traces of a window. */
 static void answer_add_trace(struct answer_list *listing, json_t *trace)
 {
-    const size_t id_count = json_array_size(json_object_get(trace, "have")) +
-                            json_array_size(json_object_get(trace, "want"));
+    const size_t ids = json_array_size(json_object_get(trace, "have")) +
+                       json_array_size(json_object_get(trace, "want"));
 
     if (!trace || listing->traces_left == 0) {
         json_decref(trace);
         return;
     }
     listing->traces_left--;
-    if (id_count > listing->ids_left) {
+    if (ids > listing->ids_left) {
         (void)json_array_clear(json_object_get(trace, "have"));
         (void)json_array_clear(json_object_get(trace, "want"));
         (void)json_object_set_new(trace, "cut", json_true());
     } else {
-        listing->ids_left -= id_count;
+        listing->ids_left -= ids;
     }
     (void)json_array_append_new(listing->list, trace);
 }
@@ -49,7 +48,7 @@ static json_t *answer_list_fetched(const struct fetched *fetched, const struct r
     if (request->is_late)
         requests = 1;
     if (request->last_ms > 0 || request->is_late) {
-        /* each request of a scan gets an equal part of one message */
+        /* each request of the scan gets an equal part of one message's room */
         listing.traces_left /= requests;
         listing.ids_left /= requests;
         json_array_foreach(json_object_get(found, "traces"), i, trace)
@@ -64,7 +63,7 @@ static json_t *answer_list_fetched(const struct fetched *fetched, const struct r
     return listing.list;
 }
 
-/* Returns the number of sent traces that the answer does not list. */
+/* Returns the number of found traces of a window that the answer does not list. */
 static size_t answer_unlisted(const struct request *request, const json_t *found,
                               const json_t *list)
 {
@@ -73,9 +72,7 @@ static size_t answer_unlisted(const struct request *request, const json_t *found
         json_array_size(json_object_get(found, "traces")) + (unlisted > 0 ? (size_t)unlisted : 0);
     const size_t listed = json_array_size(list);
 
-    if (request->last_ms == 0)
-        return 0;
-    return sent > listed ? sent - listed : 0;
+    return request->last_ms > 0 && sent > listed ? sent - listed : 0;
 }
 
 json_t *answer_new(const struct agent *agent, const struct request *request, size_t requests,

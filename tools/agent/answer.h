@@ -8,15 +8,16 @@
 
 #include "agent.h"
 
-/* How far back a scan has found. */
+/* The times back to which a scan is complete. */
 struct answer_reach {
-    int64_t held_from_ns; /* since 1970: from then on the rings have all */
-    int64_t reach_ns;     /* CLOCK_MONOTONIC: the scan searched from here on; INT64_MIN: all */
+    int64_t held_from_ns; /* since 1970: the rings have all records from then on */
+    int64_t reach_ns; /* CLOCK_MONOTONIC: the scan read the records written from then on; INT64_MIN:
+                         all records */
 };
 
 /*
  * requests: the number of requests that share the scan. found: the result of the scan (only.h), or
- * NULL. reach: NULL: nothing was scanned. problem: the reason of a failure, or NULL. Returns NULL
+ * NULL. reach: NULL if nothing was scanned. problem: the reason of a failure, or NULL. Returns NULL
  * when out of memory.
  */
 json_t *answer_new(const struct agent *agent, const struct request *request, size_t requests,

@@ -1,6 +1,5 @@
 /*
- * Sends the requests of this host, takes those of other hosts, and answers them. Counts the
- * verdicts.
+ * Sends the requests of this host, answers the requests of all hosts, and counts the verdicts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TRIES_MAX 2   /* requests for a trace's begin; then hosts read rings to the oldest record */
-#define LAST_MAX  256 /* waiting requests for all traces of a time */
+#define TRIES_MAX 2   /* requests with a trace's begin; the next one searches all records */
+#define LAST_MAX  256 /* waiting requests for windows */
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
@@ -35,7 +34,7 @@ static void asking_note_open(struct asking *asking, const struct request *reques
         if (trace)
             fetched_open(trace, request->traces[i].begin_ns, request->traces[i].why);
     }
-    /* the file keeps the request if this process is killed: the alarm is overwritten soon */
+    /* if this process is killed, only the file has the request: the alarm is overwritten soon */
     agent_save_fetched(asking->agent);
 }
 
@@ -122,11 +121,11 @@ json_t *asking_known(const struct asking *asking, const char *name)
     return ledger_json(asking->ledger, name);
 }
 
-/* Collects the traces that an earlier process had requested. */
+/* The collection of traces that an earlier process had requested. */
 struct again {
     struct asking *asking;
     struct request *request;
-    size_t judged;   /* traces that an earlier process has judged and counted */
+    size_t judged;   /* traces of `request` that an earlier process has judged and counted */
     bool is_fetched; /* true: only traces with fetched spans; false: only traces without */
     size_t room;     /* the largest number of traces */
 };
@@ -161,8 +160,7 @@ static struct request *asking_list_open(struct asking *asking, bool is_fetched, 
     return NULL;
 }
 
-/* Adds a trace that was fetched for another host or by hand, if its spans were not settled. The
- * rings may still have the spans, so no other host is asked. */
+/* Adds a trace that was fetched for another host or by hand, if its spans were not settled. */
 static void asking_add_unsent(void *context, struct fetched_trace *trace)
 {
     const struct again *again = context;
@@ -173,6 +171,7 @@ static void asking_add_unsent(void *context, struct fetched_trace *trace)
     (void)request_add(again->request, trace->id, trace->asked_ns, trace->why);
 }
 
+/* Fetches again from the rings of this host. No other host is asked. */
 static void asking_fetch_unsent(struct asking *asking)
 {
     struct agent *agent = asking->agent;
@@ -192,9 +191,8 @@ static void asking_fetch_unsent(struct asking *asking)
     }
 }
 
-/* Requests again the traces that were open when the earlier process ended. Traces without fetched
- * spans come first, as the rings hold them for seconds only. Fetched traces are requested from the
- * other hosts: the answers were lost with the earlier process. */
+/* Traces without fetched spans come first, as rings hold the spans only for seconds. For fetched
+ * traces, the other hosts are asked again, because their answers were lost with the process. */
 void asking_again(struct asking *asking)
 {
     const struct pending *pending = &asking->agent->pending;
@@ -209,7 +207,7 @@ void asking_again(struct asking *asking)
     }
     asking_fetch_unsent(asking);
     request = asking_list_open(asking, true, pending->max);
-    if (request) { /* fetched.h has the spans of this host */
+    if (request) { /* this host's answer comes from the list of fetched traces */
         asking_ask_others(asking, request, NULL, 0, NULL);
         asking_answer(asking, request, NULL, NULL, NULL);
         requests_free(request);
@@ -217,7 +215,7 @@ void asking_again(struct asking *asking)
     asking->asks_again = request != NULL;
 }
 
-/* ---- the file of requests from other hosts that are not fetched yet -------------------------- */
+/* ---- the file of waiting requests from other hosts ------------------------------------------- */
 
 static void asking_add_others(const struct asking *asking, json_t *list,
                               const struct request *requests)
@@ -257,7 +255,7 @@ void asking_load(struct asking *asking)
         if (!request)
             continue;
         request->came_mono_ns = clock_ns();
-        for (size_t k = 0; k < request->count; k++) /* the age of the request is not known */
+        for (size_t k = 0; k < request->count; k++) /* unusable, as the request's age is unknown */
             request->traces[k].begin_ns = 0;
         asking->agent->totals.traces_dropped +=
             left + pending_add(&asking->agent->pending, request);
@@ -302,7 +300,6 @@ void asking_found(struct asking *asking, const struct request *requests,
 
 /* ---- from other hosts ------------------------------------------------------------------------ */
 
-/* Returns why this host refuses to send all traces of a time to that host; NULL: it sends them. */
 const char *asking_refuses(const struct asking *asking, const char *host)
 {
     const char *from = config_text(asking->agent->config, "keep-from");
@@ -315,8 +312,8 @@ const char *asking_refuses(const struct asking *asking, const char *host)
     return NULL;
 }
 
-/* The broker counts in whole seconds how long it held the want: the window gets one more at both
- * ends. */
+/* Extends the window by a second at its begin and, if the broker held the want, at its end: the
+ * broker counts in whole seconds how long it held the want. */
 static void asking_widen(struct request *request, int64_t held_ms)
 {
     const int64_t now_ns = clock_ns();
@@ -339,8 +336,8 @@ static void asking_take_request(struct asking *asking, const json_t *message, bo
 
     if (!request)
         return;
-    request->left_out = left; /* only the traces that this host leaves out */
-    /* the message has an age, as the clocks of two hosts cannot be compared */
+    request->left_out = left; /* without the traces that the sender left out */
+    /* from the message's age, as the clocks of two hosts cannot be compared */
     request->came_mono_ns = clock_ns() - number_in(message, "held_ms") * 1000000;
     if (!problem && request->last_ms > 0)
         problem = asking_refuses(asking, request->host);
@@ -412,8 +409,8 @@ static void asking_say_verdict(const struct verdict *verdict)
             verdict->lacks, verdict->why, verdict->spans, verdict->hosts);
 }
 
-/* Counts the verdict and closes the trace. Until the trace's spans are settled, a restarted agent
- * requests it again: see fetched_text(). */
+/* Counts the verdict and closes the trace. A restarted agent requests the trace again unless its
+ * spans were settled: see fetched_text(). */
 static void asking_judged(void *context, const struct verdict *verdict)
 {
     struct asking *asking = context;
@@ -429,7 +426,7 @@ static void asking_judged(void *context, const struct verdict *verdict)
         asking->agent->totals.traces_incomplete++;
         if (joins_find(asking->joins, verdict->id, &place))
             moved.id = (struct trace_id){place.trace_id_high, place.trace_id};
-        incomplete_tell(asking->agent->export, &moved);
+        incomplete_report(asking->agent->export, &moved);
         fetched_note_given(asking->agent->fetched, verdict->id,
                            export_given(asking->agent->export));
     }
@@ -448,8 +445,8 @@ static void asking_left(void *context, struct trace_id id, bool to_other)
     }
 }
 
-/* Collects a trace that began before the oldest record that a host has read. begin_ns 0: the begin
- * is not known. */
+/* Collects a trace that began before the oldest record that a host has searched. begin_ns: 0 if the
+ * begin is not known. */
 static void asking_earlier(void *context, const struct wanted *wanted, int64_t begin_ns)
 {
     struct asking *asking = context;
@@ -473,7 +470,7 @@ static void asking_ask_earlier(struct asking *asking)
     asking_ask(asking, request, NULL, 0);
 }
 
-/* Requests the traces of a service by their ids, which the hosts have listed. */
+/* Requests by their ids the traces that the hosts have listed for a service. */
 static void asking_listed(void *context, const char *name, const struct request *traces)
 {
     struct asking *asking = context;

@@ -1,5 +1,5 @@
 /*
- * Requests to all hosts and from them, their answers, and the verdicts on traces.
+ * Exchanges requests and answers with all hosts, and judges whether traces are complete.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,71 +12,73 @@
 
 struct asking;
 
-/* Joins the cluster, if there is one. Returns NULL with error set. */
+/* Connects with the cluster, if one is configured. Returns NULL with error set. */
 struct asking *asking_open(struct agent *agent, struct error *error);
 void asking_close(struct asking *asking); /* NULL is allowed */
 
 /* ---- requests of this host */
 
-/* Asks all hosts, this one too. Takes the request. name: a person's, or NULL. */
+/* Sends the request to all hosts, and fetches the spans of this host. Takes the request. name: the
+ * name of a person's request; NULL: a request for alarms. linger_ms: the delay of the fetch. */
 void asking_ask(struct asking *asking, struct request *request, const char *name,
                 int64_t linger_ms);
 
-/* The same for alarms. With send = all nothing has to be fetched here. Takes the request. */
+/* Calls asking_ask() for alarms. With send = all, only other hosts fetch. Takes the request. */
 void asking_ask_for_alarms(struct asking *asking, struct request *request);
 
-/* Asks all hosts for a person. Takes the request. Returns {"id": NAME}, for asking_known(). */
+/* Calls asking_ask() for a person. Takes the request. Returns {"id": NAME}, for asking_known(). */
 json_t *asking_ask_by_hand(struct asking *asking, struct request *request);
 
-/* The state of a person's request; NULL: no request has this name. */
+/* Returns the state of a person's request; NULL: no request has this name. */
 json_t *asking_known(const struct asking *asking, const char *name);
 
-/* Repeats the requests that were open when the agent ended, as far as there is room. */
+/* Repeats the requests that were open at the end of an earlier process, as far as there is room. */
 void asking_again(struct asking *asking);
 
-/* The reason for which a request of that host for all of a time is refused; NULL: accepted. */
+/* Returns why this host refuses that host's requests for windows; NULL: it accepts them. */
 const char *asking_refuses(const struct asking *asking, const char *host);
 
-/* ---- what this host has of requests */
+/* ---- answers of this host */
 
-/* reach: NULL: nothing was scanned. problem: the reason of a failure, or NULL. */
+/* Answers the requests. reach: NULL if nothing was scanned. problem: the reason of a failure, or
+ * NULL. */
 void asking_answer(struct asking *asking, const struct request *requests,
                    const struct answer_reach *reach, const json_t *found, const char *problem);
 
-/* Takes the result of a scan (only.h), whose spans were given to the export; NULL: none. */
+/* Notes the result of a scan, and answers the requests. found: see only.h; NULL: nothing. */
 void asking_found(struct asking *asking, const struct request *requests,
                   const struct answer_reach *reach, const json_t *found);
 
-/* Save and load the requests of other hosts that were not fetched yet. */
+/* Save and load the waiting requests of other hosts. */
 void asking_save(struct asking *asking);
 void asking_load(struct asking *asking);
 
 /* ---- joins (joins.h) */
 
-/* A look has ended. problem: why it failed, or NULL. */
+/* Takes the halves that a look has found. problem: why the look failed, or NULL. */
 void asking_looked(struct asking *asking, const struct halves *found, int64_t held_from_ns,
                    const char *problem);
-/* Where a trace is sent. False: under its own id. */
+/* Sets the place if the trace is sent under another id. Returns false if not. */
 bool asking_place(const struct asking *asking, struct trace_id id, struct join_place *place);
-/* The agent ends: no place of a trace is waited for any more. */
+/* At the end of the agent: no trace waits for its place any more. */
 void asking_end_joins(struct asking *asking);
 
 /* ---- verdicts */
 
-/* Judges what can be judged; returns when to call it again. */
+/* Judges the traces that can be judged. Returns the time of the next call, in ms of clock_ms(). */
 int64_t asking_judge(struct asking *asking);
 void asking_note_stall(struct asking *asking, int64_t stall_ms); /* as ledger_note_stall() */
 
-/* Traces and requests that are not judged yet. */
+/* Returns the number of traces and requests that are not judged yet. */
 size_t asking_open_count(const struct asking *asking);
-/* The broker is there, and has yet to accept messages. */
+/* Returns whether the broker is connected, and has not accepted all messages yet. */
 bool asking_is_posting(const struct asking *asking);
 
-/* ---- what it shows */
+/* ---- status */
 
-/* The hosts that are asked: a new array. */
+/* Returns a new array of the hosts that are asked. */
 json_t *asking_hosts(const struct asking *asking);
-/* Of the cluster; NULL: there is none. */
+/* Returns cluster_json(); NULL without a cluster. */
 json_t *asking_cluster_json(const struct asking *asking);
 
 #endif

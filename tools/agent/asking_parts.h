@@ -1,5 +1,5 @@
 /*
- * Shared by the files of asking: asking.c asks, answers and judges, asking_joins.c asks for joins.
+ * Shared by asking.c and asking_joins.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,19 +16,19 @@ struct asking {
     struct cluster *cluster; /* NULL: this host has no cluster */
     struct ledger *ledger;
     struct joins *joins;
-    /* The number of the last request. The first number is the time in ms: in a container, the next
-     * process may have the same pid, and must ignore answers to this process. */
+    /* The number of the last request, part of its id. Numbers begin with the time in ms: the next
+     * process, which may have the same pid in a container, must not take this process's answers. */
     unsigned long requests;
-    struct request *earlier; /* for traces that began before the time that was read; NULL: none */
-    bool asks_again;         /* an earlier process has left open traces */
+    struct request *earlier; /* collects traces that began before the searched time; NULL: none */
+    bool asks_again;         /* an earlier process may have left open traces */
     bool has_saved_others;   /* others_file is not empty */
     char others_file[4096];
 };
 
 void asking_set_id(struct asking *asking, struct request *request);
 
-/* Sends the request to the other hosts and enters it in the ledger. The caller fetches the spans of
- * this host. halves: those of the request's only trace, or NULL; this function releases them. */
+/* Sends the request to the other hosts, and enters it in the ledger. The caller has to fetch the
+ * spans of this host. halves: of the request's only trace, or NULL. Takes the halves. */
 void asking_ask_others(struct asking *asking, struct request *request, const char *name,
                        int64_t linger_ms, json_t *halves);
 

@@ -1,5 +1,5 @@
 /*
- * Requests of persons.
+ * Answers the requests of `blkin keep`.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +13,7 @@
 
 #define LOOK_THERE "the agent writes every span into a file (send = all): look there"
 
-static bool by_hand_is_in_file(const struct agent *agent)
+static bool by_hand_all_is_in_file(const struct agent *agent)
 {
     struct error error;
 
@@ -25,13 +25,13 @@ static json_t *by_hand_problem(const char *text)
     return json_pack("{ss}", "error", text);
 }
 
-/* text: "ID ID ..."; it is changed. */
+/* text: "ID ID ..."; the function changes the text. */
 static json_t *by_hand_keep(struct agent *agent, struct asking *asking, char *text)
 {
     struct request *request;
     char *rest = NULL;
 
-    if (by_hand_is_in_file(agent))
+    if (by_hand_all_is_in_file(agent))
         return by_hand_problem(LOOK_THERE);
     request = request_new("", agent->host);
     for (char *word = strtok_r(text, " ", &rest); word && request;
@@ -64,7 +64,7 @@ json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, int64_t la
     const char *refusal;
     struct request *request;
 
-    if (by_hand_is_in_file(agent))
+    if (by_hand_all_is_in_file(agent))
         return by_hand_problem(LOOK_THERE);
     refusal = asking_refuses(asking, agent->host);
     if (refusal)
@@ -78,7 +78,7 @@ json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, int64_t la
     return asking_ask_by_hand(asking, request);
 }
 
-/* "MS [SERVICE]" */
+/* text: "MS [SERVICE]" */
 static json_t *by_hand_parse_last(struct agent *agent, struct asking *asking, const char *text)
 {
     char *end;

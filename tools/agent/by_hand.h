@@ -8,12 +8,12 @@
 
 #include "asking.h"
 
-/* Requests all traces of the last time, of one service or, with "", of all. why: the tag of their
- * spans; "": none. The answer has "id" or "error". */
+/* Requests all traces of the last last_ms. service: only traces of this service; "": of all. why:
+ * the value of the tag blkin.kept; "": a person's request. The answer has "id" or "error". */
 json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, int64_t last_ms,
                           const char *service, const char *why);
 
-/* Answers the requests keep, keep-last and kept; NULL: another request. */
+/* Answers the requests keep, keep-last and kept. Returns NULL for another request. */
 json_t *by_hand_answer(struct agent *agent, struct asking *asking, const char *request);
 
 #endif

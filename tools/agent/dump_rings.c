@@ -1,6 +1,6 @@
 /*
- * Dumps rings without the help of the agent, which may hang. It opens the files in /proc/PID/fd of
- * the agent or of the fdserver, which needs the rights of their user or of root.
+ * Dumps rings without the help of the agent, which may hang. The command opens the files in
+ * /proc/PID/fd of the agent or of the fdserver. That needs the rights of their user or of root.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,9 +29,9 @@
 struct dump_list {
     struct memory memories[DUMP_MEMORIES_MAX];
     struct dump_memory list[DUMP_MEMORIES_MAX];
-    ino_t inodes[DUMP_MEMORIES_MAX]; /* with those that are left out */
-    unsigned count, seen;
-    unsigned left_out; /* each has a message */
+    ino_t inodes[DUMP_MEMORIES_MAX]; /* of all memories, also of those that are left out */
+    unsigned count, seen;            /* lengths of `list` and of `inodes` */
+    unsigned left_out;               /* number of memories left out, each with a message */
 };
 
 /* The agent may have several descriptors of one memory. */
@@ -51,7 +51,7 @@ static void dump_leave_out(struct dump_list *list, const char *link, uint32_t us
     list->left_out++;
 }
 
-/* False without seals: the memory is still being made, and no program has it. */
+/* Returns false if the memory was seen already, or has no seals: then no program has it yet. */
 static bool dump_is_new(const struct dump_list *list, int fd, struct stat *status)
 {
     const int seals = fcntl(fd, F_GET_SEALS);
@@ -59,7 +59,7 @@ static bool dump_is_new(const struct dump_list *list, int fd, struct stat *statu
     return seals > 0 && fstat(fd, status) == 0 && !dump_has(list, status->st_ino);
 }
 
-/* user: from the file's name; programs may have overwritten the number in the memory. */
+/* user: from the file's name, as programs may have overwritten the number in the memory. */
 static void dump_add(struct dump_list *list, const char *link, uint32_t user)
 {
     struct memory *memory = &list->memories[list->count];
@@ -68,7 +68,7 @@ static void dump_add(struct dump_list *list, const char *link, uint32_t user)
     struct stat status;
 
     if (fd < 0) {
-        if (errno != ENOENT) /* not removed in the meantime */
+        if (errno != ENOENT) /* ENOENT: removed in the meantime */
             dump_leave_out(list, link, user, strerror(errno));
     } else if (!dump_is_new(list, fd, &status)) {
         (void)close(fd);

@@ -1,5 +1,5 @@
 /*
- * blkin agent --dump=DIR: writes the contents of the rings as a trace for babeltrace2.
+ * Command "blkin agent --dump=DIR": writes the contents of the rings as a trace for babeltrace2.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,7 +8,7 @@
 
 #include "tools/config/config.h"
 
-/* Dumps the rings of the running agent, or those that outlived a killed one. Returns the exit
+/* Dumps the rings of the running agent, or the rings that outlived a killed agent. Returns the exit
  * status. */
 int dump_rings(const struct config *config, const char *folder);
 

@@ -1,5 +1,5 @@
 /*
- * The agent's export.
+ * Opens the exporter and the pipelines of the agent, and adds up their counts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,13 +29,13 @@ struct export
     struct pipeline *open[EXPORT_PIPELINES];
     struct counts ended;   /* of pipelines that have ended, without the exporter's part */
     struct counts before;  /* of exporters that were replaced */
-    uint64_t given_before; /* spans given to replaced exporters: all settled */
-    uint64_t settled;      /* at the last look */
+    uint64_t given_before; /* the number of spans of replaced exporters, which are all settled */
+    uint64_t settled;      /* export_settled() at the last look */
     struct timer look;
     bool is_ending, has_failed;
 };
 
-/* ---- what the exporter and pipelines call ---------------------------------------------------- */
+/* ---- callbacks of the exporter and of pipelines ---------------------------------------------- */
 
 static bool export_is_interrupted(void *context)
 {
@@ -75,7 +75,7 @@ static void export_no_summary(void *context, const struct counts *counts)
 
 /* ---- the exporter ---------------------------------------------------------------------------- */
 
-/* Spans that no collector takes now wait on the disk, unless the spans go to a file anyway. */
+/* Sets a spool in state-dir, unless the key spool is set or the endpoint is a file. */
 static void export_set_spool(const struct config *config, struct params *params, char path[4096])
 {
     const char *endpoint = exporter_endpoint(&params->exporter);
@@ -91,7 +91,7 @@ static bool export_params(const struct config *config, struct params *params, st
 {
     if (!config_sink_params(config, params, error) || !params_fit(params, error))
         return false;
-    params->prometheus_listen = NULL; /* the agent's page has the counters */
+    params->prometheus_listen = NULL; /* the agent's page has the sink's counters */
     return true;
 }
 
@@ -106,7 +106,7 @@ static bool export_open_exporter(struct export *export, const struct config *con
     if (!export_params(config, &params, error))
         return false;
     export_set_spool(config, &params, spool);
-    /* the agent waits for a collector that is down at the start */
+    /* by default, the agent also starts while the collector is down */
     if (strcmp(config_origin(config, "require-collector"), "default") == 0)
         params.exporter.require_collector = false;
     export->shared.exporter = exporter_new(&params.exporter, &callbacks, error);
@@ -118,7 +118,7 @@ static bool export_open_exporter(struct export *export, const struct config *con
     return true;
 }
 
-/* After this all spans of the exporter are settled. */
+/* Closes the exporter. Then all its spans are settled. */
 static void export_close_exporter(struct export *export)
 {
     struct exporter *exporter = export->shared.exporter;
@@ -196,7 +196,7 @@ void export_add_own(struct export *export, struct span *span)
     exporter_add(export->shared.exporter, span);
 }
 
-/* ---- what is settled ------------------------------------------------------------------------- */
+/* ---- settled spans --------------------------------------------------------------------------- */
 
 uint64_t export_given(struct export *export)
 {
@@ -235,7 +235,7 @@ static void export_look(void *context)
     timer_set(export->loop, &export->look, EXPORT_LOOK_MS);
 }
 
-/* ---- what it shows --------------------------------------------------------------------------- */
+/* ---- counts and statistics ------------------------------------------------------------------- */
 
 void export_add_account(struct export *export, struct counts *totals, bool is_handed_over)
 {
@@ -264,7 +264,7 @@ json_t *export_statistics(struct export *export)
     return document;
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 struct export *export_open(struct loop *loop, const struct config *config,
                            const struct export_calls *calls, struct error *error)

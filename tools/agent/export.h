@@ -1,10 +1,9 @@
 /*
  * The agent's export: one exporter with its spool, which all pipelines of the agent share, and the
- * account of their spans.
+ * counts of their spans.
  *
  * The saved state marks a trace as unsent (fetched.h) until its spans are settled: accepted by the
- * collector, stored in the spool, or counted as lost. Until then they are in memory, where a kill
- * loses them.
+ * collector, stored in the spool, or counted as lost. Before that, a kill would lose the spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,9 +21,9 @@ struct otlp_span;
 struct export;
 
 struct export_calls {
-    /* The exporter has failed for good. */
+    /* Called once, when the exporter has failed for good. */
     void (*failed)(void *context);
-    /* More spans are settled: see export_settled(). */
+    /* Called when more spans are settled: see export_settled(). */
     void (*settled)(void *context);
     void *context;
 };
@@ -34,43 +33,45 @@ struct export_calls {
 struct export *export_open(struct loop *loop, const struct config *config,
                            const struct export_calls *calls, struct error *error);
 
-/* True if the exporter runs, and this configuration would open it in the same way. */
+/* Returns whether the exporter runs with the same configuration. */
 bool export_is_same(const struct export *export, const struct config *config);
 
-/* Uses another configuration from now on. Unless export_is_same(), no pipeline may be open, and the
- * old exporter delivers for at most flush-timeout-ms. Returns false with error set. Then the export
- * uses the old configuration; if that fails too, it calls failed(). */
+/* Changes the configuration. Unless export_is_same(), no pipeline may be open: the old exporter
+ * delivers for at most flush-timeout-ms. Returns false with error set: then the old configuration
+ * is used or, if that fails too, failed() was called. */
 bool export_change(struct export *export, const struct config *config, struct error *error);
 
-/* Delivers within flush-timeout-ms, and adds the account to the totals. No pipeline may be open.
- * Returns false, after a message, if the exporter has failed or accepted spans may be lost. */
+/* Delivers for at most flush-timeout-ms, and adds the counts to the totals. No pipeline may be
+ * open. Returns false, after a message, if the exporter has failed or spans may be lost. */
 bool export_close(struct export *export, struct counts *totals);
 
 /* Opens a pipeline whose spans go to the exporter. The caller has set only `choice` and
- * `wall_clock_ns`. Returns false with error set; the caller calls pipeline_close() then, too. */
+ * `wall_clock_ns`. Returns false with error set: then the caller calls export_close_pipeline(),
+ * too.
+ */
 bool export_open_pipeline(struct export *export, struct pipeline *pipeline, struct error *error);
-/* Ends and closes the pipeline, and adds its counts to the account. */
+/* Ends and closes the pipeline, and adds its counts. */
 void export_close_pipeline(struct export *export, struct pipeline *pipeline);
 
-/* Gives a span of an SDK to a pipeline, or counts the span if it cannot be read. The span is
- * decoded into `room`, which may be used again. The caller frees room->log at the end. */
+/* Gives a span of an SDK to a pipeline. Decodes the span into `room`, which the next call may use
+ * again; the caller frees room->log at the end. Counts a span that cannot be read. */
 void export_take_sdk_span(struct pipeline *pipeline, struct span *room,
                           const struct otlp_origin *origin, const struct otlp_span *span);
 
 /* Exports a span of the agent's own service, "blkin-agent". The export sets the endpoint. */
 void export_add_own(struct export *export, struct span *span);
 
-/* Returns the number of spans given to exporters since export_open(). */
+/* Returns the number of spans that were given to exporters since export_open(). */
 uint64_t export_given(struct export *export);
-/* Returns the number of these spans, from the first one on, that are settled. */
+/* Returns the number of these spans, from the first on, that are settled. */
 uint64_t export_settled(struct export *export);
 
 /* Returns false if the exporter has failed for good. The first time, logs a message and calls
- * calls.failed(). */
+ * failed(). */
 bool export_check(struct export *export);
 
-/* Adds the account since export_open() to the totals of earlier runs. is_handed_over: the
- * totals go into a file, and the next run continues with them, see counts_hand_over(). */
+/* Adds the counts since export_open() to the totals of earlier runs. is_handed_over: the totals go
+ * into a file, and the next run continues with them: see counts_hand_over(). */
 void export_add_account(struct export *export, struct counts *totals, bool is_handed_over);
 json_t *export_statistics(struct export *export); /* see pipeline_statistics(); NULL: none */
 

@@ -1,5 +1,5 @@
 /*
- * Decodes the records of a scan for the exporter.
+ * Decodes the records of a scan, and gives their spans to the exporter.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,10 +15,11 @@
 #include <string.h>
 #include <strings.h>
 
-#define FEED_STEP     1024  /* records or spans: about a millisecond */
-#define FEED_AHEAD    50000 /* spans that may wait in the exporter's queue */
+#define FEED_STEP     1024  /* records or spans of one step, which takes about a millisecond */
+#define FEED_AHEAD    50000 /* the most unsettled spans before the feed waits */
 #define FEED_PAUSE_MS 5
-#define FEED_WAIT_MS  5000 /* if the queue has not shrunk by then, it drops its oldest spans */
+/* After so long without a settled span, the feed continues: the queue may drop its oldest spans. */
+#define FEED_WAIT_MS 5000
 
 enum feed_part { FEED_NOTHING, FEED_RECORDS, FEED_SDK_SPANS, FEED_FLUSH };
 
@@ -39,12 +40,12 @@ struct feed {
     struct buffer sdk_spans;
     struct otlp_decoding decoding;
     struct span whole;     /* reused for each span of an SDK */
-    char service[256];     /* the input's */
-    json_t *traces;        /* {"TRACE-ID": spans of that service}; NULL: none yet */
-    struct halves *halves; /* the input's */
+    char service[256];     /* of the input */
+    json_t *traces;        /* {"TRACE-ID": number of spans of the service}; NULL: none yet */
+    struct halves *halves; /* of the input */
     bool is_starved;       /* out of memory: halves are missing */
-    uint64_t settled;      /* when the feed last waited, */
-    int64_t wait_ms;       /* the end of that wait */
+    uint64_t settled;      /* export_settled() when the feed last waited */
+    int64_t wait_ms;       /* the end of that wait; 0: none yet */
 };
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -112,8 +113,8 @@ static void feed_give_sdk_span(void *context, const struct otlp_origin *origin,
 
 /* ---- the traces of a service ----------------------------------------------------------------- */
 
-/* Counts each span, and sends none. */
-static bool feed_lists(void *context, struct span *span)
+/* A stage after the assembler's: counts the spans of the service by trace. Skips all spans. */
+static bool feed_skip_listed(void *context, struct span *span)
 {
     struct feed *feed = context;
     const struct text name = span->endpoint ? span->endpoint->service : (struct text){"", 0};
@@ -147,7 +148,7 @@ static json_t *feed_listed(const struct feed *feed)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* NULL: out of memory. */
+/* Returns NULL when out of memory. */
 static json_t *feed_found(struct feed *feed)
 {
     if (feed->halves)
@@ -197,7 +198,7 @@ static void feed_some(struct feed *feed)
     }
 }
 
-/* Returns whether the exporter must deliver first. */
+/* Returns whether the feed has to wait until the exporter has delivered spans. */
 static bool feed_must_wait(struct feed *feed)
 {
     const uint64_t settled = export_settled(feed->export);
@@ -231,8 +232,9 @@ void feed_hurry(struct feed *feed)
         feed_some(feed);
 }
 
-/* The first stage: tags spans, and leaves out spans that were sent before. */
-static bool feed_skips(void *context, struct span *span)
+/* The first stage: tags spans, and skips spans that were sent before. With `halves`, skips all
+ * spans and collects their halves. */
+static bool feed_skip_or_tag(void *context, struct span *span)
 {
     struct feed *feed = context;
     struct join_place place;
@@ -255,22 +257,22 @@ static bool feed_skips(void *context, struct span *span)
 static bool feed_open(struct feed *feed, const struct feed_input *input, struct error *error)
 {
     struct pipeline *pipeline = &feed->pipeline;
-    struct stage *lists;
+    struct stage *list_stage;
 
     feed->only = input->order->only;
     if (input->order->is_window && !input->halves)
         only_limit_list(feed->only, FEED_NAMED_MAX);
     error_set(error, "out of memory");
-    pipeline->choice = skip_stage_new("only", feed_skips, feed);
+    pipeline->choice = skip_stage_new("only", feed_skip_or_tag, feed);
     pipeline->wall_clock_ns = input->order->offset_ns;
     if (!pipeline->choice || !export_open_pipeline(feed->export, pipeline, error))
         return false;
     if (!feed->service[0])
         return true;
-    lists = skip_stage_new("list", feed_lists, feed);
-    if (lists)
-        chain_append(&pipeline->chain, lists);
-    return lists || error_set(error, "out of memory");
+    list_stage = skip_stage_new("list", feed_skip_listed, feed);
+    if (list_stage)
+        chain_append(&pipeline->chain, list_stage);
+    return list_stage || error_set(error, "out of memory");
 }
 
 void feed_start(struct feed *feed, struct feed_input *input)

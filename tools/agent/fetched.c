@@ -19,6 +19,7 @@
 #define AGE_NS             INT64_C(600000000000)
 #define WINDOWS            64
 
+/* A program may write a record so long after the record's time. */
 #define FETCHED_LATE_NS UINT64_C(1000000000)
 /* The pause between two searches for old traces in a full table. Each search reads the whole table.
  */
@@ -26,14 +27,14 @@
 
 struct fetched {
     struct table traces;
-    int64_t full_until_ns;
+    int64_t full_until_ns;                  /* no search for old traces before this time */
     int64_t forgotten_mono_ns;              /* the latest until_mono_ns of a removed trace */
-    struct fetched_window windows[WINDOWS]; /* the oldest note first */
+    struct fetched_window windows[WINDOWS]; /* in the order of fetched_note_window() */
     size_t window_count;
     bool waits; /* see fetched_waits() */
 };
 
-/* Hashes the lower half of the id only: events of the original have no other half. */
+/* Hashes only the lower half of the id, because events of the original have no upper half. */
 static uint64_t hash_of(uint64_t seed, struct trace_id id)
 {
     return hash_mix(seed ^ id.low);
@@ -92,7 +93,7 @@ struct fetched_trace *fetched_find(const struct fetched *fetched, struct trace_i
     return trace;
 }
 
-/* Removes the closed and settled traces that were last fetched before that time. */
+/* Removes closed and settled traces that were last fetched before that time. */
 static void fetched_forget(struct fetched *fetched, int64_t before_mono_ns)
 {
     struct fetched_trace *trace;
@@ -109,7 +110,7 @@ static void fetched_forget(struct fetched *fetched, int64_t before_mono_ns)
     }
 }
 
-/* Removes traces until there is room: the oldest first. */
+/* Removes the oldest traces from a full table. */
 static void fetched_make_room(struct fetched *fetched)
 {
     const int64_t now_ns = clock_ns();
@@ -138,7 +139,7 @@ struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
     return trace;
 }
 
-/* Frees the trace's line of the file. Called after each change of a member that the line has. */
+/* Frees the trace's line of the file, which contains members that have changed. */
 static void fetched_change(struct fetched_trace *trace)
 {
     free(trace->line);
@@ -160,7 +161,7 @@ void fetched_close(struct fetched_trace *trace)
     fetched_change(trace);
 }
 
-/* True if the earlier fetch begins before this one and reaches to the begin of this one. */
+/* Returns true if the fetch continues the earlier fetch of the trace without a gap. */
 static bool fetched_continues(const struct fetched_trace *trace, const struct fetched_span *span)
 {
     return trace->until_mono_ns >= span->from_mono_ns && trace->until_mono_ns &&
@@ -230,6 +231,7 @@ void fetched_note_window(struct fetched *fetched, struct fetched_window window)
 {
     size_t kept = 0;
 
+    /* merges the window with all windows that it overlaps */
     for (size_t i = 0; i < fetched->window_count; i++) {
         const struct fetched_window *other = &fetched->windows[i];
 
@@ -390,7 +392,7 @@ static void fetched_print_windows(FILE *file, struct fetched *fetched, uint64_t 
     }
 }
 
-/* Formats only the lines of changed traces, as alarms may come many times a second. */
+/* Formats only the lines of changed traces, because alarms may come many times a second. */
 static bool fetched_print_all(FILE *file, struct fetched *fetched, uint64_t settled)
 {
     struct fetched_trace *trace;
@@ -453,9 +455,6 @@ static void fetched_load_trace(struct fetched *fetched, const json_t *json)
     fetched_add(fetched, json_object_get(json, "found"));
 }
 
-/* Reads the file. From a file of an earlier boot, only open traces are read: they wait for a
- * verdict.
- */
 void fetched_load(struct fetched *fetched, const char *path)
 {
     json_t *json = json_read(path);

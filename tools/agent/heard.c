@@ -1,11 +1,12 @@
 /*
- * The alarms of each program that were heard.
+ * Notes the alarms of each program that were heard.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "heard.h"
 
-/* An alarm's time may be so much earlier than that of an alarm with a smaller number. */
+/* Numbers and times may disagree by so much: an alarm may be later than one with a larger number.
+ */
 #define HEARD_AGAIN_NS UINT64_C(1000000000)
 
 void heard_begin(struct heard *heard)
@@ -29,7 +30,7 @@ void heard_look(struct heard *heard)
     }
 }
 
-/* How many of the alarms up to number `last` are missing, if `count` of them were heard. */
+/* Returns the number of missing alarms after `before`, up to `last`. count: the heard ones. */
 static uint32_t heard_missing(const struct heard_program *program, uint32_t last, uint32_t count)
 {
     const uint32_t since = last - program->before;
@@ -47,7 +48,7 @@ static uint32_t heard_lost_of(const struct heard_program *program)
     return heard_missing(program, program->due, program->heard_due);
 }
 
-/* The number of missing alarms that are not lost yet. */
+/* Returns the number of missing alarms that are not lost yet. */
 static uint32_t heard_awaited(const struct heard_program *program)
 {
     const uint32_t missing = heard_missing_of_all(program), lost = heard_lost_of(program);
@@ -61,7 +62,7 @@ static bool heard_is_of(const struct heard_program *program, const struct alarm 
            program->user == alarm->user;
 }
 
-/* The first heard alarm of a program may have any number. */
+/* Begins to count a program. Its first heard alarm may have any number. */
 static void heard_set(struct heard *heard, struct heard_program *program, const struct alarm *alarm)
 {
     const uint64_t before_ns = heard_is_of(program, alarm) ? program->before_ns : 0;
@@ -93,8 +94,8 @@ static struct heard_program *heard_program_of(struct heard *heard, const struct 
 }
 
 /*
- * True if another process has the pid now: a number that the earlier process has used comes again
- * with a later time. An alarm that only reports held-back ones has no time.
+ * Returns true if another process has the pid now. Then a number that the earlier process has used
+ * comes again, with a later time. An alarm that only reports suppressed alarms has the time 0.
  */
 static bool heard_is_another(const struct heard *heard, const struct heard_program *program,
                              const struct alarm *alarm)
@@ -117,10 +118,10 @@ bool heard_alarm(struct heard *heard, const struct alarm *alarm)
     if (alarm->sequence > program->before) {
         program->heard_since++;
         program->heard_due += alarm->sequence <= program->due;
-    } else if (!program->is_known) { /* another CPU's ring had the earlier alarm */
+    } else if (!program->is_known) { /* an earlier alarm, from the ring of another CPU */
         const bool is_due = program->due > program->before;
 
-        /* true: `due` stays, as its missing alarms may already count as lost */
+        /* true: `due` is not changed, as its missing alarms may already count as lost */
         program->heard_due = is_due ? program->heard_due + 1 : 0;
         program->due = is_due ? program->due : alarm->sequence - 1;
         program->before = alarm->sequence - 1;

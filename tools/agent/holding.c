@@ -1,5 +1,5 @@
 /*
- * Configures, measures and grows the rings.
+ * Configures, grows and measures the rings.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,24 +19,22 @@
 
 #define HOLDING_DEFAULT (UINT64_C(64) << 20)
 #define HOLDING_LOOK_MS 5000
-#define HOLDING_LEFT_MS 60000 /* spans of a left ring may be wanted for so long */
-
-#define HOLDING_READ_MS 5000 /* send = all: read by then; programs write for 2 s at most */
+#define HOLDING_LEFT_MS 60000 /* how long rings stay after programs have left them */
+#define HOLDING_READ_MS 5000  /* the same with send = all: programs write for at most 2 s more */
 
 struct holding {
     struct agent *agent;
     struct holder *holder;
     struct timer look;
-    char fdserver[256]; /* the path of its socket */
-    uint64_t written;
-    int64_t looked_ms;
-    uint64_t bytes_per_s;      /* of all rings, */
-    uint64_t ring_bytes_per_s; /* and of the busiest one */
-    uint64_t holds_s;          /* of the memory that holds least; 0: nothing is written */
-    uint64_t ring_bytes;       /* size of a ring in new memories */
+    char fdserver[256];        /* the path of the fdserver's socket */
+    int64_t looked_ms;         /* the time of the last look */
+    uint64_t bytes_per_s;      /* of all rings */
+    uint64_t ring_bytes_per_s; /* of the busiest ring */
+    uint64_t holds_s;          /* see holding_holds_s() */
+    uint64_t ring_bytes;       /* the size of a ring in new memories */
 };
 
-/* ---- how large ------------------------------------------------------------------------------- */
+/* ---- the size of rings ----------------------------------------------------------------------- */
 
 static bool holding_options(struct holding *holding, struct holder_options *options,
                             struct error *error)
@@ -48,7 +46,7 @@ static bool holding_options(struct holding *holding, struct holder_options *opti
         send_all_is_wanted(holding->agent->config) ? HOLDING_READ_MS : HOLDING_LEFT_MS;
     if (config_integer(holding->agent->config, "seconds") * 1250 > options->hold_ms)
         options->hold_ms = config_integer(holding->agent->config, "seconds") * 1250;
-    /* the rings have grown before */
+    /* keeps the size to which an earlier look or run has grown the rings */
     if (config_integer(holding->agent->config, "seconds") &&
         ring_is_size(holding->agent->totals.ring_bytes) &&
         holding->agent->totals.ring_bytes > options->size.event_bytes)
@@ -57,7 +55,7 @@ static bool holding_options(struct holding *holding, struct holder_options *opti
     return true;
 }
 
-/* True if there is room for the new memories beside the old ones, which stay for a while. */
+/* Returns true if max_bytes allows the new memories beside the old ones, which stay for a while. */
 static bool holding_may_have(const struct holding *holding, const struct holder_options *options)
 {
     const struct holder_counts counts = holder_counts(holding->holder);
@@ -67,9 +65,8 @@ static bool holding_may_have(const struct holding *holding, const struct holder_
            bytes <= (options->max_bytes - counts.bytes) / (counts.users + 1);
 }
 
-/* Grows the rings if they hold less than the configured seconds at the current rate, with a margin
- * of a quarter. */
-static void holding_look_at_size(struct holding *holding)
+/* Grows the rings if they hold less than 5/4 of the configured seconds at the current rate. */
+static void holding_grow(struct holding *holding)
 {
     const uint64_t seconds = (uint64_t)config_integer(holding->agent->config, "seconds");
     const uint64_t wanted = holding->ring_bytes_per_s * seconds * 5 / 4;
@@ -104,9 +101,10 @@ static void holding_look_at_size(struct holding *holding)
     agent_say_state(holding->agent, BK4031, text);
 }
 
-/* ---- how fast -------------------------------------------------------------------------------- */
+/* ---- measurements ---------------------------------------------------------------------------- */
 
-/* Bytes written to the memory's busiest ring since the last look; 0: no last look. */
+/* Returns the bytes written to the memory's busiest ring since the last look; 0 at the first look.
+ */
 static uint64_t holding_busiest(struct held *held)
 {
     const bool is_first = !held->rings_looked_at;
@@ -120,8 +118,8 @@ static uint64_t holding_busiest(struct held *held)
     return is_first ? 0 : busiest;
 }
 
-/* Seconds that the memory holds if its busiest ring gets so many bytes in that time. 0: nothing is
- * written. Less than a second counts as 1. */
+/* Returns the seconds until the busiest ring is overwritten, at least 1. busiest: the bytes that
+ * the ring got in passed_ms. Returns 0 if nothing is written. */
 static uint64_t holding_seconds(const struct memory *memory, uint64_t busiest, int64_t passed_ms)
 {
     uint64_t seconds;
@@ -158,7 +156,7 @@ static void holding_look(void *context)
     holding->holds_s = holds_s;
     holding->looked_ms = now_ms;
     if (config_integer(holding->agent->config, "seconds"))
-        holding_look_at_size(holding);
+        holding_grow(holding);
     timer_set(holding->agent->loop, &holding->look, HOLDING_LOOK_MS);
 }
 
@@ -174,7 +172,8 @@ uint64_t holding_holds_s(const struct holding *holding)
 
 /* ---- for the status -------------------------------------------------------------------------- */
 
-/* The time since 1970 from which on the memory has all records; 0: nothing was overwritten. */
+/* Returns the time since 1970 from which on the memory has all records; 0: nothing was overwritten.
+ */
 static int64_t holding_held_from(const struct memory *memory)
 {
     struct ring_clock clock = {0, clock_ns(), ring_clock_offset()};
@@ -223,7 +222,7 @@ json_t *holding_json(const struct holding *holding)
                      (json_int_t)counts.unusable, "memories", holding_memories_json(holding));
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 struct held *holding_first(const struct holding *holding)
 {

@@ -1,5 +1,5 @@
 /*
- * The rings of this host's programs, and measurements of their fill.
+ * Configures, grows and measures the rings of this host's programs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,8 +11,8 @@
 
 struct holding;
 
-/* May call the callbacks before it returns. Returns NULL with error set, for example if another
- * agent runs. */
+/* The callbacks may be called before the function returns. Returns NULL with error set, for example
+ * if another agent runs. */
 struct holding *holding_open(struct agent *agent, const struct holder_callbacks *callbacks,
                              struct error *error);
 void holding_close(struct holding *holding); /* NULL is allowed */
@@ -20,15 +20,15 @@ void holding_close(struct holding *holding); /* NULL is allowed */
 /* Applies a new configuration. Returns false with error set if it is wrong. */
 bool holding_configure(struct holding *holding, struct error *error);
 
-/* All memories: linked by next. */
+/* Returns the first memory; `next` links all memories. */
 struct held *holding_first(const struct holding *holding);
 
-/* Bytes that all programs write per second, measured at the last look. */
+/* Returns the bytes per second that all programs wrote until the last look. */
 uint64_t holding_bytes_per_s(const struct holding *holding);
-/* Seconds that the fastest ring holds at this rate; 0: nothing is written. */
+/* Returns the seconds until the busiest ring is overwritten at this rate; 0: nothing is written. */
 uint64_t holding_holds_s(const struct holding *holding);
 
-/* For the status. */
+/* Returns the part "rings" of the status. */
 json_t *holding_json(const struct holding *holding);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The span that tells of an incomplete trace.
+ * Makes the span that reports an incomplete trace.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,13 +14,13 @@ static void incomplete_add_tag(struct span *span, const char *key, const char *v
         (void)span_add(span, SPAN_TAG_TEXT, text_of(key), text_of(value), 0);
 }
 
-void incomplete_tell(struct export *export, const struct verdict *verdict)
+void incomplete_report(struct export *export, const struct verdict *verdict)
 {
     struct span span = {.trace_id_high = verdict->id.high,
                         .trace_id = verdict->id.low,
                         .parent_id = verdict->missing ? verdict->parent : 0,
                         .kind = SPAN_LOCAL,
-                        /* with the current time, the trace would seem to last until now */
+                        /* the trace's begin: the current time would make the trace seem longer */
                         .start_ns = verdict->time_ns,
                         .end_ns = verdict->time_ns};
 

@@ -1,5 +1,5 @@
 /*
- * The span that tells of an incomplete trace, in the trace itself: service "blkin-agent", name
+ * The span that reports an incomplete trace. It is part of the trace: service "blkin-agent", name
  * "incomplete".
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -11,6 +11,6 @@
 #include "export.h"
 
 /* Gives the span to the export. */
-void incomplete_tell(struct export *export, const struct verdict *verdict);
+void incomplete_report(struct export *export, const struct verdict *verdict);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Spans of OpenTelemetry's SDKs for fetched traces.
+ * Fetches the spans of OpenTelemetry's SDKs, and watches for late ones.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,15 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATER_MAX       4096  /* watched traces; a new one then replaces the oldest */
-#define LATER_MS        15000 /* how long an SDK may keep a span: usually 5 s, longer with retries */
+#define LATER_MAX       4096  /* watched traces; a further one replaces the oldest */
+#define LATER_MS        15000 /* a watch; SDKs send after 5 s, or later with retries */
 #define LATER_LOOK_MS   500
 #define LATER_BYTES_MAX (UINT64_C(256) << 20) /* the largest message of one fetch */
 
 struct later_trace {
     struct sdk_wanted wanted;
     int64_t until_ms;        /* the end of the watch; 0: a free slot */
-    bool is_over;            /* the watch has ended; `wanted` still tells the given spans */
+    bool is_over;            /* the watch has ended, but `wanted` is still valid */
     uint64_t take;           /* the number of the last later_take() with this trace */
     uint64_t after;          /* wanted.after before that take, for later_take_back() */
     char id[192], host[256]; /* the last request and its host */
@@ -33,9 +33,10 @@ struct later {
     const struct otlp_in *otlp;
     void (*add)(void *context, struct request *request);
     void *context;
-    int64_t begun_ns; /* since 1970: spans that came before, to an earlier process, are lost */
-    int64_t next_ms;
-    uint64_t takes, fetched; /* number of takes; totals.foreign_fetched before the last take */
+    int64_t begun_ns; /* since 1970: the start of this process; spans that came before are lost */
+    int64_t next_ms;  /* the time of the next look */
+    uint64_t takes;   /* the number of later_take() calls */
+    uint64_t fetched; /* totals.foreign_fetched before the last of them */
     struct later_trace traces[LATER_MAX];
 };
 
@@ -64,8 +65,8 @@ void later_free(struct later *later)
 struct later_message {
     struct later *later;
     struct buffer *buffer;
-    uint64_t resource, scope; /* numbers of the origin that spans are added to; 0: none yet */
-    struct otlp_origin_places places;
+    uint64_t resource, scope; /* numbers of the last resource and scope; 0: none yet */
+    struct otlp_origin_at places;
 };
 
 static char *later_put_origin(struct later_message *message, const struct otlp_origin *origin)
@@ -84,7 +85,7 @@ static char *later_put_origin(struct later_message *message, const struct otlp_o
     return end;
 }
 
-/* Appends the span. Consecutive spans of one resource or scope share it in the message. */
+/* Appends the span. Consecutive spans share an equal resource or scope in the message. */
 static void later_put_span(void *context, const struct otlp_origin *origin,
                            const struct otlp_span *span)
 {
@@ -113,7 +114,7 @@ int64_t later_held_from(const struct later *later)
     return overwritten_ns > later->begun_ns ? overwritten_ns : later->begun_ns;
 }
 
-/* Returns the slot of the trace: a new trace gets the slot of the oldest. */
+/* Returns the slot of the trace. A new trace gets a free slot, or the slot of the oldest. */
 static struct later_trace *later_find(struct later *later, struct trace_id id)
 {
     struct later_trace *oldest = &later->traces[0];
@@ -131,8 +132,8 @@ static struct later_trace *later_find(struct later *later, struct trace_id id)
     return oldest;
 }
 
-/* Notes from when on this host has the trace's spans of SDKs: newer spans of the same senders have
- * overwritten older ones. Not called for a trace without such spans. */
+/* Notes the time from which on this host has the trace's spans of SDKs. Called only if the trace
+ * has such spans. overwritten_ns: the latest end of the senders' overwritten spans. */
 static void later_note(const struct later *later, struct trace_id id, int64_t overwritten_ns)
 {
     fetched_note_otlp_held(later->agent->fetched, id,
@@ -216,7 +217,7 @@ static void later_ask(struct later *later, const struct later_trace *trace)
     struct request *request;
 
     if (pending_room(&later->agent->pending) == 0 || pending_has(&later->agent->pending, id, NULL))
-        return; /* the next look tries again, or the pending request fetches them */
+        return; /* the next look tries again, or the pending request fetches the spans */
     request = request_new(trace->id, trace->host);
     if (!request)
         return;

@@ -1,7 +1,6 @@
 /*
- * Spans of OpenTelemetry's SDKs (tools/otlp) for the traces that are fetched. An SDK sends spans
- * some seconds after their ends. So this part watches fetched traces for a while, and requests late
- * spans.
+ * Spans of OpenTelemetry's SDKs (tools/otlp) for fetched traces. An SDK sends a span some seconds
+ * after the span's end. So this part watches fetched traces for a while, and requests late spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,23 +13,23 @@
 
 struct later;
 
-/* add: takes a request for late spans. Returns NULL when out of memory. */
+/* add: gets the requests for late spans, and frees them. Returns NULL when out of memory. */
 struct later *later_new(struct agent *agent, const struct otlp_in *otlp,
                         void (*add)(void *context, struct request *request), void *context);
 void later_free(struct later *later); /* NULL is allowed */
 
 /*
- * Appends wanted spans that were not given before to an ExportTraceServiceRequest of OTLP. Spans
- * for which there is no memory are lost, and counted.
+ * Appends the wanted spans that were not given before to an ExportTraceServiceRequest of OTLP.
+ * Drops and counts spans for which there is no memory.
  */
 void later_take(struct later *later, const struct request *requests, int64_t offset_ns,
                 struct buffer *message);
 
-/* Marks the spans that these requests got last as not given, after a failure. */
+/* After a failure, marks the spans of the last later_take() of these requests as not given. */
 void later_take_back(struct later *later, const struct request *requests);
 
-/* The time since 1970 from which on no span of an SDK was overwritten or lost by a restart.
- * For later_take(), which stores this time: see fetched.h. */
+/* Returns the time since 1970 from which on all spans of SDKs are held: none was overwritten, or
+ * lost by a restart. */
 int64_t later_held_from(const struct later *later);
 
 /* Checks for late spans. Returns the time of the next check, in ms of clock_ms(). */

@@ -1,5 +1,5 @@
 /*
- * Enters requests, adds the answers, and judges whether traces are complete.
+ * Enters requests, adds answers, and judges whether traces are complete.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +20,7 @@
 #define LEDGER_TRACES_MAX 4096 /* traces that answers add to one request */
 #define LEDGER_IDS_MAX    4096 /* ids in each of the two lists of a trace */
 #define LEDGER_HOSTS_MAX  4096
-#define OWN_LIMIT_MS      300000 /* until our own answer: a scan may have to wait, or may fail */
+#define OWN_LIMIT_MS      300000 /* time-out of this host's own answer: a scan may wait or fail */
 
 struct ledger *ledger_new(const struct ledger_callbacks *callbacks)
 {
@@ -64,7 +64,7 @@ void ledger_free(struct ledger *ledger)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Hashes the lower half of the id only: events of the original have no other half. */
+/* Hashes only the lower half of the id, because events of the original have no upper half. */
 static uint64_t ledger_hash(const struct ledger *ledger, struct trace_id id)
 {
     return hash_mix(ledger->traces.seed ^ id.low);
@@ -136,8 +136,8 @@ static void ledger_make_room(struct ledger *ledger)
     }
 }
 
-/* Leaves the trace to the request that was made last. All hosts compare the same times, so they
- * agree. other: a request of another host; NULL: a new request of this host. */
+/* Leaves the trace to the latest request. All hosts compare the same times, so they agree which one
+ * judges. other: a request of another host; NULL: a new request of this host. */
 static void ledger_leave(struct ledger *ledger, struct trace_id id, const struct request *other)
 {
     struct ledger_trace *trace;
@@ -263,7 +263,7 @@ static struct host *ledger_find_host(struct entry *entry, const char *name)
     return NULL;
 }
 
-/* Adds a host that has answered, but was not known when the request was sent. */
+/* Adds a host that has answered, but was unknown when the request was sent. */
 static struct host *ledger_add_host(struct entry *entry, const char *name)
 {
     struct host *more;
@@ -343,10 +343,10 @@ void ledger_doubt(struct ledger *ledger, const char *id, const char *doubt)
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-static void ledger_join(struct printer *printer, const char *joint)
+static void ledger_separate(struct printer *printer, const char *separator)
 {
     if (printer->buffer.length)
-        print_string(printer, joint);
+        print_string(printer, separator);
 }
 
 /* Returns the time from which on that host has the whole trace. */
@@ -367,7 +367,7 @@ static int64_t ledger_begin(const struct ledger_trace *trace)
                                                                         : trace->begin_ns;
 }
 
-/* True if the trace began before the oldest record that the host has searched for. */
+/* Returns true if the trace began before the time that the host has searched. */
 static bool ledger_is_short(const struct entry *entry, size_t host,
                             const struct ledger_trace *trace)
 {
@@ -390,14 +390,14 @@ static bool ledger_is_held(const struct entry *entry, size_t host, const struct 
     return ledger_held_from(entry, host, trace) <= begin_ns;
 }
 
-/* Requests the trace once more if it began before the searched time. A parent that no host has may
- * have ended before its child began. Returns false if the trace is judged now. */
+/* Calls earlier(), once, if the trace began before the searched time. A missing parent may have
+ * ended before that time, too. Returns false if the trace is to be judged now. */
 static bool ledger_ask_earlier(struct ledger *ledger, const struct entry *entry,
                                struct ledger_trace *trace, uint64_t missing, bool is_late)
 {
     bool is_short = false, is_bounded = false;
 
-    if (trace->was_earlier || entry->name[0])
+    if (trace->is_asked_again || entry->name[0])
         return false;
     for (size_t i = 0; i < entry->host_count; i++) {
         is_short |= ledger_is_short(entry, i, trace);
@@ -405,7 +405,7 @@ static bool ledger_ask_earlier(struct ledger *ledger, const struct entry *entry,
     }
     if (!is_short && !(is_bounded && missing && is_late))
         return false;
-    trace->was_earlier = true;
+    trace->is_asked_again = true;
     ledger->on.earlier(ledger->on.context, &trace->wanted, is_short ? ledger_begin(trace) : 0);
     return true;
 }
@@ -428,15 +428,15 @@ static char *ledger_print_lacks(const struct entry *entry, const struct ledger_t
     if (trace->spans == 0)
         print_string(&printer, "no host has a span of this trace");
     if (missing) {
-        ledger_join(&printer, "; ");
+        ledger_separate(&printer, "; ");
         print(&printer, "%" PRIu64 " parent%s that no host has", missing, missing > 1 ? "s" : "");
     }
     if (entry->doubt[0]) {
-        ledger_join(&printer, "; ");
+        ledger_separate(&printer, "; ");
         print_string(&printer, entry->doubt);
     }
     if (trace->is_cut) {
-        ledger_join(&printer, "; ");
+        ledger_separate(&printer, "; ");
         print_string(&printer, "too many spans to tell whether all are there");
     }
     for (size_t i = 0; i < entry->host_count; i++) {
@@ -448,7 +448,7 @@ static char *ledger_print_lacks(const struct entry *entry, const struct ledger_t
                                   : NULL;
 
         if (problem && printer.buffer.length < 4096) {
-            ledger_join(&printer, "; ");
+            ledger_separate(&printer, "; ");
             print(&printer, "%s: %s", host->name, problem);
         }
     }
@@ -462,7 +462,7 @@ static char *ledger_print_hosts(const struct entry *entry)
     for (size_t i = 0; i < entry->host_count && printer.buffer.length < 4096; i++) {
         if (entry->hosts[i].state != HOST_ANSWERED)
             continue;
-        ledger_join(&printer, ", ");
+        ledger_separate(&printer, ", ");
         print_string(&printer, entry->hosts[i].name);
     }
     return print_end(&printer);
@@ -475,7 +475,7 @@ static char *ledger_print_held(const struct entry *entry, const struct ledger_tr
     for (size_t i = 0; i < entry->host_count && printer.buffer.length < 4096; i++) {
         if (ledger_is_held(entry, i, trace))
             continue;
-        ledger_join(&printer, ", ");
+        ledger_separate(&printer, ", ");
         print(&printer, "%s: ", entry->hosts[i].name);
         ledger_print_time(&printer, ledger_held_from(entry, i, trace));
     }
@@ -526,8 +526,8 @@ static void ledger_list_traces(struct ledger *ledger, struct entry *entry)
 }
 
 /* Returns the time after which the entry is judged without the missing answers. The time-out begins
- * with our own answer, as other hosts may be as slow as this one. */
-static int64_t deadline_of(struct entry *entry, int64_t now_ms)
+ * with this host's own answer, as other hosts may be as slow. */
+static int64_t ledger_deadline(struct entry *entry, int64_t now_ms)
 {
     if (!entry->limit_ms)
         entry->limit_ms = now_ms + OWN_LIMIT_MS;
@@ -536,7 +536,7 @@ static int64_t deadline_of(struct entry *entry, int64_t now_ms)
 
 static void ledger_judge_entry(struct ledger *ledger, struct entry *entry, int64_t now_ms)
 {
-    const bool is_late = now_ms >= deadline_of(entry, now_ms);
+    const bool is_late = now_ms >= ledger_deadline(entry, now_ms);
     bool all_are = true;
 
     for (size_t i = 0; i < entry->host_count && is_late; i++) {
@@ -566,8 +566,8 @@ int64_t ledger_judge(struct ledger *ledger, int64_t now_ms)
     for (struct entry *entry = ledger->entries; entry; entry = entry->next) {
         if (!entry->is_done)
             ledger_judge_entry(ledger, entry, now_ms);
-        if (!entry->is_done && deadline_of(entry, now_ms) < next_ms)
-            next_ms = deadline_of(entry, now_ms);
+        if (!entry->is_done && ledger_deadline(entry, now_ms) < next_ms)
+            next_ms = ledger_deadline(entry, now_ms);
     }
     ledger_make_room(ledger);
     return next_ms;

@@ -1,9 +1,10 @@
 /*
  * The ledger: the requests of this host to all agents, and the answers.
  *
- * A trace is complete when all known hosts have answered, their rings reached back to its begin,
- * and all parents of spans were found. If that fails for a while, the trace is incomplete, and the
- * verdict names the missing parts. If several hosts request a trace, the last one judges.
+ * A trace is complete if all known hosts have answered, their rings reached back to the trace's
+ * begin, and all parents of spans were found. If a part is still missing after a time-out, the
+ * trace is incomplete, and the verdict names the missing parts. If several hosts request a trace,
+ * the last one judges.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,21 +22,23 @@ struct verdict {
     uint64_t spans;    /* spans found */
     uint64_t missing;  /* parents that no host has */
     uint64_t parent;   /* one of the missing parents */
-    const char *lacks; /* text about the missing parts */
+    const char *lacks; /* text about the missing parts; "": complete */
     const char *hosts; /* hosts that have answered */
-    const char *held;  /* hosts whose rings did not reach back far enough, and since when they have
-                          all; "": none */
+    const char *held;  /* "HOST: TIME, ...": hosts whose rings did not reach back far enough, and
+                          the times from which on they have all records; "": none */
 };
 
 struct ledger_callbacks {
-    /* Called once for each trace that an alarm, or a person by its id, has requested. */
+    /* Gets the verdict, once for each trace that is requested by its id. */
     void (*judged)(void *context, const struct verdict *verdict);
-    /* Called for a trace that another host or a later request of this host judges. */
+    /* Called in place of judged() for a trace that a later request judges. to_other: the request of
+     * another host. */
     void (*left)(void *context, struct trace_id id, bool to_other);
-    /* The traces of a service are known: the callee requests them under this name. */
+    /* Gets the traces of a service, and requests them under this name. */
     void (*listed)(void *context, const char *name, const struct request *traces);
-    /* A trace that began before what a host has looked for, or of which nobody knows the begin (0):
-     * it is to be asked for once more, and is judged here if it is not. */
+    /* Gets a trace that began before the time that a host has searched, and requests the trace once
+     * more. begin_ns 0: no host knows the begin. Without a new request, the trace is judged as it
+     * is. */
     void (*earlier)(void *context, const struct wanted *wanted, int64_t begin_ns);
     void *context;
 };
@@ -47,40 +50,38 @@ struct ledger *ledger_new(const struct ledger_callbacks *callbacks);
 void ledger_free(struct ledger *ledger);
 
 /*
- * Enters a request that is sent now. hosts: a JSON array of names. Parts that come later than
- * timeout_ms after our own answer count as missing. name: a person's name for the request
- * (ledger_json()); NULL: of an alarm. If the request only lists the traces of a service, the next
- * request for them gets `name`. Returns false when out of memory, or if too many are open.
+ * Enters a request that is sent now. hosts: a JSON array of names. timeout_ms: answers that come
+ * later than so long after this host's own answer count as missing. name: the name of a person's
+ * request (ledger_json()); NULL: a request for alarms. If the request lists the traces of a
+ * service, listed() gets the name. Returns false when out of memory, or if too many are open.
  */
 bool ledger_ask(struct ledger *ledger, const struct request *request, const json_t *hosts,
                 const char *name, int64_t timeout_ms);
 
-/* Takes a message "found" (tools/cluster/cluster.h), also our own. Ignores messages of unknown
- * requests. */
+/* Adds a message "found" (tools/cluster/cluster.h) of another host or of this one. Ignores messages
+ * about unknown requests. */
 void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms);
 
-/* Another host requests these traces: it judges those that it has requested later than this host.
- */
+/* Leaves traces to the request of another host, if it is later than this host's requests. */
 void ledger_yield(struct ledger *ledger, const struct request *theirs);
 
-/* True if all other hosts that are not in `away` have answered the request. */
+/* Returns true if all other hosts that are not in `away` have answered the request. */
 bool ledger_is_answered(const struct ledger *ledger, const char *id, const json_t *away);
 
 /* Marks the traces of the request as incomplete. doubt: the reason. */
 void ledger_doubt(struct ledger *ledger, const char *id, const char *doubt);
 
-/* Judges what can be judged. Returns when to call it again, at the latest. */
+/* Judges the traces that can be judged. Returns the latest time of the next call. */
 int64_t ledger_judge(struct ledger *ledger, int64_t now_ms);
 
-/* This process was stopped for at most stall_ms and read no answers: all hosts get that much more
- * time. */
+/* Extends all time-outs by stall_ms, because this process was stopped and read no answers. */
 void ledger_note_stall(struct ledger *ledger, int64_t stall_ms);
 
-/* Traces and requests that are not judged yet. */
+/* Returns the number of traces and windows that are not judged yet. */
 size_t ledger_open(const struct ledger *ledger);
 
-/* The answer to `kept NAME`. Lists not all traces of an open request. NULL: no request has this
- * name. */
+/* Returns the answer to `kept NAME`. For an open request, the answer lists only the first traces.
+ * NULL: no request has this name. */
 json_t *ledger_json(const struct ledger *ledger, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The ledger, as `blkin keep` shows it.
+ * Makes the answers to `blkin keep`.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#define UNDONE_MAX 256 /* traces that are listed while a request is open and clients poll */
+#define UNDONE_MAX 256 /* traces that are listed while a request is open, as clients poll */
 
-/* The missing spans are unknown unless all spans are listed. */
+/* "missing" is 0 unless all ids of the trace are known, and all traces of the request. */
 static json_t *ledger_trace_json(const struct entry *entry, const struct ledger_trace *trace)
 {
     const bool is_cut = trace->is_cut || entry->more;

@@ -1,5 +1,5 @@
 /*
- * Shared by the files of the ledger: ledger.c stores and judges, ledger_json.c makes JSON.
+ * Shared by ledger.c and ledger_json.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,39 +16,39 @@ struct host {
     enum host_state state;
     uint64_t spans;
     int64_t held_from_ns; /* 0: not known */
-    int64_t reach_ms;     /* age of the oldest searched record when the host got the request;
-                             0: the host has searched all records */
+    int64_t reach_ms;     /* the host searched the records written from so long before the request
+                             on; 0: all records */
     char error[192];      /* "": none */
 };
 
 struct ledger_trace {
     const struct entry *entry;
-    struct table_link in_table; /* in the ledger's table */
+    struct table_link in_table; /* of the ledger */
     struct wanted wanted;
     struct ids have, want;
     json_t *hosts; /* the names of the hosts with spans of the trace; NULL: none */
     uint64_t spans;
     int64_t begin_ns;     /* begin of the first span; 0: not known */
-    int64_t held_from_ns; /* the latest such time that a host has told for this trace alone */
+    int64_t held_from_ns; /* the latest time of a host for this trace, beside host.held_from_ns */
     size_t held_by;       /* the index of that host */
     bool is_cut;          /* not all ids are known */
-    bool was_earlier;     /* the trace was requested once more */
-    bool is_judged;       /* or left to another request */
+    bool is_asked_again;  /* earlier() has got the trace */
+    bool is_judged;       /* judged, or left to another request */
 };
 
 struct entry {
     struct request head; /* the request, without its traces */
-    char name[192];      /* the name that a person polls; "": an alarm */
+    char name[192];      /* the name of a person's request; "": a request for alarms */
     struct host *hosts;
     size_t host_count;
-    struct ledger_trace **traces; /* each in a block of its own, as the table links it */
+    struct ledger_trace **traces; /* allocated one by one, as the table links them */
     size_t trace_count, trace_room;
     size_t waiting; /* hosts in HOST_WAITING */
     int64_t timeout_ms;
-    int64_t deadline_ms; /* for other hosts; 0: this host has not answered yet */
-    int64_t limit_ms;    /* for this host's own answer; 0: not set yet */
+    int64_t deadline_ms; /* of other hosts' answers; 0: this host has not answered yet */
+    int64_t limit_ms;    /* of this host's own answer; 0: not set yet */
     char doubt[128];     /* see ledger_doubt() */
-    uint64_t more;       /* sent traces that no answer lists */
+    uint64_t more;       /* number of found traces that are not in `traces` */
     bool is_done;
     struct entry *next;
 };
@@ -56,7 +56,7 @@ struct entry {
 struct ledger {
     struct ledger_callbacks on;
     struct entry *entries; /* the newest first */
-    size_t count;          /* entries, without those that the last ledger_judge() has removed */
+    size_t count;          /* number of entries */
     struct table traces;   /* the traces of all entries, by the lower half of the id */
 };
 

@@ -66,7 +66,7 @@ bool pending_has_look(const struct pending *pending)
     return request != NULL;
 }
 
-/* True if one scan can serve the request together with those. */
+/* Returns true if one scan can serve the request together with the taken ones. */
 static bool pending_fits(const struct request *taken, const struct request *request)
 {
     struct request_window all, one;
@@ -97,7 +97,7 @@ struct request *pending_take(struct pending *pending, int64_t now_ms, bool is_la
         *end = request;
         end = &request->next;
         pending->traces -= request->count;
-        if (is_last) /* a request that did not overlap may do so now */
+        if (is_last) /* begins again: the window is larger now, and may overlap others */
             at = &pending->list;
     }
     return taken;

@@ -11,7 +11,7 @@
 
 #define PLACES 256
 
-/* The ring positions of one memory, which is known by its user and number. */
+/* The ends of one memory's rings. User and number identify the memory. */
 struct place_memory {
     struct place_memory *next;
     uint64_t number;
@@ -55,7 +55,7 @@ void places_free(struct places *places)
 
 /* ---- new places ------------------------------------------------------------------------------ */
 
-static struct place_memory *place_of(const struct held *held)
+static struct place_memory *place_memory_new(const struct held *held)
 {
     const uint32_t cpus = held->memory.size.cpus;
     struct place_memory *memory = malloc(sizeof(*memory) + cpus * sizeof(memory->ends[0]));
@@ -87,7 +87,7 @@ uint64_t places_take(struct places *places, const struct held *first)
     struct place_memory *list = NULL, *memory;
 
     for (const struct held *held = first; held; held = held->next) {
-        memory = place_of(held);
+        memory = place_memory_new(held);
         if (!memory) {
             place_free(list);
             return 0;

@@ -1,5 +1,5 @@
 /*
- * A request: keep these traces.
+ * Makes requests, and writes and reads them as messages.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -51,12 +51,12 @@ size_t requests_traces(const struct request *list)
     return count;
 }
 
-/* One line, as it is a line's end in a file. */
+/* Copies the reason, with "?" in place of control characters. */
 static void request_copy_why(char to[WHY_MAX + 1], const char *why)
 {
     size_t length = strnlen(why, WHY_MAX);
 
-    while (length && ((unsigned char)why[length] & 0xc0) == 0x80) /* not within a character */
+    while (length && ((unsigned char)why[length] & 0xc0) == 0x80) /* cuts before a character */
         length--;
     (void)snprintf(to, WHY_MAX + 1, "%.*s", (int)length, why);
     for (char *c = to; *c; c++) {

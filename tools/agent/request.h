@@ -12,28 +12,26 @@
 
 struct wanted {
     struct trace_id id;
-    /* the begin of the trace, as far as known: since 1970, by the clock of the request's host; 0:
-     * not known */
-    int64_t begin_ns;
-    unsigned tries; /* earlier requests that did not reach back to the begin of the trace */
+    int64_t begin_ns; /* of the trace, since 1970, by the clock of the request's host; 0: unknown */
+    unsigned tries;   /* earlier requests that did not reach back to the begin of the trace */
     char why[WHY_MAX + 1];
 };
 
 struct request {
     char id[192];          /* HOST:PID:N */
     char host[256];        /* the host that made the request */
-    int64_t at_ns;         /* when it made the request: since 1970, by its clock */
-    int64_t last_ms;       /* > 0: a window: the traces of the last so many ms */
-    char service[256];     /* of a window, list the traces of this service only; "": send all */
+    int64_t at_ns;         /* when that host made the request: since 1970, by its clock */
+    int64_t last_ms;       /* > 0: a window: all traces of the last last_ms before the request */
+    char service[256];     /* of a window: only list the traces of this service; "": send all */
     char why[WHY_MAX + 1]; /* the reason of a window; "": a person made the request */
     size_t count, room;
     struct wanted *traces;
     /* the state on this host */
-    bool is_look;         /* lists halves (joins.h) of the last so many ms; sends nothing */
-    bool is_late;         /* for late spans of SDKs, after the answer: see later.h */
+    bool is_look;         /* a window of which only halves are listed (joins.h) */
+    bool is_late;         /* for late spans of SDKs, after the first answer: see later.h */
     size_t left_out;      /* traces beyond the limit */
     unsigned failures;    /* failed scans for the request, in a row */
-    int64_t due_ms;       /* the scan does not begin before this time */
+    int64_t due_ms;       /* the earliest time of the scan */
     int64_t came_mono_ns; /* when the request was made: CLOCK_MONOTONIC of this host */
     struct request *next; /* in a list of requests */
 };
@@ -47,7 +45,7 @@ void requests_free(struct request *list);
 bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, const char *why);
 /* Sets the reason of a window, as one line, cut to WHY_MAX. */
 void request_set_why(struct request *request, const char *why);
-/* True if the request only lists traces or halves: no span is sent. */
+/* Returns true if the request only lists traces or halves, so that no span is sent. */
 static inline bool request_is_list(const struct request *request)
 {
     return request->service[0] || request->is_look;
@@ -55,22 +53,23 @@ static inline bool request_is_list(const struct request *request)
 
 bool request_has(const struct request *request, struct trace_id id);
 
-/* Returns the begin of the trace by CLOCK_MONOTONIC of this host; INT64_MIN: not known. Uses the
- * age of the trace at the request, as clocks of two hosts cannot be compared. */
+/* Returns the begin of the trace by CLOCK_MONOTONIC of this host; INT64_MIN: not known. Computes it
+ * from the age of the trace at the request, as clocks of two hosts cannot be compared. */
 int64_t request_begin(const struct request *request, const struct wanted *wanted);
 
 /* Returns the number of traces that the requests name. */
 size_t requests_traces(const struct request *list);
 
-/* The window of one request, or from the first to the last of a list. By CLOCK_MONOTONIC. */
+/* A window, by CLOCK_MONOTONIC. */
 struct request_window {
     int64_t from_ns, until_ns;
 };
+/* Return the window of one request, and the window that contains those of a list. */
 struct request_window request_window(const struct request *request);
 struct request_window requests_window(const struct request *list);
 
-/* Makes the message "keep" (tools/cluster/cluster.h), and reads it. NULL: out of memory, or another
- * message. Reads at most max traces. *left: the number of traces left out. */
+/* Write and read the message "keep" (tools/cluster/cluster.h). NULL: out of memory, or a message of
+ * another form. Reads at most max traces. *left: the number of traces beyond that. */
 json_t *request_json(const struct request *request);
 struct request *request_read(const json_t *message, size_t max, size_t *left);
 

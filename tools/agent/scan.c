@@ -60,7 +60,7 @@ struct scan {
 
 /* ---- wanted traces --------------------------------------------------------------------------- */
 
-/* Returns the slot of the trace, or the free slot for it. */
+/* Returns the slot of the trace, or the free slot for the trace. */
 static struct scan_wanted *scan_slot(const struct scan *scan, uint64_t id)
 {
     size_t at = hash_mix(id) & scan->mask;
@@ -87,11 +87,11 @@ static bool scan_want_all(struct scan *scan)
 
 /* ---- one record ------------------------------------------------------------------------------ */
 
-/* Returns the lower half of the trace's id; 0: the record is about no span. */
+/* Returns the lower half of the trace's id; 0: the record belongs to no trace. */
 static uint64_t scan_trace_of(const struct ring_entry *entry)
 {
     uint64_t id = 0;
-    size_t at = 0; /* the first member of all events of spans */
+    size_t at = 0; /* the id is the first member of all events of spans */
 
     if (entry->event >= RING_ORIGINAL && entry->event < RING_ORIGINAL + BLKIN_ORIGINAL_EVENTS)
         at = offsetof(struct ring_original, trace_id);
@@ -103,7 +103,8 @@ static uint64_t scan_trace_of(const struct ring_entry *entry)
     return id;
 }
 
-/* Copies the record. Returns false to end the walk of this ring: no room, or out of memory. */
+/* Copies the record. Returns false, which ends the walk of this ring, if max_bytes is reached or
+ * memory ran out. */
 static bool scan_add(struct scan *scan, const struct ring_entry *entry, int64_t time_ns)
 {
     const struct scan_head head = {entry->pid, entry->pid_ns, entry->event,
@@ -127,8 +128,8 @@ static bool scan_add(struct scan *scan, const struct ring_entry *entry, int64_t 
     return true;
 }
 
-/* Returns the record's time. A record that cannot be decoded gets the time of the next newer
- * record. */
+/* Returns the record's time. A record that cannot be decoded gets the time of the record after it
+ * in the ring. */
 static int64_t scan_time(struct scan_ring *ring, const struct event *event, enum decoded decoded)
 {
     if (decoded == DECODED)
@@ -141,8 +142,8 @@ static bool scan_is_half(const struct ring_entry *entry)
     return memmem(entry->payload, entry->length, JOIN_TAG, sizeof(JOIN_TAG) - 1) != NULL;
 }
 
-/* Adds the record if its time is in the window. A record of an earlier time does not end the walk:
- * a thread may have stopped before it wrote the record. */
+/* Adds the record if its time is in the window. An earlier record does not end the walk, as records
+ * are not in the order of their times: a thread may be stopped before it writes its record. */
 static bool scan_of_window(struct scan *scan, const struct ring_entry *entry)
 {
     struct event event;
@@ -155,7 +156,7 @@ static bool scan_of_window(struct scan *scan, const struct ring_entry *entry)
     return scan_add(scan, entry, time_ns);
 }
 
-/* True if an earlier scan of this trace has found that record. */
+/* Returns true if an earlier scan of this trace has found the record. */
 static bool scan_was_given(const struct scan *scan, const struct scan_wanted *wanted, uint64_t at,
                            int64_t time_ns)
 {
@@ -172,8 +173,8 @@ static bool scan_was_given(const struct scan *scan, const struct scan_wanted *wa
             at >= places_end(places, wanted->from, memory->user, memory->number, cpu));
 }
 
-/* Moves the begin of the walk back if the record's span began earlier. */
-static void scan_learn(struct scan *scan, const struct event *event)
+/* Moves scan->begin_ns back if the event's span began earlier. */
+static void scan_extend(struct scan *scan, const struct event *event)
 {
     int64_t begin_ns = event->time_ns - scan->order->offset_ns - event->age_ns;
 
@@ -200,7 +201,7 @@ static bool scan_record(void *context, const struct ring_entry *entry, uint64_t 
     decoded = ring_event(entry, &scan->clock, &event);
     time_ns = scan_time(scan->ring, &event, decoded);
     if (decoded == DECODED)
-        scan_learn(scan, &event);
+        scan_extend(scan, &event);
     return scan_was_given(scan, wanted, at, time_ns) || scan_add(scan, entry, time_ns);
 }
 
@@ -219,7 +220,7 @@ static bool scan_map(struct scan *scan, struct error *error)
         return error_set(error, "out of memory");
     for (size_t i = 0; i < order->memory_count; i++) {
         struct scan_memory *of = &order->memories[i];
-        const int fd = of->fd; /* memory_open_known() takes it, also if it fails */
+        const int fd = of->fd; /* memory_open_known() takes the descriptor, also if it fails */
 
         of->fd = -1;
         if (!memory_open_known(&scan->mapped[i].memory, fd, &of->known, error))
@@ -237,7 +238,7 @@ static bool scan_map(struct scan *scan, struct error *error)
     return true;
 }
 
-/* Walks the ring back to that place; 0: to the oldest record. */
+/* Walks the ring back to the place; 0: to the oldest record. */
 static void scan_ring(struct scan *scan, struct scan_ring *ring, uint64_t place)
 {
     const struct scan_memory *memory = ring->memory;
@@ -275,10 +276,9 @@ static uint64_t scan_walk(struct scan *scan, struct scan_result *result)
     return place;
 }
 
-/* The time from which on a memory has all records. is_cut: older records were lost or not read. */
 struct scan_held {
-    bool is_cut;
-    int64_t from_ns;
+    bool is_cut;     /* records before from_ns were lost or not read */
+    int64_t from_ns; /* the memory has all records from then on */
 };
 
 static void scan_cut(struct scan_held *held, int64_t from_ns)
@@ -288,8 +288,9 @@ static void scan_cut(struct scan_held *held, int64_t from_ns)
     held->is_cut = true;
 }
 
-/* Counts the records of a memory, and returns from when on it has all. Damage of a ring counts only
- * if wanted records are in the memory: damage by one user must not make other traces incomplete. */
+/* Counts the records of a memory, and returns the time from which on it has all records. A damaged
+ * ring shortens that time only if the memory has wanted records: a user who damages rings must not
+ * make the traces of others incomplete. */
 static struct scan_held scan_memory_held(const struct scan *scan, size_t memory, uint64_t place,
                                          struct scan_result *result)
 {
@@ -333,8 +334,8 @@ static const struct scan_memory *scan_older(const struct scan_order *order, uint
     return newest;
 }
 
-/* Returns the time from which on a user's memories have all: each memory continues the one before.
- */
+/* Returns the time from which on a user's memories have all records. Each memory continues the
+ * memory before it. */
 static int64_t scan_held_from(const struct scan_order *order, const struct scan_held *held,
                               uint32_t user)
 {
@@ -392,7 +393,7 @@ static int scan_by_time(const void *left, const void *right)
 
     if (a->time_ns != b->time_ns)
         return a->time_ns < b->time_ns ? -1 : 1;
-    return a->at > b->at ? -1 : 1; /* a ring's newest record was copied first */
+    return a->at > b->at ? -1 : 1; /* of a ring, the newest record was copied first */
 }
 
 struct ring_entry scan_entry(const struct scan_records *records, size_t index)

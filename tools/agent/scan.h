@@ -1,10 +1,10 @@
 /*
- * A scan: a thread walks all rings once, from their ends backward, and copies the records of wanted
+ * A scan: a thread walks over all rings, from their ends backward, and copies the records of wanted
  * traces.
  *
  * A program writes a span's record at the end of the span. So all records of a trace are after the
- * trace's begin. The walk of a ring ends at the place (places.h) of that begin. If a record tells
- * an earlier begin, all walks continue to the earlier begin.
+ * trace's begin. The walk of a ring ends at the place (places.h) of that begin. If a found record
+ * has an earlier begin, all walks continue to that begin.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +14,7 @@
 #include "scan_order.h"
 #include "tools/rings/ring_read.h"
 
-/* Records of rings and samples of the host, in the order of their times. */
+/* The found records and the samples of the host, in the order of their times. */
 struct scan_records {
     struct buffer bytes;
     struct scan_record {
@@ -33,19 +33,19 @@ struct scan_result {
     uint64_t records, bytes;             /* read from the rings */
     uint64_t records_found, bytes_found; /* without samples */
     uint64_t rings_damaged;
-    bool is_limited;      /* max_bytes: the oldest records were left out */
-    int64_t held_from_ns; /* since 1970: from then on the rings have all */
-    /* CLOCK_MONOTONIC: records that were written before this time were not read; INT64_MIN: the
-     * rings were read to their oldest records */
+    bool is_limited;      /* max_bytes was reached, and the oldest records were left out */
+    int64_t held_from_ns; /* since 1970: the rings have all records from then on */
+    /* CLOCK_MONOTONIC: the scan read all records that were written from then on; INT64_MIN: all
+     * records */
     int64_t reach_ns;
     uint64_t from_place; /* the place of reach_ns; 0: none */
     bool is_bounded;     /* held_from_ns is reach_ns: the rings may have older records */
     int64_t cpu_ns;      /* CPU time of the thread */
 };
 
-/* Scans all rings of the order. Returns false with the result's error set. The caller frees the
- * records in any case. Closes the order's descriptors. Any thread may call this function, once for
- * an order. */
+/* Scans all rings of the order, and closes the order's descriptors. Any thread may call this
+ * function, once for an order. Returns false with the result's error set. The caller frees the
+ * records in any case. */
 bool scan_run(const struct scan_order *order, struct scan_records *found,
               struct scan_result *result);
 

@@ -1,5 +1,5 @@
 /*
- * Starts the scans of the rings, one at a time, and passes on the results.
+ * Runs the scans of the rings, one at a time, and gives the results to the export.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REST         12 /* the pause, in CPU times of the last scan: 8 % of a core */
+#define REST         12 /* the pause, in CPU times of the last scan: scans use 8 % of a core */
 #define RETRY_MS     1000
 #define FAILURES_MAX 3
-/* In a cluster, a scan reads so much further back. The age of another host's request is known to
- * about a second only. A trace may have begun a little earlier on another host. */
+/* In a cluster, a scan reads so much further back: the age of another host's request is only known
+ * to about a second, and a trace may have begun a little earlier on another host. */
 #define SCANS_EARLY_NS INT64_C(2000000000)
 #define LAST_WAITS_MS  5000 /* how long requests by id may delay a window */
 
@@ -37,15 +37,16 @@ struct scans {
     struct scan_order order;
     struct scan_result result;
     struct feed_input input;
-    bool is_busy;         /* from the start of a scan until its records are fed */
-    bool is_running;      /* the thread runs */
-    struct halves halves; /* the halves that a look has found */
-    bool is_scanned;
-    bool is_last_call;
-    int64_t begun_mono_ns; /* the start of this process */
-    int64_t begun_ms, next_ms;
-    int64_t next_last_ms;                    /* earliest time of the next window */
-    int64_t last_allowance, last_allowed_ms; /* bytes that windows may fetch (keep-minute-bytes) */
+    bool is_busy;              /* from the start of a scan until its records are fed */
+    bool is_running;           /* the thread runs */
+    struct halves halves;      /* the halves that a look has found */
+    bool is_scanned;           /* the result of scan_run() */
+    bool is_last_call;         /* see scans_last_call() */
+    int64_t begun_mono_ns;     /* the start of this process */
+    int64_t begun_ms, next_ms; /* the start of the last scan, the earliest start of the next */
+    int64_t next_last_ms;      /* the earliest start of the next scan for a window */
+    int64_t last_allowance;    /* bytes that windows may fetch now (keep-minute-bytes) */
+    int64_t last_allowed_ms;   /* the time of last_allowance */
 };
 
 /* ---- the end of a scan ----------------------------------------------------------------------- */
@@ -64,7 +65,8 @@ static void scans_set_rest(struct scans *scans)
     scans->next_ms = interval_ms;
 }
 
-/* Refills the allowance of windows by the passed time (keep-minute-bytes). True if some is left. */
+/* Adds the passed time's share of keep-minute-bytes to the allowance of windows. Returns true if
+ * the allowance is more than 0. */
 static bool scans_allow_window(struct scans *scans)
 {
     const int64_t most = config_integer(scans->agent->config, "keep-minute-bytes");
@@ -80,7 +82,7 @@ static bool scans_allow_window(struct scans *scans)
     return scans->last_allowance > 0;
 }
 
-/* Notes the fetched traces and windows. The exporter has all found spans now. */
+/* Notes the fetched traces and windows. The exporter has got all found spans. */
 static void scans_note_fetched(struct scans *scans)
 {
     struct fetched *fetched = scans->agent->fetched;
@@ -210,7 +212,7 @@ static void scans_done(void *context)
         scans_finish(scans, NULL, result->error.text);
         return;
     }
-    /* for traces by id, later.c has noted the time for each trace with spans of SDKs */
+    /* for other requests, later.c has noted this time for each trace with spans of SDKs */
     if (scans->order.is_window && scans->later &&
         later_held_from(scans->later) > result->held_from_ns) {
         scans->result.held_from_ns = later_held_from(scans->later);
@@ -247,7 +249,7 @@ static void scans_start(struct scans *scans, struct request *requests)
         .early_ns = config_text(scans->agent->config, "cluster")[0] ? SCANS_EARLY_NS : 0,
         .begun_mono_ns = scans->begun_mono_ns};
     scans->order.until_mono_ns =
-        clock_ns(); /* read after the place: no record before the place has a later time */
+        clock_ns(); /* read after the place is made, so records before the place are older */
     if (scans->later)
         later_take(scans->later, requests, scans->order.offset_ns, &scans->input.sdk_spans);
     scans->is_busy = true;
@@ -262,7 +264,7 @@ static void scans_start(struct scans *scans, struct request *requests)
 
 /* ---- the next scan --------------------------------------------------------------------------- */
 
-/* Makes a place from time to time, except while the thread reads the places. */
+/* Makes a place every PLACES_EACH_MS, but not while the thread reads the places. */
 static void scans_look(void *context)
 {
     struct scans *scans = context;
@@ -272,12 +274,13 @@ static void scans_look(void *context)
     timer_set(scans->agent->loop, &scans->look, PLACES_EACH_MS);
 }
 
-static int64_t scans_later(int64_t one_ms, int64_t other_ms)
+static int64_t scans_later_ms(int64_t one_ms, int64_t other_ms)
 {
     return one_ms > other_ms ? one_ms : other_ms;
 }
 
-/* Starts the next scan. Requests by id come before windows: their traces are slow now. */
+/* Starts the next scan. Requests that name traces come before windows, as their records are
+ * overwritten soon. A window waits for at most LAST_WAITS_MS. */
 static void scans_take(struct scans *scans, int64_t now_ms, int64_t named_ms, int64_t last_ms)
 {
     const bool is_last = last_ms <= now_ms &&
@@ -301,9 +304,9 @@ int64_t scans_step(struct scans *scans)
 
     if (scans->is_busy)
         return INT64_MAX;
-    named_ms = scans_later(pending_due_ms(&scans->agent->pending, false), scans->next_ms);
-    last_ms = scans_later(pending_due_ms(&scans->agent->pending, true),
-                          scans_later(scans->next_ms, scans->next_last_ms));
+    named_ms = scans_later_ms(pending_due_ms(&scans->agent->pending, false), scans->next_ms);
+    last_ms = scans_later_ms(pending_due_ms(&scans->agent->pending, true),
+                             scans_later_ms(scans->next_ms, scans->next_last_ms));
     due_ms = named_ms < last_ms ? named_ms : last_ms;
     if (due_ms > now_ms)
         return due_ms;
@@ -321,7 +324,7 @@ void scans_hurry(struct scans *scans)
     feed_hurry(scans->feed);
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 struct scans *scans_new(struct agent *agent, struct asking *asking, const struct holding *holding,
                         struct later *later, struct sampler *const *sampler)

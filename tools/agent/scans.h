@@ -13,21 +13,22 @@
 
 struct scans;
 
-/* later: NULL without spans of SDKs. *sampler may change. Returns NULL when out of memory. */
+/* later: NULL without spans of SDKs. sampler: the scans read *sampler at each scan. Returns NULL
+ * when out of memory. */
 struct scans *scans_new(struct agent *agent, struct asking *asking, const struct holding *holding,
                         struct later *later, struct sampler *const *sampler);
-void scans_free(struct scans *scans); /* NULL is allowed; waits for a scan that runs */
+void scans_free(struct scans *scans); /* NULL is allowed; waits for a running scan */
 
-/* Starts a scan if one is due. Returns the time of the next call. */
+/* Starts a scan if one is due. Returns the latest time of the next call. */
 int64_t scans_step(struct scans *scans);
 bool scans_is_busy(const struct scans *scans);
 
-/* Gives all results of the last scan to the export, now. */
+/* Gives the rest of the last scan's results to the export before it returns. */
 void scans_hurry(struct scans *scans);
 
-/* The agent ends: scans for all waiting requests at once. */
+/* At the end of the agent: makes the waiting requests due at once. */
 void scans_end(struct scans *scans);
-/* From now on a scan that fails is not tried again. */
+/* A scan that fails from now on is not retried. */
 void scans_last_call(struct scans *scans);
 
 #endif

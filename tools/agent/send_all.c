@@ -1,5 +1,5 @@
 /*
- * Passes spans of rings and of SDKs to the pipeline.
+ * Gives the events of rings and the spans of SDKs to a pipeline.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define ALL_GRACE_NS   INT64_C(5000000)
-#define ALL_SAMPLES_NS INT64_C(10000000000) /* samples from before the start, with their names */
+#define ALL_SAMPLES_NS INT64_C(10000000000) /* also takes samples from so long before the start */
 
 struct send_all {
     struct agent *agent;
@@ -28,8 +28,8 @@ struct send_all {
     int64_t samples_from_ns;
     struct span whole; /* reused for each span of an SDK */
     int64_t offset_ns;
-    uint64_t given;          /* events, to the assembler */
-    uint64_t sdk_unreadable; /* spans of SDKs, by the pipeline */
+    uint64_t given;          /* number of events given to the assembler */
+    uint64_t sdk_unreadable; /* number of spans of SDKs that could not be read */
     uint64_t sdk_spans;
     bool has_said_lost;
 };
@@ -77,7 +77,7 @@ void send_all_set_sampler(struct send_all *all, struct sampler *sampler)
     all->sampler = sampler;
 }
 
-static void all_have_lost(void *context, int64_t begin_ns, int64_t end_ns)
+static void all_note_loss(void *context, int64_t begin_ns, int64_t end_ns)
 {
     struct send_all *all = context;
     struct loss loss = {.has_times = true, .begin_ns = begin_ns, .end_ns = end_ns};
@@ -90,7 +90,7 @@ static void all_have_lost(void *context, int64_t begin_ns, int64_t end_ns)
     all->has_said_lost = true;
 }
 
-/* Adds the records that were read up to now to the account. */
+/* Sets the pipeline's counts of events. */
 static void all_count(struct send_all *all, int64_t time_ns)
 {
     const struct follow_counts counts = follow_counts(all->follow);
@@ -103,7 +103,8 @@ static void all_count(struct send_all *all, int64_t time_ns)
     input->trace_time_ns = time_ns;
 }
 
-static void all_have_read(struct send_all *all, int64_t time_ns)
+/* Advances the pipeline to the time up to which all records were read. */
+static void all_advance(struct send_all *all, int64_t time_ns)
 {
     struct error ignored; /* the export checks the exporter itself */
 
@@ -119,7 +120,7 @@ static void all_look(void *context)
 
     all->next_sample =
         sampler_read(all->sampler, all->next_sample, all->samples_from_ns, all_take_sample, all);
-    all_have_read(all, follow_look(all->follow));
+    all_advance(all, follow_look(all->follow));
     timer_set(all->agent->loop, &all->look,
               follow_next_ms(all->follow, config_integer(all->agent->config, "ring-poll-ms")));
 }
@@ -145,7 +146,7 @@ void send_all_take_span(struct send_all *all, const struct otlp_origin *origin,
     all->sdk_spans++;
 }
 
-/* ---- what it shows --------------------------------------------------------------------------- */
+/* ---- status ---------------------------------------------------------------------------------- */
 
 json_t *send_all_json(struct send_all *all)
 {
@@ -159,12 +160,12 @@ json_t *send_all_json(struct send_all *all)
                      "otlp_spans", (json_int_t)all->sdk_spans);
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 struct send_all *send_all_open(struct agent *agent, struct error *error)
 {
     struct send_all *all = calloc(1, sizeof(*all));
-    const struct follow_calls calls = {all_take_event, all_have_lost, all};
+    const struct follow_calls calls = {all_take_event, all_note_loss, all};
 
     if (!all)
         return error_null(error, "out of memory");
@@ -190,7 +191,7 @@ void send_all_close(struct send_all *all)
     if (!all)
         return;
     timer_clear(all->agent->loop, &all->look);
-    all_have_read(all, follow_look_at_all(all->follow)); /* only updates the account */
+    all_advance(all, follow_look_at_all(all->follow));
     export_close_pipeline(all->agent->export, &all->pipeline);
     follow_free(all->follow);
     free(all->whole.log);

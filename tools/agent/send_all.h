@@ -1,6 +1,6 @@
 /*
- * send = all: every span goes to the collector. The rings are read as programs write, and spans of
- * SDKs are passed on as they come, through one pipeline in the service's loop.
+ * send = all: gives every span to the export, through one pipeline in the service's loop. Reads the
+ * rings while programs write, and takes the spans of SDKs when they come.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +14,7 @@
 
 struct send_all;
 
-/* True if the configuration has send = all. */
+/* Returns true if the configuration has send = all. */
 bool send_all_is_wanted(const struct config *config);
 
 /* Opens a pipeline to the agent's export. Returns NULL with error set. */
@@ -23,18 +23,19 @@ struct send_all *send_all_open(struct agent *agent, struct error *error);
 /* Gives the last spans to the export. All memories must have been removed. NULL is allowed. */
 void send_all_close(struct send_all *all);
 
-/* Reads the memory from now on; before it is removed, to its end. */
+/* Reads the memory from now on. */
 void send_all_memory_came(struct send_all *all, const struct memory *memory);
+/* Reads the memory to its end, before it is removed. */
 void send_all_memory_goes(struct send_all *all, const struct memory *memory);
 
 /* Takes the host's samples from this sampler; NULL: none. */
 void send_all_set_sampler(struct send_all *all, struct sampler *sampler);
 
-/* A span of an SDK. */
+/* Takes a span of an SDK. */
 void send_all_take_span(struct send_all *all, const struct otlp_origin *origin,
                         const struct otlp_span *span);
 
-/* For the status: the records read, and the time up to which they are complete. */
+/* Returns the part of the status: the records read, and the time up to which they are complete. */
 json_t *send_all_json(struct send_all *all);
 
 #endif

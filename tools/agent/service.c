@@ -1,5 +1,5 @@
 /*
- * blkin agent: runs the agent's parts in one loop.
+ * Runs the agent's parts in one loop.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,27 +27,27 @@ static const char usage[] =
     ;
 
 #define STEP_MS  5000 /* the longest time between two steps */
-#define STALL_MS 1000 /* if a step is so late, this process was stopped */
-#define POST_MS  20   /* at the end: interval of the check whether the last answer is posted */
+#define STALL_MS 1000 /* a step that is later than this shows that the process was stopped */
+#define POST_MS  20   /* at the end: the interval of checks whether the broker has all answers */
 /* At the end, after flush-timeout-ms: the time for a running scan to end. */
 #define LAST_CALL_MS 2000
 #define SAVE_MS      10000
-/* After a change from slow to all: spans that are this old were not sent. */
+/* After a change from slow to all, slow traces are fetched for so long. */
 #define SWITCH_MS 60000
 
 struct service {
     struct frame frame;
     struct agent_parts parts;
-    struct timer deadline; /* of the end */
-    int64_t stepped_ms;    /* of the last step */
-    int64_t planned_ms;    /* of the next step; 0: none was made */
-    int64_t saved_ms;      /* when the totals were saved last, as spans were settled */
+    struct timer deadline; /* limits the time of stopping */
+    int64_t stepped_ms;    /* the time of the last step */
+    int64_t planned_ms;    /* the planned time of the next step; 0: no step was made */
+    int64_t saved_ms;      /* when settled spans last caused a save of the totals */
     bool is_stopping, is_last_call, has_failed;
 };
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void service_is_late(void *context)
+static void service_on_deadline(void *context)
 {
     struct service *service = context;
     struct agent *agent = &service->parts.agent;
@@ -62,8 +62,8 @@ static void service_is_late(void *context)
     agent_step(agent);
 }
 
-/* Begins the end: sends all wanted traces within flush-timeout-ms. */
-static void service_begin_to_end(struct service *service)
+/* Begins to stop: sends all wanted traces within flush-timeout-ms. */
+static void service_begin_to_stop(struct service *service)
 {
     struct agent *agent = &service->parts.agent;
 
@@ -75,7 +75,7 @@ static void service_begin_to_end(struct service *service)
     agent_step(agent);
 }
 
-static void service_step_to_end(struct service *service)
+static void service_step_to_stop(struct service *service)
 {
     const struct agent_parts *parts = &service->parts;
     const bool is_posting = asking_is_posting(parts->asking);
@@ -85,7 +85,7 @@ static void service_step_to_end(struct service *service)
         service->is_last_call = true;
     if (service->is_last_call && !scans_is_busy(parts->scans) && !is_posting)
         loop_stop(parts->agent.loop);
-    else if (is_posting) /* other hosts would report that this one has not answered */
+    else if (is_posting) /* else other hosts would miss this host's answers */
         timer_set(parts->agent.loop, &service->parts.agent.step, POST_MS);
 }
 
@@ -96,10 +96,10 @@ static void service_end(void *context)
     if (service->is_stopping)
         loop_stop(service->parts.agent.loop);
     else
-        service_begin_to_end(service);
+        service_begin_to_stop(service);
 }
 
-/* ---- what is next ---------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static void service_step(void *context)
 {
@@ -121,7 +121,7 @@ static void service_step(void *context)
     service->planned_ms = next_ms > now_ms ? next_ms : now_ms;
     timer_set(parts->agent.loop, &parts->agent.step, service->planned_ms - now_ms);
     if (service->is_stopping)
-        service_step_to_end(service);
+        service_step_to_stop(service);
 }
 
 /* ---- spans of OpenTelemetry's SDKs ----------------------------------------------------------- */
@@ -208,7 +208,7 @@ static bool service_sample(struct service *service, const struct config *config,
     return true;
 }
 
-/* ---- the export, and every span or those of slow traces -------------------------------------- */
+/* ---- the export, and send = all -------------------------------------------------------------- */
 
 static void service_export_failed(void *context)
 {
@@ -218,8 +218,8 @@ static void service_export_failed(void *context)
     loop_stop(service->parts.agent.loop);
 }
 
-/* A trace whose spans are settled need not be sent again after a kill. The totals alone are saved
- * less often, as with send = all they change all the time. */
+/* Saves the traces, because traces with settled spans are not sent again after a kill. If only the
+ * totals have changed, saves them every SAVE_MS: with send = all they change all the time. */
 static void service_export_settled(void *context)
 {
     struct service *service = context;
@@ -242,7 +242,8 @@ static void service_close_export(struct service *service)
     agent->export = NULL;
 }
 
-/* A file of slow traces would be refused at the next start, as it is not empty. */
+/* With send = slow, the endpoint may not be a file: the next start would refuse a file with spans.
+ */
 static bool service_endpoint_fits(const struct config *config, struct error *error)
 {
     return send_all_is_wanted(config) || reader_endpoint_fits(config, error);
@@ -262,7 +263,7 @@ static bool service_open_all(struct service *service, struct error *error)
     return true;
 }
 
-/* Reads the records up to now, gives them to the export, and closes the parts. */
+/* Gives the records up to now to the export, and ends send = all. */
 static void service_close_all(struct service *service)
 {
     struct agent_parts *parts = &service->parts;
@@ -292,8 +293,9 @@ static bool service_apply(struct service *service, const struct config *config, 
 }
 
 /*
- * From slow to all: reads events from the current ends of the rings; slow traces that began before
- * are still scanned for. From all to slow: first sends all records up to now.
+ * From slow to all: reads events from the current ends of the rings on. Scans still fetch slow
+ * traces for SWITCH_MS, because these may have begun before. From all to slow: sends all records up
+ * to now.
  */
 static bool service_change(struct service *service, const struct config *config,
                            struct error *error)
@@ -419,7 +421,7 @@ static bool service_open_parts(struct service *service, struct error *error)
     error_set(error, "out of memory");
     parts->scans =
         scans_new(&parts->agent, parts->asking, parts->holding, parts->later, &parts->sampler);
-    /* last: its thread reads the environment, which other parts change before */
+    /* the sampler is last: its thread reads the environment, which other parts change before */
     return parts->scans && service_sample(service, parts->agent.config, error);
 }
 
@@ -433,7 +435,7 @@ static bool service_open(struct service *service, struct error *error)
     agent->loop = service->frame.loop;
     agent->config = service->frame.config;
     agent->step = (struct timer){.due = service_step, .context = service};
-    service->deadline = (struct timer){.due = service_is_late, .context = service};
+    service->deadline = (struct timer){.due = service_on_deadline, .context = service};
     return agent_open(agent, error) && service_open_parts(service, error) &&
            frame_open_saver(&service->frame, error);
 }

@@ -1,7 +1,7 @@
 /*
- * blkin agent: sends the slow and failed traces of a host. Programs write all spans to rings, which
- * hold the last seconds. If a span was slow or has failed, the agent reads its trace from the
- * rings.
+ * Command "blkin agent": sends the slow and failed traces of a host, or all spans (send = all).
+ * Programs write all spans to rings, which hold the last seconds. If a span was slow or has failed,
+ * the agent reads its trace from the rings.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * The status of the agent.
+ * Makes the status of the agent.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -10,7 +10,6 @@
 #include "scans.h"
 #include "send_all.h"
 
-/* The parts of the agent. */
 struct agent_parts {
     struct agent agent;
     struct asking *asking;
@@ -23,7 +22,7 @@ struct agent_parts {
     struct send_all *all;    /* NULL: send = slow */
 };
 
-/* For status() and page() of the frame. NULL: out of memory. */
+/* Return the results of status() and page() of the frame; NULL: out of memory. */
 json_t *agent_status_json(const struct agent_parts *parts);
 char *agent_status_page(const struct agent_parts *parts);
 

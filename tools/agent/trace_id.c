@@ -1,5 +1,5 @@
 /*
- * Ids of traces and spans.
+ * Reads and writes ids of traces, and keeps sets of span ids.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,8 +25,8 @@ bool trace_id_read(const char *text, struct trace_id *id)
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
-/* The index of the id, or the index where it must be inserted. */
-static size_t place_of(const struct ids *ids, uint64_t id)
+/* Returns the index of the id, or the index at which the id must be inserted. */
+static size_t ids_index(const struct ids *ids, uint64_t id)
 {
     size_t low = 0, high = ids->count;
 
@@ -43,15 +43,15 @@ static size_t place_of(const struct ids *ids, uint64_t id)
 
 bool ids_have(const struct ids *ids, uint64_t id)
 {
-    const size_t at = place_of(ids, id);
+    const size_t at = ids_index(ids, id);
 
     return at < ids->count && ids->list[at] == id;
 }
 
-/* Returns false when out of memory, or if it has max already. */
-static bool add_id(struct ids *ids, uint64_t id, size_t max)
+/* Returns false when out of memory, or if the set has `max` ids already. */
+static bool ids_add(struct ids *ids, uint64_t id, size_t max)
 {
-    const size_t at = place_of(ids, id);
+    const size_t at = ids_index(ids, id);
 
     if (at < ids->count && ids->list[at] == id)
         return true;
@@ -76,7 +76,7 @@ bool ids_add_all(struct ids *ids, const json_t *list, size_t max)
         uint64_t id;
 
         if (hex_read(text_of(json_string_value(text)), &id))
-            are_all &= add_id(ids, id, max);
+            are_all &= ids_add(ids, id, max);
     }
     return are_all;
 }

@@ -18,16 +18,16 @@ struct trace_id {
 
 #define TRACE_ID_TEXT 33
 
-/* The original's events know the lower half only. */
+/* An upper half of 0 is equal to any, because events of the original have only the lower half. */
 static inline bool trace_id_equal(struct trace_id a, struct trace_id b)
 {
     return a.low == b.low && (a.high == b.high || !a.high || !b.high);
 }
 
-/* 32 hexadecimal digits. */
+/* Writes 32 hexadecimal digits. */
 void trace_id_text(struct trace_id id, char text[TRACE_ID_TEXT]);
 
-/* Of 1 to 32 hexadecimal digits, not all 0. */
+/* Reads 1 to 32 hexadecimal digits. Returns false for another text, or if all digits are 0. */
 bool trace_id_read(const char *text, struct trace_id *id);
 
 /* A sorted set of span ids. */
@@ -38,11 +38,11 @@ struct ids {
 
 bool ids_have(const struct ids *ids, uint64_t id);
 /* Adds the ids of a JSON array of texts of 1 to 16 hexadecimal digits. Ignores other elements.
- * Returns false when out of memory, or if there are more than max. */
+ * Returns false if ids are missing: out of memory, or beyond `max` ids in the set. */
 bool ids_add_all(struct ids *ids, const json_t *list, size_t max);
 void ids_free(struct ids *ids);
 
-/* The number of ids in `want` that are not in `have`; *first: the first one. */
+/* Returns the number of ids in `want` that are not in `have`. *first: the smallest of them. */
 size_t ids_missing(const struct ids *want, const struct ids *have, uint64_t *first);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The rings of alarms.
+ * Reads the rings of alarms.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,7 +28,7 @@ void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t 
         calloc(1, sizeof(*watched) + cpus * sizeof(struct ring_reader));
 
     if (!watched)
-        return; /* out of memory elsewhere, too */
+        return; /* out of memory: the alarms of this memory are not given */
     for (uint32_t cpu = 0; cpu < cpus; cpu++)
         ring_reader_open(&watched->readers[cpu], memory_ring(memory, cpus + cpu), 0);
     watched->memory = memory;
@@ -54,7 +54,7 @@ void watcher_drop(struct watcher *watcher, const struct memory *memory)
 
 /* ---- alarms ---------------------------------------------------------------------------------- */
 
-/* Control characters up to U+009F: a terminal may take some of them for a command. */
+/* Returns true for control characters up to U+009F: a terminal may execute some of them. */
 static bool watcher_is_control(const char *text, size_t length)
 {
     const unsigned char first = (unsigned char)text[0];

@@ -12,26 +12,27 @@
 
 struct watcher_poll {
     uint64_t lost;  /* alarms that were overwritten, or whose record is damaged */
-    uint64_t newer; /* of a newer format */
+    uint64_t newer; /* alarms of a newer format */
 };
 
 struct watcher {
     struct heard *heard;
-    void (*alarm)(void *context, const struct alarm *alarm); /* a new one */
+    void (*alarm)(void *context, const struct alarm *alarm); /* gets each new alarm */
     void *context;
     /* private */
     struct watched_memory *memories;
     bool has_looked;
-    uint64_t lost; /* that was told of */
+    uint64_t lost; /* the sum of watcher_poll.lost so far */
 };
 
-/* Watches a memory from its beginning. Alarms that were heard before are not given. */
+/* Watches a memory from its oldest record on. Alarms that were heard before are not given. */
 void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t user);
 void watcher_drop(struct watcher *watcher, const struct memory *memory);
 
 /* Copies a text as valid UTF-8, cut between characters, with "?" in place of control characters. */
 void watcher_set_text(char *to, size_t room, struct text from);
 
+/* Gives the new alarms. Returns the counts since the last look. */
 struct watcher_poll watcher_look(struct watcher *watcher);
 
 #endif

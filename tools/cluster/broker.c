@@ -1,6 +1,6 @@
 /*
- * The connection with the broker, on libmosquitto, in the loop. A thread begins the connection: to
- * look up a name and to connect can take long.
+ * Connects with the broker by libmosquitto. A thread opens the connection, because looking up a
+ * name and connecting can take long. From then on, the loop handles the connection.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,23 +24,25 @@
 #define KEEPALIVE_S    10
 #define PAUSE_MIN_MS   100
 #define PAUSE_MAX_MS   10000
-#define PAUSE_LONG_MS  30000 /* another client has our name: do not cut it off at once */
+#define PAUSE_LONG_MS  30000 /* so that another client with the same id is not disconnected soon */
 #define BROKER_TICK_MS 1000
-#define IN_FLIGHT      100 /* messages in each direction that wait for their PUBACK */
-#define READS          64  /* packets, before the loop looks at other descriptors */
+#define IN_FLIGHT      100 /* the most messages in each direction without a PUBACK */
+#define READS          64  /* the most packets that one call of broker_serve() reads */
 
-/* Each one has a client of its own, without messages of an earlier connection. */
+/* Each connection has its own client, so no messages of an earlier connection are in it. */
 struct broker_connection {
     struct broker *broker;
     struct mosquitto *client;
-    pthread_t thread;      /* begins the connection */
-    int end_fd;            /* an eventfd: the thread has ended */
-    atomic_flag is_single; /* the thread has ended, or the loop has given the connection up */
+    pthread_t thread; /* opens the connection */
+    int end_fd;       /* an eventfd that the thread writes at its end */
+    /* Set when the thread ends or broker_close() gives up the connection. The second of them frees
+     * the connection. */
+    atomic_flag has_one_owner;
     char host[256];
     int port, result, cause; /* of the thread; cause: errno */
-    bool is_open;            /* the thread was successful */
-    bool is_ready;           /* the broker has accepted us and our subscriptions */
-    int reason;              /* of MQTT: why the broker ended the connection; 0: not known */
+    bool is_open;            /* the thread has connected */
+    bool is_ready;           /* the broker has accepted the client and its subscription */
+    int reason;              /* MQTT's reason why the broker ended the connection; 0: not known */
     char log[256];           /* the last error of libmosquitto */
 };
 
@@ -48,16 +50,15 @@ struct broker {
     struct broker_setup setup;
     struct loop *loop;
     struct broker_connection *connection; /* NULL: in a pause */
-    struct watched watched;               /* the end of the thread, or the socket */
-    struct timer timer; /* the end of the pause, or of a second of the connection */
-    int64_t pause_ms;   /* the next one */
-    bool rests;         /* it is long */
+    struct watched watched;               /* end_fd, then the socket */
+    struct timer timer;  /* the end of the pause; in a connection, each BROKER_TICK_MS */
+    int64_t pause_ms;    /* the length of the next pause */
+    bool has_long_pause; /* the next pause takes PAUSE_LONG_MS instead */
 };
 
-/* ---- callbacks of libmosquitto ----------------------------------------------------------------
- */
+/* ---- callbacks of libmosquitto --------------------------------------------------------------- */
 
-static void broker_tell(const struct broker_connection *connection,
+static void broker_give(const struct broker_connection *connection,
                         const struct broker_event *event)
 {
     const struct broker_setup *setup = &connection->broker->setup;
@@ -96,7 +97,7 @@ static void broker_on_subscribe(struct mosquitto *client, void *context, int id,
         }
     }
     connection->is_ready = true;
-    broker_tell(connection, &(struct broker_event){.kind = BROKER_CONNECTED});
+    broker_give(connection, &(struct broker_event){.kind = BROKER_CONNECTED});
 }
 
 static void broker_on_disconnect(struct mosquitto *client, void *context, int reason,
@@ -117,7 +118,7 @@ static void broker_on_publish(struct mosquitto *client, void *context, int id, i
 
     (void)client;
     (void)properties;
-    broker_tell(context,
+    broker_give(context,
                 &(struct broker_event){.kind = is_refused ? BROKER_REFUSED : BROKER_ACCEPTED,
                                        .id = id,
                                        .text = is_refused ? mosquitto_reason_string(reason) : ""});
@@ -132,8 +133,8 @@ static void broker_on_message(struct mosquitto *client, void *context,
     (void)client;
     (void)mosquitto_property_read_int32(properties, MQTT_PROP_MESSAGE_EXPIRY_INTERVAL, &left_s,
                                         false);
-    /* libmosquitto puts a NUL behind the payload; an empty one is NULL */
-    broker_tell(
+    /* libmosquitto puts a NUL behind the payload; an empty payload is NULL */
+    broker_give(
         context,
         &(struct broker_event){
             .kind = BROKER_MESSAGE,
@@ -153,8 +154,7 @@ static void broker_on_log(struct mosquitto *client, void *context, int level, co
         (void)snprintf(connection->log, sizeof(connection->log), "%s", text);
 }
 
-/* ---- the beginning of a connection ------------------------------------------------------------
- */
+/* ---- the start of a connection --------------------------------------------------------------- */
 
 static int broker_set_will(const struct broker_setup *setup, struct mosquitto *client)
 {
@@ -162,7 +162,7 @@ static int broker_set_will(const struct broker_setup *setup, struct mosquitto *c
     int result = mosquitto_property_add_int32(&properties, MQTT_PROP_MESSAGE_EXPIRY_INTERVAL,
                                               setup->will_expiry_s);
 
-    if (!result) /* which frees the properties if all goes well */
+    if (!result) /* mosquitto_will_set_v5() frees the properties if it succeeds */
         result = mosquitto_will_set_v5(client, setup->will_topic, (int)strlen(setup->will),
                                        setup->will, 1, true, properties);
     if (result)
@@ -224,7 +224,7 @@ static void *connection_begin(void *context)
             connection->client, connection->host, connection->port, KEEPALIVE_S, NULL, properties);
     connection->cause = errno;
     mosquitto_property_free_all(&properties);
-    if (atomic_flag_test_and_set(&connection->is_single))
+    if (atomic_flag_test_and_set(&connection->has_one_owner))
         connection_free(connection);
     else
         (void)eventfd_write(connection->end_fd, 1);
@@ -241,7 +241,7 @@ static struct broker_connection *connection_new(struct broker *broker)
     connection->broker = broker;
     connection->port = broker->setup.port;
     memcpy(connection->host, broker->setup.host, sizeof(connection->host));
-    atomic_flag_clear(&connection->is_single);
+    atomic_flag_clear(&connection->has_one_owner);
     connection->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     connection->client = mosquitto_new(broker->setup.client, false, connection);
     if (connection->end_fd >= 0 && connection->client)
@@ -250,8 +250,7 @@ static struct broker_connection *connection_new(struct broker *broker)
     return NULL;
 }
 
-/* ---- the end of a connection ------------------------------------------------------------------
- */
+/* ---- the end of a connection ----------------------------------------------------------------- */
 
 static void connection_describe(const struct broker_connection *connection, int result, int cause,
                                 struct error *error)
@@ -288,9 +287,10 @@ static void broker_lose(struct broker *broker, int result, int cause)
         connection_free(connection);
         broker->connection = NULL;
     }
-    /* hosts that a broker has left together do not come back together */
-    pause_ms = broker->rests ? PAUSE_LONG_MS : broker->pause_ms / 2 + clock_ns() % broker->pause_ms;
-    broker->rests = false;
+    /* a random pause: hosts that lost the broker together do not connect together */
+    pause_ms = broker->has_long_pause ? PAUSE_LONG_MS
+                                      : broker->pause_ms / 2 + clock_ns() % broker->pause_ms;
+    broker->has_long_pause = false;
     broker->pause_ms = broker->pause_ms < PAUSE_MAX_MS / 2 ? broker->pause_ms * 2 : PAUSE_MAX_MS;
     broker->timer.due = broker_try;
     timer_set(broker->loop, &broker->timer, pause_ms);
@@ -298,8 +298,7 @@ static void broker_lose(struct broker *broker, int result, int cause)
                         &(struct broker_event){.kind = BROKER_AWAY, .text = error.text});
 }
 
-/* ---- an open connection -----------------------------------------------------------------------
- */
+/* ---- an open connection ---------------------------------------------------------------------- */
 
 static void broker_watch_writes(struct broker *broker)
 {
@@ -307,7 +306,7 @@ static void broker_watch_writes(struct broker *broker)
         (short)(POLLIN | (mosquitto_want_write(broker->connection->client) ? POLLOUT : 0));
 }
 
-static void broker_look(void *context, short events)
+static void broker_serve(void *context, short events)
 {
     struct broker *broker = context;
     struct mosquitto *client = broker->connection->client;
@@ -341,7 +340,7 @@ static void broker_tick(void *context)
     timer_set(broker->loop, &broker->timer, BROKER_TICK_MS);
 }
 
-static void broker_take_end(void *context, short events)
+static void broker_on_thread_end(void *context, short events)
 {
     struct broker *broker = context;
     struct broker_connection *connection = broker->connection;
@@ -357,14 +356,13 @@ static void broker_take_end(void *context, short events)
     }
     connection->is_open = true;
     broker->watched.fd = mosquitto_socket(connection->client);
-    broker->watched.ready = broker_look;
+    broker->watched.ready = broker_serve;
     broker_watch_writes(broker);
     broker->timer.due = broker_tick;
     timer_set(broker->loop, &broker->timer, BROKER_TICK_MS);
 }
 
-/* ---- for the loop -----------------------------------------------------------------------------
- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static void broker_try(void *context)
 {
@@ -377,8 +375,10 @@ static void broker_try(void *context)
         broker_lose(broker, MOSQ_ERR_NOMEM, ENOMEM);
         return;
     }
-    broker->watched = (struct watched){
-        .fd = connection->end_fd, .events = POLLIN, .ready = broker_take_end, .context = broker};
+    broker->watched = (struct watched){.fd = connection->end_fd,
+                                       .events = POLLIN,
+                                       .ready = broker_on_thread_end,
+                                       .context = broker};
     loop_watch(broker->loop, &broker->watched);
     result = broker_set_up(&broker->setup, connection->client);
     if (!result && !thread_start(&connection->thread, connection_begin, connection, "blkin-broker"))
@@ -414,8 +414,8 @@ void broker_close(struct broker *broker)
         loop_unwatch(broker->loop, &broker->watched);
     free(broker);
     if (connection && !connection->is_open) {
-        if (!atomic_flag_test_and_set(&connection->is_single)) {
-            (void)pthread_detach(connection->thread); /* which frees the connection */
+        if (!atomic_flag_test_and_set(&connection->has_one_owner)) {
+            (void)pthread_detach(connection->thread); /* the thread frees the connection */
             return;
         }
         (void)pthread_join(connection->thread, NULL);
@@ -445,9 +445,9 @@ int broker_publish(struct broker *broker, const char *topic, const char *text, s
     return id;
 }
 
-void broker_rest(struct broker *broker)
+void broker_pause_long(struct broker *broker)
 {
-    broker->rests = true;
+    broker->has_long_pause = true;
 }
 
 #else
@@ -476,7 +476,7 @@ int broker_publish(struct broker *broker, const char *topic, const char *text, s
     return 0;
 }
 
-void broker_rest(struct broker *broker)
+void broker_pause_long(struct broker *broker)
 {
     (void)broker;
 }

@@ -1,10 +1,10 @@
 /*
- * A connection with an MQTT broker (MQTT 5.0, libmosquitto) in the loop of the service. After a
- * back-off it connects again.
+ * A connection with an MQTT broker (MQTT 5.0, libmosquitto) in the loop of the service. A broken
+ * connection is opened again after a back-off.
  *
- * The broker keeps the session for BROKER_SESSION_S after the connection broke, and delivers the
- * messages of that time. Nothing is kept here: the caller publishes a message again that was not
- * accepted when the connection broke.
+ * The broker keeps the session for BROKER_SESSION_S after the connection broke, and then delivers
+ * the messages of that time. If the broker had not accepted a message yet, the caller has to
+ * publish the message again.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,23 +19,23 @@
 #include <stdint.h>
 
 #define BROKER_SESSION_S 300
-#define BROKER_EXPIRY_S  60 /* the broker drops a message that it could not deliver for so long */
-#define BROKER_TOPICS    4  /* at most */
+#define BROKER_EXPIRY_S  60 /* then the broker drops a message that it could not deliver */
+#define BROKER_TOPICS    4  /* the most topics of a subscription */
 
 enum broker_event_kind {
-    BROKER_CONNECTED, /* and subscribed */
-    BROKER_AWAY,      /* text: why */
-    BROKER_MESSAGE,
-    BROKER_ACCEPTED, /* id: of the publication */
-    BROKER_REFUSED,  /* the same; text: why */
+    BROKER_CONNECTED, /* connected and subscribed */
+    BROKER_AWAY,      /* the connection has failed; text: why */
+    BROKER_MESSAGE,   /* a message came: held_ms, topic, text and length */
+    BROKER_ACCEPTED,  /* the broker has accepted the publication `id` */
+    BROKER_REFUSED,   /* the broker has refused the publication `id`; text: why */
 };
 
 struct broker_event {
     enum broker_event_kind kind;
     int id;
-    int64_t held_ms;   /* how long the broker had the message, within a second */
-    const char *topic; /* of a message */
-    const char *text;  /* of a message its payload, with a NUL behind it */
+    int64_t held_ms; /* how long the broker had the message, within a second */
+    const char *topic;
+    const char *text; /* of a message: its payload, NUL-terminated */
     size_t length;
 };
 
@@ -43,11 +43,11 @@ struct broker_setup {
     char host[256];
     int port;
     bool is_tls;
-    const char *client;          /* its id: of two with one id the broker cuts the older one off */
-    const char *user, *password; /* NULL: none */
+    const char *client; /* the client id; the broker disconnects an older client with this id */
+    const char *user, *password;                /* NULL: none */
     const char *ca_file, *cert_file, *key_file; /* NULL: the system's CAs; no certificate */
-    const char *topics[BROKER_TOPICS];          /* to subscribe to; NULL behind the last one */
-    const char *will_topic, *will; /* published by the broker, retained, when we are gone */
+    const char *topics[BROKER_TOPICS];          /* the subscription; NULL after the last topic */
+    const char *will_topic, *will; /* the retained message that the broker sends at the end */
     uint32_t will_expiry_s;
     void (*event)(void *context, const struct broker_event *event); /* must not close the broker */
     void *context;
@@ -55,8 +55,8 @@ struct broker_setup {
 
 struct broker;
 
-/* The texts of the setup must live as long. Returns NULL with error set; a broker that does not
- * answer is no error. */
+/* The texts of the setup must outlive the broker. Returns NULL with error set. An unreachable
+ * broker is no error. */
 struct broker *broker_open(struct loop *loop, const struct broker_setup *setup,
                            struct error *error);
 
@@ -68,8 +68,7 @@ void broker_close(struct broker *broker); /* NULL is allowed */
 int broker_publish(struct broker *broker, const char *topic, const char *text, size_t length,
                    bool is_retained);
 
-/* Another client has our name: when this connection breaks, the next one waits for half a minute.
- */
-void broker_rest(struct broker *broker);
+/* Makes the next pause long: half a minute. For the case that another client has the same id. */
+void broker_pause_long(struct broker *broker);
 
 #endif

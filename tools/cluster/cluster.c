@@ -1,5 +1,5 @@
 /*
- * The cluster: messages to other hosts and from them.
+ * Sends messages to other hosts, and receives theirs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define SENT_BYTES (16U << 20)
-#define REPEAT_MS  200 /* hosts that come back at the same time get one repetition */
-#define DUE_MS     1000
+#define SENT_BYTES      (16U << 20)
+#define REPEAT_MS       200 /* hosts that return within this time get one repetition */
+#define CLUSTER_TICK_MS 1000
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -45,7 +45,7 @@ static void cluster_free_sent(struct cluster *cluster, struct sent *sent)
     free(sent);
 }
 
-/* The oldest, as long as they are too old or there is too much. */
+/* Drops messages sent before oldest_ms, then the oldest ones beyond `room` bytes. */
 static void cluster_drop_sent(struct cluster *cluster, int64_t oldest_ms, size_t room)
 {
     const uint64_t before = cluster->dropped;
@@ -63,7 +63,7 @@ static void cluster_drop_sent(struct cluster *cluster, int64_t oldest_ms, size_t
             cluster->dropped - before, cluster->url);
 }
 
-/* Again from the first one on: receivers know what they have got. */
+/* Publishes all messages again. Receivers drop those that they already have. */
 static void cluster_repeat(void *context)
 {
     struct cluster *cluster = context;
@@ -75,6 +75,7 @@ static void cluster_repeat(void *context)
             cluster_publish(cluster, sent);
 }
 
+/* Returns a copy with "number"; NULL with error set. */
 static json_t *cluster_numbered(struct cluster *cluster, const json_t *message, struct error *error)
 {
     json_t *copy = json_copy((json_t *)(uintptr_t)message);
@@ -90,7 +91,7 @@ static json_t *cluster_numbered(struct cluster *cluster, const json_t *message, 
     return NULL;
 }
 
-/* NULL: the message is too large, or there is no memory. */
+/* Returns NULL if the message is too large, or when out of memory. */
 static struct sent *cluster_new_sent(const struct cluster *cluster, json_t *message)
 {
     const char *to = text_in(message, "to");
@@ -100,7 +101,7 @@ static struct sent *cluster_new_sent(const struct cluster *cluster, json_t *mess
         return NULL;
     (void)snprintf(sent->topic, sizeof(sent->topic), "blkin/%s/%s%s", cluster->host,
                    *to ? "found/" : "want", to);
-    (void)json_object_del(message, "type"); /* the topic has them */
+    (void)json_object_del(message, "type"); /* the topic has type, host and to */
     (void)json_object_del(message, "host");
     (void)json_object_del(message, "to");
     sent->at_ms = clock_ms();
@@ -143,7 +144,7 @@ bool cluster_is_sending(const struct cluster *cluster)
     return false;
 }
 
-/* refused: why; NULL: accepted. */
+/* Counts the outcome of a publication. refused: the reason; NULL: accepted. */
 static void cluster_settle(struct cluster *cluster, int id, const char *refused)
 {
     struct sent *sent = cluster->unsettled;
@@ -156,7 +157,7 @@ static void cluster_settle(struct cluster *cluster, int id, const char *refused)
             cluster->url, refused, cluster->user, cluster->host);
     }
     if (!sent)
-        return; /* our state */
+        return; /* the publication was this host's state */
     sent->id = 0;
     while (cluster->unsettled && !cluster->unsettled->id)
         cluster->unsettled = cluster->unsettled->next;
@@ -170,7 +171,7 @@ static void cluster_settle(struct cluster *cluster, int id, const char *refused)
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
-/* blkin/HOST/REST. Returns REST; NULL: another topic. */
+/* Splits blkin/HOST/REST. Returns REST; NULL: another topic. */
 static const char *cluster_topic(const char *topic, char host[CLUSTER_HOST])
 {
     const char *rest;
@@ -194,8 +195,7 @@ static void cluster_malformed(struct cluster *cluster, const char *host, const c
         say(BK4061, "a message of host %s has a wrong form: %s", host, why);
 }
 
-/* ---- recent messages: two generations, of which the older one is freed as a whole -------------
- */
+/* ---- recent messages in two generations ------------------------------------------------------ */
 
 static void seen_clear(struct seen *seen)
 {
@@ -210,7 +210,7 @@ static void seen_turn(struct seen *seen, int64_t now_ms)
         json_object_size(seen->young) < SEEN_MAX)
         return;
     json_decref(seen->old);
-    /* else both generations are too old */
+    /* after twice keep_ms, both generations are too old */
     if (now_ms - seen->turned_ms < 2 * seen->keep_ms) {
         seen->old = seen->young;
     } else {
@@ -221,7 +221,7 @@ static void seen_turn(struct seen *seen, int64_t now_ms)
     seen->turned_ms = now_ms;
 }
 
-/* Is the text in the set? Puts it in. When out of memory, returns false. */
+/* Returns whether the text is in the set, and adds the text. When out of memory, returns false. */
 static bool seen_before(struct seen *seen, const char *text, int64_t now_ms)
 {
     seen_turn(seen, now_ms);
@@ -231,7 +231,7 @@ static bool seen_before(struct seen *seen, const char *text, int64_t now_ms)
     return false;
 }
 
-/* ---- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static void cluster_take(struct cluster *cluster, const char *host, const char *kind,
                          json_t *message, int64_t held_ms)
@@ -297,7 +297,7 @@ static void cluster_take_message(struct cluster *cluster, const struct broker_ev
     else if (strcmp(rest, "state") == 0)
         hosts_take(cluster, host, event);
     else if (strcmp(host, cluster->host) == 0)
-        return; /* our own */
+        return; /* this host's own message */
     else if (strcmp(rest, "want") == 0)
         cluster_take_text(cluster, host, "keep", event);
     else if (strncmp(rest, "found/", 6) == 0)
@@ -319,7 +319,7 @@ void cluster_say_here(struct cluster *cluster)
     json_decref(state);
 }
 
-/* problem: NULL: connected. */
+/* problem: why there is no connection; NULL: connected. */
 static void cluster_set_state(struct cluster *cluster, const char *problem)
 {
     const bool is_connected = problem == NULL;
@@ -363,20 +363,18 @@ static void cluster_take_event(void *context, const struct broker_event *event)
     }
 }
 
-/* A host is there that has missed messages: they are sent again, once for all hosts that come now.
- */
 void cluster_repeat_soon(struct cluster *cluster)
 {
     timer_set(cluster->loop, &cluster->repeat, REPEAT_MS);
 }
 
-static void cluster_due(void *context)
+static void cluster_tick(void *context)
 {
     struct cluster *cluster = context;
 
     cluster_drop_sent(cluster, clock_ms() - CLUSTER_REPEAT_MS, SENT_BYTES);
     hosts_forget(cluster);
-    timer_set(cluster->loop, &cluster->due, DUE_MS);
+    timer_set(cluster->loop, &cluster->tick, CLUSTER_TICK_MS);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -404,7 +402,7 @@ struct cluster *cluster_open(struct loop *loop, const struct config *config, con
     cluster->seen.keep_ms = 2 * CLUSTER_REPEAT_MS;
     cluster->since_ns = cluster->opened_ns = wall_clock_ns();
     cluster->repeat = (struct timer){.due = cluster_repeat, .context = cluster};
-    cluster->due = (struct timer){.due = cluster_due, .context = cluster};
+    cluster->tick = (struct timer){.due = cluster_tick, .context = cluster};
     (void)snprintf(cluster->problem, sizeof(cluster->problem), "not connected yet");
     (void)snprintf(cluster->host, sizeof(cluster->host), "%s", host);
     (void)snprintf(cluster->state_topic, sizeof(cluster->state_topic), "blkin/%s/state", host);
@@ -412,9 +410,9 @@ struct cluster *cluster_open(struct loop *loop, const struct config *config, con
     if (getrandom(&instance, sizeof(instance), 0) < 0)
         instance = (uint64_t)wall_clock_ns();
     (void)snprintf(cluster->instance, sizeof(cluster->instance), "%016" PRIx64, instance);
-    /* the keys come first: they have the share of each host */
+    /* keys before hosts, because a new host gets its share of wants from a key */
     if (cluster_set_up(cluster, config, cluster_take_event, error) && hosts_open(cluster)) {
-        cluster_due(cluster);
+        cluster_tick(cluster);
         return cluster;
     }
     cluster_close(cluster);
@@ -427,7 +425,7 @@ void cluster_close(struct cluster *cluster)
         return;
     broker_close(cluster->broker);
     timer_clear(cluster->loop, &cluster->repeat);
-    timer_clear(cluster->loop, &cluster->due);
+    timer_clear(cluster->loop, &cluster->tick);
     while (cluster->first) {
         struct sent *next = cluster->first->next;
 

@@ -1,12 +1,12 @@
 /*
  * The cluster: agents of several hosts ask each other for traces through an MQTT broker. Without
- * the key cluster there is none, and an agent works alone.
+ * the key "cluster", an agent works alone.
  *
  * All topics have quality of service 1. The broker lets a host write only below its own name
- * (packaging/mosquitto). So a message is of the host that its topic names.
+ * (packaging/mosquitto). So the host in a topic is the message's sender.
  *
  * - blkin/HOST/state, retained: {"state": "here", "version": "...", "since": "..."}. The last will
- *   is {"state": "gone"}, kept for cluster-forget-hours. Empty: the host is forgotten.
+ *   is {"state": "gone"}, kept for cluster-forget-hours. An empty message: the host is forgotten.
  * - blkin/HOST/want: a request of HOST to all others
  * - blkin/HOST/found/TO: the answer of HOST to a request of TO
  * - blkin/config, retained: lines of a configuration file for all agents, see config.h
@@ -15,37 +15,36 @@
  *
  *   {"id": "HOST:PID:N", "at": NS since 1970, "traces": [{"id": "32 hex digits", "begin":
  *    NS since 1970, "why": "osd*:write>20ms"}]}
- *       a want: traces that HOST had an alarm for, or that `blkin keep` names.
- *       begin (of a trace, may be missing): as far as HOST knows, the trace began then. `at` less
- *       `begin` is the age of the begin: receivers compare no clocks.
- *       halves (of a trace, may be missing): ["c" or "s" and nine numbers of 16 hex digits, ...],
- *       the halves of requests that HOST has found of it, see tools/agent/halves.h
+ *       a want: traces of HOST's alarms, or of `blkin keep`.
+ *       begin (of a trace, optional): the earliest begin of the trace that HOST knows. Receivers
+ *       use its age, `at` less `begin`, because clocks of hosts differ.
+ *       halves (of a trace, optional): ["c" or "s" and nine numbers of 16 hex digits, ...], the
+ *       halves of requests that HOST has found in the trace, see tools/agent/halves.h
  *   {"id": ..., "at": ..., "traces": [], "settled": ["32 hex digits", ...]}
- *       of these traces, no host has the caller
- *   {"id": ..., "at": ..., "last_ms": 10000, "service": "osd"}     (service may be missing)
- *       a want: all traces of the last seconds; with service, only those of the service
- *   {"id": that of the want, "held_from": NS since 1970: the rings have everything from then on,
- *    "error": "..." (optional),
+ *       no host has the client's half of a request that began one of these traces
+ *   {"id": ..., "at": ..., "last_ms": 10000, "service": "osd"}
+ *       a want: all traces of the last seconds. service (optional): only traces of the service
+ *   {"id": the want's id, "held_from": NS since 1970, "error": "..." (optional),
  *    "traces": [{"id": "...", "spans": 3, "have": ["16 hex", ...], "want": ["16 hex", ...]}]}
- *       a found.
- *       begin (of a trace, may be missing): when its first span began, NS since 1970.
- *       held_from (of a trace, may be missing): when its spans may come from other sources than the
- *       rings, and the host has everything of these from then on only
- *       reach_ms (may be missing): the host has looked for what was written later than so long
- *       before the want only. HOST wants a trace that began earlier once more.
- *       have: the spans that were found; want: their parents that were not found. Traces without a
- *       found span are left out. "more" (may be missing): found traces that are not in the list.
+ *       a found: the answer to a want. held_from: the rings have all spans from then on.
+ *       begin (of a trace, optional): when its first span began, NS since 1970.
+ *       held_from (of a trace, optional): its spans may also be in other sources than the rings.
+ *       These sources have all spans from then on.
+ *       reach_ms (optional): the host searched only records that were written from so long before
+ *       the want on. HOST repeats the want of a trace that began earlier.
+ *       have: the spans that were found; want: their parents that were not found. The list has no
+ *       traces without a found span. "more" (optional): the number of found traces not in the list.
  *
- * The sender adds "number", by which receivers know duplicates, and "held_ms": how long it had the
- * message. With the time that the broker tells, a receiver knows how old a want is, and compares no
- * clocks. To callbacks a message has "type" ("keep" or "found"), "host" and "to" of its topic.
+ * The sender adds "number", by which receivers find duplicates, and "held_ms": how long the sender
+ * had the message. The broker adds how long it had the message. So a receiver knows the age of a
+ * want without comparing clocks. The callback also gets "type" ("keep": a want, or "found"), "host"
+ * and "to", which are in the topic.
  *
  * Ids are printable ASCII without blanks; names of hosts are letters, digits, '.', '-' and '_'. A
  * message has at most 10000 traces and 1 MiB.
  *
- * A message is published again when the connection, or another host, is back, for
- * CLUSTER_REPEAT_MS after its sending: a broker that was killed has lost what it had accepted.
- * Nothing here blocks the loop.
+ * A broker that was killed has lost the messages that it had accepted. So for CLUSTER_REPEAT_MS, a
+ * message is published again when the connection or another host is back. No function blocks.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -63,17 +62,18 @@
 struct cluster;
 
 struct cluster_callbacks {
-    /* The message has the form above. over: a want of a host that has used up its share of wants
+    /* The message has the form above. over: the host has exceeded its share of wants
      * (cluster-wants-per-s). The callback must not close the cluster. */
     void (*message)(void *context, const json_t *message, bool over);
-    /* The text of blkin/config, with cluster-config = yes. "": none. It may be the same again. */
+    /* Gets the text of blkin/config, with cluster-config = yes. The text may be "", or unchanged.
+     */
     void (*config)(void *context, const char *text);
     void *context;
 };
 
 /*
- * Uses the keys cluster and cluster-*; host: our name; hosts_file: keeps the names of hosts over a
- * restart. Returns NULL with error set if the keys are wrong; a broker that does not answer is no
+ * Uses the keys cluster and cluster-*. host: the name of this host. hosts_file: stores the names of
+ * the other hosts. Returns NULL with error set if the keys are wrong. An unreachable broker is no
  * error.
  */
 struct cluster *cluster_open(struct loop *loop, const struct config *config, const char *host,
@@ -81,29 +81,29 @@ struct cluster *cluster_open(struct loop *loop, const struct config *config, con
                              struct error *error);
 void cluster_close(struct cluster *cluster); /* NULL is allowed */
 
-/* Publishes a copy of the message as soon as the broker takes it. Drops and logs one of a wrong
- * form. */
+/* Publishes a copy of the message, at once or when connected. Drops a message of a wrong form, and
+ * logs that. */
 void cluster_send(struct cluster *cluster, const json_t *message);
 
-/* Is the broker there, and has yet to accept messages? */
+/* Returns whether the broker is connected, and has not accepted all messages yet. */
 bool cluster_is_sending(const struct cluster *cluster);
 
 /*
- * The hosts that a trace may have passed, ours first: a new array of names. A host that is away is
- * one of them until it is forgotten. Until the broker has answered for the first time on this host,
- * the broker's URL is in the list in place of the other hosts.
+ * Returns a new array with the hosts that a trace may have passed, this host first. The array has
+ * hosts that are away, too, until they are forgotten. While the other hosts are unknown, because no
+ * broker has answered this host yet, the array also has the broker's URL.
  */
 json_t *cluster_hosts(const struct cluster *cluster);
 
-/* The known hosts that are not there, and the broker's URL as in cluster_hosts(): a new array. */
+/* Returns a new array: the known hosts that are away, and always the broker's URL. */
 json_t *cluster_away(const struct cluster *cluster);
 
 /*
  * {"url": ..., "state": "connected" | "away", "since": ..., "error": ..., "hosts": cluster_hosts(),
  * "away": ["store-2"], "sent": n, "received": n, "dropped": n, "refused": n, "malformed": n}. away:
- * hosts that are known and not there; sent: messages that the broker has accepted; dropped: ours
- * that it did not accept in time; refused: by the broker's rules; malformed: messages of a wrong
- * form that came. The caller frees it; NULL: out of memory.
+ * known hosts without a connection. sent: messages that the broker accepted. dropped: messages that
+ * it did not accept in time, or that had a wrong form. refused: by the broker's rules. malformed:
+ * messages of a wrong form from other hosts. The caller frees the object; NULL: out of memory.
  */
 json_t *cluster_json(const struct cluster *cluster);
 

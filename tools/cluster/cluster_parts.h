@@ -1,6 +1,5 @@
 /*
- * Shared by the files of the cluster. hosts.c has the hosts and their presence, settings.c reads
- * the keys.
+ * Shared by the files of the cluster.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,24 +21,24 @@ struct sent {
     char *text; /* without "held_ms" */
     size_t bytes;
     int64_t at_ms;
-    int id; /* of the publication in progress; 0: none */
+    int id; /* of the publication in progress; 0: none is in progress */
     bool is_accepted, is_refused;
     char topic[2 * CLUSTER_HOST + 16];
 };
 
-/* A set of texts. It remembers a text for keep_ms to twice that time. If more than SEEN_MAX texts
- * come within keep_ms, it forgets the oldest ones sooner. Begins with zeros and keep_ms. */
+/* A set of recent texts. Contains a text for keep_ms to twice that time, or shorter if more than
+ * SEEN_MAX texts come within keep_ms. The owner sets keep_ms; the rest is 0 at first. */
 struct seen {
     int64_t keep_ms;
-    int64_t turned_ms;
-    json_t *young, *old;
+    int64_t turned_ms;   /* when `young` was new */
+    json_t *young, *old; /* texts since turned_ms, and texts of the time before */
 };
 
 struct cluster {
     struct loop *loop;
     struct cluster_callbacks callbacks;
     struct broker *broker;
-    struct timer repeat, due;
+    struct timer repeat, tick;
     char host[CLUSTER_HOST];
     char state_topic[CLUSTER_HOST + 16], found_topic[CLUSTER_HOST + 16];
     char url[300]; /* of the broker */
@@ -53,7 +52,7 @@ struct cluster {
     char problem[512]; /* "": none */
 
     struct sent *first, **last; /* in the order of sending */
-    struct sent *unsettled;     /* all before it are accepted or refused; NULL: all are */
+    struct sent *unsettled;     /* the first with a publication in progress; NULL: none */
     size_t sent_bytes;
     uint64_t last_number;
     uint64_t accepted, dropped, refused;
@@ -61,18 +60,20 @@ struct cluster {
     struct seen seen;
     uint64_t received, malformed;
 
-    struct table hosts;    /* of struct cluster_host, without this host */
-    bool knows_hosts;      /* from the broker, or from the file */
-    bool is_known;         /* the broker has this host's state */
-    int64_t twin_until_ms; /* the status shows an agent of the same name until then */
+    struct table hosts;    /* the other hosts: struct cluster_host */
+    bool knows_hosts;      /* the broker or the file has given the other hosts */
+    bool is_known;         /* the broker has sent back this process's state */
+    int64_t twin_until_ms; /* until then, the status shows another agent of the same name */
     int64_t wants_per_s, forget_ms;
     char hosts_file[4096];
 };
 
 /* ---- cluster.c ---- */
 
-/* Publishes the state of this host. */
+/* Publishes the state "here" of this host. */
 void cluster_say_here(struct cluster *cluster);
+
+/* Publishes all messages again after REPEAT_MS, because a host may have missed some. */
 void cluster_repeat_soon(struct cluster *cluster);
 
 /* ---- settings.c: reads the keys and opens the broker. Returns false with error set. ---- */
@@ -87,13 +88,13 @@ bool cluster_set_up(struct cluster *cluster, const struct config *config,
 bool hosts_open(struct cluster *cluster);
 void hosts_close(struct cluster *cluster);
 
-/* Takes a message of the topic "state". */
+/* Handles a message of the topic "state". */
 void hosts_take(struct cluster *cluster, const char *host, const struct broker_event *event);
 
 /* Subtracts `count` wants from the host's share of this second. Returns false if it is used up. */
 bool hosts_may_want(struct cluster *cluster, const char *host, size_t count);
 
-/* Drops the hosts that are gone for cluster-forget-hours. */
+/* Removes hosts that have been away for cluster-forget-hours. */
 void hosts_forget(struct cluster *cluster);
 
 /* Returns a new array. */

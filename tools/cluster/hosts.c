@@ -1,5 +1,5 @@
 /*
- * The hosts of the cluster: presence, and each one's share of wants.
+ * The hosts of the cluster: their presence, and their shares of wants.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,11 +19,11 @@
 struct cluster_host {
     struct table_link in_table;
     char name[CLUSTER_HOST];
-    bool is_known; /* has published its state; if not, only its share counts */
+    bool is_known; /* has published its state; if not, the entry only has the share of wants */
     bool is_here;
-    int64_t gone_ms; /* the time of the last state */
-    int64_t allowance,
-        allowed_ms; /* the rest of its share, in thousandths of wants, and its time */
+    int64_t state_ms;   /* the time of the last state */
+    int64_t allowance;  /* the rest of the share, in thousandths of wants */
+    int64_t allowed_ms; /* the time of `allowance` */
 };
 
 static uint64_t hosts_hash(const struct cluster *cluster, const char *name)
@@ -50,7 +50,7 @@ static struct cluster_host *hosts_get(struct cluster *cluster, const char *name)
     if (!host)
         return NULL;
     (void)snprintf(host->name, sizeof(host->name), "%s", name);
-    host->gone_ms = host->allowed_ms = clock_ms();
+    host->state_ms = host->allowed_ms = clock_ms();
     host->allowance = cluster->wants_per_s * 1000;
     table_add(&cluster->hosts, &host->in_table, hosts_hash(cluster, name));
     return host;
@@ -90,7 +90,7 @@ json_t *cluster_hosts(const struct cluster *cluster)
     return hosts_list(cluster, list, true);
 }
 
-/* ---- over a restart -------------------------------------------------------------------------- */
+/* ---- the file of hosts ----------------------------------------------------------------------- */
 
 bool hosts_open(struct cluster *cluster)
 {
@@ -149,25 +149,25 @@ static void hosts_remove(struct cluster *cluster, struct cluster_host *host)
         say(BK4066, "host %s is forgotten: traces are complete without it", host->name);
     table_remove(&cluster->hosts, &host->in_table);
     hosts_free(&host->in_table);
-    if (was_known) /* the file has no others */
+    if (was_known) /* the file has only known hosts */
         hosts_save(cluster);
 }
 
-/* Takes this host's own state. The broker sends it after the retained states of all other hosts. A
- * state of an earlier process can come only before it. */
+/* Handles this host's own state. The broker sends this state after the retained states of all other
+ * hosts, and after any state of an earlier process of this host. */
 static void hosts_take_own(struct cluster *cluster, bool is_here, const char *instance)
 {
     if (!is_here) { /* the last will of an earlier connection */
         cluster_say_here(cluster);
     } else if (strcmp(instance, cluster->instance) != 0) {
         if (cluster->is_known) {
-            /* the broker would end the connections of both in turn, without end */
+            /* two agents of one name would end each other's connections for ever */
             if (cluster->twin_until_ms < clock_ms())
                 say(BK4068,
                     "%s: another agent connects as \"%s\": each host needs a name of its own",
                     cluster->url, cluster->host);
             cluster->twin_until_ms = clock_ms() + TWIN_MS;
-            broker_rest(cluster->broker);
+            broker_pause_long(cluster->broker);
         }
     } else {
         cluster->is_known = true;
@@ -178,14 +178,14 @@ static void hosts_take_own(struct cluster *cluster, bool is_here, const char *in
     }
 }
 
-/* Has the broker no session with the messages that the host has missed? A broker that was killed
- * has none, but then this host has connected again, too. */
+/* Returns whether the host may have missed messages, because the broker has no session of the host.
+ * A killed broker has lost all sessions: then this host has connected again, too. */
 static bool hosts_may_miss(const struct cluster *cluster, const struct cluster_host *host)
 {
     const int64_t now_ms = clock_ms();
 
     return !host->is_known || now_ms - cluster->connected_ms < CLUSTER_REPEAT_MS ||
-           (!host->is_here && now_ms - host->gone_ms > BROKER_SESSION_S * 1000 / 2);
+           (!host->is_here && now_ms - host->state_ms > BROKER_SESSION_S * 1000 / 2);
 }
 
 void hosts_take(struct cluster *cluster, const char *name, const struct broker_event *event)
@@ -214,7 +214,7 @@ void hosts_take(struct cluster *cluster, const char *name, const struct broker_e
     was_known = host->is_known;
     host->is_known = true;
     host->is_here = is_here;
-    host->gone_ms = clock_ms();
+    host->state_ms = clock_ms();
     if (!was_known && cluster->knows_hosts)
         hosts_save(cluster);
 }
@@ -226,15 +226,14 @@ void hosts_forget(struct cluster *cluster)
 
     table_for_each(host, &cluster->hosts, in_table)
     {
-        if (!host->is_here && host->gone_ms < before_ms)
+        if (!host->is_here && host->state_ms < before_ms)
             hosts_remove(cluster, host);
     }
 }
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
-/* A host may save up the share of one second. A request may exceed the rest; then the next one
- * waits. */
+/* A host may save up the share of one second. One request may exceed the rest of the share. */
 bool hosts_may_want(struct cluster *cluster, const char *name, size_t count)
 {
     struct cluster_host *host = hosts_get(cluster, name);

@@ -1,5 +1,5 @@
 /*
- * The form of a message between agents.
+ * Checks the form of messages between agents.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,11 +8,11 @@
 #include <ctype.h>
 #include <string.h>
 
-#define MESSAGE_TEXT_MAX 1023 /* of a reason or a name */
+#define MESSAGE_TEXT_MAX 1023 /* bytes of a reason or a name */
 #define ID_MAX           511
 #define LAST_MAX_MS      86400000
-#define HALF_MAX         145  /* characters of a half */
-#define HALVES_MAX       1024 /* of a trace */
+#define HALF_LENGTH      145  /* characters of a half */
+#define HALVES_MAX       1024 /* halves of a trace */
 
 static bool message_has_host_form(const char *name, size_t length)
 {
@@ -30,7 +30,7 @@ bool message_is_host(const char *name)
     return message_has_host_form(name, strlen(name));
 }
 
-/* ---- members: each of these returns false with error set ------------------------------------- */
+/* ---- members: the functions return false with error set -------------------------------------- */
 
 static bool message_refuse(const char *name, const char *expected, struct error *error)
 {
@@ -59,9 +59,9 @@ static bool message_check_host(const json_t *object, const char *name, struct er
                           error);
 }
 
-/* Printable ASCII without blanks. */
-static bool message_check_name(const json_t *object, const char *name, size_t max,
-                               struct error *error)
+/* Checks a text of printable ASCII characters without blanks. */
+static bool message_check_token(const json_t *object, const char *name, size_t max,
+                                struct error *error)
 {
     const char *text = text_in(object, name);
     const size_t length = strlen(text);
@@ -86,7 +86,7 @@ static bool message_check_integer(const json_t *object, const char *name, json_i
                      (long long)max);
 }
 
-/* It may be missing. */
+/* Checks a member that may be missing. */
 static bool message_check_time(const json_t *object, const char *name, struct error *error)
 {
     return !json_object_get(object, name) ||
@@ -117,7 +117,7 @@ static bool message_check_span_ids(const json_t *trace, const char *name, struct
     return json_is_array(ids) || message_refuse(name, "an array of ids", error);
 }
 
-/* Of one trace: "c" or "s", and nine numbers of 16 hex digits. */
+/* Checks the halves of a trace: "c" or "s", and nine numbers of 16 hex digits. */
 static bool message_check_halves(const json_t *trace, struct error *error)
 {
     const json_t *halves = json_object_get(trace, "halves"), *half;
@@ -127,8 +127,8 @@ static bool message_check_halves(const json_t *trace, struct error *error)
     {
         const char *text = json_string_value(half);
 
-        if (!text || (*text != 'c' && *text != 's') || json_string_length(half) != HALF_MAX ||
-            strspn(text + 1, "0123456789abcdef") != HALF_MAX - 1)
+        if (!text || (*text != 'c' && *text != 's') || json_string_length(half) != HALF_LENGTH ||
+            strspn(text + 1, "0123456789abcdef") != HALF_LENGTH - 1)
             return message_refuse("halves", "\"c\" or \"s\" and 144 hex digits each", error);
     }
     return !halves || (json_is_array(halves) && json_array_size(halves) <= HALVES_MAX) ||
@@ -213,8 +213,8 @@ bool message_check(const json_t *message, struct error *error)
 
     if (!json_is_object(message))
         return error_set(error, "expected a JSON object");
-    if (!message_check_name(message, "id", ID_MAX, error) ||
-        !message_check_name(message, "number", MESSAGE_NUMBER_MAX, error) ||
+    if (!message_check_token(message, "id", ID_MAX, error) ||
+        !message_check_token(message, "number", MESSAGE_NUMBER_MAX, error) ||
         !message_check_host(message, "host", error))
         return false;
     if (strcmp(type, "keep") == 0)

@@ -1,6 +1,6 @@
 /*
- * The form of a message between agents (cluster.h). The cluster checks each message that comes over
- * the network, and each one that it publishes.
+ * Checks the form of messages between agents (cluster.h): each message that an agent receives, and
+ * each message that it publishes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,10 +15,12 @@
 
 #define MESSAGE_MAX        (1U << 20) /* bytes of its text */
 #define MESSAGE_TRACES_MAX 10000
-#define MESSAGE_HOST_MAX   253 /* as of a name in the DNS */
-#define MESSAGE_NUMBER_MAX 64  /* characters of "number", which no two messages of a host share */
+#define MESSAGE_HOST_MAX   253 /* bytes of a host's name, as in the DNS */
+#define MESSAGE_NUMBER_MAX 64  /* characters of "number", which is unique among a host's messages \
+                                */
 
-/* Only letters, digits, '.', '-' and '_', as the name is shown, and is part of a topic. */
+/* Returns whether the name has only letters, digits, '.', '-' and '_', and no '-' at the beginning.
+ * The name is shown to users, and is part of a topic. */
 bool message_is_host(const char *name);
 
 /* Returns false with error set to the first fault. */

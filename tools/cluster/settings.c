@@ -1,5 +1,5 @@
 /*
- * The keys of the cluster.
+ * Reads the keys of the cluster.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +22,7 @@ static bool settings_part(CURLU *url, CURLUPart part, char **text)
     return curl_url_get(url, part, text, 0) == CURLUE_OK;
 }
 
-/* Splits mqtt[s]://HOST[:PORT]. Returns false for other parts, such as a user or a path. */
+/* Splits mqtt[s]://HOST[:PORT]. Returns false if the URL has other parts, such as a user. */
 static bool settings_split(CURLU *url, const char *text, struct broker_setup *setup)
 {
     static const CURLUPart others[] = {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY,
@@ -55,7 +55,7 @@ static bool settings_split(CURLU *url, const char *text, struct broker_setup *se
     return is_right;
 }
 
-/* A text that cannot be parsed may contain a password, so no message contains it. */
+/* The message of an error omits the text, because a malformed URL may contain a password. */
 static bool settings_take_url(struct cluster *cluster, const char *text, struct broker_setup *setup,
                               struct error *error)
 {
@@ -72,7 +72,7 @@ static bool settings_take_url(struct cluster *cluster, const char *text, struct 
     return true;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the other keys -------------------------------------------------------------------------- */
 
 static const char *settings_text(const struct config *config, const char *key)
 {

@@ -1,5 +1,5 @@
 /*
- * libmicrohttpd in a service's loop.
+ * Runs libmicrohttpd in a service's loop.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +22,7 @@ static void http_run(void *context)
         timer_set(http->loop, &http->run, (int64_t)timeout_ms);
 }
 
-static void http_is_ready(void *context, short events)
+static void http_on_ready(void *context, short events)
 {
     (void)events;
     http_run(context);
@@ -37,7 +37,7 @@ bool http_begin(struct http *http, struct loop *loop, struct MHD_Daemon *daemon)
         (struct http){.loop = loop, .daemon = daemon, .run = {.due = http_run, .context = http}};
     if (!info)
         return false;
-    http->epoll = (struct watched){info->epoll_fd, POLLIN, http_is_ready, http, NULL};
+    http->epoll = (struct watched){info->epoll_fd, POLLIN, http_on_ready, http, NULL};
     loop_watch(loop, &http->epoll);
     http_run(http);
     return true;

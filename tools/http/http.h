@@ -1,6 +1,6 @@
 /*
- * An HTTP server by libmicrohttpd in a service's loop, without threads. The server has an epoll
- * set, which is one descriptor of the loop.
+ * Runs an HTTP server of libmicrohttpd in a service's loop, without threads. The loop watches the
+ * server's epoll descriptor.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,14 +21,14 @@ struct http {
     uint64_t runs; /* the number of runs; callbacks of one run see the same number */
 };
 
-/* Takes the daemon and runs it once. Returns false if the daemon is NULL or has no epoll set; the
- * caller then calls http_end(). */
+/* Takes ownership of the daemon and runs it once. Returns false if the daemon is NULL or has no
+ * epoll set; the caller calls http_end() then, too. */
 bool http_begin(struct http *http, struct loop *loop, struct MHD_Daemon *daemon);
 
 /* Stops the daemon. */
 void http_end(struct http *http);
 
-/* Runs the daemon soon, after a change from outside of its callbacks. */
+/* Runs the daemon in the next turn of the loop. Needed after a change outside of its callbacks. */
 void http_run_soon(struct http *http);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * OTLP traces, read: the fast part.
+ * Reads requests, and those fields of their spans that all callers need.
  *
  * Numbers of fields: opentelemetry/proto/trace/v1/trace.proto, common.proto and resource.proto.
  *
@@ -9,7 +9,7 @@
 
 #include "otlp_value.h"
 
-/* OTLP's kinds begin with 1 and have another order. */
+/* OTLP's kinds begin with 1, and their order is not that of enum span_kind. */
 static inline enum span_kind kind_of(uint64_t value)
 {
     static const enum span_kind kinds[] = {SPAN_LOCAL,  SPAN_LOCAL,    SPAN_SERVER,
@@ -66,7 +66,7 @@ static void take_field(struct otlp_span *span, const struct pb_member *field)
 
 #define COMMON_MIN 18 /* readable bytes for any field below */
 
-/* Returns the end of a text or message whose length is in one byte. */
+/* Returns the end of a text or message. NULL: the length has more than one byte. */
 static inline const unsigned char *end_of_short(const unsigned char *at)
 {
     return at[1] < 128 ? at + 2 + at[1] : NULL;
@@ -82,14 +82,14 @@ static inline int64_t read_time(const unsigned char *at)
 }
 
 /*
- * Reads a common field: tag and length have one byte each, and the length is the usual one. Returns
- * the end of the field, which may be behind the message. Returns NULL for other fields.
+ * Reads a field whose tag and length have one byte each, and whose length is the usual one. Returns
+ * the end of the field, which may be past the end of the message. Returns NULL for other fields.
  */
 static inline const unsigned char *read_common(struct otlp_span *span, const unsigned char *at)
 {
     switch (at[0]) {
     case OTLP_SPAN_ATTRIBUTE:
-        /* may be peer.service, or a key that comes after its value */
+        /* the attribute may be peer.service, or its value may precede its key */
         if (at[2] != OTLP_ATTRIBUTE_KEY || at[3] == PEER_KEY_LENGTH)
             return NULL;
         /* fall through */
@@ -124,7 +124,7 @@ static inline const unsigned char *read_common(struct otlp_span *span, const uns
     }
 }
 
-/* readable: end of the readable bytes, which may be behind the message. */
+/* readable: the end of the readable bytes, at or after the end of the message. */
 static inline bool read_span(struct text message, const unsigned char *readable,
                              struct otlp_span *span)
 {
@@ -132,7 +132,7 @@ static inline bool read_span(struct text message, const unsigned char *readable,
     const unsigned char *next;
     struct pb_member field;
 
-    /* compilers make a slower loop of one assignment */
+    /* one assignment of the whole struct would make the loop slower */
     span->trace_id_high = span->trace_id = span->id = span->parent_id = 0;
     span->start_ns = span->end_ns = 0;
     span->name = span->peer_service = (struct text){"", 0};
@@ -159,8 +159,9 @@ bool otlp_read_span(struct text message, struct otlp_span *span)
 
 /* ---- a request ------------------------------------------------------------------------------- */
 
-/* Decodes the spans of a ScopeSpans. This and the next two functions subtract the fields that they
- * read from *most. They return false if a message is broken. */
+/* Decodes the spans of a ScopeSpans. decode_spans(), decode_scopes() and decode_resources()
+ * subtract the number of fields that they read from *most. They return false if a message is
+ * broken. */
 static bool decode_spans(struct otlp_decoding *decoding, uint64_t *most, otlp_span_fn *call,
                          void *context)
 {
@@ -187,7 +188,7 @@ static bool decode_spans(struct otlp_decoding *decoding, uint64_t *most, otlp_sp
 }
 
 /* Finds the last field of this tag, and the last schema URL. */
-static struct text find_both(struct text message, enum otlp_field tag, struct text *schema)
+static struct text find_with_schema(struct text message, enum otlp_field tag, struct text *schema)
 {
     struct pb_reader reader = pb_reader_of(message);
     struct text found = {"", 0};
@@ -197,7 +198,7 @@ static struct text find_both(struct text message, enum otlp_field tag, struct te
     while (pb_next(&reader, &field)) {
         if (field.tag == (uint32_t)tag)
             found = pb_text(&field);
-        else if (field.tag == OTLP_SCOPE_SPANS_SCHEMA) /* a resource's has the same number */
+        else if (field.tag == OTLP_SCOPE_SPANS_SCHEMA) /* the same tag as in ResourceSpans */
             *schema = pb_text(&field);
     }
     return found;
@@ -212,15 +213,15 @@ static bool decode_scopes(struct otlp_decoding *decoding, uint64_t *most)
         if (field.tag == OTLP_RESOURCE_SPANS_SCOPE_SPANS) {
             decoding->scope_spans = pb_reader_of(pb_text(&field));
             decoding->origin.scope_number++;
-            decoding->origin.scope =
-                find_both(pb_text(&field), OTLP_SCOPE_SPANS_SCOPE, &decoding->origin.scope_schema);
+            decoding->origin.scope = find_with_schema(pb_text(&field), OTLP_SCOPE_SPANS_SCOPE,
+                                                      &decoding->origin.scope_schema);
             break;
         }
     }
     return !pb_is_broken(&decoding->resource_spans);
 }
 
-/* Takes the resource. If each span has its own, most are equal to the last one. */
+/* Sets the resource of the next spans. Most resources of a request are equal to the one before. */
 static void take_resource(struct otlp_origin *origin, struct text resource, struct text schema)
 {
     if (origin->number && text_equal(resource, origin->resource) &&
@@ -245,7 +246,7 @@ static bool decode_resources(struct otlp_decoding *decoding, uint64_t *most)
             continue;
         message = pb_text(&field);
         decoding->resource_spans = pb_reader_of(message);
-        resource = find_both(message, OTLP_RESOURCE_SPANS_RESOURCE, &schema);
+        resource = find_with_schema(message, OTLP_RESOURCE_SPANS_RESOURCE, &schema);
         take_resource(&decoding->origin, resource, schema);
         break;
     }
@@ -268,20 +269,20 @@ void otlp_decode_begin(struct otlp_decoding *decoding, struct text request)
 bool otlp_decode_some(struct otlp_decoding *decoding, uint64_t most, otlp_span_fn *call,
                       void *context)
 {
-    bool is_well = true;
+    bool is_intact = true;
 
-    while (most && is_well) {
+    while (most && is_intact) {
         if (has_more(&decoding->scope_spans))
-            is_well = decode_spans(decoding, &most, call, context);
+            is_intact = decode_spans(decoding, &most, call, context);
         else if (has_more(&decoding->resource_spans))
-            is_well = decode_scopes(decoding, &most);
+            is_intact = decode_scopes(decoding, &most);
         else if (has_more(&decoding->request))
-            is_well = decode_resources(decoding, &most);
+            is_intact = decode_resources(decoding, &most);
         else
             return false;
     }
-    decoding->decoded.is_broken = !is_well;
-    return is_well;
+    decoding->decoded.is_broken = !is_intact;
+    return is_intact;
 }
 
 struct otlp_decoded otlp_decode(struct text request, otlp_span_fn *call, void *context)

@@ -1,27 +1,27 @@
 /*
- * Reads OTLP traces: an ExportTraceServiceRequest, or a file or topic of them, written by anyone.
+ * Reads OTLP traces: an ExportTraceServiceRequest, or a file or topic of them, from any sender.
  *
- * The fast part reads the fields that assembling and counting need, and keeps the bytes of a span
- * for passing the span on. Only spans that are written in another form are read as a whole.
+ * otlp_decode() reads only the fields that stores and statistics need, and points to the bytes of
+ * the span. otlp_decode_span() reads all fields: only an encoder for another format needs them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_OTLP_DECODE_H
-#define BLKIN_OUTPUT_OTLP_DECODE_H
+#ifndef BLKIN_TOOLS_OTLP_DECODE_H
+#define BLKIN_TOOLS_OTLP_DECODE_H
 
 #include "babeltrace-plugin/encode/protobuf_read.h"
 #include "babeltrace-plugin/spans/endpoint.h"
 #include "babeltrace-plugin/spans/span.h"
 
-/* The common part of a sequence of spans. Texts point into the request. Messages have no tag and
- * length; a missing message is empty. */
+/* The resource and the scope of spans. Texts point into the request. A message is without the tag
+ * and the length before it; a missing message is empty. */
 struct otlp_origin {
     struct text resource;             /* message Resource */
     struct text scope;                /* message InstrumentationScope */
     struct text service;              /* the resource's service.name */
     struct text schema, scope_schema; /* URLs of the resource and of the scope */
-    uint64_t number;                  /* number of the resource in the request, from 1 */
-    uint64_t scope_number; /* number of the scope; scopes with different numbers may be equal */
+    uint64_t number;       /* from 1; grows when a resource differs from the one before it */
+    uint64_t scope_number; /* grows with each scope, so equal scopes may have different numbers */
 };
 
 struct otlp_span {
@@ -43,11 +43,11 @@ typedef void otlp_span_fn(void *context, const struct otlp_origin *origin,
 
 struct otlp_decoded {
     uint64_t spans;
-    uint64_t invalid; /* without a trace id of 16 bytes or an id of 8, or with one of zeros */
-    bool is_broken;   /* malformed request: the bytes behind the fault were not read */
+    uint64_t invalid; /* the trace id or the span id is missing, zero or of a wrong length */
+    bool is_broken;   /* malformed request: the bytes after the fault were not read */
 };
 
-/* Decodes a request, and calls `call` for each span. */
+/* Decodes a request, and calls `call` for each valid span. */
 struct otlp_decoded otlp_decode(struct text request, otlp_span_fn *call, void *context);
 
 /* The state of a request that is read in steps. */
@@ -59,11 +59,11 @@ struct otlp_decoding {
 
 void otlp_decode_begin(struct otlp_decoding *decoding, struct text request);
 
-/* Reads at most so many fields; a span counts as one. Returns false at the end. */
+/* Reads at most `most` fields; a span counts as one. Returns false at the end or at a fault. */
 bool otlp_decode_some(struct otlp_decoding *decoding, uint64_t most, otlp_span_fn *call,
                       void *context);
 
-/* Reads a message Span. Returns false if it is malformed. */
+/* Reads a message Span. Returns false if the message is malformed. */
 bool otlp_read_span(struct text message, struct otlp_span *span);
 
 /* ---- the whole span -------------------------------------------------------------------------- */
@@ -74,23 +74,24 @@ bool otlp_span_attribute(struct text span, struct text key, char *value, size_t 
 bool otlp_resource_attribute(struct text resource, struct text key, char *value, size_t size);
 
 /*
- * Returns whether a receiver takes the span of another tracer as it came; a receiver refuses a
- * whole request for one other span. Fields that OpenTelemetry's messages define have the types that
- * these say, texts are UTF-8, and ids have their lengths. Attributes have keys, and values are not
- * nested deeply. Other fields may be anything.
+ * Returns whether a collector accepts the bytes of another tracer's span. A collector refuses a
+ * whole request because of one unsound span. In a sound span, the fields that OpenTelemetry defines
+ * have the defined types, texts are UTF-8, and ids have their lengths. Attributes have keys, and
+ * values are not nested deeply. Unknown fields may be anything.
  */
 bool otlp_is_sound(const struct otlp_origin *origin, struct text span);
 
 /*
- * Fills `whole`, whose log is used again: free() it at the end. The endpoints are the table's.
- * Returns false if the span is broken, or when out of memory.
+ * Fills `whole`. The memory of whole->log is used again by the next call; the caller frees it at
+ * the end. The table owns the endpoints. Returns false if the span is broken, or when out of
+ * memory.
  *
- * Of our own scope the span becomes what our encoder was given. Of any other scope the span is
- * mapped as OpenTelemetry's specification maps it to Zipkin (trace/sdk_exporters/zipkin.md and
- * common/mapping-to-non-otlp.md): attributes are tags, those of scope and resource too, and so are
- * status and dropped counts; events are annotations; the remote endpoint is of the first attribute
- * in the specification's list that is there. Behind these entries is the span as it came, for back
- * ends of OTLP (SPAN_MESSAGE), if it is sound.
+ * A span of the scope "blkin" becomes the span that our encoder was given. A span of another scope
+ * is mapped as OpenTelemetry's specification maps it to Zipkin (trace/sdk_exporters/zipkin.md and
+ * common/mapping-to-non-otlp.md). Attributes of span, scope and resource, the status and dropped
+ * counts become tags. Events become annotations. The remote endpoint is the first present attribute
+ * of the specification's list. If the span is sound, its bytes follow as the entry SPAN_MESSAGE,
+ * for back ends of OTLP.
  */
 bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *span,
                       struct endpoint_table *endpoints, struct span *whole);

@@ -39,15 +39,15 @@ bool otlp_resource_attribute(struct text resource, struct text key, char *value,
     return otlp_decode_find_attribute(resource, OTLP_RESOURCE_ATTRIBUTE, key, value, size);
 }
 
-/* ---- the whole span: parts that do not fit into its log are left out ------------------------- */
+/* ---- the whole span: entries that do not fit into its log are dropped ------------------------ */
 
 struct address {
     struct text address;
     int64_t port;
 };
 
-/* The attributes that name the remote endpoint of another tracer's span: OpenTelemetry's list, of
- * which the first attribute wins. */
+/* OpenTelemetry's list of attributes that name the remote endpoint. The first one present counts.
+ */
 enum rank {
     PEER_SERVICE,
     SERVER,
@@ -66,8 +66,8 @@ enum rank {
 static const struct {
     const char *name;
     const char *port;
-    bool is_address; /* not a name */
-    bool is_server;  /* of the server, so a SERVER span's own */
+    bool is_address; /* the value may be an IP address in place of a name */
+    bool is_server;  /* names the server: in a SERVER span, the local endpoint */
 } ranks[RANKS] = {
     [PEER_SERVICE] = {"peer.service", "", false, false},
     [SERVER] = {"server.address", "server.port", false, true},
@@ -84,12 +84,12 @@ static const struct {
 
 struct filling {
     struct span *whole;
-    bool is_ours; /* written by our encoder, whose changes are undone */
+    bool is_ours; /* our encoder wrote the span, so the encoder's changes are undone */
     bool is_failed, is_ok;
     bool has_own_error; /* the span has an attribute "error" */
     struct text peer_service;
     struct address peer, local;
-    struct address ranked[RANKS]; /* of another tracer's span */
+    struct address ranked[RANKS]; /* only of another tracer's span */
 };
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
@@ -124,8 +124,8 @@ static void otlp_decode_take_ranked(struct filling *filling, struct text key, st
         (void)otlp_decode_take_address(&filling->local, "network.local", key, value);
 }
 
-/* Takes the attributes that our encoder adds to the tags. It derives the addresses of client and
- * server from the endpoints, unless the program has set them. */
+/* Takes an attribute that our encoder derived from the endpoints or flags. Returns false for a tag
+ * of the program: also for an address of client or server that differs from the endpoint's. */
 static bool otlp_decode_take_own(struct filling *filling, struct text key, struct text value)
 {
     const bool is_server = filling->whole->kind == SPAN_SERVER;
@@ -153,7 +153,7 @@ static bool otlp_decode_take_own(struct filling *filling, struct text key, struc
                                   : address.port == same->port;
 }
 
-/* Returns the first valid address of the resource's host.ip. */
+/* Returns the first element of the resource's host.ip, or its text. */
 static struct text otlp_decode_host_ip(struct text resource)
 {
     const struct text value = otlp_attribute(resource, OTLP_RESOURCE_ATTRIBUTE, text_of("host.ip"));
@@ -180,8 +180,8 @@ static bool otlp_decode_is_ip(struct text text)
     return inet_pton(AF_INET, string, &address) == 1 || inet_pton(AF_INET6, string, &address) == 1;
 }
 
-/* The first attribute present names the endpoint. The first address and the first port are added.
- */
+/* The first attribute present names the endpoint. The first IP address and port from there on are
+ * its address and port. */
 static void otlp_decode_choose_peer(struct filling *filling)
 {
     enum rank chosen = 0;
@@ -244,7 +244,7 @@ static void otlp_decode_add_text_tag(struct filling *filling, const char *key, s
         (void)span_add(filling->whole, SPAN_TAG_TEXT, text_of(key), value, 0);
 }
 
-/* Adds attributes of the resource that the local endpoint does not have. */
+/* Adds the attributes of the resource, except those that the local endpoint contains. */
 static void otlp_decode_add_resource(struct filling *filling, struct text resource)
 {
     struct pb_reader reader = pb_reader_of(resource);
@@ -258,7 +258,7 @@ static void otlp_decode_add_resource(struct filling *filling, struct text resour
     }
 }
 
-/* Adds the scope, also under its older names, as OpenTelemetry demands. */
+/* Adds the scope under its names and its older names, as OpenTelemetry demands. */
 static void otlp_decode_add_scope(struct filling *filling, struct text scope)
 {
     const struct text name = otlp_find(scope, OTLP_SCOPE_NAME);
@@ -274,7 +274,7 @@ static void otlp_decode_add_scope(struct filling *filling, struct text scope)
         otlp_decode_add_tag(filling, key, value);
 }
 
-/* Returns whether "error" is a boolean, which the status already has. */
+/* Returns whether the value is a boolean, or the text of one. */
 static bool otlp_decode_is_flag(struct text value, bool *is_true)
 {
     struct pb_member field;
@@ -293,7 +293,8 @@ static bool otlp_decode_is_flag(struct text value, bool *is_true)
     return *is_true || is_false;
 }
 
-/* Returns the message of the status, or else the text of an attribute "error". */
+/* Returns the message of the status. Without a message, returns the text of another tracer's
+ * attribute "error", and sets has_own_error. */
 static struct text otlp_decode_error(struct filling *filling, struct text raw, struct text status)
 {
     const struct text message = otlp_find(status, OTLP_STATUS_MESSAGE);
@@ -322,8 +323,8 @@ static void otlp_decode_add_status(struct filling *filling, struct text raw)
                                  text_of(filling->is_failed ? "ERROR" : "OK"));
 }
 
-/* Zipkin treats any tag "error" as a failure. So if there is a status, only its message gets that
- * name. */
+/* Adds another tracer's attribute "error", unless the status already says the same. With a status,
+ * the tag is "error#2", because Zipkin treats any tag "error" as a failure. */
 static void otlp_decode_add_own_error(struct filling *filling, struct text value)
 {
     const bool has_status = filling->is_failed || filling->is_ok;
@@ -377,8 +378,8 @@ static void otlp_decode_add_event(struct filling *filling, struct text event)
     (void)span_add(filling->whole, SPAN_ANNOTATION, text_of(""), otlp_line_text(&line), time_ns);
 }
 
-/* Writes a link in the OpenTelemetry collector's form: state, attributes as JSON, number of dropped
- * ones. */
+/* Writes the rest of a link in the OpenTelemetry collector's form: trace state, attributes as JSON,
+ * and the number of dropped attributes. */
 static struct text otlp_decode_link_rest(struct text link, char *text, size_t size)
 {
     struct otlp_line line = {text, size, 0};
@@ -439,7 +440,7 @@ static void otlp_decode_add_field(struct filling *filling, const struct pb_membe
     }
 }
 
-/* Copies the fields of a ResourceSpans or ScopeSpans before its spans. */
+/* Writes the fields of a ResourceSpans or ScopeSpans that precede its spans. */
 static struct text otlp_decode_put_head(char *head, struct text message, struct text schema)
 {
     char *at = otlp_put_raw(head, PB_BYTES(1), message);
@@ -448,8 +449,8 @@ static struct text otlp_decode_put_head(char *head, struct text message, struct 
     return (struct text){head, (size_t)(at - head)};
 }
 
-/* Adds the message for back ends of OTLP. If it does not fit or is unsound, they get the entries
- * instead. */
+/* Adds the bytes of the message for back ends of OTLP. A message that is unsound or too large is
+ * not added: then the encoder makes a message of the entries. */
 static void otlp_decode_add_message(struct filling *filling, const struct otlp_origin *origin,
                                     const struct otlp_span *span)
 {

@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_OTLP_FIELDS_H
-#define BLKIN_OUTPUT_OTLP_FIELDS_H
+#ifndef BLKIN_TOOLS_OTLP_FIELDS_H
+#define BLKIN_TOOLS_OTLP_FIELDS_H
 
 #include "babeltrace-plugin/encode/protobuf_read.h"
 
@@ -72,8 +72,8 @@ enum otlp_field {
 
 enum { OTLP_STATUS_OK = 1, OTLP_STATUS_ERROR = 2 };
 
-/* Finds the last field of this tag, as protobuf demands. Returns false if none comes before the end
- * or a fault. */
+/* Finds the last field of this tag: in protobuf, the last one counts. Stops at a fault. Returns
+ * false without such a field. */
 static inline bool otlp_find_field(struct text message, enum otlp_field tag,
                                    struct pb_member *found)
 {

@@ -1,5 +1,5 @@
 /*
- * Spans of SDKs: from the receiver into the store, past the rules.
+ * Gives the spans of the receiver to the store, and checks them against the slow rules.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +21,7 @@ struct otlp_in {
     struct loop *loop;
     struct otlp_in_callbacks callbacks;
     uint64_t spans_per_s; /* of one sender; 0: no limit */
-    int64_t now_ns;       /* receive time of the current spans */
+    int64_t now_ns;       /* when the spans of `message` were received */
     struct receiver_message *message;
     struct otlp_peers peers;
     struct slow_spans slow;
@@ -29,9 +29,10 @@ struct otlp_in {
     struct timer refresh;
 };
 
-/* ---- spans come ------------------------------------------------------------------------------ */
+/* ---- spans in -------------------------------------------------------------------------------- */
 
-/* A message may exceed the allowance; then the next message waits. */
+/* Returns 0 if the sender has an allowance, else the seconds until then. One message may exceed the
+ * allowance. */
 static unsigned otlp_in_busy_s(void *context, struct otlp_peer *peer)
 {
     const struct otlp_in *in = context;
@@ -47,7 +48,7 @@ static unsigned otlp_in_busy_s(void *context, struct otlp_peer *peer)
     return peer->allowance > 0 ? 0 : 1 + (unsigned)(-peer->allowance / rate);
 }
 
-/* Senders that have given alarms lately share the limit of the rules. */
+/* The senders of recent alarms share the limit of the rules. */
 static void otlp_in_alarm(struct otlp_in *in, unsigned rule, const struct otlp_span *span)
 {
     struct otlp_peer *peer = in->message->peer;
@@ -73,7 +74,7 @@ static void otlp_in_take_span(void *context, const struct otlp_origin *origin,
     struct otlp_peer *peer = in->message->peer;
     unsigned rule;
 
-    /* no alarm yet: it follows when the span is taken */
+    /* a span that is refused gives no alarm */
     if (in->callbacks.span && in->callbacks.span(in->callbacks.context, origin, span)) {
         peer->counts.spans_passed_on++;
     } else if (!sdk_store_add(peer->store, origin, span, in->now_ns)) {
@@ -85,7 +86,7 @@ static void otlp_in_take_span(void *context, const struct otlp_origin *origin,
         otlp_in_alarm(in, rule, span);
 }
 
-/* after this time, other work of the loop comes first */
+/* a step ends after this time, so that other work of the loop can run */
 #define STEP_NS     INT64_C(5000000)
 #define STEP_FIELDS 256
 
@@ -111,7 +112,7 @@ static bool otlp_in_take_message(void *context, struct receiver_message *message
     return has_more;
 }
 
-/* ---- and are given --------------------------------------------------------------------------- */
+/* ---- spans out ------------------------------------------------------------------------------- */
 
 void otlp_in_take(const struct otlp_in *in, struct sdk_wanted *wanted, otlp_span_fn *call,
                   void *context)
@@ -125,7 +126,7 @@ void otlp_in_copy(const struct otlp_in *in, int64_t from_ns, int64_t until_ns, o
     sdk_memory_copy(&in->peers.memory, from_ns, until_ns, call, context);
 }
 
-/* ---- the account ----------------------------------------------------------------------------- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 #define TOTAL(name, help)                               \
     {                                                   \
@@ -220,7 +221,7 @@ static void otlp_in_refresh(void *context)
     slow_spans_refresh(&in->slow);
 }
 
-static uint64_t otlp_in_or(uint64_t value, uint64_t none)
+static uint64_t otlp_in_or_default(uint64_t value, uint64_t none)
 {
     return value ? value : none;
 }
@@ -229,8 +230,8 @@ void otlp_in_reload(struct otlp_in *in, const struct otlp_in_options *options)
 {
     struct otlp_peer *peer;
 
-    receiver_limit(in->receiver, otlp_in_or(options->message_bytes, MESSAGE_BYTES),
-                   otlp_in_or(options->connections, CONNECTIONS));
+    receiver_limit(in->receiver, otlp_in_or_default(options->message_bytes, MESSAGE_BYTES),
+                   otlp_in_or_default(options->connections, CONNECTIONS));
     in->spans_per_s = options->spans_per_s;
     cds_list_for_each_entry(peer, &in->peers.list, in_list) peer->allowance =
         (double)options->spans_per_s;
@@ -249,7 +250,7 @@ struct otlp_in *otlp_in_open(struct loop *loop, const struct otlp_in_options *op
     in->slow.alarm = callbacks->alarm;
     in->slow.context = callbacks->context;
     in->refresh = (struct timer){.due = otlp_in_refresh, .context = in};
-    otlp_peers_begin(&in->peers, otlp_in_or(options->store_bytes, STORE_BYTES));
+    otlp_peers_begin(&in->peers, otlp_in_or_default(options->store_bytes, STORE_BYTES));
     in->receiver = receiver_open(loop, options->listen, options->socket, &calls, &in->peers, error);
     if (!in->receiver) {
         otlp_in_close(in);

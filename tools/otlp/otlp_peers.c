@@ -84,7 +84,7 @@ struct otlp_counts otlp_peers_counts(const struct otlp_peers *peers)
     return sum;
 }
 
-/* Removes a sender, whose spans are overwritten. */
+/* Removes a sender and its spans, which count as overwritten. */
 static void otlp_peer_drop(struct otlp_peers *peers, struct otlp_peer *peer)
 {
     struct otlp_counts counts = otlp_peer_counts(peer);
@@ -97,8 +97,8 @@ static void otlp_peer_drop(struct otlp_peers *peers, struct otlp_peer *peer)
     free(peer);
 }
 
-/* Drops the sender without connections whose last one is the oldest. Returns false if there is
- * none. */
+/* Of the senders without open connections, drops the one that connected longest ago. Returns false
+ * if there is none. */
 static bool otlp_peers_make_room(struct otlp_peers *peers)
 {
     struct otlp_peer *peer, *oldest = NULL;

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* nested values; deeper ones are written as "..." */
+/* levels of nested values; deeper values are written as "..." */
 #define DEPTH_MAX 32
 
 void otlp_line_put(struct otlp_line *line, struct text text)
@@ -69,7 +69,7 @@ static void otlp_line_put_base64(struct otlp_line *line, struct text bytes)
     }
 }
 
-/* Writes a double; as a text, if JSON has no number for it. */
+/* Writes a double; NaN and infinity as a text, because JSON has no number for them. */
 static void otlp_line_put_double(struct otlp_line *line, double real, unsigned depth)
 {
     const char *quote = depth && !isfinite(real) ? "\"" : "";
@@ -86,7 +86,6 @@ static void otlp_line_put_double(struct otlp_line *line, double real, unsigned d
     otlp_line_put_string(line, number);
 }
 
-/* Finds the last field of a message AnyValue, which has the value. */
 bool otlp_value_field(struct text value, struct pb_member *last)
 {
     struct pb_reader reader = pb_reader_of(value);
@@ -133,7 +132,6 @@ void otlp_value_put_attributes(struct otlp_line *line, struct text message, enum
     otlp_line_put_string(line, *before == '{' ? "{}" : "}");
 }
 
-/* Writes a value as JSON. A text or bytes at depth 0 have no quotes; no value at depth 0 is "". */
 void otlp_value_put(struct otlp_line *line, struct text value, unsigned depth)
 {
     const char *quote = depth ? "\"" : "";

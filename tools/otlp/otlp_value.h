@@ -1,18 +1,18 @@
 /*
- * Values of attributes in OTLP, as text, as OpenTelemetry specifies it (common, AnyValue for other
- * protocols): JSON, but for a text, bytes (base64) or nothing that is the whole value.
+ * Writes values of OTLP's attributes as JSON, as OpenTelemetry specifies for other protocols
+ * (common, AnyValue). If the whole value is a text, bytes (base64) or empty, it has no quotes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_OTLP_VALUE_H
-#define BLKIN_OUTPUT_OTLP_VALUE_H
+#ifndef BLKIN_TOOLS_OTLP_VALUE_H
+#define BLKIN_TOOLS_OTLP_VALUE_H
 
 #include "otlp_fields.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A text that does not fit is cut off. */
+/* A text in a fixed array. The part that does not fit is cut off. */
 struct otlp_line {
     char *data;
     size_t size;
@@ -27,7 +27,7 @@ static inline struct text otlp_line_text(const struct otlp_line *line)
     return (struct text){line->data, line->length};
 }
 
-/* The next attribute of a message that has them in fields of this tag: its key, and the message
+/* Finds the next attribute of a message whose attributes are fields of this tag. value: the message
  * AnyValue. */
 static inline bool otlp_next_attribute(struct pb_reader *reader, enum otlp_field tag,
                                        struct text *key, struct text *value)
@@ -44,7 +44,7 @@ static inline bool otlp_next_attribute(struct pb_reader *reader, enum otlp_field
     return false;
 }
 
-/* The value of the first one of this key; without data if there is none. */
+/* Returns the message AnyValue of the first attribute with this key; data is NULL without one. */
 static inline struct text otlp_attribute(struct text message, enum otlp_field tag, struct text key)
 {
     struct pb_reader reader = pb_reader_of(message);
@@ -58,7 +58,7 @@ static inline struct text otlp_attribute(struct text message, enum otlp_field ta
     return (struct text){NULL, 0};
 }
 
-/* The code of a message Status. */
+/* Returns the code of a message Status. */
 static inline uint64_t otlp_status_code(struct text status)
 {
     struct pb_member field;
@@ -66,11 +66,11 @@ static inline uint64_t otlp_status_code(struct text status)
     return otlp_find_field(status, OTLP_STATUS_CODE, &field) ? field.value : 0;
 }
 
-/* The field of a message AnyValue that tells its value: the last one. Returns false if there is
- * none. */
+/* Finds the field of a message AnyValue that counts: the last one. Returns false if there is none.
+ */
 bool otlp_value_field(struct text value, struct pb_member *last);
 
-/* Returns false if it is no integer. */
+/* Returns false if the value is no integer. */
 static inline bool otlp_value_integer(struct text value, int64_t *number)
 {
     struct pb_member field;
@@ -81,10 +81,10 @@ static inline bool otlp_value_integer(struct text value, int64_t *number)
     return true;
 }
 
-/* A message AnyValue; depth: of values that it is in, 0 for the whole. */
+/* Writes a message AnyValue. depth: the number of values around it. */
 void otlp_value_put(struct otlp_line *line, struct text value, unsigned depth);
 
-/* Of a message that has attributes in fields of this tag: {"key":value,...}; "" if it has none. */
+/* Writes the attributes of a message, which are fields of this tag: {"key":value,...}, or {}. */
 void otlp_value_put_attributes(struct otlp_line *line, struct text message, enum otlp_field tag,
                                unsigned depth);
 

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_OUTPUT_OTLP_WRITE_H
-#define BLKIN_OUTPUT_OTLP_WRITE_H
+#ifndef BLKIN_TOOLS_OTLP_WRITE_H
+#define BLKIN_TOOLS_OTLP_WRITE_H
 
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/encode/encoder.h"
@@ -18,7 +18,7 @@ static inline char *otlp_put_text(char *at, char tag, struct text text)
     return pb_put_text(at, text, LIMIT_NAME, &cut);
 }
 
-/* A message KeyValue of a text, in a field of this tag. */
+/* Writes an attribute with a text as value, as a field of this tag. */
 static inline char *otlp_put_attribute(char *at, char tag, const char *key, struct text value)
 {
     char *attribute, *any;
@@ -32,7 +32,7 @@ static inline char *otlp_put_attribute(char *at, char tag, const char *key, stru
     return pb_end(attribute, pb_end(any, at));
 }
 
-/* A long message, whose length is known at its end: *length is where that is, in data. */
+/* Begins a message whose length is written by otlp_end(). *length: the index of the length. */
 static inline char *otlp_begin(char *at, char tag, size_t *length, const char *data)
 {
     *at++ = tag;
@@ -45,7 +45,7 @@ static inline void otlp_end(char *data, size_t length, size_t end)
     pb_put_padded(data + length, (uint32_t)(end - length - PB_PADDED), PB_PADDED);
 }
 
-/* A message as it came, in a field of this tag; an empty one is left out. */
+/* Copies a message as a field of this tag. Writes nothing for an empty message. */
 static inline char *otlp_put_raw(char *at, char tag, struct text message)
 {
     if (message.length == 0)
@@ -54,25 +54,26 @@ static inline char *otlp_put_raw(char *at, char tag, struct text message)
     return text_copy(pb_put_varint(at, message.length), message);
 }
 
-/* A ResourceSpans with one ScopeSpans, for whose spans, each a field 2, otlp_scope_begin() returns
- * the place. Besides what both are given they take OTLP_ORIGIN_MAX bytes of the buffer. */
+/* The bytes of a ResourceSpans and a ScopeSpans besides their messages and schema URLs. */
 #define OTLP_ORIGIN_MAX 64U
 
-struct otlp_origin_places {
+/* The indexes of the two lengths in the buffer. */
+struct otlp_origin_at {
     size_t resource_spans, scope_spans;
 };
 
-/* Another ScopeSpans of the ResourceSpans that is at its end. */
+/* Begins the next ScopeSpans of the last ResourceSpans. Returns the address for its spans, each of
+ * which is a field 2. */
 static inline char *otlp_scope_begin(const struct buffer *buffer, char *at, struct text scope,
-                                     struct text schema, struct otlp_origin_places *places)
+                                     struct text schema, struct otlp_origin_at *places)
 {
     at = otlp_begin(at, PB_BYTES(2), &places->scope_spans, buffer->data);
     return otlp_put_raw(otlp_put_raw(at, PB_BYTES(1), scope), PB_BYTES(3), schema);
 }
 
-/* A ScopeSpans is to follow. */
+/* Begins a ResourceSpans. otlp_scope_begin() must follow. */
 static inline char *otlp_resource_begin(const struct buffer *buffer, struct text resource,
-                                        struct text schema, struct otlp_origin_places *places)
+                                        struct text schema, struct otlp_origin_at *places)
 {
     char *at = buffer->data + buffer->length;
 
@@ -80,8 +81,9 @@ static inline char *otlp_resource_begin(const struct buffer *buffer, struct text
     return otlp_put_raw(otlp_put_raw(at, PB_BYTES(1), resource), PB_BYTES(3), schema);
 }
 
-/* More spans, or another ScopeSpans, may follow: then both end again. */
-static inline void otlp_origin_end(struct buffer *buffer, const struct otlp_origin_places *places,
+/* Ends both messages at `at`. More spans or another ScopeSpans may follow; then the caller calls
+ * this function again. */
+static inline void otlp_origin_end(struct buffer *buffer, const struct otlp_origin_at *places,
                                    const char *at)
 {
     buffer->length = (size_t)(at - buffer->data);

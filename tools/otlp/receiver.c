@@ -1,5 +1,5 @@
 /*
- * Receives spans by HTTP (OTLP): requests, their limits, and their answers.
+ * Receives spans by HTTP (OTLP). A sender is a user or an address, with one or more connections.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,25 +18,23 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* The most memory for incomplete bodies. A client may use at most half of the memory that the
- * others leave. */
+/* The most memory of incomplete bodies. One sender may use half of the rest. */
 #define BODIES_MAX (UINT64_C(64) << 20)
-/* libmicrohttpd's memory of one connection: the head of a request and a piece of its body */
-#define CONNECTION_BYTES 65536
-#define IDLE_S           120 /* closes a connection without a request; SDKs send every 5 s */
-#define TICK_MS          1000
-#define REQUEST_MS       30000             /* the longest time of a request */
-#define TURN_NS          INT64_C(10000000) /* for requests in one turn of the loop; others wait */
-#define PROTOBUF         "application/x-protobuf"
-#define TEXT_MAX         256 /* of a message in an answer */
+#define CONNECTION_BYTES \
+    65536              /* for the head of a request and a piece of its body, per connection */
+#define IDLE_S     120 /* then a connection is closed; SDKs send every 5 s */
+#define TICK_MS    1000
+#define REQUEST_MS 30000             /* the time limit of a request */
+#define TURN_NS    INT64_C(10000000) /* for requests in one turn of the loop; others wait */
+#define PROTOBUF   "application/x-protobuf"
+#define TEXT_MAX   256 /* of a message in an answer */
 
 static const struct unix_socket_kind socket_of_all_users = {SOCK_STREAM, 0666, 64};
 
-/* A refusal: its codes of HTTP and of gRPC, and its counter. */
 struct refusal {
-    unsigned status;
-    unsigned code;
-    size_t counter; /* in struct otlp_counts */
+    unsigned status; /* of HTTP */
+    unsigned code;   /* of gRPC */
+    size_t counter;  /* in struct otlp_counts */
     const char *why;
 };
 
@@ -96,8 +94,8 @@ struct receiver {
     uint64_t body_bytes;          /* memory of all bodies */
     struct cds_list_head waiting; /* requests that wait for the next turn: suspended */
     struct timer turn;
-    uint64_t turn_run; /* number of the current MHD_run() */
-    int64_t turn_ns;   /* its begin */
+    uint64_t turn_run; /* the number of the current MHD_run() */
+    int64_t turn_ns;   /* when it began */
     bool is_ending;
 };
 
@@ -106,7 +104,7 @@ struct otlp_request {
     const struct refusal *refusal; /* NULL: none so far */
     unsigned retry_s;
     bool is_answered;
-    bool is_taking; /* the message is complete, and its spans are taken in steps */
+    bool is_taking; /* the body is complete, and its spans are taken in steps */
     struct upload upload;
     struct receiver_message message;
     struct MHD_Connection *connection;
@@ -141,7 +139,7 @@ static void receiver_set_busy(struct receiver *receiver, struct MHD_Connection *
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Frees the text. It must contain no NUL byte before its end: our answers encode no number 0. */
+/* Frees the text. No byte of an encoded answer is 0, because no answer contains the number 0. */
 static enum MHD_Result receiver_answer(struct MHD_Connection *connection, unsigned status,
                                        unsigned retry_s, char *text)
 {
@@ -157,7 +155,7 @@ static enum MHD_Result receiver_answer(struct MHD_Connection *connection, unsign
     return http_answer(connection, status, PROTOBUF, text, headers);
 }
 
-/* google.rpc.Status. NULL: out of memory. */
+/* Returns a google.rpc.Status; NULL: out of memory. */
 static char *receiver_status_of(const struct refusal *refusal)
 {
     char *text = malloc(PB_TEXT_MAX(TEXT_MAX)), *at = text;
@@ -172,7 +170,7 @@ static char *receiver_status_of(const struct refusal *refusal)
     return text;
 }
 
-/* ExportTraceServiceResponse. NULL: out of memory. */
+/* Returns an ExportTraceServiceResponse; NULL: out of memory. */
 static char *receiver_response_of(uint64_t rejected)
 {
     static const char why[] = "spans without a trace id and an id of their own, or too large "
@@ -215,7 +213,7 @@ static const char *receiver_header(struct MHD_Connection *connection, const char
     return value ? value : "";
 }
 
-/* "application/x-protobuf", maybe with parameters. */
+/* The type may have parameters. */
 static bool receiver_is_protobuf(struct MHD_Connection *connection)
 {
     const char *type = receiver_header(connection, "Content-Type");
@@ -224,7 +222,7 @@ static bool receiver_is_protobuf(struct MHD_Connection *connection)
     return strncasecmp(type, PROTOBUF, length) == 0 && strchr("; \t", type[length]) != NULL;
 }
 
-/* RFC 9110, 8.4.1.3: x-gzip is the same. */
+/* RFC 9110, 8.4.1.3: x-gzip is the same as gzip. */
 static bool receiver_is_gzip(struct MHD_Connection *connection)
 {
     const char *coding = receiver_header(connection, "Content-Encoding");
@@ -232,8 +230,8 @@ static bool receiver_is_gzip(struct MHD_Connection *connection)
     return strcasecmp(coding, "gzip") == 0 || strcasecmp(coding, "x-gzip") == 0;
 }
 
-/* Returns NULL for /v1/traces. Accepts more slashes at both ends, because an endpoint may be
- * configured with a slash at its end. */
+/* Returns NULL for /v1/traces. Accepts further slashes at both ends, because users configure
+ * endpoints with a slash at the end. */
 static const struct refusal *receiver_path_refusal(const char *url)
 {
     size_t length = strlen(url);
@@ -299,12 +297,11 @@ static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Conn
     }
     *request_slot = request;
     receiver_set_busy(receiver, connection, true);
-    /* refuses a too large request at once, because its body may never end */
+    /* a too large request is refused at once, as its body may never end */
     return request->refusal == &too_large ? receiver_refuse(request, connection) : MHD_YES;
 }
 
-/* Updates the sums of memory after the capacity of the body has changed. before: the former
- * capacity. */
+/* Updates the sums of memory. before: the former capacity of the body. */
 static void receiver_count_body(struct otlp_request *request, size_t before)
 {
     request->receiver->body_bytes += request->upload.bytes.capacity - before;
@@ -350,8 +347,8 @@ static void receiver_add(struct otlp_request *request, const char *data, size_t 
         receiver_drop_body(request);
 }
 
-/* Returns false if requests have used up TURN_NS of this turn of the loop, so that other work can
- * run. (One request may cost 20 ms, and 256 may come at once.) */
+/* Returns false if requests have used their time in this turn of the loop. Without a limit, other
+ * work of the loop could wait for 256 requests of 20 ms each. */
 static bool receiver_has_time(struct receiver *receiver)
 {
     const int64_t now_ns = clock_ns();
@@ -363,7 +360,8 @@ static bool receiver_has_time(struct receiver *receiver)
     return now_ns - receiver->turn_ns < TURN_NS;
 }
 
-/* libmicrohttpd calls again in the next turn, with the same data. */
+/* Suspends the request until the next turn. libmicrohttpd then repeats the call, with equal data.
+ */
 static enum MHD_Result receiver_wait(struct otlp_request *request)
 {
     struct receiver *receiver = request->receiver;
@@ -376,7 +374,7 @@ static enum MHD_Result receiver_wait(struct otlp_request *request)
     return MHD_YES;
 }
 
-static void receiver_go_on(void *context)
+static void receiver_resume(void *context)
 {
     struct receiver *receiver = context;
     struct otlp_request *request, *next;
@@ -516,7 +514,7 @@ struct receiver *receiver_open(struct loop *loop, const char *listen, const char
     receiver->tcp = receiver->local =
         (struct accepting){.come_in = receiver_accept, .context = receiver};
     receiver->tick = (struct timer){.due = receiver_tick, .context = receiver};
-    receiver->turn = (struct timer){.due = receiver_go_on, .context = receiver};
+    receiver->turn = (struct timer){.due = receiver_resume, .context = receiver};
     receiver->peers.peers =
         (struct listener_peers){.time_ms = REQUEST_MS, .spares_busy = true, .spares_idle = true};
     CDS_INIT_LIST_HEAD(&receiver->waiting);
@@ -543,8 +541,8 @@ void receiver_close(struct receiver *receiver)
     accepting_end(&receiver->tcp);
     accepting_end(&receiver->local);
     receiver->is_ending = true;
-    if (!cds_list_empty(&receiver->waiting)) { /* libmicrohttpd must not end with suspended ones */
-        receiver_go_on(receiver);
+    if (!cds_list_empty(&receiver->waiting)) { /* no connection may be suspended at http_end() */
+        receiver_resume(receiver);
         (void)MHD_run(receiver->http.daemon);
     }
     http_end(&receiver->http);

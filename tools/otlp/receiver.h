@@ -1,7 +1,9 @@
 /*
- * OTLP's HTTP: bodies of POST /v1/traces, bounded in every way, and their answers.
+ * Receives spans by HTTP (OTLP): reads the bodies of POST /v1/traces, and answers. Limits the size,
+ * the time, the memory and the number of requests.
  *
- * A refused request is read to its end before its answer: many SDKs do not see an earlier answer.
+ * Reads a refused request to its end before the answer, because many SDKs miss an earlier answer.
+ * Only a request whose head says that the body is too large is answered at once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,15 +15,15 @@
 #include "otlp_peers.h"
 #include "tools/base/loop.h"
 
-/* A message that is taken in steps. */
+/* A request whose spans are taken in steps. */
 struct receiver_message {
     struct otlp_peer *peer; /* the sender */
     struct otlp_decoding decoding;
-    uint64_t too_large; /* spans that were refused as such */
+    uint64_t too_large; /* spans that were refused as too large */
 };
 
 struct receiver_calls {
-    /* May a request be taken? Returns 0, or the number of seconds after which to try again. */
+    /* Returns 0 if the sender may send a request now, else the seconds after which to retry. */
     unsigned (*busy_s)(void *context, struct otlp_peer *peer);
     /* Takes spans for some ms. Returns false when all were taken. */
     bool (*take)(void *context, struct receiver_message *message);
@@ -30,8 +32,8 @@ struct receiver_calls {
 
 struct receiver;
 
-/* Listens at an address and at the path of a Unix socket, of which either may be NULL or "". The
- * peers, with their counts, live longer. Returns NULL with error set. */
+/* Listens at an address and at the path of a Unix socket. Either may be NULL or "". `senders` must
+ * outlive the receiver. Returns NULL with error set. */
 struct receiver *receiver_open(struct loop *loop, const char *listen, const char *socket,
                                const struct receiver_calls *calls, struct otlp_peers *senders,
                                struct error *error);
@@ -39,7 +41,7 @@ void receiver_close(struct receiver *receiver); /* NULL is allowed */
 
 void receiver_limit(struct receiver *receiver, uint64_t message_bytes, uint64_t connections);
 
-/* "": no port. */
+/* Return the URL and the path of the Unix socket; "": not used. */
 const char *receiver_url(const struct receiver *receiver);
 const char *receiver_socket(const struct receiver *receiver);
 

@@ -1,8 +1,8 @@
 /*
  * The memory of spans: a ring of records.
  *
- * A position is the number of bytes that were ever written before a record. It never falls, so a
- * position below the tail's is that of a record that was overwritten.
+ * A position is the number of bytes that were written before a record, plus the size of the memory.
+ * Positions only grow, so a position below the tail is that of an overwritten record.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* So many bytes are overwritten at once beside the resource, or a sixteenth of the memory. */
+/* The usual most bytes of a block after its resource, but at most a sixteenth of the memory. */
 #define BLOCK_MAX (UINT64_C(64) << 10)
 #define ROUND(n)  (((n) + 7) & ~(uint64_t)7)
 #define PAGE      UINT64_C(4096)
 
 enum record_kind { RECORD_FILL, RECORD_RESOURCE, RECORD_SCOPE, RECORD_SPAN };
 
-/* How each record begins. Its size is a multiple of 8. */
+/* The head of each record. The size is a multiple of 8. */
 struct record {
     uint32_t size;
     uint32_t kind;
@@ -30,22 +30,22 @@ struct record {
 /* A resource, with which a block begins, or a scope. */
 struct stored_origin {
     struct record record;
-    uint32_t length, schema; /* of the message, and of the URL behind the message */
-    uint32_t resource;       /* of a scope: its distance from the resource in positions */
-    uint32_t service_at, service;
-    int64_t came_ns, ended_ns; /* of a resource: the latest ones of the block's spans */
+    uint32_t length, schema;      /* lengths of the message, and of the URL behind the message */
+    uint32_t resource;            /* of a scope: its position minus the resource's position */
+    uint32_t service_at, service; /* of a resource: index and length of service.name */
+    int64_t came_ns, ended_ns;    /* of a resource: the latest times of the block's spans */
     char bytes[];
 };
 
 struct stored_span {
     struct record record;
     uint32_t length;
-    uint32_t scope; /* so far before the span in positions */
+    uint32_t scope; /* the span's position minus the scope's position */
     uint64_t trace_id_high, trace_id;
-    uint64_t number;                /* of the spans that came, from 1 on */
-    uint64_t before, before_number; /* the trace's span before: its position; 0: none was held */
+    uint64_t number;                /* in the order in which spans came, from 1 */
+    uint64_t before, before_number; /* position and number of the trace's span before; 0: none */
     int64_t start_ns, end_ns;
-    struct table_link in_table; /* of the newest one of its trace; else its at is NULL */
+    struct table_link in_table; /* of the newest span of a trace; in other spans, `at` is NULL */
     char raw[];
 };
 
@@ -54,9 +54,9 @@ struct sdk_store {
     struct cds_list_head in_list;
     char *bytes;
     uint64_t size;
-    uint64_t head, tail;                    /* positions: the next record, and the oldest */
-    uint64_t resource;                      /* the position of the block that is open; 0: none */
-    uint64_t scope;                         /* and of its last scope */
+    uint64_t head, tail;                    /* positions of the next and of the oldest record */
+    uint64_t resource;                      /* the position of the open block; 0: none */
+    uint64_t scope;                         /* the position of its last scope; 0: none */
     uint64_t resource_number, scope_number; /* their numbers in the request; 0: not known */
     struct table newest;
     struct sdk_held held;
@@ -84,16 +84,16 @@ static struct stored_span *store_newest(const struct sdk_store *store, uint64_t 
     return span;
 }
 
-/* Of a span that is held. */
+/* Returns the position of a held span. */
 static uint64_t store_position(const struct sdk_store *store, const struct stored_span *span)
 {
-    const uint64_t place = (uint64_t)((const char *)span - store->bytes);
+    const uint64_t offset = (uint64_t)((const char *)span - store->bytes);
     const uint64_t tail = store->tail % store->size;
 
-    return store->tail + (place + store->size - tail) % store->size;
+    return store->tail + (offset + store->size - tail) % store->size;
 }
 
-/* ---- the oldest is overwritten --------------------------------------------------------------- */
+/* ---- overwriting ----------------------------------------------------------------------------- */
 
 static int64_t store_later(int64_t a, int64_t b)
 {
@@ -116,13 +116,14 @@ static void store_note_lost(struct sdk_held *held, int64_t came_ns, int64_t ende
     held->ended_ns = store_later(held->ended_ns, ended_ns);
 }
 
-/* Gives the pages from this position to the tail to the other stores, if there are any. */
+/* Returns the pages from this position to the tail to the kernel, so that other stores can use as
+ * much memory. A single store keeps its pages. */
 static void store_release(const struct sdk_store *store, uint64_t from)
 {
     const uint64_t end = store->tail & ~(PAGE - 1);
     uint64_t at = from & ~(PAGE - 1);
 
-    if (at + store->size < store->head) /* newer records have come to this page */
+    if (at + store->size < store->head) /* this page has newer records, too */
         at += PAGE;
     while (at < end && store->memory->stores.next != store->memory->stores.prev) {
         const uint64_t left = store->size - at % store->size;
@@ -138,7 +139,7 @@ static const struct record *store_oldest(const struct sdk_store *store)
     return store_at(store, store->tail);
 }
 
-/* Forgets a block, with the record that fills the end of the memory before or in the block. */
+/* Drops the records up to the next resource: a block, or only the filling record before one. */
 static void store_forget_block(struct sdk_store *store)
 {
     const uint64_t from = store->tail;
@@ -159,8 +160,8 @@ static void store_forget_block(struct sdk_store *store)
     store_release(store, from);
 }
 
-/* Overwrites the oldest block of the store with the most bytes, as often as needed. Returns false
- * if the other stores have less than these bytes. */
+/* Drops the oldest block of the largest store until `size` bytes are free. Returns false if this
+ * store is empty, and no other store has more than `size` bytes. */
 static bool store_make_room(struct sdk_store *store, uint64_t size)
 {
     const struct sdk_memory *memory = store->memory;
@@ -183,7 +184,7 @@ static bool store_make_room(struct sdk_store *store, uint64_t size)
     return true;
 }
 
-/* The next record, which lies in one piece. store_make_room() has made the room. */
+/* Returns the next record, which is contiguous. store_make_room() must have made room. */
 static void *store_reserve(struct sdk_store *store, uint64_t size, enum record_kind kind)
 {
     const uint64_t left = store->size - store->head % store->size;
@@ -210,8 +211,8 @@ static struct text store_schema(const struct stored_origin *stored)
     return (struct text){stored->bytes + stored->length, stored->schema};
 }
 
-/* Bytes are compared only if numbers do not tell: a request may have 300,000 spans of one resource.
- */
+/* Returns whether message and schema are the stored ones. Compares numbers before bytes, because a
+ * request may have 300,000 spans of one resource. */
 static bool store_is_same(const struct stored_origin *stored, uint64_t *known, uint64_t number,
                           struct text message, struct text schema)
 {
@@ -227,9 +228,9 @@ static uint64_t store_part(const struct sdk_store *store, uint64_t most)
     return store->size / 16 < most ? store->size / 16 : most;
 }
 
-/* The spans of a block are no shorter than its resource, if the resource does not change: so
- * storing resources costs no more than storing spans. */
-static bool store_can_go_on(struct sdk_store *store, const struct otlp_origin *origin)
+/* Returns whether the span may go into the open block. The room for a block's spans is at least the
+ * size of the resource, so that resources use at most half of the memory. */
+static bool store_is_in_block(struct sdk_store *store, const struct otlp_origin *origin)
 {
     const struct stored_origin *stored = store->resource ? store_at(store, store->resource) : NULL;
     uint64_t most = store_part(store, BLOCK_MAX);
@@ -314,11 +315,11 @@ bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
     const uint64_t most = shared + size + 2 * sizeof(*block);
     struct stored_span *stored;
 
-    /* twice, as records are rounded, and one of them may not fit before the end of the memory */
+    /* twice: records are rounded, and one of them may not fit before the end of the memory */
     if (shared > store_part(store, SDK_ORIGIN_MAX) || size > store->size / 8 ||
         !store_make_room(store, 2 * ROUND(most)))
         return false;
-    if (!store_can_go_on(store, origin))
+    if (!store_is_in_block(store, origin))
         store_begin_block(store, origin);
     store_set_scope(store, origin);
     stored = store_reserve(store, size, RECORD_SPAN);
@@ -331,7 +332,7 @@ bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
     stored->end_ns = span->end_ns;
     (void)text_copy(stored->raw, span->raw);
     store_link(store, stored);
-    /* an end in the future is a clock that is wrong: no later than the span came */
+    /* an end in the future shows a wrong clock: the time of arrival counts instead */
     block = store_at(store, store->resource);
     block->came_ns = store_later(block->came_ns, now_ns);
     block->ended_ns = store_later(block->ended_ns, span->end_ns < now_ns ? span->end_ns : now_ns);
@@ -353,7 +354,7 @@ static void store_give(const struct sdk_store *store, const struct stored_span *
         .schema = store_schema(resource),
         .scope_schema = store_schema(scope),
         .service = {resource->bytes + resource->service_at, resource->service},
-        /* stores have equal positions */
+        /* positions are unique only within a store, so the store's seed is mixed in */
         .number = hash_mix(store->newest.seed ^ block),
         .scope_number = hash_mix(store->newest.seed ^ (position - stored->scope)),
     };
@@ -450,8 +451,7 @@ struct sdk_held sdk_memory_held(const struct sdk_memory *memory)
     return held;
 }
 
-/* ---- memory and stores
- * ------------------------------------------------------------------------------- */
+/* ---- memory and stores ----------------------------------------------------------------------- */
 
 void sdk_memory_begin(struct sdk_memory *memory, uint64_t bytes)
 {
@@ -472,7 +472,7 @@ struct sdk_store *sdk_store_new(struct sdk_memory *memory)
     store->bytes = mmap(NULL, store->size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (store->bytes != MAP_FAILED && table_init(&store->newest)) {
-        /* a child of the service, which runs another program, is not to cost a copy of its pages */
+        /* a child of the service runs another program, so fork() need not copy these pages */
         (void)madvise(store->bytes, store->size, MADV_DONTFORK);
         cds_list_add_tail(&store->in_list, &memory->stores);
         return store;

@@ -1,15 +1,15 @@
 /*
- * Holds spans of SDKs as they came, in memory of a fixed size, in a store for each sender.
+ * Holds the bytes of SDKs' spans in memory of a fixed size. Each sender has a store.
  *
  *     added = held + overwritten
  *
- * Stores share the memory: one store may fill the memory while the others need none. A span that
- * finds the memory full overwrites the oldest spans of the store that has the most bytes.
+ * Stores share the memory: one store may fill the memory while the others need none. If the memory
+ * is full, a new span overwrites the oldest spans of the store that has the most bytes.
  *
- * A block is the resource that spans have in common, followed by the spans, each behind its scope.
- * Blocks are overwritten as a whole: no span is held without its resource. A hash table has the
- * newest span of each trace, and each span knows the one before it of its trace. So a trace is
- * found in a time that does not depend on how many others there are.
+ * A block is a resource, followed by scopes and their spans. Blocks are overwritten as a whole: no
+ * span is held without its resource. A hash table has the newest span of each trace, and each span
+ * has the position of the trace's span before it. So the time to find a trace does not depend on
+ * the number of other traces.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,38 +26,39 @@
 #define SDK_MEMORY_MIN (UINT64_C(1) << 20)
 #endif
 
-/* Resource and scope together, or a sixteenth of the memory. */
+/* The most bytes of a resource and a scope together, but at most a sixteenth of the memory. */
 #define SDK_ORIGIN_MAX (UINT64_C(64) << 10)
 
 struct sdk_store;
 
 struct sdk_held {
     uint64_t spans;
-    uint64_t bytes; /* of the memory: in use */
+    uint64_t bytes; /* bytes of the memory in use */
     uint64_t traces;
     uint64_t overwritten; /* spans */
-    /* Every span that came after this time is held, and every span that came and has ended after
-     * that one. 0: none was overwritten yet. Both in ns since 1970. */
+    /* All spans that came after came_ns are held, and all that came and ended after ended_ns. In ns
+     * since 1970; 0: no span was overwritten yet. */
     int64_t came_ns, ended_ns;
 };
 
 struct sdk_memory {
     uint64_t bytes, used;
-    uint64_t came; /* spans, ever */
+    uint64_t came; /* all spans that were ever added */
     struct cds_list_head stores;
     struct sdk_held gone; /* overwritten spans of stores that were freed, and their times */
 };
 
-/* A wanted trace, and how far its spans were given. */
+/* A wanted trace, and the position up to which its spans were given. */
 struct sdk_wanted {
     uint64_t trace_id_high, trace_id;
-    uint64_t after;      /* 0, then as it was left: no span is given twice */
-    uint64_t spans;      /* gets how many were given this time */
-    bool is_overwritten; /* set if a span of the trace is known to be gone that was never given */
+    uint64_t after;      /* 0 at first; the number of the last span that was given */
+    uint64_t spans;      /* out: the number of spans that the last call gave */
+    bool is_overwritten; /* set if a span of the trace was overwritten before it was given */
     int64_t ended_ns;    /* as in struct sdk_held, of the senders that have spans of the trace */
 };
 
-/* Sets the number of bytes, rounded down: at least SDK_MEMORY_MIN. Pages are used as they fill. */
+/* Sets the number of bytes, rounded down to pages; at least SDK_MEMORY_MIN. Pages use memory only
+ * from the first write to them on. */
 void sdk_memory_begin(struct sdk_memory *memory, uint64_t bytes);
 
 /* Returns NULL when out of memory. */
@@ -65,24 +66,23 @@ struct sdk_store *sdk_store_new(struct sdk_memory *memory);
 /* Forgets the spans of the store. NULL is allowed. */
 void sdk_store_free(struct sdk_store *store);
 
-/* Another request follows: its numbers of resources and scopes are not those of the one before. */
+/* Begins a request: the numbers of its resources and scopes begin again. */
 void sdk_store_begin(struct sdk_store *store);
 
-/* Returns false if the span takes more than an eighth of the memory or than its sender's share.
- * The same if resource and scope are longer than SDK_ORIGIN_MAX. A number of 0 in the origin is
- * unknown. */
+/* Returns false if the span is larger than an eighth of the memory or than its sender's share, or
+ * if resource and scope exceed SDK_ORIGIN_MAX. A number of 0 in the origin means unknown. */
 bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
                    const struct otlp_span *span, int64_t now_ns);
 
 struct sdk_held sdk_store_held(const struct sdk_store *store);
 
-/* Gives the spans of a trace, of each store the newest first. Texts live until the next span is
+/* Gives the spans of a trace, store by store, the newest first. Texts live until the next span is
  * added. */
 void sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *wanted, otlp_span_fn *call,
                      void *context);
 
-/* Gives all spans that were open at any time from from_ns until until_ns, of each store in the
- * order in which they came. Takes one pass over the memory. */
+/* Gives all spans that were open at any time from from_ns until until_ns, store by store, in the
+ * order in which they came. Reads the whole memory once. */
 void sdk_memory_copy(const struct sdk_memory *memory, int64_t from_ns, int64_t until_ns,
                      otlp_span_fn *call, void *context);
 

@@ -1,5 +1,5 @@
 /*
- * Slow and failed spans.
+ * Finds slow and failed spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,9 +8,9 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/host_rules.h"
 
-#define RULE_NAME_MAX 1024 /* of names: a rule sees no more */
+#define RULE_NAME_MAX 1024 /* bytes of a name that rules are compared with */
 
-static void slow_spans_tell_held_back(struct slow_spans *slow)
+static void slow_spans_report_held_back(struct slow_spans *slow)
 {
     for (unsigned i = 0; i < slow->rules.count; i++) {
         const struct otlp_alarm alarm = {.dropped = slow->held_back[i],
@@ -24,7 +24,7 @@ static void slow_spans_tell_held_back(struct slow_spans *slow)
 
 void slow_spans_refresh(struct slow_spans *slow)
 {
-    slow_spans_tell_held_back(slow);
+    slow_spans_report_held_back(slow);
     (void)host_rules_refresh();
     (void)blkin_slow_parse(&slow->rules, host_rules() ? host_rules() : "");
 }

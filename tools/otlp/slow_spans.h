@@ -1,10 +1,9 @@
 /*
- * Finds slow and failed spans of SDKs by the rules that programs with libblkin have
+ * Finds slow and failed spans of SDKs by the rules of programs with libblkin
  * (tools/base/host_rules.h), with the same limit of alarms.
  *
- * A rule of duration is for spans at which a request enters a process (server, consumer) or begins
- * (no parent). Their durations contain those of the spans inside them. A rule of errors is for all
- * spans.
+ * A rule of errors is for all spans. A rule of durations is for spans at which a request enters a
+ * process (server, consumer) or begins (no parent): they contain the other spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,12 +15,11 @@
 
 #include <jansson.h>
 
-/* A span that is slow or has failed. The text lives until the call returns; any bytes, any length.
- */
+/* A slow or failed span. The text lives until the callback returns. */
 struct otlp_alarm {
-    uint64_t trace_id_high, trace_id; /* both 0: the alarm only tells of `dropped` */
+    uint64_t trace_id_high, trace_id; /* both 0: the alarm only reports `dropped` */
     uint64_t duration_ns;
-    uint32_t dropped; /* alarms of this rule that limits have held back since the last alarm */
+    uint32_t dropped; /* alarms of this rule that limits suppressed since its last alarm */
     struct text why;  /* the rule */
 };
 
@@ -32,23 +30,23 @@ struct slow_spans {
     otlp_alarm_fn *alarm;
     void *context;
     struct blkin_slow_rules rules;
-    uint32_t held_back[BLKIN_SLOW_RULES_MAX]; /* alarms by rule that no alarm has told yet */
+    uint32_t held_back[BLKIN_SLOW_RULES_MAX]; /* suppressed alarms of a rule, not yet reported */
 };
 
-/* At first, then about once a second: takes changed rules. Gives alarms without ids, which tell of
- * the alarms that were held back. */
+/* Reads changed rules, and reports suppressed alarms by alarms without ids. The owner calls this
+ * function at first, then about once a second. */
 void slow_spans_refresh(struct slow_spans *slow);
 
 /* Returns the first rule that fits, or BLKIN_SLOW_NO_RULE. */
 unsigned slow_spans_find(const struct slow_spans *slow, const struct otlp_origin *origin,
                          const struct otlp_span *span);
 
-/* Gives an alarm of the rule if the limit allows the alarm. Returns false if not: a later alarm
- * tells of it. */
+/* Gives an alarm of the rule. Returns false if the limit suppresses the alarm: then the rule's next
+ * alarm counts it in `dropped`. */
 bool slow_spans_give(struct slow_spans *slow, unsigned rule, struct blkin_rate *limit,
                      const struct otlp_span *span);
 
-/* {"rules": [...], "wrong": ...}; NULL: out of memory. */
+/* Returns {"rules": [...], "wrong": ...}; NULL: out of memory. */
 json_t *slow_spans_json(const struct slow_spans *slow);
 
 #endif

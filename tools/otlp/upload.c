@@ -1,20 +1,20 @@
 /*
- * The body of a request.
+ * Collects the body of a request.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "upload.h"
 
 #define GZIP_FORMAT (15 + 16)
-#define PIECE       16384U /* bytes of room for the next decompressed ones, if allowed */
+#define PIECE       16384U /* room for inflate() is reserved in these steps */
 
 void upload_begin(struct upload *upload, bool is_gzip, size_t limit)
 {
-    /* of gzip one byte more: the end of the stream is found only where there is room left */
+    /* gzip needs one byte more, because inflate() finds the end of a stream only with room left */
     *upload = (struct upload){.bytes.limit = limit + is_gzip, .is_gzip = is_gzip};
 }
 
-/* Room for some bytes at least. */
+/* Reserves room for PIECE bytes, or for the rest up to the limit. */
 static enum upload_result upload_make_room(struct buffer *bytes)
 {
     const size_t left = bytes->limit - bytes->length;
@@ -25,8 +25,8 @@ static enum upload_result upload_make_room(struct buffer *bytes)
 }
 
 /*
- * Decompresses into the room that there is. Returns false at the end of the input. Members of gzip
- * may follow each other (RFC 1952, 2.2).
+ * Decompresses into the reserved room. Returns false at the end of the input, or with an error in
+ * *result. A body may have several members of gzip (RFC 1952, 2.2).
  */
 static bool upload_inflate(struct upload *upload, enum upload_result *result)
 {

@@ -1,6 +1,5 @@
 /*
- * The body of a request as it comes, decompressed if it is compressed by gzip, and never longer
- * than its limit.
+ * Collects the body of a request, up to a limit. Decompresses a body that is compressed by gzip.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +14,7 @@
 enum upload_result {
     UPLOAD_FINE,
     UPLOAD_TOO_LONG,
-    UPLOAD_BROKEN, /* it is not gzip, or ends too early */
+    UPLOAD_BROKEN, /* the body is not gzip, or ends too early */
     UPLOAD_STARVED /* out of memory */
 };
 
@@ -23,12 +22,13 @@ struct upload {
     struct buffer bytes;
     z_stream gzip;
     bool is_gzip;
-    bool has_begun, has_ended; /* the gzip stream, and its last member so far */
+    bool has_begun; /* inflateInit2() was called */
+    bool has_ended; /* the last member of gzip is complete */
 };
 
 void upload_begin(struct upload *upload, bool is_gzip, size_t limit);
 
-/* After another result than UPLOAD_FINE only upload_free() may follow. */
+/* After any result but UPLOAD_FINE, only upload_free() may follow. */
 enum upload_result upload_add(struct upload *upload, const char *data, size_t size);
 enum upload_result upload_end(struct upload *upload);
 

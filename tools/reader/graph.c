@@ -1,5 +1,5 @@
 /*
- * babeltrace2's graph, in this process.
+ * Builds and runs babeltrace2's graph.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,14 +23,15 @@ struct graph {
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* Causes of the library only name the functions that passed the error on. */
+/* Returns true for a cause of the library itself: it only names a function that passed the error.
+ */
 static bool graph_is_of_library(const bt_error_cause *cause)
 {
     return bt_error_cause_get_actor_type(cause) == BT_ERROR_CAUSE_ACTOR_TYPE_UNKNOWN &&
            strcmp(bt_error_cause_get_module_name(cause), "libbabeltrace2") == 0;
 }
 
-/* Cuts ": iter-addr=0x..., ...", which helps only to debug babeltrace2. */
+/* Returns the length without ": iter-addr=0x..., ...", which only helps to debug babeltrace2. */
 static size_t graph_useful_length(const char *message)
 {
     static const char *const noise[] = {"-addr=0x", "-status="};
@@ -49,12 +50,12 @@ static size_t graph_useful_length(const char *message)
     return length;
 }
 
-/* Prints the first cause, then its consequences. */
+/* Prints the error of this thread: the first cause, then its consequences. */
 static void graph_print_error(const char *what)
 {
     const bt_error *error = bt_current_thread_take_error();
     const uint64_t count = error ? bt_error_get_cause_count(error) : 0;
-    const char *joint = ": ";
+    const char *separator = ": ";
 
     fprintf(stderr, "blkin: %s", what);
     for (uint64_t i = 0; i < count; i++) {
@@ -64,10 +65,10 @@ static void graph_print_error(const char *what)
         if (graph_is_of_library(cause) && i > 0)
             continue;
         message = bt_error_cause_get_message(cause);
-        fputs(joint, stderr);
+        fputs(separator, stderr);
         for (size_t at = 0, length = graph_useful_length(message); at < length; at++)
             fputc(message[at] == '\n' ? ' ' : message[at], stderr);
-        joint = "; ";
+        separator = "; ";
     }
     fputc('\n', stderr);
     if (error)
@@ -84,8 +85,8 @@ static void graph_on_interrupt(int number)
     bt_interrupter_set(interrupter);
 }
 
-/* Raises SIGINT, whose handler the sink extends: see sink.h of the plugin. */
-static void graph_on_end(int number)
+/* Handles SIGTERM as SIGINT, whose handler the sink extends: see sink.h of the plugin. */
+static void graph_on_terminate(int number)
 {
     (void)number;
     (void)raise(SIGINT);
@@ -100,7 +101,7 @@ static bool graph_take_signals(void)
         return false;
     sigemptyset(&action.sa_mask);
     (void)sigaction(SIGINT, &action, NULL);
-    action.sa_handler = graph_on_end;
+    action.sa_handler = graph_on_terminate;
     (void)sigaction(SIGTERM, &action, NULL);
     job_unblock_end();
     return true;
@@ -136,7 +137,7 @@ static const bt_plugin *graph_find_installed(void)
     return found;
 }
 
-/* The plugins, which the process looks up once. */
+/* The plugins, each searched until it is found. */
 static struct plugins {
     const bt_plugin *ctf, *utils, *blkin;
 } plugins;
@@ -204,7 +205,8 @@ static bt_value *graph_sink_params(const json_t *given)
     return map;
 }
 
-/* Runs before the sources are added: only the sink handles an interruption of a blocking call. */
+/* The sink has to be added before the sources, because only the sink handles an interruption of a
+ * blocking call. */
 static bool graph_add_sink(struct graph *graph)
 {
     const bt_component_class_sink *class =
@@ -221,7 +223,7 @@ static bool graph_add_sink(struct graph *graph)
     return is_added;
 }
 
-/* Connects the source to the muxer's free port. The muxer adds a new one each time. */
+/* Connects the source's ports to the muxer, which always has one free port, the last. */
 static bool graph_connect_source(struct graph *graph, const bt_component_source *source)
 {
     for (uint64_t i = 0; i < bt_component_source_get_output_port_count(source); i++) {
@@ -252,7 +254,8 @@ static bt_value *graph_source_params(const char *input)
     return NULL;
 }
 
-/* Silences sources, as the causes of an error contain the same text. */
+/* Returns the log level of sources. Without debugging, they log nothing but fatal errors, because
+ * the causes of an error contain the same text. */
 static bt_logging_level graph_level_of_source(const struct graph *graph)
 {
     const bt_logging_level level = graph->spec->level;
@@ -260,7 +263,7 @@ static bt_logging_level graph_level_of_source(const struct graph *graph)
     return level <= BT_LOGGING_LEVEL_DEBUG ? level : BT_LOGGING_LEVEL_FATAL;
 }
 
-/* Gives each source a unique name. */
+/* name: unique in the graph. Returns NULL after a failure. */
 static const bt_component_source *graph_add_source(struct graph *graph, const char *class_name,
                                                    const char *name, const bt_value *params)
 {
@@ -379,7 +382,7 @@ static enum graph_status graph_loop(struct graph *graph)
     do {
         status = bt_graph_run(graph->graph);
         if (status == BT_GRAPH_RUN_STATUS_AGAIN && !bt_interrupter_is_set(interrupter))
-            (void)nanosleep(&pause, NULL); /* a signal interrupts it */
+            (void)nanosleep(&pause, NULL); /* a signal ends the pause */
     } while (status == BT_GRAPH_RUN_STATUS_AGAIN && !bt_interrupter_is_set(interrupter));
     if (status == BT_GRAPH_RUN_STATUS_OK)
         return GRAPH_ENDED;
@@ -405,7 +408,7 @@ enum graph_status graph_run(const struct graph_spec *spec)
         status = graph_loop(&graph);
     else if (bt_interrupter_is_set(interrupter))
         status = GRAPH_INTERRUPTED;
-    bt_graph_put_ref(graph.graph); /* the sink then delivers its last spans */
+    bt_graph_put_ref(graph.graph); /* here the sink delivers its last spans */
     bt_current_thread_clear_error();
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGTERM, SIG_IGN);

@@ -11,14 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *text_of(const bt_value *map, const char *key)
+static const char *listing_text(const bt_value *map, const char *key)
 {
     const bt_value *value = bt_value_map_borrow_entry_value_const(map, key);
 
     return value && bt_value_is_string(value) ? bt_value_string_get(value) : "";
 }
 
-static int64_t integer_of(const bt_value *map, const char *key)
+static int64_t listing_integer(const bt_value *map, const char *key)
 {
     const bt_value *value = bt_value_map_borrow_entry_value_const(map, key);
 
@@ -29,7 +29,7 @@ static int64_t integer_of(const bt_value *map, const char *key)
                : 0;
 }
 
-static void take(const bt_value *sessions, struct listing *listing)
+static void listing_take(const bt_value *sessions, struct listing *listing)
 {
     const uint64_t count = bt_value_array_get_length(sessions);
 
@@ -37,15 +37,17 @@ static void take(const bt_value *sessions, struct listing *listing)
         const bt_value *map = bt_value_array_borrow_element_by_index_const(sessions, i);
         struct listed_session *session = &listing->sessions[listing->count++];
 
-        (void)snprintf(session->host, sizeof(session->host), "%s", text_of(map, "target-hostname"));
-        (void)snprintf(session->name, sizeof(session->name), "%s", text_of(map, "session-name"));
-        session->viewers = integer_of(map, "client-count");
-        session->streams = integer_of(map, "stream-count");
+        (void)snprintf(session->host, sizeof(session->host), "%s",
+                       listing_text(map, "target-hostname"));
+        (void)snprintf(session->name, sizeof(session->name), "%s",
+                       listing_text(map, "session-name"));
+        session->viewers = listing_integer(map, "client-count");
+        session->streams = listing_integer(map, "stream-count");
     }
     listing->has_more = count > LISTED_MAX;
 }
 
-static bt_query_executor *make_query(const char *url)
+static bt_query_executor *listing_query(const char *url)
 {
     const bt_component_class_source *live =
         graph_ctf()
@@ -65,17 +67,17 @@ static bt_query_executor *make_query(const char *url)
 bool listing_ask(const char *url, struct listing *listing)
 {
     const bt_value *sessions = NULL;
-    bt_query_executor *query = make_query(url);
-    const bool is_told =
+    bt_query_executor *query = listing_query(url);
+    const bool is_answered =
         query && bt_query_executor_query(query, &sessions) == BT_QUERY_EXECUTOR_QUERY_STATUS_OK;
 
-    if (is_told)
-        take(sessions, listing);
+    if (is_answered)
+        listing_take(sessions, listing);
     else
         bt_current_thread_clear_error();
     bt_value_put_ref(sessions);
     bt_query_executor_put_ref(query);
-    return is_told;
+    return is_answered;
 }
 
 static bool listing_fill(const void *order, void *result)

@@ -19,17 +19,17 @@ struct listed_session {
 
 struct listing {
     int count;
-    bool has_more;
+    bool has_more; /* the daemon has further sessions */
     struct listed_session sessions[LISTED_MAX];
 };
 
-/* url: net://HOST:PORT. listing is empty. Returns false if the daemon does not answer. */
+/* Fills an empty listing. url: net://HOST:PORT. Returns false if the daemon does not answer. */
 bool listing_ask(const char *url, struct listing *listing);
 
-/* The same as a task_fn. order: the url; result: a struct listing */
+/* The job listing_ask(). order: the url; result: a struct listing. */
 extern const struct job listing_job;
 
-/* Returns true also if the listing was cut. */
+/* Returns true if the listing has the session, or has_more. */
 bool listing_has(const struct listing *listing, const char *host, const char *session);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Common parts of children that run the sink.
+ * Shared by the services whose children run the sink.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,7 +27,7 @@ json_t *reader_params(const struct config *config)
         return NULL;
     (void)json_object_del(params, "prometheus-listen");
     (void)json_object_del(params, "stats-file");
-    /* waits for a collector that is away at the start */
+    /* by default, a reader also starts while the collector is down */
     if (!json_object_get(params, "require-collector"))
         (void)json_object_set_new(params, "require-collector", json_false());
     (void)json_object_set_new(params, "stats-period-ms", json_integer(STATS_PERIOD_MS));
@@ -51,9 +51,9 @@ bool reader_endpoint_fits(const struct config *config, struct error *error)
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-/* Gives up all capabilities and core dumps. Other processes of the same user cannot read the memory
- * (credentials, spans). The user stays the same, so a child of root still reads root's files. */
-static void privileges_give_up(void)
+/* Gives up all capabilities and core dumps, and hides the memory (credentials, spans) from other
+ * processes of the user. The user stays the same, so a child of root still reads root's files. */
+static void reader_drop_privileges(void)
 {
     const struct rlimit none = {0, 0};
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -73,6 +73,6 @@ json_t *reader_begin(const void *bytes, size_t size)
     if (!order)
         abort();
     (void)unlink(text_in(json_object_get(order, "params"), "stats-file"));
-    privileges_give_up();
+    reader_drop_privileges();
     return order;
 }

@@ -1,5 +1,5 @@
 /*
- * Common parts of the services' children that run the sink.
+ * Shared by the services whose children run the sink.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,15 +9,16 @@
 #include "tools/base/json.h"
 #include "tools/config/config.h"
 
-/* Returns the sink's parameters of the configuration, without those that the service handles. NULL:
- * out of memory. */
+/* Returns the parameters of a child's sink: those of the configuration, except those that the
+ * service handles itself. NULL: out of memory. */
 json_t *reader_params(const struct config *config);
 
-/* Refuses file:PATH as endpoint with error set: a sink overwrites no file, so only the first of a
- * service's readers could write it. */
+/* Returns false with error set if the endpoint is a regular file, which a sink does not overwrite:
+ * only the first of a service's readers could write it. */
 bool reader_endpoint_fits(const struct config *config, struct error *error);
 
-/* For the child: gives up privileges and returns the order. Aborts if the bytes are no order. */
+/* Called in the child: gives up privileges and returns the order. Aborts if the bytes are no order.
+ */
 json_t *reader_begin(const void *bytes, size_t size);
 
 #endif

@@ -20,7 +20,7 @@
 #define PROGRAM_NAMES_MAX (64 * 1024)
 #define BLANKS            " \t"
 
-/* ---- the path of a program */
+/* ---- the path of a program ---- */
 
 static bool is_executable(const char *path)
 {
@@ -75,7 +75,8 @@ static bool read_at(int fd, void *buffer, size_t length, uint64_t offset)
     return offset <= INT64_MAX && pread(fd, buffer, length, (off_t)offset) == (ssize_t)length;
 }
 
-/* Reads the file's program headers if it has the class of this program. */
+/* Reads the ELF header and, if the file has the class of this program, the program headers. Returns
+ * false if the file is not ELF. */
 static bool read_elf(int fd, struct elf *elf)
 {
     memset(elf, 0, sizeof(*elf));
@@ -100,7 +101,7 @@ static const ElfW(Phdr) * find_segment(const struct elf *elf, uint32_t type)
     return NULL;
 }
 
-/* Returns whether a section of this name exists. strip(1) keeps loaded sections. */
+/* Returns whether the file has a section of this name. strip(1) does not remove loaded sections. */
 static bool has_section(const struct elf *elf, const char *name)
 {
     const ElfW(Ehdr) *header = &elf->header;
@@ -135,8 +136,8 @@ static void read_loader(const struct elf *elf, char loader[LINE_MAX_BYTES])
         loader[0] = '\0';
 }
 
-/* Returns whether the library is for the same processor and class. */
-static bool is_akin(const struct elf *elf, const char *library)
+/* Returns whether the library is for the same processor and class, or cannot be read. */
+static bool has_same_machine(const struct elf *elf, const char *library)
 {
     const int fd = open(library, O_RDONLY | O_CLOEXEC);
     struct elf other;
@@ -155,7 +156,7 @@ static bool check_elf(const struct elf *elf, const char *path, const char *libra
     char loader[LINE_MAX_BYTES];
 
     read_loader(elf, loader);
-    if (!is_akin(elf, library))
+    if (!has_same_machine(elf, library))
         error_set(error,
                   "%s is for another processor than %s (32 bits?): use the package blkin of its "
                   "architecture",
@@ -179,8 +180,9 @@ static bool check_elf(const struct elf *elf, const char *path, const char *libra
     return false;
 }
 
-/* ---- privileges: ld.so preloads no library of a user into a program that gains some ---- */
+/* ---- privileges ---- */
 
+/* Returns false with error set if the program gains privileges: then ld.so ignores LD_PRELOAD. */
 static bool check_privileges(int fd, const char *path, struct error *error)
 {
     struct stat status;
@@ -206,8 +208,8 @@ static bool check_privileges(int fd, const char *path, struct error *error)
 
 /* ---- scripts ---- */
 
-/* Finds the program of env(1) in PATH, behind its flags and variables. */
-static bool find_words_program(char *words, char path[PATH_MAX])
+/* Finds the program in the arguments of env(1), after flags and variables. */
+static bool find_env_program(char *words, char path[PATH_MAX])
 {
     char *word;
 
@@ -236,18 +238,18 @@ static bool find_interpreter(char *line, char path[PATH_MAX])
     first = strsep(&words, BLANKS);
     if (!first || !*first)
         return false;
-    if (is_env(first) && words && find_words_program(words, path))
+    if (is_env(first) && words && find_env_program(words, path))
         return true;
     (void)snprintf(path, PATH_MAX, "%s", first);
     return is_executable(path);
 }
 
-/* ---- both ---- */
+/* ---- the check ---- */
 
 enum found { FOUND_SCRIPT, FOUND_GOOD, FOUND_BAD };
 
-/* For a script, replaces path with the path of its interpreter. */
-static enum found look_at(int fd, char path[PATH_MAX], const char *library, struct error *error)
+/* Checks a file. For a script, replaces path with the path of the interpreter. */
+static enum found check_file(int fd, char path[PATH_MAX], const char *library, struct error *error)
 {
     char line[LINE_MAX_BYTES] = "";
     struct elf elf;
@@ -270,7 +272,7 @@ bool program_takes(const char *path, const char *library, struct error *error)
 
         if (fd < 0)
             return true;
-        found = look_at(fd, at, library, error);
+        found = check_file(fd, at, library, error);
         (void)close(fd);
     }
     return found != FOUND_BAD;

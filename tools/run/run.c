@@ -1,5 +1,5 @@
 /*
- * blkin run: the environment in which a program is traced, and its exec.
+ * Sets the environment in which a program is traced, and executes the program.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +20,7 @@ static const char usage[] =
 #include "tools/run/usage.txt.inc"
     ;
 
-/* the same as in env(1) and timeout(1) */
+/* as in env(1) and timeout(1), except STATUS_USAGE */
 enum { STATUS_USAGE = 2, STATUS_CANNOT = 125, STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
 
 #define PRELOAD_FILE "libblkin-preload.so"
@@ -49,9 +49,8 @@ static const struct option options[] = {
 struct run_request {
     const char *command; /* the prefix of messages */
     bool is_print, is_anyway, is_help, has_lttng;
-    char run_file[PATH_MAX]; /* "": the default */
-    /* the value of BLKIN_RUN: from the environment, then from the options */
-    char text[2 * PRELOAD_CONFIG_MAX];
+    char run_file[PATH_MAX];           /* "": the default */
+    char text[2 * PRELOAD_CONFIG_MAX]; /* BLKIN_RUN of the environment, then the options' keys */
 };
 
 /* ---- options ---- */
@@ -78,7 +77,7 @@ static bool add_key(struct run_request *request, const char *key, const char *va
     return false;
 }
 
-/* Makes the path absolute, as a daemon changes its folder. */
+/* Makes the path absolute, because a daemon changes its working folder. */
 static bool set_run_file(struct run_request *request, const char *path)
 {
     char folder[PATH_MAX] = "";
@@ -143,7 +142,7 @@ static bool read_options(struct run_request *request, int argc, char *argv[])
 
 /* ---- the library ---- */
 
-/* Finds a file beside this program. */
+/* Finds the library in a folder. beside: the folder, relative to the folder of this program. */
 static bool find_beside(const char *beside, char path[PATH_MAX])
 {
     char self[PATH_MAX];
@@ -157,7 +156,7 @@ static bool find_beside(const char *beside, char path[PATH_MAX])
            access(path, R_OK) == 0;
 }
 
-/* Looks in the build tree, in the installed folder, and beside a moved installation. */
+/* Searches the build tree, the installed folder, and the folders of a moved installation. */
 static bool find_library(char path[PATH_MAX], struct error *error)
 {
     char found[PATH_MAX];
@@ -180,8 +179,8 @@ static bool find_library(char path[PATH_MAX], struct error *error)
 
 /* ---- the environment ---- */
 
-/* Appends the library to LD_PRELOAD, as a sanitizer's library has to be the first. Returns NULL
- * when out of memory. */
+/* Returns LD_PRELOAD with the library at the end, because a sanitizer's library must be the first.
+ * Returns NULL when out of memory. */
 static char *preload_list(const char *library)
 {
     const char *others = getenv("LD_PRELOAD");
@@ -233,9 +232,10 @@ static bool set_variables(const struct run_request *request, const char *library
     return is_set;
 }
 
-/* ---- */
+/* ---- the command ---- */
 
-/* Returns 0, or the exit status after printing the reason. */
+/* Sets the variables for the program `path`, or prints them if `path` is NULL. Returns 0, or the
+ * exit status after printing the reason. */
 static int prepare(const struct run_request *request, const char *path, const char *unit)
 {
     char library[PATH_MAX];
@@ -284,7 +284,7 @@ int run_command(int argc, char *argv[])
     status = prepare(&request, path, NULL);
     if (status)
         return status;
-    (void)execvp(path, argv + optind); /* execvp() also runs a script without a first line "#!" */
+    (void)execvp(path, argv + optind); /* runs a script without "#!", too, unlike execv() */
     fprintf(stderr, "%s: %s: %s\n", request.command, path, strerror(errno));
     return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
 }

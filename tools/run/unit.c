@@ -1,4 +1,4 @@
-/* Reads the filters of a unit: its file and drop-ins, see systemd.unit(5).
+/* Reads the filters in a unit's file and drop-ins, see systemd.unit(5).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -47,7 +47,7 @@ static bool unit_names_call(const char *word, size_t call)
            strcmp(word, "@system-service") == 0 || strcmp(word, "@known") == 0;
 }
 
-/* The first line decides whether unnamed calls are allowed. */
+/* Reads a line SystemCallFilter=. The first line decides whether unnamed calls are allowed. */
 static void unit_read_calls(struct unit *unit, char *value)
 {
     const bool is_denied = *value == '~';
@@ -135,7 +135,7 @@ static bool unit_read(struct unit *unit, const char *path)
     if (getdelim(&text, &size, '\0', file) > 0) {
         char *rest = text, *line;
 
-        for (char *at = text; (at = strstr(at, "\\\n"));) /* the line continues in the next one */
+        for (char *at = text; (at = strstr(at, "\\\n"));) /* joins continued lines */
             at[0] = at[1] = ' ';
         while ((line = strsep(&rest, "\n")))
             unit_read_line(unit, line);
@@ -159,7 +159,7 @@ static bool unit_read_all(struct unit *unit, const char *name)
         (void)snprintf(path, sizeof(path), "%s/%s%s", folders[i], name, end);
         is_found = unit_read(unit, path);
     }
-    for (size_t i = 0; i < 3; i++) { /* /lib is a link to /usr/lib */
+    for (size_t i = 0; i < 3; i++) { /* not /lib, which is a link to /usr/lib */
         glob_t found;
 
         (void)snprintf(path, sizeof(path), "%s/%s%s.d/*.conf", folders[i], name, end);
@@ -172,7 +172,7 @@ static bool unit_read_all(struct unit *unit, const char *name)
     return is_found;
 }
 
-/* ---- output */
+/* ---- output ---- */
 
 static void unit_print_calls(const struct unit *unit)
 {

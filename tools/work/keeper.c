@@ -111,7 +111,7 @@ static void keeper_put_run(struct buffer *message, const struct held_span *const
                            uint32_t count)
 {
     const struct otlp_origin *origin = held_origin(spans[0]);
-    struct otlp_origin_places places;
+    struct otlp_origin_at places;
     char *at = otlp_resource_begin(message, origin->resource, origin->schema, &places);
 
     at = otlp_scope_begin(message, at, origin->scope, origin->scope_schema, &places);
