@@ -1,5 +1,5 @@
 /*
- * blkin status and blkin reload: ask the services that run here.
+ * Commands "blkin status" and "blkin reload": ask the services of this host.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,12 +26,12 @@ static const char *const services[] = {"live", "agent", "work-root"};
 
 /* A request to one named service, or to all running services. */
 struct question {
-    const char *program;
-    const char *folder;
-    const char *name; /* NULL: all */
+    const char *program; /* the prefix of messages */
+    const char *folder;  /* of the sockets */
+    const char *name;    /* of the service; NULL: all services */
     const char *request;
-    int (*use)(const char *name, json_t *answer); /* returns the exit status */
-    const bool *is_json;                          /* prints the answer as JSON; NULL: never */
+    int (*use)(const char *name, json_t *answer); /* prints the answer; returns the exit status */
+    const bool *is_json;                          /* print the answer as JSON; NULL: never */
 };
 
 static bool is_service(const char *name)
@@ -63,7 +63,7 @@ static bool is_asked(const struct question *question, const char *name)
     return !question->name || strcmp(question->name, name) == 0;
 }
 
-/* If several services are asked, a missing one is no error as long as another answers. */
+/* Without a name, a service that does not run is no error as long as another service answers. */
 static int ask(const struct question *question)
 {
     struct error errors[SERVICES];

@@ -1,6 +1,5 @@
 /*
- * blkin keep: asks this host's agent to send traces. The agent asks the agents of the
- * other hosts.
+ * Command "blkin keep": asks this host's agent to send traces. The agent asks the other agents.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,7 +28,7 @@ static const char usage[] =
     ;
 
 #define POLL_NS            100000000
-#define SLACK_MS           20000 /* to copy and read the rings, and to reach the other hosts */
+#define SLACK_MS           20000 /* the time to read the rings and to reach the other hosts */
 #define KEEP_REQUEST_BYTES 4000
 #define KEEP_NAME_MAX      200
 #define KEEP_ID_MAX        300
@@ -38,13 +37,11 @@ static const char usage[] =
 
 struct keep_question {
     char ids[KEEP_IDS_MAX][33]; /* 16 or 32 digits */
-    size_t count;               /* 0: the question is about the last last_ms milliseconds */
+    size_t count;               /* 0: the question is about the traces of the last last_ms */
     int64_t last_ms;
     const char *service; /* NULL: all services */
     int64_t asked_ns;    /* since 1970 */
 };
-
-/* ---- what was found, as a table or as JSON --------------------------------------------------- */
 
 #define ID_WIDTH        32
 #define KEEP_NAME_WIDTH 64 /* columns of a host's name */
@@ -60,7 +57,8 @@ static const char *short_id(const char *id)
 
 /* ---- missing parts --------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3))) static void problem(json_t *problems, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_problem(json_t *problems, const char *format,
+                                                              ...)
 {
     char *text = NULL;
     va_list values;
@@ -106,21 +104,21 @@ static void look_at_traces(const struct keep_question *question, const json_t *a
 
     for (i = 0; i < question->count; i++) {
         if (!is_found(answer, question->ids[i]))
-            problem(problems, "trace %s: no span was found", question->ids[i]);
+            add_problem(problems, "trace %s: no span was found", question->ids[i]);
     }
     if (question->count == 0 && json_array_size(traces) == 0)
-        problem(problems, "nothing was found%s%s", question->service ? " of service " : "",
-                question->service ? question->service : "");
+        add_problem(problems, "nothing was found%s%s", question->service ? " of service " : "",
+                    question->service ? question->service : "");
     json_array_foreach(traces, i, trace)
     {
         if (number_in(trace, "missing") > 0)
-            problem(problems, "trace %s: %" PRId64 " parent spans were not found",
-                    text_in(trace, "id"), number_in(trace, "missing"));
+            add_problem(problems, "trace %s: %" PRId64 " parent spans were not found",
+                        text_in(trace, "id"), number_in(trace, "missing"));
     }
 }
 
-/* Returns for how long before the question the host's rings are complete. Below 0: unknown, or
- * nothing is held. */
+/* Returns how many seconds before the question the host's rings reach back. Below 0: unknown, or
+ * the rings are empty. */
 static double reach_s(const struct keep_question *question, const json_t *host)
 {
     const int64_t held_ns = date_read(text_in(host, "held_from"));
@@ -137,16 +135,17 @@ static void look_at_host(const struct keep_question *question, const json_t *hos
     const double reach = reach_s(question, host);
 
     if (*text_in(host, "error"))
-        problem(problems, "host %s: %s", name, text_in(host, "error"));
+        add_problem(problems, "host %s: %s", name, text_in(host, "error"));
     else if (strcmp(state, "away") == 0)
-        problem(problems, "host %s: its agent does not run, or does not reach the broker", name);
+        add_problem(problems, "host %s: its agent does not run, or does not reach the broker",
+                    name);
     else if (strcmp(state, "answered") != 0)
-        problem(problems, "host %s: has not answered", name);
+        add_problem(problems, "host %s: has not answered", name);
     else if (question->count == 0 && reach >= 0 && reach * 1e3 < (double)question->last_ms)
-        problem(problems, "host %s: its ring goes back only %.1f s", name, reach);
+        add_problem(problems, "host %s: its ring goes back only %.1f s", name, reach);
 }
 
-/* Returns a new array, empty if all was found. NULL: out of memory. */
+/* Returns a new array of texts about missing parts. NULL: out of memory. */
 static json_t *problems_of(const struct keep_question *question, const json_t *answer)
 {
     json_t *problems = json_array();
@@ -189,8 +188,8 @@ static void put_trace(const json_t *trace)
     putchar('\n');
 }
 
-/* sent: the number of traces that were sent but are in no list */
-static void put_traces(const json_t *traces, int64_t sent)
+/* unlisted: the number of traces that are sent, but are not in the answer */
+static void put_traces(const json_t *traces, int64_t unlisted)
 {
     const size_t count = json_array_size(traces);
     size_t shown = 0;
@@ -198,7 +197,7 @@ static void put_traces(const json_t *traces, int64_t sent)
     if (count == 0)
         return;
     printf("%-*s  %7s  %7s  hosts\n", ID_WIDTH, "trace", "spans", "missing");
-    /* incomplete traces first, as people look for them in a long list */
+    /* incomplete traces come first, as users look for them in a long list */
     for (int whole = 0; whole < 2; whole++) {
         for (size_t i = 0; i < count && shown < KEEP_TRACES_MAX; i++) {
             const json_t *trace = json_array_get(traces, i);
@@ -211,10 +210,10 @@ static void put_traces(const json_t *traces, int64_t sent)
     }
     if (count > shown)
         printf("... and %zu more: --json lists them\n", count - shown);
-    if (sent)
+    if (unlisted)
         printf("... and %" PRId64 " more: they are sent too, but are too many to be listed and "
                "checked for missing spans\n",
-               sent);
+               unlisted);
     putchar('\n');
 }
 
@@ -258,15 +257,14 @@ static void put_hosts(const struct keep_question *question, const json_t *hosts)
 }
 
 /*
- * answer: the agent's answer to the request "kept ID":
+ * Print the agent's answer to the request "kept ID":
  *
  *   {"id", "done": bool, "traces": [{"id", "spans", "missing": n, "hosts": [...]}],
  *    "hosts": [{"host", "state": "answered|waiting|away", "spans", "held_from", "error"}]}
  *
- * held_from: "2026-11-21T11:33:27.981Z", or null if the rings are empty. error may be missing.
- * Names come from other hosts, and may be any text.
- *
- * Both functions return whether all wanted traces were found, and are complete.
+ * held_from: "2026-11-21T11:33:27.981Z", or null if the rings are empty. error is optional. Names
+ * come from other hosts, and may be any text. Return whether all wanted traces were found, and are
+ * complete.
  */
 static bool report_table(const struct keep_question *question, json_t *answer)
 {
@@ -304,12 +302,10 @@ static bool report_json(const struct keep_question *question, json_t *answer)
     return is_whole;
 }
 
-/* ---- the question ---------------------------------------------------------------------------- */
-
 static bool is_json;
 static const char *last, *service;
 
-/* ---- a trace id as people paste it ----------------------------------------------------------- */
+/* ---- pasted trace ids ------------------------------------------------------------------------ */
 
 #define PART_MAX 40 /* longer than any id */
 
@@ -374,7 +370,7 @@ static bool pasted_id(const char *text, char id[33])
 
 /* ---- the question ---------------------------------------------------------------------------- */
 
-/* The name ends a request of one line, and is a JSON text. */
+/* Returns whether the text can be the end of a request, which is one line, and a JSON text. */
 static bool is_name(const char *text)
 {
     json_t *json = json_string(text);
@@ -452,8 +448,8 @@ static void write_request(const struct keep_question *question, char request[KEE
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-/* Polls until all hosts have answered, or the agent has given up waiting. Returns NULL with
- * error set. */
+/* Polls until all hosts have answered, the agent's time-out is over, or limit_ms has passed.
+ * Returns NULL with error set. */
 static json_t *wait_for_answer(const char *folder, const char *id, int64_t limit_ms,
                                struct error *error)
 {

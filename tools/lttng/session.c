@@ -1,4 +1,5 @@
-/*
+/* Makes, adopts, inspects and ends sessions.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "session.h"
@@ -38,11 +39,10 @@ static struct lttng_handle *open_domain(const char *name, enum lttng_buffer_type
 
 /* ---- the existing session */
 
-/* Host, control port and data port of "net://HOST:5342:5343", or of LTTng's form "tcp4://HOST:5342/
- * [data: 5343]". */
+/* The parts of "net://HOST:5342:5343", or of LTTng's form "tcp4://HOST:5342/ [data: 5343]". */
 struct relay_url {
     char host[256];
-    unsigned long ports[2];
+    unsigned long ports[2]; /* for control, and for data */
 };
 
 static void parse_relay(const char *url, struct relay_url *relay)
@@ -82,8 +82,8 @@ static bool has_other_buffers(const struct session_spec *spec)
     return other;
 }
 
-/* A session whose creation was interrupted has no channel. The channel cannot be added after the
- * first start. */
+/* Returns false for a session whose creation was interrupted. After the first start, LTTng adds no
+ * channel. */
 static bool has_channel(struct lttng_handle *handle)
 {
     struct lttng_channel *channels = NULL;
@@ -96,7 +96,7 @@ static bool has_channel(struct lttng_handle *handle)
     return found;
 }
 
-/* Returns the first difference of the session to the spec, or NULL. */
+/* Returns how the session differs from the spec; NULL: it fits. */
 static const char *difference(const struct session_spec *spec, const struct lttng_session *there)
 {
     if (there->snapshot_mode)
@@ -110,7 +110,7 @@ static const char *difference(const struct session_spec *spec, const struct lttn
     return NULL;
 }
 
-/* ---- making one */
+/* ---- a new session */
 
 void session_set_events(struct session_spec *spec, const char *events, bool with_host)
 {
@@ -165,7 +165,7 @@ static int add_contexts(struct lttng_handle *handle)
         struct lttng_event_context context = {.ctx = types[i]};
         int code = lttng_add_context(handle, &context, NULL, CHANNEL);
 
-        /* a session that was started has its contexts, and LTTng refuses new ones */
+        /* a started session has its contexts already, and LTTng refuses new ones */
         if (code < 0 && code != -LTTNG_ERR_UST_CONTEXT_EXIST &&
             code != -LTTNG_ERR_TRACE_ALREADY_STARTED)
             return code;
@@ -261,7 +261,7 @@ static enum session_result make(const struct session_spec *spec, struct lttng_ha
     if (equip(spec, handle, error))
         return SESSION_CREATED;
     (void)lttng_destroy_session_no_wait(
-        spec->name); /* if not, the next call would adopt an incomplete session */
+        spec->name); /* else the next call would adopt an incomplete session */
     return SESSION_FAILED;
 }
 
@@ -304,7 +304,7 @@ void session_ensure(const struct session_spec *spec, struct session_answer *answ
     free(sessions);
 }
 
-/* ---- looking */
+/* ---- inspection */
 
 static void add_losses(struct lttng_handle *handle, struct session_state *state)
 {
@@ -337,8 +337,7 @@ bool session_look(const char *name, struct session_state *state, struct error *e
     if (there != NULL) {
         state->is_there = true;
         state->is_active = there->enabled != 0;
-        handle =
-            open_domain(name, LTTNG_BUFFER_PER_UID); /* any domain is good enough for reading */
+        handle = open_domain(name, LTTNG_BUFFER_PER_UID); /* for reading, any domain will do */
         if (handle != NULL) {
             add_losses(handle, state);
             lttng_destroy_handle(handle);

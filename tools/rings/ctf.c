@@ -208,8 +208,8 @@ bool ctf_stream_open(struct ctf_stream *stream, const struct ctf *ctf, const cha
     return false;
 }
 
-/* Writes a packet without events, from which readers count. If some are lacking, skips a packet's
- * number. */
+/* Writes an empty packet, with which readers compare the later packet numbers. If events are
+ * missing, skips a packet number. */
 bool ctf_stream_begin(struct ctf_stream *stream, bool lacks_some, uint64_t begin_ns,
                       uint64_t end_ns, struct error *error)
 {
@@ -220,7 +220,9 @@ bool ctf_stream_begin(struct ctf_stream *stream, bool lacks_some, uint64_t begin
     return true;
 }
 
-static bool ctf_go_to(struct ctf_stream *stream, uint64_t time_ns, size_t size, struct error *error)
+/* Makes room for `size` bytes in the packet, and extends the packet to the time. */
+static bool ctf_extend(struct ctf_stream *stream, uint64_t time_ns, size_t size,
+                       struct error *error)
 {
     if (stream->packet.length + size > CTF_PACKET_MAX && !ctf_end_packet(stream, error))
         return false;
@@ -235,7 +237,7 @@ bool ctf_stream_add(struct ctf_stream *stream, uint64_t time_ns, const struct ri
 {
     const struct ctf_event_head head = {(uint8_t)entry->event, time_ns, entry->pid, entry->pid_ns};
 
-    if (!ctf_go_to(stream, time_ns, sizeof(head) + payload.length, error))
+    if (!ctf_extend(stream, time_ns, sizeof(head) + payload.length, error))
         return false;
     buffer_put(&stream->packet, (const char *)&head, sizeof(head));
     buffer_put(&stream->packet, payload.data, payload.length);
@@ -247,7 +249,7 @@ void ctf_stream_add_discarded(struct ctf_stream *stream, uint64_t time_ns)
     struct error ignored;
 
     stream->discarded++;
-    (void)ctf_go_to(stream, time_ns, 0, &ignored);
+    (void)ctf_extend(stream, time_ns, 0, &ignored);
 }
 
 bool ctf_stream_close(struct ctf_stream *stream, struct error *error)

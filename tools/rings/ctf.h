@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct ctf {
-    const char *path; /* lives as long */
+    const char *path; /* must outlive the struct */
     int folder;
     unsigned char uuid[16];
 };
@@ -22,24 +22,22 @@ struct ctf {
 /* Makes the folder, which must not exist. Returns false with error set. */
 bool ctf_open(struct ctf *ctf, const char *path, struct error *error);
 
-/*
- * Writes the metadata, after all streams: a folder without metadata is no trace. offset_ns:
- * CLOCK_REALTIME less CLOCK_MONOTONIC. Returns false with error set.
- */
+/* Writes the metadata. Called after all streams, because a folder without metadata is no trace.
+ * offset_ns: CLOCK_REALTIME less CLOCK_MONOTONIC. Returns false with error set. */
 bool ctf_describe(const struct ctf *ctf, const char *host, int64_t offset_ns, struct error *error);
 
 void ctf_close(struct ctf *ctf);
 
-/* ---- a stream: its events sorted by their times of CLOCK_MONOTONIC */
+/* ---- a stream: events in the order of their times by CLOCK_MONOTONIC */
 
 struct ctf_stream {
     const struct ctf *ctf;
-    const char *name; /* of its file; must outlive the stream */
+    const char *name; /* of the file; must outlive the stream */
     int fd;
     uint32_t cpu;
-    uint64_t begin_ns, end_ns; /* of the packet */
-    uint64_t packets;          /* before it */
-    uint64_t discarded;
+    uint64_t begin_ns, end_ns; /* of `packet` */
+    uint64_t packets;          /* the number of packets before `packet` */
+    uint64_t discarded;        /* the number of missing events so far */
     struct buffer packet;
 };
 
@@ -47,22 +45,19 @@ struct ctf_stream {
 bool ctf_stream_open(struct ctf_stream *stream, const struct ctf *ctf, const char *name,
                      uint32_t cpu, struct error *error);
 
-/*
- * Call it first. lacks_some: the trace tells readers that an unknown number of events is missing
- * between these times. Returns false with error set.
- */
+/* Must be the first call after opening. lacks_some: readers see that an unknown number of events is
+ * missing between these times. Returns false with error set. */
 bool ctf_stream_begin(struct ctf_stream *stream, bool lacks_some, uint64_t begin_ns,
                       uint64_t end_ns, struct error *error);
 
-/* Adds an event. The payload has LTTng's layout, not that of the entry. Returns false with error
- * set. */
+/* Adds an event. payload: the fields in LTTng's layout. Returns false with error set. */
 bool ctf_stream_add(struct ctf_stream *stream, uint64_t time_ns, const struct ring_entry *entry,
                     struct buffer payload, struct error *error);
 
 /* Counts one missing event. */
 void ctf_stream_add_discarded(struct ctf_stream *stream, uint64_t time_ns);
 
-/* Call it also after a failure. Returns false with error set if a write failed. */
+/* Must also be called after a failure. Returns false with error set if a write failed. */
 bool ctf_stream_close(struct ctf_stream *stream, struct error *error);
 
 #endif

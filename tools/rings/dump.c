@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- payloads, as LTTng's events have them --------------------------------------------------- */
+/* ---- payloads in LTTng's layout -------------------------------------------------------------- */
 
 struct dump_form {
     const struct packed_field *fields;
@@ -28,7 +28,7 @@ struct dump_form {
 
 static const struct dump_form dump_forms[BLKIN_EVENTS] = {BLKIN_EACH_EVENT(DUMP_FORM)};
 
-/* The length of the fields in the payload; 0: the payload is too short. */
+/* Returns the length of the fields in the payload; 0: the payload is too short. */
 static size_t dump_length(const struct dump_form *form, const struct ring_entry *entry)
 {
     static const size_t sizes[] = {
@@ -81,7 +81,7 @@ static void dump_put_original(struct buffer *payload, const struct event *event)
         dump_put_text(payload, event->value);
 }
 
-/* Its length is 0 if the record is no valid event of BlkKin. */
+/* Returns the payload of the event. The length is 0 if the record is no valid event of BlkKin. */
 static struct buffer dump_payload(const struct ring_entry *entry, char room[2 * RING_RECORD_MAX])
 {
     static const struct ring_clock no_clock = {0, 0, 0};
@@ -97,7 +97,7 @@ static struct buffer dump_payload(const struct ring_entry *entry, char room[2 * 
     return payload;
 }
 
-/* ---- the order ------------------------------------------------------------------------------- */
+/* ---- the order of records -------------------------------------------------------------------- */
 
 struct dump_record {
     int64_t time_ns;
@@ -110,7 +110,7 @@ struct dump_ring {
     size_t count;
 };
 
-/* ring_event() does not decode alarms, so their time is read here. */
+/* Reads the time of an alarm, which ring_event() does not decode. */
 static int64_t dump_time_of_alarm(const struct ring_entry *entry, const struct ring_clock *clock)
 {
     struct ring_alarm alarm;
@@ -123,7 +123,7 @@ static int64_t dump_time_of_alarm(const struct ring_entry *entry, const struct r
     return clock->now_ns - age;
 }
 
-/* At least the time of the previous record, unless the event has only one time. */
+/* Returns the record's time: not before the previous record, unless the event has only one time. */
 static int64_t dump_time(const struct ring_entry *entry, const struct ring_clock *clock)
 {
     struct event event;
@@ -148,7 +148,7 @@ static int dump_compare(const void *a, const void *b)
                                                      : one->entry.payload > other->entry.payload;
 }
 
-/* Records at the beginning without a time get the time of the first record that has one. */
+/* Sorts by time. Records at the beginning without a time get the time of the first one that has. */
 static void dump_sort(struct dump_ring *ring, int64_t now_ns)
 {
     struct ring_clock clock = {.now_ns = now_ns};
@@ -254,7 +254,7 @@ static bool dump_ring(const struct ctf *ctf, const struct dump_memory *from, uin
     return is_whole;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all memories ---------------------------------------------------------------------------- */
 
 bool dump_memories(const struct dump_memory *memories, unsigned count,
                    const struct dump_options *options, struct dump_counts *counts,

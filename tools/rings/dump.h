@@ -1,9 +1,9 @@
 /*
- * Writes what rings hold as a trace folder (ctf.h), for post-mortems and for other tools.
+ * Writes the contents of rings as a trace folder (ctf.h), for post-mortems and for other tools.
  *
- * Programs may go on writing: each ring is copied once. A record has the time that it describes,
- * but times in a stream must not go back. So an event may get a later time; its age grows by as
- * much, and it still describes the same time.
+ * Programs may write meanwhile: each ring is copied once. Times in a stream must not go back, so an
+ * event may get a later time than its record. Then the event's age is greater by as much, and the
+ * event still describes the time of its record.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,11 +14,11 @@
 
 struct dump_memory {
     const struct memory *memory;
-    uint32_t user; /* may be the same for several memories; part of the file's name */
+    uint32_t user; /* part of the files' names; several memories may have the same */
 };
 
 struct dump_options {
-    const char *folder; /* is created, must not exist */
+    const char *folder; /* must not exist yet */
     const char *host;
     int64_t offset_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC: ring_clock_offset() */
 };
@@ -27,13 +27,13 @@ struct dump_options {
 struct dump_counts {
     uint64_t records;
     uint64_t events;                           /* written to the trace */
-    uint64_t left_out;                         /* no valid events; counted in the trace */
-    uint64_t overwritten_bytes, damaged_bytes; /* marked in the trace */
-    uint64_t not_written; /* records that programs could not write, as they count */
+    uint64_t left_out;                         /* no valid events: discarded events in the trace */
+    uint64_t overwritten_bytes, damaged_bytes; /* of rings that a missing packet marks */
+    uint64_t not_written; /* records that programs counted because they could not write them */
     unsigned streams;     /* one for each ring that is not empty */
 };
 
-/* Returns false with error set: the folder may have files, but no "metadata". */
+/* Returns false with error set. Then the folder may have files, but no "metadata". */
 bool dump_memories(const struct dump_memory *memories, unsigned count,
                    const struct dump_options *options, struct dump_counts *counts,
                    struct error *error);

@@ -1,5 +1,6 @@
 /*
- * A message is a letter and a name: '+' store this descriptor, '-' close it, '.' end of the list.
+ * Each message is a letter and a name: '+' stores the descriptor sent with the message, '-' removes
+ * a descriptor, '.' ends the list of stored descriptors.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,7 +39,7 @@ static bool fdserver_send(int socket, char what, const char *name, int fd)
             unix_socket_send(socket, text, length, fd, 0) >= 0);
 }
 
-/* text: the letter and the name. *fd: -1 if there is none. Returns false at the end. */
+/* text: the letter and the name. *fd: the descriptor; -1: none. Returns false at the end. */
 static bool fdserver_receive(int socket, char text[FDSERVER_NAME_MAX + 1], int *fd)
 {
     const ssize_t length = unix_socket_receive(socket, text, FDSERVER_NAME_MAX, fd, 0);
@@ -55,34 +56,34 @@ struct fdserver_stored {
 };
 
 struct fdserver {
-    struct fdserver_stored *kept;
+    struct fdserver_stored *stored;
     size_t count, room;
 };
 
 static void fdserver_drop(struct fdserver *fdserver, const char *name)
 {
     for (size_t i = 0; i < fdserver->count; i++) {
-        if (strcmp(fdserver->kept[i].name, name) != 0)
+        if (strcmp(fdserver->stored[i].name, name) != 0)
             continue;
-        (void)close(fdserver->kept[i].fd);
-        fdserver->kept[i--] = fdserver->kept[--fdserver->count];
+        (void)close(fdserver->stored[i].fd);
+        fdserver->stored[i--] = fdserver->stored[--fdserver->count];
     }
 }
 
 /* Replaces a descriptor of the same name: a service that has lost its connection sends all again.
  */
-static void fdserver_keep(struct fdserver *fdserver, int fd, const char *name)
+static void fdserver_store(struct fdserver *fdserver, int fd, const char *name)
 {
-    struct fdserver_stored *kept;
+    struct fdserver_stored *stored;
 
     fdserver_drop(fdserver, name);
-    if (!ARRAY_FITS(fdserver->kept, fdserver->room, fdserver->count)) {
+    if (!ARRAY_FITS(fdserver->stored, fdserver->room, fdserver->count)) {
         (void)close(fd);
         return;
     }
-    kept = &fdserver->kept[fdserver->count++];
-    kept->fd = fd;
-    (void)snprintf(kept->name, sizeof(kept->name), "%s", name);
+    stored = &fdserver->stored[fdserver->count++];
+    stored->fd = fd;
+    (void)snprintf(stored->name, sizeof(stored->name), "%s", name);
 }
 
 /* Returns when the service disconnects or is killed. */
@@ -93,12 +94,12 @@ static void fdserver_serve(struct fdserver *fdserver, int socket)
     int fd;
 
     for (size_t i = 0; is_there && i < fdserver->count; i++)
-        is_there = fdserver_send(socket, '+', fdserver->kept[i].name, fdserver->kept[i].fd);
+        is_there = fdserver_send(socket, '+', fdserver->stored[i].name, fdserver->stored[i].fd);
     if (!is_there || !fdserver_send(socket, '.', "", -1))
         return;
     while (fdserver_receive(socket, text, &fd)) {
         if (text[0] == '+' && fd >= 0)
-            fdserver_keep(fdserver, fd, text + 1);
+            fdserver_store(fdserver, fd, text + 1);
         else if (fd >= 0)
             (void)close(fd);
         else if (text[0] == '-')
@@ -117,8 +118,7 @@ static int fdserver_accept(int listener, int timeout_ms)
 
 int fdserver_run(const char *path)
 {
-    /* fdserver_pid() only connects: its connection waits in the backlog while a service is served
-     */
+    /* a large backlog: connections of fdserver_pid() wait there while a service is connected */
     static const struct unix_socket_kind kind = {SOCK_SEQPACKET, 0600, SOMAXCONN};
     static struct fdserver fdserver;
     struct unix_socket listening;
@@ -148,7 +148,7 @@ static int fdserver_run_job(const void *order, size_t size)
     (void)prctl(PR_SET_PDEATHSIG, 0); /* the process outlives its parent */
     (void)setsid();
     (void)snprintf(path, sizeof(path), "%.*s", (int)size, (const char *)order);
-    /* if not, a reader of the service's output would wait for the end of this process */
+    /* else a reader of the service's output would wait for the end of this process */
     for (int fd = STDIN_FILENO; nothing >= 0 && fd <= STDERR_FILENO; fd++)
         (void)dup2(nothing, fd);
     return fdserver_run(path);
@@ -158,7 +158,7 @@ const struct job fdserver_job = {.name = "fdserver", .run = fdserver_run_job};
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-/* Waits for a process that was just started. Returns -1 if nobody listens in time. */
+/* Starts a process if none listens. Returns -1 with error set if none listens in time. */
 static int fdserver_connect(struct loop *loop, const char *path, struct error *error)
 {
     const int64_t until_ms = clock_ms() + FDSERVER_OPEN_MS;
@@ -181,8 +181,7 @@ static int fdserver_connect(struct loop *loop, const char *path, struct error *e
     return socket;
 }
 
-/* Receives all stored descriptors. Returns false with error set if the end of the list does not
- * come. */
+/* Receives all stored descriptors. Returns false with error set if the list's end does not come. */
 static bool fdserver_receive_all(int fdserver, const char *path, notify_stored_fn *give,
                                  void *context, struct error *error)
 {

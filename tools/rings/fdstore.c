@@ -47,8 +47,7 @@ const char *fdstore_keeper(const struct fdstore *store)
     return store->fdserver.fd >= 0 ? "process" : notify_has_store() ? "systemd" : "nobody";
 }
 
-/* ---- the fdserver -------------------------------------------------------------------------------
- */
+/* ---- the fdserver ---------------------------------------------------------------------------- */
 
 static void fdstore_open_process(struct fdstore *store, notify_stored_fn *give, void *context)
 {
@@ -66,18 +65,18 @@ static void fdstore_open_process(struct fdstore *store, notify_stored_fn *give, 
         say(BK1071, "the rings are lost if this service is killed: %s; it tries again", error.text);
 }
 
-/* Ignores a stored descriptor: this service has a newer one. */
-static void fdstore_pass_over(void *context, int fd, const char *name)
+/* Ignores a stored descriptor, because this service has the memory. */
+static void fdstore_ignore(void *context, int fd, const char *name)
 {
     (void)context;
     (void)name;
     (void)close(fd);
 }
 
-/* Starts a new fdserver after the last one was killed, and puts all memories there. */
+/* Starts a new fdserver after the last one was killed, and stores all memories in it. */
 static void fdstore_replace_process(struct fdstore *store)
 {
-    fdstore_open_process(store, fdstore_pass_over, NULL);
+    fdstore_open_process(store, fdstore_ignore, NULL);
     if (store->fdserver.fd >= 0)
         store->is_new(store->context);
 }
@@ -90,7 +89,7 @@ static void fdstore_lose_process(struct fdstore *store)
 }
 
 /* An fdserver sends nothing while it runs, so any event means that it is gone. */
-static void fdstore_process_is_gone(void *context, short events)
+static void fdstore_on_process_end(void *context, short events)
 {
     struct fdstore *store = context;
 
@@ -99,11 +98,11 @@ static void fdstore_process_is_gone(void *context, short events)
     fdstore_replace_process(store);
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 void fdstore_open(struct fdstore *store, notify_stored_fn *give, void *context)
 {
-    store->fdserver = (struct watched){-1, POLLIN, fdstore_process_is_gone, store, NULL};
+    store->fdserver = (struct watched){-1, POLLIN, fdstore_on_process_end, store, NULL};
     notify_each_stored(give, context);
     if (!notify_has_store() && store->path)
         fdstore_open_process(store, give, context);

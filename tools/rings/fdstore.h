@@ -1,7 +1,7 @@
 /*
- * Stores descriptors of rings, so that the rings outlive the service. Under systemd, its descriptor
- * store has them; without systemd, a process of our own (fdserver.h). A process of our own cannot
- * outlive a service of systemd: systemd kills all processes of a service that it stops.
+ * Stores descriptors of rings, so that the rings outlive the service: in systemd's descriptor
+ * store, or without systemd in an fdserver (fdserver.h). An fdserver cannot outlive a service of
+ * systemd, which kills all processes of a service that it stops.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,36 +17,36 @@
 struct fdstore {
     struct loop *loop;
     const char *path;              /* of the fdserver's socket; NULL: use systemd only */
-    void (*is_new)(void *context); /* the store was replaced and is empty: put all again */
+    void (*is_new)(void *context); /* called when a new, empty store needs all descriptors */
     void *context;
     /* private */
     struct watched fdserver; /* the connection; fd -1: none */
-    int64_t tried_ms;        /* last attempt to connect */
+    int64_t tried_ms;        /* the time of the last attempt to connect */
 };
 
-/* Call it when the public members are set. Calls `give` for each descriptor that was put there
- * before. */
+/* The caller has set the public members. Calls `give` for each descriptor that was stored before.
+ */
 void fdstore_open(struct fdstore *store, notify_stored_fn *give, void *context);
-/* The fdserver ends and closes its descriptors; systemd's store stays. */
+/* Disconnects. An fdserver ends when no descriptor is stored; systemd's store stays. */
 void fdstore_close(struct fdstore *store);
 
-/* Without a store, memories end with the service. */
+/* Returns true if there is a store. Without one, memories end with the service. */
 bool fdstore_is_there(const struct fdstore *store);
-/* True: the rings also outlive an orderly stop. */
+/* Returns true if systemd has the store: then the rings also outlive an orderly stop. */
 bool fdstore_is_systemds(const struct fdstore *store);
-/* For the status: "systemd", "process" or "nobody". */
+/* Returns the text for the status: "systemd", "process" or "nobody". */
 const char *fdstore_keeper(const struct fdstore *store);
 
-/* Returns false if nothing was stored: ask fdstore_is_there(). */
+/* Returns false if the descriptor was not stored. */
 bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number);
-/* Returns false if systemd is busy: the descriptor is still stored. */
+/* Returns false if systemd is busy: then the descriptor is still stored. */
 bool fdstore_remove(struct fdstore *store, const char *name);
 
-/* Call it once a second: starts an fdserver if the last one is gone. */
+/* Starts an fdserver if the last one is gone. The owner calls this function once a second. */
 void fdstore_look(struct fdstore *store);
 
-/* A stored memory's name has its user and number. Its contents cannot tell them: the user's
- * programs can overwrite them. */
+/* Write and read the name of a stored memory: its user and number. The memory itself cannot show
+ * them, because the user's programs can overwrite its contents. */
 void fdstore_name(uint32_t user, uint64_t number, char name[FDSTORE_NAME_MAX]);
 bool fdstore_is_name(const char *name, uint32_t *user, uint64_t *number);
 

@@ -1,5 +1,5 @@
 /*
- * Merging rings by time.
+ * Merges the events of rings by time.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 
 struct follow_ring {
     struct ring_reader reader;
-    struct event event; /* at the reader's position */
+    struct event event; /* the event at the reader's position */
 };
 
 struct followed {
@@ -24,13 +24,15 @@ struct followed {
 struct follow {
     struct follow_calls calls;
     int64_t grace_ns, offset_ns;
-    int64_t done_ns;                /* CLOCK_MONOTONIC: all events up to here were given */
-    int64_t copied_ns, interval_ns; /* time of the last copy, and since the one before */
-    uint64_t fill;                  /* of the fullest ring at that copy, in 1/1024 */
+    int64_t done_ns;     /* CLOCK_MONOTONIC: all events up to this time were given */
+    int64_t copied_ns;   /* the time of the last copy */
+    int64_t interval_ns; /* the time between the last two copies */
+    uint64_t fill;       /* unread part of the fullest ring at the last copy, in 1/1024 */
     struct followed *memories;
-    struct follow_ring **heap; /* rings with a due event, the earliest first */
-    uint32_t heap_count, rings;
-    struct follow_counts counts; /* counts.rings: of dropped memories */
+    struct follow_ring **heap; /* rings with a due event; a binary heap, the earliest first */
+    uint32_t heap_count;
+    uint32_t rings;              /* of all memories: the room of the heap */
+    struct follow_counts counts; /* counts.rings: only of dropped memories */
 };
 
 /* ---- the heap -------------------------------------------------------------------------------- */
@@ -49,8 +51,8 @@ static void follow_push(struct follow *follow, struct follow_ring *ring)
     follow->heap[at] = ring;
 }
 
-/* The heap's first ring has another event now, or is replaced by the heap's last ring. */
-static void follow_sink(struct follow *follow, struct follow_ring *ring)
+/* Replaces the heap's first ring by `ring`, and restores the heap's order. */
+static void follow_sift_down(struct follow *follow, struct follow_ring *ring)
 {
     const uint32_t count = follow->heap_count;
     uint32_t at = 0, child;
@@ -68,7 +70,7 @@ static void follow_sink(struct follow *follow, struct follow_ring *ring)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-static void follow_pass_over(struct follow *follow, enum decoded why)
+static void follow_count_skipped(struct follow *follow, enum decoded why)
 {
     switch (why) {
     case DECODED_NEWER:
@@ -95,7 +97,7 @@ static bool follow_next(struct follow *follow, struct follow_ring *ring,
         decoded = ring_event(&entry, clock, &ring->event);
         if (decoded == DECODED)
             return ring->event.time_ns <= until_ns;
-        follow_pass_over(follow, decoded);
+        follow_count_skipped(follow, decoded);
     }
     return false;
 }
@@ -114,7 +116,7 @@ static void follow_copy(struct follow *follow, struct follow_ring *ring, int64_t
                            now_ns + follow->offset_ns);
 }
 
-/* Gives events up to a time before the copy, which has all of them. */
+/* Copies all rings, then gives the events that are older than the grace period. */
 static int64_t follow_until(struct follow *follow, int64_t grace_ns)
 {
     const int64_t before_ns = clock_ns(), done_ns = before_ns - grace_ns;
@@ -140,7 +142,7 @@ static int64_t follow_until(struct follow *follow, int64_t grace_ns)
         ring_pass(&ring->reader);
         if (!follow_next(follow, ring, &clock, until_ns))
             ring = follow->heap[--follow->heap_count];
-        follow_sink(follow, ring);
+        follow_sift_down(follow, ring);
     }
     if (done_ns > follow->done_ns)
         follow->done_ns = done_ns;

@@ -1,8 +1,8 @@
 /*
  * Follows rings of events: gives the events of all rings, merged by time.
  *
- * An event that was just written may have an earlier time than an event of another ring that was
- * given already. So events younger than the grace period wait in their rings until the next look.
+ * A program may write an event into one ring after a later event was written into another. So
+ * events younger than the grace period wait in their rings until the next look.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,15 +12,15 @@
 #include "ring_event.h"
 
 struct follow_calls {
-    /* Gives an event, which the callee may change and which is valid until the call returns. */
+    /* Gets an event, which is valid until the call returns. The callee may change the event. */
     void (*event)(void *context, struct event *event);
-    /* Unread records were overwritten between these times since 1970. */
+    /* Called when unread records were overwritten, between these times since 1970. */
     void (*lost)(void *context, int64_t begin_ns, int64_t end_ns);
     void *context;
 };
 
 struct follow_counts {
-    struct ring_counts rings; /* of all rings, with those of dropped memories */
+    struct ring_counts rings; /* of all rings, also of dropped memories */
     uint64_t foreign;         /* records of other kinds */
     uint64_t unreadable;
     uint64_t newer; /* records of a newer format */
@@ -32,23 +32,21 @@ struct follow;
 struct follow *follow_new(const struct follow_calls *calls, int64_t grace_ns, int64_t offset_ns);
 void follow_free(struct follow *follow);
 
-/* Follows a memory from now on, or from its oldest record. It must outlive the follower. Returns
- * false when out of memory. */
+/* Follows a memory from its current end on (from_now), or from its oldest record on. The memory
+ * must live until follow_drop() or follow_free(). Returns false when out of memory. */
 bool follow_add(struct follow *follow, const struct memory *memory, bool from_now);
 
-/* Gives the rest of all rings without a grace period, and forgets this memory. */
+/* Gives the rest of all rings without a grace period, and ends the following of this memory. */
 void follow_drop(struct follow *follow, const struct memory *memory);
 
-/* Gives the events that are due. Returns the time since 1970 up to which all were given. */
+/* Gives the events that are due. Returns the time since 1970 up to which all events were given. */
 int64_t follow_look(struct follow *follow);
 
-/* The same without a grace period: at the end. */
+/* Gives all events, without a grace period. Returns the same as follow_look(). */
 int64_t follow_look_at_all(struct follow *follow);
 
-/*
- * The time until the next look: poll_ms at most. At the rate of the last interval, no ring fills by
- * more than a quarter until then.
- */
+/* Returns the time until the next look, at most poll_ms. Until then no ring fills by more than a
+ * quarter, if programs write at the rate of the last interval. */
 int64_t follow_next_ms(const struct follow *follow, int64_t poll_ms);
 
 struct follow_counts follow_counts(const struct follow *follow);

@@ -1,5 +1,5 @@
 /*
- * The list, and the state of each memory.
+ * Searches the list of memories, and measures their use.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -66,7 +66,7 @@ void held_begin(struct held *held)
     held->since_ms = held->used_ms = held->begun_ms = clock_ms();
 }
 
-static void held_look_whether_busy(struct held *held, int64_t hold_ms, int64_t now_ms)
+static void held_set_busy(struct held *held, int64_t hold_ms, int64_t now_ms)
 {
     const bool is_over = now_ms - held->begun_ms >= hold_ms;
     const bool is_busy = held->written - held->begun_written >= held->memory.size.event_bytes / 2;
@@ -88,5 +88,5 @@ void held_look(struct held *held, int64_t hold_ms)
     if (memory_is_shared(&held->memory))
         held->used_ms = now_ms;
     held->written = written;
-    held_look_whether_busy(held, hold_ms, now_ms);
+    held_set_busy(held, hold_ms, now_ms);
 }

@@ -1,5 +1,5 @@
 /*
- * Memories and the programs that ask for them.
+ * Makes memories, and serves the programs that ask for them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,13 +26,13 @@
 #define HOLDER_TICK_MS      1000
 #define HOLDER_RULES_MS     100
 #define HOLDER_GROW_MS      60000
-#define HOLDER_STEP_BYTES   RING_HUGE /* filled in one step, some ms */
+#define HOLDER_STEP_BYTES   RING_HUGE /* filled in one step, which takes some ms */
 #define HOLDER_CLIENTS_MAX  4096
 #define HOLDER_USERS_SHARES 16 /* one user may have 1/16 of the clients */
 
 /*
- * A program that asks for a memory. The kernel counts an unread descriptor as the sender's: limits
- * keep programs that never read from using up our descriptors.
+ * A program that asks for a memory. The kernel counts an unread descriptor as the sender's. So
+ * clients are limited: programs that never read must not use up the descriptors of this process.
  */
 struct holder_client {
     struct holder *holder;
@@ -49,11 +49,11 @@ struct holder {
     struct unix_socket socket;
     struct accepting accepting;
     struct timer tick, rules;
-    unsigned rules_known; /* changes of the rules that the memories have */
+    unsigned rules_known; /* host_rules_refresh() when the memories last got the rules */
     struct held *memories;
-    struct held *making; /* being filled: no program has them */
+    struct held *making; /* memories that are being filled: no program has them */
     struct timer make;
-    int64_t grow_ms; /* no attempt before this time, after a failure */
+    int64_t grow_ms; /* after a failure: the earliest time of the next attempt */
     struct fdstore store;
     struct holder_client *clients;
     unsigned clients_max;
@@ -84,7 +84,7 @@ static void holder_forget(struct holder *holder, struct held *held)
     free(held);
 }
 
-/* Returns false, and changes nothing, if the store cannot remove it now. */
+/* Leaves the memory, and drops it. Returns false if the store cannot remove the memory now. */
 static bool holder_drop(struct holder *holder, struct held *held)
 {
     char name[FDSTORE_NAME_MAX];
@@ -99,7 +99,7 @@ static bool holder_drop(struct holder *holder, struct held *held)
     return true;
 }
 
-/* reserve: bytes that must stay free beside the new memory. */
+/* reserve: the bytes that must stay free beside the new memory. */
 static bool holder_has_room(const struct holder *holder, const struct memory_size *size,
                             uint64_t reserve)
 {
@@ -111,7 +111,7 @@ static bool holder_has_room(const struct holder *holder, const struct memory_siz
     return more <= holder->options.max_bytes && bytes <= holder->options.max_bytes - more;
 }
 
-/* For a new user: drops unused memories before their time. */
+/* Makes room for a new user: drops unused memories early. */
 static bool holder_make_room(struct holder *holder, const struct memory_size *size)
 {
     struct held *idle;
@@ -161,9 +161,9 @@ static void holder_finish_one(struct holder *holder, struct held *held)
     holder->callbacks.came(holder->callbacks.context, held);
 }
 
-/* Fills so many bytes of the first memory in `making`. Returns NULL if it is not full yet, or
- * failed. */
-static struct held *holder_make_on(struct holder *holder, uint64_t bytes)
+/* Fills so many bytes of the first memory in `making`. Returns the memory if it is full; NULL: not
+ * full yet, or failed. */
+static struct held *holder_fill_one(struct holder *holder, uint64_t bytes)
 {
     struct held *held = holder->making;
     struct error error;
@@ -196,13 +196,13 @@ static void holder_make_more(void *context)
     struct holder *holder = context;
 
     if (holder->making)
-        (void)holder_make_on(holder, HOLDER_STEP_BYTES);
+        (void)holder_fill_one(holder, HOLDER_STEP_BYTES);
     if (holder->making)
         timer_set(holder->loop, &holder->make, 0);
 }
 
-/* Replaces a memory. A larger one must leave the reserve for new users. If a smaller one has no
- * room beside the old one, it is halved until it has. */
+/* Begins to replace a memory. A larger successor must leave the reserve for new users. A smaller
+ * one is halved until there is room for it. Returns false if there is no room for a smaller one. */
 static bool holder_replace(struct holder *holder, const struct held *held, struct memory_size size)
 {
     const bool is_larger = memory_bytes(&size) > held->memory.bytes;
@@ -217,8 +217,8 @@ static bool holder_replace(struct holder *holder, const struct held *held, struc
 }
 
 /*
- * Replaces memories whose size differs from their share. If there is no room for a successor, one
- * memory is left per call: the one that has been idle for longest.
+ * Replaces memories whose size differs from their share. If there is no room for successors, leaves
+ * one memory per call: the one that has been idle for longest.
  */
 static void holder_resize_by(struct holder *holder, const struct shares *shares)
 {
@@ -250,16 +250,16 @@ static void holder_resize(struct holder *holder)
         timer_set(holder->loop, &holder->make, 0);
 }
 
-static bool holder_has_place(struct holder *holder, uint32_t user, const struct memory_size *size)
+static bool holder_has_share(struct holder *holder, uint32_t user, const struct memory_size *size)
 {
     struct shares shares;
-    bool has_place;
+    bool has_share;
 
     if (!shares_divide(&shares, holder->memories, &holder->options))
         return false;
-    has_place = shares_have_place(&shares, users_owner(user), memory_bytes(size), &holder->options);
+    has_share = shares_allow(&shares, users_owner(user), memory_bytes(size), &holder->options);
     shares_free(&shares);
-    return has_place;
+    return has_share;
 }
 
 /* Makes a small memory at once, while a program waits. */
@@ -268,9 +268,9 @@ static struct held *holder_make(struct holder *holder, uint32_t user)
     const struct memory_size first = shares_first_size(&holder->options.size);
     struct held *held = NULL;
 
-    if (holder_has_place(holder, user, &first) && holder_make_room(holder, &first))
+    if (holder_has_share(holder, user, &first) && holder_make_room(holder, &first))
         held = holder_begin_one(holder, user, &first);
-    return held ? holder_make_on(holder, held->memory.bytes) : NULL;
+    return held ? holder_fill_one(holder, held->memory.bytes) : NULL;
 }
 
 static void holder_store(struct holder *holder, struct held *held)
@@ -290,7 +290,7 @@ static struct held *holder_memory_for(struct holder *holder, uint32_t user)
     return held && (held->is_stored || !fdstore_is_there(&holder->store)) ? held : NULL;
 }
 
-/* ---- those of before ------------------------------------------------------------------------- */
+/* ---- memories of the previous process -------------------------------------------------------- */
 
 static void holder_take_over(void *context, int fd, const char *name)
 {
@@ -348,7 +348,7 @@ static void holder_end_client(struct holder_client *client)
 
 static bool holder_answer(struct holder *holder, int fd, uint32_t user);
 
-/* The program asks again, maybe as another user, or has hung up. */
+/* Called when the program asks again, perhaps as another user, or has hung up. */
 static void holder_client_ready(void *context, short events)
 {
     struct holder_client *client = context;
@@ -361,7 +361,7 @@ static void holder_client_ready(void *context, short events)
         return;
     }
     loop_unwatch(client->holder->loop, &client->watched);
-    client->is_gone = true; /* the tick looks again */
+    client->is_gone = true; /* holder_tick() ends the client */
 }
 
 static bool holder_may_ask(const struct holder *holder, uint32_t user)
@@ -388,7 +388,7 @@ static bool holder_send(int fd, const struct memory *memory)
     return is_sent;
 }
 
-/* Returns false if the program was given no memory. */
+/* Returns false if the program got no memory. */
 static bool holder_answer(struct holder *holder, int fd, uint32_t user)
 {
     const bool is_unknown = user == holder->unknown_user;
@@ -425,7 +425,7 @@ static bool holder_serve(struct holder *holder, int fd)
     return true;
 }
 
-static void holder_come_in(void *context, int fd, const union peer_address *from, socklen_t length)
+static void holder_accept(void *context, int fd, const union peer_address *from, socklen_t length)
 {
     struct holder *holder = context;
 
@@ -469,7 +469,7 @@ static void holder_tick(void *context)
 
 /* ---- rules of slow spans --------------------------------------------------------------------- */
 
-static void holder_pass_rules_on(void *context)
+static void holder_copy_rules(void *context)
 {
     struct holder *holder = context;
     const unsigned changes = host_rules_refresh();
@@ -480,9 +480,9 @@ static void holder_pass_rules_on(void *context)
     timer_set(holder->loop, &holder->rules, HOLDER_RULES_MS);
 }
 
-/* ---- beginning and end ----------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
-/* Clients may have half of the descriptors of this process. */
+/* Returns the most clients: they may use half of the descriptors of this process. */
 static unsigned holder_clients_max(void)
 {
     struct rlimit limit;
@@ -500,10 +500,11 @@ static unsigned holder_clients_max(void)
 struct holder *holder_open(struct loop *loop, const struct holder_options *options,
                            const struct holder_callbacks *callbacks, struct error *error)
 {
-    static const struct unix_socket_kind for_all = {SOCK_SEQPACKET, 0666, SOMAXCONN};
+    static const struct unix_socket_kind socket_of_all_users = {SOCK_SEQPACKET, 0666, SOMAXCONN};
     struct holder *holder = calloc(1, sizeof(*holder));
 
-    if (!holder || !unix_socket_listen(&holder->socket, &for_all, options->path, error)) {
+    if (!holder ||
+        !unix_socket_listen(&holder->socket, &socket_of_all_users, options->path, error)) {
         if (!holder)
             error_set(error, "out of memory");
         free(holder);
@@ -517,15 +518,15 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->unknown_user = users_unknown();
     holder->store = (struct fdstore){
         .loop = loop, .path = options->fdserver, .is_new = holder_store_all, .context = holder};
-    holder->rules = (struct timer){.due = holder_pass_rules_on, .context = holder};
-    holder_pass_rules_on(holder);
+    holder->rules = (struct timer){.due = holder_copy_rules, .context = holder};
+    holder_copy_rules(holder);
     fdstore_open(&holder->store, holder_take_over, holder);
     held_leave_older(holder->memories);
     for (struct held *held = holder->memories; held; held = held->next) {
         memory_set_state(&held->memory, held->is_left ? RING_LEFT : RING_ON);
         holder->callbacks.came(holder->callbacks.context, held);
     }
-    holder->accepting = (struct accepting){.come_in = holder_come_in, .context = holder};
+    holder->accepting = (struct accepting){.come_in = holder_accept, .context = holder};
     accepting_begin(&holder->accepting, loop, holder->socket.fd);
     holder->make = (struct timer){.due = holder_make_more, .context = holder};
     holder->tick = (struct timer){.due = holder_tick, .context = holder};

@@ -1,14 +1,15 @@
 /*
  * Holds the memories of all users' rings, and gives them to programs that ask at a Unix socket.
  *
- * SO_PEERCRED tells the user of a program. The holder makes a small memory when the first program
- * of a user asks. While programs write much, a larger memory replaces it, within the user's share
- * (shares.h). Large memories are made in steps, between which other programs are served. The holder
- * drops a memory that no program has any more. Sending never blocks: a client gets one small
- * message.
+ * The kernel tells the user of a program (SO_PEERCRED). The holder makes a small memory when the
+ * first program of a user asks. While programs write much, a larger memory replaces it, within the
+ * user's share (shares.h). Large memories are made in steps, between which other programs are
+ * served. The holder drops a memory that no program has any more. Sending never blocks: a client
+ * gets one small message.
  *
- * Memories outlive this process: the holder stores each one (fdstore.h) before a program gets it.
- * When the process ends normally, programs are told, and ask again when another one runs.
+ * Memories outlive this process: the holder stores each memory (fdstore.h) before a program gets
+ * it. At a normal end, the holder marks all memories as left. Programs ask again when the next
+ * process runs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,48 +24,48 @@
 struct holder;
 
 struct holder_callbacks {
+    /* Called when programs may begin to write to the memory. */
     void (*came)(void *context, struct held *held);
-    /* The memory is closed after this call. Programs may have written to it since it was last read.
+    /* Called before the memory is closed. Programs may have written to it since it was last read.
      */
     void (*goes)(void *context, struct held *held);
     void *context;
 };
 
 struct holder_counts {
-    uint64_t given;
-    uint64_t made;
-    uint64_t taken_over; /* from the previous process */
-    uint64_t refused;    /* over a limit, or out of memory: the program asks again */
+    uint64_t given;      /* answers to programs, with a memory */
+    uint64_t made;       /* memories */
+    uint64_t taken_over; /* memories of the previous process */
+    uint64_t refused;    /* answers without a memory: over a limit, or out of memory */
     uint64_t unknown;    /* of `refused`: unknown users, see users.h */
     uint64_t unusable;   /* damaged memories of the previous process */
-    const char *keeper;  /* the store that has the memories: see fdstore.h */
-    bool is_stored;      /* certain: the store has given a memory back, or $FDSTORE is set */
-    bool may_be_stored;  /* possible: systemd before 254 sets no $FDSTORE */
+    const char *keeper;  /* fdstore_keeper() */
+    bool is_stored;      /* certain: an fdserver runs, $FDSTORE is set, or taken_over is not 0 */
+    bool may_be_stored;  /* systemd may have a store: before version 254 it sets no $FDSTORE */
     unsigned users;
     unsigned clients;
     uint64_t bytes; /* of all memories now */
 };
 
 /*
- * Listens, and takes over the memories that the previous process left in the store. Returns NULL
- * with error set. May call the callbacks before it returns.
+ * Listens, and takes over the memories that the previous process left in the store. The callbacks
+ * may be called before the function returns. Returns NULL with error set.
  */
 struct holder *holder_open(struct loop *loop, const struct holder_options *options,
                            const struct holder_callbacks *callbacks, struct error *error);
 
-/* Applies new sizes and limits: memories of another size are left when their successors exist. The
- * socket's path does not change. */
+/* Applies new sizes and limits, except the socket's path. A memory of another size is left when its
+ * successor exists. */
 void holder_reload(struct holder *holder, const struct holder_options *options);
 
-/* Tells programs that nobody reads any more. systemd's store keeps the memories for a restart; an
- * fdserver ends. */
+/* Leaves all memories. systemd's store still has them for a restart; an fdserver ends. */
 void holder_close(struct holder *holder);
 
 struct holder_counts holder_counts(const struct holder *holder);
-/* For the status: true if memories outlive a kill; null if unknown (systemd before 254). */
+/* Returns true if memories outlive a kill; null if that is unknown (systemd before 254). */
 json_t *holder_outlives(const struct holder_counts *counts);
 
-/* The first memory; `next` leads to the others. */
+/* Returns the first memory; `next` links all memories. */
 struct held *holder_first(const struct holder *holder);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Memories: made, checked, mapped.
+ * Makes, checks and maps memories.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,7 +27,7 @@ uint32_t memory_host_cpus(void)
 
 /* ---- the layout ------------------------------------------------------------------------------ */
 
-/* The head of a memory that is on. Its `bytes` is 0 if no memory can have this size. */
+/* Returns the head of a new memory. `bytes` is 0 if no memory can have this size. */
 static struct ring_memory memory_head_of(const struct memory_size *size)
 {
     struct ring_memory head = {
@@ -49,9 +49,9 @@ uint64_t memory_bytes(const struct memory_size *size)
     return memory_head_of(size).bytes;
 }
 
-/* ---- one that is made ------------------------------------------------------------------------ */
+/* ---- new memories ---------------------------------------------------------------------------- */
 
-/* The same file, opened once more. */
+/* Opens the file once more: a new descriptor with its own state in the kernel. */
 static int memory_reopen(int fd)
 {
     char path[sizeof("/proc/self/fd/") + 11];
@@ -88,7 +88,7 @@ static bool memory_create(struct memory *memory, const struct ring_memory *head)
 }
 
 /* Reserves addresses at a multiple of RING_HUGE, so that the kernel can use huge pages. */
-static void *memory_place(uint64_t bytes)
+static void *memory_reserve(uint64_t bytes)
 {
     const size_t size = bytes + RING_HUGE;
     char *room = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -105,14 +105,14 @@ static void *memory_place(uint64_t bytes)
 
 static bool memory_map(struct memory *memory, const struct ring_memory *head)
 {
-    void *place = memory_place(head->bytes);
-    void *at = place ? mmap(place, head->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                            memory->fd, 0)
-                     : MAP_FAILED;
+    void *room = memory_reserve(head->bytes);
+    void *at = room ? mmap(room, head->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                           memory->fd, 0)
+                    : MAP_FAILED;
 
     if (at == MAP_FAILED) {
-        if (place)
-            (void)munmap(place, head->bytes);
+        if (room)
+            (void)munmap(room, head->bytes);
         return false;
     }
     memory->at = at;
@@ -151,7 +151,8 @@ bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size
     return true;
 }
 
-/* The kernel zeroes each page here, not while a program writes to it. Huge pages are quicker. */
+/* Makes the kernel zero the pages now, and not when a program first writes to them. Uses huge pages
+ * where possible, as they are quicker. */
 bool memory_fill(struct memory *memory, uint64_t bytes, struct error *error)
 {
     const uint64_t from = memory->filled, left = memory->bytes - from;
@@ -172,7 +173,7 @@ bool memory_is_full(const struct memory *memory)
     return memory->filled == memory->bytes;
 }
 
-/* ---- one of before --------------------------------------------------------------------------- */
+/* ---- existing memories ----------------------------------------------------------------------- */
 
 /* A sealed size cannot change, so no access of the mapping ever fails. */
 static bool memory_is_sealed(int fd, struct stat *status)
@@ -194,7 +195,7 @@ static const char *memory_problem(int fd, struct ring_memory *head)
     return ring_problem(head, (uint64_t)status.st_size);
 }
 
-/* problem: NULL if the head is valid. */
+/* problem: why the head is not valid; NULL: it is. */
 static bool memory_open_by(struct memory *memory, int fd, const struct ring_memory *head,
                            const char *problem, struct error *error)
 {
@@ -260,7 +261,7 @@ void memory_close(struct memory *memory)
     *memory = (struct memory){.fd = -1};
 }
 
-/* ---- what is in it --------------------------------------------------------------------------- */
+/* ---- the contents ---------------------------------------------------------------------------- */
 
 bool memory_is_of_size(const struct memory *memory, const struct memory_size *size)
 {
@@ -294,7 +295,7 @@ void memory_set_ahead(const struct memory *memory, int64_t ahead_ns)
     __atomic_store_n(&memory_head(memory)->ahead, ahead_ns, __ATOMIC_RELAXED);
 }
 
-/* The memory is untrusted: only `turn` is read from it, and only used for the next value. */
+/* Reads only `turn` from the untrusted memory, and uses it only for the next value of `turn`. */
 void memory_set_rules(const struct memory *memory, const char *text)
 {
     struct ring_rules *rules = (struct ring_rules *)(void *)(memory->at + RING_RULES_AT);

@@ -1,9 +1,9 @@
 /*
  * The memory of one user's rings: tracepoints/format/ring.h has its layout.
  *
- * Programs of that user may write anything into it at any time. So each size is read once, checked
- * against the file's size, and copied here. The caller must know the user of a memory that an
- * earlier process made.
+ * Programs of that user may write anything into the memory at any time. So sizes are read from the
+ * memory once, compared with the file's size, and copied into struct memory. The user of a memory
+ * of an earlier process is not read: the caller must know the user.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The file's name is this and the user's number. Programs cannot change it. */
+/* The file's name is this text and the user's number. Programs cannot change the name. */
 #define MEMORY_NAME "blkin-rings."
 
 struct memory_size {
@@ -31,21 +31,21 @@ struct memory {
     struct memory_size size;
     uint64_t heads_at;
     uint64_t data_at;
-    uint64_t bytes;  /* of all of it */
-    uint64_t made;   /* CLOCK_REALTIME in ns, at most now */
-    uint64_t filled; /* while it is made: the bytes that have pages */
+    uint64_t bytes;  /* of the whole memory */
+    uint64_t made;   /* CLOCK_REALTIME in ns, at most the time of memory_open() */
+    uint64_t filled; /* see memory_fill(): the bytes that have pages */
 };
 
-/* The number of CPUs that the host may ever have. */
+/* Returns the number of CPUs that the host may ever have. */
 uint32_t memory_host_cpus(void);
 
-/* Bytes of a memory of this size; 0: no memory can have this size. */
+/* Returns the bytes of a memory of this size; 0: no memory can have this size. */
 uint64_t memory_bytes(const struct memory_size *size);
 
 /*
  * Makes a memory and seals its size. memory_fill() adds the pages in steps, as a large memory takes
- * a while. Share it only when it is full: then its pages are charged to this process. Returns false
- * with error set.
+ * a while. Only a full memory may be shared: then all its pages are charged to this process.
+ * Returns false with error set.
  */
 bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size *size,
                   struct error *error);
@@ -61,19 +61,19 @@ bool memory_is_full(const struct memory *memory);
 bool memory_open(struct memory *memory, int fd, struct error *error);
 
 /*
- * A descriptor of the memory to be given away; -1 with errno set. The kernel tells this process's
- * descriptors from those that were given away.
+ * Returns a descriptor of the memory for a program; -1 with errno set. memory_is_shared() can tell
+ * such descriptors from the descriptor of this process.
  */
 int memory_share(const struct memory *memory);
 
-/* True if a program has a descriptor of memory_share(), or a mapping by it, or if the kernel does
- * not tell. */
+/* Returns true if a program has a descriptor of memory_share(), or a mapping of it, or if the
+ * kernel does not tell. */
 bool memory_is_shared(const struct memory *memory);
 
 /*
- * Maps a memory that another process of ours has checked: `known` is that process's struct, and fd
- * its descriptor here. Reads nothing from the memory, as programs may have overwritten its head
- * since. Takes the descriptor, also on failure. Returns false with error set.
+ * Maps a memory once more. known: the struct of the memory that memory_begin() or memory_open() has
+ * filled. Reads nothing from the memory, as programs may have overwritten its head since. Takes the
+ * descriptor, also on failure. Returns false with error set.
  */
 bool memory_open_known(struct memory *memory, int fd, const struct memory *known,
                        struct error *error);
@@ -83,11 +83,11 @@ void memory_close(struct memory *memory);
 
 bool memory_is_of_size(const struct memory *memory, const struct memory_size *size);
 
-/* Programs see the state in their periodic work. */
+/* Sets the state, which programs see in their periodic work. */
 void memory_set_state(struct memory *memory, enum ring_state state);
 enum ring_state memory_state(const struct memory *memory);
 
-/* Call it once a second: programs see by it that this process lives. */
+/* Shows programs that this process lives. The owner calls this function once a second. */
 void memory_beat(struct memory *memory);
 
 /* Tells programs in other time namespaces how far this process's CLOCK_MONOTONIC is ahead of the
@@ -97,7 +97,7 @@ void memory_set_ahead(const struct memory *memory, int64_t ahead_ns);
 /* Sets slow rules, which programs of the memory see within a second. */
 void memory_set_rules(const struct memory *memory, const char *text);
 
-/* ---- rings: ring c has events of CPU c, ring cpus + c has its alarms */
+/* ---- rings: ring c has the events of CPU c, ring cpus + c the alarms of CPU c */
 
 struct ring {
     const uint64_t *committed;
@@ -112,14 +112,15 @@ static inline uint32_t memory_rings(const struct memory *memory)
     return memory->size.cpus * 2;
 }
 
-/* Records that programs could not write; programs count them. */
+/* The next three results are not trusted, because programs count. Returns the number of records
+ * that programs could not write. */
 uint64_t memory_lost(const struct memory *memory);
 
-/* Bytes ever written to all rings, as programs count them: not trusted. */
+/* Returns the bytes that were ever written to all rings. */
 uint64_t memory_written(const struct memory *memory);
 
-/* Bytes written to the busiest ring of events since the last call. before: the positions at that
- * call, one for each CPU; updated. */
+/* Returns the bytes written to the busiest ring of events since the last call. before: the
+ * positions at that call, one for each CPU; the function updates them. */
 uint64_t memory_busiest(const struct memory *memory, uint64_t *before);
 
 #endif

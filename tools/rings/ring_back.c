@@ -1,5 +1,5 @@
 /*
- * The walk from the newest record to the oldest.
+ * Walks from the newest record to the oldest.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,8 +9,8 @@
 
 enum back_step { BACK_RECORD, BACK_PIECE_ENDS, BACK_DAMAGED };
 
-/* Writers may have changed the bytes before this position while we copied. Uses the later of `end`
- * and the ring's end: a program may have moved the ring's end back. */
+/* Returns the position before which programs may have changed bytes during the copy. Uses `end` if
+ * it is later than the ring's end, because a program may have moved the ring's end back. */
 static uint64_t back_oldest(struct ring ring, uint64_t end)
 {
     const uint64_t now = ring_end(ring), newest = now > end ? now : end;
@@ -19,7 +19,7 @@ static uint64_t back_oldest(struct ring ring, uint64_t end)
     return newest > whole ? newest - whole : 0;
 }
 
-/* Returns false if no bytes before back->at are whole. */
+/* Copies the piece before back->at. Returns false if no bytes of the piece are whole. */
 static bool back_copy(const struct ring_back *back, struct ring_back_copy *copy, uint64_t until)
 {
     const uint64_t start = back->at - until > BACK_PIECE ? back->at - BACK_PIECE : until;
@@ -98,7 +98,7 @@ void ring_walk_back(struct ring_back *back, struct ring_back_copy *copy, uint64_
     }
 }
 
-/* ---- the oldest ------------------------------------------------------------------------------ */
+/* ---- the oldest record ----------------------------------------------------------------------- */
 
 bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_entry *entry)
 {
@@ -109,7 +109,8 @@ bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_ent
     if (!from || end <= from)
         return false;
     ring_copy(ring, from, from + length, copy);
-    /* two trailers enclose a record if the length in the second one is right */
+    /* bytes are a record if trailers are before and at their end, and the second has their length
+     */
     for (uint64_t at = 0; at + RING_TRAILER_SIZE <= length; at += 8) {
         memcpy(&trailer, copy + at, sizeof(trailer));
         size = ring_size_by(trailer, from + at);

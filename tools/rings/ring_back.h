@@ -1,7 +1,7 @@
 /*
- * Walks a ring from its newest record to its oldest while programs go on writing to it. The walk
- * copies pieces, so it needs little memory. tracepoints/format/ring.h has the rule that
- * tells which bytes of a copy are whole.
+ * Walks over a ring from its newest record to its oldest, while programs write to it. The walk
+ * copies one piece of the ring at a time, so it needs little memory. The rule that tells which
+ * bytes of a copy are whole is in tracepoints/format/ring.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,44 +10,42 @@
 
 #include "ring_read.h"
 
-/* at: the position of its first byte. Returns false to end the walk. The entry is valid until then.
- */
+/* at: the position of the record's first byte. The entry is valid until the function returns, which
+ * returns false to end the walk. */
 typedef bool ring_back_fn(void *context, const struct ring_entry *entry, uint64_t at);
 
-/* A walk, which can go on later. */
+/* A walk, which can be continued. */
 struct ring_back {
     struct ring ring;
-    uint64_t end; /* where the walk began */
-    uint64_t at;  /* between two records: all later ones were given */
-    uint64_t records, bytes;
-    /* older records are overwritten or damaged, or there are none, or the function has ended the
-     * walk */
-    bool is_ended;
+    uint64_t end;            /* the position at which the walk began */
+    uint64_t at;             /* all records from this position to `end` were given */
+    uint64_t records, bytes; /* that were read */
+    bool is_ended; /* no older records, they are overwritten or damaged, or `give` ended the walk */
     bool is_damaged; /* a program has overwritten a trailer: older records cannot be found */
 };
 
-/* The copy of a piece, which walks use one after the other. */
-#define BACK_PIECE ((uint64_t)1 << 18) /* stays in the processor's cache */
+#define BACK_PIECE \
+    ((uint64_t)1 << 18) /* the size of a piece, which fits into a processor's cache */
 
+/* The copy of a piece. Several walks may use one copy in turn. */
 struct ring_back_copy {
-    uint64_t from;   /* the position of the copy's first byte */
-    uint64_t oldest; /* bytes before this position may be torn */
-    /* the record that was given last: the entry lives until the next walk */
-    struct ring_entry last;
+    uint64_t from;          /* the position of the copy's first byte */
+    uint64_t oldest;        /* bytes before this position may be torn */
+    struct ring_entry last; /* the record that was given last; valid until the next walk */
     char last_payload[RING_RECORD_MAX];
     char bytes[BACK_PIECE];
 };
 
-/* A walk from `end`, a position from ring_end(). */
+/* Begins a walk at `end`, a result of ring_end(). */
 struct ring_back ring_back_begin(struct ring ring, uint64_t end);
 
-/* Gives the records back to the position `until`, between two records; 0: all. Then `last` of the
- * copy is the oldest record that was given; its payload is NULL if there was none. */
+/* Gives the records after the position `until`, which is between two records; 0: all records. Sets
+ * copy->last to the oldest record that was given; its payload is NULL if none was given. */
 void ring_walk_back(struct ring_back *back, struct ring_back_copy *copy, uint64_t until,
                     ring_back_fn *give, void *context);
 
 /*
- * Finds one of the oldest records. From its time on, the ring has all records. Returns false if
+ * Finds one of the oldest records: the ring has all records from its time on. Returns false if
  * nothing was overwritten yet, or if no record is found.
  */
 #define RING_OLDEST_BYTES (4 * (size_t)RING_RECORD_MAX)

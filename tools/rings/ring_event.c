@@ -1,5 +1,5 @@
 /*
- * Payloads, as tracepoints/format/events.h and ring.h lay them out.
+ * Decodes payloads, which tracepoints/format/events.h and ring.h define.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -48,7 +48,7 @@ int64_t ring_clock_offset(void)
     struct timespec real;
     int64_t before, after, least = INT64_MAX, offset = 0;
 
-    /* use the reading that took the least time */
+    /* of 16 readings, the one that took the least time counts */
     for (int i = 0; i < 16; i++) {
         before = clock_ns();
         clock_gettime(CLOCK_REALTIME, &real);
@@ -61,7 +61,7 @@ int64_t ring_clock_offset(void)
     return offset;
 }
 
-/* Sets the event's time to the time of its writing, as far as that is known. */
+/* Sets the event's time: not before clock->after_ns, because the record was written later. */
 static void ring_set_time(struct event *event, const struct ring_clock *clock, uint64_t moment,
                           unsigned bits)
 {
@@ -73,7 +73,7 @@ static void ring_set_time(struct event *event, const struct ring_clock *clock, u
         return;
     }
     stamp = clock->now_ns - age;
-    /* the time of an event that only tells a time must not be changed */
+    /* an event with only one time keeps its time */
     if (stamp < clock->after_ns && event->kind >= EVENT_SPAN && event->kind != EVENT_PROCESS)
         stamp = clock->after_ns;
     event->time_ns = stamp + clock->offset_ns;
@@ -138,7 +138,7 @@ static bool ring_take_annotation(struct ring_rest *rest, struct event *event, un
     return true;
 }
 
-/* `log` has the packed text until packed_decode() splits it. */
+/* Reads an event with a packed text. `log` has that text until packed_decode() splits it. */
 static enum decoded ring_take_packed(struct ring_rest *rest, struct event *event,
                                      const struct ring_clock *clock, unsigned kind)
 {
@@ -196,7 +196,7 @@ static enum decoded ring_take_metric(struct ring_rest *rest, struct event *event
     return DECODED;
 }
 
-/* ---- those of the original ------------------------------------------------------------------- */
+/* ---- the events of the original -------------------------------------------------------------- */
 
 static bool ring_is_cut(const struct event *event)
 {
@@ -239,7 +239,7 @@ static enum decoded ring_take_original(struct ring_rest *rest, struct event *eve
     return DECODED;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all events ------------------------------------------------------------------------------ */
 
 enum decoded ring_event(const struct ring_entry *entry, const struct ring_clock *clock,
                         struct event *event)
@@ -264,7 +264,7 @@ enum decoded ring_event(const struct ring_entry *entry, const struct ring_clock 
     }
 }
 
-/* All bytes of the mark but the version, in little-endian order. */
+/* All bits of the mark but those of the version, which is the last byte in the memory. */
 #define RING_MARK_NAME UINT64_C(0x00ffffffffffffff)
 
 enum decoded ring_alarm(const struct ring_entry *entry, struct ring_alarm *alarm)

@@ -10,23 +10,19 @@
 #include "ring_read.h"
 #include "tracepoints/format/events.h"
 
-/*
- * A record has the time that it describes, but not the time when it was written: that is between
- * after_ns and now_ns. All times are of CLOCK_MONOTONIC.
- */
+/* The times, by CLOCK_MONOTONIC, between which a record was written. The record only has the time
+ * that it describes. */
 struct ring_clock {
     int64_t after_ns;
     int64_t now_ns;    /* not earlier than the copy of the ring */
     int64_t offset_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
 };
 
-/* CLOCK_REALTIME less CLOCK_MONOTONIC, measured now. */
+/* Measures CLOCK_REALTIME less CLOCK_MONOTONIC. */
 int64_t ring_clock_offset(void);
 
-/*
- * If it returns DECODED, the members of the event's kind are set; of the origin, only the pid and
- * its namespace. Texts point into the record.
- */
+/* Decodes a record. If the result is DECODED, the members of the event's kind are set; of the
+ * origin only the pid and its namespace. Texts point into the record. */
 enum decoded ring_event(const struct ring_entry *entry, const struct ring_clock *clock,
                         struct event *event);
 
@@ -37,8 +33,8 @@ struct ring_alarm {
     struct text why, name, service;
 };
 
-/* Decodes a record for which ring_event() returned DECODED_ALARM. DECODED_UNREADABLE,
- * DECODED_NEWER: damaged, or of a newer format. */
+/* Decodes a record for which ring_event() returned DECODED_ALARM. Returns DECODED_ALARM, or
+ * DECODED_UNREADABLE (damaged) or DECODED_NEWER (of a newer format). */
 enum decoded ring_alarm(const struct ring_entry *entry, struct ring_alarm *alarm);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The holder's options.
+ * Reads the holder's options.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,7 +10,7 @@
 #include <inttypes.h>
 
 #define RING_ALARM_BYTES RING_BYTES_MIN
-#define RING_SHARES      4 /* number of users that must have room */
+#define RING_SHARES      4 /* the number of users that must have room */
 #define RING_HOLD_MS     120000
 
 bool ring_options(const struct config *config, uint64_t default_bytes,

@@ -1,9 +1,9 @@
 /*
- * Copying and walking.
+ * Copies and reads records.
  *
- * A copy is checked from its newest record to its oldest, since only trailers tell where records
- * are, and is read in the other direction. So the check replaces the position in each trailer by
- * the size of the next record.
+ * A copy is checked from its newest record to its oldest, because only trailers show the sizes of
+ * records. Records are given from the oldest to the newest. So the check replaces the position in
+ * each trailer by the size of the next record.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -100,9 +100,9 @@ static bool ring_step_back(struct ring_walk *walk, uint64_t oldest, bool *is_rec
 }
 
 /*
- * Finds the first record that is whole in the copy of [from, end). The part before oldest may be
- * torn. The bytes before that record are lost. They were overwritten if the walk ended in a record
- * whose beginning is before oldest; if not, a program has overwritten its memory by mistake.
+ * Finds the first whole record in the copy of [from, end), in which bytes before `oldest` may be
+ * torn. Counts the bytes before that record: as overwritten if the walk ended in a record that
+ * begins before `oldest`, else as damaged by a program.
  */
 static void ring_check(struct ring_reader *reader, uint64_t from, uint64_t oldest, uint64_t end)
 {
@@ -126,7 +126,7 @@ static void ring_check(struct ring_reader *reader, uint64_t from, uint64_t oldes
     reader->next_size = walk.next_size;
 }
 
-/* A ring's end cannot be here: a program has overwritten it. Counts it and continues from there. */
+/* Counts an impossible committed position, which a program has overwritten, and continues there. */
 static void ring_jump(struct ring_reader *reader, uint64_t end)
 {
     reader->counts.jumps++;
@@ -163,14 +163,14 @@ bool ring_read(struct ring_reader *reader)
     return true;
 }
 
-/* ---- reading it ------------------------------------------------------------------------------ */
+/* ---- reading a copy -------------------------------------------------------------------------- */
 
 static uint64_t ring_trailer_here(const struct ring_reader *reader)
 {
     return ring_load(reader->copy + reader->next + reader->next_size - RING_TRAILER_SIZE);
 }
 
-static void ring_go_on(struct ring_reader *reader, uint64_t trailer)
+static void ring_advance(struct ring_reader *reader, uint64_t trailer)
 {
     reader->counts.read += reader->next_size;
     reader->at += reader->next_size;
@@ -186,7 +186,7 @@ struct ring_entry ring_entry_of(const char *begin, uint64_t trailer)
     if (length >= sizeof(record))
         memcpy(&record, begin, sizeof(record));
     else
-        length = sizeof(record); /* then it has no payload */
+        length = sizeof(record); /* no payload */
     return (struct ring_entry){.event = ring_event_of(trailer),
                                .pid = record.pid,
                                .pid_ns = record.pid_ns,
@@ -198,7 +198,7 @@ bool ring_peek(struct ring_reader *reader, struct ring_entry *entry)
 {
     uint64_t trailer;
 
-    for (;; ring_go_on(reader, trailer)) {
+    for (;; ring_advance(reader, trailer)) {
         if (!reader->next_size)
             return false;
         trailer = ring_trailer_here(reader);
@@ -212,5 +212,5 @@ bool ring_peek(struct ring_reader *reader, struct ring_entry *entry)
 void ring_pass(struct ring_reader *reader)
 {
     reader->counts.records++;
-    ring_go_on(reader, ring_trailer_here(reader));
+    ring_advance(reader, ring_trailer_here(reader));
 }

@@ -1,8 +1,8 @@
 /*
- * Reads a ring while programs go on writing to it: copies new records, and walks the copy.
+ * Reads a ring while programs write to it: copies new records, and gives the records of the copy.
  * tracepoints/format/ring.h has the rule that tells which bytes of a copy are whole.
  *
- * For the bytes from the reader's first position to its current one, until the first jump:
+ * Of the bytes from the reader's first position to its current one, until the first jump:
  *
  *     written = read + overwritten + damaged
  *
@@ -17,24 +17,23 @@
 
 struct ring_counts {
     uint64_t records;
-    uint64_t read;        /* bytes of records and of padding at the end of the ring */
+    uint64_t read;        /* bytes of records and of padding */
     uint64_t overwritten; /* bytes overwritten before they were read */
     uint64_t damaged;     /* bytes that are no records: a program has overwritten them by mistake */
-    uint64_t jumps;       /* impossible committed positions: the reader continued from there */
+    uint64_t jumps;       /* impossible committed positions: the reader continued there */
 };
 
 struct ring_reader {
     struct ring ring;
-    uint64_t at; /* position: all records before it were read */
+    uint64_t at; /* the current position: all records before it were read */
     struct ring_counts counts;
-    char *copy; /* of the ring's bytes; its byte `next` has the position `at` */
+    char *copy; /* the bytes of the last ring_read() */
     size_t room;
-    size_t next;      /* offset of the next record in the copy */
-    size_t next_size; /* size of that record; 0: none */
+    size_t next;      /* the offset of `at` in the copy */
+    size_t next_size; /* the size of the record there; 0: the copy has no more records */
 };
 
-/* A record as the reader sees it: the fields of struct ring_record and of its trailer. Valid as
- * long as the copy that it points into. */
+/* A record, as its head and its trailer describe it. The payload points into the copy. */
 struct ring_entry {
     unsigned event; /* enum blkin_packed_event, or RING_ORIGINAL + type */
     uint32_t pid;
@@ -43,27 +42,28 @@ struct ring_entry {
     uint32_t pid_ns; /* namespace of the pid */
 };
 
-/* from: 0 begins with the oldest record; bytes that are gone count as overwritten. */
+/* from: the first position. 0 begins with the oldest record, and counts older bytes as overwritten.
+ */
 void ring_reader_open(struct ring_reader *reader, struct ring ring, uint64_t from);
 void ring_reader_close(struct ring_reader *reader);
 
-/* Returns the committed position of the ring. */
+/* Returns the committed position: programs have written all bytes before it. */
 uint64_t ring_end(struct ring ring);
 
 /* Copies the bytes between two positions, at most the ring's size. */
 void ring_copy(struct ring ring, uint64_t from, uint64_t end, char *copy);
 
-/* The entry of a copied record. */
+/* Returns the entry of a copied record. */
 struct ring_entry ring_entry_of(const char *begin, uint64_t trailer);
 
-/* Copies new records. Returns false when out of memory: the position stays, and a later call copies
- * the same records. */
+/* Copies the records from the current position on, also those that an earlier call copied and that
+ * were not passed. Returns false when out of memory: then the position stays. */
 bool ring_read(struct ring_reader *reader);
 
-/* The record at the reader's position. Returns false at the end of the copy. */
+/* Gets the record at the current position. Returns false at the end of the copy. */
 bool ring_peek(struct ring_reader *reader, struct ring_entry *entry);
 
-/* Goes on to the next record. The next ring_read() copies records again that were not passed. */
+/* Advances the position to the next record. */
 void ring_pass(struct ring_reader *reader);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Shares of payers, and sizes of memories.
+ * Computes the shares of payers, and the sizes of memories.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-#define SHARES_FIRST_BYTES (UINT64_C(8) << 20) /* of events */
-#define SHARES_RESERVE     8                   /* 1/8 of max_bytes */
-#define SHARES_PLACES      4                   /* a payer may have 1/4 of max_users */
+#define SHARES_FIRST_BYTES (UINT64_C(8) << 20) /* the most bytes of events in a first memory */
+#define SHARES_RESERVE     8                   /* the reserve is 1/8 of max_bytes */
+#define SHARES_USERS       4                   /* a payer may have memories for 1/4 of max_users */
 
 struct memory_size shares_first_size(const struct memory_size *full)
 {
@@ -26,7 +26,7 @@ uint64_t shares_reserve(const struct holder_options *options)
     return options->max_bytes / SHARES_RESERVE;
 }
 
-/* ---- who has how much ------------------------------------------------------------------------ */
+/* ---- division -------------------------------------------------------------------------------- */
 
 static int shares_compare(const void *a, const void *b)
 {
@@ -42,7 +42,7 @@ static int shares_compare_wants(const void *a, const void *b)
     return one->wants < other->wants ? -1 : one->wants > other->wants;
 }
 
-/* The size that a memory would have without a limit. */
+/* Returns the size that the memory would have without a limit. */
 static struct memory_size shares_wanted(const struct held *held,
                                         const struct holder_options *options)
 {
@@ -83,7 +83,7 @@ static void shares_collect(struct shares *shares, const struct held *all,
     shares->count = count;
 }
 
-/* The highest level at which the sum of all shares fits (water filling). */
+/* Returns the highest level at which the sum of all shares fits into `bytes` (water filling). */
 static uint64_t shares_find_level(struct share *list, unsigned count, uint64_t bytes)
 {
     qsort(list, count, sizeof(list[0]), shares_compare_wants);
@@ -118,7 +118,7 @@ void shares_free(struct shares *shares)
     *shares = (struct shares){.count = 0};
 }
 
-/* NULL: the payer has no memory. */
+/* Returns NULL if the payer has no memory. */
 static const struct share *shares_of(const struct shares *shares, uint32_t payer)
 {
     const struct share key = {.payer = payer};
@@ -126,16 +126,16 @@ static const struct share *shares_of(const struct shares *shares, uint32_t payer
     return bsearch(&key, shares->list, shares->count, sizeof(key), shares_compare);
 }
 
-/* ---- what follows ---------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
-bool shares_have_place(const struct shares *shares, uint32_t payer, uint64_t bytes,
-                       const struct holder_options *options)
+bool shares_allow(const struct shares *shares, uint32_t payer, uint64_t bytes,
+                  const struct holder_options *options)
 {
     const struct share *share = shares_of(shares, payer);
     const uint64_t fair = (options->max_bytes - shares_reserve(options)) / (shares->count + 1);
 
     return !share ||
-           (share->memories < options->max_users / SHARES_PLACES && share->bytes + bytes <= fair);
+           (share->memories < options->max_users / SHARES_USERS && share->bytes + bytes <= fair);
 }
 
 struct memory_size shares_size(const struct shares *shares, const struct held *held,

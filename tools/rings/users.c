@@ -13,7 +13,7 @@
 
 #define USERS_USUAL_OVERFLOW 65534
 
-/* True if the map has a line for each number. An unreadable map has none. */
+/* Returns true if the map covers all numbers. An unreadable map covers none. */
 static bool users_are_all_known(const char *uid_map)
 {
     FILE *file = fopen(uid_map, "re");
@@ -50,7 +50,7 @@ uint32_t users_unknown(void)
 
 #define USERS_NAME_MAX 255
 
-/* Reads the file: other name services may block this process. */
+/* Finds the user in the file only, because other name services may block this process. */
 static bool users_find(const char *passwd, const char *name, uint32_t *user)
 {
     FILE *file = fopen(passwd, "re");
