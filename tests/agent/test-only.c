@@ -132,7 +132,7 @@ static void test_nothing_found(void)
     struct only *only = only_all(0, 0, "x");
     json_t *found = only_found(only);
 
-    check_json(found, "{\"oldest\":0,\"newest\":0,\"more\":0,\"traces\":[]}");
+    check_json(found, "{\"oldest\":0,\"newest\":0,\"unlisted\":0,\"traces\":[]}");
     json_decref(found);
     only_free(only);
 }
@@ -154,7 +154,7 @@ static void test_found(void)
     note(only, 0, 2, UINT64_MAX, UINT64_MAX - 1);
     found = only_found(only);
     check_json(found,
-               "{\"oldest\":300,\"newest\":900,\"more\":0,\"traces\":["
+               "{\"oldest\":300,\"newest\":900,\"unlisted\":0,\"traces\":["
                "{\"id\":\"0000000000000abc0000000000000001\",\"begin\":0,\"spans\":5,"
                "\"have\":[\"000000000000000b\",\"000000000000000c\",\"000000000000000d\","
                "\"000000000000000e\"],\"want\":[\"0000000000000009\",\"000000000000000a\"],"
