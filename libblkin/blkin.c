@@ -1,5 +1,5 @@
 /*
- * The begin and the end of a span; its remote side by address.
+ * The begin and the end of a span; the remote side from a socket address; the current span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -41,7 +41,7 @@ static inline void set_state(struct blkin_span *span, uint8_t state)
 
 /* ---- begin ---- */
 
-/* Sets the span's ids: in the trace of parent, or in a new one. */
+/* Sets the span's ids: in the trace of `parent`, or in a new one. */
 static HOT void set_ids(struct blkin_context *context, const struct blkin_context *parent,
                         struct blkin_thread *thread)
 {
@@ -61,7 +61,7 @@ static HOT void set_ids(struct blkin_context *context, const struct blkin_contex
     context->span_id = blkin_id_next(thread);
 }
 
-/* The decision is made once per trace, where it starts, and travels with it. */
+/* A trace has one decision: that of its context, if any, else that of this process's policy. */
 static struct blkin_decision decide(const struct blkin_context *context, const char *name,
                                     size_t name_length)
 {
@@ -73,9 +73,8 @@ static struct blkin_decision decide(const struct blkin_context *context, const c
 }
 
 /*
- * While a thread waits for the agent's rings, a reading of the counter costs more than the rest of
- * a span that is not recorded. So a thread that has called a moment ago reads the counter once in
- * LOOKS_EACH calls.
+ * While there are no rings, reading the counter costs more than the rest of a span that is not
+ * recorded. So a thread that begins spans often reads the counter only at each LOOKS_EACH-th span.
  */
 #define LOOKS_EACH        32
 #define LOOKS_OFTEN_TICKS (UINT64_C(1) << 20) /* less than a millisecond */
@@ -94,8 +93,9 @@ __attribute__((noinline)) static bool look_for_rings(void)
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
 }
 
-/* The agent's rings may come; meanwhile LTTng may want the span. */
-static inline bool finds_rings(void)
+/* Called while there are no rings. Looks for them now and then. Returns true if the span is wanted,
+ * perhaps by LTTng. */
+static inline bool look_rarely_for_rings(void)
 {
     if (looks.left == 0)
         return look_for_rings();
@@ -110,16 +110,16 @@ bool blkin_wants_spans_(bool looks_for_rings)
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
 }
 
-/* Opens the library; false if no span is wanted. acquire: a thread that sees the word of an open
- * library sees everything else that the opening has set. */
-static HOT bool is_loaded(void)
+/* Opens the library if needed. Returns false if no span is wanted. acquire: a thread that reads the
+ * pointer that the opening has stored also sees the rest of its work. */
+static HOT bool wants_span(void)
 {
     int word;
 
     if (__builtin_expect(!blkin_wiped.process_mark, 0))
         blkin_forked_();
     word = __atomic_load_n(__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE), __ATOMIC_RELAXED);
-    return __builtin_expect(word & BLKIN_LOOKS_FOR_RINGS, 0) ? finds_rings() : word != 0;
+    return __builtin_expect(word & BLKIN_LOOKS_FOR_RINGS, 0) ? look_rarely_for_rings() : word != 0;
 }
 
 static HOT void set_name(struct span_fields *inside, const char *name, size_t length)
@@ -128,13 +128,13 @@ static HOT void set_name(struct span_fields *inside, const char *name, size_t le
     inside->name_length = (uint8_t)length;
 }
 
-/* Room in a span of `size` bytes. The fast path takes any name of SPAN_NAME_MAX. */
+/* Returns the room for the name in a span of `size` bytes. */
 static size_t room_for_name(size_t size)
 {
     return size < SPAN_SIZE_USUAL ? size - SPAN_LOG_AT : SPAN_NAME_MAX;
 }
 
-/* The common end of every begin: name, ids, kind and flags are set. */
+/* The last part of each begin. The caller has set name, ids, kind and flags. */
 static inline void begin(struct blkin_span *span, size_t size, uint64_t start_ns)
 {
     struct span_fields *inside = span_inside(span);
@@ -150,8 +150,8 @@ static inline void begin(struct blkin_span *span, size_t size, uint64_t start_ns
     set_state(span, SPAN_RECORDED);
 }
 
-/* The same with the periodic work, which is always due while usage is measured or spans are
- * checked. */
+/* The same, after the periodic work. Also for spans with usage or checks: while these are on, the
+ * work is always due. */
 __attribute__((noinline)) static void begin_with_periodic(struct blkin_span *span, size_t size)
 {
     struct span_fields *inside = span_inside(span);
@@ -194,7 +194,7 @@ __attribute__((noinline)) static void begin_streamed(struct blkin_span *span)
     inside->flags |= BLKIN_SPAN_STREAMED;
 }
 
-/* The same with everything that may be due. */
+/* The last part of each begin on the slow path. */
 static void begin_slow(struct blkin_span *span, size_t size)
 {
     const uint64_t counter = blkin_counter();
@@ -210,7 +210,7 @@ static void begin_slow(struct blkin_span *span, size_t size)
         begin_streamed(span);
 }
 
-/* Puts the name only into a span that is recorded. */
+/* Begins a span that is the root of a trace, or of this process's part of a trace. */
 static HOT void begin_root(struct blkin_span *span, size_t size, const char *name,
                            size_t name_length, uint32_t kind, const struct blkin_context *context,
                            uint64_t id)
@@ -219,7 +219,7 @@ static HOT void begin_root(struct blkin_span *span, size_t size, const char *nam
     struct span_fields *inside = span_inside(span);
     struct blkin_decision decision;
 
-    if (!is_loaded() || size < BLKIN_SPAN_SIZE_MIN) {
+    if (!wants_span() || size < BLKIN_SPAN_SIZE_MIN) {
         blkin_pass_on_(span, context);
         return;
     }
@@ -232,14 +232,14 @@ static HOT void begin_root(struct blkin_span *span, size_t size, const char *nam
     if (!decision.sampled) {
         span->has_context_ = CONTEXT_PASSED_ON;
         set_state(span, 0);
-        /* a process that records nothing must also see changes of the sampling file */
+        /* so a process that records nothing also reads a changed sampling file */
         blkin_do_periodic_if_due(blkin_ticks());
         if (blkin_usage_is_on())
-            blkin_usage_turn_away();
+            blkin_usage_turn_to_unknown();
         return;
     }
     span->context.flags |= BLKIN_CONTEXT_SAMPLED;
-    (void)blkin_default_service(); /* ensures that the service exists */
+    (void)blkin_default_service(); /* makes the service, which record_span() reads */
     set_name(inside, name, blkin_cut(name, name_length, room_for_name(size)));
     inside->sampled = decision.ppm;
     inside->kind = (uint8_t)kind;
@@ -263,7 +263,7 @@ void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name,
 static HOT void set_child(struct blkin_span *span, const char *name, size_t name_length,
                           uint32_t kind, const struct blkin_span *parent, uint64_t id)
 {
-    const uint64_t parent_id = parent->context.span_id; /* span may be its own parent */
+    const uint64_t parent_id = parent->context.span_id; /* span and parent may be the same memory */
     const struct span_fields *above = span_inside_const(parent);
     struct span_fields *inside = span_inside(span);
 
@@ -272,7 +272,7 @@ static HOT void set_child(struct blkin_span *span, const char *name, size_t name
     span->context.span_id = id;
     inside->sampled = above->sampled;
     inside->kind = (uint8_t)kind;
-    /* not the event's flags, which the end may be changing in another thread */
+    /* not above->flags: another thread may be ending the parent, which overwrites them */
     inside->flags = parent->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0;
     set_name(inside, name, name_length);
 }
@@ -298,7 +298,7 @@ static inline bool has_usual_size(size_t size)
     return size - SPAN_SIZE_USUAL <= SPAN_SIZE_MAX - SPAN_SIZE_USUAL;
 }
 
-/* Here and below: the fast path calls nothing, so that it saves no registers. */
+/* As in all functions with a fast path: that calls nothing, so that it saves no registers. */
 void blkin_span_begin_child_(struct blkin_span *span, size_t size, const char *name,
                              size_t name_length, uint32_t kind, const struct blkin_span *parent)
 {
@@ -325,8 +325,8 @@ static inline uint64_t duration_from(uint64_t start_ns, uint64_t end_ns)
     return end_ns > start_ns ? end_ns - start_ns : 0;
 }
 
-/* Puts the fixed part and the head of the event around the name. at: SPAN_EVENT_AT of the span or
- * of a copy. Fields are read before they are overwritten. */
+/* Puts the fixed part of the event before the name, and the head after the name. at: SPAN_EVENT_AT
+ * of the span or of a copy. Reads the fields before it overwrites them. */
 static HOT void put_event(bool by_pdep, char *at, const struct blkin_span *span, uint8_t flags,
                           uint64_t end_ns, uint64_t duration_ns, struct blkin_thread *thread)
 {
@@ -346,8 +346,8 @@ static HOT void put_event(bool by_pdep, char *at, const struct blkin_span *span,
                   end_ns, thread, ++thread->sequence, dropped);
 }
 
-/* Records a span with usage, an own service, an error or an alarm from a copy: the span's content
- * is still needed, or its room is too small for the event. */
+/* Records the span from a copy: the span's content is still needed, as for an alarm, or the event
+ * is larger than the span, as with usage. */
 __attribute__((noinline)) static void record_copy(struct blkin_span *span, uint64_t end_ns,
                                                   uint64_t duration_ns,
                                                   const struct blkin_provider *provider,
@@ -391,7 +391,8 @@ __attribute__((noinline)) static void record_by_shifts(struct blkin_span *span, 
     record_in_place(false, span, end_ns, duration_ns, provider, service);
 }
 
-/* blkin_put_block() may write beyond the service's end. */
+/* Returns true if the service fits behind the log. blkin_put_block() writes at least BLKIN_BLOCK
+ * bytes. */
 static inline bool has_room_for_service(const struct span_fields *inside,
                                         const struct blkin_service *service)
 {
@@ -429,9 +430,8 @@ static void stream_usage(const struct blkin_span *span, uint64_t end_ns,
 }
 
 /*
- * The periodic work comes first: it notices if the clocks differ, as after a suspend. The whole
- * span is recorded before its streamed end: readers recognize it by the streamed span that is still
- * open.
+ * The periodic work comes first, because it may change the clock. The whole span comes before its
+ * streamed end: readers know by the streamed span, which is still open, that it is the same span.
  */
 __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint64_t time_ns)
 {
@@ -452,8 +452,8 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     blkin_end_steps(span, time_ns, true);
     duration_ns = duration_from(span_start_ns(span), time_ns);
     set_state(span, blkin_checks ? BLKIN_HAS_ENDED_ : 0);
-    if (blkin_event_enabled(blkin_provider(),
-                            BLKIN_EVENT_SPAN)) /* false: only a streaming session is left */
+    /* false: only a session for streaming events is left */
+    if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN))
         record_copy(span, time_ns, duration_ns, blkin_provider(), &usage);
     if (state & SPAN_STREAMED) {
         stream_usage(span, time_ns, &usage);
@@ -527,7 +527,7 @@ struct blkin_span *blkin_set_current(struct blkin_span *span)
 {
     struct blkin_span *before = blkin_thread.current;
 
-    blkin_thread.current = span; /* first, because a signal handler restores what it has found */
+    blkin_thread.current = span; /* first: a signal handler may change and restore it */
     if (blkin_usage_is_on())
         return blkin_usage_switch(span, before);
     return before;

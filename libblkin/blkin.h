@@ -15,18 +15,19 @@
  *         return error;
  *     }
  *
- * A span is memory of the caller, on the stack or inside a request. It allocates nothing, takes no
- * lock and sends nothing, except for first spans (see "Threads and signals"). A span needs no call
- * that releases it: a span that never ends is never recorded. One thread may begin a span and
- * another thread may end it, but two threads must not use one span at the same time. Do not copy a
- * span: use its address.
+ * A span is memory of the caller, on the stack or inside a request. The functions allocate nothing,
+ * take no lock and send nothing, except for first spans (see "Threads and signals"). No call has to
+ * release a span: a span that never ends is never recorded. One thread may begin a span and another
+ * thread may end it, but two threads must not use one span at the same time. Do not copy a span:
+ * use its address.
  *
  * Parents. Any number of threads may begin children below one span, or read its context, without a
  * lock: from its begin until its memory is used for something else. The parent may have ended.
  *
  * Steps. A step is a child that begins and ends inside its span, on one thread, nested like
- * brackets. It is two records of its span's event and costs a fraction of a span. Use a span for
- * work that another thread continues, that overlaps with its siblings, or that outlives its parent.
+ * brackets. A step is two records in its span's event, and costs a fraction of a span. Use a span
+ * for work that another thread continues, that overlaps with its siblings, or that outlives its
+ * parent.
  *
  * Recording. A span is recorded if its trace is sampled and if, at its begin, an agent runs or an
  * LTTng session has "blkin:span" enabled. On a span that is not recorded, every call after the
@@ -104,8 +105,8 @@ struct blkin_span {
 } __attribute__((may_alias));
 
 /*
- * A span that was never begun. All functions accept it, and do nothing. Memory of zeros is the
- * same. A span needs neither before blkin_span_begin*().
+ * Initializes a span that may never begin: all functions accept it and do nothing. Memory of zeros
+ * does the same. Not needed before blkin_span_begin*().
  */
 #define BLKIN_SPAN_INIT BLKIN_SPAN_INIT_
 
@@ -129,17 +130,18 @@ struct blkin_span {
 
 /* ---- the process ---- */
 
-/* The version of the library in use; BLKIN_VERSION is that of the header. */
+/* Returns the version of the library in use; BLKIN_VERSION is that of the header. */
 BLKIN_API_ unsigned blkin_version(void) BLKIN_ELSE_(BLKIN_VERSION);
 
 /*
- * The service of all spans without a service of their own: its name, its address as text ("" or
- * NULL: unknown) and its listening port (0: unknown). Copied. A name of NULL restores the default,
- * the program's name. Call it at the start of main().
+ * Sets the service of all spans without a service of their own: its name, its address as text (""
+ * or NULL: unknown) and its listening port (0: unknown). Copied. A name of NULL restores the
+ * default, the program's name. Call it at the start of main().
  */
 BLKIN_API_ void blkin_set_service(const char *name, const char *ip, uint16_t port) BLKIN_ELSE_();
 
-/* A version for process events, such as "ceph-osd 19.2.0". Borrowed until the process ends. */
+/* Sets the version in process events, such as "ceph-osd 19.2.0". Borrowed until the process ends.
+ */
 BLKIN_API_ void blkin_set_version(const char *version) BLKIN_ELSE_();
 
 /*
@@ -159,24 +161,24 @@ BLKIN_API_ void blkin_heartbeat(void) BLKIN_ELSE_();
 BLKIN_API_ int blkin_set_sampling(const char *policy) BLKIN_ELSE_(0);
 
 /*
- * Sets what to measure while a thread works for a span, and to record as tags: 0, the default:
- * nothing; 1: time on a CPU and off it; 2: also switches, preemptions, page faults and dirtied
- * pages; 3: also the time it waited for a CPU. See "Usage" in doc/library.md. Applies to spans that
- * begin from now on, unless the sampling policy has a level. Returns 0, or -EINVAL for another
+ * Sets the level of usage, which is measured while a thread works for a span and recorded as tags.
+ * 0, the default: nothing; 1: time on a CPU and off it; 2: also switches, preemptions, page faults
+ * and dirtied pages; 3: also the wait for a CPU. See "Usage" in doc/library.md. Applies to spans
+ * that begin from now on, unless the sampling policy has a level. Returns 0, or -EINVAL for another
  * level. Takes a lock.
  */
 BLKIN_API_ int blkin_set_usage(int level) BLKIN_ELSE_(0);
 
 /*
- * Sets which spans raise an alarm, the event "blkin:slow" at their end, upon which "blkin agent"
- * fetches their whole trace: "osd*:write>20ms, *>100ms, error, max=50/s" are globs of service and
- * name with durations, failed spans, and the most alarms per second. "": no rule. The environment
- * variable BLKIN_SLOW and a file set the same from outside, see doc/library.md: call this after
- * blkin_init(). Returns 0, or -EINVAL for another text. Takes a lock.
+ * Sets the rules by which a span raises an alarm at its end: the event "blkin:slow". "blkin agent"
+ * then fetches the whole trace. In "osd*:write>20ms, *>100ms, error, max=50/s" there are globs of
+ * service and name with durations, failed spans, and the most alarms per second. "": no rule. The
+ * environment variable BLKIN_SLOW and a file set the same from outside, see doc/library.md: call
+ * this after blkin_init(). Returns 0, or -EINVAL for another text. Takes a lock.
  */
 BLKIN_API_ int blkin_set_slow(const char *rules) BLKIN_ELSE_(0);
 
-/* The span clock: CLOCK_MONOTONIC in ns, as in spans. Costs half of clock_gettime(). */
+/* Returns the time of the span clock: CLOCK_MONOTONIC in ns. Costs half of clock_gettime(). */
 BLKIN_API_ uint64_t blkin_now(void) BLKIN_ELSE_(0);
 
 /* Converts a time of clock_gettime(CLOCK_MONOTONIC) for the functions that take a time. */
@@ -184,14 +186,14 @@ BLKIN_API_ uint64_t blkin_time(const struct timespec *monotonic) BLKIN_ELSE_(0);
 
 /* ---- begin ---- */
 
-/* Returns true if somebody records spans, or if that is not known yet. Costs two loads and a test.
- */
+/* Returns true if an agent or a session records spans, or if that is not known yet. Costs two loads
+ * and a test. */
 static inline int blkin_is_on(void);
 
 /*
  * Begins a span below another span of this process, or a new trace if parent is NULL. The parent
- * may have ended. The child is recorded if the trace is sampled, but not below a root that began
- * while nobody recorded: its trace has no ids.
+ * may have ended. The child is recorded if the trace is sampled, except below a root that began
+ * while neither an agent nor a session recorded: that root has no trace id.
  */
 static inline void blkin_span_begin(struct blkin_span *span, const char *name, enum blkin_kind kind,
                                     const struct blkin_span *parent);
@@ -205,7 +207,7 @@ static inline void blkin_span_begin_remote(struct blkin_span *span, const char *
                                            enum blkin_kind kind,
                                            const struct blkin_context *context);
 
-/* The same two in a BLKIN_SPAN_ROOM() of `size` bytes. They return the span for all calls. */
+/* The same two for a BLKIN_SPAN_ROOM() of `size` bytes. Return the span, for all other calls. */
 static inline struct blkin_span *blkin_span_begin_in(void *room, size_t size, const char *name,
                                                      enum blkin_kind kind,
                                                      const struct blkin_span *parent);
@@ -217,15 +219,15 @@ static inline struct blkin_span *blkin_span_begin_remote_in(void *room, size_t s
 static inline int blkin_span_is_recorded(const struct blkin_span *span);
 
 /*
- * The context to send along with a request, so that the receiver's spans become children of this
- * one: see the writers of blkin_context.h. Valid as long as the span, also after its end. For a
- * span that is not recorded, it is the context that the span was given, or one without ids.
+ * Returns the context to send with a request, so that the receiver's spans become children of this
+ * span: see the to_* functions of blkin_context.h. Valid as long as the span, also after its end. A
+ * span that is not recorded has the context that it was begun with, or one without ids.
  */
 static inline const struct blkin_context *blkin_span_context(const struct blkin_span *span);
 
 /* ---- annotations, tags, links and errors ---- */
 
-/* An annotation: an event within the span, now, of severity BLKIN_INFO. */
+/* Adds an annotation: an event within the span, now, of severity BLKIN_INFO. */
 static inline void blkin_span_annotate(struct blkin_span *span, const char *text);
 
 /* The same with a severity, also at a time of the span clock. */
@@ -236,7 +238,7 @@ static inline void blkin_span_log_n(struct blkin_span *span, enum blkin_severity
 static inline void blkin_span_log_at(struct blkin_span *span, enum blkin_severity severity,
                                      const char *text, uint64_t time_ns);
 
-/* An annotation formatted as by printf(3), if the span is recorded. Not for signal handlers. */
+/* Adds an annotation that is formatted as by printf(3). Not for signal handlers. */
 BLKIN_API_ __attribute__((format(printf, 2, 3))) void blkin_span_annotatef(struct blkin_span *span,
                                                                            const char *format, ...)
     BLKIN_ELSE_();
@@ -253,18 +255,18 @@ static inline void blkin_span_tag_uint64(struct blkin_span *span, const char *ke
 static inline void blkin_span_tag_double(struct blkin_span *span, const char *key, double value);
 static inline void blkin_span_tag_bool(struct blkin_span *span, const char *key, int value);
 
-/* The request failed: Zipkin shows the span in red. message is, for example, that of strerror(). */
+/* Marks the span as failed: Zipkin shows it in red. message: for example that of strerror(). */
 static inline void blkin_span_error(struct blkin_span *span, const char *message);
 
 /*
- * Another span that is related to this one, but not its parent: for example each request that one
- * commit of a journal serves. The ids are copied; a context without ids is no link.
+ * Adds a link to a span that is related, but not the parent: for example to each request that one
+ * commit of a journal serves. The ids are copied. A context without ids adds no link.
  */
 static inline void blkin_span_link(struct blkin_span *span, const struct blkin_context *context);
 
 /*
- * Keeps this trace whole, however fast it was: like a slow span, the span raises an alarm at its
- * end, with `why`; see blkin_set_slow(). The first call counts.
+ * Keeps the whole trace, even if it was fast: the span raises an alarm at its end, like a slow one,
+ * with `why` as the reason. See blkin_set_slow(). Only the first call has an effect.
  */
 static inline void blkin_span_keep(struct blkin_span *span, const char *why);
 
@@ -274,7 +276,7 @@ static inline void blkin_span_keep(struct blkin_span *span, const char *why);
 static inline void blkin_span_set_name(struct blkin_span *span, const char *name);
 static inline void blkin_span_set_name_n(struct blkin_span *span, const char *name, size_t length);
 
-/* The other side of a client or server span. Texts may be NULL, port 0. Copied. */
+/* Sets the other side of a client or server span. Texts may be NULL, port 0. Copied. */
 static inline void blkin_span_set_remote(struct blkin_span *span, const char *name, const char *ip,
                                          uint16_t port);
 
@@ -286,13 +288,13 @@ BLKIN_API_ void blkin_span_set_remote_sockaddr(struct blkin_span *span, const ch
                                                const struct sockaddr *address, size_t length)
     BLKIN_ELSE_();
 
-/* A service other than the process's, as in blkin_set_service(). Copied. */
+/* Sets a service other than the process's, as in blkin_set_service(). Copied. */
 static inline void blkin_span_set_service(struct blkin_span *span, const char *name, const char *ip,
                                           uint16_t port);
 
 /*
- * The span began at this time of the span clock, for example when the request entered a queue.
- * The times of annotations do not change. A time in the future changes nothing.
+ * Sets the span's start, for example to the time when the request entered a queue. The times of
+ * annotations do not change. A time in the future changes nothing.
  */
 static inline void blkin_span_set_start(struct blkin_span *span, uint64_t time_ns);
 
@@ -305,20 +307,20 @@ static inline void blkin_span_end(struct blkin_span *span);
 static inline void blkin_span_end_at(struct blkin_span *span, uint64_t time_ns);
 
 /*
- * Discards the span: neither it nor what begins below it from now on is recorded. Children that
- * have begun before are recorded, with a parent that is missing. Streamed events stay: such a span
- * just ends. No other thread may begin a child meanwhile.
+ * Discards the span: the span, and spans that begin below it from now on, are not recorded.
+ * Children that began before are recorded, and their parent is missing. If the span is streamed,
+ * its events stay, and it ends. No other thread may begin a child meanwhile.
  */
 static inline void blkin_span_drop(struct blkin_span *span);
 
 /* ---- steps ---- */
 
 /*
- * Begins a step of the span: a child of it, or of its innermost open step. Until the step's end,
- * annotations, tags, errors, links and the remote side of the span belong to the step; name,
- * service and start are the span's. A name is cut after 100 bytes. Twelve may be open at once, a
- * span may have a million. A step without room is dropped with everything added to it, and counted.
- * A step that is open when its span ends, ends with it and has the tag "blkin.incomplete".
+ * Begins a step: a child of the span, or of its innermost open step. Until the step's end,
+ * annotations, tags, errors, links and the remote side belong to the step; name, service and start
+ * belong to the span. The name is cut after 100 bytes. Twelve steps may be open at once, and a span
+ * may have a million. A step without room is dropped with all its records, and counted. A step that
+ * is open at the span's end ends then, too, and has the tag "blkin.incomplete".
  */
 static inline void blkin_step_begin(struct blkin_span *span, const char *name,
                                     enum blkin_kind kind);
@@ -327,15 +329,15 @@ static inline void blkin_step_begin(struct blkin_span *span, const char *name,
 static inline void blkin_step_end(struct blkin_span *span);
 
 /*
- * Sets *context to that of the innermost open step, or of the span if none is open: for a step that
- * sends a request, or to begin a span below the step with blkin_span_begin_remote(). Unlike
- * blkin_span_context(), this is a use of the span: only one thread at a time.
+ * Sets *context to that of the innermost open step, or of the span if no step is open. Use it for a
+ * step that sends a request, or to begin a span below the step with blkin_span_begin_remote().
+ * Unlike blkin_span_context(), this is a use of the span: only one thread at a time.
  */
 static inline void blkin_step_context(const struct blkin_span *span, struct blkin_context *context);
 
 /*
- * Records a span that has ended, in one call: for bindings, replay tools and programs with times
- * of their own. The buffer has numbers in the host's byte order, at any alignment, without padding:
+ * Records a span that has ended, in one call: for bindings, replay tools and programs that measure
+ * times themselves. The buffer has numbers in the host's byte order, unaligned, without padding:
  *
  *     at  bytes
  *      0      1  1, the version of this layout
@@ -361,12 +363,13 @@ static inline void blkin_step_context(const struct blkin_span *span, struct blki
  */
 BLKIN_API_ int blkin_record_span(const void *buffer, size_t length) BLKIN_ELSE_(0);
 
-/* The calling thread's current span, or NULL. */
+/* Returns the calling thread's current span, or NULL. */
 BLKIN_API_ struct blkin_span *blkin_current(void) BLKIN_ELSE_(NULL);
 
 /*
- * Makes span (or NULL) the current one and returns the one before, so that you can restore it
- * later. A span's memory must not go away while it is current. BLKIN_CURRENT_SCOPE() does both.
+ * Makes span (or NULL) the thread's current span, and returns the one before, so that you can
+ * restore it later. The memory must stay valid while it is current. BLKIN_CURRENT_SCOPE() does
+ * both.
  */
 BLKIN_API_ struct blkin_span *blkin_set_current(struct blkin_span *span) BLKIN_ELSE_(NULL);
 
@@ -395,7 +398,7 @@ BLKIN_API_ struct blkin_span *blkin_set_current(struct blkin_span *span) BLKIN_E
 #define BLKIN_LINK(span, context)      BLKIN_IF_(span, blkin_span_link(blkin_it_, (context)))
 #define BLKIN_KEEP(span, why)          BLKIN_IF_(span, blkin_span_keep(blkin_it_, (why)))
 
-/* A span, a step or a current span until the end of the block, however the program leaves it. */
+/* Begin a span or a step, or set the current span, until the end of the block, even by return. */
 #define BLKIN_SCOPE(span, name, kind, parent) BLKIN_SCOPE_(span, name, kind, parent)
 #define BLKIN_STEP_SCOPE(span, name, kind)    BLKIN_STEP_SCOPE_(span, name, kind)
 #define BLKIN_CURRENT_SCOPE(span)             BLKIN_CURRENT_SCOPE_(span)

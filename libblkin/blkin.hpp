@@ -10,21 +10,20 @@
  *             span.error("EIO");
  *     } // recorded here, however the program leaves the scope
  *
- * Header only; nothing allocates, nothing throws. What blkin.h says about recording, strings,
- * times, threads and signals applies here too. If an argument is costly to prepare, check
- * recorded() first.
+ * Header only; nothing allocates, nothing throws. The rules of blkin.h for recording, texts, times,
+ * threads and signals apply here, too. If an argument is costly to prepare, check recorded() first.
  *
  * A span cannot be copied or moved: it holds its event, and a layer below may have its address as
  * the current span. For a request that one thread begins and another one ends, make the span a
- * member of the request object. To begin it later than the object is constructed, declare it
- * without arguments, and call begin(). Only one thread may use it at a time; whatever passes the
- * request from thread to thread (a queue's lock, for example) also orders the uses of the span.
- * Being the parent of other spans does not count as a use, see blkin.h; the parent may have ended.
+ * member of the request object. To begin the span later than the object is constructed, declare it
+ * without arguments, and call begin(). Only one thread may use a span at a time. A lock that passes
+ * the request from thread to thread, as in a queue, also orders the uses of the span. Beginning a
+ * child does not count as a use of the parent, see blkin.h; the parent may have ended.
  *
  * Texts are const char * or std::string, or a const char * and a length; they end at a NUL.
  *
- * With -DBLKIN_DISABLE, everything is empty and needs no library. Files that exchange a blkin::Span
- * must all use it or none: if not, they do not link, instead of losing spans silently.
+ * With -DBLKIN_DISABLE, all functions are empty and need no library. Files that pass a blkin::Span
+ * to each other must all be compiled with it, or all without it: if not, they do not link.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -54,7 +53,7 @@ template <std::size_t Size>
 class SpanOf
 {
 public:
-    // Not begun: does nothing until begin().
+    // A span that has not begun: all functions do nothing until begin().
     SpanOf() noexcept
     {
         forget();
@@ -85,7 +84,7 @@ public:
     SpanOf(const SpanOf &) = delete;
     SpanOf &operator=(const SpanOf &) = delete;
 
-    // Begins it, like the constructors with the same arguments. If it has not ended, it is ended
+    // Begins the span, like the constructors with the same arguments. If it has not ended, ends it
     // first.
     void begin(const char *name, blkin_kind kind = BLKIN_INTERNAL) noexcept
     {
@@ -99,25 +98,25 @@ public:
         start(name, kind, parent);
     }
 
-    // Discards it: neither it nor what begins below it from now on is recorded.
+    // Discards the span: this span, and spans that begin below it from now on, are not recorded.
     void drop() noexcept
     {
         blkin_span_drop(c_span());
     }
 
-    // Ends it now and records it. A second end does nothing.
+    // Ends the span now and records it. A second end does nothing.
     void end() noexcept
     {
         blkin_span_end(c_span());
     }
 
-    // Ends it at an earlier time, in ns of CLOCK_MONOTONIC.
+    // Ends the span at an earlier time, in ns of CLOCK_MONOTONIC.
     void end_at(std::uint64_t time_ns) noexcept
     {
         blkin_span_end_at(c_span(), time_ns);
     }
 
-    // Sets when it began, for example when the request entered a queue.
+    // Sets the start, for example to the time when the request entered a queue.
     void set_start(std::uint64_t time_ns) noexcept
     {
         blkin_span_set_start(c_span(), time_ns);
@@ -139,13 +138,13 @@ public:
         blkin_span_set_name_n(c_span(), name, length);
     }
 
-    // True if it is recorded and has not ended. Use it to skip costly preparations.
+    // Returns true if the span is recorded and has not ended. Use it to skip costly preparations.
     bool recorded() const noexcept
     {
         return blkin_span_is_recorded(c_span()) != 0;
     }
 
-    // An event within the span, now.
+    // Adds an annotation: an event within the span, now.
     void annotate(const char *text) noexcept
     {
         blkin_span_annotate(c_span(), text);
@@ -193,7 +192,7 @@ public:
         blkin_span_log_at(c_span(), severity, text, time_ns);
     }
 
-    // Tags.
+    // Adds a tag.
     void tag(const char *key, const char *value) noexcept
     {
         blkin_span_tag_string(c_span(), key, value);
@@ -214,7 +213,7 @@ public:
         blkin_span_tag_bool(c_span(), key, value);
     }
 
-    // Numbers. Narrower integers and enumerations become an int by promotion.
+    // Adds a tag with a number. Narrower integers and enumerations become an int by promotion.
     template <typename T>
     typename std::enable_if<std::is_arithmetic<T>::value || std::is_enum<T>::value>::type
     tag(const char *key, T value) noexcept
@@ -222,11 +221,11 @@ public:
         tag_number(key, +value);
     }
 
-    // Another pointer would become a bool.
+    // Deleted, because any other pointer would become a bool.
     template <typename T>
     void tag(const char *key, const T *value) = delete;
 
-    // The request failed; message may come from strerror().
+    // Marks the span as failed. The message may come from strerror().
     void error(const char *message) noexcept
     {
         blkin_span_error(c_span(), message);
@@ -242,7 +241,7 @@ public:
         blkin_span_tag_string_n(c_span(), "error", message, length);
     }
 
-    // Keeps the whole trace, however fast it was.
+    // Keeps the whole trace, even if it was fast.
     void keep(const char *why) noexcept
     {
         blkin_span_keep(c_span(), why);
@@ -253,7 +252,8 @@ public:
         blkin_span_keep(c_span(), why.c_str());
     }
 
-    // A related span that is not the parent: for example each request that one commit serves.
+    // Adds a link to a related span that is not the parent: for example to each request that one
+    // commit serves.
     template <std::size_t Other>
     void link(const SpanOf<Other> &span) noexcept
     {
@@ -265,7 +265,7 @@ public:
         blkin_span_link(c_span(), &context);
     }
 
-    // The other side of a client or server span. Copied.
+    // Sets the other side of a client or server span. Copied.
     void set_remote(const char *name, const char *ip, std::uint16_t port) noexcept
     {
         blkin_span_set_remote(c_span(), name, ip, port);
@@ -277,20 +277,20 @@ public:
         blkin_span_set_remote_sockaddr(c_span(), name, address, length);
     }
 
-    // A service other than the process's. Copied.
+    // Sets a service other than the process's. Copied.
     void set_service(const char *name, const char *ip, std::uint16_t port) noexcept
     {
         blkin_span_set_service(c_span(), name, ip, port);
     }
 
-    // What to send along with a request: see the writers of blkin_context.h. Valid as long as the
-    // object, recorded or not.
+    // Returns the context to send with a request: see the to_* functions of blkin_context.h. Valid
+    // as long as the object, recorded or not.
     const blkin_context *context() const noexcept
     {
         return blkin_span_context(c_span());
     }
 
-    // For functions of blkin.h.
+    // Returns the span for functions of blkin.h.
     blkin_span *c_span() noexcept
     {
         return blkin_span_in(room_);
@@ -358,8 +358,8 @@ private:
 using Span = SpanOf<BLKIN_SPAN_SIZE>;
 
 /*
- * Makes a span the thread's current one (see blkin_current()) for the rest of a scope, and puts
- * back the one before. The span must outlive it, on the same thread:
+ * Makes a span the thread's current span (see blkin_current()) for the rest of a scope, and then
+ * restores the one before. The span must outlive the scope, on the same thread:
  *
  *     blkin::Span span("write", BLKIN_SERVER, request.context());
  *     blkin::Current current(span);
@@ -391,8 +391,8 @@ private:
 
 /*
  * A step of a span for the rest of a scope, at a fraction of the cost of a span (see "Steps" in
- * blkin.h). Until then, what the program adds to the span belongs to the step; steps within it are
- * its children. The span must outlive it.
+ * blkin.h). Annotations and tags that the program adds to the span in the scope belong to the step.
+ * Steps within the scope are its children. The span must outlive the scope.
  *
  *     blkin::Step step(span, "look up");
  *     span.tag("extent", extent);
@@ -438,8 +438,8 @@ public:
     Step(const Step &) = delete;
     Step &operator=(const Step &) = delete;
 
-    // What a client's step sends along, so that the receiver's spans become its children. Call it
-    // before you begin a step within this one. Without a span, it is a context without ids.
+    // Returns the context that a client's step sends, so that the receiver's spans become its
+    // children. Call it before you begin a step within this one. Without a span, it has no ids.
     blkin_context context() const noexcept
     {
         blkin_context context = {0, 0, 0, 0, 0, 0, nullptr};

@@ -34,8 +34,9 @@ extern "C" {
 
 struct blkin_context;
 
-/* The declaration of a library function, and the value it returns with -DBLKIN_DISABLE, where the
- * function is inline. The struct is declared again so that a semicolon can follow the body. */
+/* BLKIN_API_ and BLKIN_ELSE_ are around the declaration of a library function. With -DBLKIN_DISABLE
+ * the function is inline and returns `value`. The struct is declared again, so that a semicolon can
+ * follow the body. */
 #ifndef BLKIN_DISABLE
 #define BLKIN_API_ BLKIN_PUBLIC
 #define BLKIN_ELSE_(value)
@@ -51,15 +52,15 @@ struct blkin_context;
 /*
  * Opens the library, and loads LTTng's provider if a session daemon runs or BLKIN_LTTNG=yes is set.
  * Call it once, early, from main(), before threads start. Registering with a session daemon takes a
- * few ms, 1 s at most; a busy agent takes up to 0.3 s. A program that uses the shared library
- * and never calls it loads LTTng before main() under the same conditions; its first record waits
- * only 5 ms for the agent. A program with libblkin.a, or one that had threads when the library
- * was loaded, gets LTTng only by this call. Always returns 0.
+ * few ms, 1 s at most; a busy agent takes up to 0.3 s. Without this call, a program with the shared
+ * library loads LTTng before main() under the same conditions. Its first record then waits only 5
+ * ms for the agent. A program with libblkin.a, or one that had threads when the library was loaded,
+ * gets LTTng only by this call. Always returns 0.
  */
 BLKIN_API_ int blkin_init(void) BLKIN_ELSE_(0);
 
 /* Prepares the calling thread for recording. The first record of a thread allocates memory: call
- * this before a signal handler may make it. Needs no counterpart; another call costs nothing. */
+ * this before a signal handler may record. No call undoes it; another call costs nothing. */
 BLKIN_API_ void blkin_init_thread(void) BLKIN_ELSE_();
 
 #ifdef __cplusplus

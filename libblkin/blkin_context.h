@@ -1,7 +1,7 @@
 /*
- * Trace context: the ids and the sampling decision that one process hands to the next, and the
- * formats that carry them: W3C Trace Context, B3, OpenCensus binary, the original 24 bytes, and
- * the environment of a child process.
+ * Trace context: the ids and the sampling decision that one process sends to the next. The formats
+ * are W3C Trace Context, B3, OpenCensus binary, the original 24 bytes, and the environment of a
+ * child process.
  *
  *     from_*  reads what a peer sent into a struct blkin_context
  *     to_*    writes a struct blkin_context for a peer
@@ -9,21 +9,21 @@
  * Rules that hold for every function here:
  *  - A from_* function returns 0, or -EINVAL for input that the format does not allow (and for a
  *    NULL argument). On error *context is unchanged. On success every field of it is set.
- *  - Input is (text, length), length in bytes. It need not end with a NUL. The function reads no
- *    byte behind it. White space around the value is an error: a caller that reads raw header lines
- *    must strip it first, as HTTP libraries do.
+ *  - Input is (text, length), length in bytes. The text need not end with a NUL, and functions read
+ *    no byte behind it. White space around the value is an error: a caller that reads raw header
+ *    lines must strip it first, as HTTP libraries do.
  *  - A to_* function writes into a buffer of the caller, of the constant size named with it. Text
- *    ends with a NUL. It returns the number of bytes written without that NUL. It returns -EINVAL
- *    for a NULL argument, and if the context has nothing that the format can carry; the buffer is
- *    then unchanged.
+ *    ends with a NUL. The result is the number of bytes written without that NUL. The result is
+ *    -EINVAL for a NULL argument, and if the context has nothing that the format can contain; the
+ *    buffer is then unchanged.
  *  - No function allocates, takes a lock, keeps state or changes errno. Any thread may call every
  *    function at any time. All are async-signal-safe, unless their comment says the opposite.
  *    Two threads that write the same struct at the same time need a lock of their own.
  *  - The only pointer a context holds is its tracestate, which is borrowed: see
  *    blkin_context_set_tracestate().
  *
- * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: from_* finds no
- * context (-EINVAL), to_* has none to write (-EINVAL).
+ * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: all functions
+ * return -EINVAL (blkin_context_from_environment(): -ENOENT).
  *
  * The fields that each format carries, and that survive a hop:
  *
@@ -58,13 +58,13 @@ extern "C" {
 /* Bits of blkin_context.flags. */
 #define BLKIN_CONTEXT_SAMPLED 1u  /* record the trace; implies DECIDED */
 #define BLKIN_CONTEXT_DECIDED 2u  /* the sender has decided; if not set, the receiver decides */
-#define BLKIN_CONTEXT_DEBUG   4u  /* record it against any sampler; implies SAMPLED, DECIDED */
+#define BLKIN_CONTEXT_DEBUG   4u  /* record whatever a sampler decides; implies SAMPLED, DECIDED */
 #define BLKIN_CONTEXT_RANDOM  8u  /* the low 56 bits of the trace id are random (W3C level 2) */
 #define BLKIN_CONTEXT_REMOTE  16u /* came from another process: every from_* function sets it */
 
 /*
- * Ids are numbers in host byte order. "{0}" is an empty context. from_* functions set the implied
- * flags too; to_* functions add them where they are missing.
+ * Ids are numbers in host byte order. "{0}" is an empty context. from_* functions also set the
+ * implied flags; to_* functions add missing ones.
  */
 struct blkin_context {
     uint64_t trace_id_high;     /* 0: a 64-bit trace id */
@@ -90,7 +90,7 @@ static inline int blkin_context_has_ids(const struct blkin_context *context)
 #define BLKIN_TRACEPARENT_SIZE 56 /* with the NUL */
 
 /*
- * From the value of a "traceparent" header: 00-<32 hex>-<16 hex>-<2 hex>, lower case. Version ff,
+ * Reads the value of a "traceparent" header: 00-<32 hex>-<16 hex>-<2 hex>, lower case. Version ff,
  * and a trace or span id of zeros, are errors. If the version is above 00, only the first 55
  * characters and the flag "sampled" count; the next character (if any) must be "-". A trace
  * id with 16 leading zeros becomes a 64-bit one. The format cannot say "not decided", so DECIDED is
@@ -101,7 +101,8 @@ BLKIN_API_ int blkin_context_from_traceparent(struct blkin_context *context, con
                                               size_t length) BLKIN_ELSE_(-EINVAL);
 
 /*
- * To the value of a "traceparent" header, version 00, in buffer[BLKIN_TRACEPARENT_SIZE]. Returns
+ * Writes the value of a "traceparent" header, version 00, to buffer[BLKIN_TRACEPARENT_SIZE].
+ * Returns
  * 55. A 64-bit trace id gets 16 leading zeros. parent_span_id is lost. DEBUG becomes "sampled". A
  * missing decision becomes "not sampled", as the specification requires. -EINVAL without ids.
  * Source: W3C Trace Context level 1, 3.2.2; level 2 for the random flag.
@@ -120,22 +121,21 @@ BLKIN_API_ int blkin_context_to_traceparent(const struct blkin_context *context,
  * tracestate.
  * Returns -EINVAL in three cases: the context has no ids; the text is not a list of at most 32
  * members (empty ones count); it is longer than BLKIN_TRACESTATE_MAX. The context then stays as it
- * was: an invalid tracestate is dropped, and the trace goes on. Keys follow level 2, which allows
- * everything that level 1 allows. Two entries with the same key are no error here: both are passed
- * on.
+ * was: an invalid tracestate is dropped, and the trace continues. Keys follow level 2, which allows
+ * all keys of level 1. Two entries with the same key are no error: both are passed on.
  * Source: W3C Trace Context level 2, 3.3.1.
  */
 BLKIN_API_ int blkin_context_set_tracestate(struct blkin_context *context, const char *text,
                                             size_t length) BLKIN_ELSE_(-EINVAL);
 
 /*
- * To the value of a "tracestate" header, in buffer[size]. The size is at least 1. The specification
- * advises BLKIN_TRACESTATE_SIZE or more; with tracestate_length + 1, everything fits. To shorten a
- * list that does not fit, the function removes, in this order and until the rest fits: white space
- * around entries and empty members; entries of more than 128 characters, from the last; other
- * entries, from the last. It cuts no entry. Returns the length. If there was nothing, or nothing is
- * left, it returns 0 with an empty string: then do not send the header. Returns -EINVAL without
- * ids, or if size is 0. The same for an invalid tracestate that was set without
+ * Writes the value of a "tracestate" header to buffer[size]. The size is at least 1. The
+ * specification advises BLKIN_TRACESTATE_SIZE or more; with tracestate_length + 1, everything fits.
+ * To shorten a list that does not fit, the function removes, in this order and until the rest fits:
+ * white space around entries and empty members; entries of more than 128 characters, from the last;
+ * other entries, from the last. It cuts no entry. Returns the length. If there was nothing, or
+ * nothing is left, it returns 0 with an empty string: then do not send the header. Returns -EINVAL
+ * without ids, or if size is 0. The same for an invalid tracestate that was set without
  * blkin_context_set_tracestate(), if the function notices it.
  * Source: W3C Trace Context level 1, 3.3.1.5.
  */
@@ -147,7 +147,7 @@ BLKIN_API_ int blkin_context_to_tracestate(const struct blkin_context *context, 
 #define BLKIN_B3_SIZE 69 /* with the NUL */
 
 /*
- * From the value of a "b3" header: <16 or 32 hex>-<16 hex>[-<0, 1 or d>][-<16 hex>], lower case:
+ * Reads the value of a "b3" header: <16 or 32 hex>-<16 hex>[-<0, 1 or d>][-<16 hex>], lower case:
  * trace id, span id, decision, parent span id. Without a decision, DECIDED is not set. (The
  * specification allows no parent without a decision, but Brave does.) A parent span id of zeros
  * means no parent; other ids of zeros are errors. A decision alone, "0", "1" or "d", makes a
@@ -158,7 +158,7 @@ BLKIN_API_ int blkin_context_from_b3(struct blkin_context *context, const char *
     BLKIN_ELSE_(-EINVAL);
 
 /*
- * To the value of a "b3" header, in buffer[BLKIN_B3_SIZE]. Returns its length, at most 68. A
+ * Writes the value of a "b3" header to buffer[BLKIN_B3_SIZE]. Returns its length, at most 68. A
  * context with a decision, and with ids that are all 0, becomes the decision alone. The tracestate
  * and RANDOM are lost. Returns -EINVAL if there are neither ids nor a decision. The same if the
  * trace id or the span id is missing while another id is set.
@@ -192,8 +192,8 @@ struct blkin_context_b3_values {
 };
 
 /*
- * From the five "X-B3-" headers. Ids are as in blkin_context_from_b3(): trace id and span id, or no
- * ids. Flags "1" means debug, even if "sampled" says "0"; other flags are ignored, as the
+ * Reads the five "X-B3-" headers. Ids are as in blkin_context_from_b3(): trace id and span id, or
+ * no ids. Flags "1" means debug, even if "sampled" says "0"; other flags are ignored, as the
  * specification requires. With neither "sampled" nor debug, DECIDED is not set. A decision without
  * ids makes a context without ids. Returns -EINVAL also if there is no field, or if one of them,
  * except flags, is malformed or empty.
@@ -204,9 +204,9 @@ BLKIN_API_ int blkin_context_from_b3_fields(struct blkin_context *context,
     BLKIN_ELSE_(-EINVAL);
 
 /*
- * To the five "X-B3-" headers; returns 0. Debug is sent as flags alone, without "sampled". Lost:
- * the tracestate and RANDOM. -EINVAL as for blkin_context_to_b3().
- * Source: openzipkin/b3-propagation README, "Multiple Headers".
+ * Writes the five "X-B3-" headers; returns 0. Debug is sent as flags alone, without "sampled".
+ * Lost: the tracestate and RANDOM. -EINVAL as for blkin_context_to_b3(). Source:
+ * openzipkin/b3-propagation README, "Multiple Headers".
  */
 BLKIN_API_ int blkin_context_to_b3_fields(const struct blkin_context *context,
                                           struct blkin_context_b3_values *values)
@@ -217,7 +217,7 @@ BLKIN_API_ int blkin_context_to_b3_fields(const struct blkin_context *context,
 #define BLKIN_OPENCENSUS_SIZE 29 /* bytes; binary, no NUL */
 
 /*
- * From the OpenCensus binary form ("grpc-trace-bin"): 00, then fields in the order of their ids:
+ * Reads the OpenCensus binary form ("grpc-trace-bin"): 00, then fields in the order of their ids:
  * 00 <16 bytes trace id>, 01 <8 bytes span id>, 02 <1 byte options>. As the specification says,
  * options may be missing (then they are 0). The function stops at an unknown field (id above 2), so
  * newer fields do no harm. These are errors: another version; a missing id; an id of zeros; a field
@@ -230,7 +230,7 @@ BLKIN_API_ int blkin_context_from_opencensus(struct blkin_context *context, cons
                                              size_t length) BLKIN_ELSE_(-EINVAL);
 
 /*
- * To the OpenCensus binary form, in buffer[BLKIN_OPENCENSUS_SIZE]. Returns 29. The tracestate,
+ * Writes the OpenCensus binary form to buffer[BLKIN_OPENCENSUS_SIZE]. Returns 29. The tracestate,
  * parent_span_id and RANDOM are lost. DEBUG becomes "sampled". A decision not to record becomes "no
  * decision". -EINVAL without ids.
  * Source: census-instrumentation/opencensus-specs, encodings/BinaryEncoding.md.
@@ -241,7 +241,7 @@ BLKIN_API_ int blkin_context_to_opencensus(const struct blkin_context *context, 
 struct blkin_trace_info_packed; /* 24 bytes: see zipkin_c.h */
 
 /*
- * From the original 24 bytes. A trace id of 0 means "not traced": the context then has no ids and
+ * Reads the original 24 bytes. A trace id of 0 means "not traced": the context then has no ids and
  * is DECIDED, not SAMPLED, for any values of the other two. Any other trace id is SAMPLED and
  * DECIDED, because the form has no field for the decision. Returns -EINVAL if there is a trace id
  * and no span id. `packed` may have any alignment.
@@ -252,13 +252,12 @@ BLKIN_API_ int blkin_context_from_packed(struct blkin_context *context,
     BLKIN_ELSE_(-EINVAL);
 
 /*
- * To the original 24 bytes; returns 0. A context that is DECIDED and not SAMPLED becomes 24 bytes
- * of zeros, "not traced", so that the receiver does not record it either. The receiver takes a
- * context that is not DECIDED as sampled. The tracestate, DEBUG and RANDOM are lost. So is the high
- * half of a 128-bit trace id: the receiver's spans appear under the low half, as another trace.
- * Returns -EINVAL if a context to be recorded has no span id, or if the low half of its trace id is
- * 0.
- * Source: zipkin_c.h, struct blkin_trace_info_packed.
+ * Writes the original 24 bytes; returns 0. A context that is DECIDED and not SAMPLED becomes 24
+ * bytes of zeros, "not traced", so that the receiver does not record it either. The receiver takes
+ * a context that is not DECIDED as sampled. The tracestate, DEBUG and RANDOM are lost. So is the
+ * high half of a 128-bit trace id: the receiver's spans appear under the low half, as another
+ * trace. Returns -EINVAL if a context to be recorded has no span id, or if the low half of its
+ * trace id is 0. Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
 BLKIN_API_ int blkin_context_to_packed(const struct blkin_context *context,
                                        struct blkin_trace_info_packed *packed) BLKIN_ELSE_(-EINVAL);
@@ -269,18 +268,18 @@ BLKIN_API_ int blkin_context_to_packed(const struct blkin_context *context,
 #define BLKIN_TRACESTATE_VARIABLE_SIZE  524 /* "TRACESTATE=", 512 characters and the NUL */
 
 /*
- * From TRACEPARENT and TRACESTATE of this process. Call it once, at the process's start. An invalid
- * TRACESTATE is dropped. The tracestate is borrowed from the environment: valid until TRACESTATE
- * changes. Returns -ENOENT if TRACEPARENT is not set or empty, and in a set-user-ID program, which
- * must not trust it. Returns -EINVAL if it is malformed. Not async-signal-safe. No other thread may
- * change the environment during the call.
- * Source: OpenTelemetry specification, context/env-carriers.md; W3C Trace Context as above.
+ * Reads TRACEPARENT and TRACESTATE of this process. Call it once, at the process's start. An
+ * invalid TRACESTATE is dropped. The tracestate is borrowed from the environment: valid until
+ * TRACESTATE changes. Returns -ENOENT if TRACEPARENT is not set or empty, and in a set-user-ID
+ * program, which must not trust it. Returns -EINVAL if it is malformed. Not async-signal-safe. No
+ * other thread may change the environment during the call. Source: OpenTelemetry specification,
+ * context/env-carriers.md; W3C Trace Context as above.
  */
 BLKIN_API_ int blkin_context_from_environment(struct blkin_context *context) BLKIN_ELSE_(-ENOENT);
 
 /*
- * To "TRACEPARENT=<value>", in buffer[BLKIN_TRACEPARENT_VARIABLE_SIZE], for the copied environment
- * of a child: do not change your own. Returns 67. The same losses and errors as
+ * Writes "TRACEPARENT=<value>" to buffer[BLKIN_TRACEPARENT_VARIABLE_SIZE], for the copied
+ * environment of a child: do not change your own. Returns 67. The same losses and errors as
  * blkin_context_to_traceparent(). Async-signal-safe: may be called between fork(2) and execve(2).
  * Source: OpenTelemetry specification, context/env-carriers.md.
  */
@@ -288,8 +287,8 @@ BLKIN_API_ int blkin_context_to_traceparent_variable(const struct blkin_context 
                                                      char *buffer) BLKIN_ELSE_(-EINVAL);
 
 /*
- * To "TRACESTATE=<value>", in buffer[size], size at least 12; BLKIN_TRACESTATE_VARIABLE_SIZE is the
- * least advised. Shortens a list, and fails, as blkin_context_to_tracestate() does. Returns the
+ * Writes "TRACESTATE=<value>" to buffer[size], size at least 12; BLKIN_TRACESTATE_VARIABLE_SIZE is
+ * the least advised. Shortens a list, and fails, as blkin_context_to_tracestate() does. Returns the
  * length. If there is nothing to pass on, it returns 0 with an empty string: then remove TRACESTATE
  * from the child's environment, because the one there belongs to another TRACEPARENT.
  * Source: OpenTelemetry specification, context/env-carriers.md.

@@ -1,6 +1,5 @@
 /*
- * The inline half of blkin.h, which programs compile in. Read blkin.h; programs do not use names of
- * this file.
+ * The inline part of blkin.h. Programs include blkin.h, and do not use names of this file.
  *
  * A call on a span that is not recorded tests one byte and calls nothing.
  *
@@ -15,11 +14,11 @@
 extern "C" {
 #endif
 
-/* ---- the library's half ---- */
+/* ---- the library's functions ---- */
 
 #ifndef BLKIN_DISABLE
 
-/* *blkin_gate_ is not 0: somebody records spans, or that is not known yet. */
+/* *blkin_gate_ is not 0 if an agent or a session records spans, or if that is not known yet. */
 BLKIN_PUBLIC extern const int *blkin_gate_;
 
 #endif
@@ -34,7 +33,8 @@ BLKIN_PUBLIC extern const int *blkin_gate_;
 #define BLKIN_CALL_ BLKIN_PUBLIC
 #endif
 
-/* One function for each operation on a recorded span (begin: on one that may be recorded). */
+/* One function for each operation on a recorded span. The begin functions are called for a span
+ * that may be recorded. */
 BLKIN_CALL_ void blkin_span_begin_(struct blkin_span *span, size_t size, const char *name,
                                    size_t name_length, uint32_t kind,
                                    const struct blkin_context *context);
@@ -112,8 +112,8 @@ static inline int blkin_is_refused_(const struct blkin_context *context)
 
 #define BLKIN_HAS_ENDED_ 128 /* bit of state_, with BLKIN_DEBUG=check only */
 
-/* Tests for: a recorded span; a context (or none) below which a span may be recorded; a parent
- * span, which another thread may be ending meanwhile. */
+/* Tests: the span is recorded; a span below this context, or a new trace, may be recorded; a span
+ * below this span may be recorded, even while another thread ends the parent. */
 #ifndef BLKIN_DISABLE
 #define BLKIN_IS_RECORDED_(span) __builtin_expect((span)->state_ != 0, 0)
 #define BLKIN_IS_WANTED_(context) \
@@ -127,7 +127,7 @@ static inline int blkin_is_refused_(const struct blkin_context *context)
 #define BLKIN_IS_PARENT_(span)    0
 #endif
 
-/* A span that is not recorded passes on its context: the next process may be traced. */
+/* Begins a span that is not recorded. It passes on its context: the next process may be traced. */
 static inline void blkin_pass_on_(struct blkin_span *span, const struct blkin_context *context)
 {
     if (context)
@@ -328,7 +328,7 @@ static inline void blkin_step_context(const struct blkin_span *span, struct blki
             call;                                       \
         (void)0;                                        \
     })
-#else /* the arguments' types are checked, none is evaluated */
+#else /* checks the types of the arguments, and evaluates none */
 #define BLKIN_IF_(span, call)                        \
     (1 ? (void)0 : __extension__({                   \
         struct blkin_span *const blkin_it_ = (span); \

@@ -1,7 +1,6 @@
 /*
- * Completed spans: one packed buffer becomes one span. See blkin_record_span() in blkin.h.
- *
- * The buffer is checked first: an invalid buffer records nothing.
+ * Records a span that has ended from a buffer: see blkin_record_span() in blkin.h. Checks the whole
+ * buffer first: an invalid one records nothing.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,7 +25,7 @@ struct packed_head {
     uint64_t start_ns;
     uint64_t end_ns;
 };
-_Static_assert(sizeof(struct packed_head) == 56, "blkin.h says where each field is");
+_Static_assert(sizeof(struct packed_head) == 56, "blkin.h gives the offset of each field");
 
 #define ATTRIBUTE_HEAD 4
 
@@ -38,15 +37,14 @@ struct attribute {
     size_t value_length;
 };
 
-/* Reads the attributes, which follow head and name. */
 struct attribute_reader {
-    const char *at;
+    const char *at; /* of the next attribute; initially after head and name */
     const char *end;
 };
 
 /* ---- reading ---- */
 
-/* Returns false at the end, and before an attribute that is cut off: then `at` is not the end. */
+/* Returns false at the end, or if the next attribute is cut off: then `at` is not `end`. */
 static bool reader_next(struct attribute_reader *reader, struct attribute *attribute)
 {
     const size_t left = (size_t)(reader->end - reader->at);
@@ -112,9 +110,7 @@ static bool read_buffer(const void *buffer, size_t length, struct packed_head *h
 
 /* ---- recording ---- */
 
-/*
- * Copies a text with a NUL, which the functions expect. Names of services and addresses are short.
- */
+/* Copies a text, cut to the size, and adds a NUL. */
 static const char *with_nul(char *text, size_t size, const char *from, size_t length)
 {
     if (length >= size)

@@ -1,11 +1,7 @@
-/*
- * The original C API of zipkin_c.h.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 
-#define BLKIN_HAS_PLAIN_ /* defines the functions of the header that need no state */
+#define BLKIN_HAS_PLAIN_ /* zipkin_c.h then defines its functions without state */
 #include "zipkin_c.h"
 
 #include "libblkin/base/clock.h"
@@ -18,7 +14,7 @@
 #define CONSTANT(name, text) const char *const name = text;
 BLKIN_EACH_CONSTANT_(CONSTANT)
 
-/* Separate functions seed the thread, so that the callers save no registers. */
+/* Seeding is in functions of its own, so that the fast paths save no registers. */
 __attribute__((noinline, cold)) static void seed_and_init(struct blkin_trace_info *trace_info)
 {
     blkin_thread_seed(&blkin_thread);
@@ -56,7 +52,7 @@ static inline int init_child(struct blkin_trace *child, const struct blkin_trace
     id = (int64_t)blkin_id_try(&blkin_thread);
     if (__builtin_expect(id == 0, 0))
         return seed_and_init_child(child, info, endpoint, child_name);
-    /* info may be child's own: a span may become its own child */
+    /* info may be &child->info: a span may become its own child */
     child->info = (struct blkin_trace_info){
         .trace_id = info->trace_id,
         .span_id = id,

@@ -1,20 +1,20 @@
 /*
- * The original BlkKin C API: a trace is annotated, each annotation becomes one LTTng-UST event.
+ * The original BlkKin C API: the program annotates a trace, and each annotation is one event.
  *
  * Source compatible with the original library (ceph/blkin at commit 63711bf): the same structs,
  * constants, functions, macros and return codes. New programs may prefer the span API of blkin.h.
  *
  * Rules that hold for everything here:
- *  - Every struct is allocated by the caller, on the stack if it likes. The library keeps no
- *    reference to it and needs no call to release it.
- *  - Every string and every endpoint pointer is borrowed, never copied: the caller keeps it alive
- *    for as long as a trace or an annotation that refers to it is in use.
- *  - Functions return 0, or -EINVAL for an argument that they cannot use; errno is not touched.
- *    Nothing else goes wrong: while no session and no agent is on, recording does nothing.
+ *  - The caller allocates all structs, for example on the stack. The library keeps no pointer to
+ *    them, and no call has to release them.
+ *  - Strings and endpoints are borrowed, never copied: the caller keeps each alive while a trace or
+ *    an annotation that refers to it is in use.
+ *  - Functions return 0, or -EINVAL for an argument that they cannot use, and do not change errno.
+ *    There is no other error: while neither a session nor an agent records, recording does nothing.
  *  - Every function may be called from any thread at any time. Two threads that write the same
  *    struct at the same time need a lock of their own.
- *  - No function is async-signal-safe unless it says so: the first record of a process and of a
- *    thread takes a lock and allocates.
+ *  - No function is async-signal-safe unless its comment says so: the first record of a process and
+ *    of a thread takes a lock and allocates.
  *  - A trace id of 0 means "not traced": recording on such a trace does nothing and returns 0.
  *
  * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: nothing is
@@ -75,7 +75,7 @@ struct blkin_trace_info {
     int64_t parent_span_id; /* 0: a root span */
 };
 
-/* The same on the wire: 24 bytes, three big-endian integers. */
+/* The same in the form to send: 24 bytes, three big-endian integers. */
 struct blkin_trace_info_packed {
     __be64 trace_id;
     __be64 span_id;
@@ -171,16 +171,16 @@ BLKIN_PUBLIC int blkin_get_trace_info(const struct blkin_trace *trace,
 BLKIN_PUBLIC int blkin_set_trace_info(struct blkin_trace *trace,
                                       const struct blkin_trace_info *info);
 
-/* Sets everything; no id is made. -EINVAL if any argument is NULL. */
+/* Sets ids, name and endpoint of trace; makes no new id. -EINVAL if any argument is NULL. */
 BLKIN_PUBLIC int blkin_set_trace_properties(struct blkin_trace *trace,
                                             const struct blkin_trace_info *info, const char *name,
                                             const struct blkin_endpoint *endpoint);
 
-/* To the 24 bytes of the wire. Async-signal-safe. -EINVAL if either is NULL. */
+/* Converts the ids to the 24 bytes to send. Async-signal-safe. -EINVAL if either is NULL. */
 BLKIN_PUBLIC int blkin_pack_trace_info(const struct blkin_trace_info *info,
                                        struct blkin_trace_info_packed *packed_info);
 
-/* From the 24 bytes of the wire. Async-signal-safe. -EINVAL if either is NULL. */
+/* Converts 24 received bytes to ids. Async-signal-safe. -EINVAL if either is NULL. */
 BLKIN_PUBLIC int blkin_unpack_trace_info(const struct blkin_trace_info_packed *packed_info,
                                          struct blkin_trace_info *info);
 
@@ -226,7 +226,7 @@ static inline int blkin_record(const struct blkin_trace *trace,
 
 #endif /* BLKIN_DISABLE */
 
-/* Functions without state: compiled into the library, or inline with -DBLKIN_DISABLE. */
+/* Functions without state: in the library, or inline with -DBLKIN_DISABLE. */
 #ifdef BLKIN_DISABLE
 #define BLKIN_PLAIN_ static inline
 #else
@@ -350,7 +350,7 @@ BLKIN_PLAIN_ int blkin_init_new_trace(struct blkin_trace *new_trace, const char 
 
 /*
  * One-line recording. Each macro is a single statement, safe as the body of an if/else, and
- * evaluates its arguments once. An argument that cannot be used records nothing: blkin_record().
+ * evaluates its arguments once. With an argument that blkin_record() refuses, it records nothing.
  */
 #define BLKIN_TIMESTAMP(trace, endp, event)                                       \
     do {                                                                          \

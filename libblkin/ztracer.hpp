@@ -4,9 +4,9 @@
  * Header only, source compatible with the original (ceph/blkin at commit 63711bf), C++98 and later.
  *
  * Strings given to a constructor or to init() are borrowed: they must outlive the object. Strings
- * given to copy_name() or copy_ip() are kept in the object. A copy of an object keeps its own copy
- * of what the source keeps, and borrows what the source borrows. An Endpoint is always borrowed by
- * the traces that use it.
+ * given to copy_name() or copy_ip() are copied into the object. A copied object has copies of the
+ * strings that the source has copied, and borrows the strings that the source borrows. A trace
+ * always borrows its Endpoint.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -43,7 +43,7 @@ private:
 
     friend class Trace;
 
-    // What another one points to in its own storage, its copy must point to in its own.
+    // Called after a copy. Where the source points to its own storage, points to this object's.
     void repoint(bool own_ip, bool own_name)
     {
         if (own_ip)
@@ -63,7 +63,7 @@ private:
     }
 
 public:
-    // ip "0.0.0.0" and port 0: a service without an address
+    // A service without an address: ip "0.0.0.0" and port 0.
     Endpoint(const char *service)
     {
         blkin_init_endpoint(this, "0.0.0.0", 0, service);
@@ -126,13 +126,13 @@ public:
     }
 };
 
-/* A span. Not traced (valid() is false) until it is given ids by a constructor or by init(). */
+/* A span. Not traced (valid() is false) until a constructor or init() gives it ids. */
 class Trace : private blkin_trace
 {
 private:
     std::string _name; // storage of copy_name()
 
-    // The object is in its "not traced" state until it is initialised with success.
+    // Makes the span "not traced". It stays so if the initialization fails.
     void clear()
     {
         const blkin_trace_info none = {0, 0, 0};
@@ -154,14 +154,15 @@ public:
         clear();
     }
 
-    // A child of parent if that is traced (endpoint NULL: the parent's), else a new root.
+    // A child of parent if the parent is traced (ep NULL: the parent's endpoint), else a new root.
     Trace(const char *span, const Endpoint *ep, const Trace *parent = NULL)
     {
         clear();
         init(span, ep, parent);
     }
 
-    // From the info of another process: a child of it, or (child = false) the same span.
+    // From the info of another process's span: a child of that span, or (child = false) the same
+    // span.
     Trace(const char *span, const Endpoint *ep, const blkin_trace_info *i, bool child = false)
     {
         clear();
@@ -190,7 +191,7 @@ public:
         return *this;
     }
 
-    // true if the trace has ids, that is: if it records
+    // Returns true if the trace has ids: then it records.
     bool valid() const
     {
         return info.trace_id != 0;
@@ -201,7 +202,7 @@ public:
         return valid();
     }
 
-    // As the constructors of the same arguments. Returns 0, or -EINVAL as the C functions do.
+    // Like the constructors with the same arguments. Returns 0, or -EINVAL as the C functions do.
     int init(const char *span, const Endpoint *ep, const Trace *parent = NULL)
     {
         if (parent && parent->valid())
@@ -217,7 +218,7 @@ public:
         if (ep)
             return blkin_set_trace_properties(this, i, span, ep);
 
-        // As the constructor has it: events and children bring an endpoint of their own.
+        // ep may be NULL, as in the constructor: events and children then have their own endpoints.
         const int error = blkin_set_trace_info(this, i);
         if (error == 0) {
             name = span;
@@ -233,7 +234,7 @@ public:
         name = _name.c_str();
     }
 
-    // The ids to send with a request; valid as long as the object.
+    // Returns the ids to send with a request; valid as long as the object.
     const blkin_trace_info *get_info() const
     {
         return &info;
@@ -244,7 +245,7 @@ public:
         info = *i;
     }
 
-    // Tags and annotations. All do nothing when the span is not traced.
+    // Add a tag or an annotation. Do nothing if the span is not traced.
     void keyval(const char *key, const char *val) const
     {
         keyval(key, val, NULL);

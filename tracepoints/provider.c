@@ -1,5 +1,5 @@
 /*
- * libblkin-lttng.so: the LTTng-UST probes behind the table of provider_table.h.
+ * libblkin-lttng.so: the LTTng-UST events, and the table of provider_table.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,9 +9,9 @@
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 /*
- * Inlines the RCU read side instead of three calls: a tenth of an event's time. liburcu and
- * LTTng-UST offer this to code under licences that are compatible with the LGPL; it concerns only
- * libblkin-lttng.so.
+ * Inlines the RCU read side, which saves three calls: a tenth of an event's time. liburcu and
+ * LTTng-UST allow this for code whose licence is compatible with the LGPL. Only libblkin-lttng.so
+ * contains such code.
  */
 #define _LGPL_SOURCE
 #include "zipkin_trace.h"
@@ -28,15 +28,15 @@
 #include <lttng/ust-ringbuffer-context.h>
 #include <lttng/ust-thread.h>
 
-#define RECORD(event)                                                                           \
-    static void record_##event(const struct blkin_trace *trace,                                 \
-                               const struct blkin_endpoint *endpoint,                           \
-                               const struct blkin_annotation *annotation)                       \
-    {                                                                                           \
-        const int saved_errno = errno; /* LTTng wakes its consumer daemon, which may be gone */ \
-                                                                                                \
-        lttng_ust_do_tracepoint(zipkin, event, trace, endpoint, annotation);                    \
-        errno = saved_errno;                                                                    \
+#define RECORD(event)                                                                  \
+    static void record_##event(const struct blkin_trace *trace,                        \
+                               const struct blkin_endpoint *endpoint,                  \
+                               const struct blkin_annotation *annotation)              \
+    {                                                                                  \
+        const int saved_errno = errno; /* LTTng may change errno: it wakes a daemon */ \
+                                                                                       \
+        lttng_ust_do_tracepoint(zipkin, event, trace, endpoint, annotation);           \
+        errno = saved_errno;                                                           \
     }
 
 RECORD(keyval_string)
@@ -45,26 +45,26 @@ RECORD(timestamp)
 
 _Static_assert(BLKIN_ORIGINAL_EVENTS == ANNOT_TIMESTAMP + 1, "an event is missing");
 
-/* The state word of the tracepoint, which lttng_ust_tracepoint_enabled() reads, and the function
- * that records. */
+/* The tracepoint's state word, which lttng_ust_tracepoint_enabled() reads, and the function that
+ * records. */
 #define ORIGINAL(event)                                              \
     {                                                                \
         &lttng_ust_tracepoint_zipkin___##event.state, record_##event \
     }
 
 /*
- * ---- packed events: LTTng-UST events whose payload the caller has already laid out ----
+ * ---- packed events: LTTng-UST events whose payload the caller has already written ----
  *
  * LTTng's own macros write each field with a call: ten fields and strings of 130 bytes take twice
- * the time of a one-integer event; the same bytes in one write take 1.1 times (make bench,
- * lib.span_vs_tracepoint). So these events are described to LTTng by hand, through the structures
- * of <lttng/ust-events.h> that the macros use, too. Filters, triggers and readers see named fields
+ * the time of an event with one integer. One write of the same bytes takes 1.1 times (make bench,
+ * lib.span_vs_tracepoint). So this file describes the events to LTTng by hand, with the structures
+ * of <lttng/ust-events.h> that the macros also use. Filters, triggers and readers see named fields
  * as in any other event.
  */
 
 #define BLKIN_EVENTS_PROVIDER "blkin"
 
-/* These functions have no arrays: stack protection would only cost time. */
+/* For functions without arrays: stack protection would only cost time. */
 #if __has_attribute(no_stack_protector)
 #define NO_PROTECTOR __attribute__((no_stack_protector))
 #else
@@ -112,8 +112,8 @@ static const struct lttng_ust_type_string string_type = {
     .encoding = lttng_ust_string_encoding_UTF8,
 };
 
-/* Must be the same for a tracepoint and its probe: the arguments of probe() after the first. */
-static const char signature[] =
+/* The arguments of probe() after the first. Must be the same for a tracepoint and its probe. */
+static const char packed_signature[] =
     "struct packed_event *, event, const void *, payload, size_t, length";
 
 /* A field as filters and captures see it. */
@@ -124,7 +124,7 @@ union stack_entry {
 
 _Static_assert(sizeof(union stack_entry) == 8, "LTTng looks for 8 bytes per field");
 
-/* The compiler knows the sizes, so that a copy is one load. */
+/* The size is a constant, so memcpy() compiles to one load. */
 #define LOAD(type)                              \
     do {                                        \
         type value;                             \
@@ -133,9 +133,9 @@ _Static_assert(sizeof(union stack_entry) == 8, "LTTng looks for 8 bytes per fiel
         payload += sizeof(value);               \
     } while (0)
 
-/* Puts the values of all fields where filters and captures look for them. */
-static void fill_stack(union stack_entry *entry, const struct packed_event *event,
-                       const char *payload)
+/* Stores the values of all fields in the form that filters and captures read. */
+static void packed_fill_stack(union stack_entry *entry, const struct packed_event *event,
+                              const char *payload)
 {
     for (unsigned i = 0; i < event->field_count; i++, entry++) {
         switch (event->fields[i].type) {
@@ -159,8 +159,8 @@ static void fill_stack(union stack_entry *entry, const struct packed_event *even
 }
 
 static inline __attribute__((always_inline)) void
-write_to_ring_buffer(struct lttng_ust_event_recorder *recorder,
-                     struct lttng_ust_probe_ctx *probe_ctx, const void *payload, size_t length)
+packed_write(struct lttng_ust_event_recorder *recorder, struct lttng_ust_probe_ctx *probe_ctx,
+             const void *payload, size_t length)
 {
     struct lttng_ust_channel_buffer *channel = recorder->chan;
     struct lttng_ust_ring_buffer_ctx ctx;
@@ -172,9 +172,9 @@ write_to_ring_buffer(struct lttng_ust_event_recorder *recorder,
     channel->ops->event_commit(&ctx);
 }
 
-/* A trigger: "lttng add-trigger --condition=event-rule-matches". */
-static void notify(struct lttng_ust_event_notifier *notifier, struct lttng_ust_probe_ctx *probe_ctx,
-                   const char *stack)
+/* Notifies a trigger: "lttng add-trigger --condition=event-rule-matches". */
+static void packed_notify(struct lttng_ust_event_notifier *notifier,
+                          struct lttng_ust_probe_ctx *probe_ctx, const char *stack)
 {
     struct lttng_ust_notification_ctx ctx = {
         .struct_size = sizeof(ctx),
@@ -184,80 +184,82 @@ static void notify(struct lttng_ust_event_notifier *notifier, struct lttng_ust_p
     notifier->notification_send(notifier, stack, probe_ctx, &ctx);
 }
 
-static bool session_records(const struct lttng_ust_event_recorder *recorder)
+static bool packed_session_records(const struct lttng_ust_event_recorder *recorder)
 {
     const struct lttng_ust_channel_common *channel = recorder->chan->parent;
 
     return CMM_ACCESS_ONCE(channel->session->active) && CMM_ACCESS_ONCE(channel->enabled);
 }
 
-static inline bool is_recorder(const struct lttng_ust_event_common *common)
+static inline bool packed_is_recorder(const struct lttng_ust_event_common *common)
 {
     return __builtin_expect(common->type == LTTNG_UST_EVENT_TYPE_RECORDER, 1);
 }
 
-static inline bool is_wanted(const struct lttng_ust_event_common *common)
+static inline bool packed_is_wanted(const struct lttng_ust_event_common *common)
 {
-    return (!is_recorder(common) || session_records(common->child)) &&
+    return (!packed_is_recorder(common) || packed_session_records(common->child)) &&
            CMM_ACCESS_ONCE(common->enabled);
 }
 
-/* For filters and triggers, which look at values. */
-static void record_by_values(struct lttng_ust_event_common *common, const char *stack,
-                             const void *payload, size_t length)
+/* Records the event for a session with a filter, or for a trigger: both look at values. */
+static void packed_record_by_values(struct lttng_ust_event_common *common, const char *stack,
+                                    const void *payload, size_t length)
 {
     struct lttng_ust_probe_ctx probe_ctx = {.struct_size = sizeof(probe_ctx), .ip = NULL};
 
-    if (!is_wanted(common))
+    if (!packed_is_wanted(common))
         return;
     if (CMM_ACCESS_ONCE(common->eval_filter) &&
         common->run_filter(common, stack, &probe_ctx, NULL) != LTTNG_UST_EVENT_FILTER_ACCEPT)
         return;
-    if (is_recorder(common))
-        write_to_ring_buffer(common->child, &probe_ctx, payload, length);
+    if (packed_is_recorder(common))
+        packed_write(common->child, &probe_ctx, payload, length);
     else if (common->type == LTTNG_UST_EVENT_TYPE_NOTIFIER)
-        notify(common->child, &probe_ctx, stack);
+        packed_notify(common->child, &probe_ctx, stack);
 }
 
-/* From the first session that looks at values: unpacks the values once for all that follow. */
+/* Records the event for `each` and all sessions after it. Unpacks the values once for all of
+ * them. */
 __attribute__((noinline)) static void
-record_rest_by_values(const struct lttng_ust_tracepoint_probe *each,
-                      const struct packed_event *event, const void *payload, size_t length)
+packed_record_rest_by_values(const struct lttng_ust_tracepoint_probe *each,
+                             const struct packed_event *event, const void *payload, size_t length)
 {
     union stack_entry stack[PACKED_FIELDS_MAX];
 
-    fill_stack(stack, event, payload);
+    packed_fill_stack(stack, event, payload);
     for (; each->func; each++)
-        record_by_values(each->data, (const char *)stack, payload, length);
+        packed_record_by_values(each->data, (const char *)stack, payload, length);
 }
 
-/* False: this session looks at values. */
+/* Records the event for a session that does not look at values. Returns false, and records nothing,
+ * if it does. */
 static inline __attribute__((always_inline)) bool
-record_plainly(struct lttng_ust_event_common *common, const void *payload, size_t length)
+packed_record_plainly(struct lttng_ust_event_common *common, const void *payload, size_t length)
 {
     struct lttng_ust_probe_ctx probe_ctx = {.struct_size = sizeof(probe_ctx), .ip = NULL};
 
-    if (!is_wanted(common))
+    if (!packed_is_wanted(common))
         return true;
-    if (!is_recorder(common) || __builtin_expect(CMM_ACCESS_ONCE(common->eval_filter), 0))
+    if (!packed_is_recorder(common) || __builtin_expect(CMM_ACCESS_ONCE(common->eval_filter), 0))
         return false;
-    write_to_ring_buffer(common->child, &probe_ctx, payload, length);
+    packed_write(common->child, &probe_ctx, payload, length);
     return true;
 }
 
-/* LTTng calls it for each session (or trigger) that wants the event, as it calls the macros'
- * probes. */
-static void probe(void *data, struct packed_event *event, const void *payload, size_t length)
+/* LTTng's probe: called for each session or trigger that wants the event. packed_record() does the
+ * same without the call. */
+static void packed_probe(void *data, struct packed_event *event, const void *payload, size_t length)
 {
     union stack_entry stack[PACKED_FIELDS_MAX];
 
-    fill_stack(stack, event, payload);
-    record_by_values(data, (const char *)stack, payload, length);
+    packed_fill_stack(stack, event, payload);
+    packed_record_by_values(data, (const char *)stack, payload, length);
 }
 
-/* The read side of LTTng's RCU, like LTTng's inline functions. It looks the thread's variable up
- * once, instead of four calls each time. */
-static inline struct lttng_ust_urcu_reader *read_lock(void **thread_slot)
+/* Enters the read side of LTTng's RCU, like LTTng's inline functions. Stores the address of the
+ * thread's variable in *thread_slot, which saves four calls each time. */
+static inline struct lttng_ust_urcu_reader *packed_read_lock(void **thread_slot)
 {
     struct lttng_ust_urcu_reader **variable = *thread_slot;
     struct lttng_ust_urcu_reader *reader;
@@ -281,36 +283,36 @@ static inline struct lttng_ust_urcu_reader *read_lock(void **thread_slot)
     return reader;
 }
 
-static inline void read_unlock(struct lttng_ust_urcu_reader *reader)
+static inline void packed_read_unlock(struct lttng_ust_urcu_reader *reader)
 {
     lttng_ust_urcu_smp_mb_slave();
     CMM_STORE_SHARED(reader->ctr, reader->ctr - LTTNG_UST_URCU_GP_COUNT);
     cmm_barrier();
 }
 
-/* Records the event in every session that has it enabled: see struct blkin_provider. */
+/* Records the event in each session that has it enabled: see struct blkin_provider. */
 NO_PROTECTOR static void packed_record(struct packed_event *event, const void *payload,
                                        size_t length, void **thread_slot)
 {
-    int *const error = &errno; /* LTTng wakes its consumer daemon, which may be gone */
+    int *const error = &errno; /* LTTng may change errno: it wakes a daemon */
     const int saved_errno = *error;
-    struct lttng_ust_urcu_reader *reader = read_lock(thread_slot);
+    struct lttng_ust_urcu_reader *reader = packed_read_lock(thread_slot);
     const struct lttng_ust_tracepoint_probe *each =
         lttng_ust_tp_rcu_dereference(event->tracepoint.probes);
 
     for (; each && each->func; each++) {
-        /* always probe() above, from the tracepoint's class */
-        if (!record_plainly(each->data, payload, length)) {
-            record_rest_by_values(each, event, payload, length);
+        /* each->func is always probe(), so it need not be called */
+        if (!packed_record_plainly(each->data, payload, length)) {
+            packed_record_rest_by_values(each, event, payload, length);
             break;
         }
     }
-    read_unlock(reader);
+    packed_read_unlock(reader);
     *error = saved_errno;
 }
 
-/* The calling thread has left a record by longjmp(3), or by exit(3) in a signal handler: LTTng does
- * not wait for that record. */
+/* Called when the thread has left packed_record() by longjmp(3), or by exit(3) in a signal handler:
+ * LTTng does not wait for that record any more. */
 static void packed_leave(void)
 {
     struct lttng_ust_urcu_reader *reader = URCU_TLS(lttng_ust_urcu_reader);
@@ -319,7 +321,7 @@ static void packed_leave(void)
         CMM_STORE_SHARED(reader->ctr, 0);
 }
 
-static void describe_fields(struct packed_event *event)
+static void packed_describe_fields(struct packed_event *event)
 {
     for (unsigned i = 0; i < event->field_count; i++) {
         const struct packed_field *field = &event->fields[i];
@@ -334,24 +336,25 @@ static void describe_fields(struct packed_event *event)
     }
 }
 
-static void describe(struct packed_event *event, const struct lttng_ust_probe_desc *probe_desc)
+static void packed_describe(struct packed_event *event,
+                            const struct lttng_ust_probe_desc *probe_desc)
 {
     static int provider_is_here;
 
-    describe_fields(event);
+    packed_describe_fields(event);
     event->tracepoint = (struct lttng_ust_tracepoint){
         .struct_size = sizeof(event->tracepoint),
         .provider_name = BLKIN_EVENTS_PROVIDER,
         .event_name = event->name,
         .tracepoint_provider_ref = &provider_is_here,
-        .signature = signature,
+        .signature = packed_signature,
     };
     event->tracepoint_class = (struct lttng_ust_tracepoint_class){
         .struct_size = sizeof(event->tracepoint_class),
         .fields = event->description_pointers,
         .nr_fields = event->field_count,
-        .probe_callback = (void (*)(void))probe,
-        .signature = signature,
+        .probe_callback = (void (*)(void))packed_probe,
+        .signature = packed_signature,
         .probe_desc = probe_desc,
     };
     event->loglevel_pointer = &event->loglevel;
@@ -380,16 +383,16 @@ static struct packed_event blkin_events[BLKIN_EVENTS] = {BLKIN_EACH_EVENT(EVENT)
 #define PACKED(event, name, level, fields) \
     [event] = {&blkin_events[event].tracepoint.state, &blkin_events[event]},
 
-/* Runs after the constructors of LTTng's headers in this file, which find the functions for
- * registration. The events are registered for ever. */
-__attribute__((constructor)) static void register_blkin_events(void)
+/* Runs after the constructors that LTTng's headers define in this file: they look up the functions
+ * for registration. Nothing unregisters the events. */
+__attribute__((constructor)) static void packed_register(void)
 {
     static struct lttng_ust_probe_desc probe_desc;
     static const struct lttng_ust_event_desc *descs[BLKIN_EVENTS];
     static struct lttng_ust_tracepoint *tracepoints[BLKIN_EVENTS];
 
     for (unsigned i = 0; i < BLKIN_EVENTS; i++) {
-        describe(&blkin_events[i], &probe_desc);
+        packed_describe(&blkin_events[i], &probe_desc);
         descs[i] = &blkin_events[i].desc;
         tracepoints[i] = &blkin_events[i].tracepoint;
     }
@@ -405,88 +408,89 @@ __attribute__((constructor)) static void register_blkin_events(void)
         lttng_ust_tracepoint_dlopen_ptr->lttng_ust_tracepoint_module_register)
         (void)lttng_ust_tracepoint_dlopen_ptr->lttng_ust_tracepoint_module_register(tracepoints,
                                                                                     BLKIN_EVENTS);
-    lttng_ust__events_init__zipkin(); /* a second registration, so that exit(3) does not unregister
-                                         the events */
+    /* a second registration, so that LTTng's destructor does not unregister the zipkin events */
+    lttng_ust__events_init__zipkin();
 }
 
 /* ---- forks ---- */
 
-/* Counts nested calls: LTTng deadlocks if it is told of a fork twice. That would happen in a
- * program with libblkin.a that runs under libblkin-preload.so, which brings libblkin.so. */
+/* Counts nested calls: LTTng deadlocks if its functions are called twice for one fork. A program
+ * with libblkin.a that runs under libblkin-preload.so calls them twice: it has libblkin.so, too. */
 static _Thread_local struct {
     unsigned depth;
     sigset_t signals;
-} forking;
+} provider_fork;
 
-static void before_fork(void)
+static void provider_before_fork(void)
 {
     const int saved_errno = errno;
 
-    if (forking.depth++ == 0)
-        lttng_ust_before_fork(&forking.signals);
+    if (provider_fork.depth++ == 0)
+        lttng_ust_before_fork(&provider_fork.signals);
     errno = saved_errno;
 }
 
-static void after_fork_parent(void)
+static void provider_after_fork_parent(void)
 {
-    if (forking.depth && --forking.depth == 0)
-        lttng_ust_after_fork_parent(&forking.signals);
+    if (provider_fork.depth && --provider_fork.depth == 0)
+        lttng_ust_after_fork_parent(&provider_fork.signals);
 }
 
-static void after_fork_child(void)
+static void provider_after_fork_child(void)
 {
-    if (forking.depth && --forking.depth == 0)
-        lttng_ust_after_fork_child(&forking.signals);
+    if (provider_fork.depth && --provider_fork.depth == 0)
+        lttng_ust_after_fork_child(&provider_fork.signals);
 }
 
 /* ---- descriptors ---- */
 
-/* Functions of liblttng-ust-common, called as liblttng-ust-fd.so does; LTTng has no header for
- * them. Both hold LTTng's lock of descriptors and spare LTTng's own descriptors. */
+/* Functions of liblttng-ust-common, called as liblttng-ust-fd.so does. LTTng has no header for
+ * them. Both hold LTTng's lock of descriptors, and do not close LTTng's own descriptors. */
 int lttng_ust_safe_close_fd(int fd, int (*close_fd)(int fd));
 int lttng_ust_safe_closefrom_fd(int lowest, int (*close_fd)(int fd));
 
-/* The numbers [first, next) are not LTTng's, and not closed yet. */
+/* The descriptors [first, next) are not LTTng's, and not closed yet. */
 static _Thread_local struct {
     unsigned first, next, last;
     int flags, result;
     int (*real)(unsigned first, unsigned last, int flags);
-} range;
+} closing_range;
 
 static void close_range_until(unsigned last)
 {
-    if (range.first <= last && range.real(range.first, last, range.flags) < 0)
-        range.result = -1;
-    range.flags = 0; /* the first call has applied them */
+    if (closing_range.first <= last &&
+        closing_range.real(closing_range.first, last, closing_range.flags) < 0)
+        closing_range.result = -1;
+    closing_range.flags = 0; /* only the first call has the program's flags */
 }
 
-/* LTTng calls this function in ascending order for each number that is not LTTng's. */
-static int see_number(int fd)
+/* LTTng calls this function for each descriptor that is not LTTng's, in ascending order. */
+static int close_range_see_free(int fd)
 {
-    if ((unsigned)fd > range.last)
+    if ((unsigned)fd > closing_range.last)
         return 0;
-    if ((unsigned)fd > range.next) {
-        if (range.next > range.first)
-            close_range_until(range.next - 1);
-        range.first = (unsigned)fd;
+    if ((unsigned)fd > closing_range.next) {
+        if (closing_range.next > closing_range.first)
+            close_range_until(closing_range.next - 1);
+        closing_range.first = (unsigned)fd;
     }
-    range.next = (unsigned)fd + 1;
+    closing_range.next = (unsigned)fd + 1;
     return 0;
 }
 
-static int close_range_of_program(unsigned first, unsigned last, int flags,
-                                  int (*real)(unsigned first, unsigned last, int flags))
+static int provider_close_range(unsigned first, unsigned last, int flags,
+                                int (*real)(unsigned first, unsigned last, int flags))
 {
     if (first > last || first > INT_MAX)
         return real(first, last, flags);
-    range.first = range.next = first;
-    range.last = last;
-    range.flags = flags;
-    range.result = 0;
-    range.real = real;
-    (void)lttng_ust_safe_closefrom_fd((int)first, see_number);
+    closing_range.first = closing_range.next = first;
+    closing_range.last = last;
+    closing_range.flags = flags;
+    closing_range.result = 0;
+    closing_range.real = real;
+    (void)lttng_ust_safe_closefrom_fd((int)first, close_range_see_free);
     close_range_until(last);
-    return range.result;
+    return closing_range.result;
 }
 
 /* ---- the table ---- */
@@ -500,16 +504,16 @@ BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider = {
     .record = packed_record,
     .init_thread = lttng_ust_init_thread,
     .leave = packed_leave,
-    .before_fork = before_fork,
-    .after_fork_parent = after_fork_parent,
-    .after_fork_child = after_fork_child,
+    .before_fork = provider_before_fork,
+    .after_fork_parent = provider_after_fork_parent,
+    .after_fork_child = provider_after_fork_child,
     .close = lttng_ust_safe_close_fd,
-    .close_range = close_range_of_program,
+    .close_range = provider_close_range,
 };
 
-/* Runs before LTTng's destructors, which wait for all readers. After a siglongjmp(3) out of a
- * record, that wait would not end. */
-__attribute__((destructor)) static void leave_at_exit(void)
+/* Runs before LTTng's destructors, which wait for the end of each record. After a siglongjmp(3) out
+ * of a record, they would wait for ever. */
+__attribute__((destructor)) static void packed_leave_at_exit(void)
 {
     packed_leave();
 }

@@ -1,14 +1,15 @@
 /*
- * LTTng-UST provider "zipkin": the events of the original BlkKin, with the same names, fields and
- * order. The three ids are 64 bits on every architecture; the original's `long` had 32 on ILP32.
- * port_no is 0..65535; the original's int16_t made 50000 negative.
+ * LTTng-UST provider "zipkin": the events of the original BlkKin, with the same names and fields in
+ * the same order.
  *
- * The arguments are pointers to the caller's structs, so that one call passes three arguments and
- * not nine. On 64-bit machines the recorded bytes are the same as the original's.
+ * On 64-bit machines the recorded types are the same, too; on ILP32, the original's ids had 32
+ * bits. port_no is 0..65535; the original's int16_t made 50000 negative. The arguments are pointers
+ * to the caller's structs, so a call passes three pointers and not nine values.
  *
- * `make install` installs this header, as the original BlkKin did. Only a program with a provider
- * of its own includes it. Such a program calls lttng_ust_tracepoint(zipkin, timestamp, trace,
- * endpoint, annotation), and links with -llttng-ust. blkin_record() of zipkin_c.h needs neither.
+ * `make install` installs this header, because the original BlkKin installed its own. Only a
+ * program with a provider of its own includes it. Such a program calls
+ * lttng_ust_tracepoint(zipkin, timestamp, trace, endpoint, annotation) and links with -llttng-ust.
+ * blkin_record() of zipkin_c.h needs neither.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

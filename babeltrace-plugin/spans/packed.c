@@ -36,7 +36,7 @@ static inline uint64_t read_thread(const char *at, uint64_t *wrong)
 
 static bool read_whole(struct event *event, struct text packed)
 {
-    const char *const at = packed.data + BLKIN_HEAD_BEGIN_SIZE;
+    const char *const at = packed.data + BLKIN_THREAD_SIZE;
     uint64_t wrong = 0, low, high;
 
     if (packed.length < BLKIN_HEAD_SIZE + BLKIN_TAIL_SIZE)
@@ -54,7 +54,7 @@ static bool read_whole(struct event *event, struct text packed)
 
 static bool read_detail(struct event *event, struct text packed)
 {
-    const char *const at = packed.data + BLKIN_HEAD_BEGIN_SIZE;
+    const char *const at = packed.data + BLKIN_THREAD_SIZE;
     uint64_t wrong = 0, low, high;
 
     if (packed.length < BLKIN_DETAIL_HEAD_SIZE)

@@ -14,7 +14,8 @@
 
 /*
  * Writes the text of an IPv4 or IPv6 address and returns its port. An IPv4 address in IPv6 is
- * written as IPv4. Any other family, and an address that is cut off, gives "" and 0.
+ * written as IPv4. For another family, or an address that is cut off, the text is "" and the port
+ * is 0.
  */
 static inline uint16_t blkin_address_text(const void *address, size_t length,
                                           char text[INET6_ADDRSTRLEN])

@@ -14,17 +14,16 @@
 
 #define FIRST_MEASURE_NS 200000
 #define LONGEST_LINE_NS  UINT64_C(1000000000)
-#define AHEAD_NS         100000 /* the distance from the counter to the begin of a new line */
-#define CLOCK_LINES \
-    16 /* slots; a line's slot is reused 16 s later, so slow threads may still read an old line */
-#define UNREAD_NS 10000000 /* the longest time that a thread may use an ended line */
+#define AHEAD_NS         100000   /* a new line begins so much later than the counter */
+#define CLOCK_LINES      16       /* slots; one is reused 16 s later, when no thread reads it */
+#define UNREAD_NS        10000000 /* a line that ended longer ago was not read since */
 
-/* The first line is the identity, for ticks that are already ns. */
-static struct blkin_clock_line lines[CLOCK_LINES] = {
+/* The first line is the identity, for ticks that are ns of CLOCK_MONOTONIC. */
+static struct blkin_clock_line clock_lines[CLOCK_LINES] = {
     {.rate = UINT64_C(1) << 32, .later = UINT64_C(1) << 32},
 };
 
-struct blkin_clock blkin_clock = {.line = lines};
+struct blkin_clock blkin_clock = {.line = clock_lines};
 
 uint64_t blkin_clock_read(clockid_t clock)
 {
@@ -40,15 +39,15 @@ struct moment {
     uint64_t ns;
 };
 
-/* State of the thread that computes the next line. */
-static bool is_computing;
-static struct moment last;
-static uint64_t odd_rate; /* the last measured rate that was rejected as an outlier */
-static uint64_t next_line_ns;
+static bool
+    clock_is_computing; /* a lock: one thread computes the next line; the rest is its state */
+static struct moment clock_last;    /* the last measurement */
+static uint64_t clock_outlier_rate; /* the last measured rate that was rejected as an outlier */
+static uint64_t clock_next_line_ns;
 
-/* Returns the best of eight readings of both clocks. An interrupt between the two would spoil
- * the first measure, which takes 0.2 ms, and with it all durations. */
-static struct moment moment_now(void)
+/* Reads both clocks eight times, and returns the reading that took the shortest time. An interrupt
+ * between the two clocks would make the first rate wrong, and so all durations. */
+static struct moment clock_moment_now(void)
 {
     struct moment best = {0, 0};
     uint64_t least = UINT64_MAX;
@@ -66,21 +65,22 @@ static struct moment moment_now(void)
     return best;
 }
 
-static uint64_t rate_between(struct moment from, struct moment to)
+static uint64_t clock_rate_between(struct moment from, struct moment to)
 {
     return (uint64_t)(((unsigned __int128)(to.ns - from.ns) << 32) / (to.ticks - from.ticks));
 }
 
 #if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
 
-static const char *source_path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+static const char *kernel_clock_path =
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 enum kernel_clock { KERNEL_NOT_KNOWN, KERNEL_USES_COUNTER, KERNEL_USES_ANOTHER };
 
 static enum kernel_clock kernel_clock(void)
 {
     char source[8] = "";
-    const int fd = open(source_path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(kernel_clock_path, O_RDONLY | O_CLOEXEC);
     ssize_t length;
 
     if (fd < 0)
@@ -93,9 +93,9 @@ static enum kernel_clock kernel_clock(void)
                                                           : KERNEL_USES_ANOTHER;
 }
 
-/* The counters of all CPUs are in step only while the kernel, which checks them, uses them itself.
- * The counter must also not change its speed with the CPU's. */
-static bool counter_is_good(void)
+/* The counters of all CPUs agree only if the kernel, which checks them, uses them itself. Also, the
+ * counter's speed must not change with the CPU's. */
+static bool clock_counter_is_reliable(void)
 {
     unsigned a, b, c, d;
 
@@ -105,7 +105,7 @@ static bool counter_is_good(void)
 
 #else
 
-static bool counter_is_good(void)
+static bool clock_counter_is_reliable(void)
 {
     return false;
 }
@@ -114,7 +114,7 @@ static bool counter_is_good(void)
 
 /* ---- lines ---- */
 
-static struct blkin_clock_line line_load(const struct blkin_clock_line *line)
+static struct blkin_clock_line clock_line_load(const struct blkin_clock_line *line)
 {
     return (struct blkin_clock_line){
         .ticks = __atomic_load_n(&line->ticks, __ATOMIC_RELAXED),
@@ -125,7 +125,7 @@ static struct blkin_clock_line line_load(const struct blkin_clock_line *line)
     };
 }
 
-static uint64_t on_line(const struct blkin_clock_line *line, uint64_t ticks)
+static uint64_t clock_ns_on_line(const struct blkin_clock_line *line, uint64_t ticks)
 {
     const uint64_t since = ticks - line->ticks;
 
@@ -137,24 +137,25 @@ static uint64_t on_line(const struct blkin_clock_line *line, uint64_t ticks)
            blkin_clock_scale(since - line->span, line->later);
 }
 
-/* Returns the time on the last line; before the begin of that line, the time on the line before. */
-static uint64_t ns_at(uint64_t ticks)
+/* Returns the time on the last line. For ticks before that line, returns the time on the line
+ * before. */
+static uint64_t clock_ns_at(uint64_t ticks)
 {
     const struct blkin_clock_line *at = __atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE);
-    const struct blkin_clock_line line = line_load(at);
+    const struct blkin_clock_line line = clock_line_load(at);
     struct blkin_clock_line before;
 
     if ((int64_t)(ticks - line.ticks) >= 0)
-        return on_line(&line, ticks);
-    before = line_load(at == lines ? &lines[CLOCK_LINES - 1] : at - 1);
-    return on_line(before.span ? &before : &line, ticks);
+        return clock_ns_on_line(&line, ticks);
+    before = clock_line_load(at == clock_lines ? &clock_lines[CLOCK_LINES - 1] : at - 1);
+    return clock_ns_on_line(before.span ? &before : &line, ticks);
 }
 
-static void line_publish(const struct blkin_clock_line *line)
+static void clock_line_publish(const struct blkin_clock_line *line)
 {
+    /* only the computing thread changes blkin_clock.line */
     struct blkin_clock_line *at =
-        &lines[((size_t)(blkin_clock.line - lines) + 1) %
-               CLOCK_LINES]; /* only the computing thread changes blkin_clock.line */
+        &clock_lines[((size_t)(blkin_clock.line - clock_lines) + 1) % CLOCK_LINES];
 
     __atomic_store_n(&at->ticks, line->ticks, __ATOMIC_RELAXED);
     __atomic_store_n(&at->ns, line->ns, __ATOMIC_RELAXED);
@@ -164,22 +165,22 @@ static void line_publish(const struct blkin_clock_line *line)
     __atomic_store_n(&blkin_clock.line, at, __ATOMIC_RELEASE);
 }
 
-static uint64_t ticks_in(uint64_t ns, uint64_t rate)
+static uint64_t clock_ticks_in(uint64_t ns, uint64_t rate)
 {
     return (uint64_t)(((unsigned __int128)ns << 32) / rate);
 }
 
-/* Adds a line that leads from the current span time to CLOCK_MONOTONIC. */
-static void line_converge(struct moment now, uint64_t rate, uint64_t apart_ns)
+/* Adds a line that begins at the current time of the span clock and meets CLOCK_MONOTONIC. */
+static void clock_line_converge(struct moment now, uint64_t rate, uint64_t apart_ns)
 {
-    const uint64_t ahead = ticks_in(AHEAD_NS, rate);
+    const uint64_t ahead = clock_ticks_in(AHEAD_NS, rate);
     const uint64_t steep = 100 * apart_ns; /* the slope differs from the rate by 1 % at most */
-    const uint64_t ns = next_line_ns > steep ? next_line_ns : steep;
-    const uint64_t from_ns = ns_at(now.ticks + ahead);
+    const uint64_t ns = clock_next_line_ns > steep ? clock_next_line_ns : steep;
+    const uint64_t from_ns = clock_ns_at(now.ticks + ahead);
     const uint64_t to_ns = now.ns + AHEAD_NS + ns;
-    const uint64_t span = ticks_in(ns, rate);
+    const uint64_t span = clock_ticks_in(ns, rate);
 
-    line_publish(&(struct blkin_clock_line){
+    clock_line_publish(&(struct blkin_clock_line){
         .ticks = now.ticks + ahead,
         .ns = from_ns,
         .rate = (uint64_t)(((unsigned __int128)(to_ns - from_ns) << 32) / span),
@@ -188,133 +189,136 @@ static void line_converge(struct moment now, uint64_t rate, uint64_t apart_ns)
     });
 }
 
-/* Adds a line that begins at CLOCK_MONOTONIC. ticks: the reading after the end of the old line. */
-static void line_restart(struct moment now, uint64_t rate, uint64_t ticks)
+/* Adds a line that begins at CLOCK_MONOTONIC. ticks: a reading of the counter after the end of the
+ * old line, which the new line includes. */
+static void clock_line_restart(struct moment now, uint64_t rate, uint64_t ticks)
 {
     const uint64_t ago = now.ticks - ticks;
-    const uint64_t most = ticks_in(LONGEST_LINE_NS, rate);
+    const uint64_t most = clock_ticks_in(LONGEST_LINE_NS, rate);
     const uint64_t back = ago < most ? ago : 0;
 
-    line_publish(&(struct blkin_clock_line){
+    clock_line_publish(&(struct blkin_clock_line){
         .ticks = now.ticks - back,
         .ns = now.ns - blkin_clock_scale(back, rate),
         .rate = rate,
-        .span = ticks_in(next_line_ns, rate) + back,
+        .span = clock_ticks_in(clock_next_line_ns, rate) + back,
         .later = rate,
     });
 }
 
-static bool differ(uint64_t one, uint64_t other)
+static bool clock_rates_differ(uint64_t one, uint64_t other)
 {
     return one > other + other / 500 || one < other - other / 500;
 }
 
-/* Returns the rate since the last line. A single outlier means that the host was suspended or
- * migrated. If the next measure agrees with the outlier, the rate has really changed. */
-static uint64_t measured_rate(struct moment now, uint64_t old)
+/* Returns the rate since the last measurement. A single outlier is ignored: the host was suspended
+ * or migrated. If the next measurement agrees with the outlier, the rate has really changed. */
+static uint64_t clock_measured_rate(struct moment now, uint64_t old)
 {
     uint64_t rate;
 
-    if (now.ticks <= last.ticks || now.ns <= last.ns)
+    if (now.ticks <= clock_last.ticks || now.ns <= clock_last.ns)
         return old;
-    rate = rate_between(last, now);
-    if (rate == 0 || (differ(rate, old) && differ(rate, odd_rate))) {
-        odd_rate = rate;
+    rate = clock_rate_between(clock_last, now);
+    if (rate == 0 ||
+        (clock_rates_differ(rate, old) && clock_rates_differ(rate, clock_outlier_rate))) {
+        clock_outlier_rate = rate;
         return old;
     }
     return rate;
 }
 
-/* Returns whether no thread has read the clock since the last line ended, as in an idle process.
- * A step to CLOCK_MONOTONIC then changes no difference of two readings. */
-static bool is_unread(struct moment now)
+/* Returns true if no thread has read the clock since the last line ended, as in an idle process. A
+ * step to CLOCK_MONOTONIC then changes no difference of two readings. */
+static bool clock_is_unread(struct moment now)
 {
-    const struct blkin_clock_line line = line_load(blkin_clock.line);
+    const struct blkin_clock_line line = clock_line_load(blkin_clock.line);
     const uint64_t end = line.ticks + line.span;
 
-    return (int64_t)(now.ticks - end) > (int64_t)ticks_in(UNREAD_NS, line.later) &&
-           now.ns > on_line(&line, end);
+    return (int64_t)(now.ticks - end) > (int64_t)clock_ticks_in(UNREAD_NS, line.later) &&
+           now.ns > clock_ns_on_line(&line, end);
 }
 
-static void line_compute(uint64_t ticks)
+static void clock_line_compute(uint64_t ticks)
 {
-    const struct moment now = moment_now();
-    const uint64_t rate = measured_rate(now, blkin_clock.line->later);
-    const uint64_t ns = ns_at(now.ticks);
+    const struct moment now = clock_moment_now();
+    const uint64_t rate = clock_measured_rate(now, blkin_clock.line->later);
+    const uint64_t ns = clock_ns_at(now.ticks);
     const uint64_t apart_ns = ns < now.ns ? now.ns - ns : ns - now.ns;
     const bool has_begun = (int64_t)(now.ticks - blkin_clock.line->ticks) >= 0;
 
-    last = now;
-    next_line_ns = next_line_ns * 10 < LONGEST_LINE_NS ? next_line_ns * 10 : LONGEST_LINE_NS;
-    if (apart_ns < CLOCK_STEP_NS && has_begun && !is_unread(now))
-        line_converge(now, rate, apart_ns);
+    clock_last = now;
+    clock_next_line_ns =
+        clock_next_line_ns * 10 < LONGEST_LINE_NS ? clock_next_line_ns * 10 : LONGEST_LINE_NS;
+    if (apart_ns < CLOCK_STEP_NS && has_begun && !clock_is_unread(now))
+        clock_line_converge(now, rate, apart_ns);
     else
-        line_restart(now, rate, ticks);
+        clock_line_restart(now, rate, ticks);
 }
 
-/* Acquire: after a true result, the published line is visible. */
-static bool uses_counter(void)
+/* Acquire: if true, the line that blkin_clock_init() published is visible. */
+static bool clock_uses_counter(void)
 {
     return __atomic_load_n(&blkin_clock.use_counter, __ATOMIC_ACQUIRE);
 }
 
-/* Returns whether the last line has ended, or the counter has stepped back to before the line. */
-static bool is_due(void)
+/* Returns true if the last line has ended, or the counter has stepped back to before the line. */
+static bool clock_is_due(void)
 {
     const struct blkin_clock_line line =
-        line_load(__atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE));
+        clock_line_load(__atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE));
     const uint64_t since = blkin_counter() - line.ticks;
 
     if ((int64_t)since < 0)
-        return -since > 2 * ticks_in(AHEAD_NS, line.later);
+        return -since > 2 * clock_ticks_in(AHEAD_NS, line.later);
     return since >= line.span;
 }
 
-/* ---- fallback, once the kernel has stopped using the counter ---- */
+/* ---- fallback: the kernel has stopped using the counter ---- */
 
-/* The ticks of the fallback line are ns of CLOCK_MONOTONIC. If the span clock was ahead, the
- * line is slower until CLOCK_MONOTONIC has caught up. */
-static struct blkin_clock_line fallback;
-static bool has_fallen_back;
+/* The ticks of the fallback line are ns of CLOCK_MONOTONIC. If the span clock was ahead, the line
+ * is slower until it meets CLOCK_MONOTONIC. */
+static struct blkin_clock_line clock_fallback;
+static bool clock_has_fallen_back;
 
-/* Returns the time after the fallback. A thread that read the counter just before gets the
- * current time. */
-static uint64_t fallback_ns(uint64_t ticks)
+/* Returns the time after the fallback. If a thread read the counter just before the fallback, its
+ * ticks are of the counter, and the function returns the current time. */
+static uint64_t clock_fallback_ns(uint64_t ticks)
 {
     const uint64_t now = blkin_monotonic_ns();
 
-    return on_line(&fallback, now - ticks < LONGEST_LINE_NS ? ticks : now);
+    return clock_ns_on_line(&clock_fallback, now - ticks < LONGEST_LINE_NS ? ticks : now);
 }
 
 #if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
 
-static void fall_back(void)
+static void clock_fall_back(void)
 {
     static const struct blkin_clock_line never = {.later = UINT64_C(1) << 32};
-    const struct moment now = moment_now();
-    const uint64_t ns = ns_at(now.ticks);
+    const struct moment now = clock_moment_now();
+    const uint64_t ns = clock_ns_at(now.ticks);
     const uint64_t ahead_ns = ns > now.ns ? ns - now.ns : 0;
     const uint64_t rate = UINT64_C(1) << 32;
 
-    fallback = (struct blkin_clock_line){
+    clock_fallback = (struct blkin_clock_line){
         .ticks = now.ns,
         .ns = now.ns + ahead_ns,
         .rate = rate - rate / 100,
         .span = 100 * ahead_ns,
         .later = rate,
     };
-    __atomic_store_n(&has_fallen_back, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&clock_has_fallen_back, true, __ATOMIC_RELEASE);
     __atomic_store_n(&blkin_clock.line, &never, __ATOMIC_RELEASE);
     __atomic_store_n(&blkin_clock.use_counter, false, __ATOMIC_RELEASE);
 }
 
 void blkin_clock_recheck(void)
 {
-    if (!uses_counter() || kernel_clock() != KERNEL_USES_ANOTHER ||
-        __atomic_exchange_n(&is_computing, true, __ATOMIC_ACQUIRE))
+    if (!clock_uses_counter() || kernel_clock() != KERNEL_USES_ANOTHER ||
+        __atomic_exchange_n(&clock_is_computing, true, __ATOMIC_ACQUIRE))
         return;
-    fall_back();
-    __atomic_store_n(&is_computing, false, __ATOMIC_RELEASE);
+    clock_fall_back();
+    __atomic_store_n(&clock_is_computing, false, __ATOMIC_RELEASE);
 }
 
 #else
@@ -331,29 +335,30 @@ uint64_t blkin_clock_ns(uint64_t ticks)
 
     if (blkin_clock_try(ticks, &ns))
         return ns;
-    if (__atomic_load_n(&has_fallen_back, __ATOMIC_ACQUIRE))
-        return fallback_ns(ticks);
-    if (uses_counter() && is_due() && !__atomic_exchange_n(&is_computing, true, __ATOMIC_ACQUIRE)) {
-        if (uses_counter() && is_due())
-            line_compute(ticks);
-        __atomic_store_n(&is_computing, false, __ATOMIC_RELEASE);
+    if (__atomic_load_n(&clock_has_fallen_back, __ATOMIC_ACQUIRE))
+        return clock_fallback_ns(ticks);
+    if (clock_uses_counter() && clock_is_due() &&
+        !__atomic_exchange_n(&clock_is_computing, true, __ATOMIC_ACQUIRE)) {
+        if (clock_uses_counter() && clock_is_due())
+            clock_line_compute(ticks);
+        __atomic_store_n(&clock_is_computing, false, __ATOMIC_RELEASE);
     }
-    return ns_at(ticks);
+    return clock_ns_at(ticks);
 }
 
 uint64_t blkin_clock_now(void)
 {
     uint64_t ns;
 
-    if (uses_counter())
+    if (clock_uses_counter())
         return blkin_clock_ns(blkin_counter());
     ns = blkin_monotonic_ns();
-    return __atomic_load_n(&has_fallen_back, __ATOMIC_ACQUIRE) ? fallback_ns(ns) : ns;
+    return __atomic_load_n(&clock_has_fallen_back, __ATOMIC_ACQUIRE) ? clock_fallback_ns(ns) : ns;
 }
 
-void blkin_clock_forked(void)
+void blkin_clock_after_fork(void)
 {
-    is_computing = false;
+    clock_is_computing = false;
 }
 
 /* The first lines are short, because the first rates are not exact: 1 ms, 10 ms, 100 ms, 1 s. */
@@ -361,13 +366,13 @@ void blkin_clock_init(void)
 {
     struct moment now;
 
-    if (!counter_is_good())
+    if (!clock_counter_is_reliable())
         return;
-    last = moment_now();
+    clock_last = clock_moment_now();
     do
-        now = moment_now();
-    while (now.ns - last.ns < FIRST_MEASURE_NS || now.ticks == last.ticks);
-    next_line_ns = 1000000;
-    line_restart(now, rate_between(last, now), now.ticks);
+        now = clock_moment_now();
+    while (now.ns - clock_last.ns < FIRST_MEASURE_NS || now.ticks == clock_last.ticks);
+    clock_next_line_ns = 1000000;
+    clock_line_restart(now, clock_rate_between(clock_last, now), now.ticks);
     __atomic_store_n(&blkin_clock.use_counter, true, __ATOMIC_RELEASE);
 }

@@ -1,19 +1,18 @@
 /*
- * The span clock: CLOCK_MONOTONIC, computed from the CPU's counter where the counter can be
- * trusted. That costs half of clock_gettime().
+ * The span clock: CLOCK_MONOTONIC, computed from the CPU's counter if that is reliable. A reading
+ * of the counter takes 7 ns (=lib.counter_ns), half of clock_gettime(): see doc/performance.md.
  *
- * Measured: a reading of the counter 7 ns (=lib.counter_ns), doc/performance.md. A linear function
- * (a line) converts the counter to ns. About once a second the library computes a new line. The new
- * line begins on the old one, a little ahead of the counter, and meets CLOCK_MONOTONIC when the
- * next line is due. So a counter value means the same time in all threads, and time never goes
- * back.
+ * A linear function (a line) converts the counter to ns. About once a second the library computes a
+ * new line. The new line begins on the old one, a little ahead of the counter, and meets
+ * CLOCK_MONOTONIC when the next line is due. So a counter value means the same time in all threads,
+ * and time never goes back.
  *
- * In two cases the next line begins at CLOCK_MONOTONIC instead: if the two clocks differ by
- * CLOCK_STEP_NS, as after a suspend; and if no thread has read the clock since the last line ended.
- * The first rate is measured in 0.2 ms, so after an idle second it would be wrong by 50 us.
+ * In two cases the new line begins at CLOCK_MONOTONIC: if the two clocks differ by CLOCK_STEP_NS,
+ * as after a suspend; and if no thread has read the clock since the old line ended. (The first rate
+ * is measured in 0.2 ms, so after an idle second the old line would be wrong by 50 us.)
  *
- * Every function here is async-signal-safe. -DBLKIN_PORTABLE builds, here and elsewhere, the code
- * for other processors than x86-64: for tests.
+ * All functions are async-signal-safe. -DBLKIN_PORTABLE, for tests, builds the code for processors
+ * other than x86-64, in other files too.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,13 +28,13 @@
 
 #define CLOCK_STEP_NS 1000000
 
-/* A line. Written once, but its slot is reused much later: so all accesses are atomic. */
+/* A line. All accesses are atomic, because its slot is reused after a while. */
 struct blkin_clock_line {
-    uint64_t ticks; /* where the line begins */
-    uint64_t ns;    /* the time there */
+    uint64_t ticks; /* the counter at the line's first point */
+    uint64_t ns;    /* the time at that point */
     uint64_t rate;  /* ns of one tick, times 2^32 */
-    uint64_t span;  /* the line has this rate for so many ticks; then the next line is due */
-    uint64_t later; /* the rate after that */
+    uint64_t span;  /* the number of ticks with this rate; then the next line is due */
+    uint64_t later; /* the rate after these ticks */
 } __attribute__((aligned(64)));
 
 struct blkin_clock {
@@ -45,7 +44,7 @@ struct blkin_clock {
 
 extern __attribute__((visibility("hidden"))) struct blkin_clock blkin_clock;
 
-/* Returns the ns of clock_gettime(2). */
+/* Returns the time of clock_gettime(2) in ns. */
 uint64_t blkin_clock_read(clockid_t clock);
 
 static inline uint64_t blkin_monotonic_ns(void)
@@ -53,7 +52,7 @@ static inline uint64_t blkin_monotonic_ns(void)
     return blkin_clock_read(CLOCK_MONOTONIC);
 }
 
-/* Returns the CPU's counter, whether it can be trusted or not; 0 on other processors. */
+/* Returns the CPU's counter, even if it is not reliable; 0 on processors other than x86-64. */
 static inline uint64_t blkin_counter(void)
 {
 #if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
@@ -81,7 +80,8 @@ uint64_t blkin_clock_ns(uint64_t ticks);
 /* Returns the current time. Other threads may call blkin_clock_init() at the same time. */
 uint64_t blkin_clock_now(void);
 
-/* Returns the time of a reading of blkin_counter(). False: call blkin_clock_ns() instead. */
+/* The fast path of blkin_clock_ns(), for a reading of blkin_counter(). Returns false if the slow
+ * path is needed. */
 static inline bool blkin_clock_try(uint64_t counter, uint64_t *ns)
 {
     const struct blkin_clock_line *line = __atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE);
@@ -94,7 +94,7 @@ static inline bool blkin_clock_try(uint64_t counter, uint64_t *ns)
     return true;
 }
 
-/* Converts ns to ticks, roughly. */
+/* Converts ns to ticks, approximately. */
 static inline uint64_t blkin_ticks_of_ns(uint64_t ns)
 {
     const struct blkin_clock_line *line = __atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE);
@@ -103,15 +103,15 @@ static inline uint64_t blkin_ticks_of_ns(uint64_t ns)
                       __atomic_load_n(&line->later, __ATOMIC_RELAXED));
 }
 
-/* Chooses the clock and measures the counter's rate, in 0.2 ms. Once. Other threads may call
- * blkin_clock_now() meanwhile. */
+/* Chooses the clock and measures the counter's rate, which takes 0.2 ms. Called once. Other threads
+ * may call blkin_clock_now() meanwhile. */
 void blkin_clock_init(void);
 
-/* Once a second: changes to clock_gettime(2) if the kernel no longer uses the counter, as when the
- * counters of the CPUs drift apart. Time does not go back. */
+/* Called once a second. Changes to clock_gettime(2) if the kernel no longer uses the counter, for
+ * example because the counters of the CPUs differ. Time does not go back. */
 void blkin_clock_recheck(void);
 
-/* In a forked child: another thread of the parent may have been computing a line. */
-void blkin_clock_forked(void);
+/* Called in a forked child: another thread of the parent may have been computing a line. */
+void blkin_clock_after_fork(void);
 
 #endif

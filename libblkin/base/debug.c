@@ -1,8 +1,4 @@
-/*
- * Messages of the library.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "debug.h"
 
 #include <errno.h>
@@ -15,7 +11,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
-static bool is_same_file(int fd, int other)
+static bool debug_is_same_file(int fd, int other)
 {
     struct stat a, b;
 
@@ -23,30 +19,31 @@ static bool is_same_file(int fd, int other)
            a.st_ino == b.st_ino;
 }
 
-/* A unix(7) socket usually leads to journald or sshd, unless standard input is the same socket. */
-static bool leads_to_a_client(int fd)
+/* Returns true for a connection to a client. A unix(7) socket usually leads to journald or sshd; it
+ * is a client's if standard input is the same socket. */
+static bool debug_leads_to_client(int fd)
 {
     int domain;
     socklen_t length = sizeof(domain);
 
     if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0)
         return false;
-    return domain != AF_UNIX || is_same_file(fd, STDIN_FILENO);
+    return domain != AF_UNIX || debug_is_same_file(fd, STDIN_FILENO);
 }
 
-static bool had_no_stderr;
+static bool debug_had_no_stderr;
 
 __attribute__((constructor)) static void debug_look_at_stderr(void)
 {
-    had_no_stderr = fcntl(STDERR_FILENO, F_GETFD) < 0;
+    debug_had_no_stderr = fcntl(STDERR_FILENO, F_GETFD) < 0;
 }
 
-/* A program that was started without stderr gets the descriptor number for one of its files. */
-static bool leads_to_a_file_of_the_program(int fd)
+/* If a program was started without stderr, one of its files may have the number of stderr. */
+static bool debug_leads_to_file(int fd)
 {
     struct stat status;
 
-    return had_no_stderr && fstat(fd, &status) == 0 &&
+    return debug_had_no_stderr && fstat(fd, &status) == 0 &&
            (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
 }
 
@@ -56,7 +53,7 @@ void blkin_debug_say(const char *format, ...)
     va_list values;
 
     va_start(values, format);
-    if (leads_to_a_client(STDERR_FILENO) || leads_to_a_file_of_the_program(STDERR_FILENO))
+    if (debug_leads_to_client(STDERR_FILENO) || debug_leads_to_file(STDERR_FILENO))
         vsyslog(LOG_DAEMON | LOG_WARNING, format, values);
     else if (vdprintf(STDERR_FILENO, format, values) >= 0)
         (void)dprintf(STDERR_FILENO, "\n");

@@ -1,6 +1,6 @@
 /*
- * Reading /proc/self, by syscall(2), which libblkin-preload.so does not mistake for calls of the
- * program.
+ * Reads /proc/self, by syscall(2): libblkin-preload.so does not mistake the calls for the
+ * program's.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,8 +25,8 @@ uint32_t blkin_pid_namespace(void)
     return namespace_of("/proc/self/ns/pid");
 }
 
-/* Reads the line "monotonic SECONDS NS". The file describes the namespace of children, which may be
- * another one. */
+/* Reads the line "monotonic SECONDS NS". The file is about the time namespace of this process's
+ * children. Returns 0 if that is not `namespace`. */
 static int64_t ahead_by(const char *path, uint32_t namespace)
 {
     static const char name[] = "monotonic";
@@ -48,7 +48,7 @@ static int64_t ahead_by(const char *path, uint32_t namespace)
 
 int64_t blkin_clock_ahead_ns(void)
 {
-    static uint32_t known; /* the namespace of ahead_ns: forked children usually stay in it */
+    static uint32_t known; /* the namespace for which ahead_ns was read */
     static int64_t ahead_ns;
     const uint32_t namespace = namespace_of("/proc/self/ns/time");
 

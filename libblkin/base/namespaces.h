@@ -1,5 +1,5 @@
 /*
- * The kernel namespaces of this process: which pid namespace, and the clock offset of its time
+ * The kernel namespaces of this process: its pid namespace, and the clock offset of its time
  * namespace. Both need /proc. Async-signal-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -12,7 +12,7 @@
 /* Returns the inode of the pid namespace, like LTTng's context pid_ns; 0: not known. */
 uint32_t blkin_pid_namespace(void);
 
-/* How far CLOCK_MONOTONIC is ahead of the host's, in ns; 0 also if that is not known. */
+/* Returns this process's CLOCK_MONOTONIC minus the host's, in ns; 0 also if it is not known. */
 int64_t blkin_clock_ahead_ns(void);
 
 #endif

@@ -16,13 +16,13 @@
 #define BLKIN_PAGE_SIZE 65536 /* the largest page size */
 #endif
 
-/* A page that the kernel clears in a child that does not share this memory (MADV_WIPEONFORK). So
- * the first span of a child of _Fork(3) or clone(2) takes the slow path, which checks the mark. */
+/* A page that the kernel clears in a child with memory of its own (MADV_WIPEONFORK). So the first
+ * span of a child of _Fork(3) or clone(2) takes the slow path, which checks the mark. */
 struct blkin_wiped {
     /* When the periodic work is due: a cached copy. BLKIN_PERIODIC_ALWAYS forces the slow path
      * while usage is measured or spans are checked. */
     uint64_t periodic_due_ticks;
-    uint32_t process_mark; /* 0: no handler of forks has run in this process; see blkin_forked_() */
+    uint32_t process_mark; /* 0: no handler of pthread_atfork(3) has run: see blkin_forked_() */
 } __attribute__((aligned(BLKIN_PAGE_SIZE)));
 
 extern __attribute__((visibility("hidden"))) struct blkin_wiped blkin_wiped;
@@ -32,10 +32,11 @@ extern __attribute__((visibility("hidden"))) struct blkin_wiped blkin_wiped;
 /* BLKIN_DEBUG=check: the slow paths check spans. Set once, before the first span. */
 extern __attribute__((visibility("hidden"))) bool blkin_checks;
 
-/* Longer than any interval of periodic work, in ns and in ticks of up to 8 GHz. */
+/* Longer than any interval of periodic work, in ns and in ticks of a counter of up to 8 GHz. */
 #define BLKIN_PERIODIC_HORIZON (UINT64_C(1) << 33)
 
-/* Also true if the counter has stepped back, as in a process that was restored on another host. */
+/* Returns true also if the counter has stepped back, for example if a process was restored on
+ * another host. */
 static inline bool blkin_is_due(uint64_t now_ticks, uint64_t due_ticks)
 {
     return now_ticks - due_ticks < -BLKIN_PERIODIC_HORIZON;
@@ -52,11 +53,11 @@ static inline bool blkin_periodic_is_due(uint64_t now_ticks)
 
 #define BLKIN_USAGE_LEVEL_MAX 3
 
-/* Two bits: the level. The other bits count its changes, because readings of different levels must
- * not be subtracted. */
+/* The lower two bits are the level. The other bits count its changes, because readings of different
+ * levels must not be subtracted. */
 extern __attribute__((visibility("hidden"))) uint32_t blkin_usage_state;
 
-/* -DBLKIN_WITHOUT_USAGE: to measure what this test costs. */
+/* -DBLKIN_WITHOUT_USAGE is for measuring the cost of this test. */
 static inline bool blkin_usage_is_on(void)
 {
 #ifdef BLKIN_WITHOUT_USAGE

@@ -1,8 +1,4 @@
-/*
- * The table of a process without LTTng, and the initial state of periodic.h.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "provider.h"
 
 #include "blkin.h"

@@ -1,7 +1,7 @@
 /*
- * The table through which every event is recorded.
+ * The table of the functions that record events.
  *
- * The rooms that record need only this pointer, which process/ sets. So they do not depend on
+ * The code that records needs only this pointer, which process/ sets. So it does not depend on
  * process/.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -12,19 +12,19 @@
 #include "thread.h"
 #include "tracepoints/format/provider_table.h"
 
-/* Never NULL. Without LTTng and without rings, the table's events are always disabled: so the hot
- * path only asks "enabled?". */
+/* Never NULL. Without LTTng and rings, this is blkin_no_provider: so the fast path only tests
+ * whether an event is enabled. */
 extern __attribute__((visibility("hidden"))) const struct blkin_provider *blkin_provider_table;
 
-/* The table without any event. */
+/* The table whose events are never enabled. */
 extern __attribute__((visibility("hidden"))) const struct blkin_provider blkin_no_provider;
 
 /*
- * A bit in the word of blkin_gate_ and of an event of the original API: run the periodic work if it
- * is due, then look again. Without the bit, a program that records nothing would not find the
- * agent's rings.
+ * A bit in the word of blkin_gate_ and of an event of the original API. If the bit is set, the
+ * caller does the periodic work if it is due, and then reads the word again. So a program that
+ * records nothing finds the agent's rings, too.
  *
- * Bit 0 is clear: no span is wanted. Both bits are set: that is not known yet.
+ * With this bit alone, no span is wanted now. With bit 0, too, that is not known yet.
  */
 #define BLKIN_LOOKS_FOR_RINGS 2
 

@@ -1,8 +1,4 @@
-/*
- * The service of the process.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "service.h"
 
 #include "blkin.h"
@@ -29,8 +25,8 @@ void blkin_service_prepare(struct blkin_service *prepared, const char *name, con
     prepared->length = (uint8_t)(at - prepared->text);
 }
 
-/* A service never changes in place, because a thread may be reading it. A slot is reused after
- * three changes. */
+/* A new service is written to another slot, because a thread may be reading the current one. A slot
+ * is reused after three changes. */
 static const struct blkin_service *service_in_slot(const char *name, const char *ip, uint16_t port)
 {
     static struct blkin_service slots[4];
@@ -46,7 +42,7 @@ const struct blkin_service *blkin_make_service(void)
     const struct blkin_service *none = NULL,
                                *made = service_in_slot(program_invocation_short_name, NULL, 0);
 
-    /* a concurrent blkin_set_service() wins */
+    /* if another thread has called blkin_set_service() meanwhile, its service stays */
     if (__atomic_compare_exchange_n(&blkin_service, &none, made, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE))
         return made;

@@ -1,5 +1,5 @@
 /*
- * The service that events name: the process's or a span's own.
+ * The service in an event: that of the process, or of a span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,17 +13,15 @@
 #define SPAN_SERVICE_MAX 72
 #define SPAN_IP_MAX      46
 
-/*
- * A service as it is written at the end of an event: the tail of the packed text, NUL, name, NUL.
- */
+/* A service in the form of the end of an event: the tail of the packed text, NUL, name, NUL. */
 struct blkin_service {
     uint16_t port;
-    uint8_t length; /* of the text; 0: there is no service */
+    uint8_t length; /* of the text; 0: no service */
     uint8_t name;   /* offset of the name in the text */
     char text[128];
 };
 
-/* A span keeps a copy, whose size is rounded up to a multiple of this. */
+/* A span contains a copy, whose size is rounded up to a multiple of this. */
 #define SERVICE_STEP 4
 _Static_assert(sizeof(struct blkin_service) % SERVICE_STEP == 0, "a rounded size is within it");
 
@@ -36,10 +34,10 @@ static inline const char *blkin_service_name(const struct blkin_service *service
 void blkin_service_prepare(struct blkin_service *service, const char *name, const char *ip,
                            uint16_t port);
 
-/* The service of spans without their own; NULL before its first use. */
+/* The service of spans without a service of their own; NULL before its first use. */
 extern __attribute__((visibility("hidden"))) const struct blkin_service *blkin_service;
 
-/* Makes the service from the program's name. */
+/* Makes the default service, which has the program's name, unless there is a service now. */
 const struct blkin_service *blkin_make_service(void);
 
 static inline const struct blkin_service *blkin_default_service(void)

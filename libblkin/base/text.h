@@ -1,6 +1,6 @@
 /*
- * Helpers for the texts of policies and configurations. They use only libc's string functions,
- * because the command `blkin` reads such texts, too.
+ * Functions for the texts of policies and configurations. The command `blkin` contains them, too,
+ * so they use only libc's string functions.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,11 +26,11 @@ static inline char *blkin_trimmed(char *text)
     return text;
 }
 
-/* "*" matches any text, including slashes; "?" matches any byte. */
+/* Returns true if the glob matches. "*" matches any text, including slashes; "?" any byte. */
 static inline bool blkin_glob_fits(const char *glob, const char *text)
 {
     const char *star = NULL; /* the part of the glob after the last "*" ... */
-    const char *from = text; /* ... and the place in the text where it is tried */
+    const char *from = text; /* ... and the part of the text with which it is compared */
 
     while (*text) {
         if (*glob == '*') {

@@ -1,8 +1,4 @@
-/*
- * The first record of a thread: its seed and its number.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "thread.h"
 
 #include "clock.h"
@@ -19,18 +15,20 @@ blkin_thread_fn *blkin_thread_prepare;
 
 const uint64_t blkin_id_factors[2] = {BLKIN_ID_FACTOR, BLKIN_ID_STEP};
 
-/* For kernels and sandboxes without getrandom(2). The seed differs by process, thread and time. */
-static uint64_t weak_seed(const void *address)
+/* Returns a seed that differs by process, thread and time: for kernels and sandboxes without
+ * getrandom(2). */
+static uint64_t thread_weak_seed(const void *address)
 {
     return (blkin_monotonic_ns() << 20) ^ ((uint64_t)getpid() << 44) ^ (uintptr_t)address;
 }
 
-static uint64_t quiet_seed;
+static uint64_t thread_quiet_seed;
 
-/* Returns a pseudorandom number that differs by process and call: for a quiet process. */
-static uint64_t next_quiet_seed(void)
+/* Returns a seed that differs by process and call: for a quiet process. */
+static uint64_t thread_next_quiet_seed(void)
 {
-    uint64_t seed = __atomic_add_fetch(&quiet_seed, UINT64_C(0x9e3779b97f4a7c15), __ATOMIC_RELAXED);
+    uint64_t seed =
+        __atomic_add_fetch(&thread_quiet_seed, UINT64_C(0x9e3779b97f4a7c15), __ATOMIC_RELAXED);
 
     seed = (seed ^ seed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     seed = (seed ^ seed >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -42,12 +40,12 @@ void blkin_thread_seed(struct blkin_thread *thread)
     uint64_t *counter = &thread->id_counter;
     const int saved_errno = errno;
 
-    /* getrandom() never cuts 8 bytes short. With GRND_NONBLOCK it never waits, not even early in
-     * boot. */
+    /* getrandom() returns all 8 bytes or fails. With GRND_NONBLOCK it never waits, not even early
+     * in boot. */
     if (blkin_is_quiet)
-        *counter = next_quiet_seed();
+        *counter = thread_next_quiet_seed();
     else if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
-        *counter = weak_seed(thread);
+        *counter = thread_weak_seed(thread);
     errno = saved_errno;
 }
 
@@ -59,7 +57,7 @@ void blkin_thread_begin(struct blkin_thread *thread)
     if (prepare)
         prepare();
     errno = saved_errno;
-    blkin_thread_seed(thread); /* always: an earlier id may have advanced an unseeded counter */
+    blkin_thread_seed(thread); /* even if the counter has advanced: it may not have been seeded */
     thread->sequence = thread->streamed_sequence = 0;
     do
         thread->number = blkin_id_next(thread) >> (64 - BLKIN_THREAD_BITS);
@@ -69,29 +67,30 @@ void blkin_thread_begin(struct blkin_thread *thread)
                            (size_t)(thread->number >> 48));
 }
 
-/* ---- replacements for getpid(2) and getrandom(2) in a quiet process ---- */
+/* ---- quiet processes: replacements for getpid(2) and getrandom(2) ---- */
 
 bool blkin_is_quiet;
 
-static uint32_t quiet_pid;
+static uint32_t thread_quiet_pid;
 
 uint32_t blkin_pid(void)
 {
-    return blkin_is_quiet ? quiet_pid : (uint32_t)getpid();
+    return blkin_is_quiet ? thread_quiet_pid : (uint32_t)getpid();
 }
 
 void blkin_quiet_begin(void)
 {
-    if (getrandom(&quiet_seed, sizeof(quiet_seed), GRND_NONBLOCK) != sizeof(quiet_seed))
-        quiet_seed = blkin_monotonic_ns() << 20;
-    quiet_seed ^= (uint64_t)getpid() << 40;
-    quiet_pid = (uint32_t)getpid();
+    if (getrandom(&thread_quiet_seed, sizeof(thread_quiet_seed), GRND_NONBLOCK) !=
+        sizeof(thread_quiet_seed))
+        thread_quiet_seed = blkin_monotonic_ns() << 20;
+    thread_quiet_seed ^= (uint64_t)getpid() << 40;
+    thread_quiet_pid = (uint32_t)getpid();
     __atomic_store_n(&blkin_is_quiet, true, __ATOMIC_RELEASE);
 }
 
-/* The thread's number, which is the pid in a child with one thread. As glibc has it: as the owner
- * of a mutex. */
-static uint32_t quiet_thread(void)
+/* Returns the thread's id, which is the pid in a child with one thread. glibc stores the id in a
+ * locked mutex. */
+static uint32_t thread_id_by_mutex(void)
 {
     pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
     uint32_t number;
@@ -106,6 +105,7 @@ void blkin_quiet_after_fork(void)
 {
     if (!blkin_is_quiet)
         return;
-    quiet_pid = quiet_thread();
-    quiet_seed = next_quiet_seed() ^ ((uint64_t)quiet_pid << 32) ^ blkin_counter();
+    thread_quiet_pid = thread_id_by_mutex();
+    thread_quiet_seed =
+        thread_next_quiet_seed() ^ ((uint64_t)thread_quiet_pid << 32) ^ blkin_counter();
 }

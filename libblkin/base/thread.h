@@ -1,6 +1,5 @@
 /*
- * The state that libblkin keeps for each thread: ids, event sequence, current span. Also: quiet
- * processes.
+ * The state of a thread: ids, the numbers of its events, current span. Also: quiet processes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,16 +18,16 @@ struct blkin_span;
 
 /*
  * Ids: each thread has a counter, seeded with getrandom(2) at its first id and again after fork(2).
- * An id is a bijection of the counter. So a thread never repeats an id, and two threads do only if
- * their parts of one 2^64 cycle overlap.
+ * An id is a bijection of the counter. So a thread never repeats an id. Two threads can have the
+ * same id only if their parts of the cycle of 2^64 counter values overlap.
  *
- * The step is that of splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
+ * The increment is that of splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
  * generators", OOPSLA 2014); one of its two mixing rounds is enough for ids. Ids are not secret:
  * the next one can be computed from any id.
  */
 struct blkin_thread {
     uint64_t id_counter;
-    uint64_t number;   /* 60 random bits that name the thread in events; 0: it has not recorded */
+    uint64_t number;   /* 60 random bits that identify the thread; 0: it has not recorded */
     uint32_t sequence; /* of the last blkin:span or blkin:process event */
     uint32_t streamed_sequence; /* of the last streaming event */
     struct blkin_span *current;
@@ -36,7 +35,8 @@ struct blkin_thread {
     char digits[16];     /* the first eleven characters of packed texts: version and number */
 };
 
-/* Not seeded. The next id would be 0, which is no valid id: so one test for 0 finds both. */
+/* The counter is not seeded. Then the next id is 0: so one test finds that case, and a seeded
+ * counter whose id is 0. */
 #define BLKIN_ID_COUNTER_UNSEEDED (-BLKIN_ID_STEP)
 
 extern __attribute__((visibility("hidden"),
@@ -44,13 +44,14 @@ extern __attribute__((visibility("hidden"),
 
 typedef void blkin_thread_fn(void);
 
-/* Prepares a thread at its first record: opens the library, allocates. process/ sets the pointer at
- * the first need; NULL before. A constructor would be too late: a program's own may run first. */
+/* Prepares a thread at its first record: opens the library, allocates. NULL until the first need of
+ * process/. (A constructor could not set it in time: one of the program may run before.) */
 extern __attribute__((visibility("hidden"))) blkin_thread_fn *blkin_thread_prepare;
 
 __attribute__((cold)) void blkin_thread_begin(struct blkin_thread *thread);
 
-/* Returns the calling thread's state, ready to record. Call it before you use blkin_provider(). */
+/* Returns the calling thread's state, prepared for recording. May change blkin_provider(), so
+ * callers call it before. */
 static inline struct blkin_thread *blkin_this_thread(void)
 {
     struct blkin_thread *thread = &blkin_thread;
@@ -65,8 +66,8 @@ __attribute__((cold)) void blkin_thread_seed(struct blkin_thread *thread);
 
 extern __attribute__((visibility("hidden"))) const uint64_t blkin_id_factors[2];
 
-/* A single instruction, so that a signal handler never gets the id of the code that it interrupts.
- * On x86-64 it needs no lock prefix, because only this thread uses the counter. */
+/* Advances the counter by a single instruction, so that a signal handler never gets the id of the
+ * code that it interrupts. No lock prefix is needed, because only this thread uses the counter. */
 static inline uint64_t blkin_id_step(struct blkin_thread *thread)
 {
     uint64_t step = blkin_id_factors[1];
@@ -80,7 +81,7 @@ static inline uint64_t blkin_id_step(struct blkin_thread *thread)
 #endif
 }
 
-/* Returns 64 random bits. 0 is no id: seed the thread and try again. */
+/* Returns 64 random bits. 0 is no id: the caller then calls blkin_thread_seed() and tries again. */
 static inline uint64_t blkin_id_try(struct blkin_thread *thread)
 {
     uint64_t id = blkin_id_step(thread);
@@ -89,7 +90,7 @@ static inline uint64_t blkin_id_try(struct blkin_thread *thread)
     return id ^ (id >> 29);
 }
 
-/* 64 random bits, never 0. */
+/* Returns 64 random bits, never 0. */
 static inline uint64_t blkin_id_next(struct blkin_thread *thread)
 {
     uint64_t id;
@@ -100,11 +101,11 @@ static inline uint64_t blkin_id_next(struct blkin_thread *thread)
 }
 
 /*
- * ---- a quiet process: one that is about to install a seccomp filter ----
+ * ---- a quiet process: one that is about to install a seccomp filter, or has installed it ----
  *
- * After that, a system call that the filter does not expect may end the process: so the library
- * makes none. The agent's rings need none: they are mapped, and the clocks are read from pages that
- * the kernel maps.
+ * A system call that the filter does not expect may end the process: so the library makes none. The
+ * agent's rings need none: they are mapped, and the clocks are read from pages that the kernel
+ * maps.
  */
 
 /* Once true, it stays true. */
@@ -113,7 +114,7 @@ extern __attribute__((visibility("hidden"))) bool blkin_is_quiet;
 /* Makes this process quiet. */
 void blkin_quiet_begin(void);
 
-/* In a child of fork(2), in its first thread. */
+/* Called in a child of fork(2), in its first thread. */
 void blkin_quiet_after_fork(void);
 
 /* Returns the process id, in a quiet process too. */
@@ -122,9 +123,9 @@ uint32_t blkin_pid(void);
 /* ---- blocked signals, for work that no signal handler may interrupt ---- */
 
 /*
- * Blocks the calling thread's signals, until pthread_sigmask() restores `before`. Signals that the
- * thread itself causes (a fault, a trapped system call) stay open: blocked, they would kill the
- * process.
+ * Blocks the calling thread's signals, until pthread_sigmask() restores `before`. Does not block
+ * signals that the thread itself causes (a fault, a trapped system call): if they were blocked,
+ * they would kill the process.
  */
 static inline void blkin_block_signals(sigset_t *before)
 {

@@ -1,8 +1,4 @@
-/*
- * B3, in one header and in five.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "blkin_context.h"
 #include "context_hex.h"
 
@@ -14,7 +10,7 @@
 #define DENY   BLKIN_CONTEXT_DECIDED
 #define DEBUG  (BLKIN_CONTEXT_DEBUG | ACCEPT)
 
-/* Returns the flags of a decision's letter; 0: another letter. */
+/* Returns the flags for the letter of a decision; 0: no such letter. */
 static uint32_t read_decision(char letter)
 {
     switch (letter) {
@@ -38,7 +34,7 @@ static char decision_of(const struct blkin_context *context)
     return context->flags & BLKIN_CONTEXT_DECIDED ? '0' : '\0';
 }
 
-/* Returns whether the context can be written: a decision needs all ids or none. */
+/* Returns 1 if the context can be written: it has all ids, or no id and a decision. */
 static int can_write(const struct blkin_context *context)
 {
     if (blkin_context_has_ids(context))
@@ -143,7 +139,7 @@ int blkin_context_to_b3(const struct blkin_context *context, char *buffer)
     return (int)(end - buffer);
 }
 
-/* Ignores case: "true" comes as "True" and "TRUE", too. */
+/* Ignores case: some peers send "True" or "TRUE". */
 static int is_text(const struct blkin_context_text *field, const char *wanted)
 {
     return field->text && field->length == strlen(wanted) &&

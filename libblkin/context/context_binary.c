@@ -1,8 +1,4 @@
-/*
- * The binary forms: OpenCensus, and the original 24 bytes.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "blkin_context.h"
 #include "context_hex.h"
 #include "zipkin_c.h"
@@ -31,7 +27,7 @@ static void write_be64(unsigned char *bytes, uint64_t number)
     memcpy(bytes, &number, sizeof(number));
 }
 
-/* Options are optional. The next field must be unknown. */
+/* The field of options may be missing. The field after it must be an unknown one. */
 static int read_options(const unsigned char *bytes, size_t length, unsigned *options)
 {
     size_t next = CENSUS_OPTIONS;

@@ -14,7 +14,7 @@
 #define BLKIN_HEX_DIGIT 0x10u
 extern __attribute__((visibility("hidden"))) const unsigned char blkin_hex_value[256];
 
-/* The two digits of each byte, one pair after the other. */
+/* The two digits of each byte from 0 to 255, one after the other. */
 extern __attribute__((visibility("hidden"))) const char blkin_hex_pairs[513];
 
 /* Reads up to 16 digits. Clears *valid if a character is no digit. The caller tests *valid once,
@@ -42,7 +42,7 @@ static inline char *blkin_hex_write(char *text, uint64_t number)
     return text + 16;
 }
 
-/* Returns whether the trace is sampled: DEBUG implies SAMPLED. */
+/* Returns 1 if the trace is sampled: DEBUG implies SAMPLED. */
 static inline int blkin_context_is_sampled(const struct blkin_context *context)
 {
     return (context->flags & (BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DEBUG)) != 0;

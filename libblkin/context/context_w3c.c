@@ -1,6 +1,6 @@
 /*
  * W3C Trace Context: traceparent; tracestate, a list "key=value,key=value" that is checked and
- * passed on; both in the environment of a process. And the tables of hexadecimal digits.
+ * copied; both in the environment of a process. And the tables of hexadecimal digits.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -32,7 +32,7 @@ const char blkin_hex_pairs[513] =
 
 /* ---- traceparent ---- */
 
-/* version - trace id - span id - flags: where each begins */
+/* The offsets of version, trace id, span id and flags, which "-" separates. */
 enum {
     PARENT_VERSION = 0,
     PARENT_TRACE_ID = 3,
@@ -98,11 +98,11 @@ int blkin_context_to_traceparent(const struct blkin_context *context, char *buff
 #define MEMBERS_MAX 32
 #define KEY_MAX     256
 #define VALUE_MAX   256
-#define ENTRY_LARGE 128 /* larger ones are the first to go */
+#define ENTRY_LARGE 128 /* longer entries are removed first */
 
 struct tracestate_entry {
     uint32_t start;
-    uint32_t length; /* of "key=value"; 0: dropped */
+    uint32_t length; /* of "key=value"; 0: removed */
 };
 
 static int is_blank(char c)
@@ -132,7 +132,7 @@ static size_t skip_blanks(const char *text, size_t length, size_t at)
     return at;
 }
 
-/* Reads "key=value" at the given place. Spaces behind the value are not part of it. */
+/* Reads "key=value" at this offset. Spaces behind the value do not belong to it. */
 static int read_entry(const char *text, size_t length, size_t at, struct tracestate_entry *entry)
 {
     size_t start = at, value;
@@ -157,8 +157,8 @@ static int read_entry(const char *text, size_t length, size_t at, struct tracest
 }
 
 /*
- * Returns the number of entries, or -EINVAL. Empty members count towards the limit. Duplicate
- * keys pass unchanged: the vendor that added a key removes its own duplicate.
+ * Reads a list. Returns the number of entries, or -EINVAL. Empty members count for the limit.
+ * Duplicate keys are no error: each vendor removes duplicates of its own key.
  */
 static int read_list(const char *text, size_t length, struct tracestate_entry entries[MEMBERS_MAX])
 {
@@ -200,7 +200,8 @@ int blkin_context_set_tracestate(struct blkin_context *context, const char *text
     return 0;
 }
 
-/* Drops entries longer than the limit, from the last, until the total fits. Returns the total. */
+/* Removes entries longer than the limit, from the last on, until the total is at most `size`.
+ * Returns the total. */
 static size_t drop_entries(struct tracestate_entry *entries, int count, size_t limit, size_t total,
                            size_t size)
 {
@@ -217,7 +218,7 @@ static int write_truncated(const char *text, size_t length, char *buffer, size_t
 {
     struct tracestate_entry entries[MEMBERS_MAX];
     int count = read_list(text, length, entries);
-    size_t total = 0; /* each entry with the comma, or the final NUL, behind it */
+    size_t total = 0; /* bytes of all entries, each with a comma or the final NUL */
     char *end = buffer;
 
     if (count < 0)
@@ -274,7 +275,8 @@ int blkin_context_from_environment(struct blkin_context *context)
     return error;
 }
 
-/* Puts the variable's name before a value that the caller has written behind it. */
+/* Puts the prefix before a value of this length, for which the caller has left its room. Returns
+ * the length of both; an error or 0 stays. */
 static int put_variable(char *buffer, const char *prefix, int length)
 {
     const int before = (int)strlen(prefix);

@@ -1,8 +1,4 @@
-/*
- * The event blkin:metric.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "metric.h"
 
 #include "libblkin/base/clock.h"
@@ -20,7 +16,7 @@ void blkin_metric_open(void)
     (void)blkin_init();
 }
 
-/* Looks for rings, the one part of the periodic work that the sampler does itself. */
+/* Also looks for rings. The agent's sampler needs no other part of the periodic work. */
 bool blkin_metric_is_on(void)
 {
     static uint64_t look_ns;

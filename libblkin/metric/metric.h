@@ -26,19 +26,20 @@ struct blkin_metric {
     size_t count; /* of values; more than BLKIN_METRIC_VALUES_MAX are left out */
 };
 
-/* Opens the library and loads LTTng: some ms, or 1 s with a session daemon that hangs. */
+/* Opens the library and loads LTTng. Takes some ms, or 1 s with a session daemon that hangs. */
 void blkin_metric_open(void);
 
-/* Returns true if a session or the agent records metrics. After blkin_metric_open(). */
+/* Returns true if a session or the agent records metrics. Called after blkin_metric_open(). */
 bool blkin_metric_is_on(void);
 
 #define BLKIN_METRIC_PAYLOAD_MAX 4096
 
-/* Writes the payload of the event of this thread and number. Returns its length. */
+/* Writes the payload of an event. thread, number: of the recording thread, and of the event there.
+ * Returns the length. */
 size_t blkin_metric_payload(char payload[BLKIN_METRIC_PAYLOAD_MAX],
                             const struct blkin_metric *metric, uint64_t thread, uint32_t number);
 
-/* Records the sample if metrics are on. One thread at a time. */
+/* Records the sample if metrics are on. Only one thread may call this function at a time. */
 void blkin_metric_record(const struct blkin_metric *metric);
 
 #endif

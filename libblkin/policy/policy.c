@@ -1,8 +1,4 @@
-/*
- * Policies: the sources of their texts, and parts of texts.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "policy.h"
 
 #include "libblkin/base/debug.h"
@@ -17,10 +13,9 @@
 
 #define DIGITS "0123456789"
 
-/*
- * Reading the file is a cancellation point: a thread that is cancelled there would keep the lock.
+/* Reading the file is a cancellation point: a thread that is cancelled there would keep the lock.
  */
-static int policy_begin(void)
+static int policy_disable_cancel(void)
 {
     int state;
 
@@ -28,7 +23,7 @@ static int policy_begin(void)
     return state;
 }
 
-static void policy_end(struct blkin_policy_source *source, int state)
+static void policy_unlock(struct blkin_policy_source *source, int state)
 {
     pthread_mutex_unlock(&source->lock);
     (void)pthread_setcancelstate(state, NULL);
@@ -41,15 +36,16 @@ int blkin_policy_set(struct blkin_policy_source *source, const char *text)
 
     if (!text)
         return -EINVAL;
-    state = policy_begin();
+    state = policy_disable_cancel();
     pthread_mutex_lock(&source->lock);
     wrong = source->take(text);
     source->is_own |= !wrong;
-    policy_end(source, state);
+    policy_unlock(source, state);
     return wrong ? -EINVAL : 0;
 }
 
-/* A policy that the parent was writing is not in force: its slot is written again. */
+/* If another thread of the parent was writing a policy, that is not current in the child, and the
+ * next policy overwrites its slot. */
 void blkin_policy_after_fork(struct blkin_policy_source *source)
 {
     (void)pthread_mutex_init(&source->lock, NULL);
@@ -57,8 +53,8 @@ void blkin_policy_after_fork(struct blkin_policy_source *source)
 
 /* ---- environment and file ---- */
 
-/* Reports an invalid text. The program continues with the policy that it had. */
-static void take_from(struct blkin_policy_source *source, const char *where, const char *text)
+/* Applies a text. Reports an invalid one, and the program continues with the policy that it had. */
+static void policy_apply(struct blkin_policy_source *source, const char *where, const char *text)
 {
     const char *wrong = source->take(text);
 
@@ -67,7 +63,7 @@ static void take_from(struct blkin_policy_source *source, const char *where, con
                         source->expected, BLKIN_POLICY_TEXT_MAX);
 }
 
-static bool read_text(int fd, char *text, size_t size, bool has_lines)
+static bool policy_read_text(int fd, char *text, size_t size, bool has_lines)
 {
     const ssize_t length = read(fd, text, size - 1);
 
@@ -79,21 +75,22 @@ static bool read_text(int fd, char *text, size_t size, bool has_lines)
     return true;
 }
 
-static bool is_unchanged(const struct blkin_policy_source *source, const struct stat *status)
+static bool policy_is_unchanged(const struct blkin_policy_source *source, const struct stat *status)
 {
     return status->st_ino == source->inode && status->st_size == source->size &&
            status->st_ctim.tv_sec == source->changed.tv_sec &&
            status->st_ctim.tv_nsec == source->changed.tv_nsec;
 }
 
-/* Only root and the user that the program runs as decide what is recorded. */
-static bool is_trusted(const struct stat *status)
+/* Returns true if only root, or the user that the program runs as, can write the file. */
+static bool policy_is_trusted(const struct stat *status)
 {
     return (status->st_uid == 0 || status->st_uid == geteuid()) &&
            !(status->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static void refuse(const struct blkin_policy_source *source, const struct stat *status)
+static void policy_report_refused(const struct blkin_policy_source *source,
+                                  const struct stat *status)
 {
     if (source->is_outspoken || secure_getenv("BLKIN_DEBUG"))
         blkin_debug_say("libblkin: %s: not read, because it is of user %u with mode %o: it must "
@@ -103,39 +100,38 @@ static void refuse(const struct blkin_policy_source *source, const struct stat *
                         (unsigned)geteuid());
 }
 
-static void take_text_of(struct blkin_policy_source *source, int fd)
+static void policy_apply_file(struct blkin_policy_source *source, int fd)
 {
-    char text[BLKIN_POLICY_TEXT_MAX + 1]; /* one byte more than allowed, so that a text that is too
-                                             long is refused and not cut */
+    char text[BLKIN_POLICY_TEXT_MAX + 1]; /* has room for a text that is too long, to refuse it */
 
-    if (!read_text(fd, text, sizeof(text), source->has_lines))
+    if (!policy_read_text(fd, text, sizeof(text), source->has_lines))
         return;
     source->is_own = true;
-    take_from(source, source->path, text);
+    policy_apply(source, source->path, text);
 }
 
-/* A file that is missing or invalid changes nothing. A refused file is checked again, because the
- * program may have become its owner meanwhile. */
-static void take_file_over(struct blkin_policy_source *source)
+/* A file that is missing or invalid changes nothing. A refused file is checked each time, because
+ * the program may have become its owner meanwhile. */
+static void policy_read_file(struct blkin_policy_source *source)
 {
     struct stat status;
     bool is_known;
     int fd;
 
     if (!source->path[0] || stat(source->path, &status) < 0 ||
-        (is_unchanged(source, &status) && !source->is_refused))
+        (policy_is_unchanged(source, &status) && !source->is_refused))
         return;
     fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return;
-    /* of the open file: the name may refer to another file by now */
+    /* checks the open file: the name may refer to another file by now */
     if (fstat(fd, &status) == 0 && !S_ISCHR(status.st_mode)) { /* /dev/null: no file */
-        is_known = is_unchanged(source, &status);
-        source->is_refused = !is_trusted(&status);
+        is_known = policy_is_unchanged(source, &status);
+        source->is_refused = !policy_is_trusted(&status);
         if (!source->is_refused)
-            take_text_of(source, fd);
+            policy_apply_file(source, fd);
         else if (!is_known)
-            refuse(source, &status);
+            policy_report_refused(source, &status);
         source->inode = status.st_ino;
         source->size = status.st_size;
         source->changed = status.st_ctim; /* not st_mtim, which programs can preserve */
@@ -145,10 +141,10 @@ static void take_file_over(struct blkin_policy_source *source)
 
 void blkin_policy_refresh(struct blkin_policy_source *source)
 {
-    const int state = policy_begin();
+    const int state = policy_disable_cancel();
 
     if (pthread_mutex_trylock(&source->lock) == 0) {
-        take_file_over(source);
+        policy_read_file(source);
         pthread_mutex_unlock(&source->lock);
     }
     (void)pthread_setcancelstate(state, NULL);
@@ -156,12 +152,12 @@ void blkin_policy_refresh(struct blkin_policy_source *source)
 
 void blkin_policy_offer(struct blkin_policy_source *source, const char *text)
 {
-    const int state = policy_begin();
+    const int state = policy_disable_cancel();
 
     if (pthread_mutex_trylock(&source->lock) == 0) {
         if (!source->is_own && strcmp(text, source->offered) != 0) {
             strcpy(source->offered, text); /* NOLINT(clang-analyzer-security*): see policy.h */
-            take_from(source, "the agent's rules", text);
+            policy_apply(source, "the agent's rules", text);
         }
         pthread_mutex_unlock(&source->lock);
     }
@@ -177,14 +173,14 @@ void blkin_policy_init(struct blkin_policy_source *source)
     source->is_own = path || text;
     if (!path)
         path = source->default_file;
-    state = policy_begin();
+    state = policy_disable_cancel();
     pthread_mutex_lock(&source->lock);
     if (strlen(path) < sizeof(source->path))
         strcpy(source->path, path);
     if (text && text[0])
-        take_from(source, source->variable, text);
-    take_file_over(source);
-    policy_end(source, state);
+        policy_apply(source, source->variable, text);
+    policy_read_file(source);
+    policy_unlock(source, state);
 }
 
 /* ---- parts of texts ---- */
@@ -206,8 +202,8 @@ bool blkin_policy_number(const char *text, double *number, const char **end)
 
 /* ---- rates ---- */
 
-/* How long a thread may be delayed between its reading of the clock and its use of the rate. */
-#define HELD_UP_NS UINT64_C(1000000000)
+/* The longest delay of a thread between its reading of the clock and its use of the rate. */
+#define CLOCK_DELAY_MAX_NS UINT64_C(1000000000)
 
 bool blkin_within_rate(struct blkin_rate *rate, uint64_t burst_ns, uint64_t now_ns)
 {
@@ -216,9 +212,8 @@ bool blkin_within_rate(struct blkin_rate *rate, uint64_t burst_ns, uint64_t now_
 
     do {
         start = next > now_ns ? next : now_ns;
-        if (start - now_ns > burst_ns + rate->period_ns + HELD_UP_NS)
-            start = now_ns; /* the clock has stepped back, as in a process that was restored on
-                               another host */
+        if (start - now_ns > burst_ns + rate->period_ns + CLOCK_DELAY_MAX_NS)
+            start = now_ns; /* the clock has stepped back: the process was restored elsewhere */
         if (start - now_ns > burst_ns)
             return false;
     } while (!__atomic_compare_exchange_n(&rate->next_ns, &next, start + rate->period_ns, true,

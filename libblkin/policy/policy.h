@@ -1,6 +1,6 @@
 /*
- * The common part of the policies: texts from the program, the environment and a watched file;
- * numbers in texts; rates. Users: sampling, slow requests, `blkin run`.
+ * The common part of the policies: texts from the program, the environment and a file that may
+ * change; numbers in texts; rates. Used by sampling, slow spans and libblkin-preload.so.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,50 +16,52 @@
 
 #define BLKIN_POLICY_TEXT_MAX 1024 /* including the NUL */
 
-/* The sources of a policy's text. The owner of the policy defines the first part; the rest is 0. */
+/* The sources of a policy's text. The owner of the policy sets the members up to `lock`; the others
+ * are initially 0. */
 struct blkin_policy_source {
     const char *variable; /* environment variable with the text */
     const char *file_variable;
     const char *default_file;
     const char *expected; /* for messages: the expected form of a text */
     bool has_lines;       /* the file has several lines; false: only its first line counts */
-    bool is_outspoken;    /* reports errors also without BLKIN_DEBUG */
+    bool is_outspoken;    /* reports errors even without BLKIN_DEBUG */
     /* Puts the policy in force. Called with the lock held. Returns NULL, or the part of the text
      * that is wrong, in the callee's memory. */
     const char *(*take)(const char *text);
     pthread_mutex_t lock;
 
-    char path[512];
+    char path[512]; /* of the file; below: its state when it was read */
     struct timespec changed;
     ino_t inode;
     off_t size;
-    bool is_refused; /* others can write the file */
-    bool is_own;     /* the policy was set by the program, its environment or a file */
-    char offered[BLKIN_POLICY_TEXT_MAX];
+    bool is_refused; /* other users can write the file */
+    bool is_own;     /* the program, its environment or a file has set the policy */
+    char offered[BLKIN_POLICY_TEXT_MAX]; /* the last text of blkin_policy_offer() */
 };
 
 /* Sets the program's own text. Returns 0 or -EINVAL. */
 int blkin_policy_set(struct blkin_policy_source *source, const char *text);
 
-/* Reads the variable, then the file if there is one. Once, before the first use of the policy. */
+/* Reads the variable, then the file if there is one. Called once, before the first use of the
+ * policy. */
 void blkin_policy_init(struct blkin_policy_source *source);
 
-/* Reads the file again if it has changed. One thread at a time. A signal handler that interrupts
- * blkin_policy_set() leaves the file for the next time. */
+/* Reads the file again if it has changed. Does nothing if the lock is held, for example in a signal
+ * handler that interrupts blkin_policy_set(). */
 void blkin_policy_refresh(struct blkin_policy_source *source);
 
-/* Takes the host's text (shorter than BLKIN_POLICY_TEXT_MAX), unless the program has its own.
- * Ignores an unchanged text. One thread at a time; async-signal-safe. */
+/* Applies the host's text (shorter than BLKIN_POLICY_TEXT_MAX), unless the program has its own.
+ * Ignores an unchanged text. Does nothing if the lock is held. Async-signal-safe. */
 void blkin_policy_offer(struct blkin_policy_source *source, const char *text);
 
-/* In a child of fork(2), while it has one thread: another thread of the parent may have held the
- * lock. */
+/* Called in a child of fork(2), while it has one thread: another thread of the parent may have held
+ * the lock. */
 void blkin_policy_after_fork(struct blkin_policy_source *source);
 
 /* ---- parts of texts ---- */
 
 /* Reads digits and an optional fraction; *end is the rest. Returns false if there are no digits.
- * Not strtod(3), which depends on the program's locale. */
+ * (strtod(3) would depend on the program's locale.) */
 bool blkin_policy_number(const char *text, double *number, const char **end);
 
 /* ---- rates ---- */
@@ -70,7 +72,8 @@ struct blkin_rate {
     uint64_t next_ns; /* when the next event is due; the only member that changes */
 };
 
-/* Counts an event at now_ns. True: it is within the rate. Up to burst_ns may come early. */
+/* Counts an event at now_ns. Returns true if it is within the rate. An event may come up to
+ * burst_ns before it is due. */
 bool blkin_within_rate(struct blkin_rate *rate, uint64_t burst_ns, uint64_t now_ns);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * Sampling policies: their text form, their file, and the decision.
  *
- * A policy in force never changes in place. A new policy is written to another slot and becomes
- * current by a single store, so that the decision needs only plain loads. There is at most one
- * change a second from the file, so no slot is reused while a thread reads it.
+ * The current policy is never overwritten. A new policy is written to another slot and becomes
+ * current by a single store, so that the decision needs only plain loads. The file changes the
+ * policy at most once a second, so a slot is not reused while a thread reads it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,40 +20,40 @@
 
 #define SAMPLING_RULES_MAX 32
 #define SAMPLING_SLOTS     8
-#define BURST_NS           UINT64_C(100000000)
+#define SAMPLING_BURST_NS  UINT64_C(100000000)
 
-enum mode { ALWAYS, NEVER, RATIO, RATE };
+enum sampling_mode { SAMPLING_ALWAYS, SAMPLING_NEVER, SAMPLING_RATIO, SAMPLING_RATE };
 
 struct sampling_rule {
     char name[64];
     size_t length;
     bool is_prefix; /* the text was NAME* */
-    enum mode mode;
-    uint32_t ppm;           /* of RATIO, ALWAYS and NEVER */
-    uint64_t threshold;     /* for RATIO: sampled if the low 56 bits of the id are below */
-    struct blkin_rate rate; /* for RATE; the only member that changes */
+    enum sampling_mode mode;
+    uint32_t ppm;           /* of RATIO, ALWAYS and NEVER: the sampled share in millionths */
+    uint64_t threshold;     /* of RATIO: a trace is sampled if the low 56 bits of its id are less */
+    struct blkin_rate rate; /* of RATE; the only member that changes */
 };
 
 struct sampling_policy {
     char text[BLKIN_POLICY_TEXT_MAX];
-    uint32_t severity; /* the least severe that is recorded: the largest enum blkin_severity */
-    int usage;         /* the usage level; -1: the program's */
+    uint32_t severity; /* the largest enum blkin_severity that is recorded */
+    int usage;         /* the usage level; -1: that of blkin_set_usage() */
     unsigned rule_count;
     struct sampling_rule otherwise;
     struct sampling_rule rules[SAMPLING_RULES_MAX];
 };
 
-static struct sampling_policy slots[SAMPLING_SLOTS] = {
-    {.text = "always", .usage = -1, .otherwise = {.mode = ALWAYS, .ppm = 1000000}},
+static struct sampling_policy sampling_slots[SAMPLING_SLOTS] = {
+    {.text = "always", .usage = -1, .otherwise = {.mode = SAMPLING_ALWAYS, .ppm = 1000000}},
 };
-static struct sampling_policy *current = &slots[0];
+static struct sampling_policy *sampling_current = &sampling_slots[0];
 uint32_t blkin_least_severity = BLKIN_DEBUG;
-static unsigned next_slot = 1;
-static int usage_of_program;
+static unsigned sampling_next_slot = 1;
+static int sampling_usage_of_program;
 
 /* ---- the text form ---- */
 
-static bool parse_number(const char *text, double min, double max, double *number)
+static bool sampling_parse_number(const char *text, double min, double max, double *number)
 {
     const char *end;
 
@@ -61,35 +61,35 @@ static bool parse_number(const char *text, double min, double max, double *numbe
            *number <= max;
 }
 
-/* always, never, ratio=0.01 or rate=100 */
-static bool parse_mode(const char *text, struct sampling_rule *rule)
+/* Parses always, never, ratio=0.01 or rate=100. */
+static bool sampling_parse_mode(const char *text, struct sampling_rule *rule)
 {
     double number;
 
     if (strcmp(text, "always") == 0) {
-        rule->mode = ALWAYS;
+        rule->mode = SAMPLING_ALWAYS;
         rule->ppm = 1000000;
         return true;
     }
     if (strcmp(text, "never") == 0) {
-        rule->mode = NEVER;
+        rule->mode = SAMPLING_NEVER;
         return true;
     }
-    if (strncmp(text, "ratio=", 6) == 0 && parse_number(text + 6, 0, 1, &number)) {
-        rule->mode = number == 1 ? ALWAYS : RATIO;
+    if (strncmp(text, "ratio=", 6) == 0 && sampling_parse_number(text + 6, 0, 1, &number)) {
+        rule->mode = number == 1 ? SAMPLING_ALWAYS : SAMPLING_RATIO;
         rule->ppm = (uint32_t)(number * 1e6 + 0.5);
         rule->threshold = (uint64_t)(number * (double)(UINT64_C(1) << 56));
         return true;
     }
-    if (strncmp(text, "rate=", 5) == 0 && parse_number(text + 5, 1e-3, 1e9, &number)) {
-        rule->mode = RATE;
+    if (strncmp(text, "rate=", 5) == 0 && sampling_parse_number(text + 5, 1e-3, 1e9, &number)) {
+        rule->mode = SAMPLING_RATE;
         rule->rate.period_ns = (uint64_t)(1e9 / number);
         return true;
     }
     return false;
 }
 
-/* name:mode or name*:mode */
+/* Parses name:mode or name*:mode. */
 static bool sampling_parse_rule(char *text, struct sampling_rule *rule)
 {
     char *colon = strrchr(text, ':');
@@ -104,11 +104,11 @@ static bool sampling_parse_rule(char *text, struct sampling_rule *rule)
     if (rule->length >= sizeof(rule->name) || (rule->length == 0 && !rule->is_prefix))
         return false;
     memcpy(rule->name, text, rule->length);
-    return parse_mode(blkin_trimmed(colon + 1), rule);
+    return sampling_parse_mode(blkin_trimmed(colon + 1), rule);
 }
 
-/* Returns the name of a severity, as syslog.conf(5) has it. */
-static bool parse_severity(const char *text, uint32_t *severity)
+/* Parses the name of a severity, as in syslog.conf(5). */
+static bool sampling_parse_severity(const char *text, uint32_t *severity)
 {
     static const char names[][8] = {"emerg",   "alert",  "crit", "err",
                                     "warning", "notice", "info", "debug"};
@@ -120,19 +120,19 @@ static bool parse_severity(const char *text, uint32_t *severity)
     return false;
 }
 
-static bool parse_usage(const char *text, int *level)
+static bool sampling_parse_usage(const char *text, int *level)
 {
     *level = text[0] - '0';
     return *level >= 0 && *level <= BLKIN_USAGE_LEVEL_MAX && text[1] == '\0';
 }
 
-/* A part after the first one. */
+/* Parses a part after the first one. */
 static bool sampling_parse_part(char *text, struct sampling_policy *policy)
 {
     if (strncmp(text, "severity=", 9) == 0)
-        return parse_severity(text + 9, &policy->severity);
+        return sampling_parse_severity(text + 9, &policy->severity);
     if (strncmp(text, "usage=", 6) == 0)
-        return parse_usage(text + 6, &policy->usage);
+        return sampling_parse_usage(text + 6, &policy->usage);
     if (policy->rule_count == SAMPLING_RULES_MAX ||
         !sampling_parse_rule(text, &policy->rules[policy->rule_count]))
         return false;
@@ -140,7 +140,7 @@ static bool sampling_parse_part(char *text, struct sampling_policy *policy)
     return true;
 }
 
-static bool parse(const char *text, struct sampling_policy *policy)
+static bool sampling_parse(const char *text, struct sampling_policy *policy)
 {
     char copy[BLKIN_POLICY_TEXT_MAX];
     char *rest = copy;
@@ -154,7 +154,7 @@ static bool parse(const char *text, struct sampling_policy *policy)
     policy->severity = BLKIN_DEBUG;
     policy->usage = -1;
     part = strsep(&rest, ",");
-    if (!parse_mode(blkin_trimmed(part), &policy->otherwise))
+    if (!sampling_parse_mode(blkin_trimmed(part), &policy->otherwise))
         return false;
     while ((part = strsep(&rest, ","))) {
         if (!sampling_parse_part(blkin_trimmed(part), policy))
@@ -163,21 +163,22 @@ static bool parse(const char *text, struct sampling_policy *policy)
     return true;
 }
 
-static void set_usage(void)
+static void sampling_set_usage(void)
 {
-    blkin_usage_set((unsigned)(current->usage >= 0 ? current->usage : usage_of_program));
+    blkin_usage_set((unsigned)(sampling_current->usage >= 0 ? sampling_current->usage
+                                                            : sampling_usage_of_program));
 }
 
 static const char *sampling_take(const char *text)
 {
-    struct sampling_policy *policy = &slots[next_slot];
+    struct sampling_policy *policy = &sampling_slots[sampling_next_slot];
 
-    if (!parse(text, policy))
+    if (!sampling_parse(text, policy))
         return text;
-    next_slot = (next_slot + 1) % SAMPLING_SLOTS;
-    __atomic_store_n(&current, policy, __ATOMIC_RELEASE);
+    sampling_next_slot = (sampling_next_slot + 1) % SAMPLING_SLOTS;
+    __atomic_store_n(&sampling_current, policy, __ATOMIC_RELEASE);
     __atomic_store_n(&blkin_least_severity, policy->severity, __ATOMIC_RELAXED);
-    set_usage();
+    sampling_set_usage();
     return NULL;
 }
 
@@ -201,8 +202,8 @@ int blkin_set_usage(int level)
     if (level < 0 || level > BLKIN_USAGE_LEVEL_MAX)
         return -EINVAL;
     pthread_mutex_lock(&blkin_sampling_source.lock);
-    usage_of_program = level;
-    set_usage();
+    sampling_usage_of_program = level;
+    sampling_set_usage();
     pthread_mutex_unlock(&blkin_sampling_source.lock);
     return 0;
 }
@@ -219,14 +220,14 @@ void blkin_sampling_init(void)
 
 const char *blkin_sampling_text(void)
 {
-    return __atomic_load_n(&current, __ATOMIC_ACQUIRE)->text;
+    return __atomic_load_n(&sampling_current, __ATOMIC_ACQUIRE)->text;
 }
 
 /* ---- the decision ---- */
 
-/* noinline: without rules, blkin_sampling_decide() saves no registers. */
-__attribute__((noinline)) static struct sampling_rule *rule_for(struct sampling_policy *policy,
-                                                                const char *name, size_t length)
+/* noinline, so that blkin_sampling_decide() without rules saves no registers. */
+__attribute__((noinline)) static struct sampling_rule *
+sampling_rule_for(struct sampling_policy *policy, const char *name, size_t length)
 {
     for (unsigned i = 0; i < policy->rule_count; i++) {
         struct sampling_rule *rule = &policy->rules[i];
@@ -240,21 +241,21 @@ __attribute__((noinline)) static struct sampling_rule *rule_for(struct sampling_
 
 struct blkin_decision blkin_sampling_decide(const char *name, size_t length, uint64_t trace_id)
 {
-    struct sampling_policy *policy = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+    struct sampling_policy *policy = __atomic_load_n(&sampling_current, __ATOMIC_ACQUIRE);
     struct sampling_rule *rule =
-        policy->rule_count ? rule_for(policy, name, length) : &policy->otherwise;
+        policy->rule_count ? sampling_rule_for(policy, name, length) : &policy->otherwise;
 
     switch (rule->mode) {
-    case ALWAYS:
+    case SAMPLING_ALWAYS:
         return (struct blkin_decision){true, rule->ppm};
-    case NEVER:
+    case SAMPLING_NEVER:
         break;
-    case RATIO:
+    case SAMPLING_RATIO:
         return (struct blkin_decision){(trace_id & ((UINT64_C(1) << 56) - 1)) < rule->threshold,
                                        rule->ppm};
-    case RATE:
+    case SAMPLING_RATE:
         return (struct blkin_decision){
-            blkin_within_rate(&rule->rate, BURST_NS, blkin_monotonic_ns()), 0};
+            blkin_within_rate(&rule->rate, SAMPLING_BURST_NS, blkin_monotonic_ns()), 0};
     }
     return (struct blkin_decision){false, 0};
 }

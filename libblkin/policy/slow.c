@@ -1,7 +1,7 @@
 /*
- * Slow spans: the rules in force, the cap of alarms, and the event.
+ * Slow spans: the current rules, the cap of alarms, and the event.
  *
- * Rules in force never change in place: new ones are written to another slot, as in sampling.c.
+ * The current rules are never overwritten: new ones are written to another slot, as in sampling.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SLOW_SLOTS 8
-#define KEEP       BLKIN_SLOW_RULES_MAX /* the slot that counts requests to keep, like one more rule */
+#define SLOW_SLOTS     8
+#define SLOW_KEEP_RULE BLKIN_SLOW_RULES_MAX /* the slot that counts requests to keep */
 
 #define SLOW_WHY_MAX     120
 #define SLOW_NAME_MAX    120
@@ -28,16 +28,16 @@
 struct slow_policy {
     struct blkin_slow_rules rules;
     struct blkin_rate cap;
-    uint32_t held_back[BLKIN_SLOW_RULES_MAX + 1]; /* alarms that the cap suppressed, by rule, and
+    uint32_t suppressed[BLKIN_SLOW_RULES_MAX + 1]; /* alarms that the cap suppressed, by rule, and
                                                      that are not reported yet */
 };
 
-static struct slow_policy slots[SLOW_SLOTS] = {
+static struct slow_policy slow_slots[SLOW_SLOTS] = {
     {.rules.least_ns = UINT64_MAX, .cap.period_ns = BLKIN_SLOW_CAP_PERIOD_NS},
 };
-static struct slow_policy *current = &slots[0];
-static unsigned next_slot = 1;
-static uint32_t sequence;
+static struct slow_policy *slow_current = &slow_slots[0];
+static unsigned slow_next_slot = 1;
+static uint32_t slow_sequence;
 
 uint64_t blkin_slow_least_ns = UINT64_MAX;
 
@@ -48,15 +48,15 @@ bool blkin_slow_is_on(void)
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SLOW);
 }
 
-static void record(struct blkin_slow_event *event, const char *why, const char *name,
-                   const char *service)
+static void slow_record(struct blkin_slow_event *event, const char *why, const char *name,
+                        const char *service)
 {
     char payload[sizeof(*event) + SLOW_WHY_MAX + 1 + SLOW_NAME_MAX + 1 + SLOW_SERVICE_MAX + 1];
     char *at;
 
     event->mark = BLKIN_SLOW_MARK;
     event->pid = (uint32_t)getpid();
-    event->sequence = __atomic_add_fetch(&sequence, 1, __ATOMIC_RELAXED);
+    event->sequence = __atomic_add_fetch(&slow_sequence, 1, __ATOMIC_RELAXED);
     at = blkin_put_bytes(payload, event, sizeof(*event));
     at = blkin_put_string(at, why, SLOW_WHY_MAX);
     at = blkin_put_string(at, name, SLOW_NAME_MAX);
@@ -64,68 +64,70 @@ static void record(struct blkin_slow_event *event, const char *why, const char *
     blkin_record_event(blkin_provider(), BLKIN_EVENT_SLOW, payload, (size_t)(at - payload));
 }
 
-static void raise_alarm(struct slow_policy *policy, unsigned rule, struct blkin_slow_event *event,
-                        const char *why, const char *name, const char *service)
+static void slow_raise_alarm(struct slow_policy *policy, unsigned rule,
+                             struct blkin_slow_event *event, const char *why, const char *name,
+                             const char *service)
 {
-    uint32_t *held_back = &policy->held_back[rule];
+    uint32_t *suppressed = &policy->suppressed[rule];
 
     if (!blkin_within_rate(&policy->cap, BLKIN_SLOW_BURST_NS, blkin_clock_now())) {
-        (void)__atomic_add_fetch(held_back, 1, __ATOMIC_RELAXED);
+        (void)__atomic_add_fetch(suppressed, 1, __ATOMIC_RELAXED);
         return;
     }
-    event->dropped = __atomic_exchange_n(held_back, 0, __ATOMIC_RELAXED);
-    record(event, why, name, service);
+    event->dropped = __atomic_exchange_n(suppressed, 0, __ATOMIC_RELAXED);
+    slow_record(event, why, name, service);
 }
 
 bool blkin_slow_check(struct blkin_slow_event *event, const char *name, const char *service,
                       bool has_failed)
 {
-    struct slow_policy *policy = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+    struct slow_policy *policy = __atomic_load_n(&slow_current, __ATOMIC_ACQUIRE);
     const unsigned rule =
         blkin_slow_find(&policy->rules, service, name, event->duration, has_failed);
 
     if (rule == BLKIN_SLOW_NO_RULE)
         return false;
-    raise_alarm(policy, rule, event, policy->rules.rules[rule].text, name, service);
+    slow_raise_alarm(policy, rule, event, policy->rules.rules[rule].text, name, service);
     return true;
 }
 
 void blkin_slow_keep(struct blkin_slow_event *event, const char *why, const char *name,
                      const char *service)
 {
-    raise_alarm(__atomic_load_n(&current, __ATOMIC_ACQUIRE), KEEP, event, why, name, service);
+    slow_raise_alarm(__atomic_load_n(&slow_current, __ATOMIC_ACQUIRE), SLOW_KEEP_RULE, event, why,
+                     name, service);
 }
 
-/* Reports the suppressed alarms of a slot's rules, in force or not. */
-static void tell_held_back(struct slow_policy *policy)
+/* Reports the suppressed alarms of a slot's rules, even if these are not current. */
+static void slow_report_suppressed(struct slow_policy *policy)
 {
-    for (unsigned i = 0; i <= KEEP; i++) {
+    for (unsigned i = 0; i <= SLOW_KEEP_RULE; i++) {
         struct blkin_slow_event event = {
-            .dropped = __atomic_exchange_n(&policy->held_back[i], 0, __ATOMIC_RELAXED),
+            .dropped = __atomic_exchange_n(&policy->suppressed[i], 0, __ATOMIC_RELAXED),
         };
 
         if (event.dropped) {
             (void)blkin_this_thread();
-            record(&event, i == KEEP ? "keep" : policy->rules.rules[i].text, "",
-                   blkin_service_name(blkin_default_service()));
+            slow_record(&event, i == SLOW_KEEP_RULE ? "keep" : policy->rules.rules[i].text, "",
+                        blkin_service_name(blkin_default_service()));
         }
     }
 }
 
-/* ---- the rules in force ---- */
+/* ---- the current rules ---- */
 
 static const char *slow_take(const char *text)
 {
-    struct slow_policy *policy = &slots[next_slot];
+    struct slow_policy *policy = &slow_slots[slow_next_slot];
     const char *wrong;
 
-    tell_held_back(policy);
+    slow_report_suppressed(policy);
     wrong = blkin_slow_parse(&policy->rules, text);
     if (wrong)
         return wrong;
     policy->cap = (struct blkin_rate){.period_ns = policy->rules.cap_period_ns};
-    next_slot = (next_slot + 1) % SLOW_SLOTS;
-    __atomic_store_n(&current, policy, __ATOMIC_RELEASE);
+    slow_next_slot = (slow_next_slot + 1) % SLOW_SLOTS;
+    __atomic_store_n(&slow_current, policy, __ATOMIC_RELEASE);
     __atomic_store_n(&blkin_slow_least_ns, policy->rules.least_ns, __ATOMIC_RELAXED);
     return NULL;
 }
@@ -144,34 +146,34 @@ int blkin_set_slow(const char *text)
     return blkin_policy_set(&blkin_slow_source, text);
 }
 
-static void tell_all_held_back(void)
+static void slow_report_all_suppressed(void)
 {
     if (!blkin_slow_is_on() || pthread_mutex_trylock(&blkin_slow_source.lock) != 0)
         return;
     for (unsigned i = 0; i < SLOW_SLOTS; i++)
-        tell_held_back(&slots[i]);
+        slow_report_suppressed(&slow_slots[i]);
     pthread_mutex_unlock(&blkin_slow_source.lock);
 }
 
-/* Reports the counts of the last second at exit, too. Does not run in a destructor, which could
- * come after LTTng's: this library does not depend on LTTng. */
+/* Also reports the counts of the last second at exit. Not by a destructor: that could run after
+ * LTTng's, because this library does not depend on LTTng. */
 void blkin_slow_init(void)
 {
     blkin_policy_init(&blkin_slow_source);
-    (void)atexit(tell_all_held_back);
+    (void)atexit(slow_report_all_suppressed);
 }
 
 void blkin_slow_refresh(void)
 {
     blkin_policy_refresh(&blkin_slow_source);
-    tell_all_held_back();
+    slow_report_all_suppressed();
 }
 
-/* Drops the parent's suppressed alarms in a child: the parent reports them. */
+/* Forgets suppressed alarms: the parent reports them. */
 void blkin_slow_after_fork(void)
 {
     blkin_policy_after_fork(&blkin_slow_source);
-    sequence = 0;
+    slow_sequence = 0;
     for (unsigned i = 0; i < SLOW_SLOTS; i++)
-        memset(slots[i].held_back, 0, sizeof(slots[i].held_back));
+        memset(slow_slots[i].suppressed, 0, sizeof(slow_slots[i].suppressed));
 }

@@ -14,19 +14,17 @@
 
 extern __attribute__((visibility("hidden"))) uint64_t blkin_slow_least_ns;
 
-/*
- * False: the span matches no rule of duration. This test is the whole cost of a span that is fast.
- */
+/* Returns false if the span matches no rule of duration. A fast span costs only this test. */
 static inline bool blkin_may_be_slow(uint64_t duration_ns)
 {
     return duration_ns >= __atomic_load_n(&blkin_slow_least_ns, __ATOMIC_RELAXED);
 }
 
-/* Returns true if a session or the agent takes alarms. */
+/* Returns true if a session or the agent records alarms. */
 bool blkin_slow_is_on(void);
 
-/* Checks a span that was just recorded. The event has its ids, duration and monotonic. True: a rule
- * matches; the alarm is recorded, or suppressed by the cap and counted. */
+/* Checks a span that was just recorded. The event has its ids, duration and end. Returns true if a
+ * rule matches: the alarm is recorded, or the cap suppresses it and it is counted. */
 bool blkin_slow_check(struct blkin_slow_event *event, const char *name, const char *service,
                       bool has_failed);
 
@@ -34,16 +32,16 @@ bool blkin_slow_check(struct blkin_slow_event *event, const char *name, const ch
 void blkin_slow_keep(struct blkin_slow_event *event, const char *why, const char *name,
                      const char *service);
 
-/* Reads BLKIN_SLOW and the rules' file. Once, before the first span. */
+/* Reads BLKIN_SLOW and the rules' file. Called once, before the first span. */
 void blkin_slow_init(void);
 
-/* Once a second: reads the file if it has changed, and reports suppressed alarms. */
+/* Called once a second. Reads the file if it has changed, and reports suppressed alarms. */
 void blkin_slow_refresh(void);
 
-/* Where the rules come from: see policy.h. */
+/* The sources of the rules: see policy.h. */
 extern __attribute__((visibility("hidden"))) struct blkin_policy_source blkin_slow_source;
 
-/* In a child of fork(2), while it has one thread. */
+/* Called in a child of fork(2), while it has one thread. */
 void blkin_slow_after_fork(void);
 
 #endif

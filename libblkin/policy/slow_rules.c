@@ -1,21 +1,17 @@
-/*
- * Rules of slow spans: parsing and matching.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "slow_rules.h"
 
 #include "libblkin/base/text.h"
 
 #include <string.h>
 
-#define CAP_MIN 1e-3 /* alarms per second */
-#define CAP_MAX 1e6
+#define SLOW_CAP_MIN 1e-3 /* alarms per second */
+#define SLOW_CAP_MAX 1e6
 
 /* ---- the text form ---- */
 
-/* 20ms: a number and its unit */
-static bool parse_duration(const char *text, uint64_t *least_ns)
+/* Parses a number and its unit, for example 20ms. */
+static bool slow_parse_duration(const char *text, uint64_t *least_ns)
 {
     static const struct {
         char name[3];
@@ -29,16 +25,16 @@ static bool parse_duration(const char *text, uint64_t *least_ns)
     unit += strspn(unit, " \t");
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (strcmp(unit, units[i].name) == 0 && number * units[i].ns <= 1e18) {
-            *least_ns =
-                (uint64_t)(number * units[i].ns + 0.5) + 1; /* a slow span takes longer than that */
+            /* plus 1: a slow span takes longer than the number */
+            *least_ns = (uint64_t)(number * units[i].ns + 0.5) + 1;
             return true;
         }
     }
     return false;
 }
 
-/* NAME, or SERVICE:NAME */
-static bool parse_globs(char *text, struct blkin_slow_rule *rule)
+/* Parses NAME, or SERVICE:NAME. */
+static bool slow_parse_globs(char *text, struct blkin_slow_rule *rule)
 {
     char *colon = strchr(text, ':');
 
@@ -52,13 +48,13 @@ static bool parse_globs(char *text, struct blkin_slow_rule *rule)
     return rule->service[0] && rule->name[0];
 }
 
-/* Returns the text before ":error": empty, SERVICE or SERVICE:NAME. */
-static bool parse_error_rule(char *text, struct blkin_slow_rule *rule)
+/* Parses the text before ":error": empty, SERVICE or SERVICE:NAME. */
+static bool slow_parse_error_rule(char *text, struct blkin_slow_rule *rule)
 {
     rule->is_of_error = true;
     rule->service = rule->name = "*";
     if (!*text || strchr(text, ':'))
-        return !*text || parse_globs(text, rule);
+        return !*text || slow_parse_globs(text, rule);
     rule->service = blkin_trimmed(text);
     return rule->service[0] != '\0';
 }
@@ -69,37 +65,38 @@ static bool slow_parse_rule(char *text, struct blkin_slow_rule *rule)
     char *above = strrchr(text, '>');
 
     if (strcmp(text, "error") == 0)
-        return parse_error_rule(text + strlen(text), rule);
+        return slow_parse_error_rule(text + strlen(text), rule);
     if (last && strcmp(blkin_trimmed(last + 1), "error") == 0) {
         *last = '\0';
-        return last != text && parse_error_rule(text, rule);
+        return last != text && slow_parse_error_rule(text, rule);
     }
     if (!above)
         return false;
     *above = '\0';
-    return parse_globs(text, rule) && parse_duration(blkin_trimmed(above + 1), &rule->least_ns);
+    return slow_parse_globs(text, rule) &&
+           slow_parse_duration(blkin_trimmed(above + 1), &rule->least_ns);
 }
 
-/* 50/s */
-static bool parse_cap(const char *text, uint64_t *period_ns)
+/* Parses a number of alarms per second, for example 50/s. */
+static bool slow_parse_cap(const char *text, uint64_t *period_ns)
 {
     const char *unit;
     double number;
 
-    if (!blkin_policy_number(text, &number, &unit) || strcmp(unit, "/s") != 0 || number < CAP_MIN ||
-        number > CAP_MAX)
+    if (!blkin_policy_number(text, &number, &unit) || strcmp(unit, "/s") != 0 ||
+        number < SLOW_CAP_MIN || number > SLOW_CAP_MAX)
         return false;
     *period_ns = (uint64_t)(1e9 / number);
     return true;
 }
 
-/* text is kept as it is; to_cut is a copy that parsing changes. */
+/* text: stays unchanged, as the rule's text; to_cut: a copy that the function cuts into globs. */
 static bool slow_parse_part(struct blkin_slow_rules *rules, const char *text, char *to_cut)
 {
     struct blkin_slow_rule *rule = &rules->rules[rules->count];
 
     if (strncmp(text, "max=", 4) == 0)
-        return parse_cap(text + 4, &rules->cap_period_ns);
+        return slow_parse_cap(text + 4, &rules->cap_period_ns);
     if (rules->count == BLKIN_SLOW_RULES_MAX || !slow_parse_rule(to_cut, rule))
         return false;
     rule->text = text;

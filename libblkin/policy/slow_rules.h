@@ -1,6 +1,6 @@
 /*
- * Which spans are slow: the text form of the rules, for example "osd*:write>20ms, scrub>10s,
- * *>100ms, error, max=50/s", and the rule that matches a span.
+ * Rules of slow spans: parses their text, for example "osd*:write>20ms, scrub>10s, *>100ms, error,
+ * max=50/s", and finds the rule that matches a span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,11 +12,10 @@
 #define BLKIN_SLOW_RULES_MAX 32
 #define BLKIN_SLOW_NO_RULE   BLKIN_SLOW_RULES_MAX
 
-/* Without "max=": 100 alarms per second. */
+/* The default of "max=": 100 alarms per second. The burst is for requests that wait for one disk:
+ * they end at the same time. */
 #define BLKIN_SLOW_CAP_PERIOD_NS UINT64_C(10000000)
-#define BLKIN_SLOW_BURST_NS                                              \
-    UINT64_C(1000000000) /* requests that wait for one disk end together \
-                          */
+#define BLKIN_SLOW_BURST_NS      UINT64_C(1000000000)
 
 /* For messages: the expected form of a text. */
 #define BLKIN_SLOW_EXPECTED                                                            \
@@ -24,13 +23,13 @@
     "max=50/s, 32 at most"
 
 struct blkin_slow_rule {
-    const char *text;           /* as written */
+    const char *text;           /* the rule's part of the text, unchanged */
     const char *service, *name; /* globs */
-    uint64_t least_ns;
-    bool is_of_error; /* false: a rule of duration */
+    uint64_t least_ns;          /* of a rule of duration: the least duration that matches */
+    bool is_of_error;           /* false: a rule of duration */
 };
 
-/* Contains pointers into itself: do not copy. */
+/* Contains pointers into itself, so it must not be copied. */
 struct blkin_slow_rules {
     unsigned count;
     uint64_t least_ns;      /* the least duration that matches; UINT64_MAX: none does */
@@ -40,7 +39,7 @@ struct blkin_slow_rules {
     char globs[BLKIN_POLICY_TEXT_MAX];
 };
 
-/* Returns NULL, or the wrong part of the text, which lies in rules. "": no rules. */
+/* Parses the text; "": no rules. Returns NULL, or the wrong part, which points into `rules`. */
 const char *blkin_slow_parse(struct blkin_slow_rules *rules, const char *text);
 
 /* Returns the index of the first matching rule, or BLKIN_SLOW_NO_RULE. Of the rules of duration,

@@ -1,8 +1,4 @@
-/*
- * Finds the request that has caused a call: the four rules of cause.h.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "cause.h"
 
 #include "config.h"
@@ -12,7 +8,7 @@
 #include <string.h>
 
 #define PREFIX_LEAST   8
-#define ELSEWHERE_MOST 512 /* interactions to compare with: some ns each */
+#define ELSEWHERE_MOST 512 /* interactions to compare with; each costs some ns */
 
 static size_t cause_common_length(const struct interaction *interaction, struct bytes head)
 {
@@ -27,16 +23,17 @@ static size_t cause_common_length(const struct interaction *interaction, struct 
     return length;
 }
 
+/* A summary of the thread's open requests. */
 struct survey {
     unsigned count;           /* requests that may make a call now */
-    unsigned in_round;        /* of these, heard of since the thread last waited */
-    unsigned uncalled;        /* of these, without a call so far */
-    struct interaction *last; /* the last of these */
-    struct interaction *eldest;
+    unsigned in_round;        /* of count: the thread has read for them since it last waited */
+    unsigned uncalled;        /* of count: without a call so far */
+    struct interaction *last; /* of count: the last one in the list */
+    struct interaction *oldest;
     struct interaction *alike; /* the request with the longest common prefix */
     size_t length;             /* of that prefix */
-    bool is_tied;
-    bool has_unseen; /* some requests came while tracing was off: nothing is certain */
+    bool is_tied;              /* another request has a common prefix of that length */
+    bool has_unseen; /* some requests were read while tracing was off: no cause is certain */
 };
 
 static struct survey cause_survey(const struct interaction_worker *worker, struct bytes head)
@@ -54,8 +51,8 @@ static struct survey cause_survey(const struct interaction_worker *worker, struc
             survey.count++;
             survey.last = interaction;
         }
-        if (!survey.eldest || interaction->start_ns < survey.eldest->start_ns)
-            survey.eldest = interaction;
+        if (!survey.oldest || interaction->start_ns < survey.oldest->start_ns)
+            survey.oldest = interaction;
         if (length > survey.length) {
             survey.alike = interaction;
             survey.length = length;
@@ -80,18 +77,19 @@ static struct interaction *cause_unanswered_work(void)
     return work && interaction_phase(work) == PHASE_REQUEST ? work : NULL;
 }
 
-/* The thread works for a request whose call another thread has heard the answer of. */
+/* Another thread may have read the answer to the call that the thread's work was waiting for. Then
+ * makes the work an open request again. */
 static void cause_reopen_work(struct interaction_worker *worker)
 {
     struct interaction *work = cause_unanswered_work();
 
     if (work && !work->open_at && !cause_is_waiting_for_answer(work))
-        interaction_opens(worker, work);
+        interaction_add_open(worker, work);
 }
 
-/* Returns the request that the thread has just read, without a call and without any other work
- * since; or NULL. */
-static struct interaction *cause_just_heard(const struct interaction_worker *worker)
+/* Returns the request that the thread has just read, or NULL if the thread has called or done other
+ * work since. */
+static struct interaction *cause_just_read(const struct interaction_worker *worker)
 {
     struct interaction *work = cause_unanswered_work();
 
@@ -102,16 +100,15 @@ static struct interaction *cause_just_heard(const struct interaction_worker *wor
 }
 
 /*
- * The order of an event loop: the thread has just read a request, and calls. The call is for that
- * request if the thread finishes an event before it looks at the next one. That is certain for the
- * only event of a round, and for a thread that was seen to do so, and never seen not to. A request
- * without a call may also wait for something unseen, such as a timer; a request that has called
- * waits for the rest of its answer.
+ * Returns the request just read if the thread is an event loop that finishes an event before the
+ * next one. That is certain in a round with one event. It also counts as certain if the thread was
+ * seen to do so, and never to do the opposite. Returns NULL if another request has not called yet:
+ * that request may have waited for something unseen, such as a timer.
  */
 static struct interaction *cause_by_order(const struct interaction_worker *worker,
                                           const struct survey *survey)
 {
-    struct interaction *heard = cause_just_heard(worker);
+    struct interaction *heard = cause_just_read(worker);
     const bool is_in_order =
         interaction_thread.is_in_order ||
         (interaction_thread.called && interaction_thread.called != interaction_thread.heard);
@@ -123,11 +120,11 @@ static struct interaction *cause_by_order(const struct interaction_worker *worke
                : NULL;
 }
 
-/* A call or a connection begins: learns the order in which the thread works. */
+/* Called when a call or a connection begins. Learns the order in which the thread works. */
 static void cause_learn_order(const struct interaction_worker *worker,
                               const struct interaction *certain)
 {
-    struct interaction *heard = cause_just_heard(worker);
+    struct interaction *heard = cause_just_read(worker);
 
     if (heard) {
         if (interaction_thread.called && interaction_thread.called != interaction_thread.heard)
@@ -139,41 +136,42 @@ static void cause_learn_order(const struct interaction_worker *worker,
     }
 }
 
-/* Returns the only request that can be the cause, or NULL. */
+/* Returns the only request that can be the cause, or NULL. is_decided_here: cause_by_order() may be
+ * used. */
 static struct interaction *cause_only_one(const struct interaction_worker *worker,
-                                          const struct survey *survey, bool is_decided_now)
+                                          const struct survey *survey, bool is_decided_here)
 {
     struct interaction *work = cause_unanswered_work();
     struct interaction *one;
 
     if (worker->has_overflowed || survey->has_unseen)
         return NULL;
-    one = is_decided_now ? cause_by_order(worker, survey) : NULL;
+    one = is_decided_here ? cause_by_order(worker, survey) : NULL;
     if (one)
         return one;
     if (survey->count == 0) {
-        /* a second call beside the first one; but after the response, it may be for anything */
+        /* a further call of the work, before it is answered */
         return work && !work->is_ambiguous ? work : NULL;
     }
     if (survey->count > 1 || survey->in_round == 0)
         return NULL;
     one = survey->last;
-    /* may this be a second call for another request that was just heard of? */
+    /* if the work is another request, the call may also be a further call of the work */
     return one->is_ambiguous || (work && work != one) ? NULL : one;
 }
 
 static struct interaction *cause_best_guess(const struct interaction_worker *worker,
                                             const struct survey *survey)
 {
-    struct interaction *work = cause_unanswered_work(), *heard = cause_just_heard(worker);
+    struct interaction *work = cause_unanswered_work(), *heard = cause_just_read(worker);
 
     if (heard && (survey->is_tied || survey->length < PREFIX_LEAST))
         return heard;
     if (survey->alike)
         return survey->alike;
-    if (work && (work->open_at || !survey->eldest))
+    if (work && (work->open_at || !survey->oldest))
         return work;
-    return survey->eldest;
+    return survey->oldest;
 }
 
 static struct cause cause_found(enum preload_cause how, struct interaction *interaction)
@@ -181,7 +179,7 @@ static struct cause cause_found(enum preload_cause how, struct interaction *inte
     return (struct cause){interaction ? how : PRELOAD_NO_CAUSE, interaction};
 }
 
-static bool cause_is_of_program(void)
+static bool cause_is_program(void)
 {
     const struct blkin_span *current = blkin_current();
     const struct interaction *work = interaction_thread.work;
@@ -196,24 +194,24 @@ struct cause cause_of_call(const struct connection *connection, struct bytes hea
     struct interaction_worker *worker = interaction_thread.worker;
     struct interaction *opener = connection->opener, *only, *alike = NULL;
     struct survey survey;
-    bool is_decided_now;
+    bool is_decided_here;
 
-    if (cause_is_of_program())
+    if (cause_is_program())
         return (struct cause){PRELOAD_BY_PROGRAM, NULL};
     if (opener && interaction_phase(opener) == PHASE_REQUEST)
         return cause_found(PRELOAD_BY_OWNER, opener);
     if (!worker)
         return cause_found(PRELOAD_NO_CAUSE, NULL);
-    interaction_tidy(worker);
+    interaction_prune_open(worker);
     cause_reopen_work(worker);
     survey = cause_survey(worker, head);
-    /* else it was decided when the connection was opened or the wait for it began */
-    is_decided_now = !connection->is_fresh && !connection->is_awaited;
-    only = cause_only_one(worker, &survey, is_decided_now);
+    /* if not, called_connect() or called_await_write() has already looked for the cause */
+    is_decided_here = !connection->is_fresh && !connection->is_awaited;
+    only = cause_only_one(worker, &survey, is_decided_here);
     if (!only && survey.length >= PREFIX_LEAST && !survey.is_tied && !survey.has_unseen &&
         !worker->has_overflowed)
         alike = survey.alike;
-    if (is_decided_now)
+    if (is_decided_here)
         cause_learn_order(worker, only ? only : alike);
     if (only)
         return cause_found(PRELOAD_BY_BEING_ONLY, only);
@@ -224,14 +222,14 @@ struct cause cause_of_call(const struct connection *connection, struct bytes hea
     return cause_found(PRELOAD_BY_GUESS, cause_best_guess(worker, &survey));
 }
 
-static bool cause_may_have_handed_on(const struct interaction *interaction)
+static bool cause_may_be_handed_over(const struct interaction *interaction)
 {
     return interaction->connection->role == ROLE_SERVER &&
            !cause_is_waiting_for_answer(interaction) &&
            interaction->worker != interaction_thread.worker;
 }
 
-/* Without a guess if more than ELSEWHERE_MOST interactions were ever open at once. */
+/* Returns NULL if more than ELSEWHERE_MOST interactions ever existed at once. */
 struct interaction *cause_elsewhere(struct bytes head)
 {
     struct interaction *alike = NULL;
@@ -239,9 +237,9 @@ struct interaction *cause_elsewhere(struct bytes head)
     bool is_tied = false, has_index = head.first != NULL;
 
     for (uint32_t i = 0; has_index && i <= ELSEWHERE_MOST; i++) {
-        struct interaction *one = interaction_requested(i, &has_index);
+        struct interaction *one = interaction_request_at(i, &has_index);
         const size_t length =
-            one && cause_may_have_handed_on(one) ? cause_common_length(one, head) : 0;
+            one && cause_may_be_handed_over(one) ? cause_common_length(one, head) : 0;
 
         is_tied = length > longest ? false : is_tied || (length && length == longest);
         if (length > longest) {
@@ -267,9 +265,9 @@ struct interaction *cause_of_connect(void)
     struct interaction *only;
     struct survey survey;
 
-    if (!worker || cause_is_of_program())
+    if (!worker || cause_is_program())
         return NULL;
-    interaction_tidy(worker);
+    interaction_prune_open(worker);
     cause_reopen_work(worker);
     survey = cause_survey(worker, (struct bytes){NULL, 0});
     only = cause_only_one(worker, &survey, true);
@@ -277,10 +275,10 @@ struct interaction *cause_of_connect(void)
     return only;
 }
 
-/* Requests of the same round may share the call, as in a group commit. */
+/* Several requests of one round may share the call, as in a group commit. Then it is a guess. */
 struct cause cause_of_file_call(void)
 {
-    if (cause_is_of_program())
+    if (cause_is_program())
         return (struct cause){PRELOAD_BY_PROGRAM, NULL};
     return cause_found(cause_sharers() > 1 ? PRELOAD_BY_GUESS : PRELOAD_BY_BEING_ONLY,
                        cause_unanswered_work());
@@ -293,7 +291,7 @@ unsigned cause_sharers(void)
 
     if (!worker || !interaction_thread.work)
         return 0;
-    interaction_tidy(worker);
+    interaction_prune_open(worker);
     cause_reopen_work(worker);
     survey = cause_survey(worker, (struct bytes){NULL, 0});
     return survey.in_round + survey.has_unseen;
@@ -307,7 +305,7 @@ static const char *const cause_texts[] = {
     [PRELOAD_BY_GUESS] = "guess",
 };
 
-/* Tags the guess: its trace id and span id in Zipkin's form. */
+/* Adds the tag "blkin.guess": the request's trace id and span id in Zipkin's form. */
 static void cause_tag_guess(struct blkin_span *span, const struct interaction *guess)
 {
     const struct blkin_context *context = blkin_span_context(&guess->span);

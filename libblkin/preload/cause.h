@@ -1,22 +1,23 @@
 /*
- * Which request has caused a call. The rules, in this order:
+ * Finds the request that has caused a call. The rules, in this order:
  *
  * 1. Owner: the connection was opened for that request.
  *
- * 2. Only: no other request is open on this thread, and the thread has heard of the request since
- * it last waited. Open: read, not answered, and not waiting for a call of its own.
+ * 2. Only: no other request is open on this thread, and the thread has read for this one since it
+ * last waited. An open request was read, is not answered, and waits for no call of its own. In some
+ * event loops, the request just read is certain even beside others: see cause_by_order().
  *
- * 3. Prefix: the call forwards the request: the longest common first bytes, at least 8 of the 39
- * that are kept, and no other open request has as many.
+ * 3. Prefix: the call forwards the request. At least 8 of the first 39 bytes are equal, and no
+ * other open request has as many equal bytes.
+ *
+ * 4. Guess: all open requests are then marked as ambiguous, and rule 2 excludes them.
  *
  * Rules 2 and 3 do not apply while the thread has to answer requests that it read before tracing
  * began.
  *
- * 4. Guess. All open requests are then ambiguous: nothing about them is certain by elimination.
- *
  * A thread without requests calls for another thread, as varnish's fetching threads do. The library
- * does not see the hand-over. If exactly one request of another thread matches by prefix, it is the
- * guess.
+ * does not see how the threads pass the request. If exactly one request of the other threads
+ * matches by prefix, that request is the guess.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -43,17 +44,17 @@ struct cause {
 /* head: the first bytes of the call's request. */
 struct cause cause_of_call(const struct connection *connection, struct bytes head);
 
-/* For a call without a cause on this thread: a matching request of another thread, with a
- * reference, or NULL. */
+/* Called for a call without a cause on this thread. Returns the request of another thread that
+ * matches by prefix, with a reference, or NULL. */
 struct interaction *cause_elsewhere(struct bytes head);
 
-/* For a new connection: a certain cause, or NULL. */
+/* Returns the certain cause of a new connection, or NULL. */
 struct interaction *cause_of_connect(void);
 
-/* For a file call, which the thread makes for the request that it works for. */
+/* Returns the thread's current work, or the program's span, as the cause of a file call. */
 struct cause cause_of_file_call(void);
 
-/* Begins and tags the span of a call. */
+/* Begins the span of a call, and tags it with the cause. */
 void cause_begin(struct blkin_span *span, const char *name, size_t length, enum blkin_kind kind,
                  struct cause cause);
 
@@ -62,15 +63,15 @@ void cause_begin_at(struct blkin_span *span, const char *name, struct cause caus
                     uint64_t start_ns);
 
 /*
- * Begins a span for the thread's current work: below its request, with the tag "blkin.cause". If
- * the cause is only a guess and guesses are not linked, the span is a trace of its own with the tag
- * "blkin.guess". Returns the rule; PRELOAD_NO_CAUSE: no span was begun.
+ * Begins a span below the thread's current work, with the tag "blkin.cause". If the cause is a
+ * guess and guesses are not linked, the span is a trace of its own with the tag "blkin.guess".
+ * Returns the rule; PRELOAD_NO_CAUSE: no span was begun.
  */
 enum preload_cause cause_begin_child(struct blkin_span *span, const char *name, size_t length,
                                      enum blkin_kind kind);
 
-/* Returns the number of requests that this thread has read and not answered: its work may be for
- * all of them. */
+/* Returns the number of open requests that this thread has read for since it last waited: its work
+ * may be for all of them. 0: the thread has no current work. */
 unsigned cause_sharers(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * The run-time configuration of a program under libblkin-preload.so: the text of BLKIN_RUN, which
- * `blkin run` makes from its options, then a file that may change while the program runs.
+ * The run-time configuration of a program under libblkin-preload.so. It is the text of BLKIN_RUN,
+ * which `blkin run` makes from its options. Then a file changes it, even while the program runs.
  *
- * A configuration in force never changes in place. A new one is written to another slot and becomes
+ * The current configuration is never overwritten. A new one is written to another slot and becomes
  * current by a single store. A slot is reused after seven changes, at most one a second.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -24,7 +24,7 @@
 
 /* Which file calls are spans of their own. */
 enum preload_file_calls {
-    PRELOAD_FILES_AUTO, /* each, but totals where several requests share a call */
+    PRELOAD_FILES_AUTO, /* each; but only totals if several requests share a call */
     PRELOAD_FILES_EACH,
     PRELOAD_FILES_TOTALS,
     PRELOAD_FILES_OFF
@@ -34,7 +34,7 @@ enum preload_file_calls {
 enum preload_filters {
     PRELOAD_FILTERS_RINGS, /* into the agent's rings, without LTTng */
     PRELOAD_FILTERS_LEAVE, /* not at all */
-    PRELOAD_FILTERS_TRACE, /* normally: an inherited filter allows what LTTng does */
+    PRELOAD_FILTERS_TRACE, /* as usual: the user says that an inherited filter allows LTTng */
 };
 
 struct preload_range {
@@ -42,14 +42,14 @@ struct preload_range {
 };
 
 struct preload_config {
-    unsigned generation; /* a new generation invalidates earlier decisions */
+    unsigned generation; /* decisions of an older generation are made again */
     bool is_traced;      /* this program matches `programs` */
     bool guesses_are_linked;
     uint8_t filters;     /* enum preload_filters */
     int8_t usage;        /* 0 to 3, or PRELOAD_USAGE_UNSET */
     uint8_t file_calls;  /* enum preload_file_calls */
-    uint8_t payload;     /* recorded bytes of a request */
-    uint8_t range_count; /* 0: all */
+    uint8_t payload;     /* number of a request's first bytes that are recorded */
+    uint8_t range_count; /* 0: all ports */
     uint64_t least_ns;   /* shorter spans are not recorded */
     struct preload_range ranges[PRELOAD_RANGES_MAX];
     char service[PRELOAD_SERVICE_MAX]; /* "": the program's name */
@@ -58,12 +58,13 @@ struct preload_config {
     char files[PRELOAD_CONFIG_MAX + 1];
 };
 
-void preload_config_clear(struct preload_config *config); /* to the defaults */
+/* Sets the defaults. */
+void preload_config_clear(struct preload_config *config);
 
 /*
- * Applies a text of key=value pairs, separated by commas or lines; a line that begins with "#" is a
- * comment. Returns NULL, or the wrong part, copied to `wrong`, with the expected form in *expected;
- * the configuration is then not usable.
+ * Applies a text of key=value pairs, separated by commas or line breaks. A line that begins with
+ * "#" is a comment. Returns NULL, or the wrong part, which is in `wrong`, with the expected form in
+ * *expected. The configuration is then not usable.
  */
 const char *preload_config_read(struct preload_config *config, const char *text,
                                 char wrong[PRELOAD_CONFIG_MAX], const char **expected);
@@ -80,19 +81,20 @@ bool preload_config_has_file(const struct preload_config *config, const char *pa
 extern __attribute__((visibility("hidden"))) const struct preload_config *preload_config_in_force;
 extern __attribute__((visibility("hidden"))) uint64_t preload_config_due_ns;
 
-/* Valid until the next call that may wait. Until preload_config_init(), nothing is traced. */
+/* The pointer is valid until the next call that may wait. Nothing is traced before
+ * preload_config_init(). */
 static inline const struct preload_config *preload_config(void)
 {
     return __atomic_load_n(&preload_config_in_force, __ATOMIC_ACQUIRE);
 }
 
-/* Reads the environment and the file. Once, before main(). */
+/* Reads the environment and the file. Called once, before main(). */
 void preload_config_init(void);
 
-/* The file is not read any more. */
+/* From now on, the file is not read any more. */
 void preload_config_fix(void);
 
-/* Returns the configured name, or the program's name at its start. */
+/* Returns the configured name, or the name that the program had at its start. */
 const char *preload_service_name(void);
 
 /* Reads the file if it has changed. One thread at a time does the work. */

@@ -1,6 +1,6 @@
 /*
- * Parses the text of a run-time configuration. Uses only libc's string functions, because the
- * command reads such texts, too.
+ * Parses the text of a run-time configuration. The command `blkin` contains this file, too, so it
+ * uses only libc's string functions.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -36,7 +36,7 @@ static bool read_word(const char *text, const char *const words[], unsigned *ind
     return false;
 }
 
-/* Appends a glob. It always fits: all globs are parts of one text. */
+/* Appends a glob. There is always room, because all globs are parts of one text. */
 static bool add_glob(char globs[PRELOAD_CONFIG_MAX + 1], const char *glob)
 {
     char *at = globs;
@@ -61,7 +61,7 @@ static bool fits_one_of(const char *globs, const char *text)
 
 /* ---- keys: each function reads one value, or one item of a list ---- */
 
-/* 6379 or 8000-8010 */
+/* Reads a port or a range, such as 8000-8010. */
 static bool read_port(struct preload_config *config, char *item)
 {
     char *dash = strchr(item, '-');
@@ -112,7 +112,7 @@ static const char *const seccomp[] = {"rings", "leave", "trace", NULL};
 
 #define AT(member) offsetof(struct preload_config, member)
 
-/* A key without a function sets the byte `at` to a number or to the index of a word. */
+/* A key without a function sets the byte at `at` to a number or to the index of a word. */
 static const struct config_key {
     const char *name;
     bool (*read)(struct preload_config *config, char *item);
@@ -185,7 +185,7 @@ static bool read_items(struct config_reading *reading, char *value)
     return true;
 }
 
-/* key=value, or another item of the previous list. */
+/* Reads key=value, or another item of the previous list. */
 static bool read_part(struct config_reading *reading, char *part)
 {
     char *equals = strchr(part, '=');
@@ -214,7 +214,7 @@ static bool read_line(struct config_reading *reading, char *line, char wrong[PRE
         return true;
     while ((part = strsep(&line, ","))) {
         part = blkin_trimmed(part);
-        strcpy(wrong, part); /* before it is cut */
+        strcpy(wrong, part); /* before read_part() changes it */
         reading->expected = "one of ports=, programs=, files=, file-calls=, min-us=, usage=, "
                             "guesses=, seccomp=, payload= and service=";
         if (*part && !read_part(reading, part))

@@ -1,8 +1,4 @@
-/*
- * The table of descriptors, and the state of connections.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "connection.h"
 
 #include "preload.h"
@@ -16,12 +12,12 @@
 static struct pool connection_pool = {.size = sizeof(struct connection)};
 
 /*
- * State of connection_any_unseen(), for requests that came while tracing was off. Its address
- * identifies the thread.
+ * Requests that this thread read while tracing was off: the state of connection_any_unseen(). Its
+ * address identifies the thread.
  */
 static __thread struct {
-    uint32_t at;       /* no connection below this index has a request of this thread */
-    uint64_t until_ns; /* until then `at` is valid; 0: unknown */
+    uint32_t at;       /* no connection with a lower index has such a request */
+    uint64_t until_ns; /* the connection `at` counts until then; 0: not set */
 } connection_unseen __attribute__((tls_model("initial-exec")));
 
 /* ---- the table of descriptors ---- */
@@ -67,7 +63,8 @@ struct connection *connection_of(const struct preload_slot *slot, uint32_t gener
     struct connection *connection = (struct connection *)word;
 
     if (!connection_is_connection(word) ||
-        !pool_try(&connection->item, generation ? generation : pool_generation(&connection->item)))
+        !pool_try_ref(&connection->item,
+                      generation ? generation : pool_generation(&connection->item)))
         return NULL;
     if (__atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == word)
         return connection;
@@ -95,7 +92,7 @@ static void connection_set_slot(struct preload_slot *slot, uintptr_t word)
     if (!connection_is_connection(before))
         return;
     if (__atomic_sub_fetch(&connection->slots, 1, __ATOMIC_ACQ_REL) == 0)
-        message_connection_ends(connection);
+        message_end_connection(connection);
     connection_release(connection);
 }
 
@@ -127,7 +124,7 @@ bool connection_connecting(int fd, const struct sockaddr *address, socklen_t len
     struct connection *connection = connection_of(slot, 0);
     bool is_new = false;
 
-    /* the program asks how a non-blocking connect goes on */
+    /* the program calls connect(2) again to get the result of a non-blocking one */
     if (connection && connection->role == ROLE_CLIENT && connection->is_fresh) {
         connection_release(connection);
         errno = saved_errno;
@@ -144,7 +141,7 @@ bool connection_connecting(int fd, const struct sockaddr *address, socklen_t len
         }
     }
     if (is_new) {
-        connection->is_whole = connection->is_fresh = true;
+        connection->may_have_key = connection->is_fresh = true;
         if (preload_is_quiet())
             connection_fill_quietly(connection, -1, address, length);
         else if (address->sa_family == AF_UNIX)
@@ -160,7 +157,7 @@ void connection_accepted(int fd, int listener, const struct sockaddr *address, s
     struct connection *connection = connection_take(fd, ROLE_SERVER);
 
     if (connection) {
-        connection->is_whole = true;
+        connection->may_have_key = true;
         if (preload_is_quiet())
             connection_fill_quietly(connection, listener, address, length);
     }
@@ -175,13 +172,13 @@ void connection_forget(int fd)
         connection_set_slot(slot, PRELOAD_UNKNOWN);
 }
 
-void connection_fd_is_new(int fd)
+void connection_forget_new(int fd)
 {
     if (fd >= 0 && !preload_is_off())
         PRELOAD_INSIDE(connection_forget(fd));
 }
 
-void connection_is_no_stream(int fd)
+void connection_set_no_stream(int fd)
 {
     struct preload_slot *slot = preload_slot(fd);
 
@@ -195,9 +192,9 @@ void connection_shared(int fd)
 
     if (!connection)
         return;
-    connection->is_whole = false;
+    connection->may_have_key = false;
     connection->key = 0;
-    connection->place = 0;
+    connection->location = 0;
     connection_release(connection);
 }
 
@@ -231,7 +228,7 @@ void connection_duplicated(int from, int to)
 
 /* ---- use ---- */
 
-/* Does not examine an irrelevant socket again. Other descriptors may be files. */
+/* PRELOAD_OTHER: a socket of no interest, which is not examined again. */
 void connection_adopt(int fd)
 {
     const int saved_errno = errno;
@@ -251,8 +248,9 @@ void connection_adopt(int fd)
     errno = saved_errno;
 }
 
-/* UNIX sockets have no port: they are traced unless the configuration names ports. */
-static void connection_check(struct connection *connection, const struct preload_config *config)
+/* UNIX sockets have no port. They are traced if the configuration names no ports. */
+static void connection_decide_traced(struct connection *connection,
+                                     const struct preload_config *config)
 {
     connection->is_traced =
         connection->role != ROLE_NONE &&
@@ -261,8 +259,8 @@ static void connection_check(struct connection *connection, const struct preload
     connection->checked_by = config->generation;
 }
 
-/* The descriptor was closed without a wrapper: examines it again. */
-static void connection_replaced(int fd, const struct connection *connection)
+/* Called when the descriptor was closed without a wrapper. Examines it again. */
+static void connection_replace(int fd, const struct connection *connection)
 {
     struct preload_slot *slot = preload_slot(fd);
 
@@ -278,7 +276,7 @@ bool connection_is_traced(struct connection *connection, int fd)
     const uint64_t cookie = connection_cookie_of(fd);
 
     if (connection->cookie && cookie != connection->cookie && !preload_is_quiet()) {
-        connection_replaced(fd, connection);
+        connection_replace(fd, connection);
         return false;
     }
     connection->cookie = cookie;
@@ -286,7 +284,7 @@ bool connection_is_traced(struct connection *connection, int fd)
         !connection_prepare(connection, fd))
         return false;
     if (connection->checked_by != config->generation)
-        connection_check(connection, config);
+        connection_decide_traced(connection, config);
     return connection->is_traced;
 }
 
@@ -307,13 +305,13 @@ static bool connection_is_own_unseen(const struct connection *connection)
            __atomic_load_n(&connection->reader, __ATOMIC_RELAXED) == (uintptr_t)&connection_unseen;
 }
 
-/* The first test rejects most connections without taking a reference. */
+/* The first test is cheap, and rejects most connections without a reference. */
 static bool connection_has_unseen(struct connection *connection)
 {
     bool has_unseen;
 
     if (!connection_is_own_unseen(connection) ||
-        !pool_try(&connection->item, pool_generation(&connection->item)))
+        !pool_try_ref(&connection->item, pool_generation(&connection->item)))
         return false;
     has_unseen = connection_is_own_unseen(connection) && connection->role == ROLE_SERVER;
     connection_release(connection);
@@ -338,9 +336,9 @@ bool connection_any_unseen(void)
 
 /* ---- a process that is about to be quiet ---- */
 
-#define QUIET_LOOKED_AT 1024 /* descriptors from 0 on */
+#define QUIET_EXAMINED 1024 /* number of descriptors, from 0 on */
 
-static void connection_look_while_possible(int fd)
+static void connection_examine_before_quiet(int fd)
 {
     struct connection *connection;
 
@@ -362,6 +360,6 @@ void connection_reserve(void)
     (void)preload_slot_make(0);
     (void)connection_is_ephemeral(0);
     connection_prepare_keys();
-    for (int fd = 0; fd < QUIET_LOOKED_AT; fd++)
-        connection_look_while_possible(fd);
+    for (int fd = 0; fd < QUIET_EXAMINED; fd++)
+        connection_examine_before_quiet(fd);
 }

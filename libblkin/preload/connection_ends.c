@@ -24,7 +24,8 @@ uint64_t connection_cookie_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) == 0 ? cookie : 0;
 }
 
-/* A connection of LTTng's threads, which every process with LTTng has. */
+/* Returns true for the address of a connection of LTTng's threads, which each process with LTTng
+ * has. */
 static bool connection_is_lttng(const struct sockaddr *address, socklen_t length)
 {
     static const char name[] = "/lttng-ust-sock-";
@@ -80,7 +81,7 @@ static void connection_name_by_port(struct connection *connection)
     connection_set_name(connection, text, (size_t)length);
 }
 
-/* The name is the file's; an abstract name begins with @, as in ss(8). */
+/* Sets the name to that of the file. An abstract address begins with @, as in ss(8). */
 static void connection_name_by_path(struct connection *connection,
                                     const struct sockaddr_un *address, socklen_t length)
 {
@@ -148,7 +149,7 @@ struct connection_sides {
     socklen_t own_length, peer_length;
 };
 
-/* The other end of an accepted UNIX socket has no name: no need to ask. */
+/* The client's end of an accepted UNIX socket has no name, so the function does not ask for it. */
 static bool connection_find_ends(int fd, enum role role, struct connection_sides *ends)
 {
     ends->own_length = ends->peer_length = sizeof(ends->own);
@@ -175,10 +176,10 @@ void connection_fill_unix(struct connection *connection, const struct sockaddr_u
     connection_set_prepared(connection);
 }
 
-/* A client was seen to be a stream when it connected, and an accepted internet socket is always
- * one. */
-static bool connection_is_other(const struct connection *connection, int fd,
-                                const struct connection_sides *ends)
+/* Asks the kernel for the type only where it is unknown: a client's type was checked in connect(2),
+ * and an accepted internet socket is a stream. */
+static bool connection_is_untraceable(const struct connection *connection, int fd,
+                                      const struct connection_sides *ends)
 {
     return !connection_can_be_traced((const struct sockaddr *)&ends->own, ends->own_length) ||
            ((connection->role == ROLE_NONE || ends->own.ss_family == AF_UNIX) &&
@@ -192,7 +193,7 @@ bool connection_prepare(struct connection *connection, int fd)
 
     if (!connection_find_ends(fd, (enum role)connection->role, &ends))
         return false;
-    if (connection_is_other(connection, fd, &ends)) {
+    if (connection_is_untraceable(connection, fd, &ends)) {
         connection->role = ROLE_NONE;
     } else if (ends.own.ss_family == AF_UNIX) {
         bool is_peers;
@@ -235,7 +236,7 @@ static const struct quiet_listener *connection_find_listener(int fd)
     return NULL;
 }
 
-static bool connection_is_any(const char *ip)
+static bool connection_is_wildcard(const char *ip)
 {
     return strcmp(ip, "0.0.0.0") == 0 || strcmp(ip, "::") == 0;
 }
@@ -251,12 +252,12 @@ void connection_fill_quietly(struct connection *connection, int listener,
     if (named && named->sa_family == AF_UNIX) {
         connection->is_unix = true;
         connection_name_by_path(connection, (const void *)named, named_length);
-        connection->is_whole = false;
+        connection->may_have_key = false;
     } else {
         connection->peer_port = blkin_address_text(peer, length, connection->peer_ip);
         connection->port = blkin_address_text(own, at ? at->length : 0, connection->ip);
-        connection->is_whole =
-            connection->peer_ip[0] && connection->ip[0] && !connection_is_any(connection->ip);
+        connection->may_have_key =
+            connection->peer_ip[0] && connection->ip[0] && !connection_is_wildcard(connection->ip);
         connection_name_by_port(connection);
     }
     connection_set_prepared(connection);

@@ -1,8 +1,4 @@
-/*
- * The keys of connections: hashes of data that both ends know.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "connection.h"
 #include "key.h"
 #include "preload.h"
@@ -22,9 +18,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Returns a hash of the host and, if has_namespace, the network namespace: inodes are unique per
- * host, loopback addresses per namespace. 0: unknown. */
-static uint64_t connection_hash_of_place(bool has_namespace)
+/* Returns a hash of the host and, if has_namespace, of the network namespace; 0: unknown. Inodes
+ * are unique per host, loopback addresses per namespace. */
+static uint64_t connection_hash_of_location(bool has_namespace)
 {
     static uint64_t known[2];
     uint64_t hash = __atomic_load_n(&known[has_namespace], __ATOMIC_RELAXED);
@@ -74,23 +70,23 @@ static bool connection_is_routable(const char *ip)
     return true;
 }
 
-static uint64_t connection_key_at_this_place(bool has_namespace, const char *text, int length)
+static uint64_t connection_key_of_location(bool has_namespace, const char *text, int length)
 {
-    const uint64_t hash = connection_hash_of_place(has_namespace);
+    const uint64_t hash = connection_hash_of_location(has_namespace);
 
     return hash ? key_add(hash, text, (size_t)length) : 0;
 }
 
 void connection_prepare_keys(void)
 {
-    (void)connection_hash_of_place(false);
-    (void)connection_hash_of_place(true);
+    (void)connection_hash_of_location(false);
+    (void)connection_hash_of_location(true);
 }
 
-/* An unknown place gets a unique value. */
-static uint64_t connection_place(void)
+/* Returns a random value if the location is unknown. */
+static uint64_t connection_location(void)
 {
-    const uint64_t hash = connection_hash_of_place(true);
+    const uint64_t hash = connection_hash_of_location(true);
 
     return key_finish(hash ? hash : ((uint64_t)getpid() << 40 ^ blkin_now()));
 }
@@ -105,14 +101,14 @@ static uint64_t connection_key_by_addresses(struct connection *connection)
                                 ips[!client], ports[!client]);
 
     if (connection_is_loopback(connection->ip))
-        return connection_key_at_this_place(true, text, length);
+        return connection_key_of_location(true, text, length);
     if (!connection_is_routable(ips[0]) && !connection_is_routable(ips[1]))
-        connection->place = connection_place();
+        connection->location = connection_location();
     return key_add(KEY_BEGIN, text, (size_t)length);
 }
 
-/* ---- the peer's inode, by sock_diag(7), as in ss -x. By bare system calls, because those of libc
- * are cancellation points ---- */
+/* ---- the peer's inode, by sock_diag(7), as in ss -x. libc's functions are cancellation points, so
+ * this part makes bare system calls ---- */
 
 static int unix_peer_ask(int netlink, uint32_t inode)
 {
@@ -136,7 +132,7 @@ static int unix_peer_ask(int netlink, uint32_t inode)
                : 0;
 }
 
-/* The kernel has answered when sendto(2) returns, so recvfrom(2) does not wait. */
+/* recvfrom(2) does not wait, because the kernel answers within sendto(2). */
 static int unix_peer_read(int netlink, uint32_t *peer)
 {
     union {
@@ -167,7 +163,7 @@ static int unix_peer_read(int netlink, uint32_t *peer)
 }
 
 /* Finds the inode of the peer of a connected UNIX socket. A client has no peer before it is
- * accepted. Returns 0 or -errno. Costs 8 us: once per connection. */
+ * accepted. Returns 0 or -errno. Costs 8 us, once per connection. */
 static int unix_peer(uint32_t inode, uint32_t *peer)
 {
     int netlink, result;
@@ -185,7 +181,8 @@ static int unix_peer(uint32_t inode, uint32_t *peer)
 
 /* ---- keys ---- */
 
-/* The key is the client's inode. The client sees it at once; the server asks the kernel. */
+/* The key contains the inode of the client's socket. The client reads it by fstat(2). The server
+ * asks by sock_diag(7). */
 static uint64_t connection_key_by_inode(const struct connection *connection, int fd)
 {
     struct stat status;
@@ -199,12 +196,12 @@ static uint64_t connection_key_by_inode(const struct connection *connection, int
     if (connection->role == ROLE_SERVER && unix_peer(client, &client) < 0)
         return 0;
     length = snprintf(text, sizeof(text), "unix %u ", client);
-    return connection_key_at_this_place(false, text, length);
+    return connection_key_of_location(false, text, length);
 }
 
 uint64_t connection_key(struct connection *connection, int fd)
 {
-    if (!connection->is_key_final && connection->is_whole) {
+    if (!connection->is_key_final && connection->may_have_key) {
         connection->key = connection->is_unix ? connection_key_by_inode(connection, fd)
                                               : connection_key_by_addresses(connection);
         connection->is_key_final = true;

@@ -1,8 +1,4 @@
-/*
- * Calls on files.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "file.h"
 
 #include "cause.h"
@@ -27,13 +23,14 @@ struct file_state {
 
 static struct pool file_pool = {.size = (sizeof(struct file_state) + 15) / 16 * 16};
 
-enum { /* values of a slot without a struct file_state */
-       NOT_LOOKED_AT,
+enum { /* values of preload_slot.file without a struct file_state */
+       NOT_EXAMINED,
        NO_FILE, /* for example a pipe, terminal or eventfd */
-       NAMED,   /* not examined, but the slot's memory has the path of open(2) */
+       NAMED,   /* not examined, but slot->file_memory has the path of open(2) */
 };
 
-/* Returns the slot's memory for files. It stays with the slot and is never published. */
+/* Returns slot->file_memory, or NULL. Other threads find it by the slot, so it is not published in
+ * the pool. */
 static struct file_state *file_memory_of(struct preload_slot *slot)
 {
     void *there = __atomic_load_n(&slot->file_memory, __ATOMIC_ACQUIRE);
@@ -49,15 +46,16 @@ static struct file_state *file_memory_of(struct preload_slot *slot)
     return there;
 }
 
-/* Excludes files that the kernel generates, and memory, where LTTng has its buffers. */
+/* Returns false for files that the kernel generates, and for memory, where LTTng has its buffers.
+ */
 static bool file_is_storage(const char *path)
 {
     return strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 &&
            strncmp(path, "/memfd:", 7) != 0 && strncmp(path, "/dev/shm/", 9) != 0;
 }
 
-/* Keeps the end of a long path, which is the more specific part. */
-static void file_keep_path(struct file_state *file, const char *path, size_t length)
+/* Stores the end of a long path, because the end is more specific. */
+static void file_store_path(struct file_state *file, const char *path, size_t length)
 {
     if (length <= FILE_PATH_BYTES)
         strcpy(file->path, path);
@@ -66,7 +64,7 @@ static void file_keep_path(struct file_state *file, const char *path, size_t len
                        path + length - FILE_PATH_BYTES + 3);
 }
 
-static void file_decide(struct file_state *file, const char *path)
+static void file_decide_wanted(struct file_state *file, const char *path)
 {
     file->config = preload_config()->generation;
     file->is_wanted = preload_config()->files[0] ? preload_config_has_file(preload_config(), path)
@@ -81,14 +79,14 @@ static void file_read_path(struct file_state *file, int fd)
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     length = readlink(link, target, sizeof(target) - 1);
     target[length > 0 ? length : 0] = '\0';
-    file_keep_path(file, target, strlen(target));
-    file_decide(file, target);
+    file_store_path(file, target, strlen(target));
+    file_decide_wanted(file, target);
 }
 
 /*
- * Keeps the path of open(2), because asking the kernel for it costs more than the rest of a small
- * call's span. The kernel is asked for its generated files: "/proc/self/exe" is a link. A child of
- * vfork(2) has its own files in its parent's slots.
+ * Asking the kernel for the path would cost more than the rest of a small call's span. Generated
+ * files are not stored here, because "/proc/self/exe" may be a link to a usual file. A child of
+ * vfork(2) stores nothing, because its slots are those of its parent.
  */
 void file_opened(int fd, const char *path)
 {
@@ -107,36 +105,37 @@ void file_opened(int fd, const char *path)
     __atomic_store_n(&slot->file, NAMED, __ATOMIC_RELEASE);
 }
 
-/* Examines a file by its name, for a quiet process that must not ask the kernel. */
-static uintptr_t file_by_its_name(struct preload_slot *slot)
+/* Decides by the path of open(2) alone: a quiet process must not ask the kernel. */
+static uintptr_t file_examine_by_name(struct preload_slot *slot)
 {
     struct file_state *file = file_memory_of(slot);
 
     if (!file || strncmp(file->path, "/dev/", 5) == 0)
         return NO_FILE;
-    file_decide(file, file->path);
+    file_decide_wanted(file, file->path);
     return (uintptr_t)file;
 }
 
-/* Examines a descriptor. Two threads at the same time get the same result. */
-static uintptr_t file_look(struct preload_slot *slot, int fd, bool is_named)
+/* Examines a descriptor. Returns the value for slot->file. If two threads do so at the same time,
+ * they get the same result. */
+static uintptr_t file_examine(struct preload_slot *slot, int fd, bool is_named)
 {
     struct stat status;
     struct file_state *file;
 
     if (preload_is_quiet())
-        return is_named ? file_by_its_name(slot) : NO_FILE;
+        return is_named ? file_examine_by_name(slot) : NO_FILE;
     if (fstat(fd, &status) < 0)
-        return NOT_LOOKED_AT;
+        return NOT_EXAMINED;
     if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode))
         return NO_FILE;
     file = file_memory_of(slot);
     if (!file)
-        return NOT_LOOKED_AT;
+        return NOT_EXAMINED;
     file->device = status.st_dev;
     file->inode = status.st_ino;
     if (is_named)
-        file_decide(file, file->path);
+        file_decide_wanted(file, file->path);
     else
         file_read_path(file, fd);
     return (uintptr_t)file;
@@ -151,16 +150,16 @@ static struct file_state *file_find(int fd)
     if (!slot && !(slot = preload_slot_make(fd)))
         return NULL;
     known = __atomic_load_n(&slot->file, __ATOMIC_ACQUIRE);
-    if (known == NOT_LOOKED_AT || known == NAMED) {
-        known = file_look(slot, fd, known == NAMED);
+    if (known == NOT_EXAMINED || known == NAMED) {
+        known = file_examine(slot, fd, known == NAMED);
         __atomic_store_n(&slot->file, known, __ATOMIC_RELEASE);
     }
     return known <= NAMED ? NULL : (struct file_state *)known;
 }
 
-/* The same, and checks that the descriptor still refers to that file. Only for calls that wait for
- * the disk, where this check costs nothing. */
-static struct file_state *file_find_surely(int fd)
+/* The same, and checks that the descriptor still has that file. Only for calls that wait for the
+ * disk: the check is cheap beside them. */
+static struct file_state *file_find_checked(int fd)
 {
     struct file_state *file = file_find(fd);
     struct preload_slot *slot = preload_slot(fd);
@@ -170,7 +169,7 @@ static struct file_state *file_find_surely(int fd)
         (status.st_ino == file->inode && status.st_dev == file->device))
         return file;
     preload_count(PRELOAD_REPLACED);
-    __atomic_store_n(&slot->file, NOT_LOOKED_AT, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->file, NOT_EXAMINED, __ATOMIC_RELEASE);
     return file_find(fd);
 }
 
@@ -183,7 +182,7 @@ static bool file_is_wanted(struct file_state *file, int fd)
 
 /* ---- spans ---- */
 
-/* Not strerror(3), which may read a file of the locale. */
+/* Does not use strerror(3), which may read a file of the locale. */
 static void file_tag_error(struct blkin_span *span, int error)
 {
     static const struct {
@@ -212,18 +211,18 @@ static void file_tag_result(struct blkin_span *span, int64_t result, int64_t off
         file_tag_error(span, error);
 }
 
-/* ---- spans that are recorded later ---- */
+/* ---- deferred calls ---- */
 
 /*
- * While a request is being processed, each microsecond delays its client. So a thread that answers
- * one request after the other, with blocking reads, records its file calls after the answer. Calls
- * that take long, or find no room, are recorded at once.
+ * A thread that answers one request after the other, with blocking reads, records its file calls
+ * after the answer. Recording before the answer would delay the client. A call is recorded at once
+ * if it took long or FILE_DEFERRED_MAX calls are waiting.
  */
-#define LONG_NS 1000000
+#define DEFER_MAX_NS 1000000
 
-/* A call whose span is recorded after the answer. Its thread fills it in; its thread records it, or
- * another one at the end of the process. */
-struct file_later {
+/* A call whose span is recorded after the answer: by its thread, or by another thread at the end of
+ * the process. */
+struct deferred_call {
     uint8_t state;
     uint8_t how;               /* enum preload_cause */
     int error;                 /* if result is negative */
@@ -234,28 +233,29 @@ struct file_later {
     char path[FILE_PATH_BYTES + 1];
 };
 
-#define FILE_LATER_MAX 2
+#define FILE_DEFERRED_MAX 2
 
 struct file_thread {
     struct pool_item item;
-    struct file_later later[FILE_LATER_MAX]; /* read by another thread at the end of the process */
+    struct deferred_call
+        deferred[FILE_DEFERRED_MAX]; /* read by another thread at the end of the process */
 };
 
 static struct pool file_threads = {.size = (sizeof(struct file_thread) + 15) / 16 * 16};
 __thread struct file_thread *file_thread __attribute__((tls_model("initial-exec")));
 
-enum { LATER_NONE, LATER_FULL, LATER_TAKEN };
+enum { DEFERRED_NONE, DEFERRED_FULL, DEFERRED_TAKEN };
 
-/* Finds the cause now. It is held by name, because the program may leave the call by longjmp(3) and
- * never end it. */
-static bool file_is_for_later(struct file_call *call)
+/* Returns true if the call is to be deferred, and stores its cause. By name, without a reference:
+ * the program may leave the call by longjmp(3), and file_call_end() is never called. */
+static bool file_defer(struct file_call *call)
 {
     struct cause cause;
 
     if (interaction_thread.round || !interaction_thread.worker || preload_config()->least_ns)
         return false;
     cause = cause_of_file_call();
-    if (!cause.interaction || !span_has_only_record(&cause.interaction->span))
+    if (!cause.interaction || !interaction_has_only_record(&cause.interaction->span))
         return false;
     cause.interaction->has_called = true;
     call->cause = pool_name_of(&cause.interaction->item);
@@ -263,19 +263,19 @@ static bool file_is_for_later(struct file_call *call)
     return true;
 }
 
-static void file_record_one(const struct file_later *later)
+static void file_record_one_deferred(const struct deferred_call *deferred)
 {
-    const struct cause cause = {later->how, later->cause};
+    const struct cause cause = {deferred->how, deferred->cause};
     struct blkin_span span;
 
-    cause_begin_at(&span, later->name, cause, later->start_ns);
-    blkin_span_tag_string(&span, "file.path", later->path);
-    file_tag_result(&span, later->result, later->offset, later->error);
-    blkin_span_end_at(&span, later->end_ns);
+    cause_begin_at(&span, deferred->name, cause, deferred->start_ns);
+    blkin_span_tag_string(&span, "file.path", deferred->path);
+    file_tag_result(&span, deferred->result, deferred->offset, deferred->error);
+    blkin_span_end_at(&span, deferred->end_ns);
 }
 
-/* NULL: no room. */
-static struct file_later *file_find_later(void)
+/* Returns NULL if no element is free. */
+static struct deferred_call *file_find_free_deferred(void)
 {
     struct file_thread *own = file_thread;
 
@@ -283,105 +283,105 @@ static struct file_later *file_find_later(void)
         own = pool_take(&file_threads);
         if (!own)
             return NULL;
-        for (unsigned i = 0; i < FILE_LATER_MAX; i++)
-            __atomic_store_n(&own->later[i].state, LATER_NONE, __ATOMIC_RELEASE);
+        for (unsigned i = 0; i < FILE_DEFERRED_MAX; i++)
+            __atomic_store_n(&own->deferred[i].state, DEFERRED_NONE, __ATOMIC_RELEASE);
         pool_publish(&own->item);
         file_thread = own;
     }
-    for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
-        if (__atomic_load_n(&own->later[i].state, __ATOMIC_ACQUIRE) == LATER_NONE)
-            return &own->later[i];
+    for (unsigned i = 0; i < FILE_DEFERRED_MAX; i++) {
+        if (__atomic_load_n(&own->deferred[i].state, __ATOMIC_ACQUIRE) == DEFERRED_NONE)
+            return &own->deferred[i];
     }
     return NULL;
 }
 
-static void file_end_later(const struct file_call *call, uint64_t ns, int64_t result,
-                           int64_t offset, int error)
+static void file_end_deferred(const struct file_call *call, uint64_t ns, int64_t result,
+                              int64_t offset, int error)
 {
     struct interaction *cause = interaction_find(call->cause);
-    struct file_later *later;
-    struct file_later now;
+    struct deferred_call *deferred;
+    struct deferred_call now;
 
     if (!cause) { /* a signal handler's calls within this call have ended it */
         preload_count(PRELOAD_FILE_NOBODYS);
         return;
     }
-    later = ns < LONG_NS ? file_find_later() : NULL;
-    if (!later) {
-        file_record_later();
-        later = &now;
+    deferred = ns < DEFER_MAX_NS ? file_find_free_deferred() : NULL;
+    if (!deferred) {
+        file_record_deferred();
+        deferred = &now;
     }
-    later->how = call->how;
-    later->cause = cause;
-    later->name = call->name;
-    later->start_ns = call->start_ns;
-    later->end_ns = call->start_ns + ns;
-    later->result = result;
-    later->offset = offset;
-    later->error = error;
-    strcpy(later->path, call->path);
-    if (later == &now) {
-        file_record_one(later);
+    deferred->how = call->how;
+    deferred->cause = cause;
+    deferred->name = call->name;
+    deferred->start_ns = call->start_ns;
+    deferred->end_ns = call->start_ns + ns;
+    deferred->result = result;
+    deferred->offset = offset;
+    deferred->error = error;
+    strcpy(deferred->path, call->path);
+    if (deferred == &now) {
+        file_record_one_deferred(deferred);
         interaction_release(cause);
     } else {
-        __atomic_store_n(&later->state, LATER_FULL, __ATOMIC_RELEASE);
+        __atomic_store_n(&deferred->state, DEFERRED_FULL, __ATOMIC_RELEASE);
     }
     preload_count(PRELOAD_FILE_CALLS);
 }
 
-static bool file_take_later(struct file_later *later)
+static bool file_take_deferred(struct deferred_call *deferred)
 {
-    uint8_t full = LATER_FULL;
+    uint8_t full = DEFERRED_FULL;
 
-    return __atomic_load_n(&later->state, __ATOMIC_RELAXED) == LATER_FULL &&
-           __atomic_compare_exchange_n(&later->state, &full, LATER_TAKEN, false, __ATOMIC_ACQUIRE,
-                                       __ATOMIC_RELAXED);
+    return __atomic_load_n(&deferred->state, __ATOMIC_RELAXED) == DEFERRED_FULL &&
+           __atomic_compare_exchange_n(&deferred->state, &full, DEFERRED_TAKEN, false,
+                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-static void file_free_later(struct file_later *later)
+static void file_free_deferred(struct deferred_call *deferred)
 {
-    struct interaction *cause = later->cause;
+    struct interaction *cause = deferred->cause;
 
-    __atomic_store_n(&later->state, LATER_NONE, __ATOMIC_RELEASE);
+    __atomic_store_n(&deferred->state, DEFERRED_NONE, __ATOMIC_RELEASE);
     interaction_release(cause);
 }
 
-static void file_record_all_later(void *object)
+static void file_record_thread(void *object)
 {
     struct file_thread *thread = object;
 
-    for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
-        if (!file_take_later(&thread->later[i]))
+    for (unsigned i = 0; i < FILE_DEFERRED_MAX; i++) {
+        if (!file_take_deferred(&thread->deferred[i]))
             continue;
-        file_record_one(&thread->later[i]);
-        file_free_later(&thread->later[i]);
+        file_record_one_deferred(&thread->deferred[i]);
+        file_free_deferred(&thread->deferred[i]);
     }
 }
 
-void file_record_later_slow(void)
+void file_record_deferred_slow(void)
 {
-    file_record_all_later(file_thread);
+    file_record_thread(file_thread);
 }
 
 void file_record_all(void)
 {
-    pool_for_each(&file_threads, file_record_all_later);
+    pool_for_each(&file_threads, file_record_thread);
 }
 
-bool file_is_any_later_slow(void)
+bool file_has_deferred_slow(void)
 {
-    for (unsigned i = 0; i < FILE_LATER_MAX; i++) {
-        if (__atomic_load_n(&file_thread->later[i].state, __ATOMIC_RELAXED) != LATER_NONE)
+    for (unsigned i = 0; i < FILE_DEFERRED_MAX; i++) {
+        if (__atomic_load_n(&file_thread->deferred[i].state, __ATOMIC_RELAXED) != DEFERRED_NONE)
             return true;
     }
     return false;
 }
 
-void file_drop_later(void)
+void file_drop_deferred(void)
 {
-    for (unsigned i = 0; file_thread && i < FILE_LATER_MAX; i++) {
-        if (file_take_later(&file_thread->later[i]))
-            file_free_later(&file_thread->later[i]);
+    for (unsigned i = 0; file_thread && i < FILE_DEFERRED_MAX; i++) {
+        if (file_take_deferred(&file_thread->deferred[i]))
+            file_free_deferred(&file_thread->deferred[i]);
     }
 }
 
@@ -408,15 +408,16 @@ void file_reserve(void)
 
 /* ---- calls ---- */
 
-/* Decides how the call is recorded: as a span, in a sum, or not at all. */
+/* Decides how the call is recorded: as a span, in a sum, or not at all. Returns false for the
+ * last. */
 static bool file_begin(struct file_call *call, const struct file_state *file)
 {
     const uint8_t calls = preload_config()->file_calls;
 
     call->is_span =
         calls == PRELOAD_FILES_EACH || (calls == PRELOAD_FILES_AUTO && cause_sharers() <= 1);
-    call->is_later = call->is_span && file_is_for_later(call);
-    if (call->is_later) {
+    call->is_deferred = call->is_span && file_defer(call);
+    if (call->is_deferred) {
         strcpy(call->path, file->path);
         return true;
     }
@@ -444,14 +445,14 @@ bool file_call_begin(struct file_call *call, int fd, const char *name, enum file
     saved_errno = preload_enter();
     call->name = name;
     call->kind = kind;
-    file = kind == FILE_SYNC ? file_find_surely(fd) : file_find(fd);
+    file = kind == FILE_SYNC ? file_find_checked(fd) : file_find(fd);
     is_ours = file && file_is_wanted(file, fd) && file_begin(call, file);
     call->start_ns = is_ours ? blkin_now() : 0;
     preload_leave(saved_errno);
     return is_ours;
 }
 
-/* Ends the span at the current time: with an earlier time, its usage would be unknown. */
+/* Ends the span now. With an earlier end, the span would have no usage. */
 static void file_end_span(struct blkin_span *span, ssize_t result, int64_t offset, int error)
 {
     file_tag_result(span, result, offset, error);
@@ -461,7 +462,7 @@ static void file_end_span(struct blkin_span *span, ssize_t result, int64_t offse
 
 static void file_drop_span(struct file_call *call)
 {
-    if (!call->is_later)
+    if (!call->is_deferred)
         blkin_span_drop(&call->span);
 }
 
@@ -471,11 +472,11 @@ void file_call_end(struct file_call *call, ssize_t result, int64_t offset)
     const int saved_errno = preload_enter();
 
     if (result < 0 && (saved_errno == EAGAIN || saved_errno == EINTR)) {
-        /* nothing was done, as by sendfile(2) to a full socket; the program will try again */
+        /* nothing was done, as by sendfile(2) to a full socket; the program will retry */
         if (call->is_span)
             file_drop_span(call);
-    } else if (call->is_later) {
-        file_end_later(call, ns, result, offset, saved_errno);
+    } else if (call->is_deferred) {
+        file_end_deferred(call, ns, result, offset, saved_errno);
     } else if (call->is_span && ns >= preload_config()->least_ns) {
         file_end_span(&call->span, result, offset, saved_errno);
     } else {

@@ -1,9 +1,9 @@
 /*
- * File calls of a thread: spans below the request that causes them, or sums of the request.
+ * Calls of a thread on files: spans below the request that causes them, or sums of the request.
  *
- * A call is a span if its request is known. If the thread has read several requests and not
- * answered them, as in a group commit, the call serves all of them: then the time of the call is
- * added to each request ("file.shared_us"). The configuration can change this.
+ * A call is a span if its request is known. A thread may have several requests that are not
+ * answered, as in a group commit. Then the call serves all of them, and its time is added to each
+ * ("file.shared_us"). The configuration can demand spans only, sums only, or neither.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,18 +25,18 @@ struct file_call {
     enum file_kind kind;
     uint64_t start_ns;
     bool is_span;
-    bool is_later; /* the span begins when it is recorded */
-    uint8_t how;
-    pool_name cause;
+    bool is_deferred; /* the span is recorded after the answer */
+    uint8_t how;      /* enum preload_cause, if is_deferred */
+    pool_name cause;  /* if is_deferred */
     union {
         struct blkin_span span;
         char path[FILE_PATH_BYTES + 1];
     };
 };
 
-/* Called before a call on a descriptor that is not a traced socket: read, write, the source of
- * sendfile. Returns false if the call is of no interest: the caller then skips file_call_end().
- * name: a literal, the POSIX name of the call. Outside of preload_enter(). */
+/* Called before a call on a descriptor that is no socket, without preload_enter(). Returns false if
+ * the call is not recorded: the caller then skips file_call_end(). name: a literal, the POSIX name
+ * of the call. */
 bool file_call_begin(struct file_call *call, int fd, const char *name, enum file_kind kind);
 
 /* Called after the real call, with its errno. offset: -1 if the call has none */
@@ -55,34 +55,35 @@ void file_call_end(struct file_call *call, ssize_t result, int64_t offset);
         return file_result;                                           \
     } while (0)
 
-/* ---- calls of the calling thread that are recorded after the answer ---- */
+/* ---- deferred calls: they are recorded after the answer ---- */
 
 /* NULL: the thread never had such calls. */
 extern __thread struct file_thread *file_thread __attribute__((tls_model("initial-exec")));
 
-bool file_is_any_later_slow(void);
+bool file_has_deferred_slow(void);
 
-static inline bool file_is_any_later(void)
+static inline bool file_has_deferred(void)
 {
-    return file_thread && file_is_any_later_slow();
+    return file_thread && file_has_deferred_slow();
 }
 
-/* Records these calls: before the thread waits or reads, and after it has sent an answer. */
-void file_record_later_slow(void);
+/* Records the thread's deferred calls. Called before the thread waits or reads, and after it has
+ * sent an answer. */
+void file_record_deferred_slow(void);
 
-static inline void file_record_later(void)
+static inline void file_record_deferred(void)
 {
     if (file_thread)
-        file_record_later_slow();
+        file_record_deferred_slow();
 }
 
-/* Drops these calls, because tracing is off. */
-void file_drop_later(void);
+/* Called when tracing is off. Drops the thread's deferred calls. */
+void file_drop_deferred(void);
 
-/* Records the calls of all threads at the end of the process. */
+/* Called at the end of the process. Records the deferred calls of all threads. */
 void file_record_all(void);
 
-/* Called at the end of a thread, which has no such calls any more. */
+/* Called at the end of a thread, after its last deferred call. */
 void file_drop_thread(void);
 
 /* Reserves memory for a quiet process. */
@@ -93,8 +94,8 @@ void file_forget_all(void);
 
 /* ---- descriptors ---- */
 
-/* Called when the program has opened a file. Stores an absolute path, so that the kernel need
- * not be asked. Between preload_enter() and preload_leave(). */
+/* Called when the program has opened a file, after preload_enter(). Stores an absolute path, which
+ * saves a system call later. */
 void file_opened(int fd, const char *path);
 
 #endif

@@ -1,8 +1,4 @@
-/*
- * Sums of calls on files.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "file_sums.h"
 
 static __thread struct file_sums file_sums __attribute__((tls_model("initial-exec")));

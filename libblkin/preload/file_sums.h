@@ -1,5 +1,5 @@
 /*
- * Sums of a thread's file calls, and each interaction's share.
+ * Sums of a thread's calls on files, and each interaction's share of them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,7 +23,7 @@ enum file_kind {
 struct file_sums {
     struct {
         uint64_t calls, bytes, ns;
-    } own[FILE_KINDS]; /* calls while the thread had one request to answer */
+    } own[FILE_KINDS]; /* calls while the thread had at most one request to answer */
     struct {
         uint64_t calls, syncs, ns;
     } shared; /* calls while the thread had several requests */

@@ -1,6 +1,5 @@
 /*
- * The life of an interaction: references, start, the open requests of a thread and its current
- * work, end.
+ * The life of an interaction: references, start, open requests of a thread, current work, end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -47,18 +46,18 @@ void interaction_drop_worker(void)
 
 /* ---- references ---- */
 
-static void interaction_end_forgotten(struct interaction *interaction);
+static void interaction_end_unreferenced(struct interaction *interaction);
 
-void interaction_hold(struct interaction *interaction)
+void interaction_ref(struct interaction *interaction)
 {
-    pool_hold(&interaction->item);
+    pool_ref(&interaction->item);
 }
 
 void interaction_release(struct interaction *interaction)
 {
     if (!pool_release(&interaction->item))
         return;
-    interaction_end_forgotten(interaction);
+    interaction_end_unreferenced(interaction);
     if (interaction->owner)
         interaction_release(interaction->owner);
     if (interaction->likely)
@@ -72,13 +71,13 @@ struct interaction *interaction_find(pool_name name)
     return pool_find(&interaction_pool, name);
 }
 
-struct interaction *interaction_requested(uint32_t index, bool *has_index)
+struct interaction *interaction_request_at(uint32_t index, bool *has_index)
 {
     struct interaction *interaction = pool_at(&interaction_pool, index);
 
     *has_index = interaction != NULL;
     if (!interaction || interaction_phase(interaction) != PHASE_REQUEST ||
-        !pool_try(&interaction->item, pool_generation(&interaction->item)))
+        !pool_try_ref(&interaction->item, pool_generation(&interaction->item)))
         return NULL;
     if (interaction_phase(interaction) == PHASE_REQUEST)
         return interaction;
@@ -95,24 +94,24 @@ void interaction_clear(struct interaction **member, struct interaction *interact
         interaction_release(interaction);
 }
 
-/* Forgets the open interactions in a child of fork(2): they belong to the parent. */
+/* Forgets the connection's interactions in a child of fork(2): they belong to the parent. */
 static void interaction_check_forks(struct connection *connection)
 {
     if (__builtin_expect(connection->forks == preload_forks, 1))
         return;
-    connection->open = connection->opener = NULL;
-    memset(connection->passing, 0, sizeof(connection->passing));
+    connection->current = connection->opener = NULL;
+    memset(connection->finishing, 0, sizeof(connection->finishing));
     if (connection->direction == DIRECTION_IN)
         connection->direction = DIRECTION_UNSEEN;
     connection->forks = preload_forks;
 }
 
-struct interaction *interaction_in(struct interaction *const *member)
+struct interaction *interaction_ref_member(struct interaction *const *member)
 {
     struct interaction *there;
 
     while ((there = __atomic_load_n(member, __ATOMIC_ACQUIRE))) {
-        if (!pool_try(&there->item, pool_generation(&there->item)))
+        if (!pool_try_ref(&there->item, pool_generation(&there->item)))
             continue; /* another thread has just ended it */
         if (__atomic_load_n(member, __ATOMIC_ACQUIRE) == there)
             return there;
@@ -124,7 +123,7 @@ struct interaction *interaction_in(struct interaction *const *member)
 struct interaction *interaction_current(struct connection *connection)
 {
     interaction_check_forks(connection);
-    return interaction_in(&connection->open);
+    return interaction_ref_member(&connection->current);
 }
 
 /* ---- the start ---- */
@@ -142,7 +141,7 @@ struct interaction *interaction_make(struct connection *connection,
     __atomic_store_n(&interaction->phase, PHASE_NEW, __ATOMIC_RELAXED);
     memset(&interaction->cause, 0,
            offsetof(struct interaction, span) - offsetof(struct interaction, cause));
-    pool_hold(&connection->item);
+    pool_ref(&connection->item);
     interaction->connection = connection;
     interaction->worker = worker;
     interaction->offset = offset;
@@ -156,8 +155,8 @@ bool interaction_set_current(struct interaction *interaction)
 {
     struct interaction *none = NULL;
 
-    interaction_hold(interaction);
-    if (__atomic_compare_exchange_n(&interaction->connection->open, &none, interaction, false,
+    interaction_ref(interaction);
+    if (__atomic_compare_exchange_n(&interaction->connection->current, &none, interaction, false,
                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return true;
     interaction_release(interaction);
@@ -186,14 +185,14 @@ void interaction_add_head(struct interaction *interaction, struct bytes head)
     if (head.length < room)
         room = head.length;
     memcpy(interaction->head + interaction->head_length, head.first, room);
-    /* release: other threads compare the bytes after they have read the length */
+    /* release: another thread that reads this length may compare the bytes */
     __atomic_store_n(&interaction->head_length, (uint8_t)(interaction->head_length + room),
                      __ATOMIC_RELEASE);
 }
 
 /* ---- the open requests of a thread ---- */
 
-void interaction_closes(struct interaction_worker *worker, struct interaction *interaction)
+void interaction_remove_open(struct interaction_worker *worker, struct interaction *interaction)
 {
     struct interaction *last;
     uint32_t at;
@@ -209,15 +208,15 @@ void interaction_closes(struct interaction_worker *worker, struct interaction *i
     interaction_release(interaction);
 }
 
-void interaction_tidy(struct interaction_worker *worker)
+void interaction_prune_open(struct interaction_worker *worker)
 {
     for (unsigned i = worker->open_count; i > 0; i--) {
         if (interaction_phase(worker->open[i - 1]) != PHASE_REQUEST)
-            interaction_closes(worker, worker->open[i - 1]);
+            interaction_remove_open(worker, worker->open[i - 1]);
     }
 }
 
-void interaction_opens(struct interaction_worker *worker, struct interaction *interaction)
+void interaction_add_open(struct interaction_worker *worker, struct interaction *interaction)
 {
     if (interaction->worker != worker)
         return;
@@ -225,12 +224,12 @@ void interaction_opens(struct interaction_worker *worker, struct interaction *in
     if (interaction->open_at || interaction_phase(interaction) != PHASE_REQUEST)
         return;
     if (worker->open_count == OPEN_MAX)
-        interaction_tidy(worker);
+        interaction_prune_open(worker);
     if (worker->open_count == OPEN_MAX) {
         worker->has_overflowed = true;
         return;
     }
-    interaction_hold(interaction);
+    interaction_ref(interaction);
     worker->open[worker->open_count++] = interaction;
     interaction->open_at = worker->open_count;
 }
@@ -245,7 +244,7 @@ void interaction_after_jump(void)
     if (!worker)
         return;
     before = worker->open_count;
-    /* one entry more: interaction_closes() may have been moving it */
+    /* also looks at the entry after the last: interaction_remove_open() may have been moving it */
     for (unsigned i = 0; i <= before && i < OPEN_MAX; i++) {
         struct interaction *interaction = worker->open[i];
 
@@ -260,32 +259,32 @@ void interaction_after_jump(void)
 
 /* ---- the current work of a thread ---- */
 
-struct interaction *interaction_find_own_or_open(struct connection *connection)
+struct interaction *interaction_own_or_current(struct connection *connection)
 {
     const struct interaction_worker *worker = interaction_thread.worker;
-    struct interaction *work = interaction_thread.work, *open;
+    struct interaction *work = interaction_thread.work, *current;
 
     if (work && work->connection == connection && interaction_phase(work) != PHASE_OVER) {
-        interaction_hold(work);
+        interaction_ref(work);
         return work;
     }
-    open = interaction_current(connection);
-    if (!worker || (open && open->worker == worker))
-        return open;
+    current = interaction_current(connection);
+    if (!worker || (current && current->worker == worker))
+        return current;
     for (unsigned i = 0; i < worker->open_count; i++) {
         struct interaction *own = worker->open[i];
 
         if (own->connection == connection && interaction_phase(own) == PHASE_REQUEST) {
-            interaction_hold(own);
-            if (open)
-                interaction_release(open);
+            interaction_ref(own);
+            if (current)
+                interaction_release(current);
             return own;
         }
     }
-    return open;
+    return current;
 }
 
-/* Releases the work that was current when the program set its span. */
+/* Releases the shadowed work when no span of the program is current any more. */
 static void interaction_release_shadowed(void)
 {
     struct interaction *shadowed = interaction_thread.shadowed;
@@ -309,8 +308,8 @@ void interaction_stop_work(void)
     if (blkin_current() == &work->span) {
         (void)blkin_set_current(NULL);
     } else if (blkin_current() && interaction_thread.worker && !interaction_thread.shadowed) {
-        interaction_thread.shadowed =
-            work; /* the end of the program's span may make it current again */
+        /* when the program's span ends, libblkin may make this work's span current again */
+        interaction_thread.shadowed = work;
         return;
     }
     interaction_release(work);
@@ -323,7 +322,7 @@ void interaction_work_for(struct interaction *interaction)
     interaction_stop_work();
     if (__atomic_exchange_n(&interaction->is_worked_for, true, __ATOMIC_ACQ_REL))
         return;
-    interaction_hold(interaction);
+    interaction_ref(interaction);
     interaction_thread.work = interaction;
     interaction_release_shadowed();
     if (!blkin_current())
@@ -332,10 +331,10 @@ void interaction_work_for(struct interaction *interaction)
 
 /* ---- the end ---- */
 
-void interaction_leave_owner_held(struct interaction *interaction)
+void interaction_tell_owner_ended(struct interaction *interaction)
 {
     if (interaction->owner)
-        (void)__atomic_sub_fetch(&interaction->owner->calls_held, 1, __ATOMIC_ACQ_REL);
+        (void)__atomic_sub_fetch(&interaction->owner->calls_unended, 1, __ATOMIC_ACQ_REL);
 }
 
 /* Returns true for the thread that ends the interaction and must record it. */
@@ -343,17 +342,17 @@ static bool interaction_end_once(struct interaction *interaction)
 {
     if (__atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL) == PHASE_OVER)
         return false;
-    interaction_leave_owner_held(interaction);
+    interaction_tell_owner_ended(interaction);
     return true;
 }
 
-void interaction_stop_waiting(struct interaction *interaction)
+void interaction_tell_owner_answered(struct interaction *interaction)
 {
     if (interaction->owner)
         (void)__atomic_sub_fetch(&interaction->owner->calls, 1, __ATOMIC_ACQ_REL);
 }
 
-bool span_has_only_record(const struct blkin_span *span)
+bool interaction_has_only_record(const struct blkin_span *span)
 {
     return __atomic_load_n(&span->state_, __ATOMIC_RELAXED) == SPAN_RECORDED;
 }
@@ -369,8 +368,8 @@ static bool interaction_is_text(const char *first, size_t length)
     return is_text;
 }
 
-/* Tags the span with a request's first bytes. Text is unchanged. In other data, such as DNS,
- * backslashes and bytes outside of printable ASCII become \xNN. */
+/* Tags the span with a request's first bytes, at most PRELOAD_PAYLOAD_MAX. Text is unchanged. In
+ * other data, such as DNS, backslashes and bytes outside printable ASCII become \xNN. */
 static void interaction_tag_payload(struct blkin_span *span, const char *first, size_t length)
 {
     char text[4 * PRELOAD_PAYLOAD_MAX];
@@ -402,12 +401,12 @@ static void interaction_tag(struct interaction *interaction)
     struct blkin_span *span = &interaction->span;
     char key[32];
 
-    if (connection->role == ROLE_SERVER && span_has_only_record(span))
+    if (connection->role == ROLE_SERVER && interaction_has_only_record(span))
         interaction_set_endpoints(interaction); /* late, so that the answer is not delayed */
     if (connection->key) {
         key_digits(key, key_of(connection->key, interaction->offset));
-        key_digits(key + 16, connection->place);
-        blkin_span_tag_string_n(span, JOIN_TAG, key, connection->place ? 32 : 16);
+        key_digits(key + 16, connection->location);
+        blkin_span_tag_string_n(span, JOIN_TAG, key, connection->location ? 32 : 16);
     } else {
         preload_count(PRELOAD_KEYLESS);
     }
@@ -439,17 +438,17 @@ static void interaction_record(struct interaction *interaction)
     blkin_span_end_at(&interaction->span, last_ns);
 }
 
-/* Ends an interaction that gets no answer, such as QUIT, or a request that the client cancelled. If
- * the request has caused calls, records it as their parent; if not, drops its span. */
+/* Ends an interaction that gets no answer, for example QUIT, or a request that the client
+ * cancelled. Records a request that has caused calls, as their parent; else drops its span. */
 static void interaction_discard(struct interaction *interaction)
 {
     const uint8_t before = __atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL);
 
     if (before == PHASE_OVER || before == PHASE_NEW)
         return;
-    interaction_leave_owner_held(interaction);
+    interaction_tell_owner_ended(interaction);
     if (before == PHASE_REQUEST)
-        interaction_stop_waiting(interaction);
+        interaction_tell_owner_answered(interaction);
     preload_count(PRELOAD_UNANSWERED);
     if (interaction->has_called && preload_is_wanted()) {
         blkin_span_tag_bool(&interaction->span, "blkin.unanswered", 1);
@@ -465,8 +464,8 @@ void interaction_detach(struct interaction *interaction)
     if (interaction_thread.work == interaction)
         interaction_stop_work();
     if (interaction_thread.worker)
-        interaction_closes(interaction_thread.worker, interaction);
-    interaction_clear(&interaction->connection->open, interaction);
+        interaction_remove_open(interaction_thread.worker, interaction);
+    interaction_clear(&interaction->connection->current, interaction);
 }
 
 void interaction_finish(struct interaction *interaction)
@@ -487,9 +486,8 @@ void interaction_give_up(struct interaction *interaction)
     interaction_detach(interaction);
 }
 
-/* Ends an interaction without references. If a part of the answer was seen, records it as the whole
- * answer. */
-static void interaction_end_forgotten(struct interaction *interaction)
+/* Ends an interaction without references. Records it if a part of its answer was seen. */
+static void interaction_end_unreferenced(struct interaction *interaction)
 {
     if (interaction_phase(interaction) == PHASE_ANSWERED && interaction_end_once(interaction))
         interaction_record(interaction);
@@ -497,14 +495,14 @@ static void interaction_end_forgotten(struct interaction *interaction)
         interaction_discard(interaction);
 }
 
-/* ---- all ---- */
+/* ---- all interactions ---- */
 
 void interaction_for_each_worker(void (*look)(void *worker))
 {
     pool_for_each(&interaction_workers, look);
 }
 
-static void interaction_end_caller(void *object)
+static void interaction_end_if_called(void *object)
 {
     struct interaction *interaction = object;
 
@@ -515,7 +513,7 @@ static void interaction_end_caller(void *object)
 
 void interaction_end_unanswered(void)
 {
-    pool_for_each(&interaction_pool, interaction_end_caller);
+    pool_for_each(&interaction_pool, interaction_end_if_called);
 }
 
 void interaction_reserve(void)

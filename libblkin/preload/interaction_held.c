@@ -1,49 +1,50 @@
 /*
- * Holds answered interactions until they are certainly over.
+ * Holds answered interactions until their answers are certainly complete.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "interaction.h"
 #include "preload.h"
 
-/* Takes the interaction that was held longest, with a reference. NULL: it is gone. */
-static struct interaction *interaction_take_eldest(struct interaction_worker *worker)
+/* Removes the interaction that was held longest. Returns it with a reference; NULL: already
+ * freed. */
+static struct interaction *interaction_take_oldest(struct interaction_worker *worker)
 {
-    struct interaction *eldest = interaction_find(worker->held[worker->held_first % HELD_MAX]);
+    struct interaction *oldest = interaction_find(worker->held[worker->held_first % HELD_MAX]);
 
     __atomic_store_n(&worker->held_first, worker->held_first + 1, __ATOMIC_RELEASE);
-    return eldest;
+    return oldest;
 }
 
-static void interaction_finish_eldest(struct interaction_worker *worker)
+static void interaction_finish_oldest(struct interaction_worker *worker)
 {
-    struct interaction *eldest = interaction_take_eldest(worker);
+    struct interaction *oldest = interaction_take_oldest(worker);
 
-    if (!eldest)
+    if (!oldest)
         return;
-    if (interaction_phase(eldest) == PHASE_ANSWERED)
-        interaction_finish(eldest);
-    interaction_release(eldest);
+    if (interaction_phase(oldest) == PHASE_ANSWERED)
+        interaction_finish(oldest);
+    interaction_release(oldest);
 }
 
-static void interaction_keep(struct interaction_worker *worker, struct interaction *interaction,
-                             uint64_t until_ns)
+static void interaction_hold_until(struct interaction_worker *worker,
+                                   struct interaction *interaction, uint64_t until_ns)
 {
     if (worker->held_end - worker->held_first == HELD_MAX)
-        interaction_finish_eldest(worker);
+        interaction_finish_oldest(worker);
     worker->held_until[worker->held_end % HELD_MAX] = until_ns;
     __atomic_store_n(&worker->held[worker->held_end % HELD_MAX], pool_name_of(&interaction->item),
                      __ATOMIC_RELAXED);
     __atomic_store_n(&worker->held_end, worker->held_end + 1, __ATOMIC_RELEASE);
 }
 
-static inline uint64_t interaction_is_held_until(const struct interaction *interaction)
+static inline uint64_t interaction_hold_end_ns(const struct interaction *interaction)
 {
     return __atomic_load_n(&interaction->last_ns, __ATOMIC_RELAXED) + INTERACTION_HOLD_NS;
 }
 
-/* The first part of the answer: true for one thread. */
-static bool interaction_becomes_answered(struct interaction *interaction)
+/* Called for each part of the answer. Returns true to one thread, for the first part. */
+static bool interaction_set_answered(struct interaction *interaction)
 {
     uint8_t request = PHASE_REQUEST;
 
@@ -59,13 +60,13 @@ void interaction_add_answer(struct interaction *interaction, size_t count)
     __atomic_store_n(&interaction->last_ns, blkin_now(), __ATOMIC_RELAXED);
     if (interaction->worker == worker)
         file_sums_answer(&interaction->files);
-    if (!interaction_becomes_answered(interaction))
+    if (!interaction_set_answered(interaction))
         return;
-    interaction_stop_waiting(interaction);
+    interaction_tell_owner_answered(interaction);
     if (!worker)
         return;
-    interaction_closes(worker, interaction);
-    interaction_keep(worker, interaction, interaction_is_held_until(interaction));
+    interaction_remove_open(worker, interaction);
+    interaction_hold_until(worker, interaction, interaction_hold_end_ns(interaction));
 }
 
 void interaction_finish_held(struct interaction_worker *worker, uint64_t now_ns)
@@ -77,14 +78,14 @@ void interaction_finish_held(struct interaction_worker *worker, uint64_t now_ns)
 
         if (worker->held_until[worker->held_first % HELD_MAX] > now_ns)
             break;
-        held = interaction_take_eldest(worker);
+        held = interaction_take_oldest(worker);
         if (!held)
             continue;
         if (interaction_phase(held) == PHASE_ANSWERED) {
-            if (!interaction_is_whole(held))
-                interaction_keep(worker, held, all ? 0 : now_ns + INTERACTION_HOLD_NS);
-            else if (!all && interaction_is_held_until(held) > now_ns)
-                interaction_keep(worker, held, interaction_is_held_until(held));
+            if (!interaction_is_complete(held))
+                interaction_hold_until(worker, held, all ? 0 : now_ns + INTERACTION_HOLD_NS);
+            else if (!all && interaction_hold_end_ns(held) > now_ns)
+                interaction_hold_until(worker, held, interaction_hold_end_ns(held));
             else
                 interaction_finish(held);
         }
@@ -94,10 +95,10 @@ void interaction_finish_held(struct interaction_worker *worker, uint64_t now_ns)
 
 /* ---- for any thread ---- */
 
-/* Reads `held_first` first. In the other order, a thread that meanwhile adds and records some would
- * seem to hold 2^32. */
-static void interaction_finish_those(const struct interaction_worker *worker,
-                                     bool (*is_over)(const struct interaction *held))
+/* Ends those of the worker's held interactions for which is_over() returns true. Reads held_first
+ * before held_end: in the other order, held_first could be beyond held_end. */
+static void interaction_finish_if(const struct interaction_worker *worker,
+                                  bool (*is_over)(const struct interaction *held))
 {
     const uint32_t first = __atomic_load_n(&worker->held_first, __ATOMIC_ACQUIRE);
     const uint32_t end = __atomic_load_n(&worker->held_end, __ATOMIC_ACQUIRE);
@@ -116,18 +117,18 @@ static void interaction_finish_those(const struct interaction_worker *worker,
 
 static bool interaction_is_over_by_now(const struct interaction *held)
 {
-    return interaction_is_whole(held) && interaction_is_held_until(held) <= blkin_now();
+    return interaction_is_complete(held) && interaction_hold_end_ns(held) <= blkin_now();
 }
 
-/* Another thread may be waiting in a call without a wrapper. */
+/* Ends interactions of other threads, too: these may be waiting in a call without a wrapper. */
 static void interaction_finish_others(void *worker)
 {
-    interaction_finish_those(worker, interaction_is_over_by_now);
+    interaction_finish_if(worker, interaction_is_over_by_now);
 }
 
 /* ---- waiting ---- */
 
-void interaction_waits(void)
+void interaction_before_accept(void)
 {
     struct interaction_worker *worker = interaction_thread.worker;
     const struct interaction *work = interaction_thread.work;
@@ -148,7 +149,7 @@ void interaction_begin_round(void)
     interaction_stop_work();
 }
 
-bool interaction_waits_for_events(void)
+bool interaction_before_wait(void)
 {
     struct interaction_worker *worker = interaction_thread.worker;
 
@@ -158,7 +159,7 @@ bool interaction_waits_for_events(void)
     return worker->held_first != worker->held_end;
 }
 
-void interaction_is_idle(void)
+void interaction_after_idle(void)
 {
     if (interaction_thread.worker)
         interaction_finish_held(interaction_thread.worker, UINT64_MAX);
@@ -174,7 +175,7 @@ static bool interaction_is_answered(const struct interaction *held)
 
 static void interaction_flush(void *worker)
 {
-    interaction_finish_those(worker, interaction_is_answered);
+    interaction_finish_if(worker, interaction_is_answered);
 }
 
 void interaction_drop_held(void)
@@ -183,7 +184,7 @@ void interaction_drop_held(void)
 
     interaction_stop_work();
     while (worker->held_first != worker->held_end) {
-        struct interaction *held = interaction_take_eldest(worker);
+        struct interaction *held = interaction_take_oldest(worker);
 
         if (!held)
             continue;
@@ -198,7 +199,7 @@ void interaction_flush_all(void)
     interaction_for_each_worker(interaction_flush);
 }
 
-void interaction_thread_ends(void)
+void interaction_end_thread(void)
 {
     struct interaction_worker *worker = interaction_thread.worker;
     struct interaction *shadowed;
@@ -209,7 +210,7 @@ void interaction_thread_ends(void)
     interaction_flush(worker);
     __atomic_store_n(&worker->held_first, worker->held_end, __ATOMIC_RELEASE);
     while (worker->open_count)
-        interaction_closes(worker, worker->open[worker->open_count - 1]);
+        interaction_remove_open(worker, worker->open[worker->open_count - 1]);
     shadowed = interaction_thread.shadowed;
     interaction_thread.shadowed = NULL;
     if (shadowed)

@@ -1,5 +1,5 @@
 /*
- * Keys by which the two halves of an interaction find each other: hashes of data that both sides
+ * Keys by which the sink joins the two halves of an interaction: hashes of data that both sides
  * know.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* FNV-1a of 64 bits, for text in several parts. */
+/* The hash FNV-1a of 64 bits. A text may be added in several parts. */
 #define KEY_BEGIN UINT64_C(0xcbf29ce484222325)
 
 static inline uint64_t key_add(uint64_t hash, const char *text, size_t length)
@@ -22,7 +22,7 @@ static inline uint64_t key_add(uint64_t hash, const char *text, size_t length)
     return hash;
 }
 
-/* The finish of splitmix64: every bit depends on every bit. */
+/* The last step of splitmix64: each bit of the result depends on each bit of `hash`. */
 static inline uint64_t key_finish(uint64_t hash)
 {
     hash = (hash ^ hash >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -37,8 +37,8 @@ static inline void key_digits(char digits[16], uint64_t key)
         digits[i] = "0123456789abcdef"[key & 15];
 }
 
-/* Completes a hash of "TRANSPORT CLIENT SERVER " with the offset of the request's first byte in the
- * client's stream. */
+/* Returns the key of a request. hash: that of its connection; offset: of the request's first byte
+ * in the client's stream. */
 static inline uint64_t key_of(uint64_t hash, uint64_t offset)
 {
     char text[BLKIN_DECIMAL_MAX];

@@ -1,5 +1,5 @@
 /*
- * Messages: reports of the wrappers, and interactions on connections that this process made.
+ * Messages: the functions that the wrappers call, and interactions on a client's connections.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,7 +9,7 @@
 #include "preload.h"
 #include "thread.h"
 
-/* ---- a connection that was made ---- */
+/* ---- a client's connection ---- */
 
 static void called_count_cause(enum preload_cause how)
 {
@@ -22,7 +22,7 @@ static void called_count_cause(enum preload_cause how)
     preload_count(counts[how]);
 }
 
-/* From now on, a certain cause waits for the answer. */
+/* Stores the cause. A certain cause waits for the answer from now on. */
 static void called_set_cause(struct interaction *interaction, struct cause cause)
 {
     interaction->cause = (uint8_t)cause.how;
@@ -30,7 +30,7 @@ static void called_set_cause(struct interaction *interaction, struct cause cause
     if (!cause.interaction)
         return;
     cause.interaction->has_called = true;
-    interaction_hold(cause.interaction);
+    interaction_ref(cause.interaction);
     if (cause.how == PRELOAD_BY_GUESS) {
         interaction->likely = cause.interaction;
         return;
@@ -38,9 +38,9 @@ static void called_set_cause(struct interaction *interaction, struct cause cause
     cause.interaction->is_past_call = true;
     interaction->owner = cause.interaction;
     (void)__atomic_add_fetch(&cause.interaction->calls, 1, __ATOMIC_ACQ_REL);
-    (void)__atomic_add_fetch(&cause.interaction->calls_held, 1, __ATOMIC_ACQ_REL);
+    (void)__atomic_add_fetch(&cause.interaction->calls_unended, 1, __ATOMIC_ACQ_REL);
     if (interaction_thread.worker)
-        interaction_closes(interaction_thread.worker, cause.interaction);
+        interaction_remove_open(interaction_thread.worker, cause.interaction);
 }
 
 void called_forget_opener(struct connection *connection)
@@ -53,8 +53,8 @@ void called_forget_opener(struct connection *connection)
     interaction_release(opener);
 }
 
-/* Ends an answered interaction. True: an unanswered request is open. */
-static bool called_goes_on(struct connection *connection)
+/* Ends the current interaction if it is answered. Returns true if it is an unanswered request. */
+static bool called_end_answered(struct connection *connection)
 {
     struct interaction *interaction = interaction_current(connection);
     bool goes_on;
@@ -63,9 +63,8 @@ static bool called_goes_on(struct connection *connection)
         return false;
     if (interaction_phase(interaction) == PHASE_ANSWERED)
         interaction_finish(interaction);
-    if (interaction_phase(interaction) == PHASE_NEW)
-        interaction->worker =
-            interaction_worker(); /* the first write has failed and is tried again */
+    if (interaction_phase(interaction) == PHASE_NEW) /* retry of a first write that failed */
+        interaction->worker = interaction_worker();
     goes_on = interaction_phase(interaction) < PHASE_ANSWERED;
     interaction_release(interaction);
     return goes_on;
@@ -76,7 +75,7 @@ static void called_before_write(struct connection *connection, int fd)
     struct interaction *interaction;
     uint64_t now_ns;
 
-    if (called_goes_on(connection) ||
+    if (called_end_answered(connection) ||
         /* the middle of a message that began while tracing was off */
         __atomic_load_n(&connection->direction, __ATOMIC_RELAXED) == DIRECTION_OUT)
         return;
@@ -92,7 +91,7 @@ static void called_before_write(struct connection *connection, int fd)
     interaction_release(interaction);
 }
 
-/* The first bytes are sent: begins the span and finds its cause. */
+/* Called when the first bytes were sent. Begins the span and finds its cause. */
 static void called_begin(struct interaction *interaction, struct bytes head)
 {
     struct connection *connection = interaction->connection;
@@ -113,24 +112,23 @@ static void called_begin(struct interaction *interaction, struct bytes head)
     connection->is_fresh = connection->is_awaited = false;
     if (__atomic_compare_exchange_n(&interaction->phase, &new, PHASE_REQUEST, false,
                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        /* another thread may have read the answer meanwhile */
         if (__atomic_load_n(&interaction->answered, __ATOMIC_RELAXED))
-            interaction_add_answer(interaction,
-                                   0); /* another thread has read the answer meanwhile */
-    } else {
-        interaction_stop_waiting(interaction);
-        interaction_leave_owner_held(interaction);
-        blkin_span_drop(
-            &interaction->span); /* another thread has closed the connection meanwhile */
+            interaction_add_answer(interaction, 0);
+    } else { /* another thread has closed the connection meanwhile */
+        interaction_tell_owner_answered(interaction);
+        interaction_tell_owner_ended(interaction);
+        blkin_span_drop(&interaction->span);
     }
 }
 
-static void called_has_written(struct connection *connection, struct bytes head, size_t count)
+static void called_after_write(struct connection *connection, struct bytes head, size_t count)
 {
     struct interaction *interaction;
 
     if (!count)
         return;
-    (void)connection_turn(connection, DIRECTION_OUT);
+    (void)connection_set_direction(connection, DIRECTION_OUT);
     connection_add_bytes(&connection->sent, count);
     interaction = interaction_current(connection);
     if (!interaction)
@@ -138,16 +136,16 @@ static void called_has_written(struct connection *connection, struct bytes head,
     if (interaction_phase(interaction) == PHASE_NEW &&
         interaction->worker == interaction_thread.worker)
         called_begin(interaction, head);
-    interaction_hears_else();
+    interaction_clear_heard();
     interaction_add_head(interaction, head);
     connection_add_bytes(&interaction->requested, count);
     interaction_release(interaction);
 }
 
 /*
- * Returns true if the thread has read for the request that caused the call, and continues with it.
- * Returns false if the thread has its own request to answer: where threads share a connection to
- * the next server, one thread reads for all.
+ * Called when the thread has read an answer. Returns true if the thread continues with the request
+ * that caused the call. Returns false if the thread has its own request to answer: if threads share
+ * a connection to the next server, one thread reads for all.
  */
 static bool called_has_read_for(const struct interaction *owner)
 {
@@ -157,12 +155,12 @@ static bool called_has_read_for(const struct interaction *owner)
            work->worker != interaction_thread.worker || owner->worker == interaction_thread.worker;
 }
 
-static void called_has_read(struct connection *connection, int fd, size_t count)
+static void called_after_read(struct connection *connection, int fd, size_t count)
 {
     struct interaction *interaction = interaction_current(connection);
 
-    interaction_hears_else();
-    (void)connection_turn(connection, DIRECTION_IN);
+    interaction_clear_heard();
+    (void)connection_set_direction(connection, DIRECTION_IN);
     connection_add_bytes(&connection->received, count);
     if (!interaction) {
         preload_count(connection->sent ? PRELOAD_LATE : PRELOAD_UNASKED);
@@ -174,7 +172,7 @@ static void called_has_read(struct connection *connection, int fd, size_t count)
         interaction_work_for(interaction->owner);
         if (interaction_thread.worker &&
             !__atomic_load_n(&interaction->owner->calls, __ATOMIC_RELAXED))
-            interaction_opens(interaction_thread.worker, interaction->owner);
+            interaction_add_open(interaction_thread.worker, interaction->owner);
     }
     interaction_release(interaction);
 }
@@ -186,13 +184,13 @@ static void called_set_opener(struct connection *connection)
     if (!cause)
         return;
     cause->has_called = cause->is_past_call = true;
-    interaction_hold(cause);
+    interaction_ref(cause);
     (void)__atomic_add_fetch(&cause->calls, 1, __ATOMIC_ACQ_REL);
-    interaction_closes(interaction_thread.worker, cause);
+    interaction_remove_open(interaction_thread.worker, cause);
     connection->opener = cause;
 }
 
-void called_will_write(struct connection *connection)
+void called_await_write(struct connection *connection)
 {
     struct interaction *before = interaction_current(connection);
     const bool is_busy = before && interaction_phase(before) < PHASE_ANSWERED;
@@ -205,7 +203,7 @@ void called_will_write(struct connection *connection)
     called_set_opener(connection);
 }
 
-void called_connects(int fd, const struct sockaddr *address, socklen_t length, bool is_on)
+void called_connect(int fd, const struct sockaddr *address, socklen_t length, bool is_on)
 {
     struct connection *connection;
 
@@ -216,15 +214,15 @@ void called_connects(int fd, const struct sockaddr *address, socklen_t length, b
     connection_release(connection);
 }
 
-/* ---- reports of the wrappers ---- */
+/* ---- the functions that the wrappers call ---- */
 
-void message_has_read_end(struct connection *connection)
+void message_after_read_end(struct connection *connection)
 {
-    struct interaction *interaction = interaction_find_own_or_open(connection);
+    struct interaction *interaction = interaction_own_or_current(connection);
 
     if (!interaction)
         return;
-    if (interaction_is_whole(interaction))
+    if (interaction_is_complete(interaction))
         interaction_finish(interaction);
     interaction_release(interaction);
 }
@@ -237,20 +235,20 @@ void message_before_read(struct connection *connection)
         return;
     if (interaction_thread.round == 0)
         interaction_finish_held(worker, UINT64_MAX);
-    message_has_read_end(connection);
+    message_after_read_end(connection);
 }
 
-void message_has_read(struct connection *connection, int fd, struct bytes head, size_t count)
+void message_after_read(struct connection *connection, int fd, struct bytes head, size_t count)
 {
     if (connection->role == ROLE_CLIENT)
-        called_has_read(connection, fd, count);
+        called_after_read(connection, fd, count);
     else
-        served_has_read(connection, fd, head, count);
+        served_after_read(connection, fd, head, count);
 }
 
-void message_stops_sending(struct connection *connection)
+void message_end_sending(struct connection *connection)
 {
-    struct interaction *interaction = interaction_find_own_or_open(connection);
+    struct interaction *interaction = interaction_own_or_current(connection);
 
     if (!interaction)
         return;
@@ -276,7 +274,7 @@ pool_name message_before_write(const struct preload_slot *slot, int fd, uint32_t
     *generation = pool_generation(&connection->item);
     if (connection->role == ROLE_CLIENT)
         called_before_write(connection, fd);
-    interaction = connection->role == ROLE_CLIENT ? NULL : interaction_find_own_or_open(connection);
+    interaction = connection->role == ROLE_CLIENT ? NULL : interaction_own_or_current(connection);
     written = interaction ? served_before_write(interaction) : 0;
     if (interaction)
         interaction_release(interaction);
@@ -284,37 +282,38 @@ pool_name message_before_write(const struct preload_slot *slot, int fd, uint32_t
     return written;
 }
 
-void message_has_written(struct connection *connection, struct bytes head, size_t count)
+void message_after_write(struct connection *connection, struct bytes head, size_t count)
 {
     if (connection->role == ROLE_CLIENT)
-        called_has_written(connection, head, count);
+        called_after_write(connection, head, count);
     else
-        served_has_written_late(connection, count);
+        served_after_late_write(connection, count);
 }
 
-bool message_has_answered(pool_name written, size_t count, size_t wanted)
+bool message_after_answer(pool_name written, size_t count, size_t wanted)
 {
     struct interaction *interaction = interaction_find(written);
     bool is_all;
 
     if (!interaction)
         return false;
-    is_all = served_has_written(interaction, count, wanted);
+    is_all = served_after_write(interaction, count, wanted);
     interaction_release(interaction);
     return is_all;
 }
 
-/* A thread that is sending an answer records it: the peer may have closed after the last byte. */
-void message_connection_ends(struct connection *connection)
+/* If a thread is still sending the answer, that thread records it: the peer may close the
+ * connection right after the last byte. */
+void message_end_connection(struct connection *connection)
 {
     struct interaction *interaction = interaction_current(connection);
 
     called_forget_opener(connection);
-    served_end_passing(connection);
+    served_try_finish_all(connection);
     if (!interaction)
         return;
     if (__atomic_load_n(&interaction->writers, __ATOMIC_SEQ_CST))
-        served_pass(connection, interaction);
+        served_move_to_finishing(connection, interaction);
     else if (interaction_phase(interaction) == PHASE_ANSWERED)
         interaction_finish(interaction);
     else
@@ -326,17 +325,17 @@ void message_abandon(struct connection *connection)
 {
     struct interaction *interaction = interaction_current(connection);
 
-    served_drop_passing(connection);
+    served_drop_finishing(connection);
     if (!interaction)
         return;
     interaction_give_up(interaction);
     interaction_release(interaction);
 }
 
-void message_thread_ends(void)
+void message_end_thread(void)
 {
     served_end_abandoned();
-    interaction_thread_ends();
+    interaction_end_thread();
 }
 
 void message_forget_all(void)

@@ -8,63 +8,64 @@
 
 #include "interaction.h"
 
-/* A thread is about to read: earlier answers are over. */
+/* Called before a read. Ends earlier answers of the thread. */
 void message_before_read(struct connection *connection);
-void message_has_read(struct connection *connection, int fd, struct bytes head, size_t count);
-/* The peer has closed its side or the connection: a complete answer is over. */
-void message_has_read_end(struct connection *connection);
+void message_after_read(struct connection *connection, int fd, struct bytes head, size_t count);
+/* Called when a read returned the end of the stream. Ends a complete answer. */
+void message_after_read_end(struct connection *connection);
 
 /*
- * Called before a write, because another thread may read the answer or the next request at once. It
- * makes a client's interaction; for an answer it returns the interaction's name, else 0.
- * *generation: that of the slot's connection; unchanged if there is none.
+ * Called before a write, because another thread may read the answer or the next request at once. A
+ * client's write makes an interaction. Returns the name of the interaction that a server's write
+ * answers, else 0. *generation: that of the slot's connection; unchanged if there is none.
  */
 pool_name message_before_write(const struct preload_slot *slot, int fd, uint32_t *generation);
-/* `count` of `wanted` bytes of an answer were written; 0: the call has failed. True: all were
- * written. Another thread may have closed the connection meanwhile. */
-bool message_has_answered(pool_name written, size_t count, size_t wanted);
-/* The same for bytes that are no answer. */
-void message_has_written(struct connection *connection, struct bytes head, size_t count);
-/* No more will be written. */
-void message_stops_sending(struct connection *connection);
+/* Called after `count` of `wanted` bytes of an answer were written; 0: the call has failed. Returns
+ * true if all were written. Another thread may have closed the connection meanwhile. */
+bool message_after_answer(pool_name written, size_t count, size_t wanted);
+/* Called after a write for which message_before_write() returned 0. */
+void message_after_write(struct connection *connection, struct bytes head, size_t count);
+/* Called before the program shuts down its side: the answer is complete. */
+void message_end_sending(struct connection *connection);
 
-/* Tracing is off: gives up the connection's current interaction. */
+/* Called when tracing is off. Gives up the connection's interactions. */
 void message_abandon(struct connection *connection);
 
-/* A connection is being made. is_on: find the request that has certainly caused it. */
-void called_connects(int fd, const struct sockaddr *address, socklen_t length, bool is_on);
+/* Called when the program connects. is_on: finds the request that has certainly caused that. */
+void called_connect(int fd, const struct sockaddr *address, socklen_t length, bool is_on);
 
-/* The program waits to write on the connection: finds the cause, like for a new connection. */
-void called_will_write(struct connection *connection);
+/* Called when the program waits to write on a client's connection. Finds the request that has
+ * certainly caused that. */
+void called_await_write(struct connection *connection);
 
-/* The first request was sent, or the connection ends: its opener no longer waits for it. */
+/* Called when the first request was sent, or the connection ends. */
 void called_forget_opener(struct connection *connection);
 
-/* The calling thread ends: records what it holds. */
-void message_thread_ends(void);
+/* Called at the end of the thread. Records its answered interactions. */
+void message_end_thread(void);
 
 /* In a child of fork(2). */
 void message_forget_all(void);
 
 /* ---- messages on an accepted connection: served.c ---- */
 
-/* Returns true if this process has had clients. */
+/* Returns true if this process has read a request. */
 bool served_any(void);
 
-void served_has_read(struct connection *connection, int fd, struct bytes head, size_t count);
+void served_after_read(struct connection *connection, int fd, struct bytes head, size_t count);
 pool_name served_before_write(struct interaction *interaction);
-bool served_has_written(struct interaction *interaction, size_t count, size_t wanted);
-void served_has_written_late(struct connection *connection, size_t count);
+bool served_after_write(struct interaction *interaction, size_t count, size_t wanted);
+void served_after_late_write(struct connection *connection, size_t count);
 
-/* The next request or the end of the connection comes while another thread is still sending the
- * answer. */
-void served_pass(struct connection *connection, struct interaction *answered);
-/* The connection has ended: nothing more will be sent, except by a thread that is sending now. */
-void served_end_passing(struct connection *connection);
-/* Tracing is off. */
-void served_drop_passing(struct connection *connection);
+/* Called at the next request or at the end of the connection, while another thread is sending the
+ * answer. Moves the interaction to connection->finishing. */
+void served_move_to_finishing(struct connection *connection, struct interaction *answered);
+/* Records the interactions in connection->finishing whose answers are complete. */
+void served_try_finish_all(struct connection *connection);
+/* Called when tracing is off. Gives them up. */
+void served_drop_finishing(struct connection *connection);
 
-/* The calling thread has left a write without its end, or ends itself. */
+/* Called when the calling thread has left a write by siglongjmp(3), or ends. */
 void served_end_abandoned(void);
 
 /* In a child of fork(2). */

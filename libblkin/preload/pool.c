@@ -1,20 +1,16 @@
-/*
- * Pools: a list of free objects that is changed by one compare-and-swap.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "pool.h"
 
 #include <sys/mman.h>
 
 #define ONE_GENERATION (UINT64_C(1) << 32)
 
-static char *chunk_of(struct pool *pool, uint32_t index)
+static char *pool_chunk_of(struct pool *pool, uint32_t index)
 {
     return __atomic_load_n(&pool->chunks[index / POOL_CHUNK], __ATOMIC_ACQUIRE);
 }
 
-static struct pool_item *in_chunk(const struct pool *pool, char *chunk, uint32_t index)
+static struct pool_item *pool_in_chunk(const struct pool *pool, char *chunk, uint32_t index)
 {
     return (struct pool_item *)(void *)(chunk + index % POOL_CHUNK * pool->size);
 }
@@ -23,9 +19,10 @@ void *pool_at(struct pool *pool, uint32_t index)
 {
     char *chunk;
 
-    if (index >= __atomic_load_n(&pool->used, __ATOMIC_ACQUIRE) || !(chunk = chunk_of(pool, index)))
+    if (index >= __atomic_load_n(&pool->used, __ATOMIC_ACQUIRE) ||
+        !(chunk = pool_chunk_of(pool, index)))
         return NULL;
-    return in_chunk(pool, chunk, index);
+    return pool_in_chunk(pool, chunk, index);
 }
 
 #define POOL_RESERVED_BYTES (8 << 20)
@@ -52,10 +49,10 @@ void pool_reserve(struct pool *pool)
     }
 }
 
-/* If two threads map the same chunk, the second one uses the first one's. */
-static char *map_chunk(struct pool *pool, uint32_t index)
+/* If two threads map the same chunk at the same time, both use the chunk of one of them. */
+static char *pool_map_chunk(struct pool *pool, uint32_t index)
 {
-    char **place = &pool->chunks[index / POOL_CHUNK];
+    char **slot = &pool->chunks[index / POOL_CHUNK];
     char *there = NULL, *chunk;
 
     if (__atomic_load_n(&pool_is_fixed, __ATOMIC_ACQUIRE))
@@ -64,15 +61,14 @@ static char *map_chunk(struct pool *pool, uint32_t index)
                  -1, 0);
     if (chunk == MAP_FAILED)
         return NULL;
-    if (__atomic_compare_exchange_n(place, &there, chunk, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE))
+    if (__atomic_compare_exchange_n(slot, &there, chunk, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return chunk;
     (void)munmap(chunk, pool->size * POOL_CHUNK);
     return there;
 }
 
-/* The object has no reference yet. */
-static struct pool_item *begin_use(struct pool_item *item)
+/* Begins the next generation of an object without references. */
+static struct pool_item *pool_begin_use(struct pool_item *item)
 {
     const uint64_t before = __atomic_load_n(&item->word, __ATOMIC_RELAXED);
 
@@ -80,7 +76,7 @@ static struct pool_item *begin_use(struct pool_item *item)
     return item;
 }
 
-static struct pool_item *take_new(struct pool *pool)
+static struct pool_item *pool_take_new(struct pool *pool)
 {
     uint32_t index = __atomic_load_n(&pool->used, __ATOMIC_RELAXED);
     struct pool_item *item;
@@ -88,13 +84,13 @@ static struct pool_item *take_new(struct pool *pool)
 
     do {
         if (index >= POOL_CHUNK * POOL_CHUNKS ||
-            !((chunk = chunk_of(pool, index)) || (chunk = map_chunk(pool, index))))
+            !((chunk = pool_chunk_of(pool, index)) || (chunk = pool_map_chunk(pool, index))))
             return NULL;
     } while (!__atomic_compare_exchange_n(&pool->used, &index, index + 1, true, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));
-    item = in_chunk(pool, chunk, index);
+    item = pool_in_chunk(pool, chunk, index);
     item->index = index;
-    return begin_use(item);
+    return pool_begin_use(item);
 }
 
 void *pool_take(struct pool *pool)
@@ -107,15 +103,14 @@ void *pool_take(struct pool *pool)
         const uint32_t index = (uint32_t)first;
 
         if (index == 0)
-            return take_new(pool);
-        item = in_chunk(pool, chunk_of(pool, index - 1), index - 1);
-        /*
-         * invalid if another thread has taken the object meanwhile; then the exchange below fails
-         */
+            return pool_take_new(pool);
+        item = pool_in_chunk(pool, pool_chunk_of(pool, index - 1), index - 1);
+        /* if another thread has taken the object meanwhile, item->next is wrong, and the exchange
+         * below fails */
         rest = ((first >> 32) + 1) << 32 | __atomic_load_n(&item->next, __ATOMIC_RELAXED);
     } while (!__atomic_compare_exchange_n(&pool->free, &first, rest, true, __ATOMIC_ACQ_REL,
                                           __ATOMIC_ACQUIRE));
-    return begin_use(item);
+    return pool_begin_use(item);
 }
 
 void pool_give(struct pool *pool, void *object)
@@ -130,7 +125,7 @@ void pool_give(struct pool *pool, void *object)
                                         __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 }
 
-bool pool_try(struct pool_item *item, uint32_t generation)
+bool pool_try_ref(struct pool_item *item, uint32_t generation)
 {
     uint64_t word = __atomic_load_n(&item->word, __ATOMIC_ACQUIRE);
 
@@ -146,7 +141,7 @@ void *pool_find(struct pool *pool, pool_name name)
 {
     struct pool_item *item = (uint32_t)name ? pool_at(pool, (uint32_t)name - 1) : NULL;
 
-    return item && pool_try(item, (uint32_t)(name >> 32)) ? item : NULL;
+    return item && pool_try_ref(item, (uint32_t)(name >> 32)) ? item : NULL;
 }
 
 void pool_for_each(struct pool *pool, void (*look)(void *object))
@@ -154,7 +149,7 @@ void pool_for_each(struct pool *pool, void (*look)(void *object))
     struct pool_item *item;
 
     for (uint32_t index = 0; (item = pool_at(pool, index)); index++) {
-        if (!pool_try(item, pool_generation(item)))
+        if (!pool_try_ref(item, pool_generation(item)))
             continue;
         look(item);
         if (pool_release(item))
@@ -162,7 +157,7 @@ void pool_for_each(struct pool *pool, void (*look)(void *object))
     }
 }
 
-/* Generations continue, so that old names stay invalid. */
+/* Does not reset the generations, so old names stay invalid. */
 void pool_forget(struct pool *pool)
 {
     pool->free = 0;

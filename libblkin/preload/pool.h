@@ -1,6 +1,6 @@
 /*
- * Objects of one kind, shared by all threads without a lock. Their memory is never freed: a pointer
- * to an object stays readable, and the generation tells whether it is still the same object.
+ * Objects of one kind, shared by all threads without a lock. A pool never unmaps memory: a pointer
+ * to an object stays readable, and the generation shows whether the object is still the same.
  * Async-signal-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -15,7 +15,7 @@
 /* The first member of an object. */
 struct pool_item {
     uint64_t word; /* generation << 32 | references; 0 references: free */
-    uint32_t next; /* in the free list: index + 1 */
+    uint32_t next; /* the next free object's index + 1; 0: none */
     uint32_t index;
 };
 
@@ -24,8 +24,8 @@ struct pool_item {
 
 struct pool {
     size_t size;   /* of an object, a multiple of 16 */
-    uint64_t free; /* changes << 32 | index + 1 of the first */
-    uint32_t used; /* objects ever taken */
+    uint64_t free; /* number of changes << 32 | index + 1 of the first free object */
+    uint32_t used; /* number of objects that were ever taken */
     char *chunks[POOL_CHUNKS];
 };
 
@@ -45,11 +45,11 @@ static inline pool_name pool_name_of(const struct pool_item *item)
 /* Maps 8 MiB at once. Pages become resident at their first use. */
 void pool_reserve(struct pool *pool);
 
-/* No pool grows any more, because that needs a system call. */
+/* From now on, no pool maps memory, because that needs a system call. */
 void pool_fix(void);
 
-/* Returns an object that only the caller has, or NULL. Its content is unchanged: other threads do
- * not find it before pool_publish(). */
+/* Returns an object that only the caller has, or NULL. The object still has its old content. Other
+ * threads find it after pool_publish(). */
 void *pool_take(struct pool *pool);
 
 /* From now on, other threads find the object. It has one reference. */
@@ -61,18 +61,18 @@ static inline void pool_publish(struct pool_item *item)
 }
 
 /* Adds a reference; the caller has one. */
-static inline void pool_hold(struct pool_item *item)
+static inline void pool_ref(struct pool_item *item)
 {
     (void)__atomic_fetch_add(&item->word, 1, __ATOMIC_RELAXED);
 }
 
-/* Adds a reference unless the object was given back: then false. */
-bool pool_try(struct pool_item *item, uint32_t generation);
+/* Adds a reference. Returns false if the object was given back. */
+bool pool_try_ref(struct pool_item *item, uint32_t generation);
 
-/* The same by name; NULL: given back. */
+/* Returns the object with a reference; NULL: it was given back. */
 void *pool_find(struct pool *pool, pool_name name);
 
-/* Drops a reference. True: it was the last one; call pool_give(). */
+/* Drops a reference. Returns true for the last one: the caller then calls pool_give(). */
 static inline bool pool_release(struct pool_item *item)
 {
     return (uint32_t)__atomic_sub_fetch(&item->word, 1, __ATOMIC_ACQ_REL) == 0;
@@ -81,13 +81,13 @@ static inline bool pool_release(struct pool_item *item)
 /* Gives back an object without references, or one that was never published. */
 void pool_give(struct pool *pool, void *object);
 
-/* The object with this index, in use or not; NULL: never taken. */
+/* Returns the object with this index, in use or not; NULL: never taken. */
 void *pool_at(struct pool *pool, uint32_t index);
 
 /* Calls a function for each object in use, with a reference. */
 void pool_for_each(struct pool *pool, void (*look)(void *object));
 
-/* In a child of fork(2): all objects are free. */
+/* Called in a child of fork(2). Makes all objects free. */
 void pool_forget(struct pool *pool);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The real functions, the guard against our own calls, and the identity of the process.
+ * The real functions, the guard against calls of our own code, and the identity of the process.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,9 +25,9 @@ static pid_t preload_own_pid;
 struct preload_real preload_real_functions;
 bool preload_real_is_ready;
 
-/* Copies the pointer as bytes, because ISO C has no conversion. Two threads at the same time
- * find the same function. */
-static void find(void *pointer, const char *name)
+/* Copies the pointer as bytes, because ISO C cannot convert a void * to a function. Two threads may
+ * do so at the same time: they find the same function. */
+static void preload_find(void *pointer, const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);
 
@@ -38,7 +38,7 @@ void preload_find_real(void)
 {
     const int saved_errno = errno;
 
-#define FIND(name) find(&preload_real_functions.name, #name);
+#define FIND(name) preload_find(&preload_real_functions.name, #name);
     PRELOAD_EACH_REAL(FIND)
     __atomic_store_n(&preload_real_is_ready, true, __ATOMIC_RELEASE);
     errno = saved_errno;
@@ -56,7 +56,7 @@ ssize_t preload_read_file(const char *path, char *text, size_t size)
 }
 
 /* Runs before the constructors of libraries that are loaded later. */
-__attribute__((constructor(101))) static void find_at_start(void)
+__attribute__((constructor(101))) static void preload_find_at_start(void)
 {
     preload_find_real();
 }
@@ -71,7 +71,7 @@ bool preload_was_left(const void *frame, const void *now)
 
     if (now < frame || preload_is_quiet())
         return false;
-    /* a handler on an alternate stack runs inside the call, wherever its frame is */
+    /* on an alternate stack, a handler within the call may have a higher frame */
     was_left = sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_ONSTACK);
     errno = saved_errno;
     return was_left;
@@ -81,12 +81,12 @@ bool preload_is_still_inside(const void *now)
 {
     if (!preload_was_left(preload_thread.inside_at, now))
         return true;
-    preload_mend();
+    preload_repair();
     preload_thread.is_inside = false;
     return false;
 }
 
-void preload_mend(void)
+void preload_repair(void)
 {
     const struct blkin_provider *lttng = blkin_lttng_();
 
@@ -95,11 +95,11 @@ void preload_mend(void)
     interaction_after_jump();
 }
 
-bool preload_finds_rings(void)
+bool preload_look_for_rings(void)
 {
     bool is_wanted;
 
-    if (preload_is_off()) /* a wrapper also asks in the middle of its own code */
+    if (preload_is_off()) /* the library's own code also asks whether spans are wanted */
         return preload_thread.is_inside && blkin_wants_spans_(false);
     if (!preload_config()->is_traced)
         return false;
@@ -119,7 +119,7 @@ bool preload_is_own_process(void)
     return preload_is_quiet() || getpid() == preload_own_pid || !*blkin_process_mark_;
 }
 
-void preload_forked(void)
+void preload_after_fork(void)
 {
     blkin_forked_();
     if (*blkin_process_mark_) /* false: libblkin's constructor has not run yet */

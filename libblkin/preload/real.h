@@ -1,5 +1,5 @@
 /*
- * The wrapped functions as the program would call them without this library. dlsym(3) finds them
+ * The real functions: those that the program would call without this library. dlsym(3) finds them
  * before main() or at the first call.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -67,8 +67,8 @@ extern bool preload_real_is_ready;
 
 void preload_find_real(void);
 
-/* Use: real()->read(...). A member is NULL where this glibc has no such function: the wrapper then
- * returns ENOSYS. */
+/* Used as real()->read(...). A member is NULL if this glibc has no such function: the wrapper then
+ * fails with ENOSYS. */
 static inline const struct preload_real *real(void)
 {
     if (__builtin_expect(!__atomic_load_n(&preload_real_is_ready, __ATOMIC_ACQUIRE), 0))
@@ -76,8 +76,8 @@ static inline const struct preload_real *real(void)
     return &preload_real_functions;
 }
 
-/* Reads the beginning of a file and adds a NUL; -1: unreadable. Async-signal-safe, no cancellation
- * point, and only system calls that ld.so has made before. */
+/* Reads the first bytes of a file and adds a NUL. Returns their number or -1. Async-signal-safe, no
+ * cancellation point. Makes only system calls that ld.so has made before. */
 ssize_t preload_read_file(const char *path, char *text, size_t size);
 
 #endif

@@ -1,8 +1,4 @@
-/*
- * Interactions on accepted connections.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "message.h"
 #include "preload.h"
 #include "thread.h"
@@ -10,8 +6,8 @@
 
 static bool has_served;
 
-/* The answer that the calling thread is sending. A thread that is cancelled in the write never ends
- * it. */
+/* The answer that the calling thread is sending. A jump out of the write, or the thread's end,
+ * leaves it set: see served_end_abandoned(). */
 static __thread struct {
     pool_name name;
     const void *at; /* the frame of the write */
@@ -22,7 +18,7 @@ bool served_any(void)
     return __atomic_load_n(&has_served, __ATOMIC_RELAXED);
 }
 
-/* The trace id marks a trace whose client's half may be found: see join.h. */
+/* Begins the span. With a key, its trace id says that the client's half may be found: join.h. */
 static void served_begin_trace(struct interaction *interaction, bool has_key)
 {
     const struct connection *connection = interaction->connection;
@@ -51,7 +47,7 @@ static struct interaction *served_begin(struct connection *connection, int fd, u
         return NULL;
     served_begin_trace(interaction, connection_key(connection, fd) != 0);
     blkin_span_set_start(&interaction->span, now_ns);
-    if (!span_has_only_record(&interaction->span))
+    if (!interaction_has_only_record(&interaction->span))
         interaction_set_endpoints(interaction);
     file_sums_begin(&interaction->files);
     if (!served_any())
@@ -71,31 +67,31 @@ static bool served_is_being_sent(const struct connection *connection,
            __atomic_load_n(&connection->slots, __ATOMIC_ACQUIRE);
 }
 
-/* Records an answer that was still being sent when the next request came, once it is complete. The
+/* Ends an interaction in connection->finishing, unless a part of its answer is still to come. The
  * caller has a reference. */
-static void served_passed(struct connection *connection, struct interaction *answered)
+static void served_try_finish(struct connection *connection, struct interaction *answered)
 {
     if (served_is_being_sent(connection, answered))
         return;
-    for (unsigned i = 0; i < PASSING_MAX; i++) {
-        if (__atomic_load_n(&connection->passing[i], __ATOMIC_SEQ_CST) != answered)
+    for (unsigned i = 0; i < FINISHING_MAX; i++) {
+        if (__atomic_load_n(&connection->finishing[i], __ATOMIC_SEQ_CST) != answered)
             continue;
         if (interaction_phase(answered) == PHASE_REQUEST)
             interaction_give_up(answered); /* the answer could not be sent */
         else
             interaction_finish(answered);
-        interaction_clear(&connection->passing[i], answered);
+        interaction_clear(&connection->finishing[i], answered);
     }
 }
 
-/* Returns false without room. */
-static bool served_put_passing(struct connection *connection, struct interaction *answered)
+/* Returns false if connection->finishing is full. */
+static bool served_add_finishing(struct connection *connection, struct interaction *answered)
 {
-    interaction_hold(answered);
-    for (unsigned i = 0; i < PASSING_MAX; i++) {
+    interaction_ref(answered);
+    for (unsigned i = 0; i < FINISHING_MAX; i++) {
         struct interaction *none = NULL;
 
-        if (__atomic_compare_exchange_n(&connection->passing[i], &none, answered, false,
+        if (__atomic_compare_exchange_n(&connection->finishing[i], &none, answered, false,
                                         __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
             return true;
     }
@@ -103,54 +99,54 @@ static bool served_put_passing(struct connection *connection, struct interaction
     return false;
 }
 
-void served_pass(struct connection *connection, struct interaction *answered)
+void served_move_to_finishing(struct connection *connection, struct interaction *answered)
 {
-    (void)served_put_passing(connection, answered);
-    served_passed(connection, answered); /* the answer may have become complete meanwhile */
+    (void)served_add_finishing(connection, answered);
+    served_try_finish(connection, answered); /* the answer may have become complete meanwhile */
     interaction_detach(answered);
 }
 
-/* Ends the answer of another thread when the next request arrives. Recording takes time, which
- * would delay the next request: so served_end_passing() records the answer after the next one.
- * (The thread that reads next from the connection would compete with the client for its CPU.) */
-static void served_is_over(struct connection *connection, struct interaction *answered)
+/* Called when the next request arrives. Ends an answered interaction. If another thread began it,
+ * served_try_finish_all() records it after the next answer: recording now would delay the next
+ * request. */
+static void served_end(struct connection *connection, struct interaction *answered)
 {
     if (!interaction_thread.round && answered->worker != interaction_thread.worker &&
-        served_put_passing(connection, answered))
+        served_add_finishing(connection, answered))
         interaction_detach(answered);
     else
         interaction_finish(answered);
 }
 
-void served_end_passing(struct connection *connection)
+void served_try_finish_all(struct connection *connection)
 {
-    for (unsigned i = 0; i < PASSING_MAX; i++) {
-        struct interaction *answered = interaction_in(&connection->passing[i]);
+    for (unsigned i = 0; i < FINISHING_MAX; i++) {
+        struct interaction *answered = interaction_ref_member(&connection->finishing[i]);
 
         if (!answered)
             continue;
-        served_passed(connection, answered);
+        served_try_finish(connection, answered);
         interaction_release(answered);
     }
 }
 
-void served_drop_passing(struct connection *connection)
+void served_drop_finishing(struct connection *connection)
 {
-    for (unsigned i = 0; i < PASSING_MAX; i++) {
-        struct interaction *answered = interaction_in(&connection->passing[i]);
+    for (unsigned i = 0; i < FINISHING_MAX; i++) {
+        struct interaction *answered = interaction_ref_member(&connection->finishing[i]);
 
         if (!answered)
             continue;
         if (!served_is_being_sent(connection, answered)) {
             interaction_give_up(answered);
-            interaction_clear(&connection->passing[i], answered);
+            interaction_clear(&connection->finishing[i], answered);
         }
         interaction_release(answered);
     }
 }
 
 /* Returns true if another thread is sending the answer. */
-static bool served_is_answered_now(const struct interaction *own)
+static bool served_is_being_answered(const struct interaction *own)
 {
     if (interaction_phase(own) == PHASE_OVER)
         return false;
@@ -160,17 +156,17 @@ static bool served_is_answered_now(const struct interaction *own)
            own != interaction_thread.work && __atomic_load_n(&own->is_worked_for, __ATOMIC_ACQUIRE);
 }
 
-/* Finds the request that this read continues, with a reference; NULL: none. If another thread has
- * read a request and works for it, this read begins a new request. */
-static struct interaction *served_goes_on_with(struct connection *connection, bool *is_new)
+/* Returns the request that this read continues, with a reference, or NULL. is_new: the read begins
+ * a new request; also if another thread has read a request and works for it. */
+static struct interaction *served_find_continued(struct connection *connection, bool *is_new)
 {
-    struct interaction *own = interaction_find_own_or_open(connection);
+    struct interaction *own = interaction_own_or_current(connection);
 
     *is_new = false;
     if (!own)
         return NULL;
-    if (served_is_answered_now(own)) {
-        served_pass(connection, own);
+    if (served_is_being_answered(own)) {
+        served_move_to_finishing(connection, own);
         *is_new = true;
     } else if (interaction_phase(own) == PHASE_REQUEST) {
         if (own->worker == interaction_thread.worker || own == interaction_thread.work ||
@@ -179,54 +175,54 @@ static struct interaction *served_goes_on_with(struct connection *connection, bo
         *is_new = true;
     } else {
         if (interaction_phase(own) == PHASE_ANSWERED)
-            served_is_over(connection, own);
+            served_end(connection, own);
         *is_new = true;
     }
     interaction_release(own);
     return NULL;
 }
 
-/* Handles bytes of a descriptor that belongs to another connection, after a close without a
- * wrapper. */
-static void served_received_by_another(const struct connection *connection, int fd,
-                                       struct bytes head, size_t count)
+/* Called when no interaction was begun. After a close without a wrapper, the descriptor has another
+ * connection: the bytes belong to that one. */
+static void served_read_for_other(const struct connection *connection, int fd, struct bytes head,
+                                  size_t count)
 {
     struct connection *another = connection_of(preload_slot(fd), 0);
 
     if (!another)
         return;
     if (another != connection)
-        served_has_read(another, fd, head, count);
+        served_after_read(another, fd, head, count);
     connection_release(another);
 }
 
-void served_has_read(struct connection *connection, int fd, struct bytes head, size_t count)
+void served_after_read(struct connection *connection, int fd, struct bytes head, size_t count)
 {
-    const enum direction before = connection_turn(connection, DIRECTION_IN);
+    const enum direction before = connection_set_direction(connection, DIRECTION_IN);
     const uint64_t offset = connection_add_bytes(&connection->received, count);
     bool is_new;
-    struct interaction *interaction = served_goes_on_with(connection, &is_new);
+    struct interaction *interaction = served_find_continued(connection, &is_new);
 
     if (!interaction && (is_new || before != DIRECTION_UNSEEN)) {
         interaction = served_begin(connection, fd, offset);
         if (!interaction)
-            served_received_by_another(connection, fd, head, count);
+            served_read_for_other(connection, fd, head, count);
     }
     if (!interaction) {
-        (void)connection_turn(connection, DIRECTION_UNSEEN);
+        (void)connection_set_direction(connection, DIRECTION_UNSEEN);
         return;
     }
     interaction_add_head(interaction, head);
     connection_add_bytes(&interaction->requested, count);
     interaction_work_for(interaction);
     if (interaction_thread.worker)
-        interaction_opens(interaction_thread.worker, interaction);
+        interaction_add_open(interaction_thread.worker, interaction);
     interaction_thread.heard = pool_name_of(&interaction->item);
     interaction_release(interaction);
 }
 
-/* Charges the usage of this thread when it has answered: another thread, which cannot read its
- * meters, may record the span. Later sending is charged, too. */
+/* Called when the thread has answered. Adds this thread's usage to the span, because another thread
+ * may record the span. served_resume_usage() continues at the next write. */
 static void served_settle_usage(const struct interaction *interaction)
 {
     if (blkin_current() == &interaction->span)
@@ -239,8 +235,8 @@ static void served_resume_usage(struct interaction *interaction)
         (void)blkin_set_current(&interaction->span);
 }
 
-/* Returns true if this thread's request already counted as answered: its bytes are no answer to a
- * request that another thread has read since. */
+/* Returns true if this thread still answers an earlier request of the connection. Then its bytes
+ * are no answer to `interaction`, a later request, for which another thread works. */
 static bool served_is_late(const struct interaction *interaction)
 {
     const struct interaction *work = interaction_thread.work;
@@ -260,7 +256,7 @@ pool_name served_before_write(struct interaction *interaction)
     name = pool_name_of(&interaction->item);
     if (served_writing.name && preload_was_left(served_writing.at, __builtin_frame_address(0)))
         served_end_abandoned();
-    if (!served_writing.name) { /* else this is a signal handler */
+    if (!served_writing.name) { /* already set: a signal handler writes within a write */
         served_writing.at = __builtin_frame_address(0);
         served_writing.name = name;
     }
@@ -269,31 +265,31 @@ pool_name served_before_write(struct interaction *interaction)
     return name;
 }
 
-static void served_sends(struct connection *connection, size_t count)
+static void served_count_sent(struct connection *connection, size_t count)
 {
-    interaction_hears_else();
-    (void)connection_turn(connection, DIRECTION_OUT);
+    interaction_clear_heard();
+    (void)connection_set_direction(connection, DIRECTION_OUT);
     connection_add_bytes(&connection->sent, count);
 }
 
-void served_has_written_late(struct connection *connection, size_t count)
+void served_after_late_write(struct connection *connection, size_t count)
 {
     if (!count)
         return;
-    served_sends(connection, count);
+    served_count_sent(connection, count);
     preload_count(connection->received ? PRELOAD_LATE : PRELOAD_UNASKED);
 }
 
-bool served_has_written(struct interaction *interaction, size_t count, size_t wanted)
+bool served_after_write(struct interaction *interaction, size_t count, size_t wanted)
 {
     struct connection *connection = interaction->connection;
     const bool is_all = count && count == wanted;
 
     if (interaction_phase(interaction) == PHASE_OVER) {
-        served_has_written_late(connection, count);
+        served_after_late_write(connection, count);
     } else {
         if (count)
-            served_sends(connection, count);
+            served_count_sent(connection, count);
         interaction_work_for(interaction);
         __atomic_store_n(&interaction->is_partial, count < wanted, __ATOMIC_RELAXED);
         if (count)
@@ -303,12 +299,12 @@ bool served_has_written(struct interaction *interaction, size_t count, size_t wa
     }
     if (served_writing.name == pool_name_of(&interaction->item))
         served_writing.name = 0;
-    /* a thread that reads the next request sees the answer first */
+    /* last: a thread that reads the next request and sees no writer also sees the answer */
     (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_SEQ_CST);
     if (is_all)
-        served_end_passing(connection);
+        served_try_finish_all(connection);
     else
-        served_passed(connection, interaction);
+        served_try_finish(connection, interaction);
     return is_all;
 }
 
@@ -320,7 +316,7 @@ void served_end_abandoned(void)
     served_writing.name = 0;
     if (!writing)
         return;
-    (void)served_has_written(writing, 0, 1);
+    (void)served_after_write(writing, 0, 1);
     interaction_release(writing);
 }
 

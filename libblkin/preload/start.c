@@ -27,8 +27,8 @@ void start_end_all(void)
     interaction_end_unanswered();
 }
 
-/* Open interactions belong to the parent, which records them. This library has no locks that a fork
- * could leave taken. An object that another thread was changing stays as it is, and is lost. */
+/* The parent records its interactions. This library has no locks that a fork could leave locked. If
+ * another thread was changing a pool, the pool may lose that object. */
 void start_after_fork(void)
 {
     if (preload_is_filtered)
@@ -42,11 +42,11 @@ void start_after_fork(void)
 }
 
 /* Deferred file calls are recorded first, before their requests. */
-void start_thread_ends(void)
+void start_end_thread(void)
 {
     if (!preload_is_filtered) {
-        file_record_later();
-        message_thread_ends();
+        file_record_deferred();
+        message_end_thread();
     }
     file_drop_thread();
     interaction_drop_worker();
@@ -56,16 +56,16 @@ void start_thread_ends(void)
 
 int server_state;
 
-/* Returns false if the state is not `from`, or another thread was faster. */
-static bool server_turn(int from, int to)
+/* Returns false if the state is not `from`. */
+static bool server_change_state(int from, int to)
 {
     return __atomic_compare_exchange_n(&server_state, &from, to, false, __ATOMIC_ACQ_REL,
                                        __ATOMIC_RELAXED);
 }
 
-void server_listens(void)
+void server_note_listen(void)
 {
-    (void)server_turn(SERVER_NONE, SERVER_NEW);
+    (void)server_change_state(SERVER_NONE, SERVER_NEW);
 }
 
 bool server_begin(bool may_restart)
@@ -75,20 +75,21 @@ bool server_begin(bool may_restart)
 
     blkin_block_signals(&before);
     saved_errno = preload_enter();
-    if (server_turn(SERVER_NEW, SERVER_HAS_BEGUN) && preload_config()->is_traced)
+    if (server_change_state(SERVER_NEW, SERVER_HAS_BEGUN) && preload_config()->is_traced)
         blkin_server_begins_();
     preload_leave(saved_errno);
-    return server_let_signals_in(&before, may_restart);
+    return server_deliver_signals(&before, may_restart);
 }
 
-void server_never_begins(void)
+void server_skip_begin(void)
 {
     __atomic_store_n(&server_state, SERVER_HAS_BEGUN, __ATOMIC_RELEASE);
 }
 
 /* ---- signals ---- */
 
-/* Ignored signals, and those that stop or end the process, interrupt no call. */
+/* Returns true if the signal's handler ends a call with EINTR. Ignored signals, and those that stop
+ * or end the process, do not. */
 static bool server_signal_ends_call(int number, bool may_restart)
 {
     struct sigaction action;
@@ -97,7 +98,7 @@ static bool server_signal_ends_call(int number, bool may_restart)
            action.sa_handler != SIG_IGN && !(may_restart && action.sa_flags & SA_RESTART);
 }
 
-bool server_let_signals_in(const sigset_t *before, bool may_restart)
+bool server_deliver_signals(const sigset_t *before, bool may_restart)
 {
     const int saved_errno = errno;
     bool ends_call = false;
@@ -116,14 +117,14 @@ bool server_let_signals_in(const sigset_t *before, bool may_restart)
 
 PRELOAD_PUBLIC const char blkin_preload_decides_ = 1;
 
-bool start_be_quiet(void)
+bool start_make_quiet(void)
 {
     if (!preload_config()->is_traced || preload_config()->filters == PRELOAD_FILTERS_LEAVE ||
         !thread_follow() || !blkin_be_quiet_())
         return false;
     (void)blkin_set_usage(0);
     preload_config_fix();
-    server_never_begins();
+    server_skip_begin();
     connection_reserve();
     interaction_reserve();
     file_reserve();
@@ -134,7 +135,7 @@ bool start_be_quiet(void)
     return true;
 }
 
-void start_leave_files(void)
+void start_before_chroot(void)
 {
     blkin_before_chroot_();
     (void)connection_is_ephemeral(0);

@@ -1,8 +1,4 @@
-/*
- * Threads: counts, and their end.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "thread.h"
 
 #include "libblkin/base/debug.h"
@@ -26,7 +22,7 @@ static pthread_key_t thread_key;
 static bool thread_has_key;
 static uint64_t thread_counts[PRELOAD_COUNTS]; /* of ended threads, and of those without a state */
 
-/* ---- the account ---- */
+/* ---- counts ---- */
 
 void preload_count(enum preload_count what)
 {
@@ -73,8 +69,8 @@ void thread_end_process(void)
     PRELOAD_INSIDE(start_end_all(), preload_is_quiet() ? (void)0 : thread_print_counts());
 }
 
-/* Runs after the program's main function, but before LTTng's end: so it is registered late, and is
- * no destructor. */
+/* Has to run after main() and before LTTng's end. So it is no destructor, and the first
+ * interaction registers it. */
 static void thread_at_exit(void)
 {
     if (!preload_is_filtered)
@@ -117,16 +113,16 @@ bool thread_is_any_followed(void)
     return pool_at(&thread_pool, 0) != NULL;
 }
 
-/* A later destructor of the program may make another state. */
+/* A destructor of the program that runs later may make another struct thread. */
 static void thread_at_end(void *state)
 {
     struct thread *thread = state;
     const int saved_errno = errno;
 
     if (preload_thread.is_inside) /* left by siglongjmp(3), or by a handler that ends the thread */
-        preload_mend();
+        preload_repair();
     (void)preload_enter();
-    start_thread_ends();
+    start_end_thread();
     thread_move_counts(thread);
     thread_own = NULL;
     if (pool_release(&thread->item))

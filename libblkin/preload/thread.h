@@ -1,5 +1,5 @@
 /*
- * Threads: counts, and their end.
+ * Threads: their counts, and their end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,45 +9,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From now on, the ends of the calling thread and of the process are reported (preload.h). False:
- * out of memory. */
+/* From now on, the end of the calling thread calls start_end_thread(), and the end of the process
+ * calls start_end_all(). Returns false when out of memory. */
 bool thread_follow(void);
 
-/* Returns true if the end of the process has anything to record or count. */
+/* Returns true if thread_follow() was called: the end of the process may have work. */
 bool thread_is_any_followed(void);
 
-/* ---- the account: one line on stderr at exit if BLKIN_DEBUG is set ---- */
+/* ---- the counts: one line on stderr at exit if BLKIN_DEBUG is set ---- */
 
 /* clang-format off */
 #define PRELOAD_EACH_COUNT(X)                                                                      \
-    X(SERVED, "served") /* interactions on accepted connections */                                          \
-    X(CALLED, "called") /* interactions on connections that were made */                                                      \
+    X(SERVED, "served") /* answered interactions of servers */                                     \
+    X(CALLED, "called") /* answered interactions of clients */                                     \
     X(FILE_CALLS, "files") /* spans of file calls */                                               \
-    X(FILE_NOBODYS, "nobodys-files") /* file calls for no request: no span */                       \
-    X(UNANSWERED, "unanswered") /* requests whose connection was closed unanswered: no span */     \
-    X(UNASKED, "unasked") /* messages without a request, such as greetings: no span */   \
-    X(LATE, "late") /* writes after their interaction was recorded */                    \
-    X(SHORT, "short") /* shorter than min-us: no span */                                              \
-    X(OWNED, "owner") /* causes of client interactions */                                          \
+    X(FILE_NOBODYS, "nobodys-files") /* file calls for no request: no span */                      \
+    X(UNANSWERED, "unanswered") /* requests without an answer: a span only if they have called */  \
+    X(UNASKED, "unasked") /* messages without a request, such as greetings: no span */             \
+    X(LATE, "late") /* reads and writes after the interaction was recorded: no span */             \
+    X(SHORT, "short") /* shorter than min-us: no span */                                           \
+    X(OWNED, "owner") /* the next five: causes of interactions of clients, see cause.h */          \
     X(ONLY, "only")                                                                                \
     X(BY_CONTENT, "prefix")                                                                        \
     X(GUESSED, "guess")                                                                            \
     X(CAUSELESS, "no-cause")                                                                       \
-    X(KEYLESS, "keyless") /* without blkin.join: unknown offset or peer */            \
-    X(REPLACED, "replaced") /* descriptors that were closed without a wrapper */                     \
-    X(NO_MEMORY, "no-memory") /* interactions that were not traced for lack of memory */
+    X(KEYLESS, "keyless") /* spans without blkin.join: the offset or the peer is unknown */        \
+    X(REPLACED, "replaced") /* descriptors that were closed without a wrapper */                   \
+    X(NO_MEMORY, "no-memory") /* interactions without a span, because memory was short */
 /* clang-format on */
 
 #define PRELOAD_COUNT_(which, name) PRELOAD_##which,
 enum preload_count { PRELOAD_EACH_COUNT(PRELOAD_COUNT_) PRELOAD_COUNTS };
 
-/* Adds to the thread's count; any thread. */
+/* Adds 1 to a count of the calling thread. */
 void preload_count(enum preload_count what);
 
-/* The process ends: records everything, and prints the account if BLKIN_DEBUG is set. */
+/* Called at the end of the process. Calls start_end_all(), and prints the counts if BLKIN_DEBUG is
+ * set. */
 void thread_end_process(void);
 
-/* In a child of fork(2): this thread is the only one, and new. */
+/* Called in a child of fork(2). Forgets the threads and counts of the parent. */
 void thread_forget_all(void);
 
 /* Reserves memory for a quiet process. */

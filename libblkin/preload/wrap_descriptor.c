@@ -21,10 +21,11 @@ static int descriptor_accepted(int fd, int listener, const struct sockaddr *addr
     if (fd >= 0 && !preload_is_off()) {
         const int saved_errno = preload_enter();
 
-        /* without an address, length is not valid */
+        /* *length is only valid with an address */
         connection_accepted(fd, listener, address, address ? *length : 0);
-        interaction_hears_else();
-        /* a server that only accepts and forks does nothing else that follows the agent's rings */
+        interaction_clear_heard();
+        /* a server that only accepts and forks calls nothing else that looks for the agent's
+         * rings */
         if (preload_config()->is_traced)
             (void)blkin_wants_spans_(true);
         preload_leave(saved_errno);
@@ -33,12 +34,12 @@ static int descriptor_accepted(int fd, int listener, const struct sockaddr *addr
 }
 
 /* Returns false with errno set if a signal has arrived. */
-static bool descriptor_waits(void)
+static bool descriptor_before_accept(void)
 {
     if (server_before_wait(true))
         return false;
     if (interaction_thread.worker && preload_is_on())
-        PRELOAD_INSIDE(file_record_later(), interaction_waits());
+        PRELOAD_INSIDE(file_record_deferred(), interaction_before_accept());
     return true;
 }
 
@@ -47,25 +48,26 @@ PRELOAD_PUBLIC int listen(int fd, int length)
     const int result = real()->listen(fd, length);
 
     if (result == 0)
-        server_listens();
+        server_note_listen();
     return result;
 }
 
 PRELOAD_PUBLIC int accept(int fd, struct sockaddr *address, socklen_t *length)
 {
-    return descriptor_waits()
+    return descriptor_before_accept()
                ? descriptor_accepted(real()->accept(fd, address, length), fd, address, length)
                : -1;
 }
 
 PRELOAD_PUBLIC int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {
-    return descriptor_waits() ? descriptor_accepted(real()->accept4(fd, address, length, flags), fd,
-                                                    address, length)
-                              : -1;
+    return descriptor_before_accept()
+               ? descriptor_accepted(real()->accept4(fd, address, length, flags), fd, address,
+                                     length)
+               : -1;
 }
 
-/* Reads the address after the real call, when the kernel has checked it. */
+/* Reads the address after the real call, because the kernel has checked it then. */
 PRELOAD_PUBLIC int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
     const int result = real()->connect(fd, address, length);
@@ -73,19 +75,19 @@ PRELOAD_PUBLIC int connect(int fd, const struct sockaddr *address, socklen_t len
     if ((result == 0 || errno == EINPROGRESS || errno == EINTR) && !preload_is_off()) {
         const bool is_on = preload_is_on();
 
-        PRELOAD_INSIDE(called_connects(fd, address, length, is_on));
+        PRELOAD_INSIDE(called_connect(fd, address, length, is_on));
     }
     return result;
 }
 
-/* If the kernel returns the number of a known descriptor, that descriptor was closed long ago. */
+/* Forgets a known descriptor of that number: it was closed without a wrapper. */
 PRELOAD_PUBLIC int socket(int domain, int type, int protocol)
 {
     const int fd = real()->socket(domain, type, protocol);
 
-    connection_fd_is_new(fd);
+    connection_forget_new(fd);
     if (preload_is_quiet() && fd >= 0 && (type & 0xf) != SOCK_STREAM)
-        connection_is_no_stream(fd);
+        connection_set_no_stream(fd);
     return fd;
 }
 
@@ -94,21 +96,21 @@ PRELOAD_PUBLIC int socketpair(int domain, int type, int protocol, int fds[2])
     const int result = real()->socketpair(domain, type, protocol, fds);
 
     if (result == 0) {
-        connection_fd_is_new(fds[0]);
-        connection_fd_is_new(fds[1]);
+        connection_forget_new(fds[0]);
+        connection_forget_new(fds[1]);
     }
     return result;
 }
 
-/* Called before the real call: after it, the number may belong to another thread. */
-static void descriptor_closes(int fd)
+/* Called before the real call: after that, another thread may open the same number. */
+static void descriptor_before_close(int fd)
 {
     if (preload_is_known(preload_slot(fd)))
-        connection_fd_is_new(fd);
+        connection_forget_new(fd);
 }
 
-/* Returns LTTng's table if LTTng's descriptors must be spared, as the program does not know
- * them. */
+/* Returns LTTng's functions, or NULL. They close descriptors except those of LTTng, which the
+ * program does not know. */
 static const struct blkin_provider *descriptor_lttng(void)
 {
     return __atomic_load_n(&preload_is_filtered, __ATOMIC_RELAXED) ? NULL : blkin_lttng_();
@@ -118,11 +120,11 @@ PRELOAD_PUBLIC int close(int fd)
 {
     const struct blkin_provider *lttng = descriptor_lttng();
 
-    descriptor_closes(fd);
+    descriptor_before_close(fd);
     return lttng ? lttng->close(fd, real()->close) : real()->close(fd);
 }
 
-static void descriptor_closes_range(unsigned first, unsigned last)
+static void descriptor_before_close_range(unsigned first, unsigned last)
 {
     if (preload_is_off() || first > last || !preload_is_own_process())
         return;
@@ -145,13 +147,13 @@ PRELOAD_PUBLIC int close_range(unsigned first, unsigned last, int flags)
         return -1;
     }
     if (!(flags & (CLOSE_RANGE_CLOEXEC | CLOSE_RANGE_UNSHARE)))
-        descriptor_closes_range(first, last);
+        descriptor_before_close_range(first, last);
     return descriptor_close_range(first, last, flags);
 }
 
 PRELOAD_PUBLIC void closefrom(int first)
 {
-    descriptor_closes_range(first > 0 ? (unsigned)first : 0, INT_MAX);
+    descriptor_before_close_range(first > 0 ? (unsigned)first : 0, INT_MAX);
     if (real()->close_range &&
         descriptor_close_range(first > 0 ? (unsigned)first : 0, UINT_MAX, 0) == 0)
         return;
@@ -200,14 +202,14 @@ PRELOAD_PUBLIC int fcntl(int fd, int command, ...)
 }
 PRELOAD_ALIAS(fcntl64, fcntl);
 
-/* Marks the response as complete, as the program sends no more. */
+/* The response is complete, because the program sends no more. */
 PRELOAD_PUBLIC int shutdown(int fd, int how)
 {
     if (preload_is_on() && how != SHUT_RD) {
         struct connection *connection = connection_of(preload_slot(fd), 0);
 
         if (connection) {
-            PRELOAD_INSIDE(message_stops_sending(connection));
+            PRELOAD_INSIDE(message_end_sending(connection));
             connection_release(connection);
         }
     }

@@ -1,9 +1,9 @@
 /*
- * Wrappers of calls on files only. wrap_socket.c has read(2), write(2) and similar calls, which are
- * for sockets, too.
+ * Wrappers of calls on files only. wrap_socket.c has read(2), write(2) and similar calls, which
+ * work on sockets, too.
  *
- * Not wrapped: msync(2), which names no file; calls with paths, such as truncate(2); asynchronous
- * calls, aio(7) and io_uring(7), whose time is not the caller's.
+ * Not wrapped: msync(2), which has no descriptor; calls with paths, such as truncate(2);
+ * asynchronous calls, aio(7) and io_uring(7), for which the caller does not wait.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +17,7 @@
 
 #define NO_OFFSET (-1)
 
-/* fd: of the file; shown: the call's name in spans. */
+/* fd: that of the file; shown: the call's name in spans. */
 #define FILE_WRAPPER(type, name, parameters, arguments, fd, shown, kind, offset)     \
     PRELOAD_PUBLIC type name parameters                                              \
     {                                                                                \
@@ -58,7 +58,7 @@ FILE_WRAPPER(ssize_t, pwritev2,
              (fd, parts, count, offset, flags), fd, "pwritev", FILE_WRITE, offset)
 PRELOAD_ALIAS(pwritev64v2, pwritev2);
 
-/* The call belongs to the target, which is written. */
+/* The call counts as a write to the target. */
 FILE_WRAPPER(ssize_t, copy_file_range,
              (int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length,
               unsigned flags),
@@ -81,19 +81,19 @@ FILE_WRAPPER(int, syncfs, (int fd), (fd), fd, "syncfs", FILE_SYNC, NO_OFFSET)
 FILE_WRAPPER(int, sync_file_range, (int fd, off64_t offset, off64_t length, unsigned flags),
              (fd, offset, length, flags), fd, "sync_file_range", FILE_SYNC, offset)
 
-/* ---- opening and closing: an older descriptor of the same number is forgotten ---- */
+/* ---- opening and closing ---- */
 
-/* A known descriptor of the same number was closed without a wrapper. */
+/* Forgets a known descriptor of that number: it was closed without a wrapper. */
 static int wrap_file_opened(int fd, const char *path)
 {
-    connection_fd_is_new(fd);
+    connection_forget_new(fd);
     if (fd < 0 || !preload_is_on() || preload_config()->file_calls == PRELOAD_FILES_OFF)
         return fd;
     PRELOAD_INSIDE(file_opened(fd, path));
     return fd;
 }
 
-/* Only some calls have a mode. */
+/* The mode is an argument only with flags that may create a file. */
 static mode_t wrap_file_mode_of(int flags, va_list rest)
 {
     return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(rest, mode_t) : 0;
@@ -139,14 +139,15 @@ PRELOAD_PUBLIC int creat(const char *path, mode_t mode)
 }
 PRELOAD_ALIAS(creat64, creat);
 
-/* These functions close the descriptor inside libc. fileno(3) fails for a stream without one. */
+/* Called before functions that close the descriptor inside libc. For a stream without a descriptor,
+ * fileno(3) returns -1. */
 static void wrap_file_forget_stream(FILE *stream)
 {
     const int saved_errno = errno;
 
     if (preload_is_socket(preload_slot(fileno(stream))))
-        (void)fflush(stream); /* a last answer */
-    connection_fd_is_new(fileno(stream));
+        (void)fflush(stream); /* the wrapper records the last bytes of an answer */
+    connection_forget_new(fileno(stream));
     errno = saved_errno;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Wrappers of calls that reduce the process's rights: seccomp(2), chroot(2), setuid(2); and of
- * calls that LTTng makes at the end.
+ * Wrappers of calls that reduce the process's rights: seccomp(2), chroot(2), setuid(2). And of two
+ * calls that LTTng makes at the end of the process.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,14 +15,14 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-static void filter_expect(void)
+static void filter_before_install(void)
 {
     int saved_errno;
 
     if (preload_is_off() || preload_is_quiet())
         return;
     saved_errno = preload_enter();
-    if (!start_be_quiet()) {
+    if (!start_make_quiet()) {
         start_flush_all(); /* while system calls are still allowed */
         preload_has_filter = true;
         __atomic_store_n(&preload_is_filtered, true, __ATOMIC_RELEASE);
@@ -40,7 +40,7 @@ PRELOAD_PUBLIC int prctl(int option, ...)
         argument[i] = va_arg(arguments, unsigned long);
     va_end(arguments);
     if (option == PR_SET_SECCOMP)
-        filter_expect();
+        filter_before_install();
     return real()->prctl(option, argument[0], argument[1], argument[2], argument[3]);
 }
 
@@ -48,11 +48,11 @@ PRELOAD_PUBLIC int chroot(const char *path)
 {
     if (!preload_is_off() && !preload_is_quiet() && preload_config()->is_traced &&
         preload_is_own_process())
-        PRELOAD_INSIDE(start_leave_files());
+        PRELOAD_INSIDE(start_before_chroot());
     return real()->chroot(path);
 }
 
-static int filter_has_set_user(int result)
+static int filter_after_set_user(int result)
 {
     if (result == 0 && !preload_is_off() && !preload_is_quiet() && preload_is_own_process())
         PRELOAD_INSIDE(blkin_after_chroot_());
@@ -61,23 +61,23 @@ static int filter_has_set_user(int result)
 
 PRELOAD_PUBLIC int setuid(uid_t user)
 {
-    return filter_has_set_user(real()->setuid(user));
+    return filter_after_set_user(real()->setuid(user));
 }
 
 PRELOAD_PUBLIC int setreuid(uid_t user, uid_t effective)
 {
-    return filter_has_set_user(real()->setreuid(user, effective));
+    return filter_after_set_user(real()->setreuid(user, effective));
 }
 
 PRELOAD_PUBLIC int setresuid(uid_t user, uid_t effective, uid_t saved)
 {
-    return filter_has_set_user(real()->setresuid(user, effective, saved));
+    return filter_after_set_user(real()->setresuid(user, effective, saved));
 }
 
 /*
- * Returns true at LTTng's end in exit(3), under a filter that came after LTTng. LTTng then cancels
- * its threads and calls membarrier(2), which filters rarely allow. The process ends anyway, and
- * nobody reads. dladdr(3) needs no system call.
+ * Returns true if LTTng calls within exit(3), and a filter was installed after LTTng's start. LTTng
+ * then cancels its threads and calls membarrier(2), which filters rarely allow. The process ends
+ * anyway, so the wrappers skip these calls. dladdr(3) needs no system call.
  */
 static bool filter_is_end_of_lttng(const void *caller)
 {
@@ -94,7 +94,7 @@ PRELOAD_PUBLIC int pthread_cancel(pthread_t thread)
     return real()->pthread_cancel(thread);
 }
 
-/* libc has no function for seccomp(2). */
+/* Programs call seccomp(2) by syscall(2), because libc has no function for it. */
 PRELOAD_PUBLIC long syscall(long number, ...)
 {
     long argument[6];
@@ -106,7 +106,7 @@ PRELOAD_PUBLIC long syscall(long number, ...)
     va_end(arguments);
     if (number == SYS_seccomp && argument[0] != SECCOMP_GET_ACTION_AVAIL &&
         argument[0] != SECCOMP_GET_NOTIF_SIZES)
-        filter_expect();
+        filter_before_install();
     if (number == SYS_membarrier && filter_is_end_of_lttng(__builtin_return_address(0)))
         return 0;
     return real()->syscall(number, argument[0], argument[1], argument[2], argument[3], argument[4],

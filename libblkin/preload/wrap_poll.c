@@ -2,7 +2,7 @@
  * Wrappers of the calls that wait for events.
  *
  * While answered interactions are held, a wait is split. After INTERACTION_HOLD_NS without an
- * event, these interactions are over, and the wait continues for the rest of its time. The program
+ * event, the wrapper records these interactions, and waits for the rest of the time. The program
  * sees one wait.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -21,13 +21,13 @@
 
 static const struct timespec hold_time = {.tv_nsec = INTERACTION_HOLD_NS};
 
-#define IDLE_LOOKS 4 /* waits with time-out 0 that do not begin a round */
+#define IDLE_LOOKS 4 /* waits in a row with time-out 0 and no event that begin no round */
 
-static __thread unsigned poll_looks
-    __attribute__((tls_model("initial-exec"))); /* waits with time-out 0 in a row */
+/* number of waits in a row with time-out 0 and no event */
+static __thread unsigned poll_looks __attribute__((tls_model("initial-exec")));
 
-/* Before a wait. True: the wait is split. */
-static bool poll_waits(bool begins_round)
+/* Called before a wait. Returns true if the wait is to be split. */
+static bool poll_before_wait(bool begins_round)
 {
     bool holds;
     int saved_errno;
@@ -44,24 +44,24 @@ static bool poll_waits(bool begins_round)
     if (begins_round)
         interaction_begin_round();
     if (preload_is_wanted() && preload_config()->is_traced) {
-        file_record_later();
-        holds = interaction_waits_for_events();
+        file_record_deferred();
+        holds = interaction_before_wait();
     } else {
-        file_drop_later();
+        file_drop_deferred();
         interaction_drop_held();
         holds = false;
     }
     preload_leave(saved_errno);
-    return holds &&
-           !preload_is_quiet(); /* signals are blocked between the parts, by system calls */
+    /* poll_after_idle() blocks signals, which needs system calls */
+    return holds && !preload_is_quiet();
 }
 
 /*
- * After a wait that has not begun a round. A wait with time-out 0 begins one if it has returned an
- * event; else the thread has only checked and continues its work. After IDLE_LOOKS of these in a
- * row, the thread counts as waiting.
+ * Called after a wait that has not begun a round. is_empty: its time-out was 0, and it has returned
+ * no event: the thread has only checked, and continues its work. After more than IDLE_LOOKS of
+ * these in a row, the thread counts as waiting. Any other wait begins a round.
  */
-static void poll_has_waited(bool is_empty)
+static void poll_after_wait(bool is_empty)
 {
     const int saved_errno = errno;
 
@@ -77,14 +77,15 @@ static void poll_has_waited(bool is_empty)
     preload_leave(saved_errno);
 }
 
-/* Between the two parts of a wait. True, with errno: a signal has come, and ends the wait. */
-static bool poll_is_idle(void)
+/* Called between the two parts of a wait. Returns true with errno EINTR if a signal has arrived: it
+ * ends the wait. */
+static bool poll_after_idle(void)
 {
     sigset_t before;
 
     blkin_block_signals(&before);
-    PRELOAD_INSIDE(interaction_is_idle());
-    return server_let_signals_in(&before, false);
+    PRELOAD_INSIDE(interaction_after_idle());
+    return server_deliver_signals(&before, false);
 }
 
 /* ---- times ---- */
@@ -99,7 +100,7 @@ static inline int poll_rest_ms(int timeout)
     return timeout < 0 ? timeout : timeout - HOLD_MS;
 }
 
-/* Returns false also for an invalid time: the real function reports it. */
+/* Returns false for an invalid time, too: the real function reports the error. */
 static bool poll_is_long(const struct timespec *timeout)
 {
     return !timeout ||
@@ -119,11 +120,12 @@ static struct timespec poll_rest_of(const struct timespec *timeout)
     return rest;
 }
 
-/* The program's memory is read only if the wait is split. */
+/* Reads the program's memory, so it is used only if the wait is split. */
 #define POLL_REST(timeout) ((timeout) ? (const struct timespec[]){poll_rest_of(timeout)} : NULL)
 
 /* Copies from an address of the program that libc would not read itself. The kernel checks the
- * address, so that a bad one is an error and no signal. Many seccomp filters forbid that call. */
+ * address: a bad one is an error and no signal. Returns false under a seccomp filter, because many
+ * filters forbid that call. */
 static bool poll_copy_from_program(void *to, const void *from, size_t size)
 {
     const struct iovec target = {to, size}, source = {(void *)(uintptr_t)from, size};
@@ -138,9 +140,9 @@ static bool poll_copy_from_program(void *to, const void *from, size_t size)
 
 /* ---- the descriptors of a wait ---- */
 
-#define SET_SMALL 8
+#define SMALL_COUNT 8
 
-/* Also true for an unused socket of datagrams, and for one that listens. */
+/* Returns true also for sockets that are never traced: of datagrams, or listening ones. */
 static bool poll_is_socket(int fd)
 {
     if (!preload_is_known(preload_slot(fd)))
@@ -149,9 +151,9 @@ static bool poll_is_socket(int fd)
 }
 
 /*
- * Returns true if the thread waits only for one accepted connection and for connections that it has
- * made: it is in the middle of one client's work. An idle pipe, which signals the program's end,
- * does not count.
+ * Returns true if the thread has waited for at most one server's connection, and for clients'
+ * connections: it works for one client. An idle pipe does not count: it may be the one that signals
+ * the program's end.
  */
 static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
 {
@@ -178,8 +180,8 @@ static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
     return true;
 }
 
-/* Returns true for a wait in the middle of a request. */
-static bool poll_goes_on(const struct pollfd *fds, nfds_t count)
+/* Returns true if the wait was in the middle of a request. */
+static bool poll_is_in_request(const struct pollfd *fds, nfds_t count)
 {
     bool goes_on;
 
@@ -189,7 +191,7 @@ static bool poll_goes_on(const struct pollfd *fds, nfds_t count)
     return goes_on;
 }
 
-static bool poll_is_time(const struct timespec *timeout)
+static bool poll_may_sleep(const struct timespec *timeout)
 {
     return !timeout || timeout->tv_sec || timeout->tv_nsec;
 }
@@ -197,31 +199,31 @@ static bool poll_is_time(const struct timespec *timeout)
 /* ---- the wrappers ---- */
 
 /*
- * The body of a wrapper: the call unchanged or, split, for HOLD and then for the rest. is_time: the
- * time-out is not 0. fds: of poll(2), read only after the kernel has; a few of them can show that
- * all belong to one client.
+ * The body of a wrapper: the whole call, or a call for INTERACTION_HOLD_NS and one for the rest.
+ * is_time: the time-out is not 0. fds: those of poll(2). They are read after the real call, and
+ * only if there are at most SMALL_COUNT: then they may all belong to one client.
  */
 #define WAIT(is_time, fds, count, is_long, whole_call, call_for_hold, call_for_rest) \
-    const bool sleeps = is_time, is_small = (count) <= SET_SMALL;                    \
+    const bool sleeps = is_time, is_small = (count) <= SMALL_COUNT;                  \
     int result = 0;                                                                  \
                                                                                      \
     if (server_before_wait(false))                                                   \
         return -1;                                                                   \
-    if (!poll_waits(sleeps && !is_small) || !(is_long)) {                            \
+    if (!poll_before_wait(sleeps && !is_small) || !(is_long)) {                      \
         result = whole_call;                                                         \
     } else if ((result = call_for_hold) == 0) {                                      \
-        if (poll_is_idle())                                                          \
+        if (poll_after_idle())                                                       \
             return -1;                                                               \
         result = call_for_rest;                                                      \
     }                                                                                \
-    if (result < 0 || (is_small && poll_goes_on(fds, count)))                        \
+    if (result < 0 || (is_small && poll_is_in_request(fds, count)))                  \
         return result;                                                               \
     if (!sleeps || is_small)                                                         \
-        poll_has_waited(!sleeps && result == 0);                                     \
+        poll_after_wait(!sleeps && result == 0);                                     \
     interaction_thread.has_one_event = sleeps && result == 1;                        \
     return result
 
-#define ANY_COUNT (SET_SMALL + 1)
+#define ANY_COUNT (SMALL_COUNT + 1)
 
 PRELOAD_PUBLIC int epoll_ctl(int poll, int operation, int fd, struct epoll_event *event)
 {
@@ -229,15 +231,15 @@ PRELOAD_PUBLIC int epoll_ctl(int poll, int operation, int fd, struct epoll_event
     struct connection *connection;
     int saved_errno;
 
-    /* only where the program waits to write, and not for an edge-triggered registration of
-     * everything */
+    /* only if the program waits to write: edge-triggered programs register for all events at once
+     */
     if (result < 0 || operation == EPOLL_CTL_DEL ||
         (event->events & (EPOLLOUT | EPOLLET)) != EPOLLOUT || !interaction_thread.worker ||
         !preload_is_on() || !(connection = connection_of(preload_slot(fd), 0)))
         return result;
     saved_errno = preload_enter();
     if (connection->role == ROLE_CLIENT)
-        called_will_write(connection);
+        called_await_write(connection);
     preload_leave(saved_errno);
     connection_release(connection);
     return result;
@@ -294,7 +296,7 @@ PRELOAD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, siz
 PRELOAD_PUBLIC int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                          const sigset_t *mask)
 {
-    WAIT(poll_is_time(timeout), fds, count, poll_is_long(timeout),
+    WAIT(poll_may_sleep(timeout), fds, count, poll_is_long(timeout),
          real()->ppoll(fds, count, timeout, mask), real()->ppoll(fds, count, &hold_time, mask),
          real()->ppoll(fds, count, POLL_REST(timeout), mask));
 }
@@ -306,16 +308,16 @@ PRELOAD_PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct ti
                                        : ppoll(fds, count, timeout, mask);
 }
 
-/* ---- sets: both the program's question and the kernel's answer ---- */
+/* ---- sets: the kernel overwrites the program's sets with its answer ---- */
 
 struct sets {
     size_t size; /* bytes in use */
     fd_set *at[3];
-    fd_set asked[3];
+    fd_set copies[3];
 };
 
-/* Returns false for sets that are too large or cannot be read: the wait is not split. */
-static bool poll_keep_sets(struct sets *sets, int count, fd_set *readable, fd_set *writable,
+/* Returns false if the sets are too large or cannot be read: the wait is then not split. */
+static bool poll_copy_sets(struct sets *sets, int count, fd_set *readable, fd_set *writable,
                            fd_set *failed)
 {
     fd_set *const at[3] = {readable, writable, failed};
@@ -325,22 +327,22 @@ static bool poll_keep_sets(struct sets *sets, int count, fd_set *readable, fd_se
     sets->size = ((size_t)count + NFDBITS - 1) / NFDBITS * sizeof(fd_mask);
     for (int i = 0; i < 3; i++) {
         sets->at[i] = at[i];
-        if (at[i] && !poll_copy_from_program(&sets->asked[i], at[i], sets->size))
+        if (at[i] && !poll_copy_from_program(&sets->copies[i], at[i], sets->size))
             return false;
     }
     return true;
 }
 
-static void poll_ask_again(const struct sets *sets)
+static void poll_restore_sets(const struct sets *sets)
 {
     for (int i = 0; i < 3; i++) {
         if (sets->at[i])
-            memcpy(sets->at[i], &sets->asked[i], sets->size);
+            memcpy(sets->at[i], &sets->copies[i], sets->size);
     }
 }
 
-/* select(2) subtracts the elapsed time from the time-out. */
-static void poll_take_time(struct timeval *timeout, suseconds_t waited_us)
+/* Subtracts the elapsed time from the time-out, as select(2) does. */
+static void poll_subtract_time(struct timeval *timeout, suseconds_t waited_us)
 {
     if (!timeout)
         return;
@@ -351,7 +353,7 @@ static void poll_take_time(struct timeval *timeout, suseconds_t waited_us)
     }
 }
 
-/* Like poll_is_long(): false for negative times, which are errors. More than 10^6 us are valid. */
+/* Returns false for a negative time, which is an error. More than 10^6 us are valid. */
 static bool poll_is_long_timeval(const struct timeval *timeout)
 {
     return timeout->tv_sec >= 0 && timeout->tv_usec >= 0 &&
@@ -369,22 +371,22 @@ PRELOAD_PUBLIC int select(int count, fd_set *readable, fd_set *writable, fd_set 
 
     if (server_before_wait(false))
         return -1;
-    if (!poll_waits(sleeps) || (timeout && !poll_is_long_timeval(timeout)) ||
-        !poll_keep_sets(&sets, count, readable, writable, failed)) {
+    if (!poll_before_wait(sleeps) || (timeout && !poll_is_long_timeval(timeout)) ||
+        !poll_copy_sets(&sets, count, readable, writable, failed)) {
         result = real()->select(count, readable, writable, failed, timeout);
     } else {
         result = real()->select(count, readable, writable, failed, &hold);
-        poll_take_time(timeout, hold_us - hold.tv_usec);
+        poll_subtract_time(timeout, hold_us - hold.tv_usec);
         if (result == 0) {
-            if (poll_is_idle())
+            if (poll_after_idle())
                 return -1;
-            poll_ask_again(&sets);
+            poll_restore_sets(&sets);
             result = real()->select(count, readable, writable, failed, timeout);
         }
     }
     if (result >= 0) {
         if (!sleeps)
-            poll_has_waited(result == 0);
+            poll_after_wait(result == 0);
         interaction_thread.has_one_event = sleeps && result == 1;
     }
     return result;
@@ -395,10 +397,10 @@ PRELOAD_PUBLIC int pselect(int count, fd_set *readable, fd_set *writable, fd_set
 {
     struct sets sets;
 
-    WAIT(poll_is_time(timeout), NULL, ANY_COUNT,
-         poll_is_long(timeout) && poll_keep_sets(&sets, count, readable, writable, failed),
+    WAIT(poll_may_sleep(timeout), NULL, ANY_COUNT,
+         poll_is_long(timeout) && poll_copy_sets(&sets, count, readable, writable, failed),
          real()->pselect(count, readable, writable, failed, timeout, mask),
          real()->pselect(count, readable, writable, failed, &hold_time, mask),
-         (poll_ask_again(&sets),
+         (poll_restore_sets(&sets),
           real()->pselect(count, readable, writable, failed, POLL_REST(timeout), mask)));
 }

@@ -22,7 +22,7 @@ struct socket_call {
     pool_name written; /* the interaction that the call answers; 0: none */
 };
 
-/* Also used while tracing is off: byte counts must be complete for later messages. */
+/* Called while tracing is off, too: byte counts must be complete for later messages. */
 static struct connection *socket_connection_before(struct socket_call *call, int fd)
 {
     struct connection *connection = connection_of(preload_slot(fd), 0);
@@ -32,7 +32,7 @@ static struct connection *socket_connection_before(struct socket_call *call, int
     return connection;
 }
 
-/* Finds the descriptor, and examines an unknown one. */
+/* Returns true if the descriptor is a socket. Examines an unknown one if is_on. */
 static bool socket_is_socket(int fd, bool is_on)
 {
     const struct preload_slot *slot = preload_slot(fd);
@@ -54,7 +54,7 @@ static void socket_begin_read(struct socket_call *call, int fd, bool is_on)
     if (!connection)
         return;
     if (is_on)
-        PRELOAD_INSIDE(file_record_later(), message_before_read(connection));
+        PRELOAD_INSIDE(file_record_deferred(), message_before_read(connection));
     connection_release(connection);
 }
 
@@ -75,7 +75,7 @@ static void socket_begin_write(struct socket_call *call, int fd, bool is_on)
     PRELOAD_INSIDE(call->written = message_before_write(preload_slot(fd), fd, &call->generation));
 }
 
-/* Counts bytes while tracing is off. */
+/* Called while tracing is off. Counts bytes, and gives up the connection's interactions. */
 static void socket_only_count(struct connection *connection, enum direction direction, size_t count)
 {
     uint64_t *bytes = direction == DIRECTION_IN ? &connection->received : &connection->sent;
@@ -85,9 +85,9 @@ static void socket_only_count(struct connection *connection, enum direction dire
         connection_read_unseen(connection);
     else
         __atomic_store_n(&connection->direction, (uint8_t)direction, __ATOMIC_RELAXED);
-    if ((__atomic_load_n(&connection->open, __ATOMIC_RELAXED) || file_is_any_later()) &&
+    if ((__atomic_load_n(&connection->current, __ATOMIC_RELAXED) || file_has_deferred()) &&
         !preload_is_off())
-        PRELOAD_INSIDE(file_drop_later(), message_abandon(connection));
+        PRELOAD_INSIDE(file_drop_deferred(), message_abandon(connection));
 }
 
 static struct connection *socket_connection_after(const struct socket_call *call)
@@ -104,7 +104,7 @@ static ssize_t socket_end_read(const struct socket_call *call, struct bytes head
     if (result < 0 || (result == 0 && wanted == 0))
         return result;
     if (!(connection = socket_connection_after(call))) {
-        interaction_hears_else();
+        interaction_clear_heard();
         return result;
     }
     if (!call->is_on) {
@@ -115,9 +115,9 @@ static ssize_t socket_end_read(const struct socket_call *call, struct bytes head
         if (head.length > (size_t)result)
             head.length = (size_t)result;
         if (result > 0)
-            message_has_read(connection, call->fd, head, (size_t)result);
+            message_after_read(connection, call->fd, head, (size_t)result);
         else
-            message_has_read_end(connection);
+            message_after_read_end(connection);
         preload_leave(saved_errno);
     }
     connection_release(connection);
@@ -133,8 +133,8 @@ static ssize_t socket_end_write(const struct socket_call *call, struct bytes hea
 
     if (call->written) {
         saved_errno = preload_enter();
-        if (message_has_answered(call->written, count, wanted))
-            file_record_later();
+        if (message_after_answer(call->written, count, wanted))
+            file_record_deferred();
         preload_leave(saved_errno);
         return result;
     }
@@ -147,7 +147,7 @@ static ssize_t socket_end_write(const struct socket_call *call, struct bytes hea
         saved_errno = preload_enter();
         if (head.length > count)
             head.length = count;
-        message_has_written(connection, head, count);
+        message_after_write(connection, head, count);
         preload_leave(saved_errno);
     }
     connection_release(connection);
@@ -166,9 +166,9 @@ static struct bytes socket_first_of(const struct iovec *vector, size_t count)
 }
 
 /* Collects the first bytes of a request that was sent: varnish sends "GET", " " and the path as
- * separate vectors. Reads only vectors that were sent, because others may have bad addresses. */
-static struct bytes socket_gathered(const struct iovec *vector, size_t count, ssize_t sent,
-                                    char head[PRELOAD_PAYLOAD_MAX])
+ * separate parts. Reads only bytes that were sent, because other parts may have bad addresses. */
+static struct bytes socket_gather_head(const struct iovec *vector, size_t count, ssize_t sent,
+                                       char head[PRELOAD_PAYLOAD_MAX])
 {
     size_t left = (size_t)sent < PRELOAD_PAYLOAD_MAX ? (size_t)sent : PRELOAD_PAYLOAD_MAX;
     const struct bytes first = socket_first_of(vector, count);
@@ -201,8 +201,8 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
 
 /* ---- the wrappers ---- */
 
-/* Makes a call on a socket. Reads the program's memory only after the real call has succeeded,
- * because the kernel checks addresses. The head of written data may depend on socket_result. */
+/* The body of a wrapper for a socket. Reads the program's memory only after the real call has
+ * succeeded, because the kernel has checked the address then. `head` may use socket_result. */
 #define READ_CALL(fd, head, wanted, real_call)                                                 \
     do {                                                                                       \
         struct socket_call socket_call;                                                        \
@@ -226,13 +226,13 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
     } while (0)
 
 /* The body of a wrapper for sockets and files. */
-#define READ_ANY(name, fd, head, wanted, real_call)           \
-    const bool is_on = preload_is_on();                       \
-                                                              \
-    if (!socket_is_socket(fd, is_on)) {                       \
-        interaction_hears_else(); /* for example of a pipe */ \
-        FILE_CALL(is_on, fd, name, FILE_READ, -1, real_call); \
-    }                                                         \
+#define READ_ANY(name, fd, head, wanted, real_call)            \
+    const bool is_on = preload_is_on();                        \
+                                                               \
+    if (!socket_is_socket(fd, is_on)) {                        \
+        interaction_clear_heard(); /* for example of a pipe */ \
+        FILE_CALL(is_on, fd, name, FILE_READ, -1, real_call);  \
+    }                                                          \
     READ_CALL(fd, head, wanted, real_call)
 
 #define WRITE_ANY(name, fd, head, wanted, real_call)           \
@@ -246,10 +246,10 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
  * stream. */
 #define NOT_TAKEN (MSG_PEEK | MSG_ERRQUEUE | MSG_OOB)
 
-/* The flag of reads that discard the bytes. */
+/* With MSG_TRUNC, the kernel discards the bytes. */
 #define RECEIVED(buffer, size, flags) (flags & MSG_TRUNC ? NO_BYTES : HEAD(buffer, size))
 
-/* The same for sockets only. */
+/* The body of a wrapper that reads from sockets only. */
 #define RECEIVE(fd, buffer, size, flags, real_call)        \
     const bool is_on = preload_is_on();                    \
                                                            \
@@ -282,7 +282,7 @@ PRELOAD_PUBLIC ssize_t writev(int fd, const struct iovec *vector, int count)
 {
     char head[PRELOAD_PAYLOAD_MAX];
 
-    WRITE_ANY("writev", fd, socket_gathered(vector, (size_t)count, socket_result, head),
+    WRITE_ANY("writev", fd, socket_gather_head(vector, (size_t)count, socket_result, head),
               socket_length_of(vector, (size_t)count), real()->writev(fd, vector, count));
 }
 
@@ -309,7 +309,7 @@ PRELOAD_PUBLIC ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t 
             real()->__recvfrom_chk(fd, buffer, size, room, flags, address, length));
 }
 
-/* Calls tell() for each descriptor in a message, after the kernel has checked the pointers. */
+/* Calls tell() for each descriptor in a message. The kernel has checked its pointers. */
 static void socket_for_each_passed(const struct msghdr *message, void (*tell)(int fd))
 {
     struct msghdr copy = *message;
@@ -332,11 +332,11 @@ static void socket_for_each_passed(const struct msghdr *message, void (*tell)(in
 }
 
 /*
- * Tells of each descriptor in the message. A received one is new: connection_forget() forgets an
- * older one of its number. A sent one is shared with another process: connection_shared().
+ * Called after a message was sent or received. tell: connection_forget() for a received descriptor,
+ * which is new; connection_shared() for a sent one, which another process then shares.
  */
-static inline void socket_look_for_passed(const struct msghdr *message, ssize_t result,
-                                          void (*tell)(int fd))
+static inline void socket_tell_passed(const struct msghdr *message, ssize_t result,
+                                      void (*tell)(int fd))
 {
     if (result >= 0 && message->msg_controllen && !preload_is_off())
         socket_for_each_passed(message, tell);
@@ -357,7 +357,7 @@ PRELOAD_PUBLIC ssize_t recvmsg(int fd, struct msghdr *message, int flags)
     if (is_stream)
         socket_begin_read(&call, fd, is_on);
     result = real()->recvmsg(fd, message, flags);
-    socket_look_for_passed(message, result, connection_forget);
+    socket_tell_passed(message, result, connection_forget);
     if (!is_stream || result < 0)
         return result;
     return socket_end_read(&call, socket_received_by(message, flags),
@@ -376,7 +376,7 @@ PRELOAD_PUBLIC int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, in
         socket_begin_read(&call, fd, is_on);
     result = real()->recvmmsg(fd, messages, count, flags, timeout);
     for (int i = 0; i < result; i++) {
-        socket_look_for_passed(&messages[i].msg_hdr, 0, connection_forget);
+        socket_tell_passed(&messages[i].msg_hdr, 0, connection_forget);
         if (is_stream)
             (void)socket_end_read(&call, socket_received_by(&messages[i].msg_hdr, flags), 1,
                                   (ssize_t)messages[i].msg_len);
@@ -384,7 +384,7 @@ PRELOAD_PUBLIC int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     return result;
 }
 
-/* MSG_MORE counts as an incomplete write. */
+/* With MSG_MORE, returns more than the size, so that the write counts as incomplete. */
 static inline size_t socket_with_more(size_t size, int flags)
 {
     return size + (flags & MSG_MORE ? 1 : 0);
@@ -400,11 +400,12 @@ PRELOAD_PUBLIC ssize_t send(int fd, const void *buffer, size_t size, int flags)
                real()->send(fd, buffer, size, flags));
 }
 
-/* TCP Fast Open: connects and sends. */
-static void socket_connects(int fd, const struct sockaddr *address, socklen_t length, bool is_on)
+/* Called before TCP Fast Open, which connects and sends. */
+static void socket_connect_by_send(int fd, const struct sockaddr *address, socklen_t length,
+                                   bool is_on)
 {
     if (address && !preload_is_off())
-        PRELOAD_INSIDE(called_connects(fd, address, length, is_on));
+        PRELOAD_INSIDE(called_connect(fd, address, length, is_on));
 }
 
 PRELOAD_PUBLIC ssize_t sendto(int fd, const void *buffer, size_t size, int flags,
@@ -413,7 +414,7 @@ PRELOAD_PUBLIC ssize_t sendto(int fd, const void *buffer, size_t size, int flags
     const bool is_on = preload_is_on();
 
     if (flags & MSG_FASTOPEN)
-        socket_connects(fd, address, length, is_on);
+        socket_connect_by_send(fd, address, length, is_on);
     if (flags & MSG_OOB || !socket_is_socket(fd, is_on))
         return real()->sendto(fd, buffer, size, flags, address, length);
     WRITE_CALL(fd, HEAD(buffer, size), socket_with_more(size, flags),
@@ -424,7 +425,7 @@ static inline ssize_t socket_send_message(int fd, const struct msghdr *message, 
 {
     const ssize_t result = real()->sendmsg(fd, message, flags);
 
-    socket_look_for_passed(message, result, connection_shared);
+    socket_tell_passed(message, result, connection_shared);
     return result;
 }
 
@@ -433,7 +434,7 @@ static inline int socket_send_messages(int fd, struct mmsghdr *messages, unsigne
     const int result = real()->sendmmsg(fd, messages, count, flags);
 
     for (int i = 0; i < result; i++)
-        socket_look_for_passed(&messages[i].msg_hdr, 0, connection_shared);
+        socket_tell_passed(&messages[i].msg_hdr, 0, connection_shared);
     return result;
 }
 
@@ -443,10 +444,10 @@ PRELOAD_PUBLIC ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     char head[PRELOAD_PAYLOAD_MAX];
 
     if (flags & MSG_FASTOPEN)
-        socket_connects(fd, message->msg_name, message->msg_namelen, is_on);
+        socket_connect_by_send(fd, message->msg_name, message->msg_namelen, is_on);
     if (flags & MSG_OOB || !socket_is_socket(fd, is_on))
         return socket_send_message(fd, message, flags);
-    WRITE_CALL(fd, socket_gathered(message->msg_iov, message->msg_iovlen, socket_result, head),
+    WRITE_CALL(fd, socket_gather_head(message->msg_iov, message->msg_iovlen, socket_result, head),
                socket_with_more(socket_length_of(message->msg_iov, message->msg_iovlen), flags),
                socket_send_message(fd, message, flags));
 }
@@ -482,7 +483,7 @@ PRELOAD_PUBLIC int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     return result;
 }
 
-/* file.h handles the file's side. */
+/* The read of the file is a file call; the write to the socket is a message. */
 PRELOAD_PUBLIC ssize_t sendfile(int to, int from, off_t *offset, size_t count)
 {
     const bool is_on = preload_is_on();
@@ -517,7 +518,7 @@ PRELOAD_PUBLIC ssize_t splice(int from, off64_t *from_offset, int to, off64_t *t
     result = real()->splice(from, from_offset, to, to_offset, count, flags);
     if (is_from && result >= 0)
         (void)socket_end_read(&in, NO_BYTES, count, result);
-    /* the caller asked for the pipe's content, not for count bytes */
+    /* complete whatever `count` was: the caller asked for the content of the pipe */
     if (is_to)
         (void)socket_end_write(&out, NO_BYTES, result < 0 ? 1 : (size_t)result, result);
     return result;
@@ -525,8 +526,8 @@ PRELOAD_PUBLIC ssize_t splice(int from, off64_t *from_offset, int to, off64_t *t
 
 /* ---- stdio(3) ---- */
 
-/* Programs such as exim write by stdio(3), which uses libc's internal write. A flush because of a
- * full buffer is not seen. */
+/* Programs such as exim write by stdio(3), which calls libc's internal write. The library does not
+ * see when libc flushes a full buffer. */
 PRELOAD_PUBLIC int fflush(FILE *stream)
 {
     const size_t wanted = stream ? __fpending(stream) : 0;

@@ -1,8 +1,4 @@
-/*
- * Loading LTTng: the decision, the provider's file, and LTTng's handlers of forks.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "lttng.h"
 
 #include "libblkin/base/debug.h"
@@ -25,30 +21,32 @@
 #include <sys/single_threaded.h>
 
 #define LTTNG_PROVIDER_FILE "libblkin-lttng.so.1"
-#define SOCKETS             "lttng-ust-sock-" /* LTTng appends the version of its ABI */
+#define LTTNG_SOCKETS       "lttng-ust-sock-" /* LTTng appends the version of its ABI */
 
-static bool is_decided;
-static const struct blkin_provider *provider_in_use = &blkin_no_provider;
-static bool follows_forks;
+static bool lttng_is_decided;
+static const struct blkin_provider *lttng_provider = &blkin_no_provider;
+static bool lttng_follows_forks;
 /*
- * Variables that LTTng keeps pointers to, and reads again in each child. nginx and others overwrite
- * the strings of the environment: so LTTng loads with copies of ours.
+ * LTTng keeps pointers to these variables of the environment, and reads them again in each child.
+ * Programs such as nginx overwrite the strings of the environment. So while libblkin loads LTTng,
+ * the environment has copies of the strings.
  */
 static struct variable {
-    const char *name, *default_value; /* NULL: none */
-    char *copy, *given;
-} variables[] = {
-    {.name = "LTTNG_UST_REGISTER_TIMEOUT", .default_value = "1000"}, /* ms; LTTng's own is 3 s */
+    const char *name, *default_value; /* NULL: no default */
+    char *copy, *given;               /* "NAME=VALUE": the copy, and the program's own string */
+} lttng_variables[] = {
+    /* in ms: how long LTTng waits for a session daemon; LTTng's own default is 3 s */
+    {.name = "LTTNG_UST_REGISTER_TIMEOUT", .default_value = "1000"},
     {.name = "LTTNG_HOME"},
     {.name = "HOME"},
 };
-#define VARIABLES (sizeof(variables) / sizeof(variables[0]))
-static char why[300] =
+#define LTTNG_VARIABLES (sizeof(lttng_variables) / sizeof(lttng_variables[0]))
+static char lttng_reason[300] =
     "blkin_init() was not called by this program, which has libblkin.a linked in";
 
 const struct blkin_provider *blkin_lttng_provider_in_use(void)
 {
-    return __atomic_load_n(&provider_in_use, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&lttng_provider, __ATOMIC_ACQUIRE);
 }
 
 const struct blkin_provider *blkin_lttng_(void)
@@ -58,26 +56,27 @@ const struct blkin_provider *blkin_lttng_(void)
     return provider == &blkin_no_provider ? NULL : provider;
 }
 
-/* Always returns false. */
-__attribute__((format(printf, 1, 2))) static bool note(const char *format, ...)
+/* Stores the reason of the decision. Always returns false. */
+__attribute__((format(printf, 1, 2))) static bool lttng_note(const char *format, ...)
 {
     va_list values;
 
     va_start(values, format);
-    (void)vsnprintf(why, sizeof(why), format, values);
+    (void)vsnprintf(lttng_reason, sizeof(lttng_reason), format, values);
     va_end(values);
     return false;
 }
 
 void blkin_lttng_report(void)
 {
-    blkin_debug_say("libblkin: LTTng is %sloaded: %s", blkin_lttng_() ? "" : "not ", why);
+    blkin_debug_say("libblkin: LTTng is %sloaded: %s", blkin_lttng_() ? "" : "not ", lttng_reason);
 }
 
 /* ---- the decision ---- */
 
-/* Looks in the folder DIRECTORY + BELOW. */
-static bool has_socket(const char *directory, const char *below)
+/* Returns true if the folder has a session daemon's socket. Its path is directory and below,
+ * joined. */
+static bool lttng_has_socket(const char *directory, const char *below)
 {
     char path[PATH_MAX];
     const struct dirent *entry;
@@ -88,98 +87,99 @@ static bool has_socket(const char *directory, const char *below)
         !(folder = opendir(path)))
         return false;
     while (!found && (entry = readdir(folder)))
-        found = strncmp(entry->d_name, SOCKETS, sizeof(SOCKETS) - 1) == 0;
+        found = strncmp(entry->d_name, LTTNG_SOCKETS, sizeof(LTTNG_SOCKETS) - 1) == 0;
     (void)closedir(folder);
     return found;
 }
 
-static bool session_daemon_is_there(void)
+static bool lttng_has_session_daemon(void)
 {
     const char *home = secure_getenv("LTTNG_HOME");
 
-    return has_socket(secure_getenv("LTTNG_UST_APP_PATH"), "") ||
-           has_socket("/var/run/lttng", "") ||
-           has_socket(home ? home : secure_getenv("HOME"), "/.lttng");
+    return lttng_has_socket(secure_getenv("LTTNG_UST_APP_PATH"), "") ||
+           lttng_has_socket("/var/run/lttng", "") ||
+           lttng_has_socket(home ? home : secure_getenv("HOME"), "/.lttng");
 }
 
-static bool is_at_least(int resource, const char *name, rlim_t least)
+static bool lttng_has_limit(int resource, const char *name, rlim_t least)
 {
     struct rlimit limit;
 
     return getrlimit((__rlimit_resource_t)resource, &limit) != 0 || limit.rlim_cur >= least ||
-           note("%s is %llu, and LTTng needs %llu", name, (unsigned long long)limit.rlim_cur,
-                (unsigned long long)least);
+           lttng_note("%s is %llu, and LTTng needs %llu", name, (unsigned long long)limit.rlim_cur,
+                      (unsigned long long)least);
 }
 
-/* LTTng hangs at its start and crashes at its end if it cannot start its threads. */
-static bool has_room_for_threads(void)
+/* If LTTng cannot start its threads, it hangs at its start and crashes at its end. */
+static bool lttng_has_room_for_threads(void)
 {
     const rlim_t stacks = (rlim_t)64 << 20;
 
-    return is_at_least(RLIMIT_NPROC, "RLIMIT_NPROC", 4) &&
-           is_at_least(RLIMIT_DATA, "RLIMIT_DATA", stacks) &&
-           is_at_least(RLIMIT_AS, "RLIMIT_AS", 4 * stacks);
+    return lttng_has_limit(RLIMIT_NPROC, "RLIMIT_NPROC", 4) &&
+           lttng_has_limit(RLIMIT_DATA, "RLIMIT_DATA", stacks) &&
+           lttng_has_limit(RLIMIT_AS, "RLIMIT_AS", 4 * stacks);
 }
 
-static bool rings_are_there(void)
+static bool lttng_finds_rings(void)
 {
     ring_find_begin();
     ring_find_wait(true);
     return ring_find() == RING_FOUND;
 }
 
-static bool is_wanted(bool rings_come_first)
+static bool lttng_is_wanted(bool rings_come_first)
 {
     const char *choice = secure_getenv("BLKIN_LTTNG");
 
     if (strcmp(program_invocation_short_name, "setpriv") == 0)
-        return note(
+        return lttng_note(
             "setpriv would abort: it changes its user and then its groups, and glibc ends a "
             "program whose threads have different rights");
     if (choice && strcmp(choice, "no") == 0)
-        return note("BLKIN_LTTNG=no is in the environment");
+        return lttng_note("BLKIN_LTTNG=no is in the environment");
     if (choice && strcmp(choice, "yes") == 0) {
-        (void)note("BLKIN_LTTNG=yes is in the environment");
-        return has_room_for_threads();
+        (void)lttng_note("BLKIN_LTTNG=yes is in the environment");
+        return lttng_has_room_for_threads();
     }
-    if (!session_daemon_is_there())
-        return note("no LTTng session daemon was there when this program started: restart it, or "
-                    "set BLKIN_LTTNG=yes");
-    if (rings_come_first && rings_are_there())
-        return note("the agent's rings are there: blkin run --lttng loads LTTng, too");
-    (void)note("a session daemon was there when this program started");
-    return has_room_for_threads();
+    if (!lttng_has_session_daemon())
+        return lttng_note(
+            "no LTTng session daemon was there when this program started: restart it, or "
+            "set BLKIN_LTTNG=yes");
+    if (rings_come_first && lttng_finds_rings())
+        return lttng_note("the agent's rings are there: blkin run --lttng loads LTTng, too");
+    (void)lttng_note("a session daemon was there when this program started");
+    return lttng_has_room_for_threads();
 }
 
 /* ---- the file ---- */
 
-/* This shared object; its name is "" in a program with libblkin.a. */
-static struct link_map *find_this_object(void)
+/* Returns this shared object, or NULL. Its name is "" in a program with libblkin.a. */
+static struct link_map *lttng_find_this_object(void)
 {
     struct link_map *object = NULL;
     Dl_info self;
 
-    return dladdr1(&is_decided, &self, (void **)&object, RTLD_DL_LINKMAP) ? object : NULL;
+    return dladdr1(&lttng_is_decided, &self, (void **)&object, RTLD_DL_LINKMAP) ? object : NULL;
 }
 
-/* LTTng crashes in a namespace of dlmopen(3). */
-static bool is_in_base_namespace(struct link_map *object)
+/* Returns false in a namespace of dlmopen(3), where LTTng crashes. */
+static bool lttng_is_in_base_namespace(struct link_map *object)
 {
     Lmid_t id;
 
     return !object || dlinfo(object, RTLD_DI_LMID, &id) != 0 || id == LM_ID_BASE ||
-           note("this is a namespace of dlmopen(3), in which LTTng crashes");
+           lttng_note("this is a namespace of dlmopen(3), in which LTTng crashes");
 }
 
-/* RTLD_NODELETE: LTTng keeps pointers into a provider, which must never be unmapped. */
-#define OPEN_FLAGS (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
+/* RTLD_NODELETE: LTTng keeps pointers into a provider, so the provider must stay mapped. */
+#define LTTNG_OPEN_FLAGS (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
 
 /*
- * Opens the provider beside this shared object, if nobody else can change that path. A program's
- * own path is argv[0]. A relative path depends on the working directory. In a set-user-ID program,
- * only ld.so knows which folders are trusted.
+ * Opens the provider in the folder of this shared object, if the path is trustworthy. Not in these
+ * cases: in a program with libblkin.a, where the name is argv[0]; if the path is relative to
+ * the working directory; and in a set-user-ID program, where only ld.so knows the trusted folders.
  */
-static void *open_beside(const struct link_map *object)
+static void *lttng_open_beside(const struct link_map *object)
 {
     char path[PATH_MAX];
     int length;
@@ -189,25 +189,25 @@ static void *open_beside(const struct link_map *object)
     length = snprintf(path, sizeof(path), "%.*s/%s",
                       (int)(strrchr(object->l_name, '/') - object->l_name), object->l_name,
                       LTTNG_PROVIDER_FILE);
-    return length < 0 || (size_t)length >= sizeof(path) ? NULL : dlopen(path, OPEN_FLAGS);
+    return length < 0 || (size_t)length >= sizeof(path) ? NULL : dlopen(path, LTTNG_OPEN_FLAGS);
 }
 
-static const struct blkin_provider *open_provider(const struct link_map *object)
+static const struct blkin_provider *lttng_open_provider(const struct link_map *object)
 {
     const char *chosen = secure_getenv("BLKIN_PROVIDER");
     const char *file = chosen ? chosen : LTTNG_PROVIDER_FILE;
     const struct blkin_provider *provider;
-    void *handle = chosen ? NULL : open_beside(object);
+    void *handle = chosen ? NULL : lttng_open_beside(object);
 
-    if (!handle && !(handle = dlopen(file, OPEN_FLAGS))) {
+    if (!handle && !(handle = dlopen(file, LTTNG_OPEN_FLAGS))) {
         const char *error = dlerror();
 
-        (void)note("%s", error ? error : file);
+        (void)lttng_note("%s", error ? error : file);
         return &blkin_no_provider;
     }
     provider = dlsym(handle, BLKIN_PROVIDER_SYMBOL);
     if (!provider || provider->version != BLKIN_PROVIDER_VERSION) {
-        (void)note("%s is of another version than this libblkin", file);
+        (void)lttng_note("%s is of another version than this libblkin", file);
         return &blkin_no_provider;
     }
     return provider;
@@ -215,8 +215,9 @@ static const struct blkin_provider *open_provider(const struct link_map *object)
 
 /* ---- loading ---- */
 
-/* liblttng-ust-fork.so does what the handlers below would do; doing it twice is a deadlock. */
-static bool fork_is_wrapped(void)
+/* Returns true if liblttng-ust-fork.so is loaded. It does the same as the handlers below; LTTng
+ * deadlocks if both do so. */
+static bool lttng_fork_is_wrapped(void)
 {
     void *symbol = dlsym(RTLD_DEFAULT, "fork");
     Dl_info info;
@@ -225,33 +226,33 @@ static bool fork_is_wrapped(void)
            strstr(info.dli_fname, "liblttng-ust-fork");
 }
 
-static void before_fork(void)
+static void lttng_before_fork(void)
 {
-    if (follows_forks)
+    if (lttng_follows_forks)
         blkin_lttng_provider_in_use()->before_fork();
 }
 
-static void after_fork_parent(void)
+static void lttng_after_fork_parent(void)
 {
-    if (follows_forks)
+    if (lttng_follows_forks)
         blkin_lttng_provider_in_use()->after_fork_parent();
 }
 
-static void after_fork_child(void)
+static void lttng_after_fork_child(void)
 {
-    if (follows_forks)
+    if (lttng_follows_forks)
         blkin_lttng_provider_in_use()->after_fork_child();
 }
 
 /* NOLINTBEGIN(concurrency-mt-unsafe,clang-analyzer-unix.Malloc): there is one thread */
 
-static void set_copy(struct variable *variable)
+static void lttng_set_copy(struct variable *variable)
 {
     char *const given = getenv(variable->name);
     const char *const value = given ? given : variable->default_value;
 
     if (!value || asprintf(&variable->copy, "%s=%s", variable->name, value) < 0) {
-        variable->copy = NULL; /* the program's own string stays */
+        variable->copy = NULL; /* the environment keeps the program's own string */
         return;
     }
     variable->given = given ? given - strlen(variable->name) - 1 : NULL;
@@ -259,7 +260,7 @@ static void set_copy(struct variable *variable)
 }
 
 /* Restores the program's own string. */
-static void unset_copy(const struct variable *variable)
+static void lttng_unset_copy(const struct variable *variable)
 {
     if (variable->given)
         (void)putenv(variable->given);
@@ -269,56 +270,55 @@ static void unset_copy(const struct variable *variable)
 
 /* NOLINTEND(concurrency-mt-unsafe,clang-analyzer-unix.Malloc) */
 
-/* Also has LTTng wait shorter for a session daemon that does not answer. */
-static void load(const struct link_map *object, bool may_set_environment)
+static void lttng_load(const struct link_map *object, bool may_set_environment)
 {
     const struct blkin_provider *provider;
 
-    /* In a child, LTTng starts threads: so the handlers that were registered before run first. */
-    (void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-    for (size_t i = 0; may_set_environment && i < VARIABLES; i++)
-        set_copy(&variables[i]);
-    provider = open_provider(object);
-    for (size_t i = 0; may_set_environment && i < VARIABLES; i++)
-        unset_copy(&variables[i]);
+    /* LTTng starts threads in a child: all handlers that are already registered run before that */
+    (void)pthread_atfork(lttng_before_fork, lttng_after_fork_parent, lttng_after_fork_child);
+    for (size_t i = 0; may_set_environment && i < LTTNG_VARIABLES; i++)
+        lttng_set_copy(&lttng_variables[i]);
+    provider = lttng_open_provider(object);
+    for (size_t i = 0; may_set_environment && i < LTTNG_VARIABLES; i++)
+        lttng_unset_copy(&lttng_variables[i]);
     if (provider == &blkin_no_provider)
         return;
-    /* LTTng calls this library's handlers of forks: so the library stays loaded, too */
+    /* makes this library stay loaded, too: its handlers of forks call LTTng */
     if (object && object->l_name[0])
         (void)dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-    follows_forks = !fork_is_wrapped();
+    lttng_follows_forks = !lttng_fork_is_wrapped();
     ring_provider_init(provider);
-    __atomic_store_n(&provider_in_use, provider, __ATOMIC_RELEASE);
+    __atomic_store_n(&lttng_provider, provider, __ATOMIC_RELEASE);
 }
 
-static void start(bool is_asked, bool rings_come_first)
+static void lttng_decide(bool is_asked, bool rings_come_first)
 {
     const int saved_errno = errno;
     const bool is_alone = __libc_single_threaded;
     struct link_map *object;
 
-    if (__atomic_load_n(&is_decided, __ATOMIC_ACQUIRE))
+    if (__atomic_load_n(&lttng_is_decided, __ATOMIC_ACQUIRE))
         return;
-    object = find_this_object();
+    object = lttng_find_this_object();
     if (!is_asked && !is_alone)
-        (void)note("the program had threads already when libblkin came, and has not called "
-                   "blkin_init()");
+        (void)lttng_note("the program had threads already when libblkin came, and has not called "
+                         "blkin_init()");
     else if ((is_asked || (object && object->l_name[0])) &&
-             !__atomic_exchange_n(&is_decided, true, __ATOMIC_ACQ_REL) &&
-             is_in_base_namespace(object) && is_wanted(rings_come_first))
-        load(object, is_alone);
+             !__atomic_exchange_n(&lttng_is_decided, true, __ATOMIC_ACQ_REL) &&
+             lttng_is_in_base_namespace(object) && lttng_is_wanted(rings_come_first))
+        lttng_load(object, is_alone);
     errno = saved_errno;
 }
 
 void blkin_lttng_load(void)
 {
-    start(true, false);
+    lttng_decide(true, false);
 }
 
 void blkin_lttng_start_(bool may_load)
 {
     if (may_load)
-        start(false, true);
+        lttng_decide(false, true);
     else
         blkin_lttng_leave("the program was started under a seccomp filter");
 }
@@ -326,13 +326,13 @@ void blkin_lttng_start_(bool may_load)
 void blkin_lttng_at_start(void)
 {
     if (!&blkin_preload_decides_)
-        start(false, false);
+        lttng_decide(false, false);
 }
 
 void blkin_lttng_leave(const char *reason)
 {
-    follows_forks = false;
-    (void)note("%s", reason);
-    __atomic_store_n(&is_decided, true, __ATOMIC_RELEASE);
-    __atomic_store_n(&provider_in_use, &blkin_no_provider, __ATOMIC_RELEASE);
+    lttng_follows_forks = false;
+    (void)lttng_note("%s", reason);
+    __atomic_store_n(&lttng_is_decided, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&lttng_provider, &blkin_no_provider, __ATOMIC_RELEASE);
 }

@@ -1,8 +1,9 @@
 /*
- * The table in force, the process event, the periodic work, and the state of a forked child.
+ * The current table, the process event, the periodic work, and the state of a forked child.
  *
- * With BLKIN_DEBUG set, the first need reports whether LTTng is loaded and whether there are rings.
- * BLKIN_DEBUG=check also checks the use of spans. Set-user-ID programs ignore it.
+ * With BLKIN_DEBUG set, the library reports at its first need whether LTTng is loaded and whether
+ * there are rings. BLKIN_DEBUG=check also checks the use of spans. Set-user-ID programs ignore the
+ * variable.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,29 +29,27 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PERIODIC_NS UINT64_C(1000000000)
-#define PERIODIC_SOON_NS                                                    \
-    UINT64_C(500000) /* the first retry; each later one waits twice as long \
-                      */
+#define PERIODIC_NS      UINT64_C(1000000000)
+#define PERIODIC_SOON_NS UINT64_C(500000) /* pause before the first retry; later ones double */
 
 /* ---- the table ---- */
 
-/* The word of blkin_gate_ and of the original API's tracepoints while the agent's rings are
- * awaited. The tracepoints have this word from the start. */
-static const int awaits_rings = BLKIN_LOOKS_FOR_RINGS;
-static blkin_record_fn record_below;
-static const struct blkin_tracepoint awaiting[BLKIN_ORIGINAL_EVENTS] = {
-    [0 ... BLKIN_ORIGINAL_EVENTS - 1] = {&awaits_rings, record_below},
+/* The word of blkin_gate_ and of the original API's tracepoints while the library looks for the
+ * agent's rings. The tracepoints have this word from the start. */
+static const int process_awaits_rings = BLKIN_LOOKS_FOR_RINGS;
+static blkin_record_fn process_record_below;
+static const struct blkin_tracepoint process_awaiting[BLKIN_ORIGINAL_EVENTS] = {
+    [0 ... BLKIN_ORIGINAL_EVENTS - 1] = {&process_awaits_rings, process_record_below},
 };
 
-const struct blkin_tracepoint *blkin_original_tracepoints = awaiting;
+const struct blkin_tracepoint *blkin_original_tracepoints = process_awaiting;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held during the first need */
-static bool is_open;
+static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER; /* of process_load() */
+static bool process_is_open;
 
-/* Publishes the table in force. If two threads publish at once and the older state wins, the next
- * periodic work publishes again. */
-static void publish(void)
+/* Sets the current table. If two threads do so at once and the older state wins, the next periodic
+ * work corrects it. */
+static void process_publish(void)
 {
     const struct blkin_provider *below = blkin_lttng_provider_in_use();
     const bool has_rings = ring_map() != NULL;
@@ -58,16 +57,17 @@ static void publish(void)
     const struct blkin_provider *table = has_rings ? ring_provider_over(below) : below;
 
     __atomic_store_n(&blkin_provider_table, table, __ATOMIC_RELEASE);
-    __atomic_store_n(&blkin_original_tracepoints, awaits ? awaiting : table->zipkin,
+    __atomic_store_n(&blkin_original_tracepoints, awaits ? process_awaiting : table->zipkin,
                      __ATOMIC_RELEASE);
-    __atomic_store_n(&blkin_gate_, awaits ? &awaits_rings : table->events[BLKIN_EVENT_SPAN].enabled,
+    __atomic_store_n(&blkin_gate_,
+                     awaits ? &process_awaits_rings : table->events[BLKIN_EVENT_SPAN].enabled,
                      __ATOMIC_RELEASE);
 }
 
 _Static_assert(RING_RULES_MAX <= BLKIN_POLICY_TEXT_MAX, "the agent's rules have to fit");
 
-/* Takes the agent's answer, and the rules in its memory. */
-static enum ring_found find_rings(void)
+/* Looks for rings, and takes the agent's rules of slow spans from their memory. */
+static enum ring_found process_find_rings(void)
 {
     const enum ring_found found = ring_find();
     const struct ring_map *map = ring_map();
@@ -78,7 +78,7 @@ static enum ring_found find_rings(void)
     return found;
 }
 
-static void open_with_lock(bool is_at_start)
+static void process_open(bool is_at_start)
 {
     const char *debug = secure_getenv("BLKIN_DEBUG");
 
@@ -88,19 +88,19 @@ static void open_with_lock(bool is_at_start)
     blkin_slow_init();
     ring_provider_init(&blkin_no_provider);
     ring_find_wait(is_at_start);
-    (void)find_rings();
+    (void)process_find_rings();
     if (debug) {
         blkin_lttng_report();
         ring_find_report();
     }
-    publish();
-    __atomic_store_n(&is_open, true, __ATOMIC_RELEASE);
+    process_publish();
+    __atomic_store_n(&process_is_open, true, __ATOMIC_RELEASE);
 }
 
 static void process_load(bool is_at_start);
 
 /* Prepares a thread that records for the first time. */
-static void prepare_thread(void)
+static void process_prepare_thread(void)
 {
     process_load(false);
     blkin_provider()->init_thread();
@@ -108,9 +108,9 @@ static void prepare_thread(void)
 }
 
 /*
- * The first need of the library: starts clocks and policies and asks the agent for rings. It waits
- * for the agent up to 5 ms, or 0.3 s at the program's start. Later calls do nothing. Thread-safe.
- * Blocks signals: a handler that records must not wait for a lock of its own thread.
+ * Opens the library at its first need: starts clock and policies, and asks the agent for rings.
+ * Waits for the agent up to 5 ms, or 0.3 s at the program's start. Later calls do nothing.
+ * Thread-safe. Blocks signals: a handler that records must not wait for a lock of its own thread.
  */
 static void process_load(bool is_at_start)
 {
@@ -119,26 +119,26 @@ static void process_load(bool is_at_start)
     sigset_t signals;
     int state;
 
-    __atomic_store_n(&blkin_thread_prepare, prepare_thread, __ATOMIC_RELAXED);
-    if (__atomic_load_n(&is_open, __ATOMIC_ACQUIRE)) {
+    __atomic_store_n(&blkin_thread_prepare, process_prepare_thread, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&process_is_open, __ATOMIC_ACQUIRE)) {
         if (is_at_start)
-            publish(); /* blkin_init() may just have loaded LTTng */
+            process_publish(); /* blkin_init() may just have loaded LTTng */
         return;
     }
-    if (is_loading) /* a handler of a fault in this function has called the function again */
+    if (is_loading) /* called by the handler of a fault that occurred in this function */
         return;
     is_loading = true;
     blkin_block_signals(&signals);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    /* Asks before the lock is taken, so that the agent can answer meanwhile. The call also takes
-     * libdl's lock, which another thread may hold in a constructor that records. */
+    /* before the lock is taken: the agent can answer meanwhile, and the call takes libdl's lock,
+     * which another thread may hold in a constructor that records */
     ring_find_begin();
-    pthread_mutex_lock(&lock);
-    if (!is_open)
-        open_with_lock(is_at_start);
+    pthread_mutex_lock(&process_lock);
+    if (!process_is_open)
+        process_open(is_at_start);
     else
-        publish();
-    pthread_mutex_unlock(&lock);
+        process_publish();
+    pthread_mutex_unlock(&process_lock);
     (void)pthread_setcancelstate(state, NULL);
     (void)pthread_sigmask(SIG_SETMASK, &signals, NULL);
     is_loading = false;
@@ -147,15 +147,16 @@ static void process_load(bool is_at_start)
 
 bool blkin_process_refresh(void)
 {
-    const enum ring_found found = find_rings();
+    const enum ring_found found = process_find_rings();
 
     if (found != RING_NEVER || blkin_is_quiet)
-        publish();
+        process_publish();
     return found == RING_SOON;
 }
 
-static void record_below(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
-                         const struct blkin_annotation *annotation)
+static void process_record_below(const struct blkin_trace *trace,
+                                 const struct blkin_endpoint *endpoint,
+                                 const struct blkin_annotation *annotation)
 {
     const struct blkin_tracepoint *tracepoint =
         &blkin_lttng_provider_in_use()->zipkin[annotation->type];
@@ -173,18 +174,19 @@ int blkin_init(void)
 
 /* ---- the periodic work ---- */
 
-static const char *version = "";
-static uint64_t really_due_ticks;
+static const char *process_version = "";
+static uint64_t process_due_ticks;
 /* State of the thread that does the work. */
-static uint64_t soon_ns = PERIODIC_SOON_NS;
-static uint64_t rest_due_ticks; /* of all work except looking for rings, which may be due earlier */
+static uint64_t process_retry_ns = PERIODIC_SOON_NS;
+static uint64_t
+    process_other_due_ticks; /* of process_do_other_work(); a search for rings may be due earlier */
 
 void blkin_set_version(const char *new_version)
 {
-    __atomic_store_n(&version, new_version ? new_version : "", __ATOMIC_RELEASE);
+    __atomic_store_n(&process_version, new_version ? new_version : "", __ATOMIC_RELEASE);
 }
 
-static void record_process(const struct blkin_provider *provider)
+static void process_record_event(const struct blkin_provider *provider)
 {
     struct blkin_thread *thread = blkin_this_thread();
     const struct blkin_process_event event = {
@@ -199,13 +201,13 @@ static void record_process(const struct blkin_provider *provider)
 
     at = blkin_put_bytes(at, &event, sizeof(event));
     at = blkin_put_string(at, blkin_service_name(blkin_default_service()), SPAN_SERVICE_MAX);
-    at = blkin_put_string(at, __atomic_load_n(&version, __ATOMIC_ACQUIRE), 100);
+    at = blkin_put_string(at, __atomic_load_n(&process_version, __ATOMIC_ACQUIRE), 100);
     at = blkin_put_string(at, blkin_sampling_text(), 150);
     blkin_record_event(provider, BLKIN_EVENT_PROCESS, payload, (size_t)(at - payload));
 }
 
-/* A concurrent change of the usage level wins. */
-static void set_periodic_due(uint64_t due)
+/* If another thread changes the usage level meanwhile, uses the new level. */
+static void process_set_due(uint64_t due)
 {
     uint32_t state;
 
@@ -217,7 +219,7 @@ static void set_periodic_due(uint64_t due)
     } while (state != __atomic_load_n(&blkin_usage_state, __ATOMIC_SEQ_CST));
 }
 
-static void do_rest(void)
+static void process_do_other_work(void)
 {
     const struct blkin_provider *provider;
     const int saved_errno = errno;
@@ -230,46 +232,47 @@ static void do_rest(void)
     errno = saved_errno;
     provider = blkin_provider();
     if (blkin_event_enabled(provider, BLKIN_EVENT_PROCESS))
-        record_process(provider);
+        process_record_event(provider);
 }
 
 void blkin_do_periodic(uint64_t now_ticks)
 {
     const int saved_errno = errno;
-    uint64_t due = __atomic_load_n(&really_due_ticks, __ATOMIC_RELAXED);
+    uint64_t due = __atomic_load_n(&process_due_ticks, __ATOMIC_RELAXED);
     uint64_t next = now_ticks + blkin_ticks_of_ns(PERIODIC_NS), then = next;
     int cancel_state;
 
     if (!blkin_wiped.process_mark)
         blkin_forked_();
-    /* the thread that moves the deadline does the work; no other thread waits */
+    /* the thread that changes the deadline does the work; other threads do not wait */
     if (!blkin_is_due(now_ticks, due)) {
         if (!blkin_usage_is_on() && !blkin_checks)
-            set_periodic_due(due);
+            process_set_due(due);
         return;
     }
-    if (!__atomic_compare_exchange_n(&really_due_ticks, &due, next, false, __ATOMIC_ACQUIRE,
+    if (!__atomic_compare_exchange_n(&process_due_ticks, &due, next, false, __ATOMIC_ACQUIRE,
                                      __ATOMIC_RELAXED))
         return;
-    set_periodic_due(next);
-    /* reading files is a cancellation point: the work would be left half done */
+    process_set_due(next);
+    /* reading files is a cancellation point: a cancelled thread would leave the work half done */
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     if (blkin_process_refresh()) {
-        then = now_ticks + blkin_ticks_of_ns(soon_ns);
-        soon_ns *= 2;
+        then = now_ticks + blkin_ticks_of_ns(process_retry_ns);
+        process_retry_ns *= 2;
     } else {
-        soon_ns = PERIODIC_SOON_NS;
+        process_retry_ns = PERIODIC_SOON_NS;
     }
     errno = saved_errno;
-    if (blkin_is_due(now_ticks, rest_due_ticks)) {
-        rest_due_ticks = next;
-        do_rest();
+    if (blkin_is_due(now_ticks, process_other_due_ticks)) {
+        process_other_due_ticks = next;
+        process_do_other_work();
     }
-    /* also stores an unchanged deadline: the release publishes our writes to the next worker */
-    if (__atomic_compare_exchange_n(&really_due_ticks, &next, then, false, __ATOMIC_RELEASE,
+    /* stores even an unchanged deadline: the release makes this state visible to the next thread
+     * that does the work */
+    if (__atomic_compare_exchange_n(&process_due_ticks, &next, then, false, __ATOMIC_RELEASE,
                                     __ATOMIC_RELAXED) &&
         then != next)
-        set_periodic_due(then);
+        process_set_due(then);
     (void)pthread_setcancelstate(cancel_state, NULL);
 }
 
@@ -277,7 +280,7 @@ uint64_t blkin_look(void)
 {
     uint64_t now_ticks;
 
-    if (!__atomic_load_n(&is_open, __ATOMIC_ACQUIRE))
+    if (!__atomic_load_n(&process_is_open, __ATOMIC_ACQUIRE))
         process_load(false);
     now_ticks = blkin_ticks();
     blkin_do_periodic_if_due(now_ticks);
@@ -301,13 +304,13 @@ void blkin_before_chroot_(void)
 {
     process_load(true);
     ring_find_before_chroot();
-    publish();
+    process_publish();
 }
 
 void blkin_after_chroot_(void)
 {
     if (ring_find_after_chroot())
-        publish();
+        process_publish();
 }
 
 bool blkin_be_quiet_(void)
@@ -315,12 +318,12 @@ bool blkin_be_quiet_(void)
     process_load(true);
     if (ring_find() == RING_SOON) {
         ring_find_wait(true);
-        (void)find_rings();
+        (void)process_find_rings();
     }
     if (!ring_map())
         return false;
     blkin_lttng_leave("the program installs a seccomp filter");
-    publish();
+    process_publish();
     (void)blkin_this_thread();
     blkin_quiet_begin();
     return true;
@@ -334,20 +337,21 @@ void blkin_init_thread(void)
 
 const uint32_t *blkin_process_mark_ = &blkin_wiped.process_mark;
 
-static bool is_following;
+static bool process_follows_forks;
 
 /* Runs in each forked child, which has one thread. */
-static void after_fork(void)
+static void process_after_fork(void)
 {
     blkin_wiped.process_mark = 1;
     blkin_thread.id_counter = BLKIN_ID_COUNTER_UNSEEDED;
     blkin_thread.number = 0;
-    blkin_clock_forked();
+    blkin_clock_after_fork();
     blkin_quiet_after_fork();
-    (void)pthread_mutex_init(&lock, NULL); /* another thread of the parent may have held it */
+    (void)pthread_mutex_init(&process_lock,
+                             NULL); /* another thread of the parent may have held the lock */
     ring_find_after_fork();
-    if (is_open)
-        publish();
+    if (process_is_open)
+        process_publish();
     blkin_policy_after_fork(&blkin_sampling_source);
     blkin_slow_after_fork();
     blkin_usage_after_fork();
@@ -355,18 +359,19 @@ static void after_fork(void)
 
 void blkin_forked_(void)
 {
-    if (!is_following) /* called by another library's constructor before follow_forks() */
+    if (!process_follows_forks) /* another library's constructor calls this library before
+                                   process_start() */
         return;
     blkin_lttng_leave("this is a child of _Fork(3) or clone(2)");
-    after_fork();
+    process_after_fork();
 }
 
-/* Runs when this library is loaded: no thread is in its code yet. */
-__attribute__((constructor)) static void follow_forks(void)
+/* Runs when this library is loaded, before any other code of the library. */
+__attribute__((constructor)) static void process_start(void)
 {
-    is_following = true;
+    process_follows_forks = true;
     blkin_wiped.process_mark = 1;
     (void)madvise(&blkin_wiped, sizeof(blkin_wiped), MADV_WIPEONFORK); /* Linux 4.14 */
-    (void)pthread_atfork(NULL, NULL, after_fork);
+    (void)pthread_atfork(NULL, NULL, process_after_fork);
     blkin_lttng_at_start();
 }

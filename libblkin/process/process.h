@@ -2,8 +2,8 @@
  * The life of the process: the first need of the library, the provider in use (LTTng, rings, none),
  * the periodic work, children of fork(2).
  *
- * Only the sources of the public headers, metric/ and preload/ call process/. The rooms below use
- * data and one function pointer in base/, which process/ sets.
+ * Only the sources of the public headers, metric/ and preload/ call process/. The other folders use
+ * data and a function pointer in base/ that process/ sets.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,27 +19,27 @@
 
 /* ---- for libblkin-preload.so only ---- */
 
-/* 0 in a child of _Fork(3), or of clone(2) without CLONE_VM, where no handler of forks has run:
- * call blkin_forked_() before anything else. */
+/* 0 in a child of _Fork(3), or of clone(2) without CLONE_VM, where no handler of forks has run. The
+ * preload then calls blkin_forked_() before anything else. */
 BLKIN_PUBLIC extern const uint32_t *blkin_process_mark_;
 BLKIN_PUBLIC void blkin_forked_(void);
 
-/* Before the program installs a seccomp filter: makes the process quiet, see base/thread.h. False:
- * there are no rings to write into, and nothing has changed. */
+/* Called before the program installs a seccomp filter. Makes the process quiet: see base/thread.h.
+ * Returns false, and changes nothing, if there are no rings to write into. */
 BLKIN_PUBLIC bool blkin_be_quiet_(void);
 
-/* The program waits for connections for the first time: waits for the agent's rings, up to 0.3 s,
+/* Called when the program first waits for connections. Waits up to 0.3 s for the agent's rings,
  * because no client waits yet. */
 BLKIN_PUBLIC void blkin_server_begins_(void);
 
-/* Before chroot(2): afterwards, the agent's socket cannot be reached. */
+/* Called before chroot(2), which makes the agent's socket unreachable. */
 BLKIN_PUBLIC void blkin_before_chroot_(void);
 
-/* The process may have become another user. Called at once, as the process may soon lose rights or
- * fork. Costs next to nothing in other processes. */
+/* Called when the process may have become another user: at once, because the process may soon lose
+ * rights or fork. Does nothing in a process without blkin_before_chroot_(). */
 BLKIN_PUBLIC void blkin_after_chroot_(void);
 
-/* Returns true if LTTng or the agent wants spans. looks_for_rings: opens the library if needed, and
+/* Returns true if LTTng or the agent wants spans. looks_for_rings: first opens the library, and
  * does the periodic work if it is due. */
 BLKIN_PUBLIC bool blkin_wants_spans_(bool looks_for_rings);
 
@@ -55,24 +55,25 @@ blkin_original_tracepoint(const struct blkin_annotation *annotation)
     return &__atomic_load_n(&blkin_original_tracepoints, __ATOMIC_ACQUIRE)[annotation->type];
 }
 
-/* Not 0: enabled, or BLKIN_LOOKS_FOR_RINGS. */
+/* Returns the tracepoint's word. Not 0: the event is enabled, or BLKIN_LOOKS_FOR_RINGS is set. */
 static inline int blkin_tracepoint_enabled(const struct blkin_tracepoint *tracepoint)
 {
     return __builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0);
 }
 
-/* Once a second: looks for the agent's rings, or leaves them. True: the agent has been asked; call
- * again soon. */
+/* Called once a second. Looks for the agent's rings, or leaves them. Returns true if the agent was
+ * asked and has not answered: the caller calls again soon. */
 bool blkin_process_refresh(void);
 
 /* ---- the periodic work ---- */
 
-/* Called when BLKIN_LOOKS_FOR_RINGS is set: opens the library, and does the periodic work if it is
- * due. Returns the current ticks, which may be of another clock than earlier ones. */
+/* Called when BLKIN_LOOKS_FOR_RINGS is set. Opens the library, and does the periodic work if it is
+ * due. Returns the current ticks. The opening may change the clock, so earlier ticks are not
+ * comparable. */
 uint64_t blkin_look(void);
 
-/* Looks for rings; records the process event and reads the policies' files. One thread at a time
- * does the work. */
+/* Looks for rings, reads the policies' files, and records the process event. One thread does the
+ * work; others return at once. */
 void blkin_do_periodic(uint64_t now_ticks);
 
 static inline void blkin_do_periodic_if_due(uint64_t now_ticks)

@@ -1,8 +1,4 @@
-/*
- * Asks the agent for a memory: connects, receives one message, and closes the connection.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "ring_ask.h"
 
 #include "libblkin/base/clock.h"
@@ -29,8 +25,8 @@ static struct {
     dev_t device;
     ino_t inode;
     uint64_t until_ns;
-    unsigned stale; /* answers for an earlier user that are still to come */
-} ring_asked;
+    unsigned stale; /* number of expected answers for an earlier user */
+} ring_connection;
 
 void ring_ask_close(int descriptor)
 {
@@ -38,7 +34,7 @@ void ring_ask_close(int descriptor)
 }
 
 /* Moves the descriptor to a high number. */
-static int ring_ask_lift(int descriptor)
+static int ring_ask_move_high(int descriptor)
 {
     const long higher = syscall(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, RING_ASK_LOWEST);
 
@@ -52,45 +48,45 @@ static bool ring_ask_is_same(void)
 {
     struct stat status;
 
-    return ring_asked.is_open && fstat(ring_asked.descriptor, &status) == 0 &&
-           status.st_dev == ring_asked.device && status.st_ino == ring_asked.inode;
+    return ring_connection.is_open && fstat(ring_connection.descriptor, &status) == 0 &&
+           status.st_dev == ring_connection.device && status.st_ino == ring_connection.inode;
 }
 
 void ring_ask_stop(void)
 {
     if (ring_ask_is_same())
-        ring_ask_close(ring_asked.descriptor);
-    ring_asked.is_open = ring_asked.is_awaited = ring_asked.is_kept = false;
-    ring_asked.stale = 0;
+        ring_ask_close(ring_connection.descriptor);
+    ring_connection.is_open = ring_connection.is_awaited = ring_connection.is_kept = false;
+    ring_connection.stale = 0;
 }
 
 void ring_ask_forget(void)
 {
-    if (ring_asked.is_awaited && !ring_asked.is_kept)
+    if (ring_connection.is_awaited && !ring_connection.is_kept)
         ring_ask_stop();
-    ring_asked.stale += ring_asked.is_awaited;
-    ring_asked.is_awaited = false;
+    ring_connection.stale += ring_connection.is_awaited;
+    ring_connection.is_awaited = false;
 }
 
 void ring_ask_keep(void)
 {
-    ring_asked.is_kept = ring_asked.is_open;
-    ring_asked.until_ns = blkin_monotonic_ns() + RING_KEPT_NS;
+    ring_connection.is_kept = ring_connection.is_open;
+    ring_connection.until_ns = blkin_monotonic_ns() + RING_KEPT_NS;
 }
 
 bool ring_ask_has_kept(void)
 {
-    return ring_asked.is_open && ring_asked.is_kept;
+    return ring_connection.is_open && ring_connection.is_kept;
 }
 
 void ring_ask_expire(void)
 {
-    if (ring_ask_has_kept() && blkin_monotonic_ns() >= ring_asked.until_ns)
+    if (ring_ask_has_kept() && blkin_monotonic_ns() >= ring_connection.until_ns)
         ring_ask_stop();
 }
 
 /* Asks again on the same connection. The kernel checks the credentials. */
-static bool ring_ask_once_more(void)
+static bool ring_ask_on_same(void)
 {
     char text = 0;
     struct iovec one = {&text, sizeof(text)};
@@ -109,7 +105,8 @@ static bool ring_ask_once_more(void)
     };
 
     memcpy(CMSG_DATA(&room.head), &who, sizeof(who));
-    return syscall(SYS_sendmsg, ring_asked.descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+    return syscall(SYS_sendmsg, ring_connection.descriptor, &message,
+                   MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
 static int ring_ask_connect(const char *path)
@@ -118,13 +115,13 @@ static int ring_ask_connect(const char *path)
     struct stat status;
     int descriptor;
 
-    if (stat(path, &status) != 0) /* without an agent, this is the whole cost */
+    if (stat(path, &status) != 0) /* the only system call without an agent */
         return -1;
     descriptor =
         (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (descriptor < 0)
         return -1;
-    descriptor = ring_ask_lift(descriptor);
+    descriptor = ring_ask_move_high(descriptor);
     memcpy(address.sun_path, path, strlen(path) + 1);
     if (syscall(SYS_connect, descriptor, &address, sizeof(address)) != 0) {
         ring_ask_close(descriptor);
@@ -133,12 +130,12 @@ static int ring_ask_connect(const char *path)
     return descriptor;
 }
 
-static void ring_ask_await(uint64_t ns)
+static void ring_ask_set_awaited(uint64_t ns)
 {
-    ring_asked.until_ns = blkin_monotonic_ns() + ns;
-    ring_asked.is_open = true;
-    ring_asked.is_awaited = true;
-    ring_asked.is_kept = false;
+    ring_connection.until_ns = blkin_monotonic_ns() + ns;
+    ring_connection.is_open = true;
+    ring_connection.is_awaited = true;
+    ring_connection.is_kept = false;
 }
 
 void ring_ask(const char *path)
@@ -146,28 +143,28 @@ void ring_ask(const char *path)
     struct stat status;
 
     if (ring_ask_is_same()) {
-        if (ring_asked.is_awaited)
+        if (ring_connection.is_awaited)
             return;
-        if (ring_ask_once_more()) {
-            ring_ask_await(RING_KEPT_NS); /* no later retry is possible */
+        if (ring_ask_on_same()) {
+            ring_ask_set_awaited(RING_KEPT_NS); /* no later retry is possible */
             return;
         }
     }
     ring_ask_stop();
-    ring_asked.descriptor = ring_ask_connect(path);
-    if (ring_asked.descriptor < 0)
+    ring_connection.descriptor = ring_ask_connect(path);
+    if (ring_connection.descriptor < 0)
         return;
-    if (fstat(ring_asked.descriptor, &status) != 0) {
-        ring_ask_close(ring_asked.descriptor);
+    if (fstat(ring_connection.descriptor, &status) != 0) {
+        ring_ask_close(ring_connection.descriptor);
         return;
     }
-    ring_asked.device = status.st_dev;
-    ring_asked.inode = status.st_ino;
-    ring_ask_await(RING_ASK_NS);
+    ring_connection.device = status.st_dev;
+    ring_connection.inode = status.st_ino;
+    ring_ask_set_awaited(RING_ASK_NS);
 }
 
 /* Returns the first descriptor that came with a message, and closes the others. */
-static int ring_ask_take(struct msghdr *message)
+static int ring_ask_take_descriptor(struct msghdr *message)
 {
     int found = -1, each;
 
@@ -188,13 +185,13 @@ static int ring_ask_take(struct msghdr *message)
 void ring_ask_wait(int64_t ns)
 {
     const struct timespec limit = {0, (long)ns};
-    struct pollfd answer = {ring_asked.descriptor, POLLIN, 0};
+    struct pollfd answer = {ring_connection.descriptor, POLLIN, 0};
 
     if (ring_ask_is_same())
         (void)syscall(SYS_ppoll, &answer, 1, &limit, NULL, 0);
 }
 
-enum ring_answer ring_ask_look(int *descriptor, uint64_t *bytes)
+enum ring_answer ring_ask_receive(int *descriptor, uint64_t *bytes)
 {
     struct ring_hello hello = {.mark = 0};
     struct iovec text = {&hello, sizeof(hello)};
@@ -210,24 +207,25 @@ enum ring_answer ring_ask_look(int *descriptor, uint64_t *bytes)
     };
     long length;
 
-    if (!ring_ask_is_same() || !ring_asked.is_awaited) {
+    if (!ring_ask_is_same() || !ring_connection.is_awaited) {
         ring_ask_expire();
         return RING_NO_ANSWER;
     }
-    length = syscall(SYS_recvmsg, ring_asked.descriptor, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    length =
+        syscall(SYS_recvmsg, ring_connection.descriptor, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (length < 0 && (errno == EAGAIN || errno == EINTR) &&
-        blkin_monotonic_ns() < ring_asked.until_ns)
+        blkin_monotonic_ns() < ring_connection.until_ns)
         return RING_ANSWER_LATER;
-    *descriptor = length < 0 ? -1 : ring_ask_take(&message);
-    if (length > 0 && ring_asked.stale) {
-        ring_asked.stale--;
+    *descriptor = length < 0 ? -1 : ring_ask_take_descriptor(&message);
+    if (length > 0 && ring_connection.stale) {
+        ring_connection.stale--;
         if (*descriptor >= 0)
             ring_ask_close(*descriptor);
-        return ring_ask_look(descriptor, bytes);
+        return ring_ask_receive(descriptor, bytes);
     }
-    if (length > 0 && ring_asked.is_kept) {
-        ring_asked.is_awaited = false;
-        ring_asked.until_ns = blkin_monotonic_ns() + RING_KEPT_NS;
+    if (length > 0 && ring_connection.is_kept) {
+        ring_connection.is_awaited = false;
+        ring_connection.until_ns = blkin_monotonic_ns() + RING_KEPT_NS;
     } else {
         ring_ask_stop();
     }

@@ -1,12 +1,13 @@
 /*
- * Asks the agent for the memory of rings. Only ring_ask_wait() waits.
+ * Asks the agent for the memory of rings: connects, receives one message, and closes the
+ * connection. Only ring_ask_wait() waits.
  *
  * The answer may come later. Until then a descriptor is open, for RING_ASK_NS, or for RING_KEPT_NS
- * if the connection is kept. A program may close unknown descriptors and reuse their numbers: so
- * each use first checks that it is still the same socket. The number is high if possible, because
- * some programs expect low ones.
+ * if the connection is kept. A program may close descriptors that it does not know, and reuse their
+ * numbers. So each use first checks that the descriptor is still the same socket. Its number is
+ * high if possible, because some programs expect low numbers for their own descriptors.
  *
- * syscall(2) makes the system calls: libblkin-preload.so does not mistake these for the program's.
+ * System calls are made by syscall(2): libblkin-preload.so does not mistake them for the program's.
  * One thread at a time; async-signal-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -21,37 +22,38 @@
 #define RING_KEPT_NS UINT64_C(10000000000)
 
 enum ring_answer {
-    RING_NO_ANSWER, /* there is no agent, or it does not answer */
-    RING_ANSWER_LATER,
+    RING_NO_ANSWER,    /* there is no agent, or it does not answer */
+    RING_ANSWER_LATER, /* the agent may still answer */
     RING_ANSWER,
 };
 
-/* Asks as the current user, on the kept connection or a new one. Does nothing while an answer is
- * expected. */
+/* Asks for the rings of the current user, on the kept connection or a new one. Does nothing while
+ * an answer is expected. */
 void ring_ask(const char *path);
 
-/* Before chroot(2), after which the path cannot be reached: keeps the connection after this answer
- * for one more ring_ask(), for RING_KEPT_NS. */
+/* Called before chroot(2), which makes the path unreachable. Keeps the connection for RING_KEPT_NS
+ * after this answer, for another ring_ask(). */
 void ring_ask_keep(void);
 
 bool ring_ask_has_kept(void);
 
-/* Once a second: closes a kept connection after its time. */
+/* Called once a second. Closes a kept connection after its time. */
 void ring_ask_expire(void);
 
 /* Waits up to ns for an expected answer. */
 void ring_ask_wait(int64_t ns);
 
-/* RING_ANSWER: *descriptor is a memory of *bytes. The caller closes it. */
-enum ring_answer ring_ask_look(int *descriptor, uint64_t *bytes);
+/* Receives the answer. RING_ANSWER: *descriptor is a memory of *bytes; the caller closes it. */
+enum ring_answer ring_ask_receive(int *descriptor, uint64_t *bytes);
 
-/* Drops an expected answer, which would be for the previous user. */
+/* Called when the process has become another user. Drops an expected answer for the previous
+ * user. */
 void ring_ask_forget(void);
 
-/* The same, and drops a kept connection: in a child of fork(2). */
+/* Closes the connection, even a kept one. Called in a child of fork(2), too. */
 void ring_ask_stop(void);
 
-/* Closes a descriptor of ring_ask_look(). */
+/* Closes a descriptor that ring_ask_receive() has returned. */
 void ring_ask_close(int descriptor);
 
 #endif

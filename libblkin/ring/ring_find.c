@@ -1,8 +1,4 @@
-/*
- * Which memory of rings this process uses: asking for it, taking it, leaving it.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "ring_find.h"
 
 #include "libblkin/base/clock.h"
@@ -18,12 +14,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* RING_SOON until ring_find_begin() is done, perhaps by another thread. */
+/* RING_SOON until ring_find_begin() has ended, perhaps in another thread. */
 static enum ring_found ring_state = RING_SOON;
 static uid_t ring_user; /* the user whose rings this process has */
 static bool ring_is_debugged;
-static bool ring_has_complained;
-static bool ring_is_busy; /* a thread looks for rings; others use the state that it found before */
+static bool ring_has_reported;
+static bool ring_is_busy; /* a lock; a thread that does not get it uses the current ring_state */
 static char ring_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 
 static bool ring_enter(void)
@@ -48,23 +44,22 @@ enum ring_found ring_find_state(void)
 
 /* ---- the socket ---- */
 
-static char ring_chosen[sizeof(ring_path) + 1]; /* value at the start; "": not set */
+static char ring_variable_at_start[sizeof(ring_path) + 1]; /* "": not set */
 
-/* Reads the variable before the program can clear or overwrite its environment, as exim and
- * postgres do. */
-__attribute__((constructor)) static void ring_note_environment(void)
+/* Runs before the program can clear or overwrite its environment, as exim and postgres do. */
+__attribute__((constructor)) static void ring_store_variable(void)
 {
     const char *chosen = secure_getenv(RING_VARIABLE);
 
     if (chosen)
-        (void)snprintf(ring_chosen, sizeof(ring_chosen), "%s", chosen);
+        (void)snprintf(ring_variable_at_start, sizeof(ring_variable_at_start), "%s", chosen);
 }
 
-/* Returns false without a socket. */
+/* Sets ring_path. Returns false if no socket is wanted, or its folder is missing. */
 static bool ring_choose_path(void)
 {
     const char *chosen = secure_getenv(RING_VARIABLE);
-    const char *kept = *ring_chosen ? ring_chosen : RING_SOCKET;
+    const char *kept = *ring_variable_at_start ? ring_variable_at_start : RING_SOCKET;
     const char *path = chosen && *chosen ? chosen : kept;
     const char *name = strrchr(path, '/');
     struct stat status;
@@ -84,8 +79,8 @@ static bool ring_choose_path(void)
 int __cxa_atexit(void (*function)(void *), void *argument, void *handle);
 void __cxa_finalize(void *handle);
 
-static char
-    ring_exit_handle; /* belongs to no shared object: dlclose(3) does not call the function */
+/* its address belongs to no shared object, so dlclose(3) does not call the function */
+static char ring_exit_handle;
 static bool ring_is_exiting;
 
 static void ring_note_exit(void *unused)
@@ -94,8 +89,8 @@ static void ring_note_exit(void *unused)
     ring_is_exiting = true;
 }
 
-/* Runs after the other destructors of this object, which may still record. At exit(3), the memories
- * stay mapped, because other threads may be recording. */
+/* Runs after the other destructors of this object, which may still record. At exit(3), does
+ * nothing: other threads may be recording. */
 __attribute__((destructor(101))) static void ring_end(void)
 {
     if (ring_is_exiting)
@@ -108,9 +103,9 @@ __attribute__((destructor(101))) static void ring_end(void)
 
 /* ---- the user ---- */
 
-/* Root, if the process can become root again: a server that acts as its clients' users for a while
- * has one memory. */
-static uid_t ring_owner(void)
+/* Returns the user whose rings the process uses. That is root if the process can become root again:
+ * so a server that acts as its clients' users for a while has one memory. */
+static uid_t ring_user_of_process(void)
 {
     uid_t real = 0, effective = 0, saved = 0;
 
@@ -120,11 +115,11 @@ static uid_t ring_owner(void)
 
 #define RING_REFRAIN_NS UINT64_C(5000000000)
 
-static uint64_t ring_refrains_since_ns; /* 0: asking is allowed */
+static uint64_t ring_refrains_since_ns; /* 0: the library may ask */
 
 /*
- * The agent gives the rings of the thread's effective user. While that user is a client of this
- * server, the library does not ask. The limit of 5 s is for servers that never become root again.
+ * The agent gives the rings of the thread's effective user. So the library does not ask while a
+ * server acts as the user of a client, for at most 5 s: some servers never become root again.
  */
 static bool ring_may_ask(void)
 {
@@ -151,7 +146,7 @@ void ring_find_begin(void)
         ring_is_debugged = secure_getenv("BLKIN_DEBUG") != NULL;
         if (ring_write_init() && ring_choose_path()) {
             (void)__cxa_atexit(ring_note_exit, NULL, &ring_exit_handle);
-            ring_user = ring_owner();
+            ring_user = ring_user_of_process();
             ring_ask(ring_path);
             ring_set_state(RING_AWAITED);
         } else {
@@ -177,7 +172,7 @@ void ring_find_report(void)
 }
 
 #define RING_WAIT_NS      5000000
-#define RING_LAST_WAIT_NS 900000000 /* for an agent that has just answered */
+#define RING_LAST_WAIT_NS 900000000 /* on a kept connection: the agent has answered before */
 
 void ring_find_wait(bool is_at_start)
 {
@@ -191,28 +186,28 @@ void ring_find_wait(bool is_at_start)
 
 /* ---- the memory ---- */
 
-static void ring_complain(const char *wrong)
+static void ring_report_unusable(const char *wrong)
 {
-    if (ring_is_debugged && !ring_has_complained)
+    if (ring_is_debugged && !ring_has_reported)
         blkin_debug_say("libblkin: the agent's memory is not used: %s", wrong);
-    ring_has_complained = true;
+    ring_has_reported = true;
 }
 
-static void ring_change(const struct ring_map *to)
+static void ring_set_map(const struct ring_map *to)
 {
     const struct ring_map *from = ring_process.map;
 
     if (to)
-        ring_write_know(to);
+        ring_write_set_identity(to);
     __atomic_store_n(&ring_process.map, to, __ATOMIC_RELEASE);
     if (from && from != to)
         ring_map_leave(from);
 }
 
-/* ---- does an agent read the memory? ---- */
+/* ---- whether an agent reads the memory ---- */
 
-static uint64_t ring_beats;   /* the memory's beats at the last look */
-static uint64_t ring_beat_ns; /* time of their last change */
+static uint64_t ring_beats;   /* the memory's `beats` when they were last read */
+static uint64_t ring_beat_ns; /* the time of their last change */
 
 static void ring_note_beats(const struct ring_map *map)
 {
@@ -220,38 +215,38 @@ static void ring_note_beats(const struct ring_map *map)
     ring_beat_ns = blkin_monotonic_ns();
 }
 
-static bool ring_is_quiet(const struct ring_map *map)
+static bool ring_is_unread(const struct ring_map *map)
 {
     if (ring_map_beats(map) != ring_beats)
         ring_note_beats(map);
-    return blkin_monotonic_ns() - ring_beat_ns > RING_QUIET_NS;
+    return blkin_monotonic_ns() - ring_beat_ns > RING_UNREAD_NS;
 }
 
-/* ---- asking ---- */
+/* ---- the search ---- */
 
-/* Takes the memory, unless this process already has it. */
+/* Maps the memory and makes it the current one, unless it is already the current one. */
 static void ring_take(int descriptor, uint64_t bytes)
 {
     const struct ring_map *now = ring_process.map;
     const char *wrong;
     struct ring_map *map = NULL;
 
-    if (!now || !ring_map_is_on(now) || !ring_map_is_of(now, descriptor)) {
+    if (!now || !ring_map_is_on(now) || !ring_map_is_same(now, descriptor)) {
         map = ring_map_new(descriptor, bytes, &wrong);
         if (!map)
-            ring_complain(wrong);
+            ring_report_unusable(wrong);
     }
     ring_ask_close(descriptor);
     if (map)
-        ring_change(map);
+        ring_set_map(map);
     if (ring_process.map)
         ring_note_beats(ring_process.map);
 }
 
-static bool ring_is_forked;      /* and has not looked since */
-static bool ring_is_asked_twice; /* because the first answer was useless */
+static bool ring_is_forked;      /* this child has not searched for rings yet */
+static bool ring_is_asked_twice; /* the first answer was a memory that the agent had left */
 
-/* The current memory stays in use until another one comes, unless the agent has left it. */
+/* Uses the current memory until there is another one, unless the agent has left the current one. */
 static enum ring_found ring_ask_again(void)
 {
     int descriptor;
@@ -259,17 +254,17 @@ static enum ring_found ring_ask_again(void)
 
     if (ring_may_ask())
         ring_ask(ring_path);
-    /* nobody may read the parent's memory any more: a child that lives briefly needs another one */
+    /* no agent reads the parent's memory: a child that ends soon needs another one now */
     if (ring_is_forked && ring_process.map && !ring_map_is_on(ring_process.map))
         ring_ask_wait(RING_WAIT_NS);
     ring_is_forked = false;
-    switch (ring_ask_look(&descriptor, &bytes)) {
+    switch (ring_ask_receive(&descriptor, &bytes)) {
     case RING_ANSWER_LATER:
         return RING_SOON;
     case RING_ANSWER:
         ring_take(descriptor, bytes);
         if (!ring_process.map && !ring_is_asked_twice) {
-            /* the agent has left the memory since it answered: there is another one */
+            /* the agent has left the memory since it answered, and has another one */
             ring_is_asked_twice = true;
             ring_ask(ring_path);
             return RING_SOON;
@@ -279,42 +274,43 @@ static enum ring_found ring_ask_again(void)
         break;
     }
     ring_is_asked_twice = false;
-    if (ring_process.map && !ring_map_is_on(ring_process.map))
-        ring_change(NULL);
+    if (ring_process.map && !ring_map_is_read(ring_process.map))
+        ring_set_map(NULL);
     return ring_process.map ? RING_FOUND : RING_AWAITED;
 }
 
-/* In a quiet process. A memory that the agent has left stays mapped, because munmap(2) is a system
- * call. */
-static enum ring_found ring_look_quietly(void)
+/* The search of a quiet process. A memory that the agent has left stays mapped, because munmap(2)
+ * is a system call. */
+static enum ring_found ring_search_quietly(void)
 {
-    if (ring_process.map && ring_map_is_on(ring_process.map))
+    if (ring_process.map && ring_map_is_read(ring_process.map))
         return RING_FOUND;
     __atomic_store_n(&ring_process.map, NULL, __ATOMIC_RELEASE);
     return RING_NEVER;
 }
 
-/* A worker of a root process changes its user once, at its start. */
+/* The number of changes of the user after which the search waits. A worker process of root changes
+ * its user once, at its start. */
 #define RING_USERS_AWAITED 2
 
-static unsigned ring_changes; /* of the user */
+static unsigned ring_changes; /* number of changes of the user */
 
-static enum ring_found ring_look(void)
+static enum ring_found ring_search(void)
 {
-    const uid_t user = ring_owner();
-    const bool is_last = ring_ask_has_kept(); /* the last chance to ask */
+    const uid_t user = ring_user_of_process();
+    const bool is_last = ring_ask_has_kept(); /* after chroot(2), the last chance to ask */
 
     if (ring_user != user) {
         ring_ask_forget();
         if (ring_process.map)
-            ring_change(NULL);
+            ring_set_map(NULL);
         ring_user = user;
         ring_ask(ring_path);
         if (is_last || ++ring_changes <= RING_USERS_AWAITED)
             ring_ask_wait(is_last ? RING_LAST_WAIT_NS : RING_WAIT_NS);
     }
     ring_ask_expire();
-    if (ring_process.map && ring_map_is_on(ring_process.map) && !ring_is_quiet(ring_process.map))
+    if (ring_process.map && ring_map_is_on(ring_process.map) && !ring_is_unread(ring_process.map))
         return RING_FOUND;
     return ring_ask_again();
 }
@@ -322,7 +318,7 @@ static enum ring_found ring_look(void)
 enum ring_found ring_find(void)
 {
     if (ring_find_state() != RING_NEVER && ring_enter()) {
-        ring_set_state(blkin_is_quiet ? ring_look_quietly() : ring_look());
+        ring_set_state(blkin_is_quiet ? ring_search_quietly() : ring_search());
         ring_leave();
     }
     return ring_find_state();
@@ -343,7 +339,7 @@ bool ring_find_after_chroot(void)
 {
     if (!ring_ask_has_kept() || blkin_is_quiet || !ring_enter())
         return false;
-    ring_set_state(ring_look());
+    ring_set_state(ring_search());
     ring_leave();
     return true;
 }
@@ -352,7 +348,7 @@ void ring_find_after_fork(void)
 {
     ring_changes = 0;
     ring_is_forked = true;
-    ring_is_busy = false; /* another thread of the parent may have been looking */
+    ring_is_busy = false; /* another thread of the parent may have held this lock */
     ring_write_after_fork();
     ring_ask_stop(); /* the answer belongs to the parent */
 }

@@ -1,8 +1,4 @@
-/*
- * A memory of rings: its checks and its mapping.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "ring_map.h"
 
 #include <fcntl.h>
@@ -14,7 +10,7 @@
 
 struct ring_process ring_process;
 
-static struct ring_map *ring_newest; /* of all memories of this process */
+static struct ring_map *ring_newest; /* the first of a list of all memories of this process */
 
 static void ring_map_fill(struct ring_map *map, char *base, const struct ring_memory *memory)
 {
@@ -30,42 +26,44 @@ static void ring_map_fill(struct ring_map *map, char *base, const struct ring_me
     };
 }
 
-/* Maps over `place`. After mlockall(MCL_FUTURE), a new mapping would be populated and locked at
- * once. So it is made elsewhere with PROT_NONE, unlocked, and then moved. */
-static bool ring_map_over(char *place, size_t bytes, int flags, int descriptor)
+/* Maps the descriptor at this address. After mlockall(MCL_FUTURE), the kernel would populate and
+ * lock a new mapping at once. So the function makes the mapping elsewhere with PROT_NONE, unlocks
+ * it, and then moves it. */
+static bool ring_map_fixed(char *address, size_t bytes, int flags, int descriptor)
 {
     const int access = PROT_READ | PROT_WRITE;
     char *made = mmap(NULL, bytes, PROT_NONE, flags, descriptor, 0);
 
     if (made != MAP_FAILED && munlock(made, bytes) == 0 && mprotect(made, bytes, access) == 0 &&
-        mremap(made, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place)
+        mremap(made, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, address) == address)
         return true;
     if (made != MAP_FAILED)
         (void)munmap(made, bytes);
-    /* where address space is scarce */
-    return mmap(place, bytes, access, flags | MAP_FIXED, descriptor, 0) == place;
+    /* there may be no address space for two mappings */
+    return mmap(address, bytes, access, flags | MAP_FIXED, descriptor, 0) == address;
 }
 
-/* Maps it at `place`. */
-static const char *ring_map_at(struct ring_map *map, char *place, int descriptor, size_t bytes)
+/* Maps and checks the memory at this address. Returns NULL, or the problem. */
+static const char *ring_map_at(struct ring_map *map, char *address, int descriptor, size_t bytes)
 {
     struct ring_memory memory;
     const char *wrong;
 
-    if (!ring_map_over(place, bytes, MAP_SHARED, descriptor))
+    if (!ring_map_fixed(address, bytes, MAP_SHARED, descriptor))
         return "it cannot be mapped";
-    (void)madvise(place, bytes, MADV_DONTDUMP); /* the agent keeps it after a crash */
-    memory = *(const volatile struct ring_memory *)(const void *)place;
+    (void)madvise(address, bytes, MADV_DONTDUMP); /* the agent has the memory after a crash */
+    memory = *(const volatile struct ring_memory *)(const void *)address;
     wrong = ring_problem(&memory, bytes);
     if (!wrong && memory.state != RING_ON)
         wrong = "its reader has ended";
     if (!wrong)
-        ring_map_fill(map, place, &memory);
+        ring_map_fill(map, address, &memory);
     return wrong;
 }
 
-/* Most processes have one memory: its map is where all records look. */
-static struct ring_map *ring_map_placed(struct ring_map *map)
+/* Copies the map of the first memory to ring_process.first, which is beside the other data that
+ * each record reads. Most processes have only one memory. */
+static struct ring_map *ring_map_store_first(struct ring_map *map)
 {
     if (ring_process.first.memory)
         return map;
@@ -100,8 +98,9 @@ static void ring_map_unmap(const struct ring_map *map)
     (void)munmap((char *)map->memory - ring_map_page(), ring_map_page() + map->bytes);
 }
 
-/* The page before the memory holds the map. */
-static struct ring_map *ring_map_somewhere(int descriptor, size_t bytes, const char **wrong)
+/* Maps a memory that this process has not had before. The page before the memory contains the
+ * map. */
+static struct ring_map *ring_map_at_new_address(int descriptor, size_t bytes, const char **wrong)
 {
     const size_t page = ring_map_page();
     char *room = ring_map_room(page, bytes);
@@ -113,14 +112,15 @@ static struct ring_map *ring_map_somewhere(int descriptor, size_t bytes, const c
     if (mprotect(room, page, PROT_READ | PROT_WRITE) == 0)
         *wrong = ring_map_at(map, room + page, descriptor, bytes);
     if (!*wrong)
-        return ring_map_placed(map);
+        return ring_map_store_first(map);
     (void)munmap(room, page + bytes);
     return NULL;
 }
 
-/* Maps a memory that this process has had before at the same place. A new place each time would use
- * up the mappings of a process that often changes its user or outlives many agents. */
-static struct ring_map *ring_map_again(struct ring_map *map, int descriptor, const char **wrong)
+/* Maps a memory that this process has had before at the same address. If not, a process that often
+ * changes its user, or outlives many agents, would have too many mappings. */
+static struct ring_map *ring_map_at_old_address(struct ring_map *map, int descriptor,
+                                                const char **wrong)
 {
     struct ring_map now;
 
@@ -143,7 +143,7 @@ static struct ring_map *ring_map_find(const struct stat *status)
     return map;
 }
 
-#define RING_MAP_PARTS 4 /* of the program's address space */
+#define RING_MAP_PARTS 4 /* a memory may take at most 1/4 of the program's address space */
 
 static bool ring_map_is_too_large(uint64_t bytes)
 {
@@ -171,8 +171,8 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
     if (!map && ring_map_is_too_large(bytes))
         return NULL;
     if (map)
-        return ring_map_again(map, descriptor, wrong);
-    map = ring_map_somewhere(descriptor, bytes, wrong);
+        return ring_map_at_old_address(map, descriptor, wrong);
+    map = ring_map_at_new_address(descriptor, bytes, wrong);
     if (map) {
         map->device = status.st_dev;
         map->inode = status.st_ino;
@@ -182,11 +182,10 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
     return map;
 }
 
-/* A store to the old memory would touch fresh pages, whose failure nobody would notice. */
 void ring_map_leave(const struct ring_map *map)
 {
-    (void)ring_map_over((char *)map->memory, map->bytes,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    (void)ring_map_fixed((char *)map->memory, map->bytes,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 }
 
 void ring_map_unmap_all(void)
@@ -202,6 +201,11 @@ void ring_map_unmap_all(void)
 bool ring_map_is_on(const struct ring_map *map)
 {
     return __atomic_load_n(&map->memory->state, __ATOMIC_RELAXED) == RING_ON;
+}
+
+bool ring_map_is_read(const struct ring_map *map)
+{
+    return __atomic_load_n(&map->memory->state, __ATOMIC_RELAXED) != RING_LEFT;
 }
 
 uint64_t ring_map_beats(const struct ring_map *map)
@@ -228,7 +232,7 @@ bool ring_map_rules(const struct ring_map *map, char text[RING_RULES_MAX])
            memchr(text, '\0', RING_RULES_MAX);
 }
 
-bool ring_map_is_of(const struct ring_map *map, int descriptor)
+bool ring_map_is_same(const struct ring_map *map, int descriptor)
 {
     struct stat status;
 

@@ -1,9 +1,9 @@
 /*
- * A mapped memory of rings: the places of its parts, checked once.
+ * A mapped memory of rings: the addresses of its parts, checked once.
  *
- * All programs of a user share the memory, so its content is not trusted. The sizes are copied and
- * checked before any write and cannot change later. The memfd's seals ensure that no access ends in
- * SIGBUS.
+ * All programs of a user share the memory, so its content is not trusted. The library copies the
+ * sizes, checks the copy before any write, and never reads them again. The memfd's seals ensure
+ * that no access ends in SIGBUS.
  *
  * All functions are async-signal-safe.
  *
@@ -34,10 +34,10 @@ struct ring_map {
     size_t bytes; /* of the memory */
     dev_t device; /* device and inode identify the memory */
     ino_t inode;
-    struct ring_map *older;
+    struct ring_map *older; /* the memory that the process had before */
 };
 
-/* The data that every record reads: two cache lines that the processor fetches together. */
+/* The data that each record reads: two cache lines that the processor fetches together. */
 struct ring_process {
     const struct ring_map *map; /* the current memory; NULL: none. See ring_find.h */
     ptrdiff_t thread_at;        /* offset of struct ring_thread from the thread pointer */
@@ -47,31 +47,34 @@ struct ring_process {
 
 extern __attribute__((visibility("hidden"))) struct ring_process ring_process;
 
-/* Maps the descriptor's memory; the descriptor stays open. A memory that this process has had gets
- * the same map. NULL: the memory is not usable; *wrong says why. */
+/* Maps the descriptor's memory; the descriptor stays open. A memory that this process has had
+ * before gets the same map again. NULL: the memory is not usable; *wrong says why. */
 struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong);
 
 /*
- * Leaves the memory: other threads that are writing now write to private memory. The map and its
- * addresses stay for ever, because a thread may use them at any time. That costs a page and address
- * space for each memory of the process.
+ * Leaves the memory: puts private memory in its place, for other threads that are writing now. The
+ * map and its addresses stay for ever, because a thread may use them at any time. So each memory
+ * that the process has had costs a page, and address space.
  */
 void ring_map_leave(const struct ring_map *map);
 
 /* Unmaps all memories. No thread may be using one. */
 void ring_map_unmap_all(void);
 
-/* Returns false if the agent has left the memory. */
+/* Returns false if the agent has left or replaced the memory. */
 bool ring_map_is_on(const struct ring_map *map);
 
-/* The counter that the agent increments as long as it lives. */
+/* Returns false if the agent has left the memory. */
+bool ring_map_is_read(const struct ring_map *map);
+
+/* Returns the counter that the agent increments once a second. */
 uint64_t ring_map_beats(const struct ring_map *map);
 
-/* Copies the agent's rules of slow spans. False: there are none, they are being written, or a
- * program has overwritten them. */
+/* Copies the agent's rules of slow spans. Returns false if there are none, if the agent is writing
+ * them, or if a program has overwritten them. */
 bool ring_map_rules(const struct ring_map *map, char text[RING_RULES_MAX]);
 
-/* Returns true if the descriptor is this memory. */
-bool ring_map_is_of(const struct ring_map *map, int descriptor);
+/* Returns true if the descriptor refers to this memory. */
+bool ring_map_is_same(const struct ring_map *map, int descriptor);
 
 #endif

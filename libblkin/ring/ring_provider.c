@@ -1,5 +1,5 @@
 /*
- * The provider tables for rings, and the packing of the original API's events.
+ * The provider tables of the rings, and the payloads of the original API's events.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -40,7 +40,7 @@ static const struct ring_over_event *ring_over_event(struct packed_event *event)
     return (const struct ring_over_event *)(const void *)event;
 }
 
-/* Records to the rings and to the provider below. */
+/* Records into the rings, and to the provider below if that wants the event. */
 __attribute__((noinline)) static void
 ring_record_slow(struct packed_event *event, const void *payload, size_t length, void **thread_slot)
 {
@@ -60,8 +60,9 @@ _Static_assert(sizeof(struct blkin_detail_event) + BLKIN_DETAIL_HEAD_SIZE >= RIN
                "a payload is too short");
 
 /*
- * The fast path calls nothing, so that it saves few registers. The slow path is for children of
- * fork(2), for processes in another time namespace, and for events that the provider below wants.
+ * The fast path calls nothing, so that it saves few registers. Reasons for the slow path: there is
+ * no memory, or the provider below wants the event. The process is in another time namespace, or is
+ * a child that has not recorded yet. The record does not fit before the end of the ring.
  */
 static void ring_record(struct packed_event *event, const void *payload, size_t length,
                         void **thread_slot)
@@ -86,7 +87,7 @@ _Static_assert(sizeof(struct ring_original) + 4 * (RING_NAME_MAX + RING_MARK_MAX
                    RING_PAYLOAD_MAX,
                "an event of the original API may be too long");
 
-/* Cuts and marks a text like the sink's json_put_string(). */
+/* Cuts a text, and marks the cut like the sink's json_put_string(). */
 static char *ring_put_text(char *at, const char *string, size_t max)
 {
     const size_t length = string ? strlen(string) : 0, cut = blkin_cut(string, length, max);
@@ -124,7 +125,8 @@ static void ring_write_original(const struct ring_map *map, const struct blkin_t
                      payload, (size_t)(at - payload));
 }
 
-static const struct blkin_provider *ring_below = &blkin_no_provider; /* of the table in force */
+/* the provider below the current table */
+static const struct blkin_provider *ring_below = &blkin_no_provider;
 
 static void ring_record_original(const struct blkin_trace *trace,
                                  const struct blkin_endpoint *endpoint,
@@ -142,7 +144,7 @@ static void ring_record_original(const struct blkin_trace *trace,
 
 /* ---- the tables ---- */
 
-static bool ring_has_always(enum blkin_packed_event event)
+static bool ring_is_always_recorded(enum blkin_packed_event event)
 {
     return event == BLKIN_EVENT_SPAN || event == BLKIN_EVENT_PROCESS || event == BLKIN_EVENT_SLOW ||
            event == BLKIN_EVENT_METRIC;
@@ -168,7 +170,7 @@ void ring_provider_init(const struct blkin_provider *below)
             .kind = ring_kind(i),
         };
         over->table.events[i].event = (struct packed_event *)(void *)&over->events[i];
-        if (ring_has_always(i))
+        if (ring_is_always_recorded(i))
             over->table.events[i].enabled = &ring_is_on;
     }
     for (unsigned i = 0; i < BLKIN_ORIGINAL_EVENTS; i++)

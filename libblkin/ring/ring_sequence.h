@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* cppcheck cannot parse restartable sequences */
+/* cppcheck cannot parse restartable sequences. */
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(BLKIN_PORTABLE) && \
     !defined(__CPPCHECK__)
 #define RING_HAS_SEQUENCES 1
@@ -22,7 +22,7 @@
 /* The beginning of the kernel's struct rseq of a thread. */
 struct ring_thread {
     uint32_t cpu_id_start; /* always a valid CPU number */
-    uint32_t cpu_id;       /* the same; not a CPU number if the thread is not registered */
+    uint32_t cpu_id;       /* the same number; an invalid one if the thread is not registered */
     uint64_t sequence;     /* address of the current sequence's descriptor, or 0 */
 };
 
@@ -32,7 +32,7 @@ struct ring_store {
     const uint64_t *head; /* first word of the record */
     uint64_t before;      /* expected value of *committed */
     char *to;
-    uint64_t size;       /* bytes of the record; its trailer ends there */
+    uint64_t size;       /* bytes of the record, including its trailer */
     const void *payload; /* at least 32 bytes */
     size_t length;       /* 0: write only the trailer */
     uint64_t trailer;
@@ -51,9 +51,9 @@ static inline uint32_t ring_this_cpu(void)
 /*
  * Writes a record and commits it. Returns false if nothing is committed.
  *
- * The sequence is between labels 1 and 2. If the thread loses its CPU or gets a signal within, the
+ * The sequence is between labels 1 and 2. If the thread loses its CPU or gets a signal there, the
  * kernel continues the thread at label 4. The thread must not keep a pointer to the descriptor
- * (label 3), because unloading this library unmaps it.
+ * (label 3): dlclose(3) of this library unmaps it.
  */
 static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                                                               const struct ring_store *store)
@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                  "2:\n\t"
                  "movq $0, %%fs:8(%[self])\n\t"
                  ".pushsection __rseq_failure, \"ax\"\n\t"
-                 ".byte 0x0f, 0xb9, 0x3d\n\t" /* ud1 with the signature as its operand */
+                 ".byte 0x0f, 0xb9, 0x3d\n\t" /* ud1, with the signature as its operand */
                  ".long 0x53053053\n\t"
                  "4:\n\t"
                  "jmp %l[failed]\n\t"
@@ -131,8 +131,8 @@ static inline uint32_t ring_this_cpu(void)
     return __atomic_load_n(&ring_this_thread()->cpu_id_start, __ATOMIC_RELAXED);
 }
 
-/* The same for AArch64, which needs explicit order. dmb: the earlier record's commit becomes
- * visible before this record. stlr: this record becomes visible before its commit. */
+/* The same for AArch64, which needs explicit barriers. dmb: the commit of the earlier record is
+ * visible before this record. stlr: this record is visible before its commit. */
 static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                                                               const struct ring_store *store)
 {

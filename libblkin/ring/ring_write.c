@@ -17,8 +17,7 @@
 
 #define RING_TRIES 16
 
-/* An older C library has no such symbols. */
-bool ring_write_init(void)
+bool ring_write_init(void) /* a C library before glibc 2.35 has no such symbols */
 {
     const unsigned *size = dlsym(RTLD_DEFAULT, "__rseq_size");
     const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
@@ -34,39 +33,40 @@ bool ring_write_init(void)
 static struct {
     bool is_known;
     uint32_t pid_ns;
-    uint64_t head;     /* like ring_process.head, which is 0 while times are moved */
-    int64_t ahead_ns;  /* how far this clock is ahead of the host's */
-    uint64_t moved_ns; /* added to times, so that they are the agent's */
-} ring_self;
+    uint64_t head;     /* like ring_process.head, but not 0 if moved_ns is not 0 */
+    int64_t ahead_ns;  /* this process's clock minus the host's */
+    uint64_t moved_ns; /* the agent's clock minus this process's: added to times */
+} ring_identity;
 
-void ring_write_know(const struct ring_map *map)
+void ring_write_set_identity(const struct ring_map *map)
 {
     const int saved_errno = errno;
 
     if (!blkin_is_quiet) {
-        ring_self.pid_ns = blkin_pid_namespace();
-        ring_self.ahead_ns = blkin_clock_ahead_ns();
+        ring_identity.pid_ns = blkin_pid_namespace();
+        ring_identity.ahead_ns = blkin_clock_ahead_ns();
     }
     errno = saved_errno;
-    ring_self.moved_ns = (uint64_t)__atomic_load_n(&map->memory->ahead, __ATOMIC_RELAXED) -
-                         (uint64_t)ring_self.ahead_ns;
-    ring_self.head = (uint64_t)ring_self.pid_ns << 32 | blkin_pid();
-    __atomic_store_n(&ring_self.is_known, true, __ATOMIC_RELEASE);
-    __atomic_store_n(&ring_process.head, ring_self.moved_ns ? 0 : ring_self.head, __ATOMIC_RELEASE);
+    ring_identity.moved_ns = (uint64_t)__atomic_load_n(&map->memory->ahead, __ATOMIC_RELAXED) -
+                             (uint64_t)ring_identity.ahead_ns;
+    ring_identity.head = (uint64_t)ring_identity.pid_ns << 32 | blkin_pid();
+    __atomic_store_n(&ring_identity.is_known, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&ring_process.head, ring_identity.moved_ns ? 0 : ring_identity.head,
+                     __ATOMIC_RELEASE);
 }
 
 void ring_write_after_fork(void)
 {
     ring_process.head = 0;
-    ring_self.is_known = false;
+    ring_identity.is_known = false;
 }
 
 /* ---- the moment in each payload, for a process whose clock is not the agent's:
- * time_namespaces(7). Durations, and times within a span, are differences ---- */
+ * time_namespaces(7). Durations, and times within a span, are differences, so they stay ---- */
 
-#define MOMENT_SIZE 8 /* 64 bits, or digits of base 64 at the end of a packed head */
+#define MOMENT_SIZE 8 /* bytes of an integer, or digits of base 64 at the end of a packed head */
 
-static void time_move_digits(char *at, uint64_t by_ns)
+static void ring_move_digits(char *at, uint64_t by_ns)
 {
     uint64_t moment = 0;
 
@@ -75,7 +75,7 @@ static void time_move_digits(char *at, uint64_t by_ns)
     (void)blkin_put_word_by(false, at, moment + by_ns);
 }
 
-static void time_move_number(char *at, uint64_t by_ns)
+static void ring_move_number(char *at, uint64_t by_ns)
 {
     uint64_t moment;
 
@@ -84,12 +84,12 @@ static void time_move_number(char *at, uint64_t by_ns)
     memcpy(at, &moment, sizeof(moment));
 }
 
-static size_t time_after_name(const char *payload, size_t at, size_t length)
+static size_t ring_after_name(const char *payload, size_t at, size_t length)
 {
     return at + strnlen(payload + at, length - at) + 1;
 }
 
-static void ring_time_move(unsigned event, char *payload, size_t length, uint64_t by_ns)
+static void ring_move_time(unsigned event, char *payload, size_t length, uint64_t by_ns)
 {
     size_t at, head_size = 0;
 
@@ -104,21 +104,21 @@ static void ring_time_move(unsigned event, char *payload, size_t length, uint64_
     } else if (event == BLKIN_EVENT_SPAN || event == BLKIN_EVENT_BEGIN) {
         at = event == BLKIN_EVENT_SPAN ? sizeof(struct blkin_span_event)
                                        : sizeof(struct blkin_begin_event);
-        at = time_after_name(payload, at, length);
+        at = ring_after_name(payload, at, length);
         head_size = BLKIN_HEAD_SIZE;
     } else {
         at = sizeof(struct blkin_detail_event);
         head_size = BLKIN_DETAIL_HEAD_SIZE;
     }
     if (head_size && at + head_size <= length)
-        time_move_digits(payload + at + head_size - MOMENT_SIZE, by_ns);
+        ring_move_digits(payload + at + head_size - MOMENT_SIZE, by_ns);
     else if (!head_size)
-        time_move_number(payload + at, by_ns);
+        ring_move_number(payload + at, by_ns);
 }
 
-/* ---- the rare ways --------------------------------------------------------------------------- */
+/* ---- the slow path --------------------------------------------------------------------------- */
 
-/* Fills the rest of the ring, which is too small for the record. */
+/* Fills the rest of the ring with padding, because the record does not fit there. */
 static void ring_pad(uint32_t cpu, const struct ring_store *record, uint64_t left)
 {
     (void)ring_commit(cpu, &(struct ring_store){
@@ -143,7 +143,7 @@ static bool ring_try_slow(const struct ring_part *part, uint64_t kind, const voi
         return false;
     store = ring_store(part, cpu, __atomic_load_n(&part->heads[cpu].committed, __ATOMIC_RELAXED),
                        kind, payload, length);
-    store.head = &ring_self.head;
+    store.head = &ring_identity.head;
     left = ring_left(part, store.before);
     if (store.size > left) {
         ring_pad(cpu, &store, left);
@@ -152,8 +152,8 @@ static bool ring_try_slow(const struct ring_part *part, uint64_t kind, const voi
     return ring_commit(cpu, &store);
 }
 
-static bool ring_try_often(const struct ring_part *part, uint64_t kind, const void *payload,
-                           size_t length)
+static bool ring_try_repeatedly(const struct ring_part *part, uint64_t kind, const void *payload,
+                                size_t length)
 {
     for (unsigned tries = 0; tries < RING_TRIES; tries++) {
         if (ring_try_slow(part, kind, payload, length))
@@ -162,15 +162,16 @@ static bool ring_try_often(const struct ring_part *part, uint64_t kind, const vo
     return false;
 }
 
-/* noinline: only these processes need the stack space. */
+/* For a process whose clock is not the agent's. noinline: no other process needs the stack space.
+ */
 __attribute__((noinline)) static bool ring_write_moved(const struct ring_part *part, uint64_t kind,
                                                        const void *payload, size_t length)
 {
     char moved[RING_PAYLOAD_MAX];
 
     memcpy(moved, payload, length);
-    ring_time_move(ring_event_of(kind), moved, length, ring_self.moved_ns);
-    return ring_try_often(part, kind, moved, length);
+    ring_move_time(ring_event_of(kind), moved, length, ring_identity.moved_ns);
+    return ring_try_repeatedly(part, kind, moved, length);
 }
 
 bool ring_write(const struct ring_map *map, enum ring_which which, uint64_t kind,
@@ -179,11 +180,11 @@ bool ring_write(const struct ring_map *map, enum ring_which which, uint64_t kind
     const struct ring_part *part = &map->parts[which];
     bool is_written = false;
 
-    if (!__atomic_load_n(&ring_self.is_known, __ATOMIC_ACQUIRE))
-        ring_write_know(map);
+    if (!__atomic_load_n(&ring_identity.is_known, __ATOMIC_ACQUIRE))
+        ring_write_set_identity(map);
     if (length >= RING_PAYLOAD_MIN && length <= RING_PAYLOAD_MAX)
-        is_written = ring_self.moved_ns ? ring_write_moved(part, kind, payload, length)
-                                        : ring_try_often(part, kind, payload, length);
+        is_written = ring_identity.moved_ns ? ring_write_moved(part, kind, payload, length)
+                                            : ring_try_repeatedly(part, kind, payload, length);
     if (!is_written)
         (void)__atomic_add_fetch(&map->memory->lost, 1, __ATOMIC_RELAXED);
     return is_written;

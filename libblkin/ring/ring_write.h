@@ -1,10 +1,10 @@
 /*
- * Writing a record into the ring of the current CPU.
+ * Writes records into the ring of the current CPU.
  *
  * Copy and commit are one restartable sequence (rseq(2)). If the thread loses its CPU or gets a
- * signal before the commit, nothing is written and the thread tries again. So there is no lock and
- * no locked instruction, and a killed writer leaves the ring consistent. The C library must have
- * registered the thread with the kernel, as glibc does since 2.35.
+ * signal before the commit, nothing is committed and the thread tries again. So there is no lock
+ * and no locked instruction, and a killed writer leaves the ring consistent. The C library must
+ * register each thread with the kernel, as glibc does since 2.35.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,18 +14,16 @@
 #include "ring_map.h"
 #include "ring_sequence.h"
 
-/* The least length of a payload. */
-#define RING_PAYLOAD_MIN 32
-
+#define RING_PAYLOAD_MIN 32 /* ring_commit() copies blocks of this size */
 #define RING_PAYLOAD_MAX (RING_RECORD_MAX - RING_TRAILER_SIZE - sizeof(struct ring_record))
 
-/* Once, before ring_write(). False: the processor, C library or kernel does not support such
- * sequences. */
+/* Called once, before ring_write(). Returns false if the processor, the C library or the kernel
+ * does not support restartable sequences. */
 bool ring_write_init(void);
 
-/* Notes the pid and the clock offset for records into this memory. Again for each new memory, and
- * with the first record after fork(2). */
-void ring_write_know(const struct ring_map *map);
+/* Sets the pid and the clock offset of records into this memory. Called for each new memory, and at
+ * the first record after fork(2). */
+void ring_write_set_identity(const struct ring_map *map);
 void ring_write_after_fork(void);
 
 /* Returns the constant part of a record's trailer, without position and payload length. */
@@ -53,16 +51,16 @@ ring_store(const struct ring_part *part, uint64_t cpu, uint64_t before, uint64_t
     };
 }
 
-/* Bytes up to the end of the ring. */
+/* Returns the number of bytes up to the end of the ring. */
 static inline uint64_t ring_left(const struct ring_part *part, uint64_t before)
 {
     return part->mask + 1 - (before & part->mask);
 }
 
 /*
- * Prefetches some records ahead of the writer: a ring is larger than a CPU's caches, so the stores
- * of each record would wait for memory. A usual record has four cache lines. A prefetch beyond the
- * ring does nothing.
+ * Prefetches the memory of later records. A ring is larger than a CPU's caches, so without this the
+ * stores of each record would wait for memory. A usual record has four cache lines. A prefetch
+ * beyond the ring does no harm.
  */
 static inline __attribute__((always_inline)) void ring_prefetch(const struct ring_store *store)
 {
@@ -74,7 +72,7 @@ static inline __attribute__((always_inline)) void ring_prefetch(const struct rin
     __builtin_prefetch(ahead + 192, 1);
 }
 
-/* The fast path: one try, for a payload of valid length, in a process with a `head`. */
+/* The fast path: one try. The length is valid, and ring_process.head is not 0. */
 static inline __attribute__((always_inline)) bool
 ring_try(const struct ring_part *part, uint64_t kind, const void *payload, size_t length)
 {
@@ -93,7 +91,7 @@ ring_try(const struct ring_part *part, uint64_t kind, const void *payload, size_
 }
 
 /*
- * Writes a record of any length. False: the record is lost, and counted in the memory. That happens
+ * Writes a record. Returns false if the record is lost, and counts it in the memory. That happens
  * after 16 interruptions in a row, as when a debugger steps through the sequence; on a CPU without
  * a ring; and with a payload of invalid length. Async-signal-safe.
  */

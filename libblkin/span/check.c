@@ -1,8 +1,8 @@
 /*
- * Checks of the use of spans: the table of known spans, and the rules.
+ * Checks the use of spans, for debugging: a table of known spans, and the rules.
  *
- * The table is for debugging. It has a lock, and forgets spans when it is full. A signal handler
- * that finds the lock taken is not checked.
+ * The table has a lock, and forgets spans when it is full. If the lock is held, as in a signal
+ * handler, the use is not checked.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,49 +27,50 @@ struct checked_span {
     const struct blkin_thread *step_threads[SPAN_DEPTH_MAX];
 };
 
-static struct checked_span spans[CHECKED_SPANS_MAX];
-static bool has_forgotten; /* a span that is not in the table may be valid */
-static bool is_busy;
+static struct checked_span check_spans[CHECKED_SPANS_MAX];
+static bool
+    check_has_forgotten; /* the table has lost spans: one that is not in the table may be valid */
+static bool check_is_busy;
 
 static bool check_lock(void)
 {
-    return !__atomic_exchange_n(&is_busy, true, __ATOMIC_ACQUIRE);
+    return !__atomic_exchange_n(&check_is_busy, true, __ATOMIC_ACQUIRE);
 }
 
 static void check_unlock(void)
 {
-    __atomic_store_n(&is_busy, false, __ATOMIC_RELEASE);
+    __atomic_store_n(&check_is_busy, false, __ATOMIC_RELEASE);
 }
 
 /* ---- the table ---- */
 
-static struct checked_span *probe(const struct blkin_span *span, unsigned number)
+static struct checked_span *check_probe(const struct blkin_span *span, unsigned number)
 {
     const uint64_t hash = ((uintptr_t)span >> 3) * UINT64_C(0x9e3779b97f4a7c15);
 
-    return &spans[((hash >> 40) + number) % CHECKED_SPANS_MAX];
+    return &check_spans[((hash >> 40) + number) % CHECKED_SPANS_MAX];
 }
 
-static struct checked_span *find_known(const struct blkin_span *span)
+static struct checked_span *check_find(const struct blkin_span *span)
 {
     for (unsigned i = 0; i < PROBES; i++) {
-        if (probe(span, i)->span == span)
-            return probe(span, i);
+        if (check_probe(span, i)->span == span)
+            return check_probe(span, i);
     }
     return NULL;
 }
 
-static struct checked_span *take_known(const struct blkin_span *span)
+static struct checked_span *check_add(const struct blkin_span *span)
 {
-    struct checked_span *known = find_known(span);
+    struct checked_span *known = check_find(span);
 
     for (unsigned i = 0; i < PROBES && !known; i++) {
-        if (!probe(span, i)->span)
-            known = probe(span, i);
+        if (!check_probe(span, i)->span)
+            known = check_probe(span, i);
     }
     if (!known) {
-        has_forgotten = true;
-        known = probe(span, 0);
+        check_has_forgotten = true;
+        known = check_probe(span, 0);
     }
     return known;
 }
@@ -77,24 +78,24 @@ static struct checked_span *take_known(const struct blkin_span *span)
 void blkin_check_begun(const struct blkin_span *span)
 {
     if (!check_lock()) {
-        has_forgotten = true;
+        check_has_forgotten = true;
         return;
     }
-    *take_known(span) = (struct checked_span){.span = span};
+    *check_add(span) = (struct checked_span){.span = span};
     check_unlock();
 }
 
-/* ---- places ---- */
+/* ---- callers ---- */
 
 /* Returns the first return address outside of this library; in a statically linked program, that of
  * the calling function. */
-static const void *find_caller(void)
+static const void *check_find_caller(void)
 {
     void *frames[FRAMES_MAX];
     const int count = backtrace(frames, FRAMES_MAX);
     Dl_info own, other;
 
-    if (!dladdr(spans, &own))
+    if (!dladdr(check_spans, &own))
         return NULL;
     for (int i = 0; i < count; i++) {
         if (dladdr(frames[i], &other) && other.dli_fbase != own.dli_fbase)
@@ -103,8 +104,8 @@ static const void *find_caller(void)
     return count > 2 ? frames[2] : NULL;
 }
 
-/* In the form that addr2line(1) takes. */
-static const char *name_place(char *text, size_t size, const void *address)
+/* Writes the address as "FUNCTION of FILE+0xOFFSET", for addr2line(1). */
+static const char *check_name_address(char *text, size_t size, const void *address)
 {
     Dl_info info;
 
@@ -117,7 +118,7 @@ static const char *name_place(char *text, size_t size, const void *address)
     return text;
 }
 
-static bool is_first_at(const void *caller, const char *what)
+static bool check_is_first_report(const void *caller, const char *what)
 {
     static struct {
         const void *caller;
@@ -136,16 +137,17 @@ static bool is_first_at(const void *caller, const char *what)
     return false;
 }
 
-static void tell_misuse(const struct blkin_span *span, const char *what, const void *before)
+static void check_report(const struct blkin_span *span, const char *what, const void *before)
 {
-    const void *caller = find_caller();
+    const void *caller = check_find_caller();
     char here[512], there[512];
 
-    if (!is_first_at(caller, what))
+    if (!check_is_first_report(caller, what))
         return;
     blkin_debug_say("libblkin: check: span %p %s by %s%s%s", (const void *)span, what,
-                    name_place(here, sizeof(here), caller), before ? "; it was ended by " : "",
-                    before ? name_place(there, sizeof(there), before) : "");
+                    check_name_address(here, sizeof(here), caller),
+                    before ? "; it was ended by " : "",
+                    before ? check_name_address(there, sizeof(there), before) : "");
 }
 
 /* ---- the rules ---- */
@@ -161,7 +163,7 @@ static bool check_step(const struct blkin_span *span, struct checked_span *known
         known->step_threads[inside->depth] = &blkin_thread;
     if (call == CHECK_STEP_END && inside->depth > 0 &&
         known->step_threads[inside->depth - 1] != &blkin_thread)
-        tell_misuse(span, "has a step that another thread began, ended", NULL);
+        check_report(span, "has a step that another thread began, ended", NULL);
     return false;
 }
 
@@ -169,17 +171,17 @@ static bool check_known(const struct blkin_span *span, struct checked_span *know
                         enum check_call call)
 {
     if (!known) {
-        if (!has_forgotten)
-            tell_misuse(span, "was never begun, but is used", NULL);
-        return !has_forgotten;
+        if (!check_has_forgotten)
+            check_report(span, "was never begun, but is used", NULL);
+        return !check_has_forgotten;
     }
     if (known->ended_by) {
-        tell_misuse(span, call == CHECK_END ? "has ended, and is ended" : "has ended, but is used",
-                    known->ended_by);
+        check_report(span, call == CHECK_END ? "has ended, and is ended" : "has ended, but is used",
+                     known->ended_by);
         return true;
     }
     if (call == CHECK_END)
-        known->ended_by = find_caller();
+        known->ended_by = check_find_caller();
     return check_step(span, known, call);
 }
 
@@ -190,7 +192,7 @@ bool blkin_check_refuses(const struct blkin_span *span, enum check_call call)
 
     if (!check_lock())
         return span->state_ & BLKIN_HAS_ENDED_;
-    is_misuse = check_known(span, find_known(span), call);
+    is_misuse = check_known(span, check_find(span), call);
     check_unlock();
     errno = saved_errno;
     return is_misuse;

@@ -1,5 +1,6 @@
 /*
- * Finds what is slow in a recorded span: the span, or a step in its log.
+ * Raises the alarm of a recorded span: the span or a step in its log is slow, the span has failed,
+ * or the program wants to keep the span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,10 +10,10 @@
 
 #include <string.h>
 
-static const char keep_key[] = SPAN_KEEP_KEY;
+static const char slow_keep_key[] = SPAN_KEEP_KEY;
 
-static struct blkin_slow_event event_of(const struct blkin_span *span, uint64_t id,
-                                        uint64_t duration_ns, uint64_t end_ns)
+static struct blkin_slow_event slow_event_of(const struct blkin_span *span, uint64_t id,
+                                             uint64_t duration_ns, uint64_t end_ns)
 {
     return (struct blkin_slow_event){
         .trace_id = span->context.trace_id,
@@ -23,7 +24,7 @@ static struct blkin_slow_event event_of(const struct blkin_span *span, uint64_t 
     };
 }
 
-static const char *service_of(const struct span_fields *inside)
+static const char *slow_service_of(const struct span_fields *inside)
 {
     const struct blkin_service *own = span_own_service(inside);
 
@@ -32,25 +33,25 @@ static const char *service_of(const struct span_fields *inside)
 
 /* ---- keep ---- */
 
-static void keep(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns)
+static void slow_keep(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns)
 {
     const struct span_fields *inside = span_inside_const(span);
-    struct blkin_slow_event event = event_of(span, span->context.span_id, duration_ns, end_ns);
-    const size_t key_length = sizeof(keep_key) - 1;
+    struct blkin_slow_event event = slow_event_of(span, span->context.span_id, duration_ns, end_ns);
+    const size_t key_length = sizeof(slow_keep_key) - 1;
     struct log_walk walk;
-    char why[SPAN_TEXT_MAX + 1] = "keep"; /* default: the log had no room for the reason */
+    char why[SPAN_TEXT_MAX + 1] = "keep"; /* if the log had no room for the reason */
 
     blkin_walk_begin(&walk, inside);
     for (const char *at = walk.at; at < walk.end; at += blkin_record_size(at)) {
         if (*at == 's' && blkin_number_at(at + 1, 2) == key_length &&
-            memcmp(at + 5, keep_key, key_length) == 0) {
+            memcmp(at + 5, slow_keep_key, key_length) == 0) {
             const size_t length = (size_t)blkin_number_at(at + 3, 2);
 
             *blkin_put_bytes(why, at + 5 + key_length, length) = '\0';
             break;
         }
     }
-    blkin_slow_keep(&event, why, inside->name, service_of(inside));
+    blkin_slow_keep(&event, why, inside->name, slow_service_of(inside));
 }
 
 /* ---- steps ---- */
@@ -58,14 +59,14 @@ static void keep(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns)
 void blkin_slow_step(const struct blkin_span *span, uint64_t id, const char *name,
                      uint64_t duration_ns, uint64_t end_ns)
 {
-    struct blkin_slow_event event = event_of(span, id, duration_ns, end_ns);
+    struct blkin_slow_event event = slow_event_of(span, id, duration_ns, end_ns);
 
     if (blkin_slow_is_on())
-        (void)blkin_slow_check(&event, name, service_of(span_inside_const(span)), false);
+        (void)blkin_slow_check(&event, name, slow_service_of(span_inside_const(span)), false);
 }
 
-/* end: the step's end, relative to the log's base. */
-static bool check_slow_step(const struct blkin_span *span, const struct walk_step *step,
+/* end: the step's end minus the log's base. Returns true if a rule matches. */
+static bool slow_check_step(const struct blkin_span *span, const struct walk_step *step,
                             uint64_t end)
 {
     const struct span_fields *inside = span_inside_const(span);
@@ -76,26 +77,26 @@ static bool check_slow_step(const struct blkin_span *span, const struct walk_ste
 
     if (!blkin_may_be_slow(duration_ns))
         return false;
-    event = event_of(span, blkin_step_id(span->context.span_id, step->number), duration_ns,
-                     inside->base_ns + (uint64_t)((int64_t)(end << 16) >> 16));
+    event = slow_event_of(span, blkin_step_id(span->context.span_id, step->number), duration_ns,
+                          inside->base_ns + (uint64_t)((int64_t)(end << 16) >> 16));
     memcpy(name, step->begin + 11, blkin_number_at(step->begin + 1, 2) & 127);
-    return blkin_slow_check(&event, name, service_of(inside), false);
+    return blkin_slow_check(&event, name, slow_service_of(inside), false);
 }
 
-/* Checks until the first slow step: one alarm keeps the whole trace. */
-static void check_steps(const struct blkin_span *span, uint64_t end_ns)
+/* Checks the steps until the first slow one: one alarm keeps the whole trace. */
+static void slow_check_steps(const struct blkin_span *span, uint64_t end_ns)
 {
     const struct span_fields *inside = span_inside_const(span);
     const char *end;
     struct log_walk walk;
 
     blkin_walk_begin(&walk, inside);
-    while ((end = blkin_walk(&walk))) {
-        if (check_slow_step(span, &walk.open[walk.depth], blkin_number_at(end + 1, 8)))
+    while ((end = blkin_walk_to_end(&walk))) {
+        if (slow_check_step(span, &walk.open[walk.depth], blkin_number_at(end + 1, 8)))
             return;
     }
     while (walk.depth > 0) {
-        if (check_slow_step(span, &walk.open[--walk.depth], end_ns - inside->base_ns))
+        if (slow_check_step(span, &walk.open[--walk.depth], end_ns - inside->base_ns))
             return;
     }
 }
@@ -105,14 +106,14 @@ static void check_steps(const struct blkin_span *span, uint64_t end_ns)
 void blkin_slow_span(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns)
 {
     struct span_fields *inside = span_inside(span);
-    struct blkin_slow_event event = event_of(span, span->context.span_id, duration_ns, end_ns);
+    struct blkin_slow_event event = slow_event_of(span, span->context.span_id, duration_ns, end_ns);
 
     if (!blkin_slow_is_on())
         return;
     if (inside->failed & SPAN_KEEP)
-        keep(span, duration_ns, end_ns);
-    else if (!blkin_slow_check(&event, inside->name, service_of(inside),
+        slow_keep(span, duration_ns, end_ns);
+    else if (!blkin_slow_check(&event, inside->name, slow_service_of(inside),
                                inside->failed & SPAN_FAILED) &&
              blkin_may_be_slow(duration_ns))
-        check_steps(span, end_ns);
+        slow_check_steps(span, end_ns);
 }

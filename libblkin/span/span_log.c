@@ -1,6 +1,6 @@
 /*
- * The program's additions to a recorded span go into its log, and into the stream if the span is
- * streamed.
+ * Annotations, tags and links of a recorded span: puts them into the span's log and, if the span is
+ * streamed, records them as streaming events.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -63,7 +63,7 @@ void blkin_stream(const struct blkin_span *span, uint64_t id, enum blkin_packed_
     blkin_record_event(provider, kind, payload, (size_t)(at - payload));
 }
 
-/* ---- log records: see events.h. Each function returns the record's end ---- */
+/* ---- log records: see doc/format.md. Each function returns the record's end ---- */
 
 static HOT char *put_annotation(char *at, uint32_t severity, const char *text, size_t length,
                                 uint64_t offset_ns)
@@ -121,7 +121,7 @@ _Static_assert(ANNOTATION_SIZE(SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
 
 /* ---- the log ---- */
 
-/* Takes the room of a record. */
+/* Extends the log by a record of this size. Returns the record's address. */
 static inline char *take_room(struct span_fields *inside, size_t size)
 {
     char *at = span_at(inside, inside->used);
@@ -130,7 +130,7 @@ static inline char *take_room(struct span_fields *inside, size_t size)
     return at;
 }
 
-/* The same, or NULL. A record without room is counted. */
+/* The same. Returns NULL, and counts the record as dropped, if there is no room. */
 static char *find_room(struct blkin_span *span, size_t size)
 {
     struct span_fields *inside = span_inside(span);
@@ -141,7 +141,7 @@ static char *find_room(struct blkin_span *span, size_t size)
     return NULL;
 }
 
-/* Puts a record into the log and, if the span is streamed, into the stream. */
+/* Adds a record to the log and, if the span is streamed, records it as an event. */
 static void add_tag(struct blkin_span *span, const char *record, const char *end)
 {
     struct span_fields *inside = span_inside(span);
@@ -199,7 +199,7 @@ void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char
 
 void blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list arguments)
 {
-    char text[SPAN_TEXT_MAX + 2]; /* one byte more, so that blkin_cut() sees where to cut */
+    char text[SPAN_TEXT_MAX + 2]; /* one byte more, so that blkin_cut() finds the character's end */
     const int saved_errno = errno;
     int length;
 
@@ -228,8 +228,8 @@ static inline bool is_error(const char *key, size_t length)
     return __builtin_expect(length == 5, 0) && memcmp(key, "error", 5) == 0;
 }
 
-/* Marks the innermost open step and all around it. */
-static void note_error(struct span_fields *inside)
+/* Marks the innermost open step, all steps around it, and the span as failed. */
+static void mark_error(struct span_fields *inside)
 {
     if (!(inside->failed & SPAN_LOST_STEP))
         inside->failed |= (uint16_t)((2U << inside->depth) - 1);
@@ -253,14 +253,14 @@ void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key
     const size_t size = STRING_SIZE(key_length, value_length);
 
     if (is_error(key, key_length))
-        note_error(inside);
+        mark_error(inside);
     if (key_length <= SPAN_KEY_MAX && value_length <= SPAN_TEXT_MAX && span_has_room(inside, size))
         (void)put_string(take_room(inside, size), key, key_length, value, value_length);
     else
         tag_string_slow(span, key, key_length, value, value_length);
 }
 
-/* The tag shows the reason, and keeps the text until the end. */
+/* The tag contains the reason, for readers and for the alarm at the end of the span. */
 void blkin_span_keep_(struct blkin_span *span, const char *why, size_t length)
 {
     struct span_fields *inside = span_inside(span);
@@ -344,17 +344,17 @@ void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns)
     }
 }
 
-/* ---- changes of the begin ---- */
+/* ---- name, service, remote side and start ---- */
 
-/* Tells the readers of a streamed span. The caller has already changed the span. */
-static void tell(const struct blkin_span *span, const char *record, const char *end)
+/* Streams a change that the caller has made. */
+static void stream_change(const struct blkin_span *span, const char *record, const char *end)
 {
     if (span_is_streamed(span))
         blkin_stream(span, span->context.span_id, BLKIN_EVENT_TAG, blkin_clock_now(), record,
                      (size_t)(end - record));
 }
 
-/* Moves the part of the log after `from` by some bytes. */
+/* Moves the content from offset `from` to the end of the log by some bytes. */
 static void move_log(struct span_fields *inside, size_t from, ptrdiff_t by)
 {
     char *const at = span_at(inside, from);
@@ -364,7 +364,7 @@ static void move_log(struct span_fields *inside, size_t from, ptrdiff_t by)
     inside->used = (uint16_t)(inside->used + by);
 }
 
-/* The name is cut to the room that the log leaves. */
+/* If the log leaves too little room, the name is cut. */
 void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t length)
 {
     struct span_fields *inside = span_inside(span);
@@ -382,7 +382,7 @@ void blkin_span_set_name_(struct blkin_span *span, const char *name, size_t leng
     inside->name_length = (uint8_t)length;
     *at++ = 'n';
     at = blkin_put_length(at, length);
-    tell(span, record, blkin_put_bytes(at, name, length));
+    stream_change(span, record, blkin_put_bytes(at, name, length));
 }
 
 void blkin_span_set_remote_(struct blkin_span *span, const char *name, const char *ip,
@@ -393,8 +393,8 @@ void blkin_span_set_remote_(struct blkin_span *span, const char *name, const cha
     add_tag(span, record, put_endpoint(record, 'r', name, ip, port));
 }
 
-/* Takes room before `end`; a negative size gives it back. False: no room. */
-static bool take_end(struct blkin_span *span, ptrdiff_t size)
+/* Takes room before `end`; a negative size gives it back. Returns false if there is no room. */
+static bool take_room_before_end(struct blkin_span *span, ptrdiff_t size)
 {
     struct span_fields *inside = span_inside(span);
 
@@ -418,7 +418,7 @@ static void put_own_service(struct blkin_span *span, const char *name, const cha
     struct blkin_service own = {.length = 0};
 
     blkin_service_prepare(&own, name, ip, port);
-    if (!take_end(span, (ptrdiff_t)service_size(&own))) {
+    if (!take_room_before_end(span, (ptrdiff_t)service_size(&own))) {
         span_drop_record(span, true);
         return;
     }
@@ -426,13 +426,13 @@ static void put_own_service(struct blkin_span *span, const char *name, const cha
     inside->failed |= SPAN_OWN_SERVICE;
 }
 
-static void tell_service(const struct blkin_span *span, const char *name, const char *ip,
-                         uint16_t port)
+static void stream_service(const struct blkin_span *span, const char *name, const char *ip,
+                           uint16_t port)
 {
     char record[ENDPOINT_SIZE];
     const char *end = put_endpoint(record, 'e', name, ip, port);
 
-    tell(span, record, end);
+    stream_change(span, record, end);
     for (unsigned depth = 1; span_is_streamed(span) && depth <= span_inside_const(span)->depth;
          depth++)
         blkin_stream(span, blkin_id_at(span, depth), BLKIN_EVENT_TAG, blkin_clock_now(), record,
@@ -450,19 +450,19 @@ void blkin_span_set_service_(struct blkin_span *span, const char *name, const ch
     if (blkin_is_misuse(span, CHECK_USE))
         return;
     if (own)
-        (void)take_end(span, -(ptrdiff_t)service_size(own));
+        (void)take_room_before_end(span, -(ptrdiff_t)service_size(own));
     inside->failed &= (uint16_t)~SPAN_OWN_SERVICE;
     if (name) {
         put_own_service(span, name, ip, port);
-        tell_service(span, name, ip, port);
+        stream_service(span, name, ip, port);
         return;
     }
     (void)blkin_put_string(text, of_process->text, (size_t)of_process->name - 1 - BLKIN_TAIL_SIZE);
-    tell_service(span, blkin_service_name(of_process), text, of_process->port);
+    stream_service(span, blkin_service_name(of_process), text, of_process->port);
 }
 
-/* Changes the start. A log that is not empty gets a first record with the distance, so that its
- * times stay right. Without room for that, the start does not change. */
+/* Changes the start. If the log is not empty, its times stay relative to base_ns, and its first
+ * record becomes the difference. Returns false, and changes nothing, if there is no room for it. */
 static bool move_start(struct blkin_span *span, uint64_t time_ns)
 {
     struct span_fields *inside = span_inside(span);
@@ -493,5 +493,5 @@ void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns)
     if (!blkin_is_misuse(span, CHECK_USE) &&
         (time_ns <= start_ns || time_ns <= blkin_clock_now()) && move_start(span, time_ns) &&
         span_is_streamed(span))
-        tell(span, record, blkin_put_digits16(record + 1, by_ns));
+        stream_change(span, record, blkin_put_digits16(record + 1, by_ns));
 }

@@ -1,9 +1,8 @@
 /*
- * Steps: children of a span, each a pair of records in its log.
+ * Steps: children of a span. A step is a pair of records in the span's log.
  *
- * A step that the log cannot hold uses the reserve behind the log. Such a step and its records are
- * the last part of the log. At its end, the step is cut off the log and recorded as an event of its
- * own.
+ * If the log is full, a step uses the reserve at its end. Such a step and its records are the last
+ * part of the log. When the step ends, it is recorded as an event of its own, and cut off the log.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,13 +19,13 @@ _Static_assert(NUMBER_RECORD_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) <= SPAN_RESERVE_MA
 _Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MAX < 13,
                "a number is too large for its digits");
 
-/* Only the slow path checks this limit. The fast path cannot exceed it: between two slow calls, it
- * begins at most as many steps as fit into a span. */
+/* Only the slow path checks this limit. Between two slow calls, the fast path begins at most as
+ * many steps as fit into a span: so it does not exceed BLKIN_STEPS_MAX. */
 #define STEPS_MAX (BLKIN_STEPS_MAX - SPAN_SIZE_MAX / BEGIN_SIZE(0))
 
 /* ---- walks ---- */
 
-/* Limits the length, because a signal handler may find a half-written record. */
+/* Limits the length, because a signal handler may read a record that is only partly written. */
 static size_t length_at(const char *digits)
 {
     return (size_t)blkin_number_at(digits, 2) & 4095;
@@ -66,7 +65,7 @@ void blkin_walk_begin(struct log_walk *walk, const struct span_fields *inside)
     walk->depth = 0;
 }
 
-const char *blkin_walk(struct log_walk *walk)
+const char *blkin_walk_to_end(struct log_walk *walk)
 {
     const char *first = NULL;
 
@@ -92,7 +91,7 @@ const char *blkin_walk(struct log_walk *walk)
 /* ---- records ---- */
 
 static inline __attribute__((always_inline)) void
-put_begin(char *at, const char *name, size_t length, uint32_t kind, uint64_t offset_ns)
+put_step_begin(char *at, const char *name, size_t length, uint32_t kind, uint64_t offset_ns)
 {
     *at++ = '(';
     at = blkin_put_length(at, length | (size_t)(kind & 7) << 7);
@@ -108,10 +107,8 @@ static char *put_step_number(char *at, uint32_t number)
 
 /* ---- ids ---- */
 
-/*
- * Finds the open steps, of which there is at least one. The next walk begins at the first of them.
- */
-static void find_open(const struct blkin_span *span, struct log_walk *walk)
+/* Finds the open steps; there is at least one. The next walk will begin at the first of them. */
+static void find_open_steps(const struct blkin_span *span, struct log_walk *walk)
 {
     const char *const inside = (const char *)span;
     struct span_rest *rest = span_rest(span_inside_const(span));
@@ -121,7 +118,7 @@ static void find_open(const struct blkin_span *span, struct log_walk *walk)
         walk->at = inside + rest->walk_at;
         walk->number = rest->walk_number;
     }
-    while (blkin_walk(walk))
+    while (blkin_walk_to_end(walk))
         ;
     if (walk->depth) {
         rest->walk_at = (uint16_t)(walk->open[0].first - inside);
@@ -129,7 +126,7 @@ static void find_open(const struct blkin_span *span, struct log_walk *walk)
     }
 }
 
-/* depth 0: the span's own id. */
+/* Returns the id of the open step at this depth; depth 0: the span's own. */
 static uint64_t id_at(const struct blkin_span *span, const struct log_walk *walk, unsigned depth)
 {
     const uint64_t id = span->context.span_id;
@@ -143,7 +140,7 @@ uint64_t blkin_id_at(const struct blkin_span *span, unsigned depth)
 
     if (!depth)
         return span->context.span_id;
-    find_open(span, &walk);
+    find_open_steps(span, &walk);
     return id_at(span, &walk, depth);
 }
 
@@ -159,14 +156,14 @@ void blkin_step_context_(const struct blkin_span *span, struct blkin_context *co
 
     if (blkin_is_misuse(span, CHECK_USE) || !depth)
         return;
-    find_open(span, &walk);
+    find_open_steps(span, &walk);
     context->span_id = id_at(span, &walk, depth);
     context->parent_span_id = id_at(span, &walk, depth - 1);
 }
 
 /* ---- begin ---- */
 
-/* Sets the limit of the fast path; SPAN_SLOW if a condition forces the slow path. */
+/* Sets the limit of the fast path. SPAN_SLOW: all calls need the slow path. */
 static void set_limit(struct blkin_span *span)
 {
     struct span_fields *inside = span_inside(span);
@@ -176,8 +173,8 @@ static void set_limit(struct blkin_span *span)
                         : (int16_t)span_room_of_log(inside);
 }
 
-/* Reserves room, at the first step, for steps that find the log full. */
-static inline void keep_reserve(struct span_fields *inside)
+/* Called at the first step. Reserves room for steps that find the log full. */
+static inline void set_reserve(struct span_fields *inside)
 {
     struct span_rest *rest = span_rest(inside);
     const int left = inside->end - inside->used;
@@ -190,8 +187,8 @@ static inline void keep_reserve(struct span_fields *inside)
     inside->next_step = 1;
 }
 
-__attribute__((noinline)) static void begin_slow(struct blkin_span *span, const char *name,
-                                                 size_t length, uint32_t kind)
+__attribute__((noinline)) static void step_begin_slow(struct blkin_span *span, const char *name,
+                                                      size_t length, uint32_t kind)
 {
     struct span_fields *inside = span_inside(span);
     const uint64_t now_ns = blkin_clock_now();
@@ -204,7 +201,7 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
         return;
     parent_id = span_is_streamed(span) ? blkin_open_id(span) : 0;
     if (!inside->next_step)
-        keep_reserve(inside);
+        set_reserve(inside);
     length = blkin_cut(name, length, SPAN_STEP_MAX);
     size = BEGIN_SIZE(length) + (rest->is_cut ? NUMBER_RECORD_SIZE : 0);
     if (rest->lost_depth || inside->depth == SPAN_DEPTH_MAX || inside->next_step > STEPS_MAX ||
@@ -218,8 +215,8 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
     if (rest->is_cut)
         (void)put_step_number(span_at(inside, at), inside->next_step);
     inside->used = (uint16_t)(at + size);
-    put_begin(span_at(inside, inside->used - BEGIN_SIZE(length)), name, length, kind,
-              now_ns - inside->base_ns);
+    put_step_begin(span_at(inside, inside->used - BEGIN_SIZE(length)), name, length, kind,
+                   now_ns - inside->base_ns);
     inside->depth++;
     inside->next_step++;
     if (rest->is_cut) {
@@ -246,25 +243,25 @@ void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length,
     size_t at;
 
     if (__builtin_expect(!inside->next_step, 0) && inside->limit >= 0)
-        keep_reserve(inside);
+        set_reserve(inside);
     at = inside->used;
     if (__builtin_expect(length > SPAN_STEP_MAX || !span_has_room(inside, BEGIN_SIZE(length)) ||
                              inside->depth == SPAN_DEPTH_MAX ||
                              !blkin_clock_try(blkin_counter(), &now_ns),
                          0)) {
-        begin_slow(span, name, length, kind);
+        step_begin_slow(span, name, length, kind);
         return;
     }
     inside->used = (uint16_t)(at + BEGIN_SIZE(length));
-    put_begin(span_at(inside, at), name, length, kind, now_ns - inside->base_ns);
+    put_step_begin(span_at(inside, at), name, length, kind, now_ns - inside->base_ns);
     inside->depth++;
     inside->next_step++;
 }
 
 /* ---- end ---- */
 
-/* Records the innermost open step, which is last in the log, as an event of its own, and cuts it
- * off the log. */
+/* Records the innermost open step as an event of its own, and cuts it off the log, of which it is
+ * the last part. is_open: the step ends because its span ends. */
 static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
 {
     struct span_fields *inside = span_inside(span);
@@ -282,8 +279,8 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     const char *record;
     struct log_walk walk;
 
-    find_open(span, &walk);
-    if (walk.depth < depth) /* the program has overwritten the span */
+    find_open_steps(span, &walk);
+    if (walk.depth < depth) /* the program has overwritten the span's memory */
         return;
     record = walk.open[depth - 1].begin;
     inside->used = (uint16_t)(walk.open[depth - 1].first - span_at(inside, 0));
@@ -333,7 +330,7 @@ static inline void close_step(struct span_fields *inside)
     inside->depth--;
 }
 
-static inline void put_end(struct span_fields *inside, uint64_t end_ns)
+static inline void put_step_end(struct span_fields *inside, uint64_t end_ns)
 {
     char *at = span_at(inside, inside->used);
 
@@ -342,7 +339,7 @@ static inline void put_end(struct span_fields *inside, uint64_t end_ns)
     inside->used = (uint16_t)(inside->used + END_SIZE);
 }
 
-__attribute__((noinline)) static void end_slow(struct blkin_span *span)
+__attribute__((noinline)) static void step_end_slow(struct blkin_span *span)
 {
     struct span_fields *inside = span_inside(span);
     const uint64_t now_ns = blkin_clock_now();
@@ -359,9 +356,9 @@ __attribute__((noinline)) static void end_slow(struct blkin_span *span)
     }
     if (!inside->depth)
         return;
-    id = span_is_streamed(span) ? blkin_open_id(span) : 0; /* while the step is open in the log */
+    id = span_is_streamed(span) ? blkin_open_id(span) : 0; /* before the log has the step's end */
     if (inside->used + END_SIZE <= span_room_of_log(inside))
-        put_end(inside, now_ns);
+        put_step_end(inside, now_ns);
     else
         record_step(span, now_ns, false);
     if (span_is_streamed(span))
@@ -377,15 +374,15 @@ void blkin_step_end_(struct blkin_span *span)
     if (__builtin_expect(!inside->depth || !span_has_room(inside, END_SIZE) ||
                              !blkin_clock_try(blkin_counter(), &now_ns),
                          0)) {
-        end_slow(span);
+        step_end_slow(span);
         return;
     }
-    put_end(inside, now_ns);
+    put_step_end(inside, now_ns);
     close_step(inside);
 }
 
-/* Readers end the open steps that are in the log together with the span. As with spans, a step's
- * own event comes before its streamed end. */
+/* Steps in the log get no record: readers end them with the span. A step that uses the reserve gets
+ * an event of its own, before its streamed end as with spans. */
 void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded)
 {
     struct span_fields *inside = span_inside(span);

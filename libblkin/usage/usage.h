@@ -3,12 +3,12 @@
  * time, time off the CPU, switches, faults, the wait for a CPU.
  *
  * The meters of a thread only count up. A span's usage is the difference of two readings on one
- * thread, or a sum of differences. Nothing is charged twice: the thread keeps the sum of all
- * charges, and a reading is the meter minus that sum ("free"). So a span's usage excludes the spans
- * within it.
+ * thread, or the sum of several differences. Each amount is charged to one span only: the thread
+ * stores the sum of all charges, and a "free" reading is the meter minus this sum. So a span's
+ * usage excludes the spans within it.
  *
- * Usage is usually off (level 0). Then the only cost is a test in blkin_set_current(): a begin
- * learns of a level because the periodic work is then always due, and an end by the span's state.
+ * Usage is usually off (level 0). Then the only cost is a test in blkin_set_current(). If usage is
+ * on, the periodic work is always due, so each begin takes the slow path and starts the usage.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -32,25 +32,25 @@ struct blkin_usage_tags {
 /* Returns the size of the first tag. */
 size_t blkin_usage_tag_size(const char *tag);
 
-/* Reads the meters for a span that has its ids. Returns the time of the reading, which is the
- * span's start. 0: the span has no usage and must not get SPAN_CHARGED. */
+/* Reads the meters at the begin of a span that has its ids. Returns the time of the reading, which
+ * is the span's start. 0: the span has no usage and must not get SPAN_CHARGED. */
 uint64_t blkin_usage_begin(struct blkin_span *span);
 
 /* Ends the usage of a span with SPAN_CHARGED, on any thread. is_now: the span ends at this moment.
- * No tags: the usage is not known. */
+ * Sets tags; none if the usage is not known. */
 void blkin_usage_end(struct blkin_span *span, uint64_t now_ns, bool is_now,
                      struct blkin_usage_tags *tags);
 
-/* A root that is not sampled begins: the thread works for something unknown. */
-void blkin_usage_turn_away(void);
+/* Called when a root that is not sampled begins: the thread works for something without a span. */
+void blkin_usage_turn_to_unknown(void);
 
-/* Makes this span, or none, the thread's current one. Returns `before`. */
+/* Called when the current span changes from `before` to `span`; NULL: none. Returns `before`. */
 struct blkin_span *blkin_usage_switch(struct blkin_span *span, struct blkin_span *before);
 
 /* Allocates the thread's state at its first record. */
 void blkin_usage_thread_begin(void);
 
-/* In a child of fork(2), while it has one thread. */
+/* Called in a child of fork(2), while it has one thread. */
 void blkin_usage_after_fork(void);
 
 #endif

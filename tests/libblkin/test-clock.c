@@ -26,7 +26,7 @@ static uint64_t difference(uint64_t one, uint64_t other)
 
 static uint64_t error_ns(void)
 {
-    const struct moment now = moment_now();
+    const struct moment now = clock_moment_now();
 
     return difference(blkin_clock_ns(now.ticks), now.ns);
 }
@@ -56,8 +56,9 @@ static void test_no_jump(void)
             /* where the new line begins, both lines have the same time, unless the thread was
              * delayed */
             CHECK((int64_t)(ticks - line->ticks - line->span) >
-                      (int64_t)ticks_in(UNREAD_NS, line->later) ||
-                  difference(on_line(line, blkin_clock.line->ticks), blkin_clock.line->ns) <= 1);
+                      (int64_t)clock_ticks_in(UNREAD_NS, line->later) ||
+                  difference(clock_ns_on_line(line, blkin_clock.line->ticks),
+                             blkin_clock.line->ns) <= 1);
             line = blkin_clock.line;
             changes++;
         }
@@ -80,15 +81,15 @@ static void test_steps(void)
 
     line = (struct blkin_clock_line *)(uintptr_t)blkin_clock.line;
     line->ticks +=
-        ticks_in(UINT64_C(3600000000000), line->later); /* an hour ahead of the counter */
-    last.ticks = line->ticks;
+        clock_ticks_in(UINT64_C(3600000000000), line->later); /* an hour ahead of the counter */
+    clock_last.ticks = line->ticks;
     ticks = blkin_ticks();
     CHECK(difference(blkin_clock_ns(ticks), blkin_monotonic_ns()) < CLOCK_STEP_NS);
     CHECK(error_ns() < EXACT_NS);
 
-    last.ticks = ticks - (UINT64_C(1) << 63); /* not a rate */
-    last.ns = blkin_monotonic_ns() - 1;
-    line_compute(ticks);
+    clock_last.ticks = ticks - (UINT64_C(1) << 63); /* not a rate */
+    clock_last.ns = blkin_monotonic_ns() - 1;
+    clock_line_compute(ticks);
     CHECK(error_ns() < EXACT_NS);
 }
 
@@ -103,10 +104,10 @@ static void test_idle(uint64_t rate)
         blkin_clock_init();
         line = (struct blkin_clock_line *)(uintptr_t)blkin_clock.line;
         line->rate = line->later = wrong[i];
-        line->ticks -= ticks_in(UINT64_C(2000000000), rate);
+        line->ticks -= clock_ticks_in(UINT64_C(2000000000), rate);
         line->ns -= UINT64_C(2000000000);
-        last = (struct moment){line->ticks, line->ns};
-        CHECK(difference(on_line(line, blkin_ticks()), blkin_monotonic_ns()) > 100000);
+        clock_last = (struct moment){line->ticks, line->ns};
+        CHECK(difference(clock_ns_on_line(line, blkin_ticks()), blkin_monotonic_ns()) > 100000);
         CHECK(error_ns() < EXACT_NS);
     }
 }
@@ -114,9 +115,9 @@ static void test_idle(uint64_t rate)
 /* Sets the last reading 150 ms back, by the true rate. */
 static void begin_long_ago(uint64_t rate)
 {
-    last = moment_now();
-    last.ticks -= ticks_in(150000000, rate);
-    last.ns -= 150000000;
+    clock_last = clock_moment_now();
+    clock_last.ticks -= clock_ticks_in(150000000, rate);
+    clock_last.ns -= 150000000;
 }
 
 /* A wrong rate, as on another host after a migration: refused once, accepted the second time. */
@@ -126,10 +127,10 @@ static void test_wrong_rate(uint64_t rate)
 
     line->later = rate / 2;
     begin_long_ago(rate);
-    line_compute(blkin_ticks());
+    clock_line_compute(blkin_ticks());
     CHECK(blkin_clock.line->later == rate / 2);
     begin_long_ago(rate);
-    line_compute(blkin_ticks());
+    clock_line_compute(blkin_ticks());
     CHECK(difference(blkin_clock.line->later, rate) < rate / 2000);
     CHECK(error_ns() < EXACT_NS);
 }
@@ -153,7 +154,7 @@ static void test_fallback(void)
 
     CHECK(snprintf(path, sizeof(path), "%s/clocksource", folder ? folder : ".") <
           (int)sizeof(path));
-    source_path = path;
+    kernel_clock_path = path;
     blkin_clock_recheck();
     write_source(path, "tsc\n");
     blkin_clock_recheck();
@@ -256,10 +257,10 @@ int main(void)
         return 77;
     }
     test_periodic();
-    begin = moment_now();
+    begin = clock_moment_now();
     pause_us(500000); /* the interval of a rate */
-    end = moment_now();
-    rate = rate_between(begin, end);
+    end = clock_moment_now();
+    rate = clock_rate_between(begin, end);
     test_start(rate);
     test_no_jump();
     test_steps();

@@ -32,7 +32,7 @@ static struct interaction *request_of_before(const char *text, uint64_t age_ns)
     request->phase = PHASE_REQUEST;
     request->start_ns -= age_ns;
     interaction_add_head(request, bytes(text));
-    interaction_opens(interaction_thread.worker, request);
+    interaction_add_open(interaction_thread.worker, request);
     return request;
 }
 
@@ -44,7 +44,7 @@ static struct interaction *request(const char *text)
 static void is_over(struct interaction *interaction)
 {
     __atomic_store_n(&interaction->phase, PHASE_OVER, __ATOMIC_RELEASE);
-    interaction_closes(interaction_thread.worker, interaction);
+    interaction_remove_open(interaction_thread.worker, interaction);
     if (interaction_thread.work == interaction)
         interaction_stop_work();
     interaction_release(interaction);
@@ -54,7 +54,7 @@ static void is_over(struct interaction *interaction)
 static void waits(struct interaction *interaction)
 {
     interaction->calls++;
-    interaction_closes(interaction_thread.worker, interaction);
+    interaction_remove_open(interaction_thread.worker, interaction);
 }
 
 static void wait_for_events(void)
@@ -142,7 +142,7 @@ static void test_rounds(void)
 
     one = request("get a");
     wait_for_events();
-    interaction_opens(interaction_thread.worker, one); /* read again */
+    interaction_add_open(interaction_thread.worker, one); /* read again */
     CHECK(is_caused("ping", PRELOAD_BY_BEING_ONLY, one));
     is_over(one);
 }
@@ -182,7 +182,7 @@ static void test_order(void)
     CHECK(cause_of_connect() == one);
     is_over(one);
     one = heard("b");
-    interaction_hears_else();
+    interaction_clear_heard();
     CHECK(cause_of_connect() == NULL);
     is_over(one);
     wait_for_events();
@@ -215,7 +215,7 @@ static void test_order(void)
     is_over(half);
     wait_for_events();
     one = heard("b");
-    interaction_hears_else();
+    interaction_clear_heard();
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one) && interaction_thread.is_out_of_order);
     half = half_answered();
     is_over(one);
@@ -233,12 +233,12 @@ static void test_will_write(void)
 
     begin();
     one = request("a");
-    called_will_write(&client);
+    called_await_write(&client);
     CHECK(client.opener == one && one->calls == 1 && one->has_called);
     wait_for_events();
     other = request("b");
     CHECK(is_caused("b", PRELOAD_BY_OWNER, one));
-    called_will_write(&client); /* the loop waits again */
+    called_await_write(&client); /* the loop waits again */
     CHECK(client.opener == one && other->calls == 0);
     called_forget_opener(&client);
     CHECK(one->calls == 0);

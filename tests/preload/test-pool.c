@@ -48,10 +48,10 @@ static void test_references(void)
 
     CHECK(name != 0 && pool_find(&pool, 0) == NULL);
     CHECK(pool_find(&pool, name) == object);
-    pool_hold(&object->item);
+    pool_ref(&object->item);
     CHECK(!let_go(object) && !let_go(object) && let_go(object));
     CHECK(pool_find(&pool, name) == NULL);
-    CHECK(!pool_try(&object->item, pool_generation(&object->item)));
+    CHECK(!pool_try_ref(&object->item, pool_generation(&object->item)));
 }
 
 /* Memory is used again, and the same memory is not the same object. */
@@ -120,7 +120,7 @@ static void test_forget(void)
     const pool_name name = pool_name_of(&before->item);
 
     let_go(given);
-    pool_hold(&before->item); /* by another thread of the parent, which the child does not have */
+    pool_ref(&before->item); /* by another thread of the parent, which the child does not have */
     pool_forget(&pool);
     CHECK(pool_find(&pool, name) == NULL && pool_at(&pool, 0) == NULL);
     for (int i = 0; i < 3; i++) {

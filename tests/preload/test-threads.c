@@ -25,7 +25,7 @@ static struct interaction *request(void)
     struct interaction *taken = interaction_make(&server, interaction_worker(), 0, blkin_now());
 
     __atomic_store_n(&taken->phase, PHASE_REQUEST, __ATOMIC_RELEASE);
-    interaction_opens(interaction_thread.worker, taken);
+    interaction_add_open(interaction_thread.worker, taken);
     return taken;
 }
 
@@ -84,7 +84,8 @@ static void test_forked(void)
 
 /* ---- a thread that ends in the middle of this library's code ---- */
 
-/* Leaves the state of a handler that comes while interaction_closes() moves the last request. */
+/* Leaves the state of a handler that comes while interaction_remove_open() moves the last request.
+ */
 static void *ends_in_the_middle(void *unused)
 {
     struct interaction_worker *worker;

@@ -1,5 +1,5 @@
 /*
- * Detects processors that write digits fast.
+ * Detects processors with a fast "pdep".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,7 +1,7 @@
 /*
  * Numbers in packed texts and logs. The character of a digit is '0' plus its value; the least
- * significant digit comes first. So a number has no zero byte, text tools can show it, and it takes
- * half the instructions of hexadecimal.
+ * significant digit comes first. So a number has no zero byte, text tools can show a number, and
+ * writing it takes half the instructions of hexadecimal.
  *
  * Base 64 ('0' to 'o'): words of 48 bits, and lengths. Base 16 ('0' to '?'): rare records such as
  * links and ports.
@@ -20,8 +20,8 @@
 #include <emmintrin.h>
 #endif
 
-/* Eight digits of base 64: the lower 48 bits of the value. Two instructions where the processor has
- * a fast "pdep"; a dozen or two elsewhere. */
+/* Returns eight digits of base 64 for the lower 48 bits of the value. "pdep" takes two
+ * instructions, shifts take about twenty. */
 static inline uint64_t blkin_word_by_shifts(uint64_t value)
 {
     uint64_t digits = (value & 0xffffff) | (value << 8 & UINT64_C(0x00ffffff00000000));
@@ -48,7 +48,8 @@ static inline uint64_t blkin_word_by_pdep(uint64_t value)
 #define blkin_word_by_pdep(value) blkin_word_by_shifts(value)
 #endif
 
-/* by_pdep: a constant, so that one way is compiled. The caller has tested blkin_has_pdep. */
+/* by_pdep: a constant, so that the compiler inlines only one of the two. The caller has tested
+ * blkin_has_pdep. */
 static inline __attribute__((always_inline)) char *blkin_put_word_by(bool by_pdep, char *at,
                                                                      uint64_t value)
 {
@@ -65,7 +66,7 @@ static inline char *blkin_put_word(char *at, uint64_t value)
                                                : blkin_put_word_by(false, at, value);
 }
 
-/* Eleven digits: 64 bits. Written as the first eight and the last eight digits, which overlap. */
+/* Puts eleven digits: 64 bits. The first eight and the last eight digits overlap. */
 static inline char *blkin_put_long(char *at, uint64_t value)
 {
     (void)blkin_put_word(at, value);
@@ -118,7 +119,7 @@ static inline uint64_t blkin_number_at(const char *digits, unsigned count)
     return value;
 }
 
-/* Two digits of base 64: length < 4096 */
+/* Puts two digits of base 64. The length is less than 4096. */
 static inline char *blkin_put_length(char *at, size_t length)
 {
     const uint32_t digits = ((uint32_t)length & 63) + ((uint32_t)length & ~63U) * 4 + 0x3030;
@@ -128,7 +129,7 @@ static inline char *blkin_put_length(char *at, size_t length)
     return at + 2;
 }
 
-/* Three: 18 bits. */
+/* Puts three digits of base 64: 18 bits. */
 static inline char *blkin_put_short(char *at, uint32_t value)
 {
     at = blkin_put_length(at, value & 4095);

@@ -1,15 +1,14 @@
 /*
- * The payloads of the events of provider "blkin", as they lie in the ring buffer. The page
- * doc/format.md describes the format to the byte, and which additions need no new version. Change
- * this file, doc/format.md and tests/format together.
+ * The payloads of the events of provider "blkin", byte for byte as in the ring buffer. The page
+ * doc/format.md describes the format, and lists the additions that need no new version. Change this
+ * file, doc/format.md and tests/format together.
  *
- * Each struct is followed by NUL-terminated strings, without padding. fields.h names the fields for
- * LTTng and for metadata: readers see ordinary events of integers and strings. The library writes
- * the struct, so that an event costs LTTng one copy and not a call per field: see
- * doc/performance.md.
+ * NUL-terminated strings follow each struct, without padding. fields.h names the fields for LTTng
+ * and for metadata: readers see usual events of integers and strings. The library writes the whole
+ * payload, so that an event costs LTTng one copy and not a call per field: see doc/performance.md.
  *
- * Only data that people filter by or look at has a field of its own, because each field costs
- * reading time, and bytes cost little. The rest is in the text "packed".
+ * A reader's cost depends on the number of fields, not on bytes. So only data that people filter by
+ * or look at has a field of its own. All other data is in the text "packed".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,17 +17,18 @@
 
 #include <stdint.h>
 
-/* The first digit of every packed text. Readers refuse newer versions. */
+/* The first digit of each packed text. Readers refuse newer versions. */
 #define BLKIN_FORMAT_VERSION 1
 
-#define BLKIN_HEAD_SIZE        51 /* head of blkin:span and blkin:begin */
-#define BLKIN_DETAIL_HEAD_SIZE 35 /* head of blkin:end, blkin:tag and blkin:annotation_* */
-#define BLKIN_HEAD_BEGIN_SIZE  11 /* version and thread, with which each head begins */
-#define BLKIN_TAIL_SIZE        5  /* tail without the ip */
+/* Sizes in packed texts: the head of blkin:span and blkin:begin; the head of other events; version
+ * and thread, with which each head begins; the tail without the ip. */
+#define BLKIN_HEAD_SIZE        51
+#define BLKIN_DETAIL_HEAD_SIZE 35
+#define BLKIN_THREAD_SIZE      11
+#define BLKIN_TAIL_SIZE        5
 
-#define BLKIN_THREAD_BITS 60 /* of the random number of a thread */
-#define BLKIN_DROPPED_MAX \
-    0xfff /* largest `dropped` in a head: that many parts of a span, or more */
+#define BLKIN_THREAD_BITS 60
+#define BLKIN_DROPPED_MAX 0xfff
 
 /* Readers see flags and kind as one field, "flags": 16 bits in the processor's byte order, with the
  * kind in the upper half. */
@@ -43,7 +43,7 @@
 #endif
 
 /*
- * blkin:span, at the end of a span. The span began `duration` ns before `monotonic` in the head.
+ * blkin:span, at the end of a span. The moment in its head is the end of the span.
  * Strings: name, packed (head, log, tail), service.
  */
 struct blkin_span_event {
@@ -53,14 +53,14 @@ struct blkin_span_event {
     BLKIN_FLAGS_AND_KIND;
 } __attribute__((packed));
 
-#define BLKIN_SPAN_DEBUG    1  /* recorded although sampling says no */
+#define BLKIN_SPAN_DEBUG    1  /* recorded whatever the sampling policy is */
 #define BLKIN_SPAN_REMOTE   2  /* the parent is in another process */
 #define BLKIN_SPAN_ERROR    4  /* the span, or a step of it, has a tag "error" */
 #define BLKIN_SPAN_STEP     8  /* a step that found no room in its span's log */
-#define BLKIN_SPAN_STREAMED 16 /* the span and its steps are also blkin:begin to blkin:end */
+#define BLKIN_SPAN_STREAMED 16 /* streaming events have the span and its steps, too */
 
 /*
- * blkin:begin, when a span or a step begins. The head has the time.
+ * blkin:begin, at the begin of a span or step. The moment in its head is the time of the begin.
  * Strings: name, packed (head, tail), service.
  */
 struct blkin_begin_event {
@@ -70,36 +70,37 @@ struct blkin_begin_event {
 } __attribute__((packed));
 
 /*
- * blkin:end, blkin:tag and blkin:annotation_SEVERITY, of a span that a blkin:begin has opened.
- * Strings: packed, which is a head, and in blkin:tag one record after it. blkin:annotation_* has a
- * second string: text.
+ * blkin:end, blkin:tag and blkin:annotation_SEVERITY, of a span or step with blkin:begin. Strings:
+ * packed (head; in blkin:tag one record follows); in annotations also text.
  */
 struct blkin_detail_event {
     uint64_t trace_id;
 } __attribute__((packed));
 
 /*
- * blkin:slow, at the end of a span that matches a rule of blkin_set_slow() or that the program
- * wants to keep; also without a span, to report suppressed alarms. Strings: why, name, service. The
- * event is an alarm: a watcher reads only these events, and finds them in packets by their mark.
+ * blkin:slow, an alarm: at the end of a span that matches a rule of blkin_set_slow(), or that the
+ * program wants to keep. Strings: why, name, service. The agent reads them from the rings of
+ * alarms, and checks the mark.
  */
 struct blkin_slow_event {
     uint64_t mark;     /* BLKIN_SLOW_MARK */
-    uint64_t trace_id; /* if 0, the event only reports `dropped`: the fields to monotonic are 0 */
+    uint64_t trace_id; /* this and the fields up to monotonic are 0 if only `dropped` is reported */
     uint64_t trace_id_high;
     uint64_t span_id;
     uint64_t duration;  /* ns */
     uint64_t monotonic; /* the span's end: CLOCK_MONOTONIC in ns */
     uint32_t pid;
-    uint32_t sequence; /* of this process's alarms, from 1: a gap is a loss */
-    uint32_t dropped;  /* alarms of rule `why` that its cap suppressed since the last one */
+    uint32_t
+        sequence;     /* number of the event among this process's alarms, from 1: a gap is a loss */
+    uint32_t dropped; /* alarms of rule `why` that its cap suppressed since the last one */
 } __attribute__((packed));
 
 /* "blkslow1" in little endian. The last digit is the version of the fields after it. */
 #define BLKIN_SLOW_MARK    UINT64_C(0x31776f6c736b6c62)
 #define BLKIN_SLOW_VERSION '1'
 
-/* blkin:process, once a second while the process records. Strings: service, version, sampling. */
+/* blkin:process, once a second while the process records spans. Strings: service, version,
+ * sampling. */
 struct blkin_process_event {
     uint64_t realtime;  /* CLOCK_REALTIME, ns since the Unix epoch */
     uint64_t monotonic; /* CLOCK_MONOTONIC at the same moment, ns */
@@ -110,22 +111,23 @@ struct blkin_process_event {
 
 /*
  * blkin:metric, of a host: one sample of a group of metrics, for one instance if the group has
- * several (disks, interfaces, processes). Values are as in the kernel, counters cumulative: a
- * reader takes the difference of two samples, so a lost sample costs resolution, but no counts.
+ * several (disks, interfaces, processes). Values are those of the kernel. Counters are cumulative:
+ * a reader takes the difference of two samples, so a lost sample costs resolution, but no counts.
  * Strings: group, instance, names, values.
  *
- * instance: "-" where the group has only one. (No text is empty: babeltrace2 2.0.4 would show an
- * earlier event's text.)
+ * instance: "-" if the group has only one. (No text is empty: babeltrace2 2.0.4 would show the text
+ * of an earlier event.)
  *
  * names: NAME:UNIT:KIND separated by blanks, where KIND is c (counter) or g (gauge). They are in
- * the first event of an instance, after a change, and every 5 s; else "-".
+ * the first event of an instance, after a change, and every 5 s. In other events names is "-".
  *
  * values: unsigned decimal numbers separated by blanks, in the order of the names.
  */
 struct blkin_metric_event {
     uint64_t monotonic; /* time of reading: CLOCK_MONOTONIC in ns */
     uint64_t thread;    /* random number of the thread */
-    uint32_t sequence;  /* of this thread's metrics, from 1: a gap is a loss */
+    uint32_t
+        sequence; /* number of the event among this thread's metrics, from 1: a gap is a loss */
     uint32_t period_ms; /* interval of the group's samples */
 } __attribute__((packed));
 

@@ -1,6 +1,6 @@
 /*
- * The fields of the events in events.h, by name, and the events' log levels, for descriptions to
- * LTTng and for the metadata of a trace.
+ * The names of the fields of the events in events.h, and the events' log levels. provider.c
+ * describes them to LTTng; writers of traces put them into the metadata.
  *
  * The log level of an annotation is its severity. The other events of a span have the highest
  * level, so that "lttng enable-event -u 'blkin:*' --loglevel=WARNING" leaves out only annotations.
@@ -62,7 +62,7 @@ static const struct packed_field metric_fields[] = {
     {"names", PACKED_STRING}, {"values", PACKED_STRING},
 };
 
-/* X(event, name, log level as LTTng counts them, fields) */
+/* X(event, name, LTTng's number of the log level, fields) */
 #define BLKIN_EACH_EVENT(X)                                                                        \
     X(BLKIN_EVENT_SPAN, "span", 0, span_fields)                                                    \
     X(BLKIN_EVENT_BEGIN, "begin", 0, begin_fields)                                                 \

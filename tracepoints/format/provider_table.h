@@ -1,9 +1,10 @@
 /*
- * The LTTng provider as libblkin sees it: one table of function pointers and enable words.
+ * The interface between libblkin and its LTTng provider: a table of function pointers and of
+ * pointers to enable words.
  *
- * The provider is a shared object of its own, so that libblkin does not link LTTng: libblkin opens
- * it with dlopen(3) and looks up one symbol, BLKIN_PROVIDER_SYMBOL. This header must never include
- * an LTTng header.
+ * The provider is a shared object of its own, so that libblkin does not link LTTng. The library
+ * opens the provider with dlopen(3) and looks up the symbol BLKIN_PROVIDER_SYMBOL. So this header
+ * must never include an LTTng header.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,14 +26,14 @@ struct blkin_annotation;
 typedef void blkin_record_fn(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                              const struct blkin_annotation *annotation);
 
-/* A tracepoint of the original API. *enabled is not 0 while a session records it; LTTng's thread
- * changes the word at any time. Call record() only then. */
+/* A tracepoint of the original API. *enabled is not 0 while a session records the event; LTTng's
+ * thread may change the word at any time. Callers call record() only while it is not 0. */
 struct blkin_tracepoint {
     const int *enabled;
     blkin_record_fn *record;
 };
 
-#define BLKIN_ORIGINAL_EVENTS 3 /* by blkin_annotation_type */
+#define BLKIN_ORIGINAL_EVENTS 3 /* one for each blkin_annotation_type */
 
 /* The events of provider "blkin": see events.h. */
 enum blkin_packed_event {
@@ -58,21 +59,20 @@ struct blkin_provider {
     unsigned version;
     struct blkin_tracepoint zipkin[BLKIN_ORIGINAL_EVENTS];
     struct blkin_event events[BLKIN_EVENTS];
-    /* Records an event whose payload is complete; only while it is enabled. *thread_slot belongs to
-     * the provider, one for each thread, NULL at first. */
+    /* Records an event whose payload is complete. Called only while the event is enabled.
+     * *thread_slot is one pointer for each thread, NULL at first, that the provider uses. */
     void (*record)(struct packed_event *event, const void *payload, size_t length,
                    void **thread_slot);
     /* Allocates LTTng's state of the calling thread. */
     void (*init_thread)(void);
-    /* The calling thread has left record() by longjmp(3), so no other thread must wait for its end.
-     */
+    /* Called when the thread has left record() by longjmp(3): LTTng must not wait for its end. */
     void (*leave)(void);
-    /* Around fork(2), as in lttng/ust-fork.h. Calls may be nested. */
+    /* Called around fork(2), as in lttng/ust-fork.h. Calls may be nested. */
     void (*before_fork)(void);
     void (*after_fork_parent)(void);
     void (*after_fork_child)(void);
-    /* The program's close(2) and close_range(2): they call the real functions, but spare LTTng's
-     * descriptors. */
+    /* Called in place of the program's close(2) and close_range(2). They call the real functions,
+     * except for LTTng's descriptors. */
     int (*close)(int fd, int (*real)(int fd));
     int (*close_range)(unsigned first, unsigned last, int flags,
                        int (*real)(unsigned first, unsigned last, int flags));

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Texts are short: overlapping moves cost less than a call of memcpy. Both sides are accessed only
- * within their length. */
+/* Copies bytes. Texts are short: overlapping moves cost less than a call of memcpy. Reads and
+ * writes only `length` bytes. */
 static inline __attribute__((always_inline)) char *blkin_put_bytes(char *at, const void *bytes,
                                                                    size_t length)
 {
@@ -39,8 +39,8 @@ static inline __attribute__((always_inline)) char *blkin_put_bytes(char *at, con
     return at + length;
 }
 
-/* The same for a block of the library's: up to BLKIN_BLOCK bytes are copied as that many. Both
- * sides must have that much room. */
+/* The same, but a shorter text is copied as BLKIN_BLOCK bytes. Source and target must have that
+ * many. */
 #define BLKIN_BLOCK 32
 
 static inline __attribute__((always_inline)) char *blkin_put_block(char *at, const void *bytes,
@@ -52,8 +52,8 @@ static inline __attribute__((always_inline)) char *blkin_put_block(char *at, con
     return at + length;
 }
 
-/* Returns the length to put where there is room for max bytes: all, or as many whole characters of
- * UTF-8. Other encodings are cut anywhere. */
+/* Returns the length of the text that fits into max bytes. UTF-8 is cut between two characters,
+ * other encodings anywhere. */
 static inline size_t blkin_cut(const char *text, size_t length, size_t max)
 {
     if (__builtin_expect(length <= max, 1))

@@ -1,31 +1,32 @@
 /*
- * The recorder's rings: a memory that programs write events into and the agent reads at any time.
+ * The agent's rings: a memory that programs write events into and the agent reads at any time.
  *
- * The agent makes one memory for each user: a memfd, sealed against changes of its size. It has a
- * ring of events and a small ring of alarms for each CPU that the host may have. Every program of
- * the user can write anything there. So both sides check what they use, and a faulty program harms
- * only spans of its own user.
+ * The agent makes one memory for each user: a memfd, sealed against changes of its size. The memory
+ * has a ring of events and a small ring of alarms for each CPU that the host may have. Each program
+ * of the user can write anything there. So both sides check all values before use, and a faulty
+ * program harms only spans of its own user.
  *
- * Memory: struct ring_memory and struct ring_rules in a page of their own; from heads_at on, a
- * struct ring_head for each ring; from data_at on, the rings of events, then those of alarms. The
- * ring of CPU c is ring c, its alarms are ring cpus + c.
+ * The memory begins with a page that has struct ring_memory and struct ring_rules. From heads_at on
+ * there is a struct ring_head for each ring; from data_at on, the rings of events, then those of
+ * alarms. CPU c has ring c for events and ring cpus + c for alarms.
  *
  * A record is a struct ring_record, the event's payload as in events.h (of the original's events:
  * struct ring_original), zero bytes up to a multiple of 8, and a trailer of 8 bytes. In the
  * trailer, the upper 40 bits are its own position divided by 8. The event (8 bits) and the length
- * of head and payload (16 bits) follow. Positions count all bytes ever written to the ring. So a
- * reader goes from the newest record to the oldest, and a trailer with a wrong position is invalid.
- * A record does not cross the end of the ring: a record of event RING_PAD fills it.
+ * of struct ring_record and payload (16 bits) follow. Positions count all bytes ever written to the
+ * ring. So a reader goes from the newest record to the oldest, and a trailer with a wrong position
+ * is invalid. A record does not cross the end of the ring: a record of event RING_PAD fills the
+ * rest.
  *
- * The state of a ring is one number, `committed`: the position up to which it is written. A writer
- * stores only into [committed, committed + RING_RECORD_MAX) and then advances `committed`, all in
- * one restartable sequence (rseq(2)). So on each CPU one writer at a time succeeds. A reader finds
- * the value c, copies the ring and then finds c2. It has valid data for the positions from c2 +
- * RING_RECORD_MAX - size to c. A killed writer leaves nothing to repair.
+ * The state of a ring is one number, `committed`: the position up to which the ring is written. A
+ * writer stores only into [committed, committed + RING_RECORD_MAX) and then advances `committed`,
+ * all in one restartable sequence (rseq(2)). So on each CPU one writer at a time succeeds. A reader
+ * reads `committed` as c, copies the ring, and reads `committed` again as c2. The copy is valid for
+ * the positions from c2 + RING_RECORD_MAX - size to c. A killed writer leaves the ring consistent.
  *
  * A program connects to a Unix socket (SOCK_SEQPACKET) of the agent: RING_SOCKET, or the path in
  * the environment variable BLKIN_RINGS. The agent sends one struct ring_hello with the descriptor
- * (SCM_RIGHTS). SO_PEERCRED tells the agent the user.
+ * (SCM_RIGHTS). The agent reads the user from SO_PEERCRED.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -37,27 +38,26 @@
 #define RING_SOCKET   "/run/blkin/rings/socket"
 #define RING_VARIABLE "BLKIN_RINGS" /* another path, or "none" */
 
-/* "blkring1" in little endian. The last digit is the version of everything described here. */
+/* "blkring1" in little endian. The last digit is the version of the format in this file. */
 #define RING_MARK UINT64_C(0x31676e69726b6c62)
 
 #define RING_PAGE 4096
 /*
- * Both sides map the memory at a multiple of this, and the agent collapses it into huge pages
- * (MADV_COLLAPSE). Without huge pages, a program's first lap of a ring costs a page fault every
- * 4096 bytes.
+ * Both sides map the memory at a multiple of this size, and the agent collapses the memory into
+ * huge pages (MADV_COLLAPSE). Without huge pages, a program that first writes a ring has a page
+ * fault every 4096 bytes.
  */
-#define RING_HUGE (UINT64_C(1) << 21)
-#define RING_RECORD_MAX \
-    4096 /* of head, payload, padding and trailer; less than the smallest ring */
-#define RING_BYTES_MIN (UINT64_C(1) << 16)
-#define RING_BYTES_MAX (UINT64_C(1) << 36)
-#define RING_CPUS_MAX  8192
+#define RING_HUGE       (UINT64_C(1) << 21)
+#define RING_RECORD_MAX 4096 /* bytes of a whole record; less than the smallest ring */
+#define RING_BYTES_MIN  (UINT64_C(1) << 16)
+#define RING_BYTES_MAX  (UINT64_C(1) << 36)
+#define RING_CPUS_MAX   8192
 
-/* The agent writes the head before any program gets the memory. Later only `state`, `lost` and
+/* The agent writes this struct before any program gets the memory. Later only `state`, `lost` and
  * `beats` change. */
 struct ring_memory {
     uint64_t mark;        /* RING_MARK */
-    uint32_t cpus;        /* that the host may ever have */
+    uint32_t cpus;        /* number of CPUs that the host may have */
     uint32_t user;        /* the owner of the programs */
     uint64_t event_bytes; /* of each ring of events: a power of two */
     uint64_t alarm_bytes; /* of each ring of alarms: a power of two */
@@ -65,40 +65,43 @@ struct ring_memory {
     uint64_t data_at;
     uint64_t bytes; /* of the memory */
     uint64_t made;  /* CLOCK_REALTIME, ns since the Unix epoch */
-    int32_t state;  /* enum ring_state: programs read it once a second */
-    uint64_t lost;  /* records that programs could not write; they increment it */
-    uint64_t beats; /* the agent increments it once a second while it reads */
-    /* How far the agent's CLOCK_MONOTONIC is ahead of the host's, in ns: time_namespaces(7).
-     * Programs with another clock correct the times of their records. */
+    int32_t state;  /* enum ring_state; programs read it once a second */
+    uint64_t lost;  /* number of records that programs could not write */
+    uint64_t beats; /* the agent adds 1 each second while it reads the rings */
+    /* The agent's CLOCK_MONOTONIC minus the host's, in ns: see time_namespaces(7). Programs with
+     * another clock correct the times of their records. */
     int64_t ahead;
 } __attribute__((aligned(64)));
 
 /*
  * The host's rules of slow spans, at RING_RULES_AT: for programs without rules of their own. The
- * agent writes them whenever they change. Older agents leave zeros, and older programs do not look:
- * so the rules have no version of their own.
+ * agent writes them whenever they change. They need no new version of the format: older agents
+ * leave zeros there, and older programs do not read them.
  */
 #define RING_RULES_AT  2048
 #define RING_RULES_MAX 1024
 
 struct ring_rules {
-    uint32_t turn;             /* 0: no rules. Odd: being written */
+    uint32_t turn;             /* 0: no rules. Odd: the agent is writing them */
     char text[RING_RULES_MAX]; /* including the NUL */
 };
 
 enum ring_state {
-    /* The agent is leaving this memory: ask for another one. Programs that record see this within 2
-     * s and stop writing. So the agent reads the memory for as long. */
+    /* The agent is leaving this memory: programs ask for another one. Programs that record see this
+     * within 2 s and stop writing. So the agent continues to read the memory for 2 s. */
     RING_LEFT = 0,
     RING_ON = 1,
+    /* A newer memory is there: ask for it. The agent reads this one for as long as programs write.
+     * Older programs take this for RING_LEFT. */
+    RING_REPLACED = 2,
 };
 
 /*
- * If the agent is killed, nobody reads the memory. So a program that sees the same beats for this
- * long asks for another memory. It continues to write until then: the agent may only be stopped, or
- * come back with the same memory.
+ * After the agent is killed, nobody reads the memory. If `beats` has not changed for this long, a
+ * program asks for another memory. Until the answer, the program writes into the old one: the agent
+ * may only be stopped, or may start again with the same memory.
  */
-#define RING_QUIET_NS UINT64_C(5000000000)
+#define RING_UNREAD_NS UINT64_C(5000000000)
 
 struct ring_head {
     uint64_t committed;
@@ -106,18 +109,18 @@ struct ring_head {
 
 /* The first word of each record. */
 struct ring_record {
-    uint32_t pid;    /* as the program sees it, */
-    uint32_t pid_ns; /* in this pid namespace: its inode; 0: not known */
+    uint32_t pid;    /* the process id in the program's own pid namespace */
+    uint32_t pid_ns; /* inode of that pid namespace; 0: not known */
 };
 
 /* The event in a trailer: enum blkin_packed_event, or one of these. */
 enum ring_event {
     RING_ORIGINAL = 64, /* + enum blkin_annotation_type: an event of the original API */
-    RING_PAD = 255,     /* padding up to the end of the ring */
+    RING_PAD = 255,     /* no event: padding up to the end of the ring */
 };
 
-/* An event of the original API. Strings: trace_name, service_name, ip, and the fields of
- * zipkin_trace.h: event; key and val; or key. A longer text is cut, and followed by a mark. */
+/* An event of the original API. Strings: trace_name, service_name, ip; then, as in zipkin_trace.h,
+ * `event`, or `key` and `val`, or `key`. A text that is cut has a mark at its end. */
 #define RING_NAME_MAX 240
 #define RING_TEXT_MAX 2400 /* of event and val */
 
@@ -137,25 +140,25 @@ struct ring_hello {
 
 /* ---- the layout ---- */
 
-/* May a ring have so many bytes? */
+/* Returns 1 if a ring may have so many bytes. */
 static inline int ring_is_size(uint64_t bytes)
 {
     return bytes >= RING_BYTES_MIN && bytes <= RING_BYTES_MAX && (bytes & (bytes - 1)) == 0;
 }
 
-/* Of all heads. */
+/* Returns the bytes of all heads. */
 static inline uint64_t ring_heads_bytes(uint32_t cpus)
 {
     return 2 * (uint64_t)cpus * sizeof(struct ring_head);
 }
 
-/* Of all rings: no sum of these sizes is as large as 2^51. */
+/* Returns the bytes of all rings, which are less than 2^51. */
 static inline uint64_t ring_data_bytes(const struct ring_memory *head)
 {
     return head->cpus * (head->event_bytes + head->alarm_bytes);
 }
 
-/* The agent's layout for a head that has its sizes: the smallest one. */
+/* Sets heads_at, data_at and bytes of a memory whose cpus and sizes of rings are set. */
 static inline void ring_lay_out(struct ring_memory *head)
 {
     head->heads_at = RING_PAGE;
@@ -165,9 +168,9 @@ static inline void ring_lay_out(struct ring_memory *head)
 }
 
 /*
- * Checks a head for a memory of so many bytes. Returns the problem or NULL; then all parts lie
- * within the memory, none overlap, and nothing follows the last ring. Pass a copy of the head,
- * because programs may write to the original at any time.
+ * Checks the head of a memory of so many bytes. Returns the problem, or NULL: all parts are within
+ * the memory, do not overlap, and the last ring ends with the memory. `head` is a copy, because
+ * programs may write to the memory at any time.
  */
 static inline const char *ring_problem(const struct ring_memory *head, uint64_t bytes)
 {
@@ -190,7 +193,7 @@ static inline const char *ring_problem(const struct ring_memory *head, uint64_t 
 #define RING_TRAILER_SIZE  8
 #define RING_POSITION_BITS 40
 
-/* at: a multiple of 8. */
+/* Returns a trailer. at: its own position, a multiple of 8. */
 static inline uint64_t ring_trailer(uint64_t at, unsigned event, uint64_t length)
 {
     return at << 21 | (uint64_t)(event & 255) << 16 | (length & 0xffff);
@@ -206,14 +209,14 @@ static inline uint64_t ring_length_of(uint64_t trailer)
     return trailer & 0xffff;
 }
 
-/* Returns the size of a record with so many bytes of head and payload. */
+/* Returns the size of a record. length: bytes of struct ring_record and payload. */
 static inline uint64_t ring_record_size(uint64_t length)
 {
     return ((length + 7) & ~UINT64_C(7)) + RING_TRAILER_SIZE;
 }
 
-/* Returns the size of the record whose trailer is at `at`; 0: the trailer is invalid. Readers of
- * records have room for RING_RECORD_MAX. */
+/* Returns the size of the record whose trailer is at position `at`; 0: the trailer is invalid, or
+ * the record is larger than RING_RECORD_MAX. */
 static inline uint64_t ring_size_by(uint64_t trailer, uint64_t at)
 {
     const uint64_t size = ring_record_size(ring_length_of(trailer));

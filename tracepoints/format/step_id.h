@@ -1,10 +1,10 @@
 /*
- * The ids of steps, which are stored nowhere: libblkin and the readers of its events derive them
- * from the span's id and the step's number.
+ * The ids of steps. No event contains them: libblkin and the readers of its events derive them from
+ * the span's id and the step's number.
  *
- * The ids of a thread are a bijection of a counter with the constant step of splitmix64: see
- * libblkin/base/thread.h. The id of step n is the id that the thread's counter will give n * 2^44
- * ids later. So a thread gives no id twice within 2^44 ids, and all steps of a span differ.
+ * The ids of a thread are a bijection of a counter with the constant increment of splitmix64: see
+ * libblkin/base/thread.h. The id of step n is the id that the thread will get n * 2^44 ids later.
+ * So a thread gets no id twice within 2^44 ids, and all steps of a span differ.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +20,7 @@
 /* Steps of one span are numbered from 1 to this, in the order of their begin. */
 #define BLKIN_STEPS_MAX 0xfffff
 
-/* Returns the id that a counter stands for. */
+/* Returns the id for a value of the counter. */
 static inline uint64_t blkin_id_of_counter(uint64_t counter)
 {
     const uint64_t id = (counter ^ (counter >> 32)) * BLKIN_ID_FACTOR;
@@ -28,7 +28,7 @@ static inline uint64_t blkin_id_of_counter(uint64_t counter)
     return id ^ (id >> 29);
 }
 
-/* The inverse: each of the three operations has one. */
+/* The inverse of blkin_id_of_counter(), operation by operation. */
 static inline uint64_t blkin_counter_of_id(uint64_t id)
 {
     id ^= (id >> 29) ^ (id >> 58);
@@ -36,18 +36,18 @@ static inline uint64_t blkin_counter_of_id(uint64_t id)
     return id ^ (id >> 32);
 }
 
-/* Returns the id of another step of the same span. number: relative to the step of `id`, modulo
- * 2^64; a span's own number is 0. */
+/* Returns the id of another step of the same span. number: its number minus that of `id`, modulo
+ * 2^64. The number of the span itself is 0. */
 static inline uint64_t blkin_step_id(uint64_t id, uint64_t number)
 {
     const uint64_t step_id =
         blkin_id_of_counter(blkin_counter_of_id(id) + number * (BLKIN_ID_STEP << 44));
 
-    return step_id ? step_id : 1; /* once in 2^64: 0 is no id */
+    return step_id ? step_id : 1; /* 0 is no id */
 }
 
-/* Returns the number of `id` relative to from_id, modulo 2^20. False: they belong to different
- * spans. */
+/* Sets *number to that of `id` minus that of from_id, modulo 2^20. Returns false if they belong to
+ * different spans. */
 static inline bool blkin_step_number(uint64_t from_id, uint64_t id, uint64_t *number)
 {
     const uint64_t distance = blkin_counter_of_id(id) - blkin_counter_of_id(from_id);

@@ -115,10 +115,10 @@ static const char *print_packed_span(const char *head, const char *end)
     const char *const tail = head + strlen(head) - BLKIN_TAIL_SIZE;
     const char *const ip = tail - length_at(tail + 3);
 
-    pass(print(head, 1), BLKIN_HEAD_BEGIN_SIZE - 1); /* the version */
-    head += BLKIN_HEAD_BEGIN_SIZE;
+    pass(print(head, 1), BLKIN_THREAD_SIZE - 1); /* the version */
+    head += BLKIN_THREAD_SIZE;
     print(pass(head, 27), 5); /* sampled, dropped */
-    head = pass(head + 32, BLKIN_HEAD_SIZE - BLKIN_HEAD_BEGIN_SIZE - 32);
+    head = pass(head + 32, BLKIN_HEAD_SIZE - BLKIN_THREAD_SIZE - 32);
     print_log(head, ip);
     return print(ip, (size_t)(end - ip));
 }
