@@ -5,7 +5,6 @@
 #include "tools/agent/service.h"
 #include "tools/base/commands.h"
 #include "tools/live/readers.h"
-#include "tools/live/sweep.h"
 #include "tools/live/tracing.h"
 #include "tools/reader/listing.h"
 #include "tools/rings/fdserver.h"

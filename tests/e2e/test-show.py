@@ -141,8 +141,8 @@ class Show(unittest.TestCase):
         apply = span("2", "1", "apply", 0, 12000000, tags=tags(40, 11999500, 999600))
         self.assertEqual(shown(root, apply), [
             ["on", "CPU", "wait", "block"][1:],
-            ["1.0ms", "40us", "10s"],
-            ["40us", "1.0s", "11s"]])
+            ["1.04ms", "40us", "9.96s"],
+            ["40us", "1.00s", "11.0s"]])
         self.assertEqual(shown(root, span("2", "1", "apply", 1, 2), span("3", "1", "late", 1, 2, tags=tags(7, 8)))[2:],
                          [["-", "-", "-"], ["7us", "off", "8us"]])
         self.assertEqual(self.longest(root, apply), [

@@ -7,7 +7,6 @@
 #define TESTS_HOST_FOLDER_H
 
 #include "check.h"
-#include "tools/sampler/lines.h"
 #include "tools/sampler/sample.h"
 
 #include <errno.h>

@@ -24,11 +24,11 @@ static json_t *metrics_of(const struct observed *observed)
     json_t *metrics = json_object();
 
     for (size_t i = 0; i < definition->count; i++) {
-        if (observed->after_present >> i & 1)
+        if (observed->after.present >> i & 1)
             json_object_set_new(metrics, definition->metrics[i].name,
-                                observed->after[i] <= INT64_MAX
-                                    ? json_integer((json_int_t)observed->after[i])
-                                    : json_real((double)observed->after[i]));
+                                observed->after.values[i] <= INT64_MAX
+                                    ? json_integer((json_int_t)observed->after.values[i])
+                                    : json_real((double)observed->after.values[i]));
     }
     return metrics;
 }
@@ -41,7 +41,8 @@ static json_t *views_of(const struct observed *observed)
     double value;
 
     for (size_t i = 0; i < count; i++) {
-        if (observed_value(observed, &views[i], &value))
+        if (host_values_view(observed->kind, &views[i], &observed->before, &observed->after,
+                             &value))
             json_object_set_new(json, views[i].name, json_real(value));
     }
     return json;
@@ -56,7 +57,7 @@ static void print_sample(void *context, const struct host_sample *sample)
     observe_sample(&observer, sample);
     json =
         json_pack("{sI, sI, ss, ss, so, so}", "time_us", (json_int_t)(wall_clock_ns() / 1000),
-                  "monotonic", (json_int_t)observed->after_ns, "group", sample->group, "instance",
+                  "monotonic", (json_int_t)observed->after.at, "group", sample->group, "instance",
                   observed->name, "metrics", metrics_of(observed), "views", views_of(observed));
     json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
     putchar('\n');

@@ -40,7 +40,7 @@ while IFS='|' read -r arguments message; do
     grep -qF -- "$message" "$work/out" || fail "$arguments: $(cat "$work/out")"
 done <<'TXT'
 --list --metrics|expected one of --list and --metrics
---json|expected --list or --metrics; `blkin agent` samples this host
+--json|expected one of --list and --metrics; `blkin agent` samples this host
 --list --disk=1ms|"disk": expected a period from 100ms to 5m
 nonsense|unknown argument "nonsense"
 TXT

@@ -464,13 +464,13 @@ static void test_broken(void)
     }
 }
 
-/* A line that is too long is left out, the next one is read; a file without a last newline ends. */
+/* A long line of nonsense is left out, what is after it is read; a file without an end ends. */
 static void test_long_lines(void)
 {
     const struct host_config config = config_of();
-    /* the rest of a cut line looks like a line */
+    /* the end of the line looks like a line */
     static const char rest[] = "8 9 sdz 1 0 0 0 0 0 0 0 0 0 0";
-    const size_t length = 2 * LINES_BYTES;
+    const size_t length = 1 << 17;
     char *const line = malloc(length + sizeof(rest));
     char path[PATH_MAX + 64];
     struct host_reader *host;

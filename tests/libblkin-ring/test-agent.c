@@ -216,6 +216,24 @@ static void records_elsewhere(void)
     CHECK(spans(&memory) == before);
 }
 
+/* A program that cannot reach the agent, as in another root folder, keeps a replaced memory. */
+static void replaced(void)
+{
+    unsigned before;
+
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(spans(&memory) > 0);
+    agent_stop(&agent);
+    __atomic_store_n(&memory.head->state, RING_REPLACED, __ATOMIC_RELAXED);
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > 2); /* each is written at a look */
+    before = spans(&memory);
+    record();
+    CHECK(spans(&memory) > before);
+    agent_start(&agent, &other);
+    RECORD_UNTIL(spans(&other) > 0);
+    agent_stop(&agent);
+}
+
 static void exchanged(void)
 {
     agent_start(&agent, &memory);
@@ -433,6 +451,7 @@ int main(void)
     RUN(forked_from_left);
     RUN(wrong);
     RUN(left_at_once);
+    RUN(replaced);
     RUN(exchanged);
     RUN(again);
     RUN(quiet);

@@ -172,7 +172,7 @@ static void test_other_size(void)
     DRAIN_UNTIL(store.count == 1);
     memcpy(first, store.kept[0].name, sizeof(first));
     (void)kill(service, SIGHUP);
-    DRAIN_UNTIL(store.count == 0 || state_of(0) == RING_LEFT);
+    DRAIN_UNTIL(store.count == 0 || state_of(0) == RING_REPLACED);
     CHECK(result_of(start_program(0, use_one)) == 0);
     DRAIN_UNTIL(shared->went == 1 && store.count == 1);
     CHECK(strcmp(first, store.kept[0].name) != 0 && state_of(0) == RING_ON);
@@ -181,7 +181,7 @@ static void test_other_size(void)
 
     options.size = small; /* a start with another size has the same effect */
     again = begin();
-    DRAIN_UNTIL(state_of(0) == RING_LEFT);
+    DRAIN_UNTIL(state_of(0) == RING_REPLACED);
     CHECK(finish(again, SIGKILL) != 0);
     forget_all();
 }

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "in_loop.h"
-#include "tools/live/sweep.h"
+#include "tools/live/relay.h"
 #include "babeltrace-plugin/base/monotonic.h"
 
 #include <fcntl.h>
@@ -58,7 +58,7 @@ static void look_whether_it_goes(void *context)
 static void do_sweep(const struct listing *live)
 {
     make(GOES, OLD_S);
-    sweep(loop, ".", live);
+    relay_sweep(loop, ".", live);
     until_ms = clock_ms() + WAIT_MS;
     look = (struct timer){.due = look_whether_it_goes};
     timer_set(loop, &look, 0);
@@ -125,9 +125,9 @@ static void test_all(void)
     CHECK(mkdir("[x]*", 0700) == 0 && chdir("[x]*") == 0);
     make("a/s-20260101-000001", 0);
     CHECK(chdir("..") == 0);
-    sweep_all("[x]*");
+    relay_sweep_all("[x]*");
     CHECK(!is_there("[x]*/a") && is_there("[x]*"));
-    sweep_all(".");
+    relay_sweep_all(".");
     CHECK(!is_there("a/young-20260101-000000") && !is_there("a/s-20260101-000002"));
     check_others();
 }

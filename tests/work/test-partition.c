@@ -450,7 +450,7 @@ static void test_schemas(void)
 {
     static const char *const schemas[][2] = {
         {"r1", "s1"}, {NULL, "s1"}, {"r1", NULL}, {"r1", "s1"}};
-    static const char expected[] = "2  s1,3 r1 ,1 r1 s1,4 r1 s1,";
+    static const char expected[] = "1 r1 s1,2  s1,3 r1 ,4 r1 s1,";
     char kept[100] = "";
     struct keeper *keeper = keeper_new_topic(1, on_message, kept);
     struct worker worker;

@@ -257,12 +257,9 @@ options {{
     session-keyfile none;
     recursion no;
     tcp-clients 1000;
+    querylog yes;
 }};
 controls {{ }};
-logging {{
-    channel queries {{ file "{folder}/queries"; }};
-    category queries {{ queries; }};
-}};
 zone "test" {{ type primary; file "{folder}/zone"; }};
 """
 ZONE = """$TTL 0

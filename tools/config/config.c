@@ -39,7 +39,8 @@ __attribute__((format(printf, 2, 3))) static void report(struct config *config, 
         if ((unsigned char)*c < 0x20 || *c == 0x7f || (*c < 0 && !is_utf8))
             *c = '?';
     }
-    fprintf(stderr, "%s: %s\n", config->argv[0], text);
+    if (!config->is_quiet)
+        fprintf(stderr, "%s: %s\n", config->argv[0], text);
     if (config->errors++ == 0)
         error_set(&config->first_error, "%s", text);
 }
@@ -170,6 +171,8 @@ static void read_file(struct config *config)
     config->is_left_out = !bytes && errno == EACCES;
     if (bytes)
         config_file_parse(bytes, size, &lines);
+    else if (!is_named && errno == EACCES && config->is_view && config->is_quiet)
+        ; /* the caller asks for config_left_out() */
     else if (!is_named && errno == EACCES && config->is_view)
         fprintf(stderr, "%s: %s: it is left out\n", config->argv[0], error.text);
     else if (!is_named && errno == EACCES)
@@ -382,7 +385,7 @@ static void keep_started(struct config *config)
 
 struct configuration_reading {
     int section;
-    bool is_view, is_for_other;
+    bool is_view, is_for_other, is_quiet;
     const struct config *started;
     const char *topic;   /* NULL: none */
     struct error *error; /* set to the first error; NULL: not needed */
@@ -406,6 +409,7 @@ static struct config *read_for(const struct config_request *request,
     config->argv = argv;
     config->section = reading->section;
     config->is_view = reading->is_view;
+    config->is_quiet = reading->is_quiet;
     config->is_for_other = reading->is_for_other;
     config->started = reading->started;
     if (!read_command_line(config)) {
@@ -434,27 +438,35 @@ static struct config *read_for(const struct config_request *request,
     return config;
 }
 
-static struct config *config_read_as(const struct config_request *request, bool is_view, int argc,
-                                     char *argv[], int *status)
+static struct config *config_read_as(const struct config_request *request,
+                                     struct configuration_reading reading, int argc, char *argv[],
+                                     int *status)
 {
-    const int section = request->section ? key_find_section(request->section) : 0;
-
-    assert(section >= 0);
-    return read_for(request,
-                    &(struct configuration_reading){.section = section, .is_view = is_view}, argc,
-                    argv, status);
+    reading.section = request->section ? key_find_section(request->section) : 0;
+    assert(reading.section >= 0);
+    return read_for(request, &reading, argc, argv, status);
 }
 
 struct config *config_read(const struct config_request *request, int argc, char *argv[],
                            int *status)
 {
-    return config_read_as(request, false, argc, argv, status);
+    return config_read_as(request, (struct configuration_reading){.is_view = false}, argc, argv,
+                          status);
 }
 
 struct config *config_read_view(const struct config_request *request, int argc, char *argv[],
                                 int *status)
 {
-    return config_read_as(request, true, argc, argv, status);
+    return config_read_as(request, (struct configuration_reading){.is_view = true}, argc, argv,
+                          status);
+}
+
+struct config *config_read_quietly(const struct config_request *request, int argc, char *argv[],
+                                   int *status, struct error *error)
+{
+    return config_read_as(
+        request, (struct configuration_reading){.is_view = true, .is_quiet = true, .error = error},
+        argc, argv, status);
 }
 
 struct config *config_read_again(const struct config *config, const char *topic,

@@ -49,6 +49,10 @@ void config_free(struct config *config);
 struct config *config_read_view(const struct config_request *request, int argc, char *argv[],
                                 int *status);
 
+/* The same, but prints no errors. Returns NULL with error set to the first one. */
+struct config *config_read_quietly(const struct config_request *request, int argc, char *argv[],
+                                   int *status, struct error *error);
+
 #define CONFIG_TOPIC \
     "blkin/config" /* of the broker: the configuration for the agents of all hosts */
 

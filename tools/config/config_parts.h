@@ -25,7 +25,8 @@ struct config {
     int section;
     bool is_for_other; /* leaves out flags of other sections */
     const char *path;
-    bool is_view; /* tolerates an unreadable default file */
+    bool is_view;  /* tolerates an unreadable default file */
+    bool is_quiet; /* prints no errors */
     bool has_file, is_left_out, has_old_section;
     const struct config *started; /* during a reload: the service's configuration */
     const char *flags[KEYS_MAX];  /* values of the command line, applied last */

@@ -35,26 +35,20 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
     const int64_t well_s = wanted_s ? wanted_s : WELL_S;
 
     if (holds_s == 0) {
-        saw(doctor, LEVEL_OK, "ring.seconds",
-            "nothing was recorded lately, so nothing is overwritten");
+        saw(LEVEL_OK, "ring.seconds", "nothing was recorded lately, so nothing is overwritten");
         return;
     }
     if (holds_s >= well_s) {
-        saw(doctor, LEVEL_OK, "ring.seconds", "the rings hold %" PRId64 " s at the current rate",
-            holds_s);
+        saw(LEVEL_OK, "ring.seconds", "the rings hold %" PRId64 " s at the current rate", holds_s);
         return;
     }
-    saw(doctor, holds_s < needed_s(doctor) ? LEVEL_BAD : LEVEL_NOTE, "ring.seconds",
+    saw(holds_s < needed_s(doctor) ? LEVEL_BAD : LEVEL_NOTE, "ring.seconds",
         "the rings hold only %" PRId64 " s at the current rate (%" PRId64
-        " KiB/s): a slow trace is fetched up to %" PRId64 " s after the slow span ends",
-        holds_s, number_in(rings, "bytes_per_s") / 1024, needed_s(doctor));
-    if (wanted_s)
-        mend(doctor, "raise rings-max-bytes in blkin.conf, then blkin reload");
-    else
-        mend(doctor,
-             "set seconds = %d in blkin.conf (the agent then enlarges the rings), then blkin "
-             "reload",
-             WELL_S);
+        " KiB/s): a slow trace is fetched up to %" PRId64 " s after the slow span ends" MEND
+        "%s in blkin.conf, then blkin reload",
+        holds_s, number_in(rings, "bytes_per_s") / 1024, needed_s(doctor),
+        wanted_s ? "raise rings-max-bytes"
+                 : "set seconds = 10 (the agent then enlarges the rings)");
 }
 
 static void check_cluster(const struct doctor *doctor, const json_t *status)
@@ -68,44 +62,41 @@ static void check_cluster(const struct doctor *doctor, const json_t *status)
     if (!*url)
         return;
     if (strcmp(text_in(cluster, "state"), "connected") != 0) {
-        saw(doctor, LEVEL_BAD, "cluster.answers",
-            "the broker %s is not reached: %s: other hosts are not asked for traces", url,
-            text_in(cluster, "error"));
-        mend(doctor,
-             "start the broker there (mosquitto), or mend cluster and cluster-* in blkin.conf, "
-             "from %s",
-             config_origin(doctor->config, "cluster"));
+        saw(LEVEL_BAD, "cluster.answers",
+            "the broker %s is not reached: %s: other hosts are not asked for traces" MEND
+            "start the broker there (mosquitto), or mend cluster and cluster-* in blkin.conf, "
+            "from %s",
+            url, text_in(cluster, "error"), config_origin(doctor->config, "cluster"));
         return;
     }
-    saw(doctor, LEVEL_OK, "cluster.answers", "%s answers; hosts: %zu", url,
+    saw(LEVEL_OK, "cluster.answers", "%s answers; hosts: %zu", url,
         json_array_size(json_object_get(cluster, "hosts")));
     json_array_foreach(away, i, host)
     {
         string_list_add(names, sizeof(names), json_string_value(host));
     }
-    if (*names) {
-        saw(doctor, LEVEL_NOTE, "cluster.away",
+    if (*names)
+        saw(LEVEL_NOTE, "cluster.away",
             "hosts that are away: %s: traces are incomplete "
-            "without them",
+            "without them" MEND
+            "start the agent there; of a host that is gone for good: mosquitto_pub -r -n "
+            "-t blkin/HOST/state",
             names);
-        mend(doctor, "start the agent there; of a host that is gone for good: mosquitto_pub -r -n "
-                     "-t blkin/HOST/state");
-    }
 }
 
-static void check_cluster_config(const struct doctor *doctor, const json_t *status)
+static void check_cluster_config(const json_t *status)
 {
     const json_t *config = json_object_get(status, "cluster_config");
 
     if (!*text_in(config, "refused"))
         return;
-    saw(doctor, LEVEL_BAD, "cluster.config", "the agent refuses the text of %s: %s", CONFIG_TOPIC,
-        text_in(config, "refused"));
-    mend(doctor,
-         "mend the text and publish it again: mosquitto_pub -r -t " CONFIG_TOPIC " -f FILE");
+    saw(LEVEL_BAD, "cluster.config",
+        "the agent refuses the text of %s: %s" MEND
+        "mend the text and publish it again: mosquitto_pub -r -t " CONFIG_TOPIC " -f FILE",
+        CONFIG_TOPIC, text_in(config, "refused"));
 }
 
-static void check_dropped(const struct doctor *doctor, const json_t *status)
+static void check_dropped(const json_t *status)
 {
     static const struct count_name counts[] = {
         {"alarms_lost", "alarms overwritten"},
@@ -121,20 +112,21 @@ static void check_dropped(const struct doctor *doctor, const json_t *status)
     list_counts(said, sizeof(said), json_object_get(lately, "totals"), counts,
                 sizeof(counts) / sizeof(counts[0]));
     if (!*said) {
-        saw(doctor, LEVEL_OK, "service.loss", "since %s, no alarm was dropped, no trace incomplete",
+        saw(LEVEL_OK, "service.loss", "since %s, no alarm was dropped, no trace incomplete",
             text_in(lately, "since"));
         return;
     }
-    saw(doctor, LEVEL_NOTE, "service.loss", "since %s: %s", text_in(lately, "since"), said);
-    mend(doctor, "what to do about each is in doc/agent.md, \"What is lost when\"");
+    saw(LEVEL_NOTE, "service.loss",
+        "since %s: %s" MEND "what to do about each is in doc/agent.md, \"What is lost when\"",
+        text_in(lately, "since"), said);
 }
 
 void check_agent(const struct doctor *doctor, const json_t *status)
 {
     check_ring(doctor, status);
     check_cluster(doctor, status);
-    check_cluster_config(doctor, status);
-    check_dropped(doctor, status);
+    check_cluster_config(status);
+    check_dropped(status);
 }
 
 /* ---- rings: can programs get them, and have they? -------------------------------------------- */
@@ -146,20 +138,20 @@ static bool rings_check_socket(const struct doctor *doctor)
     struct stat status;
 
     if (stat(path, &status) != 0) {
-        saw(doctor, LEVEL_BAD, "rings.socket", "%s: %s: programs get no rings", path,
-            strerror(errno));
-        mend(doctor, "systemctl start blkin-agent; ring-socket in blkin.conf, from %s",
-             config_origin(doctor->config, "ring-socket"));
+        saw(LEVEL_BAD, "rings.socket",
+            "%s: %s: programs get no rings" MEND
+            "systemctl start blkin-agent; ring-socket in blkin.conf, from %s",
+            path, strerror(errno), config_origin(doctor->config, "ring-socket"));
         return false;
     }
     if (!S_ISSOCK(status.st_mode) || (status.st_mode & 0222) != 0222) {
-        saw(doctor, LEVEL_BAD, "rings.socket",
-            "%s is not a socket that all users may write to: programs of other users get no rings",
+        saw(LEVEL_BAD, "rings.socket",
+            "%s is not a socket that all users may write to: programs of other users get no "
+            "rings" MEND "systemctl restart blkin-agent",
             path);
-        mend(doctor, "systemctl restart blkin-agent");
         return false;
     }
-    saw(doctor, LEVEL_OK, "rings.socket", "programs get rings at %s", path);
+    saw(LEVEL_OK, "rings.socket", "programs get rings at %s", path);
     return true;
 }
 
@@ -173,29 +165,28 @@ static void rings_explain(const struct doctor *doctor, const struct process *pro
     char value[256];
 
     if (process_variable(process->pid, "BLKIN_RINGS", value, sizeof(value)) &&
-        strcmp(value, config_text(doctor->config, "ring-socket")) != 0) {
-        saw(doctor, LEVEL_BAD, "rings.program",
-            "process %d (%s) has no rings: BLKIN_RINGS=%s is in its environment", (int)process->pid,
-            process->name, value);
-        mend(doctor, "start it without that variable");
-    } else if (process_sees_other_folder(process->pid, "/run/blkin/rings")) {
-        saw(doctor, LEVEL_BAD, "rings.program",
-            "process %d (%s) has no rings: it is in a container with another /run/blkin/rings",
-            (int)process->pid, process->name);
-        mend(doctor, "mount the host's /run/blkin/rings into the container");
-    } else if (doctor->facts->rings_are_refused) {
-        saw(doctor, LEVEL_NOTE, "rings.program",
-            "process %d (%s) has no rings: the service has refused rings to programs",
-            (int)process->pid, process->name);
-        mend(doctor, "first mend ring.refused");
-    } else {
-        saw(doctor, LEVEL_NOTE, "rings.program",
+        strcmp(value, config_text(doctor->config, "ring-socket")) != 0)
+        saw(LEVEL_BAD, "rings.program",
+            "process %d (%s) has no rings: BLKIN_RINGS=%s is in its environment" MEND
+            "start it without that variable",
+            PROCESS_NAMED(process), value);
+    else if (process_sees_other_folder(process->pid, "/run/blkin/rings"))
+        saw(LEVEL_BAD, "rings.program",
+            "process %d (%s) has no rings: it is in a container with another /run/blkin/rings" MEND
+            "mount the host's /run/blkin/rings into the container",
+            PROCESS_NAMED(process));
+    else if (doctor->facts->rings_are_refused)
+        saw(LEVEL_NOTE, "rings.program",
+            "process %d (%s) has no rings: the service has refused rings to programs" MEND
+            "first mend ring.refused",
+            PROCESS_NAMED(process));
+    else
+        saw(LEVEL_NOTE, "rings.program",
             "process %d (%s) uses BlkKin and has no rings: it has begun no span yet, it started "
             "before the folder of the socket was there, or its glibc does not register rseq "
-            "(GLIBC_TUNABLES, valgrind)",
-            (int)process->pid, process->name);
-        mend(doctor, "send it a request; if that does not help, start it again");
-    }
+            "(GLIBC_TUNABLES, valgrind)" MEND
+            "send it a request; if that does not help, start it again",
+            PROCESS_NAMED(process));
 }
 
 static void rings_look_at(void *context, struct process *process)
@@ -224,23 +215,22 @@ void check_rings(const struct doctor *doctor)
     if (!rings_check_socket(doctor))
         return;
     process_each(rings_look_at, &search);
-    if (search.with) {
-        saw(doctor, LEVEL_OK, "rings.programs", "%u programs write into rings", search.with);
-    } else if (takes_otlp(doctor)) {
-        saw(doctor, LEVEL_NOTE, "rings.programs",
+    if (search.with)
+        saw(LEVEL_OK, "rings.programs", "%u programs write into rings", search.with);
+    else if (takes_otlp(doctor))
+        saw(LEVEL_NOTE, "rings.programs",
             "no running program writes into rings: only spans that come by OTLP are recorded");
-    } else if (!search.hidden || geteuid() == 0) {
-        saw(doctor, LEVEL_BAD, "rings.programs", "no running program writes into rings");
-        mend(doctor, "start one that is linked with libblkin, or by `blkin run`");
-    }
+    else if (!search.hidden || geteuid() == 0)
+        saw(LEVEL_BAD, "rings.programs",
+            "no running program writes into rings" MEND
+            "start one that is linked with libblkin, or by `blkin run`");
     if (search.without > EXPLAINED_MAX)
-        saw(doctor, LEVEL_NOTE, "rings.more", "%u more processes use BlkKin and have no rings",
+        saw(LEVEL_NOTE, "rings.more", "%u more processes use BlkKin and have no rings",
             search.without - EXPLAINED_MAX);
-    if (search.hidden && geteuid() != 0) {
-        saw(doctor, LEVEL_NOTE, "rings.hidden",
-            "%u processes belong to other users, and cannot be inspected", search.hidden);
-        mend(doctor, "sudo blkin doctor");
-    }
+    if (search.hidden && geteuid() != 0)
+        saw(LEVEL_NOTE, "rings.hidden",
+            "%u processes belong to other users, and cannot be inspected" MEND "sudo blkin doctor",
+            search.hidden);
 }
 
 /* ---- of a service that holds them ------------------------------------------------------------ */
@@ -255,16 +245,14 @@ static void check_refused(const struct doctor *doctor, const json_t *rings, int6
     if (refused <= 0)
         return;
     doctor->facts->rings_are_refused = true;
-    saw(doctor, LEVEL_BAD, "ring.refused",
+    saw(LEVEL_BAD, "ring.refused",
         "the service refused rings to programs %" PRId64 " times: %" PRId64
         " users have rings (ring-users = %" PRId64 "), of %" PRId64
-        " MiB (rings-max-bytes = %" PRId64 " MiB)",
-        refused, users, users_max, bytes >> 20, bytes_max >> 20);
-    if (users >= users_max)
-        mend(doctor, "raise ring-users in blkin.conf, then blkin reload");
-    else
-        mend(doctor, "raise rings-max-bytes, or lower ring-bytes, in blkin.conf, then blkin "
-                     "reload; is memory short? free");
+        " MiB (rings-max-bytes = %" PRId64 " MiB)" MEND "raise %s",
+        refused, users, users_max, bytes >> 20, bytes_max >> 20,
+        users >= users_max ? "ring-users in blkin.conf, then blkin reload"
+                           : "rings-max-bytes, or lower ring-bytes, in blkin.conf, then blkin "
+                             "reload; is memory short? free");
 }
 
 void check_ring_users(const struct doctor *doctor, const json_t *status)
@@ -277,17 +265,15 @@ void check_ring_users(const struct doctor *doctor, const json_t *status)
         return;
     check_refused(doctor, rings, number_in(lately, "refused") - unknown);
     if (unknown == 0) {
-        saw(doctor, LEVEL_OK, "rings.users",
+        saw(LEVEL_OK, "rings.users",
             "the service knows the users of all programs that asked for rings");
         return;
     }
-    saw(doctor, LEVEL_BAD, "rings.users",
+    saw(LEVEL_BAD, "rings.users",
         "programs were refused rings %" PRId64
         " times: blkin %s runs in a container that does not map their users, and users must not "
-        "share one memory",
-        unknown, doctor->section);
-    mend(doctor,
-         "run blkin %s outside of a user namespace (on the host), or map these users into "
-         "its namespace",
-         doctor->section);
+        "share one memory" MEND
+        "run blkin %s outside of a user namespace (on the host), or map these users into "
+        "its namespace",
+        unknown, doctor->section, doctor->section);
 }

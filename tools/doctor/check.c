@@ -1,4 +1,4 @@
-/* Findings, and groups of checks that run in processes of their own.
+/* Findings, and groups of checks that run in children.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,48 +8,65 @@
 #include "babeltrace-plugin/base/text.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Escapes control characters, as names of sessions and programs may contain any byte. */
-static void print_into(char *text, size_t size, const char *format, va_list values)
+static struct shared {
+    struct facts facts;
+    struct findings findings;
+} * shared;
+
+struct facts *findings_open(void)
 {
-    (void)vsnprintf(text, size, format, values);
-    string_make_plain(text);
+    void *memory =
+        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED)
+        return NULL;
+    shared = memory;
+    return &shared->facts;
 }
 
-void saw(const struct doctor *doctor, enum level level, const char *id, const char *format, ...)
+const struct findings *findings_all(void)
 {
-    struct finding *finding = &doctor->findings[*doctor->count];
-    va_list values;
+    return &shared->findings;
+}
 
-    if (*doctor->count == FINDINGS_MAX)
+/* Finds MEND in the format, not in the text, as names in the text may contain any byte. */
+void saw(enum level level, const char *id, const char *format, ...)
+{
+    struct finding *finding = &shared->findings.list[shared->findings.count];
+    char first[1024], all[2048];
+    va_list values, again;
+    int length;
+
+    if (shared->findings.count == FINDINGS_MAX)
         return;
     *finding = (struct finding){.level = level};
     (void)snprintf(finding->id, sizeof(finding->id), "%s", id);
+    (void)snprintf(first, sizeof(first), "%.*s", (int)strcspn(format, MEND), format);
     va_start(values, format);
-    print_into(finding->saw, sizeof(finding->saw), format, values);
+    va_copy(again, values);
+    length = vsnprintf(finding->saw, sizeof(finding->saw), first, values);
+    (void)vsnprintf(all, sizeof(all), format, again);
+    va_end(again);
     va_end(values);
-    ++*doctor->count;
-}
-
-void mend(const struct doctor *doctor, const char *format, ...)
-{
-    struct finding *finding = &doctor->findings[*doctor->count - 1];
-    va_list values;
-
-    va_start(values, format);
-    print_into(finding->mend, sizeof(finding->mend), format, values);
-    va_end(values);
+    if (strstr(format, MEND) && length < (int)sizeof(all))
+        (void)snprintf(finding->mend, sizeof(finding->mend), "%s", all + length + 1);
+    string_make_plain(finding->saw);
+    string_make_plain(finding->mend);
+    shared->findings.count++;
 }
 
 void list_counts(char *list, size_t size, const json_t *object, const struct count_name *counts,
@@ -67,10 +84,10 @@ void list_counts(char *list, size_t size, const json_t *object, const struct cou
 }
 
 /* Returns whether the check has run without a bad finding. */
-static bool is_well(const struct doctor *doctor, const char *id)
+static bool is_well(const char *id)
 {
-    for (unsigned i = 0; i < *doctor->count; i++) {
-        const struct finding *finding = &doctor->findings[i];
+    for (unsigned i = 0; i < shared->findings.count; i++) {
+        const struct finding *finding = &shared->findings.list[i];
 
         if (strcmp(finding->id, id) == 0)
             return finding->level == LEVEL_OK || finding->level == LEVEL_NOTE;
@@ -83,37 +100,25 @@ bool is_about(const struct doctor *doctor, const char *section)
     return strcmp(doctor->section, section) == 0;
 }
 
-bool needs_lttng(const struct doctor *doctor)
-{
-    return is_about(doctor, "live");
-}
-
 /* ---- running a group ------------------------------------------------------------------------- */
 
-#define ARGUMENTS_MAX 256
-
-/* Sends the child's output to /dev/null, as libraries print their own errors. Returns errno. */
-static int group_start(const struct doctor *doctor, const char *name, pid_t *child)
+/* Sends the child's output to /dev/null, as libraries print their own errors. */
+static pid_t group_start(const struct doctor *doctor, const struct check_group *group)
 {
-    char flag[64], *arguments[ARGUMENTS_MAX] = {"blkin", "doctor", flag};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    size_t count = 3;
-    int error;
+    const pid_t parent = getpid(), child = fork();
 
-    (void)snprintf(flag, sizeof(flag), GROUP_FLAG "%s", name);
-    for (char **rest = doctor->arguments; *rest && count < ARGUMENTS_MAX - 1; rest++)
-        arguments[count++] = *rest;
-    (void)posix_spawn_file_actions_init(&actions);
-    (void)posix_spawnattr_init(&attributes);
-    (void)posix_spawn_file_actions_adddup2(&actions, doctor->shared, GROUP_FILE);
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        (void)posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    error = posix_spawn(child, "/proc/self/exe", &actions, &attributes, arguments, environ);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    (void)posix_spawnattr_destroy(&attributes);
-    return error;
+    if (child == 0) {
+        const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        (void)setpgid(0, 0);
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+            (void)dup2(null, fd);
+        if (getppid() == parent)
+            group->run(doctor);
+        _exit(0);
+    }
+    return child;
 }
 
 /* Returns the status of waitpid(2), or -1 after killing the child's process group. */
@@ -137,29 +142,26 @@ static int wait_until(pid_t child, int64_t deadline_ms)
 void group_run(const struct doctor *doctor, const struct check_group *group, int limit_ms)
 {
     pid_t child;
-    int status, error;
+    int status;
 
-    if (group->needs && !is_well(doctor, group->needs)) {
-        saw(doctor, LEVEL_SKIPPED, group->name, "not looked at: first mend %s", group->needs);
+    if (group->needs && !is_well(group->needs)) {
+        saw(LEVEL_SKIPPED, group->name, "not looked at: first mend %s", group->needs);
         return;
     }
-    error = group_start(doctor, group->name, &child);
-    if (error) {
-        saw(doctor, LEVEL_BAD, group->name, "cannot start a process for this check: %s",
-            strerror(error));
+    child = group_start(doctor, group);
+    if (child < 0) {
+        saw(LEVEL_BAD, group->name, "cannot start a process for this check: %s", strerror(errno));
         return;
     }
     status = wait_until(child, clock_ms() + limit_ms);
-    if (status == -1) {
-        saw(doctor, LEVEL_BAD, group->name, "no answer within %d s", limit_ms / 1000);
-        mend(doctor, "%s", group->mend_hang ? group->mend_hang : "");
-    } else if (WIFSIGNALED(status)) {
-        saw(doctor, LEVEL_BAD, group->name, "this check was killed by signal %d (%s)",
-            WTERMSIG(status), strsignal(WTERMSIG(status)));
-    } else if (WEXITSTATUS(status) != 0) {
-        saw(doctor, LEVEL_BAD, group->name, "this check could not be run (status %d)",
-            WEXITSTATUS(status));
-    }
+    if (status == -1)
+        saw(LEVEL_BAD, group->name, "no answer within %d s" MEND "%s", limit_ms / 1000,
+            group->mend_hang ? group->mend_hang : "");
+    else if (WIFSIGNALED(status))
+        saw(LEVEL_BAD, group->name, "this check was killed by signal %d (%s)", WTERMSIG(status),
+            strsignal(WTERMSIG(status)));
+    else if (WEXITSTATUS(status) != 0)
+        saw(LEVEL_BAD, group->name, "this check could not be run (status %d)", WEXITSTATUS(status));
 }
 
 void *doctor_open_library(void)

@@ -1,9 +1,8 @@
 /*
  * Shared by the checks of `blkin doctor`: findings, facts, and the runner of groups.
  *
- * A group of checks may hang or crash. The doctor runs each group in a process of its own with a
- * time limit: the same program, for one group. Both share the memory with the findings, so a crash
- * loses none.
+ * A group of checks may hang or crash. The doctor runs each group in a child with a time limit.
+ * Both share the memory with findings and facts, so a crash loses none.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,7 +27,13 @@ struct finding {
     char mend[384]; /* the command or advice; "": none */
 };
 
-#define FINDINGS_MAX   64
+#define FINDINGS_MAX 64
+
+struct findings {
+    unsigned count;
+    struct finding list[FINDINGS_MAX];
+};
+
 #define REGISTERED_MAX 4096
 #define EXPLAINED_MAX  8 /* processes that one kind of finding explains */
 #define LIBRARY_FILE   "/libblkin.so"
@@ -54,34 +59,24 @@ struct facts {
     pid_t registered[REGISTERED_MAX];
 };
 
-#define SECTION_BYTES 16
-
-/* The memory that all groups share. */
-struct shared {
-    pid_t doctor;
-    char section[SECTION_BYTES];
-    struct facts facts;
-    struct finding findings[FINDINGS_MAX];
-    unsigned count;
-};
-
 struct doctor {
     const struct config *config;
-    char *section; /* the service to check: "live", "agent" or "work" */
-    pid_t pid;     /* the process of --pid; 0: none */
+    const char *section; /* the service to check: "live", "agent" or "work" */
+    pid_t pid;           /* the process of --pid; 0: none */
     struct facts *facts;
-    struct finding *findings;
-    unsigned *count;
-    int shared;       /* the file of struct shared */
-    char **arguments; /* of the command, ended by NULL */
 };
 
-/* Adds a finding. */
-__attribute__((format(printf, 4, 5))) void saw(const struct doctor *doctor, enum level level,
-                                               const char *id, const char *format, ...);
-/* Sets the remedy of the last finding. */
-__attribute__((format(printf, 2, 3))) void mend(const struct doctor *doctor, const char *format,
-                                                ...);
+/* Makes the memory that all groups share. Returns the facts; NULL with errno set. */
+struct facts *findings_open(void);
+const struct findings *findings_all(void);
+
+/* Adds a finding. The format may end with MEND and the remedy: a command or advice; "": none. */
+#define MEND "\n"
+__attribute__((format(printf, 3, 4))) void saw(enum level level, const char *id, const char *format,
+                                               ...);
+
+/* The arguments for "process %d (%s)". */
+#define PROCESS_NAMED(process) (int)(process)->pid, (process)->name
 
 /* Writes the members that are not 0 as a list: "3 samples too late, ..." */
 struct count_name {
@@ -93,21 +88,19 @@ void list_counts(char *list, size_t size, const json_t *object, const struct cou
 /* Returns whether the doctor checks this section. */
 bool is_about(const struct doctor *doctor, const char *section);
 
-/* Returns whether the service needs LTTng. The agent reads rings instead. */
-bool needs_lttng(const struct doctor *doctor);
+/* The sections that need a group. */
+enum { FOR_LIVE = 1, FOR_AGENT = 2, FOR_WORK = 4 };
 
 /* A group of checks. A finding about a hang or crash has its name. */
 struct check_group {
     const char *name;
     void (*run)(const struct doctor *doctor);
+    unsigned sections;
     const char *needs; /* skips the group unless this check passed; NULL: never */
     const char *mend_hang;
 };
 
-/* Runs a group as `blkin doctor --group=NAME ARGUMENT...`, for limit_ms at most. Descriptor
- * GROUP_FILE is the shared memory. */
-#define GROUP_FLAG "--group="
-#define GROUP_FILE 3
+/* Runs a group in a child, for limit_ms at most. */
 void group_run(const struct doctor *doctor, const struct check_group *group, int limit_ms);
 
 /* ---- the groups, in the order from the program to the collector */
@@ -131,8 +124,8 @@ ssize_t program_read_file(const struct process *process, const char *path, char 
                           struct stat *status);
 /* Reports that libblkin ignores the file, as other users may write to it: see process_distrusts().
  */
-void program_tell_distrust(const struct doctor *doctor, const char *id, const char *program,
-                           const char *path, const struct stat *status);
+void program_tell_distrust(const char *id, const char *program, const char *path,
+                           const struct stat *status);
 
 /* Opens libblkin as the dynamic linker finds it; NULL: not found. Keeps its constructor from
  * loading LTTng, which would wait for a hanging session daemon. */

@@ -45,24 +45,27 @@ static bool find_file(char *path, size_t size)
     return access(path, F_OK) == 0;
 }
 
-static void explain_missing(const struct doctor *doctor)
+static void explain_missing(void)
 {
     char path[1024];
     const char *why;
 
     if (!find_file(path, sizeof(path))) {
-        saw(doctor, LEVEL_BAD, "plugin.found", "babeltrace2 has no sink.blkin.zipkin: no %s", path);
-        mend(doctor, "install package babeltrace2-plugin-blkin, or set BABELTRACE_PLUGIN_PATH");
+        saw(LEVEL_BAD, "plugin.found",
+            "babeltrace2 has no sink.blkin.zipkin: no %s" MEND
+            "install package babeltrace2-plugin-blkin, or set BABELTRACE_PLUGIN_PATH",
+            path);
         return;
     }
     (void)dlerror();
     why = dlopen(path, RTLD_NOW | RTLD_LOCAL) ? NULL : dlerror();
-    saw(doctor, LEVEL_BAD, "plugin.found", "babeltrace2 has no sink.blkin.zipkin: %s%s",
+    saw(LEVEL_BAD, "plugin.found",
+        "babeltrace2 has no sink.blkin.zipkin: %s%s" MEND
+        "install the package for this release of the system, and what it depends on",
         why ? "it cannot be loaded: " : "", why ? why : path);
-    mend(doctor, "install the package for this release of the system, and what it depends on");
 }
 
-static void check_version(const struct doctor *doctor, const bt_plugin *plugin)
+static void check_version(const bt_plugin *plugin)
 {
     unsigned major = 0, minor = 0, patch = 0;
     const char *extra;
@@ -71,36 +74,37 @@ static void check_version(const struct doctor *doctor, const bt_plugin *plugin)
     (void)bt_plugin_get_version(plugin, &major, &minor, &patch, &extra);
     (void)snprintf(version, sizeof(version), "%u.%u.%u", major, minor, patch);
     if (strcmp(version, BLKIN_RELEASE) == 0) {
-        saw(doctor, LEVEL_OK, "plugin.version", "%s has the version of this command",
+        saw(LEVEL_OK, "plugin.version", "%s has the version of this command",
             bt_plugin_get_path(plugin));
         return;
     }
-    saw(doctor, LEVEL_BAD, "plugin.version", "%s has version %s, this command has %s",
+    saw(LEVEL_BAD, "plugin.version",
+        "%s has version %s, this command has %s" MEND "install both from one release",
         bt_plugin_get_path(plugin), version, BLKIN_RELEASE);
-    mend(doctor, "install both from one release");
 }
 
 void check_plugin(const struct doctor *doctor)
 {
     const bt_plugin *plugin = graph_blkin(), *source = graph_ctf();
 
+    (void)doctor;
     if (!plugin || !bt_plugin_borrow_sink_component_class_by_name_const(plugin, "zipkin")) {
-        explain_missing(doctor);
+        explain_missing();
     } else {
-        saw(doctor, LEVEL_OK, "plugin.found", "babeltrace2 has sink.blkin.zipkin");
-        check_version(doctor, plugin);
+        saw(LEVEL_OK, "plugin.found", "babeltrace2 has sink.blkin.zipkin");
+        check_version(plugin);
     }
     if (source && bt_plugin_borrow_source_component_class_by_name_const(source, "lttng-live")) {
-        saw(doctor, LEVEL_OK, "plugin.source", "babeltrace2 reads LTTng's traces");
+        saw(LEVEL_OK, "plugin.source", "babeltrace2 reads LTTng's traces");
         return;
     }
-    saw(doctor, LEVEL_BAD, "plugin.source", "babeltrace2 has no src.ctf.lttng-live");
-    mend(doctor, "apt install --reinstall libbabeltrace2-0");
+    saw(LEVEL_BAD, "plugin.source",
+        "babeltrace2 has no src.ctf.lttng-live" MEND "apt install --reinstall libbabeltrace2-0");
 }
 
 /* ---- the collector --------------------------------------------------------------------------- */
 
-static void check_file(const struct doctor *doctor, const char *path)
+static void check_file(const char *path)
 {
     char folder[4096];
     struct stat status;
@@ -111,12 +115,12 @@ static void check_file(const struct doctor *doctor, const char *path)
     else
         (void)snprintf(folder, sizeof(folder), ".");
     if (stat(folder, &status) < 0 || access(folder, W_OK) < 0) {
-        saw(doctor, LEVEL_BAD, "collector.answers", "cannot make a file in %s: %s", folder,
+        saw(LEVEL_BAD, "collector.answers",
+            "cannot make a file in %s: %s" MEND "set another endpoint in blkin.conf", folder,
             strerror(errno));
-        mend(doctor, "set another endpoint in blkin.conf");
         return;
     }
-    saw(doctor, LEVEL_OK, "collector.answers", "spans go to the file %s", path);
+    saw(LEVEL_OK, "collector.answers", "spans go to the file %s", path);
 }
 
 static void probe(const struct doctor *doctor, struct transport *transport, const char *shown)
@@ -127,26 +131,22 @@ static void probe(const struct doctor *doctor, struct transport *transport, cons
 
     transport->probe(transport, &reply);
     if (reply.outcome != OUTCOME_ACCEPTED) {
-        saw(doctor, LEVEL_BAD, "collector.answers", "%s", reply.error.text);
-        mend(doctor,
-             is_kafka
-                 ? "is a broker there? kcat -L -b BROKER, of %s; endpoint in blkin.conf, from %s"
-                 : "is a collector there? curl -i %s; endpoint in blkin.conf, from %s",
-             shown, config_origin(doctor->config, "endpoint"));
+        saw(LEVEL_BAD, "collector.answers", "%s" MEND "is a %s %s; endpoint in blkin.conf, from %s",
+            reply.error.text,
+            is_kafka ? "broker there? kcat -L -b BROKER, of" : "collector there? curl -i", shown,
+            config_origin(doctor->config, "endpoint"));
         return;
     }
     if (is_kafka)
-        saw(doctor, LEVEL_OK, "collector.answers",
-            "%s is there, with %u partitions, after %" PRId64 " ms", shown, transport->partitions,
-            clock_ms() - start_ms);
+        saw(LEVEL_OK, "collector.answers", "%s is there, with %u partitions, after %" PRId64 " ms",
+            shown, transport->partitions, clock_ms() - start_ms);
     else
-        saw(doctor, LEVEL_OK, "collector.answers", "%s takes an empty batch, after %" PRId64 " ms",
-            shown, clock_ms() - start_ms);
-    if (transport->warning) {
-        saw(doctor, LEVEL_NOTE, "collector.secrecy", "%s", transport->warning);
-        mend(doctor, is_kafka ? "set security.protocol=sasl_ssl in the kafka-file"
-                              : "set an endpoint with https://");
-    }
+        saw(LEVEL_OK, "collector.answers", "%s takes an empty batch, after %" PRId64 " ms", shown,
+            clock_ms() - start_ms);
+    if (transport->warning)
+        saw(LEVEL_NOTE, "collector.secrecy", "%s" MEND "%s", transport->warning,
+            is_kafka ? "set security.protocol=sasl_ssl in the kafka-file"
+                     : "set an endpoint with https://");
 }
 
 /* The service may run with another endpoint than the configuration has. */
@@ -156,11 +156,11 @@ static void use_endpoint_of_service(const struct doctor *doctor, struct transpor
     char *configured = endpoint_shown(options->endpoint);
 
     if (*endpoint && configured && strcmp(endpoint, configured) != 0) {
-        saw(doctor, LEVEL_NOTE, "collector.endpoint",
-            "blkin %s sends to %s, and not to %s, which %s names", doctor->section, endpoint,
-            configured, config_origin(doctor->config, "endpoint"));
-        mend(doctor, "systemctl restart blkin-%s, or give doctor the same --endpoint",
-             doctor->section);
+        saw(LEVEL_NOTE, "collector.endpoint",
+            "blkin %s sends to %s, and not to %s, which %s names" MEND
+            "systemctl restart blkin-%s, or give doctor the same --endpoint",
+            doctor->section, endpoint, configured, config_origin(doctor->config, "endpoint"),
+            doctor->section);
         options->endpoint = endpoint;
     }
     free(configured);
@@ -178,7 +178,7 @@ void check_collector(const struct doctor *doctor)
     char *shown;
 
     if (!config_sink_params(doctor->config, &params, &error)) {
-        saw(doctor, LEVEL_BAD, "collector.settings", "%s", error.text);
+        saw(LEVEL_BAD, "collector.settings", "%s", error.text);
         return;
     }
     options = &params.exporter.transport;
@@ -186,7 +186,7 @@ void check_collector(const struct doctor *doctor)
     use_endpoint_of_service(doctor, options);
     options->protocol = exporter_protocol(&params.exporter);
     if (strncmp(options->endpoint, "file:", 5) == 0) {
-        check_file(doctor, options->endpoint + 5);
+        check_file(options->endpoint + 5);
         return;
     }
     if (options->request_timeout_ms > PROBE_MS)
@@ -194,8 +194,9 @@ void check_collector(const struct doctor *doctor)
     transport = is_kafka_url(options->endpoint) ? kafka_transport_open(options, &error)
                                                 : http_transport_open(options, &error);
     if (!transport) {
-        saw(doctor, LEVEL_BAD, "collector.settings", "%s", error.text);
-        mend(doctor, "blkin config show --section=%s shows where it is set", doctor->section);
+        saw(LEVEL_BAD, "collector.settings",
+            "%s" MEND "blkin config show --section=%s shows where it is set", error.text,
+            doctor->section);
         return;
     }
     shown = endpoint_shown(options->endpoint);

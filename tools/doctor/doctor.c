@@ -15,9 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,34 +25,38 @@ static const char usage[] =
 #define DOCTOR_LIMIT_MS 6000
 
 static const struct check_group groups[] = {
-    {"version", check_versions, NULL, "ldconfig; lttng --version"},
-    {"service", check_service, NULL, "systemctl restart blkin-live or blkin-agent"},
-    {"sessiond", check_sessiond, NULL, "systemctl restart lttng-sessiond"},
-    {"sessiond.answers", check_sessiond_answer, "sessiond.runs",
+    {"version", check_versions, FOR_LIVE | FOR_AGENT, NULL, "ldconfig; lttng --version"},
+    {"service", check_service, FOR_LIVE | FOR_AGENT, NULL,
+     "systemctl restart blkin-live or blkin-agent"},
+    {"sessiond", check_sessiond, FOR_LIVE, NULL, "systemctl restart lttng-sessiond"},
+    {"sessiond.answers", check_sessiond_answer, FOR_LIVE, "sessiond.runs",
      "is lttng-sessiond stopped (state T)? kill -CONT it, or systemctl restart lttng-sessiond; if "
      "relayd is bad, too, mend relayd first: LTTng 2.16 waits for the relay daemon"},
-    {"rings", check_rings, NULL, NULL},
-    {"program", check_programs, "sessiond.answers", "systemctl restart lttng-sessiond"},
-    {"preload", check_preload, NULL, NULL},
-    {"sampling", check_sampling, NULL, NULL},
-    {"rules", check_rules, NULL, NULL},
-    {"session", check_session, "sessiond.answers", "systemctl restart lttng-sessiond"},
-    {"relayd.address", check_relayd_address, NULL, NULL},
+    {"rings", check_rings, FOR_AGENT, NULL, NULL},
+    {"program", check_programs, FOR_LIVE, "sessiond.answers", "systemctl restart lttng-sessiond"},
+    {"preload", check_preload, FOR_LIVE | FOR_AGENT, NULL, NULL},
+    {"sampling", check_sampling, FOR_LIVE | FOR_AGENT, NULL, NULL},
+    {"rules", check_rules, FOR_AGENT, NULL, NULL},
+    {"session", check_session, FOR_LIVE, "sessiond.answers", "systemctl restart lttng-sessiond"},
+    {"relayd.address", check_relayd_address, FOR_LIVE, NULL, NULL},
     /* before the channel, where LTTng 2.16 waits for the relay daemon */
-    {"relayd", check_relayd, NULL,
+    {"relayd", check_relayd, FOR_LIVE, NULL,
      "lttng-relayd is stopped (kill -CONT it, or systemctl restart blkin-live), or another program "
      "has its port"},
-    {"session.channel", check_channel, NULL, "systemctl restart lttng-sessiond"},
-    {"host.session", check_host_session, "session.channel", "systemctl restart lttng-sessiond"},
-    {"host", check_metrics, NULL,
+    {"session.channel", check_channel, FOR_LIVE, NULL, "systemctl restart lttng-sessiond"},
+    {"host.session", check_host_session, FOR_LIVE, "session.channel",
+     "systemctl restart lttng-sessiond"},
+    {"host", check_metrics, FOR_LIVE | FOR_AGENT, NULL,
      "is blkin agent stopped (state T)? kill -CONT it, or systemctl restart blkin-agent"},
     /* before the viewer, which needs plugin and collector */
-    {"plugin", check_plugin, NULL, NULL},
-    {"collector", check_collector, NULL, "check the network, and endpoint in blkin.conf"},
-    {"relayd.session", check_relayd_session, NULL, "systemctl restart blkin-live"},
-    {"work", check_work, NULL, "check that the brokers answer, and input in blkin.conf"},
-    {"clock", check_clock, NULL, NULL},
-    {"disk", check_disk, NULL, "a file system does not answer: df -h"},
+    {"plugin", check_plugin, FOR_LIVE | FOR_AGENT, NULL, NULL},
+    {"collector", check_collector, FOR_LIVE | FOR_AGENT, NULL,
+     "check the network, and endpoint in blkin.conf"},
+    {"relayd.session", check_relayd_session, FOR_LIVE, NULL, "systemctl restart blkin-live"},
+    {"work", check_work, FOR_WORK, NULL, "check that the brokers answer, and input in blkin.conf"},
+    {"clock", check_clock, FOR_LIVE | FOR_AGENT | FOR_WORK, NULL, NULL},
+    {"disk", check_disk, FOR_LIVE | FOR_AGENT | FOR_WORK, NULL,
+     "a file system does not answer: df -h"},
 };
 #define GROUPS (sizeof(groups) / sizeof(groups[0]))
 
@@ -68,39 +69,6 @@ static const struct config_flag flags[] = {{"json", &is_json, NULL},
                                            {"quiet", &is_quiet, NULL},
                                            {"section", NULL, &section},
                                            {NULL, NULL, NULL}};
-
-/* Returns whether the configuration is valid. If not, `said` has the errors, which
- * config_read_view() writes to stderr. */
-static bool try_config(const struct config_request *request, int argc, char *argv[], char *said,
-                       size_t size)
-{
-    const int ours = dup(STDERR_FILENO), file = memfd_create("said", MFD_CLOEXEC);
-    struct config *config;
-    ssize_t length;
-    int status;
-
-    (void)dup2(file, STDERR_FILENO);
-    config = config_read_view(request, argc, argv, &status);
-    (void)dup2(ours, STDERR_FILENO);
-    length = pread(file, said, size - 1, 0);
-    said[length > 0 ? length : 0] = '\0';
-    (void)close(ours);
-    (void)close(file);
-    config_free(config);
-    return config || status == 0;
-}
-
-/* Makes a finding of the first line, without "blkin doctor: ". */
-static void take_over_errors(const struct doctor *checked, const char *program, const char *said)
-{
-    const char *first =
-        strncmp(said, program, strlen(program)) == 0 ? said + strlen(program) + strlen(": ") : said;
-    const int length = (int)strcspn(first, "\n");
-
-    saw(checked, LEVEL_BAD, "config.file", "%.*s%s", length, first,
-        first[length] && first[length + 1] ? "; and more errors" : "");
-    mend(checked, "blkin config check shows all errors; the checks below run without the file");
-}
 
 static bool is_listening(const char *folder, const char *service)
 {
@@ -181,7 +149,7 @@ static void tell_of_others(const struct doctor *checked)
 
     for (size_t i = 0; i < SECTIONS; i++) {
         if (!is_about(checked, sections[i]) && service_is_here(folder, sections[i]))
-            saw(checked, LEVEL_OK, "service.others",
+            saw(LEVEL_OK, "service.others",
                 "blkin %s runs here too: check it with blkin doctor --section=%s", sections[i],
                 sections[i]);
     }
@@ -233,17 +201,17 @@ static void describe_file(const char *path, char *text, size_t size)
 }
 
 /* Notes a file that this user cannot read. The services' user may read it. */
-static void tell_of_left_out(const struct doctor *checked, const char *path)
+static void tell_of_left_out(const char *path)
 {
     const struct passwd *user;
     char file[PATH_MAX + 128];
 
     describe_file(path, file, sizeof(file));
     user = getpwuid(geteuid());
-    saw(checked, LEVEL_NOTE, "config.file",
-        "%s cannot be read by user %s: the checks below run with the defaults", file,
-        user ? user->pw_name : "?");
-    mend(checked, "sudo blkin doctor");
+    saw(LEVEL_NOTE, "config.file",
+        "%s cannot be read by user %s: the checks below run with the defaults" MEND
+        "sudo blkin doctor",
+        file, user ? user->pw_name : "?");
 }
 
 /* Returns the user of the services: the owner of state-dir, or the package's user. */
@@ -259,42 +227,51 @@ static const struct passwd *service_user(const struct config *config)
 }
 
 /* Checks that the services' user may read the file: root may read any file. */
-static void check_readers(const struct doctor *checked, const struct config *config)
+static void check_readers(const struct config *config)
 {
     const char *path = config_path(config);
     const struct passwd *user = service_user(config);
     char file[PATH_MAX + 128], name[64];
 
     if (!user || process_user_reads(user, path)) {
-        saw(checked, LEVEL_OK, "config.file", "%s is right", path);
+        saw(LEVEL_OK, "config.file", "%s is right", path);
         return;
     }
     (void)snprintf(name, sizeof(name), "%s",
                    user->pw_name); /* describe_file() overwrites the passwd entry */
     describe_file(path, file, sizeof(file));
-    saw(checked, LEVEL_BAD, "config.file",
-        "%s cannot be read by user %s, whom the services run as: they refuse to start", file, name);
-    mend(checked, "chown root:%s %s; chmod 640 %s", name, path, path);
+    saw(LEVEL_BAD, "config.file",
+        "%s cannot be read by user %s, whom the services run as: they refuse to start" MEND
+        "chown root:%s %s; chmod 640 %s",
+        file, name, name, path, path);
+}
+
+/* Reports on the file that was read, or on its absence. */
+static void check_file(const struct doctor *checked)
+{
+    if (config_left_out(checked->config))
+        tell_of_left_out(config_left_out(checked->config));
+    else if (config_path(checked->config))
+        check_readers(checked->config);
+    else
+        saw(LEVEL_OK, "config.file", "there is no /etc/blkin/blkin.conf: the defaults apply");
 }
 
 /* Returns NULL with the exit status after printing the reason. */
 static struct config *read_config(struct doctor *checked, int argc, char *argv[], int *status)
 {
     static struct config_request request = {NULL, usage, flags};
+    struct error error = {""};
     struct config *config;
-    char said[2048];
-    bool is_right;
 
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0)
-            return config_read_view(&request, argc, argv, status);
-    }
-    is_right = try_config(&request, argc, argv, said, sizeof(said));
-    if (!is_right) {
-        take_over_errors(checked, argv[0], said);
+    checked->config = config = config_read_quietly(&request, argc, argv, status, &error);
+    if (!config && *status) {
+        saw(LEVEL_BAD, "config.file",
+            "%s" MEND "blkin config check shows all errors; the checks below run without the file",
+            error.text);
         argc = without_file(argc, argv);
+        config = config_read_view(&request, argc, argv, status);
     }
-    config = config_read_view(&request, argc, argv, status);
     if (!config)
         return NULL;
     if (config_operands(config) > 0 || (section && !is_section(section)) || (pid && !is_pid(pid))) {
@@ -306,15 +283,9 @@ static struct config *read_config(struct doctor *checked, int argc, char *argv[]
         *status = 2;
         return NULL;
     }
-    if (is_right && config_left_out(config))
-        tell_of_left_out(checked, config_left_out(config));
-    else if (is_right && config_path(config))
-        check_readers(checked, config);
-    else if (is_right)
-        saw(checked, LEVEL_OK, "config.file",
-            "there is no /etc/blkin/blkin.conf: the defaults apply");
-    request.section = section ? section : guess_section(config);
-    (void)snprintf(checked->section, SECTION_BYTES, "%s", request.section);
+    if (checked->config)
+        check_file(checked);
+    request.section = checked->section = section ? section : guess_section(config);
     checked->pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
     config_free(config);
     return config_read_view(&request, argc, argv, status);
@@ -324,12 +295,13 @@ static struct config *read_config(struct doctor *checked, int argc, char *argv[]
 
 static const char *const names[LEVELS] = {"ok", "note", "bad", "skipped"};
 
-static unsigned count_of(const struct doctor *checked, enum level level)
+static unsigned count_of(enum level level)
 {
+    const struct findings *findings = findings_all();
     unsigned count = 0;
 
-    for (unsigned i = 0; i < *checked->count; i++)
-        count += checked->findings[i].level == level;
+    for (unsigned i = 0; i < findings->count; i++)
+        count += findings->list[i].level == level;
     return count;
 }
 
@@ -372,14 +344,15 @@ static void print_view(const struct doctor *checked)
 
 static void print_table(const struct doctor *checked)
 {
+    const struct findings *findings = findings_all();
     static const char *const colours[LEVELS] = {"\033[32m", "\033[33m", "\033[1;31m", "\033[2m"};
     static const char *const short_names[LEVELS] = {"ok  ", "note", "BAD ", "-   "};
     const bool is_coloured = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     const size_t width = isatty(STDOUT_FILENO) ? screen().width : 0; /* 0: no line breaks */
 
     print_view(checked);
-    for (unsigned i = 0; i < *checked->count; i++) {
-        const struct finding *finding = &checked->findings[i];
+    for (unsigned i = 0; i < findings->count; i++) {
+        const struct finding *finding = &findings->list[i];
 
         if (is_quiet && finding->level != LEVEL_BAD && finding->level != LEVEL_NOTE)
             continue;
@@ -391,22 +364,22 @@ static void print_table(const struct doctor *checked)
             print_broken(finding->mend, width);
         }
     }
-    if (count_of(checked, LEVEL_BAD) == 0)
+    if (count_of(LEVEL_BAD) == 0)
         printf("All is well for blkin %s", checked->section);
     else
-        printf("%u bad for blkin %s: begin with the first", count_of(checked, LEVEL_BAD),
-               checked->section);
-    printf(" (%u ok, %u notes, %u not looked at).\n", count_of(checked, LEVEL_OK),
-           count_of(checked, LEVEL_NOTE), count_of(checked, LEVEL_SKIPPED));
+        printf("%u bad for blkin %s: begin with the first", count_of(LEVEL_BAD), checked->section);
+    printf(" (%u ok, %u notes, %u not looked at).\n", count_of(LEVEL_OK), count_of(LEVEL_NOTE),
+           count_of(LEVEL_SKIPPED));
 }
 
 static void print_json(const struct doctor *checked)
 {
+    const struct findings *findings = findings_all();
     json_t *checks = json_array();
     json_t *document;
 
-    for (unsigned i = 0; i < *checked->count; i++) {
-        const struct finding *finding = &checked->findings[i];
+    for (unsigned i = 0; i < findings->count; i++) {
+        const struct finding *finding = &findings->list[i];
         json_t *check = json_pack("{s:s, s:s, s:s}", "id", finding->id, "level",
                                   names[finding->level], "saw", finding->saw);
 
@@ -414,9 +387,8 @@ static void print_json(const struct doctor *checked)
             (void)json_object_set_new(check, "mend", json_string(finding->mend));
         (void)json_array_append_new(checks, check);
     }
-    document =
-        json_pack("{s:s, s:s, s:b, s:o}", "version", BLKIN_RELEASE, "section", checked->section,
-                  "well", count_of(checked, LEVEL_BAD) == 0, "checks", checks);
+    document = json_pack("{s:s, s:s, s:b, s:o}", "version", BLKIN_RELEASE, "section",
+                         checked->section, "well", count_of(LEVEL_BAD) == 0, "checks", checks);
     if (document && json_dumpf(document, stdout, JSON_INDENT(2)) == 0)
         putchar('\n');
     json_decref(document);
@@ -424,121 +396,40 @@ static void print_json(const struct doctor *checked)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Returns whether the group checks LTTng, which the agent does not need. */
-static bool is_of_lttng(const struct check_group *group)
+static void run_groups(const struct doctor *checked)
 {
-    return group->run == check_sessiond || group->run == check_sessiond_answer ||
-           group->run == check_programs || group->run == check_session ||
-           group->run == check_channel || group->run == check_host_session ||
-           group->run == check_relayd_address;
-}
+    const unsigned of_section = is_about(checked, "live")    ? FOR_LIVE
+                                : is_about(checked, "agent") ? FOR_AGENT
+                                                             : FOR_WORK;
 
-/* Returns whether the section needs the group: the relay daemon only for live, rules only for the
- * agent. */
-static bool is_of_interest(const struct doctor *checked, const struct check_group *group)
-{
-    if (group->run == check_work || is_about(checked, "work"))
-        return is_about(checked, "work") &&
-               (group->run == check_work || group->run == check_clock || group->run == check_disk);
-    if (group->run == check_relayd || group->run == check_relayd_session)
-        return is_about(checked, "live") && needs_lttng(checked);
-    if (group->run == check_host_session && !config_boolean(checked->config, "host"))
-        return false;
-    if (group->run == check_rules)
-        return is_about(checked, "agent");
-    if (group->run == check_rings)
-        return !needs_lttng(checked);
-    return needs_lttng(checked) || !is_of_lttng(group);
-}
-
-static struct doctor patient_of(struct shared *shared, int file, char *argv[])
-{
-    return (struct doctor){.section = shared->section,
-                           .facts = &shared->facts,
-                           .findings = shared->findings,
-                           .count = &shared->count,
-                           .shared = file,
-                           .arguments = argv + 1};
-}
-
-static struct shared *map_shared(int file)
-{
-    void *shared = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-
-    return shared == MAP_FAILED ? NULL : shared;
-}
-
-/* Runs in the process of a group. */
-static int run_group(const char *name, int argc, char *argv[])
-{
-    struct shared *shared = map_shared(GROUP_FILE);
-    struct config_request request = {shared ? shared->section : NULL, "", flags};
-    struct doctor checked;
-    struct config *config;
-    int status = 1;
-
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (!shared || getppid() != shared->doctor)
-        return 1;
-    checked = patient_of(shared, GROUP_FILE, argv);
-    checked.config = config = config_read_view(&request, argc, argv, &status);
-    checked.pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
-    for (size_t i = 0; config && i < GROUPS; i++) {
-        if (strcmp(groups[i].name, name) == 0)
-            groups[i].run(&checked);
-    }
-    status = config ? 0 : status;
-    config_free(config);
-    (void)munmap(shared, sizeof(*shared));
-    return status;
-}
-
-static void run_groups(struct doctor *checked)
-{
-    struct facts *facts = checked->facts;
-
-    (void)snprintf(facts->session_name, sizeof(facts->session_name), "%s",
+    (void)snprintf(checked->facts->session_name, sizeof(checked->facts->session_name), "%s",
                    config_text(checked->config, "session"));
     tell_of_others(checked);
     for (size_t i = 0; i < GROUPS; i++) {
-        if (is_of_interest(checked, &groups[i]))
+        if (groups[i].sections & of_section)
             group_run(checked, &groups[i], DOCTOR_LIMIT_MS);
     }
 }
 
 int doctor_command(int argc, char *argv[])
 {
-    const int file = memfd_create("blkin-doctor", MFD_CLOEXEC);
-    struct shared *shared;
-    struct doctor checked;
+    struct doctor checked = {.facts = findings_open()};
     struct config *config;
     int status = 1;
 
-    if (argc > 1 && strncmp(argv[1], GROUP_FLAG, strlen(GROUP_FLAG)) == 0) {
-        const char *name = argv[1] + strlen(GROUP_FLAG);
-
-        argv[1] = argv[0];
-        return run_group(name, argc - 1, argv + 1);
-    }
-    shared = ftruncate(file, sizeof(*shared)) == 0 ? map_shared(file) : NULL;
-    if (!shared) {
+    if (!checked.facts) {
         perror(argv[0]);
         return 1;
     }
-    shared->doctor = getpid();
-    checked = patient_of(shared, file, argv);
     config = read_config(&checked, argc, argv, &status);
-    if (config) {
-        checked.config = config;
-        run_groups(&checked);
-        if (is_json)
-            print_json(&checked);
-        else
-            print_table(&checked);
-        status = count_of(&checked, LEVEL_BAD) > 0;
-        config_free(config);
-    }
-    (void)munmap(shared, sizeof(*shared));
-    (void)close(file);
-    return status;
+    if (!config)
+        return status;
+    checked.config = config;
+    run_groups(&checked);
+    if (is_json)
+        print_json(&checked);
+    else
+        print_table(&checked);
+    config_free(config);
+    return count_of(LEVEL_BAD) > 0;
 }

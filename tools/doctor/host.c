@@ -31,25 +31,25 @@ static bool is_older(const unsigned version[3], unsigned major, unsigned minor, 
                                  : version[2] < patch;
 }
 
-static void check_library(const struct doctor *doctor)
+static void check_library(void)
 {
     void *library = doctor_open_library();
     unsigned (*version)(void), number;
 
     if (!library) {
-        saw(doctor, LEVEL_NOTE, "version.library",
+        saw(LEVEL_NOTE, "version.library",
             "the dynamic linker finds no libblkin.so.1: only programs with a folder of their own "
-            "for it (rpath), or with libblkin linked in, record spans");
-        mend(doctor, "install package libblkin1, or run ldconfig");
+            "for it (rpath), or with libblkin linked in, record spans" MEND
+            "install package libblkin1, or run ldconfig");
         return;
     }
     *(void **)&version = dlsym(library, "blkin_version");
     number = version ? version() : 0;
     if (number == BLKIN_VERSION)
-        saw(doctor, LEVEL_OK, "version.library",
-            "libblkin.so.1 has the version of this command, %s", BLKIN_RELEASE);
+        saw(LEVEL_OK, "version.library", "libblkin.so.1 has the version of this command, %s",
+            BLKIN_RELEASE);
     else
-        saw(doctor, LEVEL_NOTE, "version.library",
+        saw(LEVEL_NOTE, "version.library",
             "libblkin.so.1 has version %u.%u.%u, this command has %s: its sink may not know some "
             "events of that library",
             number / 10000, number / 100 % 100, number % 100, BLKIN_RELEASE);
@@ -71,60 +71,55 @@ static bool read_lttng_version(unsigned version[3])
     return at && sscanf(at + 2, "%u.%u.%u", &version[0], &version[1], &version[2]) >= 2;
 }
 
-static void check_lttng_version(const struct doctor *doctor)
+static void check_lttng_version(void)
 {
     unsigned version[3];
 
     if (!read_lttng_version(version)) {
-        saw(doctor, LEVEL_BAD, "version.lttng",
-            "there is no lttng command: LTTng is not installed");
-        mend(doctor, "apt install lttng-tools");
+        saw(LEVEL_BAD, "version.lttng",
+            "there is no lttng command: LTTng is not installed" MEND "apt install lttng-tools");
         return;
     }
-    if (is_older(version, 2, 13, 0)) {
-        saw(doctor, LEVEL_BAD, "version.lttng", "lttng-tools %u.%u.%u: 2.13 or later is needed",
+    if (is_older(version, 2, 13, 0))
+        saw(LEVEL_BAD, "version.lttng",
+            "lttng-tools %u.%u.%u: 2.13 or later is needed" MEND "install a newer lttng-tools",
             version[0], version[1], version[2]);
-        mend(doctor, "install a newer lttng-tools");
-    } else if (is_older(version, 2, 13, 15)) {
-        saw(doctor, LEVEL_NOTE, "version.lttng",
+    else if (is_older(version, 2, 13, 15))
+        saw(LEVEL_NOTE, "version.lttng",
             "lttng-tools %u.%u.%u: a live session must have buffers per user (with buffers per "
             "process it loses all), and other hosts must not reach the relay daemon (known "
-            "security holes)",
+            "security holes)" MEND "install lttng-tools 2.13.15 or later, as in Debian 13",
             version[0], version[1], version[2]);
-        mend(doctor, "install lttng-tools 2.13.15 or later, as in Debian 13");
-    } else {
-        saw(doctor, LEVEL_OK, "version.lttng", "lttng-tools %u.%u.%u", version[0], version[1],
-            version[2]);
-    }
+    else
+        saw(LEVEL_OK, "version.lttng", "lttng-tools %u.%u.%u", version[0], version[1], version[2]);
     if (!is_older(version, 2, 16, 0) &&
-        is_older((unsigned[]){bt_version_get_major(), bt_version_get_minor(), 0}, 2, 1, 0)) {
-        saw(doctor, LEVEL_NOTE, "version.format",
+        is_older((unsigned[]){bt_version_get_major(), bt_version_get_minor(), 0}, 2, 1, 0))
+        saw(LEVEL_NOTE, "version.format",
             "lttng-tools %u.%u writes CTF 2 by default, which babeltrace2 %u.%u cannot read; "
-            "sessions that blkin makes are CTF 1.8",
+            "sessions that blkin makes are CTF 1.8" MEND
+            "for a session made by hand: lttng create --trace-format=ctf-1.8",
             version[0], version[1], bt_version_get_major(), bt_version_get_minor());
-        mend(doctor, "for a session made by hand: lttng create --trace-format=ctf-1.8");
-    }
 }
 
-static void check_ust_version(const struct doctor *doctor)
+static void check_ust_version(void)
 {
-    if (!dlopen("liblttng-ust-common.so.1", RTLD_LAZY | RTLD_LOCAL)) {
-        saw(doctor, LEVEL_BAD, "version.ust",
-            "there is no liblttng-ust-common.so.1 (LTTng-UST 2.13 or later): %s", dlerror());
-        mend(doctor, "apt install liblttng-ust1");
-    } else {
-        saw(doctor, LEVEL_OK, "version.ust", "LTTng-UST has the ABI that BlkKin uses (so.1)");
-    }
+    if (!dlopen("liblttng-ust-common.so.1", RTLD_LAZY | RTLD_LOCAL))
+        saw(LEVEL_BAD, "version.ust",
+            "there is no liblttng-ust-common.so.1 (LTTng-UST 2.13 or later): %s" MEND
+            "apt install liblttng-ust1",
+            dlerror());
+    else
+        saw(LEVEL_OK, "version.ust", "LTTng-UST has the ABI that BlkKin uses (so.1)");
 }
 
 void check_versions(const struct doctor *doctor)
 {
-    saw(doctor, LEVEL_OK, "version.blkin", "blkin %s with babeltrace2 %u.%u.%u", BLKIN_RELEASE,
+    saw(LEVEL_OK, "version.blkin", "blkin %s with babeltrace2 %u.%u.%u", BLKIN_RELEASE,
         bt_version_get_major(), bt_version_get_minor(), bt_version_get_patch());
-    check_library(doctor);
-    if (needs_lttng(doctor)) {
-        check_lttng_version(doctor);
-        check_ust_version(doctor);
+    check_library();
+    if (is_about(doctor, "live")) {
+        check_lttng_version();
+        check_ust_version();
     }
 }
 
@@ -144,21 +139,19 @@ static void check_loss_of_service(const struct doctor *doctor, const json_t *sta
     const char *since = text_in(lately, "since");
 
     if (missing == 0 && lost == 0 && died == 0) {
-        saw(doctor, LEVEL_OK, "service.loss", "since %s, no event was missing, no span lost",
-            since);
+        saw(LEVEL_OK, "service.loss", "since %s, no event was missing, no span lost", since);
         return;
     }
-    saw(doctor, LEVEL_NOTE, "service.loss",
+    saw(LEVEL_NOTE, "service.loss",
         "since %s: %" PRId64 " events missing, %" PRId64 " spans lost, and %" PRId64
-        " readers died",
-        since, missing, lost, died);
-    mend(doctor, lost ? "blkin status shows where; to keep spans while the collector is away: "
-                        "spool = DIR in blkin.conf"
-                 : missing && needs_lttng(doctor)
-                     ? "raise subbuf-bytes or subbuf-count in blkin.conf"
-                 : missing ? "raise ring-bytes, or lower ring-poll-ms, in blkin.conf"
-                           : "journalctl -u blkin-live shows why; the next reader reads the rest, "
-                             "as far as the relay daemon still has it");
+        " readers died" MEND "%s",
+        since, missing, lost, died,
+        lost ? "blkin status shows where; to keep spans while the collector is away: "
+               "spool = DIR in blkin.conf"
+        : missing && is_about(doctor, "live") ? "raise subbuf-bytes or subbuf-count in blkin.conf"
+        : missing ? "raise ring-bytes, or lower ring-poll-ms, in blkin.conf"
+                  : "journalctl -u blkin-live shows why; the next reader reads the rest, "
+                    "as far as the relay daemon still has it");
 }
 
 /* Reports the service's own state and its last messages. */
@@ -172,10 +165,9 @@ static void check_state_of_service(const struct doctor *doctor, const json_t *st
     const bool is_well =
         state && (strcmp(state, "running") == 0 || strcmp(state, "recording") == 0);
 
-    saw(doctor, is_well ? LEVEL_OK : LEVEL_NOTE, "service.state", "%s; its last message: %s",
-        state ? state : "unknown", text ? text : "nothing");
-    if (!is_well)
-        mend(doctor, "blkin status; journalctl -u blkin-%s", doctor->section);
+    saw(is_well ? LEVEL_OK : LEVEL_NOTE, "service.state", "%s; its last message: %s" MEND "%s%s",
+        state ? state : "unknown", text ? text : "nothing",
+        is_well ? "" : "blkin status; journalctl -u blkin-", is_well ? "" : doctor->section);
 }
 
 static void take_session_name(const struct doctor *doctor, const json_t *status)
@@ -195,27 +187,26 @@ static void check_folder(const struct doctor *doctor, const char *folder)
     struct stat status;
 
     if (stat(folder, &status) < 0) {
-        saw(doctor, errno == ENOENT ? LEVEL_NOTE : LEVEL_BAD, "service.folder", "%s: %s", folder,
+        saw(errno == ENOENT ? LEVEL_NOTE : LEVEL_BAD, "service.folder", "%s: %s", folder,
             strerror(errno));
         return;
     }
     if (!S_ISDIR(status.st_mode) || (status.st_mode & 077)) {
-        saw(doctor, LEVEL_BAD, "service.folder",
+        saw(LEVEL_BAD, "service.folder",
             "%s (runtime-dir) has mode %03o: other users could ask the service, or pretend to be "
-            "it",
-            folder, (unsigned)(status.st_mode & 0777));
-        mend(doctor, "chmod 700 %s", folder);
+            "it" MEND "chmod 700 %s",
+            folder, (unsigned)(status.st_mode & 0777), folder);
         return;
     }
     if (geteuid() != 0 && status.st_uid != geteuid()) {
         doctor->facts->service_is_hidden = true;
-        saw(doctor, LEVEL_NOTE, "service.folder",
-            "%s (runtime-dir) belongs to user %u: this user cannot see whether the service runs",
+        saw(LEVEL_NOTE, "service.folder",
+            "%s (runtime-dir) belongs to user %u: this user cannot see whether the service "
+            "runs" MEND "sudo blkin doctor",
             folder, (unsigned)status.st_uid);
-        mend(doctor, "sudo blkin doctor");
         return;
     }
-    saw(doctor, LEVEL_OK, "service.folder", "%s (runtime-dir) is private to the service", folder);
+    saw(LEVEL_OK, "service.folder", "%s (runtime-dir) is private to the service", folder);
 }
 
 /* Explains why no service answers: it was killed, or never ran. A babeltrace2 started by hand may
@@ -227,10 +218,9 @@ static void service_explain_none(const struct doctor *doctor, const char *folder
 
     (void)snprintf(path, sizeof(path), "%s/%s.sock", folder, doctor->section);
     was_here = access(path, F_OK) == 0;
-    saw(doctor, was_here || !is_about(doctor, "live") ? LEVEL_BAD : LEVEL_NOTE, "service.runs",
-        "%s", why);
-    mend(doctor, "systemctl %s blkin-%s; its log: journalctl -u blkin-%s",
-         was_here ? "restart" : "start", doctor->section, doctor->section);
+    saw(was_here || !is_about(doctor, "live") ? LEVEL_BAD : LEVEL_NOTE, "service.runs",
+        "%s" MEND "systemctl %s blkin-%s; its log: journalctl -u blkin-%s", why,
+        was_here ? "restart" : "start", doctor->section, doctor->section);
 }
 
 void check_service(const struct doctor *doctor)
@@ -248,7 +238,7 @@ void check_service(const struct doctor *doctor)
         return;
     }
     doctor->facts->service_runs = true;
-    saw(doctor, LEVEL_OK, "service.runs", "blkin %s runs, and answers", doctor->section);
+    saw(LEVEL_OK, "service.runs", "blkin %s runs, and answers", doctor->section);
     take_session_name(doctor, status);
     (void)snprintf(doctor->facts->endpoint, sizeof(doctor->facts->endpoint), "%s",
                    text_in(status, "endpoint"));
@@ -267,18 +257,19 @@ void check_clock(const struct doctor *doctor)
 {
     struct timex state = {.modes = 0};
 
+    (void)doctor;
     if (adjtimex(&state) < 0) {
-        saw(doctor, LEVEL_NOTE, "clock.synchronized", "cannot read the state of the clock: %s",
+        saw(LEVEL_NOTE, "clock.synchronized", "cannot read the state of the clock: %s",
             strerror(errno));
         return;
     }
     if (state.status & STA_UNSYNC) {
-        saw(doctor, LEVEL_NOTE, "clock.synchronized",
-            "this host's clock is not synchronized: spans of several hosts do not line up");
-        mend(doctor, "timedatectl set-ntp true, or install chrony");
+        saw(LEVEL_NOTE, "clock.synchronized",
+            "this host's clock is not synchronized: spans of several hosts do not line up" MEND
+            "timedatectl set-ntp true, or install chrony");
         return;
     }
-    saw(doctor, LEVEL_OK, "clock.synchronized", "synchronized, with an error of at most %ld us",
+    saw(LEVEL_OK, "clock.synchronized", "synchronized, with an error of at most %ld us",
         state.maxerror);
 }
 
@@ -301,28 +292,25 @@ static bool find_existing(const char *path, char *folder, size_t size)
     return true;
 }
 
-static void check_place(const struct doctor *doctor, const char *id, const char *path,
-                        uint64_t needed, const char *advice)
+static void check_place(const char *id, const char *path, uint64_t needed, const char *advice)
 {
     char folder[4096];
     struct statvfs disk;
     uint64_t left;
 
     if (!find_existing(path, folder, sizeof(folder)) || statvfs(folder, &disk) < 0) {
-        saw(doctor, LEVEL_BAD, id, "%s: %s", path, strerror(errno));
+        saw(LEVEL_BAD, id, "%s: %s", path, strerror(errno));
         return;
     }
     left = (uint64_t)disk.f_bavail * disk.f_frsize;
-    if (left < needed || disk.f_favail == 0) {
-        saw(doctor, LEVEL_BAD, id, "%s: only %" PRIu64 " MiB left, %" PRIu64 " files", folder,
-            left / (uint64_t)MIB, (uint64_t)disk.f_favail);
-        mend(doctor, "%s", advice);
-    } else if (left < ENOUGH) {
-        saw(doctor, LEVEL_NOTE, id, "%s: only %" PRIu64 " MiB left", folder, left / (uint64_t)MIB);
-        mend(doctor, "%s", advice);
-    } else {
-        saw(doctor, LEVEL_OK, id, "%s: %" PRIu64 " MiB left", folder, left / (uint64_t)MIB);
-    }
+    if (left < needed || disk.f_favail == 0)
+        saw(LEVEL_BAD, id, "%s: only %" PRIu64 " MiB left, %" PRIu64 " files" MEND "%s", folder,
+            left / (uint64_t)MIB, (uint64_t)disk.f_favail, advice);
+    else if (left < ENOUGH)
+        saw(LEVEL_NOTE, id, "%s: only %" PRIu64 " MiB left" MEND "%s", folder, left / (uint64_t)MIB,
+            advice);
+    else
+        saw(LEVEL_OK, id, "%s: %" PRIu64 " MiB left", folder, left / (uint64_t)MIB);
 }
 
 /* Returns the size of LTTng's buffers for one more user, or one more process. */
@@ -340,12 +328,12 @@ void check_disk(const struct doctor *doctor)
     static const char free_some[] = "free some, or name another folder in blkin.conf";
     const char *spool = key_find("spool") < 0 ? NULL : config_text(doctor->config, "spool");
 
-    check_place(doctor, "disk.state", config_text(doctor->config, "state-dir"), LITTLE, free_some);
+    check_place("disk.state", config_text(doctor->config, "state-dir"), LITTLE, free_some);
     if (spool)
-        check_place(doctor, "disk.spool", spool, LITTLE, free_some);
-    if (!needs_lttng(doctor))
+        check_place("disk.spool", spool, LITTLE, free_some);
+    if (!is_about(doctor, "live"))
         return;
-    check_place(doctor, "disk.buffers", "/dev/shm", buffer_bytes(doctor) + LITTLE,
+    check_place("disk.buffers", "/dev/shm", buffer_bytes(doctor) + LITTLE,
                 "LTTng cannot make buffers for the next program: free some, or lower subbuf-bytes "
                 "and subbuf-count");
 }

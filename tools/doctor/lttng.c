@@ -49,42 +49,39 @@ static const char *user_name(uid_t user)
 
 /* Looks like liblttng-ctl: root's daemon if this user may use it, else the daemon in the user's
  * home. */
-static void check_access(const struct doctor *doctor, const struct daemons *daemons)
+static void check_access(const struct daemons *daemons)
 {
     const char *home = getenv("LTTNG_HOME") ? getenv("LTTNG_HOME") : getenv("HOME");
     char theirs[256];
 
     if (daemons->roots.pid && geteuid() != 0 && !daemons->ours.pid) {
-        saw(doctor, LEVEL_BAD, "sessiond.access",
+        saw(LEVEL_BAD, "sessiond.access",
             "root's lttng-sessiond runs (process %d), but user %s may not use it: not in group "
-            "tracing",
-            (int)daemons->roots.pid, user_name(geteuid()));
-        mend(doctor, "usermod -aG tracing %s, then log in again", user_name(geteuid()));
+            "tracing" MEND "usermod -aG tracing %s, then log in again",
+            (int)daemons->roots.pid, user_name(geteuid()), user_name(geteuid()));
     } else if (daemons->roots.pid && geteuid() == 0) {
-        saw(doctor, LEVEL_BAD, "sessiond.access",
+        saw(LEVEL_BAD, "sessiond.access",
             "lttng-sessiond runs (process %d), but nobody answers at %s: was it started with other "
-            "paths?",
+            "paths?" MEND "systemctl restart lttng-sessiond",
             (int)daemons->roots.pid, ROOTS_SOCKET);
-        mend(doctor, "systemctl restart lttng-sessiond");
     } else if (daemons->ours.pid) {
         if (!process_variable(daemons->ours.pid, "LTTNG_HOME", theirs, sizeof(theirs)) &&
             !process_variable(daemons->ours.pid, "HOME", theirs, sizeof(theirs)))
             (void)snprintf(theirs, sizeof(theirs), "?");
-        saw(doctor, LEVEL_BAD, "sessiond.home",
-            "lttng-sessiond runs (process %d) with home %s, but this command has home %s",
-            (int)daemons->ours.pid, theirs, home ? home : "not set");
-        mend(doctor, "LTTNG_HOME=%s blkin doctor; programs and services need the same LTTNG_HOME",
-             theirs);
+        saw(LEVEL_BAD, "sessiond.home",
+            "lttng-sessiond runs (process %d) with home %s, but this command has home %s" MEND
+            "LTTNG_HOME=%s blkin doctor; programs and services need the same LTTNG_HOME",
+            (int)daemons->ours.pid, theirs, home ? home : "not set", theirs);
     } else if (daemons->others.pid) {
-        saw(doctor, LEVEL_BAD, "sessiond.user",
-            "the only lttng-sessiond (process %d) belongs to user %s, and serves that user alone",
+        saw(LEVEL_BAD, "sessiond.user",
+            "the only lttng-sessiond (process %d) belongs to user %s, and serves that user "
+            "alone" MEND "systemctl start lttng-sessiond (root's, for all users)",
             (int)daemons->others.pid, user_name(daemons->others.user));
-        mend(doctor, "systemctl start lttng-sessiond (root's, for all users)");
     } else {
-        saw(doctor, LEVEL_BAD, "sessiond.runs", "no lttng-sessiond runs");
-        mend(doctor, geteuid() == 0 ? "systemctl start lttng-sessiond"
-                                    : "systemctl start lttng-sessiond, or your own: "
-                                      "lttng-sessiond --daemonize");
+        saw(LEVEL_BAD, "sessiond.runs", "no lttng-sessiond runs" MEND "%s",
+            geteuid() == 0 ? "systemctl start lttng-sessiond"
+                           : "systemctl start lttng-sessiond, or your own: "
+                             "lttng-sessiond --daemonize");
     }
 }
 
@@ -97,20 +94,19 @@ void check_sessiond(const struct doctor *doctor)
     process_each(take_daemon, &daemons);
     chosen = is_roots ? &daemons.roots : &daemons.ours;
     if (lttng_session_daemon_alive() != 1) {
-        check_access(doctor, &daemons);
+        check_access(&daemons);
         return;
     }
     doctor->facts->sessiond = chosen->pid;
     doctor->facts->sessiond_user = is_roots ? 0 : geteuid();
-    saw(doctor, LEVEL_OK, "sessiond.runs", "%s lttng-sessiond runs (process %d)",
+    saw(LEVEL_OK, "sessiond.runs", "%s lttng-sessiond runs (process %d)",
         is_roots ? "root's" : "our own", (int)chosen->pid);
-    if (!is_roots && daemons.roots.pid) {
-        saw(doctor, LEVEL_NOTE, "sessiond.two",
+    if (!is_roots && daemons.roots.pid)
+        saw(LEVEL_NOTE, "sessiond.two",
             "root's lttng-sessiond runs too (process %d), and this user may not use it: programs "
-            "register with both, but each has its own sessions",
-            (int)daemons.roots.pid);
-        mend(doctor, "usermod -aG tracing %s, then log in again", user_name(geteuid()));
-    }
+            "register with both, but each has its own sessions" MEND
+            "usermod -aG tracing %s, then log in again",
+            (int)daemons.roots.pid, user_name(geteuid()));
 }
 
 /* A group of its own, as a request to a stopped session daemon waits forever. */
@@ -119,14 +115,15 @@ void check_sessiond_answer(const struct doctor *doctor)
     struct lttng_session *sessions = NULL;
     const int count = lttng_list_sessions(&sessions);
 
+    (void)doctor;
     free(sessions);
     if (count < 0) {
-        saw(doctor, LEVEL_BAD, "sessiond.answers", "lttng-sessiond cannot list its sessions: %s",
+        saw(LEVEL_BAD, "sessiond.answers",
+            "lttng-sessiond cannot list its sessions: %s" MEND "systemctl restart lttng-sessiond",
             lttng_strerror(count));
-        mend(doctor, "systemctl restart lttng-sessiond");
         return;
     }
-    saw(doctor, LEVEL_OK, "sessiond.answers", "lttng-sessiond answers; sessions: %d", count);
+    saw(LEVEL_OK, "sessiond.answers", "lttng-sessiond answers; sessions: %d", count);
 }
 
 /* ---- the session ----------------------------------------------------------------------------- */
@@ -158,10 +155,10 @@ static bool find_session(struct view *view)
     free(sessions);
     if (is_there)
         return true;
-    saw(view->doctor, LEVEL_BAD, "session.exists", "there is no session \"%s\"%s%s", view->name,
-        count > 0 ? ", but: " : "", names);
-    mend(view->doctor, "systemctl start blkin-%s, which makes it%s", view->doctor->section,
-         count > 0 ? "; or name another one: session = NAME in blkin.conf" : "");
+    saw(LEVEL_BAD, "session.exists",
+        "there is no session \"%s\"%s%s" MEND "systemctl start blkin-%s, which makes it%s",
+        view->name, count > 0 ? ", but: " : "", names, view->doctor->section,
+        count > 0 ? "; or name another one: session = NAME in blkin.conf" : "");
     return false;
 }
 
@@ -172,25 +169,23 @@ static void check_mode(struct view *view)
 
     doctor->facts->session = is_live ? LIVE_SESSION : OTHER_SESSION;
     if (is_live) {
-        saw(doctor, LEVEL_OK, "session.mode", "\"%s\" is a live session", view->name);
+        saw(LEVEL_OK, "session.mode", "\"%s\" is a live session", view->name);
         return;
     }
-    saw(doctor, LEVEL_BAD, "session.mode",
-        "\"%s\" is not a live session, but blkin %s needs a live session", view->name,
-        doctor->section);
-    mend(doctor, CHANNEL_HINT, view->name, doctor->section);
+    saw(LEVEL_BAD, "session.mode",
+        "\"%s\" is not a live session, but blkin %s needs a live session" MEND CHANNEL_HINT,
+        view->name, doctor->section, view->name, doctor->section);
 }
 
 static void check_state(struct view *view)
 {
     view->doctor->facts->is_active = view->session.enabled;
     if (view->session.enabled) {
-        saw(view->doctor, LEVEL_OK, "session.active", "\"%s\" is active", view->name);
+        saw(LEVEL_OK, "session.active", "\"%s\" is active", view->name);
         return;
     }
-    saw(view->doctor, LEVEL_BAD, "session.active", "\"%s\" is stopped: it records nothing",
-        view->name);
-    mend(view->doctor, "lttng start %s", view->name);
+    saw(LEVEL_BAD, "session.active", "\"%s\" is stopped: it records nothing" MEND "lttng start %s",
+        view->name, view->name);
 }
 
 static void find_domain(struct view *view)
@@ -212,15 +207,13 @@ static void check_buffers(struct view *view)
     const bool is_per_user = view->domain.buf_type == LTTNG_BUFFER_PER_UID;
 
     if (doctor->facts->session == LIVE_SESSION && !is_per_user) {
-        saw(doctor, LEVEL_BAD, "session.buffers",
+        saw(LEVEL_BAD, "session.buffers",
             "\"%s\" is live with buffers per process: one idle program blocks the events of all "
-            "others",
-            view->name);
-        mend(doctor, CHANNEL_HINT, view->name, "live");
+            "others" MEND CHANNEL_HINT,
+            view->name, view->name, "live");
         return;
     }
-    saw(doctor, LEVEL_OK, "session.buffers", "buffers are per %s",
-        is_per_user ? "user" : "process");
+    saw(LEVEL_OK, "session.buffers", "buffers are per %s", is_per_user ? "user" : "process");
 }
 
 /* ---- its channel ----------------------------------------------------------------------------- */
@@ -239,18 +232,16 @@ static void check_loss(struct view *view)
             lost += number;
     }
     if (discarded + lost == 0) {
-        saw(doctor, LEVEL_OK, "session.loss", "LTTng has discarded no event of this session");
+        saw(LEVEL_OK, "session.loss", "LTTng has discarded no event of this session");
         return;
     }
-    saw(doctor, LEVEL_NOTE, "session.loss",
+    saw(LEVEL_NOTE, "session.loss",
         "LTTng has discarded %" PRIu64 " events and lost %" PRIu64
-        " packets: all sub-buffers (%" PRIu64 " of %" PRIu64 " KiB for each CPU) were full",
+        " packets: all sub-buffers (%" PRIu64 " of %" PRIu64 " KiB for each CPU) were full" MEND
+        "raise subbuf-bytes or subbuf-count in blkin.conf, then lttng destroy %s; systemctl "
+        "restart blkin-%s",
         discarded, lost, view->channels[0].attr.num_subbuf,
-        view->channels[0].attr.subbuf_size / 1024);
-    mend(doctor,
-         "raise subbuf-bytes or subbuf-count in blkin.conf, then lttng destroy %s; systemctl "
-         "restart blkin-%s",
-         view->name, doctor->section);
+        view->channels[0].attr.subbuf_size / 1024, view->name, doctor->section);
 }
 
 static bool is_enabled(struct view *view)
@@ -259,20 +250,19 @@ static bool is_enabled(struct view *view)
 
     view->channel_count = lttng_list_channels(view->handle, &view->channels);
     if (view->channel_count <= 0) {
-        saw(doctor, LEVEL_BAD, "session.channel", "\"%s\" has no channel for user space",
-            view->name);
-        mend(doctor, CHANNEL_HINT, view->name, doctor->section);
+        saw(LEVEL_BAD, "session.channel", "\"%s\" has no channel for user space" MEND CHANNEL_HINT,
+            view->name, view->name, doctor->section);
         return false;
     }
     for (int i = 0; i < view->channel_count; i++) {
         if (view->channels[i].enabled) {
-            saw(doctor, LEVEL_OK, "session.channel", "channel \"%s\" is enabled",
-                view->channels[i].name);
+            saw(LEVEL_OK, "session.channel", "channel \"%s\" is enabled", view->channels[i].name);
             return true;
         }
     }
-    saw(doctor, LEVEL_BAD, "session.channel", "channel \"%s\" is disabled", view->channels[0].name);
-    mend(doctor, "lttng enable-channel -u -s %s %s", view->name, view->channels[0].name);
+    saw(LEVEL_BAD, "session.channel",
+        "channel \"%s\" is disabled" MEND "lttng enable-channel -u -s %s %s",
+        view->channels[0].name, view->name, view->channels[0].name);
     return false;
 }
 
@@ -315,20 +305,19 @@ static void check_events(struct view *view)
             string_list_add(missing, sizeof(missing), name);
     }
     if (*missing) {
-        saw(doctor, LEVEL_BAD, "session.events",
-            "\"%s\" records %s: these events are not enabled: %s", view->name,
-            is_any ? "only a part" : "nothing of BlkKin", missing);
-        mend(doctor, "lttng enable-event -u -s %s -c %s '%s'", view->name, view->channels[0].name,
-             missing);
+        saw(LEVEL_BAD, "session.events",
+            "\"%s\" records %s: these events are not enabled: %s" MEND
+            "lttng enable-event -u -s %s -c %s '%s'",
+            view->name, is_any ? "only a part" : "nothing of BlkKin", missing, view->name,
+            view->channels[0].name, missing);
         return;
     }
-    saw(doctor, LEVEL_OK, "session.events", "enabled: %s", config_text(doctor->config, "events"));
-    if (is_filtered && *config_text(doctor->config, "filter") == '\0') {
-        saw(doctor, LEVEL_NOTE, "session.filter",
+    saw(LEVEL_OK, "session.events", "enabled: %s", config_text(doctor->config, "events"));
+    if (is_filtered && *config_text(doctor->config, "filter") == '\0')
+        saw(LEVEL_NOTE, "session.filter",
             "a filter, an exclusion or a log level keeps some of these events out of the "
-            "recording");
-        mend(doctor, "lttng list %s", view->name);
-    }
+            "recording" MEND "lttng list %s",
+            view->name);
 }
 
 /* ---- contexts, which only `lttng save` tells of ---------------------------------------------- */
@@ -375,21 +364,20 @@ static void check_contexts(struct view *view)
         if (!strstr(saved, contexts[i][0]))
             string_list_add(missing, sizeof(missing), contexts[i][1]);
     }
-    if (!saved || !strstr(saved, "<session>")) {
-        saw(doctor, LEVEL_NOTE, "session.contexts", "lttng-sessiond does not list the contexts");
-    } else if (*missing) {
-        saw(doctor, LEVEL_BAD, "session.contexts",
+    if (!saved || !strstr(saved, "<session>"))
+        saw(LEVEL_NOTE, "session.contexts", "lttng-sessiond does not list the contexts");
+    else if (*missing)
+        saw(LEVEL_BAD, "session.contexts",
             "the channel lacks the context %s: streaming spans and spans of the original API get "
-            "mixed up, and lost events are not noticed",
-            missing);
-        mend(doctor, CHANNEL_HINT " (contexts cannot be added later)", view->name, doctor->section);
-    } else if (!strstr(saved, "<type>PID_NS</type>")) {
-        saw(doctor, LEVEL_NOTE, "session.contexts",
+            "mixed up, and lost events are not noticed" MEND CHANNEL_HINT
+            " (contexts cannot be added later)",
+            missing, view->name, doctor->section);
+    else if (!strstr(saved, "<type>PID_NS</type>"))
+        saw(LEVEL_NOTE, "session.contexts",
             "the channel lacks the context pid_ns: two containers whose programs have the same pid "
             "are one process for rules and losses");
-    } else {
-        saw(doctor, LEVEL_OK, "session.contexts", "vpid, vtid, procname and pid_ns are recorded");
-    }
+    else
+        saw(LEVEL_OK, "session.contexts", "vpid, vtid, procname and pid_ns are recorded");
     free(saved);
 }
 
@@ -410,20 +398,19 @@ static bool check_consumer(const struct doctor *doctor)
 
     process_each(take_consumer, &consumer);
     if (consumer.pid && consumer.state != 'T') {
-        saw(doctor, LEVEL_OK, "consumerd.runs", "lttng-consumerd runs (process %d)",
-            (int)consumer.pid);
+        saw(LEVEL_OK, "consumerd.runs", "lttng-consumerd runs (process %d)", (int)consumer.pid);
         return true;
     }
-    if (consumer.pid) {
-        saw(doctor, LEVEL_BAD, "consumerd.runs",
-            "lttng-consumerd (process %d) is stopped: nothing leaves the buffers",
-            (int)consumer.pid);
-        mend(doctor, "kill -CONT %d", (int)consumer.pid);
-    } else {
-        saw(doctor, LEVEL_BAD, "consumerd.runs",
-            "no lttng-consumerd runs: nothing leaves the buffers");
-        mend(doctor, "systemctl restart lttng-sessiond blkin-%s", doctor->section);
-    }
+    if (consumer.pid)
+        saw(LEVEL_BAD, "consumerd.runs",
+            "lttng-consumerd (process %d) is stopped: nothing leaves the buffers" MEND
+            "kill -CONT %d",
+            (int)consumer.pid, (int)consumer.pid);
+    else
+        saw(LEVEL_BAD, "consumerd.runs",
+            "no lttng-consumerd runs: nothing leaves the buffers" MEND
+            "systemctl restart lttng-sessiond blkin-%s",
+            doctor->section);
     return false;
 }
 
@@ -443,7 +430,7 @@ void check_session(const struct doctor *doctor)
 
     if (!find_session(&view))
         return;
-    saw(doctor, LEVEL_OK, "session.exists", "there is a session \"%s\"", view.name);
+    saw(LEVEL_OK, "session.exists", "there is a session \"%s\"", view.name);
     doctor->facts->relayd_port = control_port(view.session.path);
     check_mode(&view);
     check_state(&view);
@@ -464,7 +451,7 @@ void check_channel(const struct doctor *doctor)
     else if (doctor->facts->relayd_hangs)
         first = "relayd";
     if (first) {
-        saw(doctor, LEVEL_SKIPPED, "session.channel", "not looked at: first mend %s", first);
+        saw(LEVEL_SKIPPED, "session.channel", "not looked at: first mend %s", first);
         return;
     }
     find_domain(&view);
@@ -486,18 +473,19 @@ void check_host_session(const struct doctor *doctor)
     struct view view = {.doctor = doctor, .name = doctor->facts->session_name};
     bool is_filtered = false;
 
+    if (!config_boolean(doctor->config, "host"))
+        return;
     find_domain(&view);
     view.handle = lttng_create_handle(view.name, &view.domain);
     view.channel_count = view.handle ? lttng_list_channels(view.handle, &view.channels) : 0;
-    if (view.channel_count > 0 && is_covered(&view, "blkin:metric", &is_filtered)) {
-        saw(doctor, LEVEL_OK, "host.session", "\"%s\" records this host's metrics (blkin:metric)",
+    if (view.channel_count > 0 && is_covered(&view, "blkin:metric", &is_filtered))
+        saw(LEVEL_OK, "host.session", "\"%s\" records this host's metrics (blkin:metric)",
             view.name);
-    } else {
-        saw(doctor, LEVEL_NOTE, "host.session",
-            "\"%s\" does not record blkin:metric: spans get no tags about their host", view.name);
-        mend(doctor, "lttng enable-event -u -s %s -c %s blkin:metric", view.name,
-             view.channel_count > 0 ? view.channels[0].name : "blkin");
-    }
+    else
+        saw(LEVEL_NOTE, "host.session",
+            "\"%s\" does not record blkin:metric: spans get no tags about their host" MEND
+            "lttng enable-event -u -s %s -c %s blkin:metric",
+            view.name, view.name, view.channel_count > 0 ? view.channels[0].name : "blkin");
     free(view.channels);
     lttng_destroy_handle(view.handle);
 }

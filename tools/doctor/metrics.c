@@ -17,7 +17,7 @@
 /* ---- the sampler ----------------------------------------------------------------------------- */
 
 /* Reports recent failures of the sampler. */
-static void check_counts(const struct doctor *doctor, const json_t *host, const json_t *lately)
+static void check_counts(const json_t *host, const json_t *lately)
 {
     static const struct count_name counts[] = {
         {"skipped", "samples too late"},
@@ -31,13 +31,14 @@ static void check_counts(const struct doctor *doctor, const json_t *host, const 
 
     list_counts(said, sizeof(said), lately, counts, sizeof(counts) / sizeof(counts[0]));
     if (!*said) {
-        saw(doctor, LEVEL_OK, "host.samples", "%" PRId64 " samples, nothing was left out",
+        saw(LEVEL_OK, "host.samples", "%" PRId64 " samples, nothing was left out",
             number_in(host, "samples"));
         return;
     }
-    saw(doctor, LEVEL_NOTE, "host.samples", "%" PRId64 " samples; %s", number_in(host, "samples"),
-        said);
-    mend(doctor, "what to do about each is in doc/host.md, \"What is counted\"");
+    saw(LEVEL_NOTE, "host.samples",
+        "%" PRId64 " samples; %s" MEND
+        "what to do about each is in doc/host.md, \"What is counted\"",
+        number_in(host, "samples"), said);
 }
 
 /* Returns the agent's pid; 0: no agent answers. */
@@ -50,16 +51,15 @@ static pid_t check_sampler(const struct doctor *doctor)
     const pid_t pid = (pid_t)number_in(status, "pid");
 
     if (strcmp(text_in(host, "state"), "sampling") == 0) {
-        saw(doctor, LEVEL_OK, "host.service", "process %ld samples this host", (long)pid);
-        check_counts(doctor, host,
-                     json_object_get(json_object_get(status, "lately"), "host_metrics"));
+        saw(LEVEL_OK, "host.service", "process %ld samples this host", (long)pid);
+        check_counts(host, json_object_get(json_object_get(status, "lately"), "host_metrics"));
     } else if (!config_boolean(doctor->config, "host")) {
-        saw(doctor, LEVEL_OK, "host.service", "host = no: nothing samples this host (%s)",
+        saw(LEVEL_OK, "host.service", "host = no: nothing samples this host (%s)",
             config_origin(doctor->config, "host"));
     } else {
-        saw(doctor, LEVEL_NOTE, "host.service", "spans get no tags about what this host did: %s",
+        saw(LEVEL_NOTE, "host.service",
+            "spans get no tags about what this host did: %s" MEND "systemctl start blkin-agent",
             status ? "blkin agent has host = no" : error.text);
-        mend(doctor, "systemctl start blkin-agent");
     }
     json_decref(status);
     return pid;
@@ -79,16 +79,15 @@ static bool has_pressure(void)
     return is_there;
 }
 
-static void check_pressure(const struct doctor *doctor)
+static void check_pressure(void)
 {
     if (has_pressure()) {
-        saw(doctor, LEVEL_OK, "host.pressure", "the kernel measures pressure (PSI)");
+        saw(LEVEL_OK, "host.pressure", "the kernel measures pressure (PSI)");
         return;
     }
-    saw(doctor, LEVEL_NOTE, "host.pressure",
+    saw(LEVEL_NOTE, "host.pressure",
         "the kernel does not measure pressure (PSI): spans cannot show that tasks waited for CPU, "
-        "memory or I/O");
-    mend(doctor, "boot with psi=1 (needs Linux 4.20 or later with CONFIG_PSI)");
+        "memory or I/O" MEND "boot with psi=1 (needs Linux 4.20 or later with CONFIG_PSI)");
 }
 
 /* "36 25 0:33 / /proc rw shared:9 - proc proc rw,hidepid=invisible" */
@@ -120,36 +119,24 @@ static bool proc_is_hidden(pid_t pid, bool *is_known)
     return is;
 }
 
-static void check_processes(const struct doctor *doctor, pid_t pid)
+static void check_processes(pid_t pid)
 {
     bool is_known;
     const bool is = proc_is_hidden(pid ? pid : getpid(), &is_known);
 
-    if (!is_known) {
-        saw(doctor, LEVEL_SKIPPED, "host.processes",
-            "cannot see how process %ld has mounted /proc: %s", (long)pid, strerror(errno));
-    } else if (is) {
-        saw(doctor, LEVEL_NOTE, "host.processes",
+    if (!is_known)
+        saw(LEVEL_SKIPPED, "host.processes", "cannot see how process %ld has mounted /proc: %s",
+            (long)pid, strerror(errno));
+    else if (is)
+        saw(LEVEL_NOTE, "host.processes",
             "/proc hides other users' processes (hidepid): process = NAME finds only its own "
-            "user's");
-        mend(doctor,
-             "set ProtectProc=default with systemctl edit, or mount -o remount,hidepid=0 /proc");
-    } else {
-        saw(doctor, LEVEL_OK, "host.processes", "other users' processes can be seen");
-    }
+            "user's" MEND
+            "set ProtectProc=default with systemctl edit, or mount -o remount,hidepid=0 /proc");
+    else
+        saw(LEVEL_OK, "host.processes", "other users' processes can be seen");
 }
 
 #define NAME_BYTES 256
-
-/* ---- would it start? ------------------------------------------------------------------------- */
-
-static bool can_be_read(const struct host_config *wanted, struct error *error)
-{
-    struct host_reader *host = host_open(wanted, error);
-
-    host_close(host);
-    return host != NULL;
-}
 
 /* ---- configured names ------------------------------------------------------------------------ */
 
@@ -194,7 +181,7 @@ static void look_for_names(const struct host_config *wanted, enum host_kind kind
     }
 }
 
-static void check_names(const struct doctor *doctor, const struct host_config *wanted)
+static void check_names(const struct host_config *wanted)
 {
     char missing[400] = "";
 
@@ -202,55 +189,49 @@ static void check_names(const struct doctor *doctor, const struct host_config *w
         if (wanted->wanted[kind].period_ms && host_definition(kind)->has_instances)
             look_for_names(wanted, kind, missing, sizeof(missing));
     }
-    if (*missing) {
-        saw(doctor, LEVEL_NOTE, "host.names", "not found on this host: %s", missing);
-        mend(doctor,
-             "blkin host --list shows the names; one that appears later is sampled from then on");
-    } else {
-        saw(doctor, LEVEL_OK, "host.names", "all that the configuration names is there");
-    }
+    if (*missing)
+        saw(LEVEL_NOTE, "host.names",
+            "not found on this host: %s" MEND
+            "blkin host --list shows the names; one that appears later is sampled from then on",
+            missing);
+    else
+        saw(LEVEL_OK, "host.names", "all that the configuration names is there");
 }
 
-static void check_metrics_wanted(const struct doctor *doctor)
+/* agent: the configuration of `blkin agent` */
+static void check_settings(const struct doctor *doctor, const struct config *agent)
 {
-    struct config *config = config_read_for(doctor->config, "agent");
+    struct host_reader *host = NULL;
     struct host_config wanted;
     struct error error = {""};
 
-    if (!config)
-        return; /* the check config.file reports it */
-    if (!host_settings_read(config, &wanted, &error) || !can_be_read(&wanted, &error)) {
-        saw(doctor, LEVEL_BAD, "host.settings", "blkin agent would not start: %s", error.text);
-        mend(doctor,
-             "correct it in blkin.conf: blkin config show --section=agent shows where it is set");
-    } else {
-        check_names(doctor, &wanted);
-    }
-    config_free(config);
-}
-
-/* ---- waits for samples ----------------------------------------------------------------------- */
-
-static void check_wait(const struct doctor *doctor)
-{
-    struct config *const host = config_read_for(doctor->config, "agent");
-    struct error why;
-
-    if (host && !host_wait_is_short_enough(doctor->config, host, &why)) {
-        saw(doctor, LEVEL_NOTE, "host.wait", "%s", why.text);
-        mend(doctor, "raise tail-wait-ms, or shorten the periods of the metrics in blkin.conf");
-    }
-    config_free(host);
+    if (host_settings_read(agent, &wanted, &error))
+        host = host_open(&wanted, &error);
+    if (host)
+        check_names(&wanted);
+    else
+        saw(LEVEL_BAD, "host.settings",
+            "blkin agent would not start: %s" MEND
+            "correct it in blkin.conf: blkin config show --section=agent shows where it is set",
+            error.text);
+    host_close(host);
+    if (!host_wait_is_short_enough(doctor->config, agent, &error))
+        saw(LEVEL_NOTE, "host.wait",
+            "%s" MEND "raise tail-wait-ms, or shorten the periods of the metrics in blkin.conf",
+            error.text);
 }
 
 void check_metrics(const struct doctor *doctor)
 {
     const pid_t pid = check_sampler(doctor);
+    struct config *agent;
 
     if (!config_boolean(doctor->config, "host"))
         return;
-    check_metrics_wanted(doctor);
-    check_pressure(doctor);
-    check_processes(doctor, pid);
-    check_wait(doctor);
+    check_pressure();
+    check_processes(pid);
+    agent = config_read_for(doctor->config, "agent"); /* NULL: the check config.file reports it */
+    if (agent)
+        check_settings(doctor, agent);
+    config_free(agent);
 }

@@ -20,43 +20,50 @@
 #define LTTNG_MAPPED   "/liblttng-ust.so"
 #define SOCKET         "/run/blkin/rings/socket"
 
+/* Processes of one kind: their number, and the first. */
+struct preload_kind {
+    unsigned count;
+    struct process first;
+};
+
 struct preload_search {
     const struct doctor *doctor;
-    unsigned count;        /* programs with the library */
-    struct process first;  /* the first of them */
     struct process wanted; /* --pid */
-    unsigned filtered_count;
-    struct process filtered; /* the first of them */
     bool is_hidden;
-    unsigned secure_count, cleared_count;
-    struct process secure, cleared; /* the first of them */
+    struct preload_kind traced;   /* with the library */
+    struct preload_kind filtered; /* of these, with a seccomp filter and without rings */
+    struct preload_kind secure;   /* for which LD_PRELOAD is ignored */
+    struct preload_kind cleared;  /* without the LD_PRELOAD of their parents */
 };
+
+static void preload_note(struct preload_kind *kind, const struct process *process)
+{
+    if (kind->count++ == 0)
+        kind->first = *process;
+}
 
 /* ---- the run file ---- */
 
-static void look_at_text(const struct doctor *doctor, const struct process *process,
-                         const char *path, const char *text)
+static void look_at_text(const struct process *process, const char *path, const char *text)
 {
     static struct preload_config config;
     char wrong[PRELOAD_CONFIG_MAX];
     const char *expected;
 
     preload_config_clear(&config);
-    if (preload_config_read(&config, text, wrong, &expected)) {
-        saw(doctor, LEVEL_BAD, "run.text",
-            "%s: \"%s\" is wrong: process %d (%s) keeps its previous settings", path, wrong,
-            (int)process->pid, process->name);
-        mend(doctor, "expected %s", expected);
-    } else if (!preload_config_has_program(&config, process->name)) {
-        saw(doctor, LEVEL_NOTE, "run.text", "%s: programs= does not name process %d (%s)", path,
-            (int)process->pid, process->name);
-        mend(doctor, "to trace it, add its name there");
-    } else {
-        saw(doctor, LEVEL_OK, "run.text", "%s is right", path);
-    }
+    if (preload_config_read(&config, text, wrong, &expected))
+        saw(LEVEL_BAD, "run.text",
+            "%s: \"%s\" is wrong: process %d (%s) keeps its previous settings" MEND "expected %s",
+            path, wrong, PROCESS_NAMED(process), expected);
+    else if (!preload_config_has_program(&config, process->name))
+        saw(LEVEL_NOTE, "run.text",
+            "%s: programs= does not name process %d (%s)" MEND "to trace it, add its name there",
+            path, PROCESS_NAMED(process));
+    else
+        saw(LEVEL_OK, "run.text", "%s is right", path);
 }
 
-static void look_at_file(const struct doctor *doctor, const struct process *process)
+static void look_at_file(const struct process *process)
 {
     char path[PROCESS_PATH_MAX], text[PRELOAD_CONFIG_MAX + 1], name[64];
     struct stat status = {.st_mode = 0};
@@ -65,16 +72,16 @@ static void look_at_file(const struct doctor *doctor, const struct process *proc
     if (!process_variable(process->pid, "BLKIN_RUN_FILE", path, sizeof(path)))
         (void)snprintf(path, sizeof(path), "%s", PRELOAD_CONFIG_FILE);
     length = program_read_file(process, path, text, sizeof(text), &status);
-    (void)snprintf(name, sizeof(name), "process %d (%s)", (int)process->pid, process->name);
-    if (length >= 0 && process_distrusts(process, &status)) {
-        program_tell_distrust(doctor, "run.file", name, path, &status);
-    } else if (length >= 0) {
-        look_at_text(doctor, process, path, text);
-    } else if (errno != ENOENT) {
-        saw(doctor, LEVEL_BAD, "run.file", "%s cannot be read by %s: %s", path, name,
-            strerror(errno));
-        mend(doctor, "allow the user of that process to read the file, and to enter its folder");
-    }
+    (void)snprintf(name, sizeof(name), "process %d (%s)", PROCESS_NAMED(process));
+    if (length >= 0 && process_distrusts(process, &status))
+        program_tell_distrust("run.file", name, path, &status);
+    else if (length >= 0)
+        look_at_text(process, path, text);
+    else if (errno != ENOENT)
+        saw(LEVEL_BAD, "run.file",
+            "%s cannot be read by %s: %s" MEND
+            "allow the user of that process to read the file, and to enter its folder",
+            path, name, strerror(errno));
 }
 
 /* ---- the output of BLKIN_DEBUG */
@@ -203,29 +210,29 @@ static bool look_at_error(pid_t pid, struct program_output *place)
     return true;
 }
 
-static void check_debug(const struct doctor *doctor, const struct process *process)
+static void check_debug(const struct process *process)
 {
     char value[16];
     const bool is_set = process_variable(process->pid, "BLKIN_DEBUG", value, sizeof(value));
     struct program_output place;
 
     if (!look_at_error(process->pid, &place)) {
-        saw(doctor, LEVEL_NOTE, "program.debug",
-            "cannot see where process %d (%s) writes the lines of BLKIN_DEBUG: %s",
-            (int)process->pid, process->name, strerror(errno));
-        mend(doctor, "sudo blkin doctor --pid=%d", (int)process->pid);
+        saw(LEVEL_NOTE, "program.debug",
+            "cannot see where process %d (%s) writes the lines of BLKIN_DEBUG: %s" MEND
+            "sudo blkin doctor --pid=%d",
+            PROCESS_NAMED(process), strerror(errno), (int)process->pid);
         return;
     }
-    saw(doctor, place.is_lost ? LEVEL_NOTE : LEVEL_OK, "program.debug",
-        is_set ? "process %d (%s) writes the lines of BLKIN_DEBUG to %s"
-               : "process %d (%s) runs without BLKIN_DEBUG; with it, the lines would go to %s",
-        (int)process->pid, process->name, place.text);
-    if (place.is_lost)
-        mend(doctor,
-             "start it with its standard error in a file: 2>>FILE, or StandardError= in its unit");
-    else if (!is_set)
-        mend(doctor,
-             "to see why something is not traced, start it with BLKIN_DEBUG=1 in its environment");
+    saw(place.is_lost ? LEVEL_NOTE : LEVEL_OK, "program.debug", "process %d (%s) %s %s" MEND "%s",
+        PROCESS_NAMED(process),
+        is_set ? "writes the lines of BLKIN_DEBUG to"
+               : "runs without BLKIN_DEBUG; with it, the lines would go to",
+        place.text,
+        place.is_lost
+            ? "start it with its standard error in a file: 2>>FILE, or StandardError= in its unit"
+        : is_set
+            ? ""
+            : "to see why something is not traced, start it with BLKIN_DEBUG=1 in its environment");
 }
 
 /* ---- one that should have it ---- */
@@ -271,37 +278,33 @@ static bool is_secure(const struct process *process)
 #define MEND_SECURE "start its first process as one user: User= in the unit, or setpriv --reuid"
 
 /* Uses the path as the process sees it, which differs in a container. */
-static void preload_explain(const struct doctor *doctor, const struct process *process)
+static void preload_explain(const struct process *process)
 {
     char list[PROCESS_PATH_MAX], path[64];
     struct process parent;
     struct error error;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)process->pid);
-    if (!has_variable(process, list) && is_child_of_traced(process, &parent)) {
-        saw(doctor, LEVEL_BAD, "program.preloaded", "process %d (%s) " WHY_CLEARED,
-            (int)process->pid, process->name, (int)parent.pid);
-        mend(doctor, MEND_CLEARED);
-    } else if (!has_variable(process, list)) {
-        saw(doctor, LEVEL_BAD, "program.preloaded",
+    if (!has_variable(process, list) && is_child_of_traced(process, &parent))
+        saw(LEVEL_BAD, "program.preloaded", "process %d (%s) " WHY_CLEARED MEND MEND_CLEARED,
+            PROCESS_NAMED(process), (int)parent.pid);
+    else if (!has_variable(process, list))
+        saw(LEVEL_BAD, "program.preloaded",
             "process %d (%s) was not started by `blkin run`: only spans that its own code makes "
-            "are recorded",
-            (int)process->pid, process->name);
-        mend(doctor, "start it with blkin run; for a unit of systemd: blkin run --print");
-    } else if (!program_takes(path, PRELOAD_DIR PRELOAD_MAPPED, &error)) {
-        saw(doctor, LEVEL_BAD, "program.preloaded", "process %d (%s): %s", (int)process->pid,
-            process->name, error.text);
-    } else if (is_secure(process)) {
-        saw(doctor, LEVEL_BAD, "program.preloaded", "process %d (%s) " WHY_SECURE,
-            (int)process->pid, process->name);
-        mend(doctor, MEND_SECURE);
-    } else {
-        saw(doctor, LEVEL_BAD, "program.preloaded",
-            "process %d (%s) has LD_PRELOAD=%s, but ld.so has not loaded it", (int)process->pid,
-            process->name, list);
-        mend(doctor, "ld.so prints the reason on the program's standard error; in a container, "
-                     "does the path exist?");
-    }
+            "are recorded" MEND "start it with blkin run; for a unit of systemd: blkin run --print",
+            PROCESS_NAMED(process));
+    else if (!program_takes(path, PRELOAD_DIR PRELOAD_MAPPED, &error))
+        saw(LEVEL_BAD, "program.preloaded", "process %d (%s): %s", PROCESS_NAMED(process),
+            error.text);
+    else if (is_secure(process))
+        saw(LEVEL_BAD, "program.preloaded", "process %d (%s) " WHY_SECURE MEND MEND_SECURE,
+            PROCESS_NAMED(process));
+    else
+        saw(LEVEL_BAD, "program.preloaded",
+            "process %d (%s) has LD_PRELOAD=%s, but ld.so has not loaded it" MEND
+            "ld.so prints the reason on the program's standard error; in a container, "
+            "does the path exist?",
+            PROCESS_NAMED(process), list);
 }
 
 static void look_at_wanted(const struct preload_search *search)
@@ -309,24 +312,24 @@ static void look_at_wanted(const struct preload_search *search)
     const struct process *process = &search->wanted;
 
     if (process->name[0] == '\0') {
-        saw(search->doctor, LEVEL_BAD, "program.preloaded", "there is no process %d",
+        saw(LEVEL_BAD, "program.preloaded",
+            "there is no process %d" MEND "find the number with pidof or ps",
             (int)search->doctor->pid);
-        mend(search->doctor, "find the number with pidof or ps");
     } else if (search->is_hidden) {
-        saw(search->doctor, LEVEL_BAD, "program.preloaded",
-            "process %d (%s) belongs to another user, and cannot be inspected", (int)process->pid,
-            process->name);
-        mend(search->doctor, "sudo blkin doctor --pid=%d", (int)process->pid);
+        saw(LEVEL_BAD, "program.preloaded",
+            "process %d (%s) belongs to another user, and cannot be inspected" MEND
+            "sudo blkin doctor --pid=%d",
+            PROCESS_NAMED(process), (int)process->pid);
         return;
     } else if (process->library[0]) {
-        saw(search->doctor, LEVEL_OK, "program.preloaded", "process %d (%s) has %s",
-            (int)process->pid, process->name, process->library);
-        look_at_file(search->doctor, process);
+        saw(LEVEL_OK, "program.preloaded", "process %d (%s) has %s", PROCESS_NAMED(process),
+            process->library);
+        look_at_file(process);
     } else {
-        preload_explain(search->doctor, process);
+        preload_explain(process);
     }
     if (process->name[0] != '\0')
-        check_debug(search->doctor, process);
+        check_debug(process);
 }
 
 /* ---- all of them ---- */
@@ -338,16 +341,19 @@ static bool is_told(const struct process *process, const char *key)
     return process_variable(process->pid, "BLKIN_RUN", text, sizeof(text)) && strstr(text, key);
 }
 
+static bool has_mapped(const struct process *process, const char *file)
+{
+    struct process other = *process;
+
+    other.provider[0] = '\0';
+    return process_find_libraries(&other, PRELOAD_MAPPED, file) && other.provider[0];
+}
+
 /* Returns whether a program with a seccomp filter stays untraced, as it gets no rings. */
 static bool is_left_alone(const struct process *process)
 {
-    struct process with_rings = *process;
-
-    if (!process->is_filtered || is_told(process, "seccomp=trace"))
-        return false;
-    with_rings.provider[0] = '\0';
-    return !process_find_libraries(&with_rings, PRELOAD_MAPPED, RINGS_MEMORY) ||
-           !with_rings.provider[0];
+    return process->is_filtered && !is_told(process, "seccomp=trace") &&
+           !has_mapped(process, RINGS_MEMORY);
 }
 
 /* Returns whether the process can reach the agent's socket for rings. */
@@ -363,62 +369,48 @@ static bool can_ask_for_rings(const struct process *process, char path[PROCESS_P
 
 static void tell_of_filtered(const struct preload_search *search)
 {
-    const struct doctor *doctor = search->doctor;
-    const struct process *process = &search->filtered;
+    const struct process *process = &search->filtered.first;
     char path[PROCESS_PATH_MAX], who[200];
 
-    if (search->filtered_count == 0)
+    if (search->filtered.count == 0)
         return;
     (void)snprintf(who, sizeof(who),
                    "processes with libblkin-preload.so and a seccomp filter, but without rings: "
                    "%u, such as process %d (%s)",
-                   search->filtered_count, (int)process->pid, process->name);
-    if (is_told(process, "seccomp=leave")) {
-        saw(doctor, LEVEL_BAD, "program.filtered", "%s: not traced, as its seccomp=leave says so",
+                   search->filtered.count, PROCESS_NAMED(process));
+    if (is_told(process, "seccomp=leave"))
+        saw(LEVEL_BAD, "program.filtered",
+            "%s: not traced, as its seccomp=leave says so" MEND
+            "start it with blkin run --seccomp=rings",
             who);
-        mend(doctor, "start it with blkin run --seccomp=rings");
-    } else if (!can_ask_for_rings(process, path)) {
-        saw(doctor, LEVEL_BAD, "program.filtered",
+    else if (!can_ask_for_rings(process, path))
+        saw(LEVEL_BAD, "program.filtered",
             "%s: not traced: under a filter only the agent's rings are used, and for this "
-            "process there is no socket %s",
+            "process there is no socket %s" MEND
+            "start blkin agent before the program, and mount /run/blkin/rings into a "
+            "container; if the filter allows what LTTng does: blkin run --seccomp=trace",
             who, path);
-        mend(doctor, "start blkin agent before the program, and mount /run/blkin/rings into a "
-                     "container; if the filter allows what LTTng does: blkin run --seccomp=trace");
-    } else {
-        saw(doctor, LEVEL_NOTE, "program.filtered",
+    else
+        saw(LEVEL_NOTE, "program.filtered",
             "%s: not traced so far: it has served no request yet, or had no rings when it "
-            "installed its filter",
+            "installed its filter" MEND "send it a request; if that does not help, start it again",
             who);
-        mend(doctor, "send it a request; if that does not help, start it again");
-    }
-}
-
-/* ---- LTTng and rings of a process */
-
-static bool has_mapped(const struct process *process, const char *file)
-{
-    struct process other = *process;
-
-    other.provider[0] = '\0';
-    return process_find_libraries(&other, PRELOAD_MAPPED, file) && other.provider[0];
 }
 
 /* Notes untraced children of traced programs. */
 static void tell_of_untraced(const struct preload_search *search)
 {
-    if (search->secure_count) {
-        saw(search->doctor, LEVEL_BAD, "program.secure",
-            "processes for which LD_PRELOAD is ignored: %u. Process %d (%s) " WHY_SECURE,
-            search->secure_count, (int)search->secure.pid, search->secure.name);
-        mend(search->doctor, MEND_SECURE);
-    }
-    if (search->cleared_count) {
-        saw(search->doctor, LEVEL_NOTE, "program.cleared",
-            "processes without their parents' LD_PRELOAD: %u. Process %d (%s) " WHY_CLEARED,
-            search->cleared_count, (int)search->cleared.pid, search->cleared.name,
-            (int)search->cleared.parent);
-        mend(search->doctor, MEND_CLEARED);
-    }
+    if (search->secure.count)
+        saw(LEVEL_BAD, "program.secure",
+            "processes for which LD_PRELOAD is ignored: %u. Process %d (%s) " WHY_SECURE MEND
+                MEND_SECURE,
+            search->secure.count, PROCESS_NAMED(&search->secure.first));
+    if (search->cleared.count)
+        saw(LEVEL_NOTE, "program.cleared",
+            "processes without their parents' LD_PRELOAD: %u. Process %d (%s) " WHY_CLEARED MEND
+                MEND_CLEARED,
+            search->cleared.count, PROCESS_NAMED(&search->cleared.first),
+            (int)search->cleared.first.parent);
 }
 
 static void look_at_untraced(struct preload_search *search, const struct process *process)
@@ -426,12 +418,11 @@ static void look_at_untraced(struct preload_search *search, const struct process
     char list[PROCESS_PATH_MAX];
     struct process parent;
 
-    if (has_variable(process, list)) {
-        if (is_secure(process) && search->secure_count++ == 0)
-            search->secure = *process;
-    } else if (process->state != 'Z' && is_child_of_traced(process, &parent) &&
-               search->cleared_count++ == 0) {
-        search->cleared = *process;
+    if (!has_variable(process, list)) {
+        if (process->state != 'Z' && is_child_of_traced(process, &parent))
+            preload_note(&search->cleared, process);
+    } else if (is_secure(process)) {
+        preload_note(&search->secure, process);
     }
 }
 
@@ -442,25 +433,22 @@ static void check_parts(const struct doctor *doctor, const struct process *proce
     char why[PROCESS_PATH_MAX];
 
     if (has_mapped(process, LTTNG_MAPPED)) {
-        saw(doctor, LEVEL_OK, "program.lttng", "process %d (%s) has loaded LTTng", pid,
-            process->name);
+        saw(LEVEL_OK, "program.lttng", "process %d (%s) has loaded LTTng", pid, process->name);
     } else {
         program_without_lttng(doctor, process, why, sizeof(why));
-        saw(doctor, LEVEL_NOTE, "program.lttng", "process %d (%s) has not loaded LTTng: %s", pid,
+        saw(LEVEL_NOTE, "program.lttng", "process %d (%s) has not loaded LTTng: %s", pid,
             process->name, why);
     }
-    if (has_mapped(process, RINGS_MEMORY)) {
-        saw(doctor, LEVEL_OK, "program.rings", "process %d (%s) writes into rings", pid,
-            process->name);
-    } else if (!can_ask_for_rings(process, why)) {
-        saw(doctor, LEVEL_NOTE, "program.rings", "process %d (%s) has no rings: there is no %s",
-            pid, process->name, why);
-    } else {
-        saw(doctor, LEVEL_NOTE, "program.rings",
+    if (has_mapped(process, RINGS_MEMORY))
+        saw(LEVEL_OK, "program.rings", "process %d (%s) writes into rings", pid, process->name);
+    else if (!can_ask_for_rings(process, why))
+        saw(LEVEL_NOTE, "program.rings", "process %d (%s) has no rings: there is no %s", pid,
+            process->name, why);
+    else
+        saw(LEVEL_NOTE, "program.rings",
             "process %d (%s) has no rings: it has served no request yet, or with BLKIN_DEBUG=1 in "
             "its environment it prints the reason",
             pid, process->name);
-    }
 }
 
 static void preload_look_at(void *context, struct process *process)
@@ -472,15 +460,13 @@ static void preload_look_at(void *context, struct process *process)
         search->wanted = *process;
         search->is_hidden = !can_be_seen;
     }
-    if (process->library[0] && search->count++ == 0)
-        search->first = *process;
-    if (!process->library[0]) {
-        if (can_be_seen)
-            look_at_untraced(search, process);
-        return;
+    if (process->library[0]) {
+        preload_note(&search->traced, process);
+        if (is_left_alone(process))
+            preload_note(&search->filtered, process);
+    } else if (can_be_seen) {
+        look_at_untraced(search, process);
     }
-    if (is_left_alone(process) && search->filtered_count++ == 0)
-        search->filtered = *process;
 }
 
 void check_preload(const struct doctor *doctor)
@@ -494,10 +480,10 @@ void check_preload(const struct doctor *doctor)
         look_at_wanted(&search);
         if (search.wanted.library[0] && !search.is_hidden)
             check_parts(doctor, &search.wanted);
-    } else if (search.count > 0) {
-        saw(doctor, LEVEL_OK, "program.preloaded",
-            "processes with libblkin-preload.so: %u, such as process %d (%s)", search.count,
-            (int)search.first.pid, search.first.name);
-        look_at_file(doctor, &search.first);
+    } else if (search.traced.count > 0) {
+        saw(LEVEL_OK, "program.preloaded",
+            "processes with libblkin-preload.so: %u, such as process %d (%s)", search.traced.count,
+            PROCESS_NAMED(&search.traced.first));
+        look_at_file(&search.traced.first);
     }
 }

@@ -100,21 +100,7 @@ static bool has_provider(const struct process *process)
     return false;
 }
 
-/* Adds the reason why the program is not registered. */
-__attribute__((format(printf, 5, 6))) static void explain(const struct doctor *doctor,
-                                                          const struct process *process,
-                                                          enum level level, const char *id,
-                                                          const char *format, ...)
-{
-    char why[600];
-    va_list values;
-
-    va_start(values, format);
-    (void)vsnprintf(why, sizeof(why), format, values);
-    va_end(values);
-    saw(doctor, level, id, "process %d (%s) uses BlkKin, but is not registered: %s",
-        (int)process->pid, process->name, why);
-}
+#define UNREGISTERED "process %d (%s) uses BlkKin, but is not registered: "
 
 /* Explains that the program looks for a session daemon elsewhere. */
 static bool explain_elsewhere(const struct doctor *doctor, const struct process *process)
@@ -123,15 +109,17 @@ static bool explain_elsewhere(const struct doctor *doctor, const struct process 
 
     if (doctor->facts->sessiond_user == 0 &&
         process_sees_other_folder(process->pid, "/run/lttng")) {
-        explain(doctor, process, LEVEL_BAD, "program.namespace",
-                "its /run/lttng is not that of lttng-sessiond: it is in a container");
-        mend(doctor, "mount the host's /run/lttng and /dev/shm into the container");
+        saw(LEVEL_BAD, "program.namespace",
+            UNREGISTERED "its /run/lttng is not that of lttng-sessiond: it is in a container" MEND
+                         "mount the host's /run/lttng and /dev/shm into the container",
+            PROCESS_NAMED(process));
         return true;
     }
     if (has_other_home(doctor->facts, process->pid, home, sizeof(home))) {
-        explain(doctor, process, LEVEL_BAD, "program.home",
-                "its home (LTTNG_HOME or HOME) is %s, which is not lttng-sessiond's", home);
-        mend(doctor, "start both with the same LTTNG_HOME, or use root's session daemon");
+        saw(LEVEL_BAD, "program.home",
+            UNREGISTERED "its home (LTTNG_HOME or HOME) is %s, which is not lttng-sessiond's" MEND
+                         "start both with the same LTTNG_HOME, or use root's session daemon",
+            PROCESS_NAMED(process), home);
         return true;
     }
     return false;
@@ -165,19 +153,22 @@ static void explain_without_provider(const struct doctor *doctor, const struct p
     char value[256];
 
     if (process_variable(process->pid, "BLKIN_PROVIDER", value, sizeof(value))) {
-        explain(doctor, process, LEVEL_BAD, "program.provider",
-                "BLKIN_PROVIDER=%s is in its environment", value);
-        mend(doctor, "start it without that variable");
+        saw(LEVEL_BAD, "program.provider",
+            UNREGISTERED "BLKIN_PROVIDER=%s is in its environment" MEND
+                         "start it without that variable",
+            PROCESS_NAMED(process), value);
     } else if (!has_provider(process)) {
-        explain(doctor, process, LEVEL_BAD, "program.provider",
-                "there is no " PROVIDER_FILE " beside %s", process->library);
-        mend(doctor, "install package libblkin-lttng1, then start the program again");
+        saw(LEVEL_BAD, "program.provider",
+            UNREGISTERED "there is no " PROVIDER_FILE " beside %s" MEND
+                         "install package libblkin-lttng1, then start the program again",
+            PROCESS_NAMED(process), process->library);
     } else if (!explain_elsewhere(doctor, process)) {
         program_without_lttng(doctor, process, value, sizeof(value));
-        explain(doctor, process, LEVEL_BAD, "program.provider", "it has not loaded LTTng: %s",
-                value);
-        mend(doctor, "start it again, now that lttng-sessiond runs; with BLKIN_DEBUG=1 in its "
-                     "environment it prints the reason");
+        saw(LEVEL_BAD, "program.provider",
+            UNREGISTERED "it has not loaded LTTng: %s" MEND
+                         "start it again, now that lttng-sessiond runs; with BLKIN_DEBUG=1 in its "
+                         "environment it prints the reason",
+            PROCESS_NAMED(process), value);
     }
 }
 
@@ -185,17 +176,18 @@ static void explain_with_provider(const struct doctor *doctor, const struct proc
 {
     if (explain_elsewhere(doctor, process))
         return;
-    if (!process_has_thread(process->pid, LTTNG_THREAD)) {
-        explain(doctor, process, LEVEL_BAD, "program.forked",
-                "it was forked by _Fork(3) or clone(2), and has no threads of LTTng");
-        mend(doctor, "LTTng cannot record it; blkin agent can");
-    } else {
-        explain(doctor, process, LEVEL_BAD, "program.unregistered",
-                "LTTng is loaded in it, but has not registered it: it may still be trying (every 5 "
-                "s), or be stopped");
-        mend(doctor,
-             "look again in 5 s; with LTTNG_UST_DEBUG=1 in its environment it prints the reason");
-    }
+    if (!process_has_thread(process->pid, LTTNG_THREAD))
+        saw(LEVEL_BAD, "program.forked",
+            UNREGISTERED "it was forked by _Fork(3) or clone(2), and has no threads of LTTng" MEND
+                         "LTTng cannot record it; blkin agent can",
+            PROCESS_NAMED(process));
+    else
+        saw(LEVEL_BAD, "program.unregistered",
+            UNREGISTERED
+            "LTTng is loaded in it, but has not registered it: it may still be trying (every 5 "
+            "s), or be stopped" MEND
+            "look again in 5 s; with LTTNG_UST_DEBUG=1 in its environment it prints the reason",
+            PROCESS_NAMED(process));
 }
 
 /* ---- its files of settings ------------------------------------------------------------------- */
@@ -214,14 +206,13 @@ ssize_t program_read_file(const struct process *process, const char *path, char 
     return length;
 }
 
-void program_tell_distrust(const struct doctor *doctor, const char *id, const char *program,
-                           const char *path, const struct stat *status)
+void program_tell_distrust(const char *id, const char *program, const char *path,
+                           const struct stat *status)
 {
-    saw(doctor, LEVEL_BAD, id,
+    saw(LEVEL_BAD, id,
         "%s ignores %s: it belongs to user %u and has mode %03o, and only root and the program's "
-        "own user may write to it",
-        program, path, (unsigned)status->st_uid, (unsigned)(status->st_mode & 07777));
-    mend(doctor, "chown root %s; chmod 644 %s", path, path);
+        "own user may write to it" MEND "chown root %s; chmod 644 %s",
+        program, path, (unsigned)status->st_uid, (unsigned)(status->st_mode & 07777), path, path);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -256,27 +247,24 @@ void check_programs(const struct doctor *doctor)
     struct program_search search = {.doctor = doctor};
 
     if (count < 0) {
-        saw(doctor, LEVEL_BAD, "program.registered", "lttng-sessiond cannot list the programs: %s",
+        saw(LEVEL_BAD, "program.registered", "lttng-sessiond cannot list the programs: %s",
             lttng_strerror(count));
         return;
     }
-    if (count > 0) {
-        saw(doctor, LEVEL_OK, "program.registered",
+    if (count > 0)
+        saw(LEVEL_OK, "program.registered",
             "processes with events of BlkKin: %d, such as process %d", count,
             (int)doctor->facts->registered[0]);
-    } else {
-        saw(doctor, LEVEL_BAD, "program.registered",
-            "no running program with events of BlkKin is registered with lttng-sessiond");
-        mend(doctor, "start one that is linked with libblkin; if it runs already, see below");
-    }
+    else
+        saw(LEVEL_BAD, "program.registered",
+            "no running program with events of BlkKin is registered with lttng-sessiond" MEND
+            "start one that is linked with libblkin; if it runs already, see below");
     process_each(program_look_at, &search);
     if (search.unregistered > EXPLAINED_MAX)
-        saw(doctor, LEVEL_NOTE, "program.more",
-            "%u more processes use BlkKin and are not registered",
+        saw(LEVEL_NOTE, "program.more", "%u more processes use BlkKin and are not registered",
             search.unregistered - EXPLAINED_MAX);
-    if (search.hidden > 0 && search.unregistered == 0 && geteuid() != 0) {
-        saw(doctor, LEVEL_NOTE, "program.hidden",
-            "%u processes belong to other users, and cannot be inspected", search.hidden);
-        mend(doctor, "sudo blkin doctor");
-    }
+    if (search.hidden > 0 && search.unregistered == 0 && geteuid() != 0)
+        saw(LEVEL_NOTE, "program.hidden",
+            "%u processes belong to other users, and cannot be inspected" MEND "sudo blkin doctor",
+            search.hidden);
 }

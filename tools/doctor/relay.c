@@ -103,19 +103,16 @@ void check_relayd_address(const struct doctor *doctor)
     count = 0;
     look_at_table("/proc/net/tcp", ports, &count, &exposed);
     look_at_table("/proc/net/tcp6", ports, &count, &exposed);
-    if (exposed) {
-        saw(doctor, config_boolean(doctor->config, "expose-relayd") ? LEVEL_NOTE : LEVEL_BAD,
+    if (exposed)
+        saw(config_boolean(doctor->config, "expose-relayd") ? LEVEL_NOTE : LEVEL_BAD,
             "relayd.address",
             "other hosts can reach port %u of the relay daemon: they can read traces and write "
-            "files here, and the viewers' port of lttng-tools 2.13 has known security holes",
-            exposed);
-        mend(doctor,
-             "lttng-relayd -C tcp://127.0.0.1:%u -D tcp://127.0.0.1:%u -L "
-             "tcp://127.0.0.1:%u, or blkin live with a relay daemon of its own",
-             ports[0], ports[1], ports[2]);
-    } else if (count > 0) {
-        saw(doctor, LEVEL_OK, "relayd.address", "the relay daemon listens on loopback only");
-    }
+            "files here, and the viewers' port of lttng-tools 2.13 has known security holes" MEND
+            "lttng-relayd -C tcp://127.0.0.1:%u -D tcp://127.0.0.1:%u -L "
+            "tcp://127.0.0.1:%u, or blkin live with a relay daemon of its own",
+            exposed, ports[0], ports[1], ports[2]);
+    else if (count > 0)
+        saw(LEVEL_OK, "relayd.address", "the relay daemon listens on loopback only");
 }
 
 /* ---- the ports ------------------------------------------------------------------------------- */
@@ -146,21 +143,23 @@ static bool connects(const struct relay_address *place, char *why, size_t size)
 
 static void check_viewer(const struct doctor *doctor, int64_t viewers, const char *name)
 {
-    if (viewers > 0 && doctor->facts->service_is_hidden) {
-        saw(doctor, LEVEL_OK, "relayd.viewer", "\"%s\" is being read", name);
-    } else if (viewers == 0 && !doctor->facts->service_runs) {
-        saw(doctor, LEVEL_BAD, "relayd.viewer", "nobody reads \"%s\" from the relay daemon", name);
-        mend(doctor, "systemctl start blkin-live");
-    } else if (viewers == 0) {
-        saw(doctor, LEVEL_BAD, "relayd.viewer", "blkin live runs, but does not read \"%s\"", name);
-        mend(doctor, "journalctl -u blkin-live; is the session among those that `follow` names?");
-    } else if (!doctor->facts->service_runs) {
-        saw(doctor, LEVEL_NOTE, "relayd.viewer",
-            "a viewer other than blkin live reads \"%s\": a session can have only one", name);
-        mend(doctor, "end that babeltrace2, then systemctl start blkin-live");
-    } else {
-        saw(doctor, LEVEL_OK, "relayd.viewer", "\"%s\" is being read", name);
-    }
+    if (viewers > 0 && doctor->facts->service_is_hidden)
+        saw(LEVEL_OK, "relayd.viewer", "\"%s\" is being read", name);
+    else if (viewers == 0 && !doctor->facts->service_runs)
+        saw(LEVEL_BAD, "relayd.viewer",
+            "nobody reads \"%s\" from the relay daemon" MEND "systemctl start blkin-live", name);
+    else if (viewers == 0)
+        saw(LEVEL_BAD, "relayd.viewer",
+            "blkin live runs, but does not read \"%s\"" MEND
+            "journalctl -u blkin-live; is the session among those that `follow` names?",
+            name);
+    else if (!doctor->facts->service_runs)
+        saw(LEVEL_NOTE, "relayd.viewer",
+            "a viewer other than blkin live reads \"%s\": a session can have only one" MEND
+            "end that babeltrace2, then systemctl start blkin-live",
+            name);
+    else
+        saw(LEVEL_OK, "relayd.viewer", "\"%s\" is being read", name);
 }
 
 static bool ask_for_sessions(const struct relay_address *place, struct listing *listing)
@@ -188,16 +187,15 @@ void check_relayd_session(const struct doctor *doctor)
             ours = &listing.sessions[i];
     }
     if (!ours) {
-        saw(doctor, LEVEL_BAD, "relayd.session",
+        saw(LEVEL_BAD, "relayd.session",
             "the relay daemon has %d sessions, but not \"%s\": that session is older than this "
-            "relay daemon, or sends its data to another one",
-            listing.count, name);
-        mend(doctor, "lttng destroy %s; blkin live makes it again", name);
+            "relay daemon, or sends its data to another one" MEND
+            "lttng destroy %s; blkin live makes it again",
+            listing.count, name, name);
         return;
     }
-    saw(doctor, LEVEL_OK, "relayd.session",
-        "the relay daemon has \"%s\" of host %s; streams: %" PRId64, name, ours->host,
-        ours->streams);
+    saw(LEVEL_OK, "relayd.session", "the relay daemon has \"%s\" of host %s; streams: %" PRId64,
+        name, ours->host, ours->streams);
     check_viewer(doctor, ours->viewers, name);
 }
 
@@ -207,14 +205,15 @@ static void check_answer(const struct doctor *doctor, const struct relay_address
 
     doctor->facts->relayd_answers = ask_for_sessions(place, &listing);
     if (doctor->facts->relayd_answers) {
-        saw(doctor, LEVEL_OK, "relayd.answers", "the relay daemon answers; live sessions: %d",
+        saw(LEVEL_OK, "relayd.answers", "the relay daemon answers; live sessions: %d",
             listing.count);
         return;
     }
-    saw(doctor, LEVEL_BAD, "relayd.answers",
-        "%s:%s accepts connections, but does not list live sessions", place->host, place->port);
-    mend(doctor, "is that a relay daemon's port for viewers? relayd and relayd-live-port in "
-                 "blkin.conf");
+    saw(LEVEL_BAD, "relayd.answers",
+        "%s:%s accepts connections, but does not list live sessions" MEND
+        "is that a relay daemon's port for viewers? relayd and relayd-live-port in "
+        "blkin.conf",
+        place->host, place->port);
 }
 
 static void look_at_relayd(const struct doctor *doctor)
@@ -225,20 +224,18 @@ static void look_at_relayd(const struct doctor *doctor)
     char why[128];
 
     if (!connects(&place, why, sizeof(why))) {
-        saw(doctor, LEVEL_BAD, "relayd.listens", "no relay daemon at %s:%s: %s", place.host,
-            place.port, why);
-        mend(doctor, is_own ? "systemctl restart blkin-live, which has its own"
-                            : "start it there, or set relayd = own in blkin.conf");
+        saw(LEVEL_BAD, "relayd.listens", "no relay daemon at %s:%s: %s" MEND "%s", place.host,
+            place.port, why,
+            is_own ? "systemctl restart blkin-live, which has its own"
+                   : "start it there, or set relayd = own in blkin.conf");
         return;
     }
-    saw(doctor, LEVEL_OK, "relayd.listens", "a relay daemon listens at %s:%s", place.host,
-        place.port);
-    if (is_own && doctor->facts->relayd_port && doctor->facts->relayd_port != (unsigned)control) {
-        saw(doctor, LEVEL_BAD, "relayd.port",
-            "the session sends its data to port %u, but the relay daemon of blkin live has %d",
-            doctor->facts->relayd_port, (int)control);
-        mend(doctor, "lttng destroy %s; blkin live makes it again", doctor->facts->session_name);
-    }
+    saw(LEVEL_OK, "relayd.listens", "a relay daemon listens at %s:%s", place.host, place.port);
+    if (is_own && doctor->facts->relayd_port && doctor->facts->relayd_port != (unsigned)control)
+        saw(LEVEL_BAD, "relayd.port",
+            "the session sends its data to port %u, but the relay daemon of blkin live has %d" MEND
+            "lttng destroy %s; blkin live makes it again",
+            doctor->facts->relayd_port, (int)control, doctor->facts->session_name);
     check_answer(doctor, &place);
 }
 

@@ -47,7 +47,7 @@ static const char *name_process(const struct process *process)
 {
     static char text[64];
 
-    (void)snprintf(text, sizeof(text), "process %d (%s)", (int)process->pid, process->name);
+    (void)snprintf(text, sizeof(text), "process %d (%s)", PROCESS_NAMED(process));
     return is_of_future(process) ? "a program that starts now" : text;
 }
 
@@ -86,7 +86,6 @@ static bool is_blank(const char *text)
 /* ---- programs -------------------------------------------------------------------------------- */
 
 struct setting_search {
-    const struct doctor *doctor;
     void (*look)(struct setting_search *search, const struct process *process);
     parse_fn *parse; /* NULL: no library found */
     unsigned programs, without_rules, bad;
@@ -103,11 +102,11 @@ static void search_process(void *context, struct process *process)
     search->look(search, process);
 }
 
-static struct setting_search
-search_programs(const struct doctor *doctor, const struct setting *setting,
-                void (*look)(struct setting_search *, const struct process *))
+static struct setting_search search_programs(const struct setting *setting,
+                                             void (*look)(struct setting_search *,
+                                                          const struct process *))
 {
-    struct setting_search search = {.doctor = doctor, .look = look};
+    struct setting_search search = {.look = look};
     void *library = doctor_open_library();
 
     if (library)
@@ -127,8 +126,7 @@ static bool search_explains(struct setting_search *search)
 static void tell_of_more(const struct setting_search *search, const char *id)
 {
     if (search->bad > EXPLAINED_MAX)
-        saw(search->doctor, LEVEL_NOTE, id, "%u more processes have bad settings",
-            search->bad - EXPLAINED_MAX);
+        saw(LEVEL_NOTE, id, "%u more processes have bad settings", search->bad - EXPLAINED_MAX);
 }
 
 /* Returns whether libblkin accepts the text. */
@@ -137,12 +135,10 @@ static bool check_text(struct setting_search *search, const struct process *proc
 {
     if (!search->parse || search->parse(found->text) == 0)
         return true;
-    if (search_explains(search)) {
-        saw(search->doctor, LEVEL_BAD, id,
-            "%s of %s is \"%.200s\", which libblkin cannot read, and ignores", found->origin,
-            name_process(process), found->text);
-        mend(search->doctor, "%s", such_as);
-    }
+    if (search_explains(search))
+        saw(LEVEL_BAD, id,
+            "%s of %s is \"%.200s\", which libblkin cannot read, and ignores" MEND "%s",
+            found->origin, name_process(process), found->text, such_as);
     return false;
 }
 
@@ -153,8 +149,7 @@ static bool check_trust(struct setting_search *search, const struct process *pro
     if (!found->is_ignored)
         return true;
     if (search_explains(search))
-        program_tell_distrust(search->doctor, id, name_process(process), found->path,
-                              &found->status);
+        program_tell_distrust(id, name_process(process), found->path, &found->status);
     return false;
 }
 
@@ -186,23 +181,22 @@ static void look_at_sampling(struct setting_search *search, const struct process
                     "always, never, ratio=0.01 or rate=100: see \"Sampling\" in doc/library.md") ||
         samples_something(found.text) || !search_explains(search))
         return;
-    saw(search->doctor, LEVEL_BAD, "sampling.share",
-        "%s begins no trace of its own: %s is \"%.200s\"", name_process(process), found.origin,
-        found.text);
-    if (found.origin == sampling.variable)
-        mend(search->doctor,
-             "start it without BLKIN_SAMPLING, or write \"always\" to its sampling file");
-    else
-        mend(search->doctor, "echo always > %s", found.origin);
+    saw(LEVEL_BAD, "sampling.share", "%s begins no trace of its own: %s is \"%.200s\"" MEND "%s%s",
+        name_process(process), found.origin, found.text,
+        found.origin == sampling.variable
+            ? "start it without BLKIN_SAMPLING, or write \"always\" to its sampling file"
+            : "echo always > ",
+        found.origin == sampling.variable ? "" : found.origin);
 }
 
 void check_sampling(const struct doctor *doctor)
 {
-    const struct setting_search search = search_programs(doctor, &sampling, look_at_sampling);
+    const struct setting_search search = search_programs(&sampling, look_at_sampling);
 
+    (void)doctor;
     tell_of_more(&search, "sampling.more");
     if (search.bad == 0)
-        saw(doctor, LEVEL_OK, "sampling.share",
+        saw(LEVEL_OK, "sampling.share",
             "%u programs: no environment and no sampling file switches recording off",
             search.programs);
 }
@@ -238,14 +232,14 @@ static void look_at_slow(struct setting_search *search, const struct process *pr
     if (found.error && file_is_there(process, &found)) {
         if (!search_explains(search))
             return;
-        saw(search->doctor, LEVEL_BAD, "rules.file",
-            "%s, of user %u, cannot read %s: %s: it has no rules from that file",
-            name_process(process), (unsigned)process->user, found.path, strerror(found.error));
-        if (mode_lets_read(process, &found.status))
-            mend(search->doctor, "put the file into a folder that this user may enter, and "
-                                 "BLKIN_SLOW_FILE=PATH into the environment");
-        else
-            mend(search->doctor, "chmod 644 %s", found.path);
+        saw(LEVEL_BAD, "rules.file",
+            "%s, of user %u, cannot read %s: %s: it has no rules from that file" MEND "%s%s",
+            name_process(process), (unsigned)process->user, found.path, strerror(found.error),
+            mode_lets_read(process, &found.status)
+                ? "put the file into a folder that this user may enter; into the environment: "
+                  "BLKIN_SLOW_FILE="
+                : "chmod 644 ",
+            found.path);
     } else if (is_blank(found.text)) {
         search->without_rules++;
     } else {
@@ -267,30 +261,29 @@ static void look_at_rules(struct setting_search *search, const struct process *p
          !strstr(found.text, "never")) ||
         !search_explains(search))
         return;
-    saw(search->doctor, LEVEL_BAD, "rules.sampling",
+    saw(LEVEL_BAD, "rules.sampling",
         "%s samples \"%.200s\" (%s): the agent has only the sampled traces, so a "
-        "slow trace may be missing",
+        "slow trace may be missing" MEND
+        "sample \"always\"; to keep a live session small, use its `filter`",
         name_process(process), found.text, found.origin);
-    mend(search->doctor, "sample \"always\"; to keep a live session small, use its `filter`");
 }
 
 void check_rules(const struct doctor *doctor)
 {
-    const struct setting_search search = search_programs(doctor, &slow, look_at_rules);
+    const struct setting_search search = search_programs(&slow, look_at_rules);
 
+    (void)doctor;
     tell_of_more(&search, "rules.more");
-    if (search.programs > 0 && search.without_rules == search.programs) {
-        saw(doctor, LEVEL_NOTE, "rules.none",
+    if (search.programs > 0 && search.without_rules == search.programs)
+        saw(LEVEL_NOTE, "rules.none",
             "none of %u programs has a rule in its environment or rules file: only traces that "
-            "blkin keep asks for are sent",
-            search.programs);
-        mend(doctor, "echo '*>100ms, error, max=50/s' > %s", slow.file);
-    } else if (search.programs == 0 && search.bad == 0) {
-        saw(doctor, LEVEL_OK, "rules.text", "no program runs; %s",
+            "blkin keep asks for are sent" MEND "echo '*>100ms, error, max=50/s' > %s",
+            search.programs, slow.file);
+    else if (search.programs == 0 && search.bad == 0)
+        saw(LEVEL_OK, "rules.text", "no program runs; %s",
             search.without_rules ? "there are no rules in the file"
                                  : "the rules in the file are right");
-    } else if (search.bad == 0) {
-        saw(doctor, LEVEL_OK, "rules.text", "the rules of %u programs are right",
+    else if (search.bad == 0)
+        saw(LEVEL_OK, "rules.text", "the rules of %u programs are right",
             search.programs - search.without_rules);
-    }
 }

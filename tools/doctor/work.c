@@ -8,8 +8,10 @@
 
 void check_work(const struct doctor *doctor)
 {
-    saw(doctor, LEVEL_BAD, "work.build", "this build is without librdkafka");
-    mend(doctor, "apt install librdkafka-dev and build again, or install the package");
+    (void)doctor;
+    saw(LEVEL_BAD, "work.build",
+        "this build is without librdkafka" MEND
+        "apt install librdkafka-dev and build again, or install the package");
 }
 
 #else
@@ -66,50 +68,37 @@ static void take_setting(void *context, const char *key, const char *value)
         settings->in_sync = strtoll(value, NULL, 10);
 }
 
-static void mend_setting(const struct kafka *kafka, const char *topic, const char *setting)
-{
-    mend(kafka->doctor,
-         "kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s "
-         "--add-config %s",
-         kafka->url.brokers, topic, setting);
-}
-
+#define SET_CONFIG                                                                               \
+    MEND "kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s " \
+         "--add-config "
 #define OUR_MESSAGE_BYTES 900000
 
-/* The wanted setting of an input topic. */
-struct wanted_setting {
-    const char *topic, *time_id, *size_id;
-    const char *harm; /* the effect of another retention time */
-};
-
-static void check_input_settings(const struct kafka *kafka, const struct wanted_setting *wanted)
+static void check_input_settings(const struct kafka *kafka)
 {
-    const char *topic = wanted->topic;
+    const char *topic = kafka->url.topic;
     struct settings settings = {.message_bytes = INT64_MAX};
 
     if (!kafka_settings(kafka->client, RD_KAFKA_RESOURCE_TOPIC, topic, take_setting, &settings)) {
-        saw(kafka->doctor, LEVEL_NOTE, wanted->time_id,
-            "cannot read the topic's settings from the brokers");
-        mend(kafka->doctor,
-             "allow DescribeConfigs, or check by hand that %s has "
-             "message.timestamp.type=LogAppendTime",
-             topic);
+        saw(LEVEL_NOTE, "input.time",
+            "cannot read the topic's settings from the brokers" MEND
+            "allow DescribeConfigs, or check by hand that %s has "
+            "message.timestamp.type=LogAppendTime",
+            topic);
         return;
     }
-    if (strcmp(settings.time, "LogAppendTime") == 0) {
-        saw(kafka->doctor, LEVEL_OK, wanted->time_id, "%s has times of the brokers (LogAppendTime)",
-            topic);
-    } else {
-        saw(kafka->doctor, LEVEL_BAD, wanted->time_id, "%s has times of the writers (%s): %s",
-            topic, settings.time, wanted->harm);
-        mend_setting(kafka, topic, "message.timestamp.type=LogAppendTime");
-    }
-    if (settings.message_bytes < OUR_MESSAGE_BYTES) {
-        saw(kafka->doctor, LEVEL_BAD, wanted->size_id,
-            "%s takes messages of at most %" PRId64 " bytes, but writers send up to %d", topic,
-            settings.message_bytes, OUR_MESSAGE_BYTES);
-        mend_setting(kafka, topic, "max.message.bytes=1048588");
-    }
+    if (strcmp(settings.time, "LogAppendTime") == 0)
+        saw(LEVEL_OK, "input.time", "%s has times of the brokers (LogAppendTime)", topic);
+    else
+        saw(LEVEL_BAD, "input.time",
+            "%s has times of the writers (%s): workers assemble traces by time, and one writer "
+            "with a wrong clock closes traces too early" SET_CONFIG
+            "message.timestamp.type=LogAppendTime",
+            topic, settings.time, kafka->url.brokers, topic);
+    if (settings.message_bytes < OUR_MESSAGE_BYTES)
+        saw(LEVEL_BAD, "input.size",
+            "%s takes messages of at most %" PRId64 " bytes, but writers send up to %d" SET_CONFIG
+            "max.message.bytes=1048588",
+            topic, settings.message_bytes, OUR_MESSAGE_BYTES, kafka->url.brokers, topic);
 }
 
 static void check_deltas_settings(const struct kafka *kafka)
@@ -119,21 +108,19 @@ static void check_deltas_settings(const struct kafka *kafka)
     if (!kafka->has_deltas || !kafka_settings(kafka->client, RD_KAFKA_RESOURCE_TOPIC, kafka->deltas,
                                               take_setting, &settings))
         return;
-    if (strstr(settings.cleanup, "compact")) {
-        saw(kafka->doctor, LEVEL_BAD, "deltas.kept",
-            "%s is compacted: brokers take no messages without a key there, and deltas have none",
-            kafka->deltas);
-        mend_setting(kafka, kafka->deltas, "cleanup.policy=delete");
-    } else if (settings.retention_ms >= 0 && settings.retention_ms < 600000) {
-        saw(kafka->doctor, LEVEL_BAD, "deltas.kept",
+    if (strstr(settings.cleanup, "compact"))
+        saw(LEVEL_BAD, "deltas.kept",
+            "%s is compacted: brokers take no messages without a key there, and deltas have "
+            "none" SET_CONFIG "cleanup.policy=delete",
+            kafka->deltas, kafka->url.brokers, kafka->deltas);
+    else if (settings.retention_ms >= 0 && settings.retention_ms < 600000)
+        saw(LEVEL_BAD, "deltas.kept",
             "%s keeps deltas for only %" PRId64
-            " s: older deltas that the root has not read are lost",
-            kafka->deltas, settings.retention_ms / 1000);
-        mend_setting(kafka, kafka->deltas, "retention.ms=86400000");
-    } else {
-        saw(kafka->doctor, LEVEL_OK, "deltas.kept", "%s keeps deltas for long enough",
-            kafka->deltas);
-    }
+            " s: older deltas that the root has not read are lost" SET_CONFIG
+            "retention.ms=86400000",
+            kafka->deltas, settings.retention_ms / 1000, kafka->url.brokers, kafka->deltas);
+    else
+        saw(LEVEL_OK, "deltas.kept", "%s keeps deltas for long enough", kafka->deltas);
 }
 
 /* Kafka creates the transaction log with the first transaction, and needs enough brokers for its
@@ -144,25 +131,21 @@ static void check_transactions(const struct kafka *kafka)
     char broker[16];
 
     (void)snprintf(broker, sizeof(broker), "%d", (int)kafka->a_broker);
-    if (!kafka_settings(kafka->client, RD_KAFKA_RESOURCE_BROKER, broker, take_setting, &settings)) {
-        saw(kafka->doctor, LEVEL_NOTE, "transactions.log",
-            "cannot read the settings of the brokers");
-        mend(kafka->doctor, "check by hand that transaction.state.log.replication.factor is at "
-                            "most the number of brokers");
-    } else if (settings.in_sync > kafka->brokers ||
-               (!kafka->has_transaction_state && settings.replicas > kafka->brokers)) {
-        saw(kafka->doctor, LEVEL_BAD, "transactions.log",
+    if (!kafka_settings(kafka->client, RD_KAFKA_RESOURCE_BROKER, broker, take_setting, &settings))
+        saw(LEVEL_NOTE, "transactions.log",
+            "cannot read the settings of the brokers" MEND
+            "check by hand that transaction.state.log.replication.factor is at "
+            "most the number of brokers");
+    else if (settings.in_sync > kafka->brokers ||
+             (!kafka->has_transaction_state && settings.replicas > kafka->brokers))
+        saw(LEVEL_BAD, "transactions.log",
             "the log of transactions needs %" PRId64 " brokers, %" PRId64
-            " of them in sync, but there are %d: workers cannot commit",
-            settings.replicas, settings.in_sync, kafka->brokers);
-        mend(kafka->doctor,
-             "add brokers, or set transaction.state.log.replication.factor=%d and "
-             "transaction.state.log.min.isr=1 in server.properties",
-             kafka->brokers);
-    } else {
-        saw(kafka->doctor, LEVEL_OK, "transactions.log", "%d brokers are enough for transactions",
-            kafka->brokers);
-    }
+            " of them in sync, but there are %d: workers cannot commit" MEND
+            "add brokers, or set transaction.state.log.replication.factor=%d and "
+            "transaction.state.log.min.isr=1 in server.properties",
+            settings.replicas, settings.in_sync, kafka->brokers, kafka->brokers);
+    else
+        saw(LEVEL_OK, "transactions.log", "%d brokers are enough for transactions", kafka->brokers);
 }
 
 /* ---- topics ---------------------------------------------------------------------------------- */
@@ -183,38 +166,29 @@ static void find_topics(struct kafka *kafka, const rd_kafka_metadata_t *metadata
     }
 }
 
-static void mend_missing(const struct kafka *kafka, const char *topic, int partitions,
-                         const char *setting)
-{
-    mend(kafka->doctor,
-         "kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions %d --config %s",
-         kafka->url.brokers, topic, partitions, setting);
-}
+#define NO_TOPIC(partitions, setting)                                                    \
+    "there is no topic %s, or this user may not read it" MEND                            \
+    "kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions " partitions \
+    " --config " setting
 
 static void check_topics(const struct kafka *kafka)
 {
-    if (kafka->partitions == 0) {
-        saw(kafka->doctor, LEVEL_BAD, "input.topic",
-            "there is no topic %s, or this user may not read it", kafka->url.topic);
-        mend_missing(kafka, kafka->url.topic, 12, "message.timestamp.type=LogAppendTime");
-    } else {
-        saw(kafka->doctor, LEVEL_OK, "input.topic",
-            "%s has %d partitions: at most that many workers can share it", kafka->url.topic,
-            kafka->partitions);
-    }
-    if (!*kafka->deltas) {
-        saw(kafka->doctor, LEVEL_NOTE, "deltas.topic",
-            "deltas is not set: blkin work --root has nothing to read");
-    } else if (strcmp(kafka->deltas, kafka->url.topic) == 0) {
-        saw(kafka->doctor, LEVEL_BAD, "deltas.topic", "deltas and input name the same topic");
-        mend(kafka->doctor, "set deltas = blkin_deltas in blkin.conf");
-    } else if (!kafka->has_deltas) {
-        saw(kafka->doctor, LEVEL_BAD, "deltas.topic",
-            "there is no topic %s, or this user may not read it", kafka->deltas);
-        mend_missing(kafka, kafka->deltas, 1, "retention.ms=86400000");
-    } else {
-        saw(kafka->doctor, LEVEL_OK, "deltas.topic", "%s is there", kafka->deltas);
-    }
+    if (kafka->partitions == 0)
+        saw(LEVEL_BAD, "input.topic", NO_TOPIC("12", "message.timestamp.type=LogAppendTime"),
+            kafka->url.topic, kafka->url.brokers, kafka->url.topic);
+    else
+        saw(LEVEL_OK, "input.topic", "%s has %d partitions: at most that many workers can share it",
+            kafka->url.topic, kafka->partitions);
+    if (!*kafka->deltas)
+        saw(LEVEL_NOTE, "deltas.topic", "deltas is not set: blkin work --root has nothing to read");
+    else if (strcmp(kafka->deltas, kafka->url.topic) == 0)
+        saw(LEVEL_BAD, "deltas.topic",
+            "deltas and input name the same topic" MEND "set deltas = blkin_deltas in blkin.conf");
+    else if (!kafka->has_deltas)
+        saw(LEVEL_BAD, "deltas.topic", NO_TOPIC("1", "retention.ms=86400000"), kafka->deltas,
+            kafka->url.brokers, kafka->deltas);
+    else
+        saw(LEVEL_OK, "deltas.topic", "%s is there", kafka->deltas);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -260,26 +234,24 @@ static void check_messages(const struct kafka *kafka)
     int64_t age_s;
 
     if (!message) {
-        saw(kafka->doctor, LEVEL_NOTE, "input.messages", "%s has no messages", kafka->url.topic);
-        mend(kafka->doctor,
-             "set endpoint = kafka://%s/%s and format = otlp on the hosts that collect spans",
-             kafka->url.brokers, kafka->url.topic);
+        saw(LEVEL_NOTE, "input.messages",
+            "%s has no messages" MEND
+            "set endpoint = kafka://%s/%s and format = otlp on the hosts that collect spans",
+            kafka->url.topic, kafka->url.brokers, kafka->url.topic);
         return;
     }
     decoded = otlp_decode((struct text){message->payload, message->len}, ignore_span, NULL);
     age_s = wall_clock_ns() / 1000000000 - rd_kafka_message_timestamp(message, NULL) / 1000;
-    if (decoded.is_broken || decoded.spans == 0) {
-        saw(kafka->doctor, LEVEL_BAD, "input.messages",
-            "partition %d, offset %" PRId64 ": expected OTLP traces, got something else%s",
+    if (decoded.is_broken || decoded.spans == 0)
+        saw(LEVEL_BAD, "input.messages",
+            "partition %d, offset %" PRId64 ": expected OTLP traces, got something else%s" MEND
+            "set format = otlp where it is written (in an OpenTelemetry collector: otlp_proto)",
             (int)message->partition, message->offset,
             message->len && *(const char *)message->payload == '[' ? ": Zipkin's JSON?" : "");
-        mend(kafka->doctor,
-             "set format = otlp where it is written (in an OpenTelemetry collector: otlp_proto)");
-    } else {
-        saw(kafka->doctor, LEVEL_OK, "input.messages",
+    else
+        saw(LEVEL_OK, "input.messages",
             "OTLP traces: a message has %" PRIu64 " spans, and is %" PRId64 " s old", decoded.spans,
             age_s);
-    }
     rd_kafka_message_destroy(message);
 }
 
@@ -317,9 +289,8 @@ static void work_explain(const struct kafka *kafka, rd_kafka_resp_err_t code)
         rd_kafka_event_destroy(event);
     }
     rd_kafka_queue_destroy(queue);
-    saw(kafka->doctor, LEVEL_BAD, "broker.answers", "%s", error.text);
-    mend(kafka->doctor, "is a broker there? input is set by %s",
-         config_origin(kafka->doctor->config, "input"));
+    saw(LEVEL_BAD, "broker.answers", "%s" MEND "is a broker there? input is set by %s", error.text,
+        config_origin(kafka->doctor->config, "input"));
 }
 
 static void look(struct kafka *kafka)
@@ -334,15 +305,12 @@ static void look(struct kafka *kafka)
     }
     find_topics(kafka, metadata);
     rd_kafka_metadata_destroy(metadata);
-    saw(kafka->doctor, LEVEL_OK, "broker.answers", "%s answers; brokers in the cluster: %d",
-        kafka->url.brokers, kafka->brokers);
+    saw(LEVEL_OK, "broker.answers", "%s answers; brokers in the cluster: %d", kafka->url.brokers,
+        kafka->brokers);
     check_topics(kafka);
     check_transactions(kafka);
     if (kafka->partitions) {
-        check_input_settings(
-            kafka, &(struct wanted_setting){kafka->url.topic, "input.time", "input.size",
-                                            "workers assemble traces by time, and one writer "
-                                            "with a wrong clock closes traces too early"});
+        check_input_settings(kafka);
         check_messages(kafka);
     }
     check_deltas_settings(kafka);
@@ -356,13 +324,13 @@ void check_work(const struct doctor *doctor)
     struct error error;
 
     if (!input || !*input) {
-        saw(doctor, LEVEL_BAD, "work.settings",
-            "input is not set: the worker has no topic to read");
-        mend(doctor, "set input = kafka://BROKER/TOPIC below [work] in blkin.conf");
+        saw(LEVEL_BAD, "work.settings",
+            "input is not set: the worker has no topic to read" MEND
+            "set input = kafka://BROKER/TOPIC below [work] in blkin.conf");
     } else if (!kafka_url_parse(&kafka.url, "input", input, &error) ||
                !open_client(&kafka, &error)) {
-        saw(doctor, LEVEL_BAD, "work.settings", "%s", error.text);
-        mend(doctor, "blkin config show --section=work shows where it is set");
+        saw(LEVEL_BAD, "work.settings",
+            "%s" MEND "blkin config show --section=work shows where it is set", error.text);
     } else {
         look(&kafka);
         rd_kafka_destroy(kafka.client);

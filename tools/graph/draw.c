@@ -5,9 +5,9 @@
  */
 #include "graph.h"
 #include "markup.h"
+#include "tools/trace/read.h"
 
 #include <errno.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -18,19 +18,9 @@
 static int dot_run(FILE *input, FILE *output, int *status)
 {
     static const char *const arguments[] = {"dot", "-Tsvg", NULL};
-    posix_spawn_file_actions_t actions;
     pid_t child;
-    int error = posix_spawn_file_actions_init(&actions);
+    int error = read_spawn(arguments, (const int[]){fileno(input), fileno(output), -1}, &child);
 
-    if (error)
-        return error;
-    error = posix_spawn_file_actions_adddup2(&actions, fileno(input), STDIN_FILENO);
-    if (!error)
-        error = posix_spawn_file_actions_adddup2(&actions, fileno(output), STDOUT_FILENO);
-    if (!error)
-        error = posix_spawnp(&child, arguments[0], &actions, NULL,
-                             (char *const *)(uintptr_t)arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
     while (!error && waitpid(child, status, 0) < 0)
         error = errno == EINTR ? 0 : errno;
     return error;

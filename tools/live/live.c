@@ -9,7 +9,6 @@
 #include "babeltrace-plugin/base/printer.h"
 #include "readers.h"
 #include "relay.h"
-#include "sweep.h"
 #include "tracing.h"
 #include "tools/base/commands.h"
 #include "tools/base/notify.h"
@@ -173,7 +172,9 @@ static void tick(void *context)
     tell_systemd(service);
     if (clock_ms() >= service->next_sweep_ms) {
         service->next_sweep_ms = clock_ms() + SWEEP_PERIOD_MS;
-        relay_sweep(&service->relay);
+        if (service->relay.options.is_own && service->relay.has_listed)
+            relay_sweep(service->frame.loop, service->relay.options.output,
+                        &service->relay.listing);
     }
     if (clock_ms() < service->next_stats_ms)
         return;
@@ -254,7 +255,7 @@ static void relay_has_ended(void *context)
     struct live_service *service = context;
 
     if (service->relay.options.is_own) {
-        sweep_all(service->relay.options.output);
+        relay_sweep_all(service->relay.options.output);
         (void)rmdir(service->relay.options.output);
     }
     loop_stop(service->frame.loop);

@@ -240,16 +240,12 @@ void readers_forget(struct live_reader *reader)
 
 static void readers_renew_next(struct readers *readers)
 {
-    for (int i = 0; i < READERS_MAX; i++) {
-        const struct live_reader *reader = &readers->readers[i];
-
-        if (reader->is_used && reader->is_renewed && reader->state == READER_ENDING)
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
+        if (reader->is_renewed && reader->state == READER_ENDING)
             return; /* restarts one reader at a time */
     }
-    for (int i = 0; i < READERS_MAX; i++) {
-        struct live_reader *reader = &readers->readers[i];
-
-        if (reader->is_used && reader->is_renewed && reader->state == READER_RUNNING) {
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
+        if (reader->is_renewed && reader->state == READER_RUNNING) {
             readers_end_one(reader);
             return;
         }
@@ -361,9 +357,9 @@ static void readers_look(void *context)
     struct readers *readers = context;
 
     timer_set(readers->loop, &readers->look, READERS_LOOK_MS);
-    for (int i = 0; i < READERS_MAX; i++) {
-        if (readers->readers[i].is_used && readers->readers[i].state == READER_RUNNING)
-            readers_look_at(&readers->readers[i]);
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
+        if (reader->state == READER_RUNNING)
+            readers_look_at(reader);
     }
 }
 
@@ -393,11 +389,9 @@ void readers_reload(struct readers *readers, const struct readers_options *optio
 void readers_relay_up(struct readers *readers)
 {
     readers->relay_is_up = true;
-    for (int i = 0; i < READERS_MAX; i++) {
-        struct live_reader *reader = &readers->readers[i];
-
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
         reader->failures = 0;
-        if (reader->is_used && reader->state == READER_WAITING)
+        if (reader->state == READER_WAITING)
             readers_start_in(reader, 0);
     }
 }
@@ -406,13 +400,11 @@ void readers_relay_up(struct readers *readers)
 void readers_relay_down(struct readers *readers)
 {
     readers->relay_is_up = false;
-    for (int i = 0; i < READERS_MAX; i++) {
-        struct live_reader *reader = &readers->readers[i];
-
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
         reader->is_listed = false;
         reader->from =
             (struct trace_position){.time_ns = 0}; /* a new relay daemon has no older packets */
-        if (reader->is_used && reader->state == READER_WAITING)
+        if (reader->state == READER_WAITING)
             timer_clear(readers->loop, &reader->timer);
     }
 }
@@ -421,29 +413,25 @@ void readers_end(struct readers *readers)
 {
     readers->is_ending = true;
     timer_clear(readers->loop, &readers->look);
-    for (int i = 0; i < READERS_MAX; i++) {
-        if (readers->readers[i].is_used)
-            readers_end_one(&readers->readers[i]);
-    }
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));)
+        readers_end_one(reader);
     readers_all_have_ended(readers);
 }
 
-bool readers_has_attached_own(const struct readers *readers)
+bool readers_has_attached_own(struct readers *readers)
 {
-    for (int i = 0; i < READERS_MAX; i++) {
-        const struct live_reader *reader = &readers->readers[i];
-
-        if (reader->is_used && reader->is_own && reader->is_attached)
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
+        if (reader->is_own && reader->is_attached)
             return true;
     }
     return false;
 }
 
-unsigned readers_running(const struct readers *readers)
+unsigned readers_running(struct readers *readers)
 {
     unsigned count = 0;
 
-    for (int i = 0; i < READERS_MAX; i++)
-        count += readers->readers[i].is_used && readers->readers[i].child.pid != 0;
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));)
+        count += reader->child.pid != 0;
     return count;
 }

@@ -47,7 +47,8 @@ struct live_reader {
     struct readers *readers;
     char host[256], session[256];
     char file_name[48]; /* the prefix of its files in the runtime folder */
-    bool is_used, is_own, is_listed, is_attached;
+    bool is_used, is_own, is_attached;
+    bool is_listed, was_listed; /* in the last listing, and in the one before */
     bool is_retired;            /* the session stalled: no restart */
     bool is_renewed;            /* restarts with new parameters */
     unsigned again;             /* deaths in a row without progress: see AGAIN_MAX */
@@ -111,8 +112,8 @@ bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_n
 void readers_end(struct readers *readers);
 
 struct counts readers_counts(struct readers *readers);
-bool readers_has_attached_own(const struct readers *readers);
-unsigned readers_running(const struct readers *readers);
+bool readers_has_attached_own(struct readers *readers);
+unsigned readers_running(struct readers *readers);
 json_t *readers_json(struct readers *readers);
 json_t *readers_statistics(struct readers *readers); /* an array, for `blkin stat` */
 

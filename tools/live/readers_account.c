@@ -140,11 +140,10 @@ static struct counts readers_account_of(const struct live_reader *reader)
 
 bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_ns)
 {
-    for (int i = 0; i < READERS_MAX; i++) {
-        struct live_reader *reader = &readers->readers[i];
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
         const struct input_counts *input = &reader->now.counts.input;
 
-        if (!reader->is_used || !reader->is_own || reader->is_retired)
+        if (!reader->is_own || reader->is_retired)
             continue;
         if (reader->state == READER_WAITING) /* the next child will read the missed events */
             return false;
@@ -162,12 +161,9 @@ struct counts readers_counts(struct readers *readers)
 {
     struct counts sum = readers->gone;
 
-    for (int i = 0; i < READERS_MAX; i++) {
-        struct live_reader *reader = &readers->readers[i];
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
         struct counts of_reader;
 
-        if (!reader->is_used)
-            continue;
         readers_read_account(reader);
         of_reader = readers_account_of(reader);
         counts_add(&sum, &of_reader);
@@ -196,11 +192,7 @@ json_t *readers_json(struct readers *readers)
 {
     json_t *list = json_array();
 
-    for (int i = 0; i < READERS_MAX; i++) {
-        struct live_reader *reader = &readers->readers[i];
-
-        if (!reader->is_used)
-            continue;
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
         readers_read_account(reader);
         json_array_append_new(list, readers_json_of(reader));
     }
@@ -218,11 +210,7 @@ json_t *readers_statistics(struct readers *readers)
     json_t *list = json_array();
     char path[READERS_PATH_SIZE];
 
-    for (int i = 0; i < READERS_MAX; i++) {
-        const struct live_reader *reader = &readers->readers[i];
-
-        if (!reader->is_used)
-            continue;
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
         readers_add_document(list, reader_statistics(readers_path_of(reader, "statistics", path)));
         /* the final count of the previous child */
         readers_add_document(

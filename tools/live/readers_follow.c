@@ -35,11 +35,8 @@ static void readers_set_file_name(struct live_reader *reader)
 static struct live_reader *readers_find(struct readers *readers, const char *host,
                                         const char *session)
 {
-    for (int i = 0; i < READERS_MAX; i++) {
-        struct live_reader *reader = &readers->readers[i];
-
-        if (reader->is_used && strcmp(reader->host, host) == 0 &&
-            strcmp(reader->session, session) == 0)
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
+        if (strcmp(reader->host, host) == 0 && strcmp(reader->session, session) == 0)
             return reader;
     }
     return NULL;
@@ -119,13 +116,11 @@ static void readers_note_attached(struct live_reader *reader, const struct liste
 
 void readers_listed(struct readers *readers, const struct listing *listing)
 {
-    bool was_listed[READERS_MAX];
-
     if (readers->is_ending)
         return;
-    for (int i = 0; i < READERS_MAX; i++) {
-        was_listed[i] = readers->readers[i].is_listed;
-        readers->readers[i].is_listed = false;
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
+        reader->was_listed = reader->is_listed;
+        reader->is_listed = false;
     }
     for (int i = 0; i < listing->count; i++) {
         const struct listed_session *session = &listing->sessions[i];
@@ -136,12 +131,10 @@ void readers_listed(struct readers *readers, const struct listing *listing)
         if (reader)
             readers_note_attached(reader, session);
     }
-    for (int i = 0; i < READERS_MAX; i++) {
-        struct live_reader *reader = &readers->readers[i];
-
-        if (!reader->is_used || reader->is_listed || (reader->is_own && !reader->is_retired))
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
+        if (reader->is_listed || (reader->is_own && !reader->is_retired))
             continue;
-        if (was_listed[i])
+        if (reader->was_listed)
             continue; /* the next listing decides */
         readers_end_one(reader);
         if (reader->state == READER_ENDED)
@@ -151,10 +144,8 @@ void readers_listed(struct readers *readers, const struct listing *listing)
 
 void readers_retire(struct readers *readers, const char *session)
 {
-    for (int i = 0; i < READERS_MAX; i++) {
-        struct live_reader *reader = &readers->readers[i];
-
-        if (!reader->is_used || !reader->is_own || strcmp(reader->session, session) != 0)
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
+        if (!reader->is_own || strcmp(reader->session, session) != 0)
             continue;
         reader->is_retired = true;
         reader->timer.due = readers_end_one;

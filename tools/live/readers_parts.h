@@ -10,6 +10,15 @@
 #define READERS_PATH_SIZE 192
 #define READERS_STATS_MS  500 /* the period of a reader's statistics file */
 
+/* Returns the next reader in use. reader NULL: the first; returns NULL: no more. */
+static inline struct live_reader *readers_next(struct readers *readers, struct live_reader *reader)
+{
+    reader = reader ? reader + 1 : readers->readers;
+    while (reader < readers->readers + READERS_MAX && !reader->is_used)
+        reader++;
+    return reader < readers->readers + READERS_MAX ? reader : NULL;
+}
+
 /* ---- files of a reader: readers.c ------------------------------------------------------------ */
 
 /* FOLDER/live-HOST-SESSION-HASH.END */

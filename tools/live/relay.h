@@ -70,8 +70,20 @@ void relay_end(struct relay *relay, void (*ended)(void *context));
 void relay_url(const struct relay_options *options, char *url, size_t size);
 void relay_live_url(const struct relay_options *options, char *url, size_t size);
 
-/* Deletes the own daemon's files of sessions that ended long ago. */
-void relay_sweep(struct relay *relay);
+/*
+ * The relay daemon keeps the files of ended sessions in FOLDER/HOST/SESSION-DATE-TIME. The service
+ * deletes a folder without changes for an hour unless its session is live. It deletes all folders
+ * while no relay daemon runs.
+ */
+#define SWEEP_AGE_S 3600
+
+extern const struct job sweep_job;
+
+/* Deletes all sessions and the empty folders of hosts. No relay daemon may run. */
+void relay_sweep_all(const char *folder);
+
+/* Deletes old folders of sessions that are not in the listing, in a child. */
+void relay_sweep(struct loop *loop, const char *folder, const struct listing *live);
 
 json_t *relay_json(const struct relay *relay);
 

@@ -217,7 +217,8 @@ static void latency_put_row(const struct report_page *page, const struct axis *a
 bool put_latencies(const struct report_page *page)
 {
     size_t count, shown = 0;
-    struct operation *rows = operations(page->statistics, OPERATIONS_BY_SELF, NULL, &count);
+    struct operation *rows =
+        operations(page->statistics, STATISTICS_ROWS, OPERATIONS_BY_SELF, NULL, &count);
     struct axis axis;
 
     if (!rows)

@@ -80,7 +80,8 @@ bool put_operations(const struct report_page *page)
                                          "p99",
                                          "max"};
     size_t count, shown;
-    struct operation *rows = operations(page->statistics, OPERATIONS_BY_SELF, NULL, &count);
+    struct operation *rows =
+        operations(page->statistics, STATISTICS_ROWS, OPERATIONS_BY_SELF, NULL, &count);
     const double longest_ns = rows && count ? rows[0].row->self.sum : 0;
     bool is_done = rows != NULL;
 

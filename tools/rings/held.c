@@ -36,11 +36,11 @@ struct held *held_longest_idle(struct held *list)
     return found;
 }
 
-void held_leave(struct held *held)
+void held_leave(struct held *held, enum ring_state state)
 {
     held->is_left = true;
     held->since_ms = clock_ms();
-    memory_set_state(&held->memory, RING_LEFT);
+    memory_set_state(&held->memory, state);
 }
 
 void held_leave_older(struct held *list)

@@ -49,8 +49,8 @@ unsigned held_users(const struct held *list);
 /* Returns the memory that has been unused for longest; NULL: programs have all of them. */
 struct held *held_longest_idle(struct held *list);
 
-/* Marks the memory as left: programs ask for another one, and do not get this one any more. */
-void held_leave(struct held *held);
+/* Marks the memory as RING_LEFT or RING_REPLACED: programs that ask get another one. */
+void held_leave(struct held *held, enum ring_state state);
 
 /* Leaves all memories of each user but the newest. Left memories are still read to their ends. */
 void held_leave_older(struct held *list);

@@ -154,7 +154,7 @@ static void holder_finish_one(struct holder *holder, struct held *held)
     if (before) {
         if (before->number >= held->number)
             held->number = before->number + 1;
-        held_leave(before);
+        held_leave(before, RING_REPLACED);
     }
     holder_add(holder, held);
     holder->counts.made++;
@@ -235,7 +235,7 @@ static void holder_resize_by(struct holder *holder, const struct shares *shares)
             extra = held;
     }
     if (extra)
-        held_leave(extra);
+        held_leave(extra, RING_LEFT);
 }
 
 static void holder_resize(struct holder *holder)
@@ -523,7 +523,7 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     fdstore_open(&holder->store, holder_take_over, holder);
     held_leave_older(holder->memories);
     for (struct held *held = holder->memories; held; held = held->next) {
-        memory_set_state(&held->memory, held->is_left ? RING_LEFT : RING_ON);
+        memory_set_state(&held->memory, held->is_left ? RING_REPLACED : RING_ON);
         holder->callbacks.came(holder->callbacks.context, held);
     }
     holder->accepting = (struct accepting){.come_in = holder_accept, .context = holder};

@@ -281,8 +281,9 @@ void memory_set_state(struct memory *memory, enum ring_state state)
 
 enum ring_state memory_state(const struct memory *memory)
 {
-    return __atomic_load_n(&memory_head(memory)->state, __ATOMIC_ACQUIRE) == RING_ON ? RING_ON
-                                                                                     : RING_LEFT;
+    const int32_t state = __atomic_load_n(&memory_head(memory)->state, __ATOMIC_ACQUIRE);
+
+    return state == RING_ON || state == RING_REPLACED ? (enum ring_state)state : RING_LEFT;
 }
 
 void memory_beat(struct memory *memory)

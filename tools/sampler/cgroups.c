@@ -249,7 +249,7 @@ static bool cgroup_put(struct group_reading *reading, struct slot *slot)
     for (int file = 0; file < GROUP_FILES; file++) {
         if (slot->fds[file] < 0)
             continue;
-        lines_begin(&host->lines, slot->fds[file], RECORD_WHOLE);
+        lines_begin(&host->lines, slot->fds[file]);
         put_file(reading, (enum group_file)file);
         if (!host->lines.error) {
             is_there = true;
@@ -322,7 +322,7 @@ static void add_processes(struct host_reader *host, int folder)
 
     if (fd < 0)
         return;
-    lines_begin(&host->lines, fd, RECORD_ANY);
+    lines_begin(&host->lines, fd);
     while (count < sizeof(pids) / sizeof(pids[0]) && lines_next(&host->lines, &line))
         if (piece_next_number(&line, &pid) && pid > 0 && pid <= UINT32_MAX >> 2)
             pids[count++] = (uint32_t)pid;

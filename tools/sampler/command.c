@@ -6,10 +6,10 @@
 #include "observe.h"
 #include "settings.h"
 #include "tools/base/commands.h"
+#include "tools/base/output.h"
 #include "tools/base/text.h"
 #include "tools/config/config.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
@@ -23,23 +23,15 @@ static const char usage[] =
 #include "tools/sampler/usage.txt.inc"
     ;
 
-struct list_options {
-    bool lists;
-    bool lists_metrics;
-    bool is_json;
-};
-
-/* Returns false after printing the reason. */
-static bool check_options(const char *command, const struct list_options *options)
+/* Prints and frees a line of JSON. Returns false for NULL, when out of memory. */
+static bool put_json(json_t *json)
 {
-    if (options->lists && options->lists_metrics) {
-        fprintf(stderr, "%s: expected one of --list and --metrics\n", command);
-        return false;
-    }
-    if (options->lists || options->lists_metrics)
-        return true;
-    fprintf(stderr, "%s: expected --list or --metrics; `blkin agent` samples this host\n", command);
-    return false;
+    const bool is_well = json && json_dumpf(json, stdout, JSON_COMPACT) == 0;
+
+    json_decref(json);
+    if (is_well)
+        putchar('\n');
+    return is_well;
 }
 
 /* ---- listing what there is to choose from ---------------------------------------------------- */
@@ -112,9 +104,9 @@ static const char *heading(enum host_kind kind)
 
 static uint64_t value_of(const struct observed *observed, const char *name)
 {
-    const int i = host_metric_find(observed->kind, observed->after_present, name, strlen(name));
+    const int i = host_metric_find(observed->kind, observed->after.present, name, strlen(name));
 
-    return i < 0 ? 0 : observed->after[i];
+    return i < 0 ? 0 : observed->after.values[i];
 }
 
 static void print_instance(const struct observed *observed, const struct about *about)
@@ -133,7 +125,7 @@ static void print_instance(const struct observed *observed, const struct about *
     putchar('\n');
 }
 
-static bool instance_json(const struct observed *observed, const struct about *about)
+static json_t *instance_json(const struct observed *observed, const struct about *about)
 {
     json_t *const json = json_pack("{ss, ss}", "group", host_definition(observed->kind)->name,
                                    "instance", observed->name);
@@ -144,13 +136,7 @@ static bool instance_json(const struct observed *observed, const struct about *a
     } else if (json && observed->kind == HOST_NETWORK) {
         json_object_set_new(json, "state", json_string(about->state));
     }
-    if (!json || json_dumpf(json, stdout, JSON_COMPACT) != 0) {
-        json_decref(json);
-        return false;
-    }
-    putchar('\n');
-    json_decref(json);
-    return true;
+    return json;
 }
 
 static bool list_kind(const struct observer *observer, enum host_kind kind, const char *root,
@@ -164,10 +150,10 @@ static bool list_kind(const struct observer *observer, enum host_kind kind, cons
         const struct observed *const one = &observer->slots[i];
         struct about about;
 
-        if (!one->after_ns || one->kind != kind || (kind == HOST_CPU && !*one->name))
+        if (!one->after.at || one->kind != kind || (kind == HOST_CPU && !*one->name))
             continue;
         about = about_of(root, one);
-        if (is_json && !instance_json(one, &about))
+        if (is_json && !put_json(instance_json(one, &about)))
             return false;
         if (!is_json && is_first)
             printf("%s:\n", heading(kind));
@@ -185,7 +171,7 @@ static void print_missing(const struct observer *observer)
 
         for (size_t i = 0; i < HOST_SLOTS && !is_there; i++)
             is_there =
-                observer->slots[i].after_ns && observer->slots[i].kind == (enum host_kind)kind;
+                observer->slots[i].after.at && observer->slots[i].kind == (enum host_kind)kind;
         if (!is_there)
             printf("This host has no %s: %s.\n", host_definition((enum host_kind)kind)->name,
                    kind == HOST_PRESSURE ? "the kernel has no pressure stall information, or it is "
@@ -243,21 +229,14 @@ static bool host_list_metrics(bool is_json, struct error *error)
             printf("%s: %s\n", definition->name, definition->what);
         for (size_t i = 0; i < definition->count; i++) {
             const struct host_metric *const metric = &definition->metrics[i];
-            json_t *json;
 
-            if (!is_json) {
+            if (!is_json)
                 printf("  %-48s %-12s %-7s %s\n", metric->name, metric->unit,
                        metric->is_counter ? "counter" : "gauge", metric->source);
-                continue;
-            }
-            json = json_pack("{ss, ss, ss, sb, ss}", "group", definition->name, "name",
-                             metric->name, "unit", metric->unit, "counter", metric->is_counter,
-                             "source", metric->source);
-            if (!json)
+            else if (!put_json(json_pack("{ss, ss, ss, sb, ss}", "group", definition->name, "name",
+                                         metric->name, "unit", metric->unit, "counter",
+                                         metric->is_counter, "source", metric->source)))
                 return error_set(error, "out of memory");
-            json_dumpf(json, stdout, JSON_COMPACT);
-            putchar('\n');
-            json_decref(json);
         }
     }
     return true;
@@ -265,54 +244,37 @@ static bool host_list_metrics(bool is_json, struct error *error)
 
 /* ---- the command */
 
-/* Returns the exit status. */
-static int command_run(const char *command, const struct config *config,
-                       const struct list_options *options)
-{
-    struct host_config wanted;
-    struct error error = {""};
-    bool is_well;
-
-    if (!host_settings_read(config, &wanted, &error)) {
-        fprintf(stderr, "%s: %s\n", command, error.text);
-        return 2;
-    }
-    if (options->lists) {
-        is_well = host_list_instances(&wanted, options->is_json, &error);
-    } else {
-        is_well = host_list_metrics(options->is_json, &error);
-    }
-    if (!is_well)
-        fprintf(stderr, "%s: %s\n", command, error.text);
-    if (is_well && (fflush(stdout) || ferror(stdout))) {
-        fprintf(stderr, "%s: cannot write: %s\n", command, strerror(errno));
-        is_well = false;
-    }
-    return is_well ? 0 : 1;
-}
-
 int host_command(int argc, char *argv[])
 {
-    struct list_options options = {.lists = false};
+    bool lists = false, lists_metrics = false, is_json = false;
     const struct config_flag flags[] = {
-        {"list", &options.lists, NULL},
-        {"metrics", &options.lists_metrics, NULL},
-        {"json", &options.is_json, NULL},
+        {"list", &lists, NULL},
+        {"metrics", &lists_metrics, NULL},
+        {"json", &is_json, NULL},
         {NULL, NULL, NULL},
     };
     const struct config_request request = {"agent", usage, flags};
+    struct host_config wanted;
+    struct error error = {""};
     int status;
     struct config *const config = config_read_view(&request, argc, argv, &status);
 
     if (!config)
         return status;
-    if (config_operands(config) > 0) {
-        fprintf(stderr, "%s: unknown argument \"%s\"; --help prints the usage\n", argv[0],
-                config_operand(config, 0));
-        status = 2;
-    } else {
-        status = check_options(argv[0], &options) ? command_run(argv[0], config, &options) : 2;
+    if (config_operands(config) > 0)
+        error_set(&error, "unknown argument \"%s\"; --help prints the usage",
+                  config_operand(config, 0));
+    else if (lists == lists_metrics)
+        error_set(&error, "expected one of --list and --metrics; `blkin agent` samples this host");
+    else if (host_settings_read(config, &wanted, &error))
+        status = (lists ? host_list_instances(&wanted, is_json, &error)
+                        : host_list_metrics(is_json, &error))
+                     ? 0
+                     : 1;
+    if (error.text[0]) {
+        status = status ? status : 2;
+        fprintf(stderr, "%s: %s\n", argv[0], error.text);
     }
     config_free(config);
-    return status;
+    return output_flush(argv[0], status);
 }

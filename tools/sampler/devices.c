@@ -9,27 +9,7 @@
 
 /* ---- disks: the numbers of a line of /proc/diskstats, after the name */
 
-enum {
-    FIELD_READS,
-    FIELD_READS_MERGED,
-    FIELD_READ_SECTORS,
-    FIELD_READ_MS,
-    FIELD_WRITES,
-    FIELD_WRITES_MERGED,
-    FIELD_WRITTEN_SECTORS,
-    FIELD_WRITE_MS,
-    FIELD_PENDING,
-    FIELD_IO_MS,
-    FIELD_WEIGHTED_MS,
-    FIELDS_ALWAYS,
-    FIELD_DISCARDS = FIELDS_ALWAYS, /* since Linux 4.18 */
-    FIELD_DISCARDS_MERGED,
-    FIELD_DISCARDED_SECTORS,
-    FIELD_DISCARD_MS,
-    FIELD_FLUSHES, /* since Linux 5.5 */
-    FIELD_FLUSH_MS,
-    FIELDS_MOST
-};
+enum { FIELD_READS = 0, FIELD_WRITES = 4, FIELDS_ALWAYS = 11, FIELDS_MOST = 17 };
 
 /* The value of each field. The kernel prints only the lowest 32 bits of times. */
 static const struct {
@@ -39,20 +19,20 @@ static const struct {
     uint64_t unit;
 } disk_values[] = {
     {FIELD_READS, DISK_READS, false, 1},
-    {FIELD_READS_MERGED, DISK_READS_MERGED, false, 1},
-    {FIELD_READ_SECTORS, DISK_READ_BYTES, false, SECTOR_BYTES},
-    {FIELD_READ_MS, DISK_READ_TIME, true, NS_PER_MS},
+    {1, DISK_READS_MERGED, false, 1},
+    {2, DISK_READ_BYTES, false, SECTOR_BYTES},
+    {3, DISK_READ_TIME, true, NS_PER_MS},
     {FIELD_WRITES, DISK_WRITES, false, 1},
-    {FIELD_WRITES_MERGED, DISK_WRITES_MERGED, false, 1},
-    {FIELD_WRITTEN_SECTORS, DISK_WRITTEN_BYTES, false, SECTOR_BYTES},
-    {FIELD_WRITE_MS, DISK_WRITE_TIME, true, NS_PER_MS},
-    {FIELD_PENDING, DISK_PENDING, false, 1},
-    {FIELD_IO_MS, DISK_IO_TIME, true, NS_PER_MS},
-    {FIELD_WEIGHTED_MS, DISK_WEIGHTED_TIME, true, NS_PER_MS},
-    {FIELD_DISCARDS, DISK_DISCARDS, false, 1},
-    {FIELD_DISCARD_MS, DISK_DISCARD_TIME, true, NS_PER_MS},
-    {FIELD_FLUSHES, DISK_FLUSHES, false, 1},
-    {FIELD_FLUSH_MS, DISK_FLUSH_TIME, true, NS_PER_MS},
+    {5, DISK_WRITES_MERGED, false, 1},
+    {6, DISK_WRITTEN_BYTES, false, SECTOR_BYTES},
+    {7, DISK_WRITE_TIME, true, NS_PER_MS},
+    {8, DISK_PENDING, false, 1},
+    {9, DISK_IO_TIME, true, NS_PER_MS},
+    {10, DISK_WEIGHTED_TIME, true, NS_PER_MS},
+    {11, DISK_DISCARDS, false, 1}, /* since Linux 4.18 */
+    {14, DISK_DISCARD_TIME, true, NS_PER_MS},
+    {15, DISK_FLUSHES, false, 1}, /* since Linux 5.5 */
+    {16, DISK_FLUSH_TIME, true, NS_PER_MS},
 };
 #define DISK_VALUES (sizeof(disk_values) / sizeof(disk_values[0]))
 
@@ -120,7 +100,7 @@ void read_disks(struct group_reading *reading)
     struct host_reader *const host = reading->host;
     struct piece line;
 
-    if (!host_file_begin(host, FILE_DISKSTATS, RECORD_ANY))
+    if (!host_file_begin(host, FILE_DISKSTATS))
         return;
     while (lines_next(&host->lines, &line))
         read_disk(reading, line);
@@ -169,7 +149,7 @@ void read_networks(struct group_reading *reading)
     size_t number = 0;
     struct piece line;
 
-    if (!host_file_begin(host, FILE_NET_DEV, RECORD_LINE))
+    if (!host_file_begin(host, FILE_NET_DEV))
         return;
     while (lines_next(&host->lines, &line))
         if (++number > HEADING_LINES)

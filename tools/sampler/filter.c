@@ -5,6 +5,8 @@
  */
 #include "filter.h"
 
+#include "observe.h"
+
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,13 +15,6 @@
 
 #define QUIET_PERIOD_NS  UINT64_C(60000000000)
 #define FILTER_WHY_BYTES 200 /* the agent's limit for a reason */
-
-/* The last sample of an instance. */
-struct last_sample {
-    uint64_t at;
-    uint64_t present;
-    uint64_t values[HOST_METRICS_MAX];
-};
 
 /* The state of a rule for one instance. */
 struct rule_state {
@@ -34,11 +29,10 @@ struct rule_state {
 };
 
 struct instance {
-    bool is_known,
-        is_recorded; /* of the last sample: whether there is one, whether it was recorded */
+    bool is_recorded; /* the last sample */
     uint64_t generation;
     uint64_t recorded_at;
-    struct last_sample last;
+    struct host_values last, now; /* last.at 0: there is no last sample */
     struct rule_state states[HOST_RULES_MAX];
 };
 
@@ -49,38 +43,6 @@ struct host_filter {
     struct host_filter_counts counts;
     struct instance instances[HOST_SLOTS]; /* the kernel provides pages only for slots with rules */
 };
-
-/* ---- the value of a view --------------------------------------------------------------------- */
-
-struct filter_names {
-    enum host_kind kind;
-    uint64_t present; /* the values that both samples have */
-};
-
-static int filter_find_metric(const void *context, const char *name, size_t length)
-{
-    const struct filter_names *names = context;
-
-    return host_metric_find(names->kind, names->present, name, length);
-}
-
-static bool view_value(const struct host_rule *rule, const struct instance *instance,
-                       const struct host_sample *sample, double *value)
-{
-    const bool is_gauge = rule->view->is_gauge;
-    const bool has_before = instance->is_known && instance->last.at < sample->monotonic;
-    const struct filter_names names = {
-        sample->kind, sample->present & (is_gauge ? UINT64_MAX : instance->last.present)};
-    const struct host_interval interval = {.from = has_before ? instance->last.at : 0,
-                                           .to = sample->monotonic,
-                                           .before = has_before ? instance->last.values : NULL,
-                                           .after = sample->values,
-                                           .find = filter_find_metric,
-                                           .context = &names};
-
-    return (has_before || is_gauge) && host_view_value(rule->view, &interval, value) &&
-           isfinite(*value);
-}
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
@@ -155,7 +117,8 @@ static struct filter_verdict judge(struct host_filter *filter, struct instance *
                 rule->every_ns > verdict.every_ns ? rule->every_ns : verdict.every_ns;
             continue;
         }
-        is_known = view_value(rule, instance, sample, &state->now);
+        is_known = host_values_view(sample->kind, rule->view, &instance->last, &instance->now,
+                                    &state->now);
         verdict.known |= (uint32_t)is_known << i;
         says_so = rule->verb == HOST_CHANGED ? has_changed(rule, state, is_known)
                                              : holds(rule, state, is_known, instance, sample);
@@ -196,23 +159,12 @@ static void pass_last(struct host_filter *filter, const struct instance *instanc
 static bool is_due(const struct filter_verdict *verdict, const struct instance *instance,
                    const struct host_sample *sample)
 {
-    if (!instance->is_known)
+    if (!instance->last.at)
         return true;
     if (!is_over(instance->recorded_at, verdict->every_ns, sample))
         return false;
     return !verdict->has_conditions || verdict->is_wanted ||
            is_over(instance->recorded_at, QUIET_PERIOD_NS, sample);
-}
-
-static void remember(struct instance *instance, const struct host_sample *sample, bool is_recorded)
-{
-    const size_t count = sample->count < HOST_METRICS_MAX ? sample->count : HOST_METRICS_MAX;
-
-    instance->is_known = true;
-    instance->is_recorded = is_recorded;
-    instance->last.at = sample->monotonic;
-    instance->last.present = sample->present;
-    memcpy(instance->last.values, sample->values, count * sizeof(*sample->values));
 }
 
 /* Writes the reason. A name may have any bytes, so replaces those that do not belong into a
@@ -252,7 +204,7 @@ static struct instance *instance_of(struct host_filter *filter, const struct hos
 {
     struct instance *instance = &filter->instances[sample->slot];
 
-    if (instance->is_known && instance->generation == sample->generation)
+    if (instance->last.at && instance->generation == sample->generation)
         return instance;
     *instance = (struct instance){.generation = sample->generation};
     for (size_t i = 0; i < filter->rules.count; i++)
@@ -272,10 +224,11 @@ void host_filter_take(void *context, const struct host_sample *sample)
         return;
     }
     instance = instance_of(filter, sample);
+    instance->now = host_values_of(sample);
     verdict = judge(filter, instance, sample);
     is_recorded = is_due(&verdict, instance, sample);
     if (is_recorded) {
-        if (verdict.is_wanted && !verdict.every_ns && instance->is_known && !instance->is_recorded)
+        if (verdict.is_wanted && !verdict.every_ns && instance->last.at && !instance->is_recorded)
             pass_last(filter, instance, sample);
         pass(filter, sample, verdict.every_ns);
         instance->recorded_at = sample->monotonic;
@@ -286,7 +239,8 @@ void host_filter_take(void *context, const struct host_sample *sample)
     } else {
         filter->counts.held_back++;
     }
-    remember(instance, sample, is_recorded);
+    instance->last = instance->now;
+    instance->is_recorded = is_recorded;
     for (size_t i = 0; i < filter->rules.count; i++) {
         if (verdict.asks >> i & 1) {
             filter->counts.crossings++;

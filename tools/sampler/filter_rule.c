@@ -17,8 +17,12 @@
 struct rule_reading {
     struct host_rule *rule;
     const char *at;
+    char word[RULE_WORD_MAX]; /* the last one; "": none */
     struct error *error;
 };
+
+static const char *const verbs[] = {
+    [HOST_EVERY] = "every", [HOST_CHANGED] = "changed", [HOST_ABOVE] = ">", [HOST_BELOW] = "<"};
 
 __attribute__((format(printf, 2, 3))) static bool rule_refuse(struct rule_reading *reading,
                                                               const char *format, ...)
@@ -40,8 +44,8 @@ static void skip_blanks(struct rule_reading *reading)
     reading->at += strspn(reading->at, " \t");
 }
 
-/* Reads a word up to a blank or one of `ends`; "": none. Cuts a long word. */
-static void next_word(struct rule_reading *reading, const char *ends, char word[RULE_WORD_MAX])
+/* Reads a word up to a blank or one of `ends`. Cuts a long word. */
+static const char *next_word(struct rule_reading *reading, const char *ends)
 {
     size_t length = 0;
 
@@ -49,20 +53,18 @@ static void next_word(struct rule_reading *reading, const char *ends, char word[
     while (reading->at[length] && !strchr(" \t", reading->at[length]) &&
            !strchr(ends, reading->at[length]))
         length++;
-    (void)snprintf(word, RULE_WORD_MAX, "%.*s",
+    (void)snprintf(reading->word, RULE_WORD_MAX, "%.*s",
                    (int)(length < RULE_WORD_MAX ? length : RULE_WORD_MAX), reading->at);
     reading->at += length;
+    return reading->word;
 }
 
 static bool next_duration(struct rule_reading *reading, const char *after, int64_t *ms)
 {
-    char word[RULE_WORD_MAX];
-
-    next_word(reading, "", word);
-    *ms = duration_read_ms(word);
+    *ms = duration_read_ms(next_word(reading, ""));
     return *ms > 0 ||
            rule_refuse(reading, "%s: expected a duration such as 500ms, 10s or 2m, got \"%s\"",
-                       after, word);
+                       after, reading->word);
 }
 
 /* ---- groups, views and instances ------------------------------------------------------------- */
@@ -116,9 +118,9 @@ static bool read_instances(struct rule_reading *reading)
 /* Reads GROUP[.VIEW][(INSTANCES)]. A group's key in the configuration has - for _. */
 static bool read_subject(struct rule_reading *reading)
 {
-    char word[RULE_WORD_MAX], list[400], *name;
+    char list[400], *const word = reading->word, *name;
 
-    next_word(reading, "(<>", word);
+    (void)next_word(reading, "(<>");
     name = strchr(word, '.');
     if (name)
         *name++ = '\0';
@@ -178,12 +180,10 @@ static void spell_unit(const char *unit, char spelled[RULE_WORD_MAX])
 static bool read_amount(struct rule_reading *reading, const char *after)
 {
     struct host_rule *rule = reading->rule;
-    const char *at, *by, *unit = rule->view->unit;
-    char word[RULE_WORD_MAX], spelled[RULE_WORD_MAX];
+    const char *at = next_word(reading, ""), *by, *unit = rule->view->unit;
+    char spelled[RULE_WORD_MAX];
 
     spell_unit(unit, spelled);
-    next_word(reading, "", word);
-    at = word;
     if (read_number(&at, &rule->amount)) {
         rule->is_relative = rule->verb == HOST_CHANGED && strcmp(at, "%") == 0;
         if (rule->is_relative)
@@ -195,98 +195,71 @@ static bool read_amount(struct rule_reading *reading, const char *after)
     }
     return rule_refuse(reading, "%s: expected a number%s%s%s, got \"%s\"", after,
                        *spelled ? ", as it is or with " : "", spelled,
-                       rule->verb == HOST_CHANGED && *unit != '%' ? ", or with %" : "", word);
+                       rule->verb == HOST_CHANGED && *unit != '%' ? ", or with %" : "",
+                       reading->word);
 }
 
 /* ---- the rule -------------------------------------------------------------------------------- */
 
 static bool read_verb(struct rule_reading *reading)
 {
-    static const struct {
-        const char *word;
-        enum host_verb verb;
-    } verbs[] = {
-        {"every", HOST_EVERY}, {"changed", HOST_CHANGED}, {">", HOST_ABOVE}, {"<", HOST_BELOW}};
-    char word[RULE_WORD_MAX];
-
     skip_blanks(reading);
-    if (*reading->at == '<' || *reading->at == '>') {
-        (void)snprintf(word, sizeof(word), "%c", *reading->at++);
-    } else {
-        next_word(reading, "<>", word);
-    }
-    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-        if (strcmp(word, verbs[i].word) == 0) {
-            reading->rule->verb = verbs[i].verb;
+    if (*reading->at == '<' || *reading->at == '>')
+        (void)snprintf(reading->word, RULE_WORD_MAX, "%c", *reading->at++);
+    else
+        (void)next_word(reading, "<>");
+    for (int verb = HOST_EVERY; verb <= HOST_BELOW; verb++) {
+        reading->rule->verb = (enum host_verb)verb;
+        if (strcmp(reading->word, verbs[verb]) == 0)
             return true;
-        }
     }
     return rule_refuse(reading, "expected \"every\", \"changed\", \">\" or \"<\", got \"%s\"",
-                       word);
+                       reading->word);
 }
 
-/* Reads "for DURATION" or "keep DURATION". */
-static bool read_rest(struct rule_reading *reading)
+/* Reads an optional "for DURATION" or "keep DURATION", and the next word. */
+static bool read_optional(struct rule_reading *reading, const char *name, int64_t *ms)
 {
-    struct host_rule *rule = reading->rule;
-    int64_t ms = 0;
-    char word[RULE_WORD_MAX];
-
-    next_word(reading, "", word);
-    if (strcmp(word, "for") == 0) {
-        if (!next_duration(reading, "for", &ms))
-            return false;
-        rule->for_ns = (uint64_t)ms * NS_PER_MS;
-        next_word(reading, "", word);
-    }
-    if (strcmp(word, "keep") == 0) {
-        if (!next_duration(reading, "keep", &rule->keep_ms))
-            return false;
-        next_word(reading, "", word);
-    }
-    return *word == '\0' ||
-           rule_refuse(reading, "expected nothing, \"for 1s\" or \"keep 10s\", got \"%s\"", word);
-}
-
-static bool read_end(struct rule_reading *reading)
-{
-    char word[RULE_WORD_MAX];
-
-    next_word(reading, "", word);
-    return *word == '\0' || rule_refuse(reading, "expected its end, got \"%s\"", word);
-}
-
-static bool read_every(struct rule_reading *reading)
-{
-    int64_t ms;
-
-    if (reading->rule->view)
-        return rule_refuse(reading,
-                           "every: a group is recorded as a whole: expected \"%s every 1s\"",
-                           host_definition(reading->rule->kind)->name);
-    if (!next_duration(reading, "every", &ms))
+    if (strcmp(reading->word, name) != 0)
+        return true;
+    if (!next_duration(reading, name, ms))
         return false;
-    reading->rule->every_ns = (uint64_t)ms * NS_PER_MS;
-    return read_end(reading);
+    (void)next_word(reading, "");
+    return true;
 }
 
 static bool read_rule(struct rule_reading *reading)
 {
-    static const char *const names[] = {"every", "changed", ">", "<"};
     struct host_rule *rule = reading->rule;
+    int64_t every_ms = 0, for_ms = 0;
+    bool is_threshold;
     char list[400];
 
     if (!read_subject(reading) || !read_verb(reading))
         return false;
-    if (rule->verb == HOST_EVERY)
-        return read_every(reading);
-    if (!rule->view) {
+    is_threshold = rule->verb == HOST_ABOVE || rule->verb == HOST_BELOW;
+    if (rule->verb == HOST_EVERY && rule->view)
+        return rule_refuse(reading,
+                           "every: a group is recorded as a whole: expected \"%s every 1s\"",
+                           host_definition(rule->kind)->name);
+    if (rule->verb != HOST_EVERY && !rule->view) {
         list_views(host_definition(rule->kind)->name, list, sizeof(list));
-        return rule_refuse(reading, "%s: expected a view after it: one of %s", names[rule->verb],
+        return rule_refuse(reading, "%s: expected a view after it: one of %s", verbs[rule->verb],
                            list);
     }
-    return read_amount(reading, names[rule->verb]) &&
-           (rule->verb == HOST_CHANGED ? read_end(reading) : read_rest(reading));
+    if (rule->verb == HOST_EVERY ? !next_duration(reading, "every", &every_ms)
+                                 : !read_amount(reading, verbs[rule->verb]))
+        return false;
+    (void)next_word(reading, "");
+    if (is_threshold && (!read_optional(reading, "for", &for_ms) ||
+                         !read_optional(reading, "keep", &rule->keep_ms)))
+        return false;
+    rule->every_ns = (uint64_t)every_ms * NS_PER_MS;
+    rule->for_ns = (uint64_t)for_ms * NS_PER_MS;
+    return reading->word[0] == '\0' ||
+           rule_refuse(reading, "expected %s, got \"%s\"",
+                       is_threshold ? "nothing, \"for 1s\" or \"keep 10s\"" : "its end",
+                       reading->word);
 }
 
 /* Returns the length of the first rule. A comma in parentheses belongs to the rule. */
@@ -304,7 +277,7 @@ static size_t rule_length(const char *text)
 static bool add_rule(struct host_rules *rules, const char *text, size_t length, struct error *error)
 {
     struct host_rule *rule = &rules->list[rules->count];
-    struct rule_reading reading = {rule, NULL, error};
+    struct rule_reading reading = {.rule = rule, .error = error};
 
     while (length && strchr(" \t", *text)) {
         text++;

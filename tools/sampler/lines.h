@@ -1,5 +1,5 @@
 /*
- * Reads the lines of an open file, and their words. Blanks separate words.
+ * A file of the kernel, read as a whole: its lines, and their words. Blanks separate words.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,34 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/types.h>
 
-#define LINES_BYTES 65536 /* the longest line with its \n */
-#define DIGITS_SAFE 20    /* a number of this many digits may exceed 64 bits */
-
-struct lines {
-    char *buffer; /* of LINES_BYTES bytes */
-    int fd;
-    size_t record; /* the kernel's longest piece: see lines_begin() */
-    size_t ask;    /* bytes of the first read, as the rest may not be needed; 0: all */
-    bool is_end;
-    bool is_cut;     /* the next bytes are the rest of a too long line */
-    int error;       /* errno of a failed read, after which there are no lines */
-    size_t too_long; /* too long lines, which are left out */
-    off_t offset;
-    size_t begin; /* the unused bytes in the buffer */
-    size_t end;
-};
-
-/*
- * record: the longest piece in which the kernel writes such a file. A read returns a page of
- * pieces; if it returns less, with room for another piece, the file has ended. RECORD_WHOLE: the
- * file is one piece.
- */
-#define RECORD_WHOLE 0
-#define RECORD_LINE  256
-#define RECORD_ANY   SIZE_MAX
-void lines_begin(struct lines *lines, int fd, size_t record);
+#define LINES_BYTES (4 << 20) /* of a file; the rest is left out, as some files do not end */
+#define DIGITS_SAFE 20        /* a number of this many digits may exceed 64 bits */
 
 /* A part of a line, without \0 at its end. Any bytes except \n. */
 struct piece {
@@ -45,14 +20,18 @@ struct piece {
     const char *end;
 };
 
-/* Sets *line, which is valid until the next call. Returns false at the end. */
-bool lines_next(struct lines *lines, struct piece *line);
+struct lines {
+    char *buffer; /* of LINES_BYTES bytes; the kernel provides pages on use */
+    int error;    /* errno of a failed read, after which there are no lines */
+    bool is_cut;  /* the file is longer than the buffer */
+    struct piece rest;
+};
 
-/* Returns the number of bytes before the next line. */
-static inline size_t lines_offset(const struct lines *lines)
-{
-    return (size_t)lines->offset - (lines->end - lines->begin);
-}
+/* Reads the file from its beginning. */
+void lines_begin(struct lines *lines, int fd);
+
+/* Sets *line, which is valid until the next lines_begin(). Returns false at the end. */
+bool lines_next(struct lines *lines, struct piece *line);
 
 static inline size_t piece_length(struct piece text)
 {

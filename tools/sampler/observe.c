@@ -9,8 +9,48 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
+
+struct host_values host_values_of(const struct host_sample *sample)
+{
+    struct host_values values = {.at = sample->monotonic, .present = sample->present};
+
+    memcpy(values.values, sample->values, sample->count * sizeof(*sample->values));
+    return values;
+}
+
+struct values_names {
+    enum host_kind kind;
+    uint64_t present; /* in all needed samples */
+};
+
+static int values_find_metric(const void *context, const char *name, size_t length)
+{
+    const struct values_names *names = context;
+
+    return host_metric_find(names->kind, names->present, name, length);
+}
+
+bool host_values_view(enum host_kind kind, const struct host_view *view,
+                      const struct host_values *before, const struct host_values *after,
+                      double *value)
+{
+    const bool has_before = before->at && before->at < after->at;
+    const struct values_names names = {kind, after->present &
+                                                 (view->is_gauge ? UINT64_MAX : before->present)};
+    const struct host_interval interval = {.from = has_before ? before->at : 0,
+                                           .to = after->at,
+                                           .before = has_before ? before->values : NULL,
+                                           .after = after->values,
+                                           .find = values_find_metric,
+                                           .context = &names};
+
+    return (has_before || view->is_gauge) &&
+           strcmp(view->group, host_definition(kind)->name) == 0 &&
+           host_view_value(view, &interval, value) && isfinite(*value);
+}
 
 void observe_sample(void *context, const struct host_sample *sample)
 {
@@ -29,37 +69,8 @@ void observe_sample(void *context, const struct host_sample *sample)
         *at = '\0';
     }
     observed->period_ms = sample->period_ms;
-    observed->before_ns = observed->after_ns;
-    observed->before_present = observed->after_present;
-    memcpy(observed->before, observed->after, sizeof(observed->before));
-    observed->after_ns = sample->monotonic;
-    observed->after_present = sample->present;
-    memcpy(observed->after, sample->values, sample->count * sizeof(*sample->values));
-}
-
-static int observed_find_metric(const void *context, const char *name, size_t length)
-{
-    const struct observed *const observed = context;
-
-    return host_metric_find(observed->kind,
-                            observed->after_present &
-                                (observed->before_ns ? observed->before_present : UINT64_MAX),
-                            name, length);
-}
-
-bool observed_value(const struct observed *observed, const struct host_view *view, double *value)
-{
-    const struct host_interval interval = {
-        .from = observed->before_ns,
-        .to = observed->after_ns,
-        .before = observed->before_ns ? observed->before : NULL,
-        .after = observed->after,
-        .find = observed_find_metric,
-        .context = observed,
-    };
-
-    return strcmp(view->group, host_definition(observed->kind)->name) == 0 &&
-           host_view_value(view, &interval, value);
+    observed->before = observed->after;
+    observed->after = host_values_of(sample);
 }
 
 /* ---- for Prometheus -------------------------------------------------------------------------- */
@@ -67,8 +78,8 @@ bool observed_value(const struct observed *observed, const struct host_view *vie
 #define PREFIX         "blkin_host_"
 #define NAME_MAX_BYTES 160
 
-/* An instance has ended if it had no sample for three minutes and for three of its periods.
- * (Filters pass one sample a minute.) */
+/* A filter passes at least one sample a minute. An instance without a sample for three minutes,
+ * or three of its periods, has ended. */
 #define GONE_MS 180000
 
 /* The page, its host, and its time. */
@@ -90,7 +101,7 @@ static const struct unit {
              {"By/s", "_bytes_per_second", 1}};
 
 /* A metric of the page: the name with its unit, and the factor for its values. */
-struct page_metric {
+struct series {
     char name[NAME_MAX_BYTES];
     double scale;
     bool is_counter;
@@ -98,36 +109,36 @@ struct page_metric {
     bool has_head;
 };
 
-/* Returns the metric with the name PREFIX first[_second] and the suffix of its unit. */
-static struct page_metric page_metric_of(const char *first, const char *second, const char *unit)
+/* Writes one part of the name, or two parts joined by "_". */
+static struct series series_of(const char *first, const char *second, const char *unit)
 {
-    struct page_metric page_metric = {.scale = 1};
+    struct series series = {.scale = 1};
     const char *suffix = strstr(unit, "/s") ? "_per_second" : "";
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (strcmp(units[i].unit, unit) == 0) {
             suffix = units[i].suffix;
-            page_metric.scale = units[i].scale;
+            series.scale = units[i].scale;
         }
     }
-    (void)snprintf(page_metric.name, sizeof(page_metric.name), PREFIX "%s%s%s%s", first,
-                   *second ? "_" : "", second, suffix);
-    for (char *at = page_metric.name; *at; at++)
+    (void)snprintf(series.name, sizeof(series.name), PREFIX "%s%s%s%s", first, *second ? "_" : "",
+                   second, suffix);
+    for (char *at = series.name; *at; at++)
         *at = (char)(isalnum((unsigned char)*at) ? *at : '_');
-    return page_metric;
+    return series;
 }
 
-/* Writes the labels of a line, and before the first line HELP and TYPE. */
-static void page_metric_begin_line(struct page_metric *page_metric, struct printer *to,
-                                   const struct host_page *page, const struct observed *observed)
+/* Writes a line without its value. */
+static void series_begin_line(struct series *series, struct printer *to,
+                              const struct host_page *page, const struct observed *observed)
 {
-    const char *suffix = page_metric->is_counter ? "_total" : "";
+    const char *more = series->is_counter ? "_total" : "";
 
-    if (!page_metric->has_head)
-        print(to, "# HELP %s%s %s\n# TYPE %s%s %s\n", page_metric->name, suffix, page_metric->help,
-              page_metric->name, suffix, page_metric->is_counter ? "counter" : "gauge");
-    page_metric->has_head = true;
-    print(to, "%s%s{", page_metric->name, suffix);
+    if (!series->has_head)
+        print(to, "# HELP %s%s %s\n# TYPE %s%s %s\n", series->name, more, series->help,
+              series->name, more, series->is_counter ? "counter" : "gauge");
+    series->has_head = true;
+    print(to, "%s%s{", series->name, more);
     print_label(to, "host", text_of(page->host));
     print_string(to, ",");
     print_label(to, "name", text_of(observed->name));
@@ -140,48 +151,54 @@ static bool page_has(const struct host_page *page, const struct observed *observ
     const uint64_t most_ms =
         observed->period_ms * UINT64_C(3) > GONE_MS ? observed->period_ms * UINT64_C(3) : GONE_MS;
 
-    return observed->after_ns && observed->kind == kind &&
-           page->now_ns - observed->after_ns < most_ms * 1000000;
+    return observed->after.at && observed->kind == kind &&
+           page->now_ns - observed->after.at < most_ms * 1000000;
 }
 
-static void page_print_metric(struct printer *to, const struct host_page *page, enum host_kind kind,
-                              size_t i)
+/* Prints the instances of a series: of the view, or (NULL) of metric i. */
+static void page_print_series(struct printer *to, const struct host_page *page, enum host_kind kind,
+                              struct series *series, const struct host_view *view, size_t i)
 {
-    const struct host_metric *metric = &host_definition(kind)->metrics[i];
-    struct page_metric page_metric = page_metric_of(metric->name, "", metric->unit);
-
-    page_metric.is_counter = metric->is_counter;
-    page_metric.help = "As the kernel has it.";
     for (size_t slot = 0; slot < HOST_SLOTS; slot++) {
         const struct observed *observed = &page->observer->slots[slot];
+        const struct host_values *now = &observed->after;
+        double value = (double)now->values[i];
 
-        if (!page_has(page, observed, kind) || !(observed->after_present >> i & 1))
+        if (!page_has(page, observed, kind) ||
+            (view ? !observed->before.at ||
+                        !host_values_view(kind, view, &observed->before, now, &value)
+                  : !(now->present >> i & 1)))
             continue;
-        page_metric_begin_line(&page_metric, to, page, observed);
-        if (page_metric.scale == 1)
-            print(to, "%" PRIu64 "\n", observed->after[i]);
+        series_begin_line(series, to, page, observed);
+        if (!view && series->scale == 1)
+            print(to, "%" PRIu64 "\n", now->values[i]);
         else
-            print(to, "%.15g\n", (double)observed->after[i] * page_metric.scale);
+            print(to, "%.15g\n", value * series->scale);
+    }
+}
+
+static void page_print_metrics(struct printer *to, const struct host_page *page,
+                               enum host_kind kind)
+{
+    const struct host_definition *definition = host_definition(kind);
+
+    for (size_t i = 0; i < definition->count; i++) {
+        const struct host_metric *metric = &definition->metrics[i];
+        struct series series = series_of(metric->name, "", metric->unit);
+
+        series.is_counter = metric->is_counter;
+        series.help = "As the kernel has it.";
+        page_print_series(to, page, kind, &series, NULL, i);
     }
 }
 
 static void page_print_view(struct printer *to, const struct host_page *page,
                             const struct host_view *view)
 {
-    const enum host_kind kind = host_kind_find(view->group);
-    struct page_metric page_metric = page_metric_of(view->group, view->name, view->unit);
+    struct series series = series_of(view->group, view->name, view->unit);
 
-    page_metric.help = "Between the two latest samples.";
-    for (size_t slot = 0; slot < HOST_SLOTS; slot++) {
-        const struct observed *observed = &page->observer->slots[slot];
-        double value;
-
-        if (!page_has(page, observed, kind) || !observed->before_ns ||
-            !observed_value(observed, view, &value))
-            continue;
-        page_metric_begin_line(&page_metric, to, page, observed);
-        print(to, "%.15g\n", value * page_metric.scale);
-    }
+    series.help = "Between the two latest samples.";
+    page_print_series(to, page, host_kind_find(view->group), &series, view, 0);
 }
 
 void observer_print(const struct observer *observer, struct printer *to)
@@ -191,10 +208,8 @@ void observer_print(const struct observer *observer, struct printer *to)
     const struct host_view *views = host_views(&count);
 
     (void)gethostname(page.host, sizeof(page.host) - 1);
-    for (int kind = 0; kind < HOST_KINDS; kind++) {
-        for (size_t i = 0; i < host_definition((enum host_kind)kind)->count; i++)
-            page_print_metric(to, &page, (enum host_kind)kind, i);
-    }
+    for (int kind = 0; kind < HOST_KINDS; kind++)
+        page_print_metrics(to, &page, (enum host_kind)kind);
     for (size_t i = 0; i < count; i++) {
         if (views[i].kind != HOST_VIEW_BASIC && views[i].kind != HOST_VIEW_DELTA)
             page_print_view(to, &page, &views[i]);

@@ -14,17 +14,26 @@
 /* Room for a name in which each invalid byte becomes U+FFFD. */
 #define OBSERVED_NAME_BYTES (HOST_NAME_BYTES * sizeof(UTF8_REPLACEMENT))
 
+/* The values of one sample. */
+struct host_values {
+    uint64_t at; /* ns; 0: there is no sample */
+    uint64_t present;
+    uint64_t values[HOST_METRICS_MAX];
+};
+
+struct host_values host_values_of(const struct host_sample *sample);
+
+/* Computes a view of two samples. Returns false if the value is unknown. */
+bool host_values_view(enum host_kind kind, const struct host_view *view,
+                      const struct host_values *before, const struct host_values *after,
+                      double *value);
+
 struct observed {
     enum host_kind kind;
     uint64_t generation; /* 0: no instance */
     char name[OBSERVED_NAME_BYTES];
     uint32_t period_ms;
-    uint64_t before_ns; /* 0: only one sample */
-    uint64_t after_ns;
-    uint64_t before_present;
-    uint64_t after_present;
-    uint64_t before[HOST_METRICS_MAX];
-    uint64_t after[HOST_METRICS_MAX];
+    struct host_values before, after;
 };
 
 struct observer {
@@ -33,9 +42,6 @@ struct observer {
 
 /* Stores a sample. A host_sampled_fn; the context is the struct observer. */
 void observe_sample(void *observer, const struct host_sample *sample);
-
-/* Returns false if the value is unknown. */
-bool observed_value(const struct observed *observed, const struct host_view *view, double *value);
 
 /*
  * Prints the samples of this host for Prometheus:

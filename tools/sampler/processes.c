@@ -117,7 +117,7 @@ static void process_put_io(struct group_reading *reading, struct slot *slot)
 
     if (slot->fds[PID_IO] < 0)
         return;
-    lines_begin(&host->lines, slot->fds[PID_IO], RECORD_WHOLE);
+    lines_begin(&host->lines, slot->fds[PID_IO]);
     read_named_fields(reading, FIELDS(fields));
     if (host->lines.error) { /* no permission */
         close(slot->fds[PID_IO]);

@@ -286,17 +286,40 @@ void folder_list(int folder, folder_entry_fn *entry, void *context)
     }
 }
 
-bool host_file_begin(struct host_reader *host, enum host_file file, size_t record)
+void lines_begin(struct lines *lines, int fd)
+{
+    size_t length = 0;
+    ssize_t got;
+
+    do {
+        got = pread(fd, lines->buffer + length, LINES_BYTES - length, (off_t)length);
+        length += got > 0 ? (size_t)got : 0;
+    } while (got > 0 && length < LINES_BYTES);
+    lines->error = got < 0 ? errno : 0;
+    lines->is_cut = length == LINES_BYTES;
+    lines->rest = (struct piece){lines->buffer, lines->buffer + (lines->error ? 0 : length)};
+}
+
+bool lines_next(struct lines *lines, struct piece *line)
+{
+    const char *const newline = memchr(lines->rest.at, '\n', piece_length(lines->rest));
+
+    *line = (struct piece){lines->rest.at, newline ? newline : lines->rest.end};
+    lines->rest.at = newline ? newline + 1 : lines->rest.end;
+    return newline || line->at < line->end;
+}
+
+bool host_file_begin(struct host_reader *host, enum host_file file)
 {
     if (host->files[file] < 0)
         return false;
-    lines_begin(&host->lines, host->files[file], record);
+    lines_begin(&host->lines, host->files[file]);
     return true;
 }
 
 bool host_file_end(struct host_reader *host)
 {
-    host->counts.not_understood += host->lines.too_long;
+    host->counts.not_understood += host->lines.is_cut;
     host->counts.unreadable += host->lines.error != 0;
     return host->lines.error == 0;
 }

@@ -103,12 +103,7 @@ struct host_reader {
     struct lines lines;
     /* by position in the file: the slot of the line there at the last read */
     uint16_t order[HOST_KINDS][HOST_SLOTS];
-    size_t used[HOST_KINDS];           /* used slots of the kind */
-    int tcp_metrics[HOST_METRICS_MAX]; /* the metric of each column of Tcp in /proc/net/snmp; -1:
-                                          none */
-    size_t tcp_count;                  /* 0: the columns are not known yet */
-    size_t
-        vmstat_ask; /* the first bytes of /proc/vmstat that have all needed lines; 0: not known */
+    size_t used[HOST_KINDS]; /* used slots of the kind */
     struct {
         uint64_t tick;
         uint64_t monotonic;
@@ -170,7 +165,7 @@ static inline void reading_put(struct group_reading *reading, size_t i, uint64_t
 void reading_emit(struct group_reading *reading, const struct slot *slot);
 
 /* Begins to read a file of the host. Returns false without the file. */
-bool host_file_begin(struct host_reader *host, enum host_file file, size_t record);
+bool host_file_begin(struct host_reader *host, enum host_file file);
 /* Counts the errors of the file that was read. Returns false if the read failed. */
 bool host_file_end(struct host_reader *host);
 
@@ -189,7 +184,8 @@ struct field {
     const char *name;
     size_t length;
     size_t i;      /* the index of the value */
-    uint64_t unit; /* the factor from the number to the metric's unit */
+    uint64_t unit; /* the factor from the number to the metric's unit; 0: the value is the sum of
+                      all lines whose names begin with this one */
 };
 #define FIELD(name, i, unit)            \
     {                                   \
@@ -197,7 +193,9 @@ struct field {
     }
 #define FIELDS(fields) fields, sizeof(fields) / sizeof((fields)[0])
 
-/* Reads the named lines of the begun file, until each was there. */
+const struct field *field_find(const struct field *fields, size_t count, struct piece name);
+
+/* Reads the named lines of the begun file. */
 void read_named_fields(struct group_reading *reading, const struct field *fields, size_t count);
 
 /* Reads a begun pressure file into the values first and first + 1. */

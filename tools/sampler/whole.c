@@ -5,8 +5,50 @@
  */
 #include "sample_parts.h"
 
-#define CPU_TIMES   (CPU_STEAL + 1)
-#define VMSTAT_MORE 32 /* the needed part of the file may grow by this between two reads */
+#define CPU_TIMES (CPU_STEAL + 1)
+
+/* ---- lines "NAME NUMBER" */
+
+const struct field *field_find(const struct field *fields, size_t count, struct piece name)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct field *const field = &fields[i];
+
+        if (field->unit ? piece_is(name, field->name, field->length)
+                        : piece_begins(name, field->name, field->length))
+            return field;
+    }
+    return NULL;
+}
+
+void read_named_fields(struct group_reading *reading, const struct field *fields, size_t count)
+{
+    struct host_reader *const host = reading->host;
+    const struct field *field;
+    struct piece line;
+    struct piece name;
+    uint64_t value;
+
+    while (lines_next(&host->lines, &line)) {
+        if (!piece_word(&line, &name) || !(field = field_find(fields, count, name)))
+            continue;
+        if (!piece_next_number(&line, &value))
+            host->counts.not_understood++;
+        else if (field->unit)
+            reading_put(reading, field->i, multiply_saturated(value, field->unit));
+        else
+            reading_put(reading, field->i, reading->values[field->i] + value);
+    }
+}
+
+static void read_fields_of(struct group_reading *reading, enum host_file file,
+                           const struct field *fields, size_t count)
+{
+    if (!host_file_begin(reading->host, file))
+        return;
+    read_named_fields(reading, fields, count);
+    host_file_end(reading->host);
+}
 
 /* ---- /proc/stat: two groups, one read */
 
@@ -47,23 +89,18 @@ static void read_cpu_line(struct group_reading *reading, struct piece name, stru
 
 static void read_queue_line(struct host_reader *host, struct piece name, struct piece line)
 {
-    size_t i;
+    static const struct field fields[] = {
+        FIELD("procs_running", QUEUE_RUNNING, 1),
+        FIELD("procs_blocked", QUEUE_BLOCKED, 1),
+        FIELD("ctxt", QUEUE_SWITCHES, 1),
+        FIELD("processes", QUEUE_CREATED, 1),
+    };
+    const struct field *const field = field_find(FIELDS(fields), name);
 
-    if (PIECE_IS(name, "procs_running"))
-        i = QUEUE_RUNNING;
-    else if (PIECE_IS(name, "procs_blocked"))
-        i = QUEUE_BLOCKED;
-    else if (PIECE_IS(name, "ctxt"))
-        i = QUEUE_SWITCHES;
-    else if (PIECE_IS(name, "processes"))
-        i = QUEUE_CREATED;
+    if (field && piece_next_number(&line, &host->stat.values[field->i]))
+        host->stat.present |= UINT64_C(1) << field->i;
     else
-        return;
-    if (!piece_next_number(&line, &host->stat.values[i])) {
-        host->counts.not_understood++;
-        return;
-    }
-    host->stat.present |= UINT64_C(1) << i;
+        host->counts.not_understood += field != NULL;
 }
 
 static bool cpu_read_stat(struct group_reading *reading)
@@ -75,7 +112,7 @@ static bool cpu_read_stat(struct group_reading *reading)
     host->stat.tick = host->tick;
     host->stat.monotonic = reading->monotonic;
     host->stat.present = 0;
-    if (!host_file_begin(host, FILE_STAT, RECORD_WHOLE))
+    if (!host_file_begin(host, FILE_STAT))
         return false;
     while (lines_next(&host->lines, &line)) {
         if (!piece_word(&line, &name))
@@ -116,7 +153,7 @@ static void read_load(struct group_reading *reading)
     struct piece word;
     uint64_t load;
 
-    if (!host_file_begin(host, FILE_LOADAVG, RECORD_WHOLE))
+    if (!host_file_begin(host, FILE_LOADAVG))
         return;
     lines_next(&host->lines, &line);
     for (size_t i = QUEUE_LOAD_1M; i <= QUEUE_LOAD_15M; i++) {
@@ -146,7 +183,6 @@ void read_run_queue(struct group_reading *reading)
 
 /* ---- memory */
 
-/* In the order of the file. */
 static const struct field memory_fields[] = {
     FIELD("MemTotal:", MEMORY_TOTAL, 1024),         FIELD("MemFree:", MEMORY_FREE, 1024),
     FIELD("MemAvailable:", MEMORY_AVAILABLE, 1024), FIELD("Buffers:", MEMORY_BUFFERS, 1024),
@@ -155,94 +191,22 @@ static const struct field memory_fields[] = {
     FIELD("Writeback:", MEMORY_WRITEBACK, 1024),
 };
 static const struct field event_fields[] = {
-    FIELD("pswpin", MEMORY_SWAPPED_IN, 1),
-    FIELD("pswpout", MEMORY_SWAPPED_OUT, 1),
-    FIELD("pgmajfault", MEMORY_MAJOR_FAULTS, 1),
-    FIELD("oom_kill", MEMORY_OOM_KILLS, 1),
+    FIELD("pswpin", MEMORY_SWAPPED_IN, 1),       FIELD("pswpout", MEMORY_SWAPPED_OUT, 1),
+    FIELD("pgmajfault", MEMORY_MAJOR_FAULTS, 1), FIELD("oom_kill", MEMORY_OOM_KILLS, 1),
+    FIELD("allocstall", MEMORY_STALLS, 0), /* of all zones */
 };
-
-static const struct field *field_find(const struct field *fields, size_t count, struct piece name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (piece_is(name, fields[i].name, fields[i].length))
-            return &fields[i];
-    return NULL;
-}
-
-void read_named_fields(struct group_reading *reading, const struct field *fields, size_t count)
-{
-    struct host_reader *const host = reading->host;
-    const struct field *field;
-    size_t left = count;
-    struct piece line;
-    struct piece name;
-    uint64_t value;
-
-    while (left > 0 && lines_next(&host->lines, &line)) {
-        if (!piece_word(&line, &name) || !(field = field_find(fields, count, name)))
-            continue;
-        left--;
-        if (piece_next_number(&line, &value))
-            reading_put(reading, field->i, multiply_saturated(value, field->unit));
-        else
-            host->counts.not_understood++;
-    }
-}
-
-static void read_vmstat(struct group_reading *reading)
-{
-    struct host_reader *const host = reading->host;
-    const struct field *field = NULL;
-    uint64_t stalls = 0;
-    size_t left = sizeof(event_fields) / sizeof(event_fields[0]);
-    bool has_stalls = false;
-    struct piece line;
-    struct piece name;
-    uint64_t count;
-
-    if (!host_file_begin(host, FILE_VMSTAT, RECORD_LINE))
-        return;
-    host->lines.ask = host->vmstat_ask;
-    while (left > 0 && lines_next(&host->lines, &line)) {
-        const bool is_stalls = PIECE_BEGINS(line, "allocstall");
-
-        /* skips most of the file's hundreds of lines */
-        if (!is_stalls && !PIECE_BEGINS(line, "pswp") && !PIECE_BEGINS(line, "pgmajf") &&
-            !PIECE_BEGINS(line, "oom_"))
-            continue;
-        if (!piece_word(&line, &name) ||
-            (!is_stalls && !(field = field_find(FIELDS(event_fields), name))))
-            continue;
-        if (!piece_next_number(&line, &count)) {
-            host->counts.not_understood++;
-        } else if (is_stalls) {
-            stalls += count; /* the sum of all zones */
-            has_stalls = true;
-        } else {
-            reading_put(reading, field->i, count);
-            left--;
-        }
-    }
-    host->vmstat_ask = left > 0 ? 0 : lines_offset(&host->lines) + VMSTAT_MORE;
-    if (has_stalls)
-        reading_put(reading, MEMORY_STALLS, stalls);
-    host_file_end(host);
-}
 
 void read_memory(struct group_reading *reading)
 {
     const uint64_t swap = UINT64_C(1) << MEMORY_SWAP_USED | UINT64_C(1) << MEMORY_SWAP_FREE;
     uint64_t *const used = &reading->values[MEMORY_SWAP_USED];
 
-    if (host_file_begin(reading->host, FILE_MEMINFO, RECORD_WHOLE)) {
-        read_named_fields(reading, FIELDS(memory_fields));
-        host_file_end(reading->host);
-    }
+    read_fields_of(reading, FILE_MEMINFO, FIELDS(memory_fields));
     if ((reading->present & swap) == swap && *used >= reading->values[MEMORY_SWAP_FREE])
         *used -= reading->values[MEMORY_SWAP_FREE]; /* MEMORY_SWAP_USED had the total until here */
     else
         reading->present &= ~swap;
-    read_vmstat(reading);
+    read_fields_of(reading, FILE_VMSTAT, FIELDS(event_fields));
     reading_emit(reading, slot_single(reading));
 }
 
@@ -278,7 +242,7 @@ void read_pressure(struct group_reading *reading)
     };
 
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        if (!host_file_begin(reading->host, files[i].file, RECORD_WHOLE))
+        if (!host_file_begin(reading->host, files[i].file))
             continue;
         read_pressure_lines(reading, files[i].first);
         host_file_end(reading->host);
@@ -296,51 +260,35 @@ static const struct field tcp_fields[] = {
     FIELD("InErrs", TCP_RECEIVE_ERRORS, 1), FIELD("OutRsts", TCP_RESETS_SENT, 1),
 };
 
-static void learn_tcp(struct host_reader *host, struct piece line)
+/* The columns of both lines. */
+static void read_tcp_lines(struct group_reading *reading, struct piece names, struct piece values)
 {
-    struct piece name;
-
-    for (host->tcp_count = 0; host->tcp_count < HOST_METRICS_MAX && piece_word(&line, &name);
-         host->tcp_count++) {
-        const struct field *const field = field_find(FIELDS(tcp_fields), name);
-
-        host->tcp_metrics[host->tcp_count] = field ? (int)field->i : -1;
-    }
-}
-
-static void read_tcp_values(struct group_reading *reading, struct piece line)
-{
-    struct host_reader *const host = reading->host;
-    struct piece word;
+    struct piece name, word;
     uint64_t value;
 
-    for (size_t i = 0; i < host->tcp_count && piece_word(&line, &word); i++) {
-        if (host->tcp_metrics[i] < 0)
-            continue;
-        if (piece_number(word, &value))
-            reading_put(reading, (size_t)host->tcp_metrics[i], value);
+    while (piece_word(&names, &name) && piece_word(&values, &word)) {
+        const struct field *const field = field_find(FIELDS(tcp_fields), name);
+
+        if (field && piece_number(word, &value))
+            reading_put(reading, field->i, value);
         else
-            host->counts.not_understood++;
+            reading->host->counts.not_understood += field != NULL;
     }
 }
 
 void read_tcp(struct group_reading *reading)
 {
     struct host_reader *const host = reading->host;
-    bool is_second = false;
-    struct piece line;
-    struct piece word;
+    struct piece names = {NULL, NULL}, line;
 
-    if (!host_file_begin(host, FILE_NET_SNMP, RECORD_WHOLE))
+    if (!host_file_begin(host, FILE_NET_SNMP))
         return;
     while (lines_next(&host->lines, &line)) {
-        if (!PIECE_BEGINS(line, "Tcp: ") || !piece_word(&line, &word))
+        if (!PIECE_BEGINS(line, "Tcp: "))
             continue;
-        if (is_second)
-            read_tcp_values(reading, line);
-        else if (host->tcp_count == 0)
-            learn_tcp(host, line); /* the columns never change while the kernel runs */
-        is_second = true;
+        if (names.at)
+            read_tcp_lines(reading, names, line);
+        names = line;
     }
     host_file_end(host);
     reading_emit(reading, slot_single(reading));

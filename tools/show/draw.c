@@ -6,9 +6,9 @@
 #include "show.h"
 
 #include "tools/base/text.h"
+#include "tools/trace/figures.h"
 #include "tools/trace/thread_time.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -141,28 +141,9 @@ static void put_time(int64_t ns, bool known)
 
 /* ---- the times of its thread */
 
-/* Formats a time in five columns: "950us", "3.2ms", "32ms", "12s" */
-static struct time_text short_text(int64_t us)
+static struct figure usage_text(int64_t us)
 {
-    static const struct {
-        int64_t us;
-        const char *name;
-    } units[] = {{1, "us"}, {1000, "ms"}, {1000000, "s"}, {INT64_C(3600000000), "h"}};
-    struct time_text text;
-    size_t unit = 0;
-    int64_t tenths;
-
-    /* 999.6 ms becomes "1.0s", not "1000ms" */
-    while (unit < 3 && (us + units[unit].us / 2) / units[unit].us >= (unit == 2 ? 10000 : 1000))
-        unit++;
-    tenths = (us * 10 + units[unit].us / 2) / units[unit].us;
-    if (unit > 0 && tenths < 100)
-        snprintf(text.text, sizeof(text.text), "%" PRId64 ".%" PRId64 "%s", tenths / 10,
-                 tenths % 10, units[unit].name);
-    else
-        snprintf(text.text, sizeof(text.text), "%" PRId64 "%s",
-                 (us + units[unit].us / 2) / units[unit].us, units[unit].name);
-    return text;
+    return figure_time(us * 1000, FIGURE_CELL);
 }
 
 static void put_usage_cell(const char *text)
@@ -250,11 +231,11 @@ static void put_node(const struct chart *chart, uint32_t i, bool annotations)
     if (chart->has_usage) {
         const struct thread_time time = thread_time_of(span);
 
-        put_usage_cell(time.is_known ? short_text(time.on_cpu_us).text : "-");
-        put_usage_cell(time.is_apart   ? short_text(time.waiting_us).text
+        put_usage_cell(time.is_known ? usage_text(time.on_cpu_us).text : "-");
+        put_usage_cell(time.is_apart   ? usage_text(time.waiting_us).text
                        : time.is_known ? "off"
                                        : "-");
-        put_usage_cell(time.is_known ? short_text(time.blocked_us).text : "-");
+        put_usage_cell(time.is_known ? usage_text(time.blocked_us).text : "-");
     }
     putchar(' ');
     if (span->start_ns)

@@ -241,7 +241,7 @@ bool print_table(const struct report *report, const struct stat_options *options
     const size_t width = options->width ? options->width : seen.width;
     size_t count, shown, room = SIZE_MAX;
     struct operation *rows =
-        operations(report->statistics, options->order, options->service, &count);
+        operations(report->statistics, STATISTICS_ROWS, options->order, options->service, &count);
     struct stat_table table;
     bool done = rows != NULL;
 

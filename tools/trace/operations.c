@@ -4,6 +4,7 @@
  */
 #include "operations.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,24 +36,25 @@ static double key_of(const struct statistics_row *row, enum operations_order ord
     }
 }
 
-struct operation *operations(const struct statistics *statistics, enum operations_order order,
-                             const char *glob, size_t *count)
+struct operation *operations(const struct statistics *statistics, enum statistics_kind kind,
+                             enum operations_order order, const char *glob, size_t *count)
 {
     const struct names *names = statistics_names(statistics);
-    const size_t all = statistics_size(statistics, STATISTICS_ROWS);
+    const size_t all = statistics_size(statistics, kind);
     struct operation *found = calloc(all + 1, sizeof(*found));
 
     *count = 0;
     if (!found)
         return NULL;
     for (size_t i = 0; i < all; i++) {
-        const struct statistics_row *row = statistics_at(statistics, STATISTICS_ROWS, i);
+        const struct statistics_row *row = statistics_at(statistics, kind, i);
         const char *service = names_text(names, row->service).data;
+        const char *name = names_text(names, row->name).data;
 
-        if (row->spans + row->duration.count + row->self.count &&
-            (statistics_is_other(row) || operations_want(glob, service)))
-            found[(*count)++] = (struct operation){row, service, names_text(names, row->name).data,
-                                                   key_of(row, order)};
+        if (row->spans + (kind == STATISTICS_ROWS ? row->duration.count + row->self.count : 0) &&
+            (!glob || statistics_is_other(row) || fnmatch(glob, service, 0) == 0 ||
+             (kind == STATISTICS_EDGES && fnmatch(glob, name, 0) == 0)))
+            found[(*count)++] = (struct operation){row, service, name, key_of(row, order)};
     }
     qsort(found, *count, sizeof(*found), by_key);
     return found;

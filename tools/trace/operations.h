@@ -1,4 +1,5 @@
-/* Operations: a row of statistics for each service and span name, in a chosen order.
+/* Operations in a chosen order: rows of statistics, one for each service and span name; or edges,
+ * one for each calling and called service.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -6,8 +7,6 @@
 #define BLKIN_TRACE_OPERATIONS_H
 
 #include "babeltrace-plugin/model/statistics.h"
-
-#include <fnmatch.h>
 
 enum operations_order {
     OPERATIONS_BY_RATE,
@@ -19,25 +18,20 @@ enum operations_order {
 /* The row for all others has the names "". */
 struct operation {
     const struct statistics_row *row;
-    const char *service;
-    const char *name;
-    double key; /* the sort key */
+    const char *service; /* of an edge: the caller */
+    const char *name;    /* of an edge: the called service */
+    double key;          /* the sort key */
 };
 
 /*
  * Returns the operations of matching services (glob NULL: all) and the row for all others, the
  * largest key first. Sets *count. The caller frees the array; NULL: out of memory.
  */
-struct operation *operations(const struct statistics *statistics, enum operations_order order,
-                             const char *glob, size_t *count);
+struct operation *operations(const struct statistics *statistics, enum statistics_kind kind,
+                             enum operations_order order, const char *glob, size_t *count);
 
 /* Sums operations. Returns false with a partial sum when out of memory. The caller clears the sum's
  * histograms in any case. */
 bool operations_sum(const struct operation *operations, size_t count, struct statistics_row *sum);
-
-static inline bool operations_want(const char *glob, const char *service)
-{
-    return !glob || fnmatch(glob, service, 0) == 0;
-}
 
 #endif

@@ -60,25 +60,32 @@ static bool read_file(const char *path, struct buffer *bytes)
     return done;
 }
 
+int read_spawn(const char *const arguments[], const int files[3], pid_t *child)
+{
+    posix_spawn_file_actions_t actions;
+    int error = posix_spawn_file_actions_init(&actions);
+
+    if (error)
+        return error;
+    for (int i = 0; !error && i < 3; i++) {
+        if (files[i] >= 0)
+            error = posix_spawn_file_actions_adddup2(&actions, files[i], i);
+    }
+    if (!error)
+        error = posix_spawnp(child, arguments[0], &actions, NULL,
+                             (char *const *)(uintptr_t)arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
 /* Returns a descriptor of the child's standard output, or -1 with errno set. */
 static int start(const char *const arguments[], FILE *messages, pid_t *child)
 {
-    posix_spawn_file_actions_t actions;
-    int ends[2];
-    int error;
+    int ends[2], error;
 
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -1;
-    error = posix_spawn_file_actions_init(&actions);
-    if (!error) {
-        error = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-        if (!error)
-            error = posix_spawn_file_actions_adddup2(&actions, fileno(messages), STDERR_FILENO);
-        if (!error)
-            error = posix_spawnp(child, arguments[0], &actions, NULL,
-                                 (char *const *)(uintptr_t)arguments, environ);
-        posix_spawn_file_actions_destroy(&actions);
-    }
+    error = read_spawn(arguments, (const int[]){-1, ends[1], fileno(messages)}, child);
     close(ends[1]);
     if (!error)
         return ends[0];

@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/base/buffer.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 bool is_url(const char *source);
 
@@ -22,6 +23,10 @@ static inline const char *source_text(const char *source)
 
 /* The rules for recorded traces, which make spans of other programs' events; NULL: none. */
 extern const char *read_rules;
+
+/* Starts a program of the PATH. files: its standard input, output and error; -1: those of this
+ * process. Returns 0 or an errno. */
+int read_spawn(const char *const arguments[], const int files[3], pid_t *child);
 
 /* Returns "--params=PARAMS" for babeltrace2, with the sink's parameter "rules" unless rules is
  * NULL. The caller frees it; NULL: out of memory. */

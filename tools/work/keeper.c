@@ -18,8 +18,7 @@ struct keeper {
     keeper_emit_fn *emit;
     void *context;
     uint32_t partitions;
-    struct buffer *messages;        /* for each partition, the message that is being filled */
-    const struct held_span **spans; /* of the trace, sorted by origin */
+    struct buffer *messages; /* for each partition, the message that is being filled */
     /* for an exporter */
     struct exporter *exporter;
     struct endpoint_table *endpoints;
@@ -37,9 +36,8 @@ struct keeper *keeper_new_topic(uint32_t partitions, keeper_emit_fn *emit, void 
     *keeper = (struct keeper){.emit = emit,
                               .context = context,
                               .partitions = partitions,
-                              .messages = calloc(partitions, sizeof(*keeper->messages)),
-                              .spans = calloc(TRACE_SPANS_MAX, sizeof(*keeper->spans))};
-    if (keeper->messages && keeper->spans)
+                              .messages = calloc(partitions, sizeof(*keeper->messages))};
+    if (keeper->messages)
         return keeper;
     keeper_free(keeper);
     return NULL;
@@ -54,30 +52,14 @@ static bool keeper_emit_message(struct keeper *keeper, uint32_t partition)
     return length == 0 || keeper->emit(keeper->context, partition, message->data, length);
 }
 
-static int keeper_compare_origins(const struct held_span *a, const struct held_span *b)
+static bool keeper_has_same_origin(const struct held_span *a, const struct held_span *b)
 {
     const struct otlp_origin *left = held_origin(a), *right = held_origin(b);
-    int order = left == right ? 0 : text_compare(left->resource, right->resource);
 
-    if (!order && left != right)
-        order = text_compare(left->schema, right->schema);
-    if (!order && left != right)
-        order = text_compare(left->scope, right->scope);
-    if (!order && left != right)
-        order = text_compare(left->scope_schema, right->scope_schema);
-    return order;
-}
-
-static int keeper_by_origin(const void *a, const void *b)
-{
-    const struct held_span *left = *(const struct held_span *const *)a;
-    const struct held_span *right = *(const struct held_span *const *)b;
-    const int origins = keeper_compare_origins(left, right);
-
-    if (origins)
-        return origins;
-    return (left->span.start_ns > right->span.start_ns) -
-           (left->span.start_ns < right->span.start_ns);
+    return left == right ||
+           (text_equal(left->resource, right->resource) &&
+            text_equal(left->schema, right->schema) && text_equal(left->scope, right->scope) &&
+            text_equal(left->scope_schema, right->scope_schema));
 }
 
 static size_t keeper_origin_size(const struct otlp_origin *origin)
@@ -91,81 +73,76 @@ static size_t keeper_size_of(const struct held_span *span)
     return AROUND_MAX + span->raw_length;
 }
 
-/* Returns the number of first spans that have one origin and fit into `room`. Sets *size to their
+/* Returns the end of the run of spans that have one origin and fit into `room`. Sets *size to their
  * bytes. */
-static uint32_t run_length(const struct held_span *const *spans, uint32_t count, size_t room,
-                           size_t *size)
+static const struct held_span *keeper_run_end(const struct held_span *first, size_t room,
+                                              size_t *size)
 {
-    const struct otlp_origin *origin = held_origin(spans[0]);
-    uint32_t run = 0;
+    const struct held_span *span = first;
 
-    *size = keeper_origin_size(origin);
-    while (run < count && (run == 0 || keeper_compare_origins(spans[0], spans[run]) == 0) &&
-           *size + keeper_size_of(spans[run]) <= room)
-        *size += keeper_size_of(spans[run++]);
-    return run;
+    *size = keeper_origin_size(held_origin(first));
+    while (span && keeper_has_same_origin(first, span) && *size + keeper_size_of(span) <= room) {
+        *size += keeper_size_of(span);
+        span = span->next;
+    }
+    return span;
 }
 
 /* Appends a ResourceSpans. */
-static void keeper_put_run(struct buffer *message, const struct held_span *const *spans,
-                           uint32_t count)
+static void keeper_put_run(struct buffer *message, const struct held_span *first,
+                           const struct held_span *end)
 {
-    const struct otlp_origin *origin = held_origin(spans[0]);
+    const struct otlp_origin *origin = held_origin(first);
     struct otlp_origin_at places;
     char *at = otlp_resource_begin(message, origin->resource, origin->schema, &places);
 
     at = otlp_scope_begin(message, at, origin->scope, origin->scope_schema, &places);
-    for (uint32_t i = 0; i < count; i++)
-        at = otlp_put_raw(at, PB_BYTES(2), (struct text){spans[i]->raw, spans[i]->raw_length});
+    for (const struct held_span *span = first; span != end; span = span->next)
+        at = otlp_put_raw(at, PB_BYTES(2), (struct text){span->raw, span->raw_length});
     otlp_origin_end(message, &places, at);
 }
 
-/* Keeps a trace in one message if it fits. */
-static bool keeper_put_spans(struct keeper *keeper, uint32_t partition, uint32_t count,
-                             struct work_counts *counts)
+static bool keeper_put_spans(struct keeper *keeper, uint32_t partition,
+                             const struct held_span *span, struct work_counts *counts)
 {
-    const struct held_span *const *spans = keeper->spans;
     struct buffer *message = &keeper->messages[partition];
 
-    while (count) {
+    while (span) {
         size_t size;
-        uint32_t run = run_length(spans, count, KEPT_MESSAGE_MAX - message->length, &size);
+        const struct held_span *end =
+            keeper_run_end(span, KEPT_MESSAGE_MAX - message->length, &size);
 
-        if (run == 0 && message->length) {
+        if (end == span && message->length) {
             if (!keeper_emit_message(keeper, partition))
                 return false;
             continue;
         }
-        if (run == 0) {
+        if (end == span) {
             counts->spans_too_large++;
-            run = 1;
+            end = span->next;
         } else {
             if (!buffer_reserve(message, size))
                 return false;
-            keeper_put_run(message, spans, run);
+            keeper_put_run(message, span, end);
         }
-        spans += run;
-        count -= run;
+        span = end;
     }
     return true;
 }
 
+/* Keeps a trace in one message if it fits. */
 static bool keeper_add_to_topic(struct keeper *keeper, const struct held_trace *trace,
                                 struct work_counts *counts)
 {
     const uint32_t partition = kafka_partition(trace->high, trace->low, keeper->partitions);
     size_t size = 0;
-    uint32_t count = 0;
 
-    for (const struct held_span *span = trace->first; span; span = span->next) {
-        keeper->spans[count++] = span;
+    for (const struct held_span *span = trace->first; span; span = span->next)
         size += keeper_size_of(span) + keeper_origin_size(held_origin(span));
-    }
-    qsort(keeper->spans, count, sizeof(*keeper->spans), keeper_by_origin);
     if (keeper->messages[partition].length + size > KEPT_MESSAGE_MAX &&
         !keeper_emit_message(keeper, partition))
         return false;
-    return keeper_put_spans(keeper, partition, count, counts);
+    return keeper_put_spans(keeper, partition, trace->first, counts);
 }
 
 /* ---- an exporter ----------------------------------------------------------------------------- */
@@ -244,6 +221,5 @@ void keeper_free(struct keeper *keeper)
     for (uint32_t i = 0; keeper->messages && i < keeper->partitions; i++)
         buffer_free(&keeper->messages[i]);
     free(keeper->messages);
-    free(keeper->spans);
     free(keeper);
 }
