@@ -464,7 +464,7 @@ static void test_broken(void)
     }
 }
 
-/* A long line of nonsense is left out, what is after it is read; a file without an end ends. */
+/* A long line of nonsense is left out, and the next line is read; a file without an end ends. */
 static void test_long_lines(void)
 {
     const struct host_config config = config_of();
