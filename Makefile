@@ -172,7 +172,7 @@ check: ## run all tests (sets itself up)
 
 .PHONY: tests
 tests: $(test_programs) $(fuzz_tests) $(tool_tests) $(load_writers) $(agent_load) $(scale_load) $(starved_plugin) $(format_sink) $(made_traces) $(bench_programs) $(sink_bench_programs) \
-		$(bench_source) $(disabled_filter) ## build the test programs
+		$(bench_source) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
 WORLDS ?= bookworm trixie sid
@@ -195,9 +195,9 @@ check-unit: ## run the unit tests: C, no daemon
 	+@$(parallel) build-unit-tests
 	@$(MAKE) --no-print-directory run-unit-tests
 
-check-odd: ## run the unit tests and an end-to-end test twice in odd surroundings: locale, time zone, umask, user, a blank in a path
-	+@$(parallel) build-unit-tests all
-	@$(mortal) env BUILD='$(BUILD)' tests/odd $(unit_tests) tests/e2e/test-stack.sh
+check-odd: ## run the unit tests and two end-to-end tests in odd surroundings: locale, time zone, umask, user, no /dev/shm, a blank in a path
+	+@$(parallel) build-unit-tests all $(agent_load)
+	@$(mortal) env BUILD='$(BUILD)' tests/odd $(unit_tests) tests/agent/test-slow.sh tests/e2e/test-stack.sh
 
 # Of each room the end-to-end tests that run most of it. babeltrace2, which loads the plugin, is Debian's: it gets
 # the sanitizer preloaded. A process whose end nobody sees leaves a report, too. Leaks are looked for in unit tests only.

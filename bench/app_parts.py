@@ -98,11 +98,11 @@ class Nbdkit:
     """An nbdkit with these arguments, at a socket of its own. The environment has the given variables, too."""
     number = 0
 
-    def __init__(self, parts, work, *arguments, under=(), **environment):
+    def __init__(self, parts, work, *arguments, **environment):
         Nbdkit.number += 1
         self.parts = parts
         self.path = work / f"socket{Nbdkit.number}"
-        self.process = parts.start(*under, "nbdkit", "-f", "-U", self.path, *arguments,
+        self.process = parts.start("nbdkit", "-f", "-U", self.path, *arguments,
                                    env={**os.environ, "LTTNG_UST_REGISTER_TIMEOUT": "-1", **environment})
         wait_for(lambda: self.path.exists() or self.process.poll() is not None, "nbdkit's start")
         if self.process.poll() is not None:
@@ -124,14 +124,3 @@ class Tracing:
         """Creates a session. A snapshot session overwrites its buffers."""
         is_snapshot = "--snapshot" in create
         self.lttng.session(name, *create, channel=tracing.OVERWRITTEN[not is_snapshot:])
-
-    def consumer(self):
-        """The pid of the consumer daemon, a child of the session daemon."""
-        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-            try:
-                head, tail = stat.read_text(encoding="ascii", errors="replace").rsplit(")", 1)
-            except OSError:
-                continue
-            if int(tail.split()[1]) == self.sessiond.pid and "consumerd" in head:
-                return int(stat.parent.name)
-        raise Failed("LTTng has no consumer daemon")

@@ -1,54 +1,54 @@
 #!/usr/bin/env python3
-"""Compares the readings of `blkin host`, and their cost, with those of prometheus-node-exporter and ps in the same
-seconds.
-
-usage: bench-host.py [--seconds N]
-
-Loads, all at once for N seconds (60): stress-ng (CPU and memory), fio (disk), iperf3 (over a pair of interfaces and
-TCP). Prints a line for each figure (figures.py, paired.py). host_validity.py has the comparison.
+"""What a sample of `blkin agent` costs, beside a scrape of prometheus-node-exporter with the same collectors.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
-import argparse
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import time
+import urllib.request
 
 import figures
-import host_validity
 import paired
-from host_readers import Exporter
 
 BUILD = pathlib.Path(os.environ.get("BUILD", "build")).resolve()
-BLKIN = BUILD / "bin/blkin"
 TURNS = 10
 SCRAPES = 40
-SOURCES = {"difference": "node_exporter", "processes": "ps", "cgroups": "cgroup"}
+PORT = 9177
+COLLECTORS = ("cpu", "stat", "meminfo", "vmstat", "pressure", "loadavg", "diskstats", "netdev", "netstat")
 
 
-def put(name, value, unit, target, anchor):
-    figures.say(f"host.{name}", figures.exact(value, unit, target, anchor))
+class Exporter:
+    def __init__(self):
+        self.process = subprocess.Popen(
+            ["prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{PORT}", "--web.disable-exporter-metrics",
+             "--collector.disable-defaults", "--collector.diskstats.device-exclude=^$", "--no-collector.netdev.netlink",
+             *(f"--collector.{name}" for name in COLLECTORS)], stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                self.scrape()
+                return
+            except OSError:
+                if time.monotonic() > deadline or self.process.poll() is not None:
+                    sys.exit("bench-host: prometheus-node-exporter does not answer")
+                time.sleep(0.1)  # between two attempts
+
+    def scrape(self):
+        urllib.request.urlopen(f"http://127.0.0.1:{PORT}/metrics", timeout=30).read()
+
+    def cpu_s(self):
+        """Of all its threads, from the scheduler: finer than ticks."""
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text(encoding="ascii").split()[0]) for task in tasks) / 1e9
 
 
-def measure_validity(seconds):
-    verdicts = host_validity.measure(BLKIN, seconds)
-    outside = [(source, *one) for source, verdict in verdicts.items() for one in verdict.outside]
-    for one in outside:
-        print("bench-host: outside:", *one, file=sys.stderr)
-    values = ", ".join(f"{verdict.values} of {source}" for source, verdict in verdicts.items() if verdict.values)
-    put("valid_outside", len(outside), "values", "<= 0", f"values that are not between our samples around them, of {values}; "
-        "under stress-ng, fio and iperf3 at once")
-    for name, source in SOURCES.items():
-        (worst, what), known, unknown = verdicts[source].worst, verdicts[source].known, verdicts[source].unknown
-        print(f"bench-host: {name}: not known to {host_validity.LIMIT:.0%}:", *unknown, sep="\n  ", file=sys.stderr)
-        put(f"valid_{name}", worst, "share", f"<= {host_validity.LIMIT}", f"beside {source} over {seconds} s, beyond "
-            f"the resolution: the worst of {known}, of {known + len(unknown)} those that our samples tell to "
-            f"{host_validity.LIMIT:.0%}, is {what}")
-
-
-def measure_cost():
+def main():
+    if not shutil.which("prometheus-node-exporter"):
+        sys.exit("bench-host: missing: prometheus-node-exporter: make deps")
     exporter, values = Exporter(), []
 
     def sample():
@@ -66,28 +66,14 @@ def measure_cost():
     runs = paired.Runs()
     for number in range(TURNS):
         paired.take_turns(runs, {"sample": sample, "scrape": scrape}, 1, number)
-    exporter.stop()
+    exporter.process.terminate()
+    exporter.process.wait()
     figures.say("host.sample_us", figures.paired(
         runs.absolute("sample"), "us/sample", "<= 40",
         f"CPU time of a sample of all groups with one process: {values[0]:.0f} values"))
     figures.say("host.vs_node_exporter", figures.paired(
         runs.compare("sample", "scrape", paired.ratio), "ratio", "<= 0.02", "prometheus-node-exporter with the same "
         f"collectors and no process: {runs.median('scrape'):.0f} us of CPU time a scrape"))
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--only", choices=("cost", "validity"))
-    options = parser.parse_args()
-    missing = [name for name in ("prometheus-node-exporter", "fio", "stress-ng", "iperf3", "ps", "ip")
-               if not shutil.which(name)]
-    if missing:
-        sys.exit(f"bench-host: missing: {', '.join(missing)}: make deps")
-    if options.only != "validity":
-        measure_cost()
-    if options.only != "cost":
-        measure_validity(options.seconds)
 
 
 if __name__ == "__main__":

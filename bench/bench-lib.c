@@ -10,7 +10,6 @@
 #include "anchor_events.h"
 
 #include "batch.h"
-#include "calls.h"
 #include "threads.h"
 #include "libblkin/base/thread.h"
 #include "spans.h"
@@ -319,8 +318,7 @@ static int usage(void)
             "  filter            the same: only what filters of other sessions add to\n"
             "  streaming         a session with blkin:* and bench:*\n"
             "  count KIND CALLS  only calls: KIND is empty, root, child, remote, integer, bare,\n"
-            "                    stepped, current, annotation, original, or a call\n"
-            "  calls             prints the calls\n");
+            "                    stepped, current, annotation or original\n");
     return 2;
 }
 
@@ -340,7 +338,7 @@ static int mode_count(const char *kind, unsigned calls)
             return 0;
         }
     }
-    return calls_run(kind, calls) ? 0 : usage();
+    return usage();
 }
 
 /* Ends the program if the session is wrong, because figures would be wrong, too. */
@@ -356,10 +354,6 @@ int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
 
-    if (strcmp(mode, "calls") == 0) {
-        calls_print();
-        return 0;
-    }
     pin((int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
     blkin_init();
     blkin_set_service(service.name, service.ip, (uint16_t)service.port);

@@ -26,7 +26,7 @@ def output_of(*command, **more):
 
 
 class Measured:
-    """The runs of modes, and the rows "MODE NAME NUMBER..."."""
+    """Runs of modes, and the rows "MODE NAME NUMBER..."."""
 
     def __init__(self, text):
         lines = text.splitlines()
@@ -51,19 +51,18 @@ class Measured:
 
 
 def script(name, *arguments):
-    """Runs a shell script of this folder in namespaces of its own."""
+    """A shell script of this folder, in namespaces of its own."""
     return Measured(output_of(ISOLATE, "bash", SRC / "bench" / name, *arguments))
 
 
 def program(name):
-    """Runs a Python program of this folder that prints figures. Its arguments are in the environment: BENCH_APP,
-    say."""
+    """A Python program of this folder that says figures; BENCH_NBD, say, in the environment is its arguments."""
     arguments = os.environ.get(name.upper().replace("-", "_"), "").split()
     return figures.parse(output_of(sys.executable, SRC / "bench" / name, *arguments))
 
 
 class Found(dict):
-    """The figures by key, of one Measured."""
+    """key -> figure, of one Measured."""
 
     def __init__(self, room, got):
         super().__init__()
@@ -79,7 +78,7 @@ class Found(dict):
         self.worst(name, [(mode, of, to)], how, unit, target, anchor)
 
     def worst(self, name, pairs, how, unit, target=None, anchor=None):
-        """Adds the pair with the highest value."""
+        """Of several pairs the one with the highest value."""
         results = [self.got.modes[mode].compare(of, to, how) for mode, of, to in pairs]
         self[f"{self.room}.{name}"] = figures.paired(max(results, key=lambda result: result.found.value), unit, target,
                                                      anchor)

@@ -1,65 +1,54 @@
 /*
- * A collector that stores nothing: takes HTTP/1.1 requests on loopback and answers each with 202.
+ * A collector that keeps nothing: takes HTTP/1.1 requests on loopback and answers each with 202.
  *
  *     null_server [count | latency | traces SPANS] [MILLISECONDS] [ADDRESS:PORT]
  *
- * With MILLISECONDS each answer comes so late, as from a slow or a distant collector. Requests on
- * several connections do not wait for each other.
+ * With MILLISECONDS it is a slow one, or far away: each answer comes so late. Requests on several
+ * connections do not wait for each other.
  *
- * Prints "listening on 127.0.0.1:PORT", or the given address. At SIGTERM or SIGINT it prints
- * "requests N spans N bytes N", with spans only for "count". "latency" adds, in microseconds from
- * the end of a span to the answer, "latency p50 N p99 N max N". "traces" adds "traces N whole N": a
- * trace is whole if it came with SPANS spans.
+ * Says "listening on 127.0.0.1:PORT", or where it was told to. At SIGTERM or SIGINT it prints
+ * "requests N spans N bytes N", spans only if told to count; and with "latency" also, in
+ * microseconds from the end of a span to the answer, "latency p50 N p99 N max N"; with "traces"
+ * also "traces N whole N": those that came with SPANS spans are whole.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <microhttpd.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/epoll.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
-#define CHUNK      (256U << 10)
-#define HEAD_MAX   16384U
+#define MEMORY     (512U << 10) /* of a connection: the most bytes of one read */
 #define TRACES_MAX (UINT64_C(1) << 23)
-
-static const char accepted[] = "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
 
 enum { COUNT_NOTHING, COUNT_SPANS, COUNT_LATENCY, COUNT_TRACES };
 
-/* A connection reads a request's head, then its body. It keeps the body only to count spans. */
-struct connection {
-    int fd; /* -1: closed, and freed with its answer */
-    bool in_body;
-    bool is_waiting; /* whether an answer is due */
-    int64_t due_us;
-    struct connection *next; /* with the next answer */
-    size_t length;           /* of data */
-    size_t capacity;         /* of data */
-    size_t left;             /* of the body, to read */
+/* A request's body is kept only if it is counted. */
+struct body {
+    size_t length;
+    size_t capacity;
     char *data;
 };
 
 static int counting;
 static long pause_ms;
-static struct connection *first_due, *last_due;
+static struct MHD_Response *accepted;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the following */
 static uint64_t requests, spans, bytes;
 static uint32_t *latencies; /* us */
 static size_t latency_count, latency_capacity;
 static struct {
-    uint64_t id; /* 0: free slot */
+    uint64_t id; /* 0: none */
     uint64_t spans;
-} * traces; /* open addressing with TRACES_MAX slots */
+} * traces; /* open addressing: as many places as TRACES_MAX */
 static uint64_t trace_count, spans_of_trace;
 
 static void die(const char *what)
@@ -68,23 +57,27 @@ static void die(const char *what)
     exit(1);
 }
 
-static void keep(struct connection *connection, const char *data, size_t length)
+static void keep(struct body *body, const char *data, size_t length)
 {
-    if (connection->length + length > connection->capacity) {
-        connection->capacity = 2 * (connection->length + length);
-        connection->data = realloc(connection->data, connection->capacity);
-        if (!connection->data)
+    if (counting == COUNT_NOTHING) {
+        body->length += length;
+        return;
+    }
+    if (body->length + length > body->capacity) {
+        body->capacity = 2 * (body->length + length);
+        body->data = realloc(body->data, body->capacity);
+        if (!body->data)
             die("a body");
     }
-    memcpy(connection->data + connection->length, data, length);
-    connection->length += length;
+    memcpy(body->data + body->length, data, length);
+    body->length += length;
 }
 
-static int64_t clock_us(clockid_t clock)
+static int64_t now_us(void)
 {
     struct timespec now;
 
-    clock_gettime(clock, &now);
+    clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
@@ -130,7 +123,7 @@ static void count_body(const char *body, size_t length)
 {
     static const char mark[] = "\"traceId\":\"";
     const char *end = body + length;
-    const int64_t now = counting == COUNT_LATENCY ? clock_us(CLOCK_REALTIME) : 0;
+    const int64_t now = counting == COUNT_LATENCY ? now_us() : 0;
 
     while ((body = memmem(body, (size_t)(end - body), mark, sizeof(mark) - 1))) {
         spans++;
@@ -146,187 +139,48 @@ static void count_body(const char *body, size_t length)
     }
 }
 
-static bool answer(const struct connection *connection)
+static void finish_request(struct body *body)
 {
-    return send(connection->fd, accepted, sizeof(accepted) - 1, MSG_NOSIGNAL) ==
-           (ssize_t)sizeof(accepted) - 1;
-}
-
-/* All answers have the same delay, so the first request is the first due. */
-static bool answer_later(struct connection *connection)
-{
-    connection->is_waiting = true;
-    connection->due_us = clock_us(CLOCK_MONOTONIC) + pause_ms * 1000;
-    connection->next = NULL;
-    if (first_due)
-        last_due->next = connection;
-    else
-        first_due = connection;
-    last_due = connection;
-    return true;
-}
-
-static bool finish_request(struct connection *connection)
-{
+    pthread_mutex_lock(&lock);
     requests++;
+    bytes += body->length;
     if (counting != COUNT_NOTHING)
-        count_body(connection->data, connection->length);
-    connection->length = 0;
-    connection->in_body = false;
-    return pause_ms > 0 ? answer_later(connection) : answer(connection);
+        count_body(body->data, body->length);
+    pthread_mutex_unlock(&lock);
+    free(body->data);
+    free(body);
+    if (pause_ms > 0)
+        nanosleep(&(struct timespec){pause_ms / 1000, pause_ms % 1000 * 1000000}, NULL);
 }
 
-/* Takes the bytes that belong to the body. Returns their number. */
-static size_t take_body(struct connection *connection, const char *data, size_t length)
+/* Of a thread for each connection. */
+static enum MHD_Result serve(void *unused, struct MHD_Connection *connection, const char *url,
+                             const char *method, const char *version, const char *data,
+                             size_t *size, void **body)
 {
-    if (length > connection->left)
-        length = connection->left;
-    if (counting != COUNT_NOTHING)
-        keep(connection, data, length);
-    connection->left -= length;
-    bytes += length;
-    return length;
-}
-
-static bool read_head(struct connection *connection)
-{
-    static const char name[] = "\r\nContent-Length:";
-    const char *at;
-
-    keep(connection, "", 1);
-    at = strcasestr(connection->data, name);
-    if (!at) {
-        fprintf(stderr, "null_server: a request without Content-Length\n");
-        return false;
+    (void)unused, (void)url, (void)method, (void)version;
+    if (!*body) {
+        *body = calloc(1, sizeof(struct body));
+        return *body ? MHD_YES : MHD_NO;
     }
-    connection->left = strtoull(at + sizeof(name) - 1, NULL, 10);
-    connection->length = 0;
-    connection->in_body = true;
-    return true;
-}
-
-/* Returns the bytes that belong to the head; sets *ends when the head is complete. */
-static size_t take_head(struct connection *connection, const char *data, size_t length, bool *ends)
-{
-    size_t taken = 0;
-
-    *ends = false;
-    while (taken < length && !*ends && connection->length < HEAD_MAX) {
-        keep(connection, data + taken++, 1);
-        *ends = connection->length >= 4 &&
-                memcmp(connection->data + connection->length - 4, "\r\n\r\n", 4) == 0;
+    if (*size > 0) {
+        keep(*body, data, *size);
+        *size = 0;
+        return MHD_YES;
     }
-    return taken;
+    finish_request(*body);
+    *body = NULL;
+    return MHD_queue_response(connection, MHD_HTTP_ACCEPTED, accepted);
 }
 
-static bool take(struct connection *connection, const char *data, size_t length)
+/* Of a request that has broken off. */
+static void forget(void *unused, struct MHD_Connection *connection, void **body,
+                   enum MHD_RequestTerminationCode why)
 {
-    bool ends;
-
-    while (length > 0) {
-        size_t taken;
-
-        if (connection->in_body) {
-            taken = take_body(connection, data, length);
-        } else {
-            taken = take_head(connection, data, length, &ends);
-            if (taken == 0 || (ends && !read_head(connection)))
-                return false;
-        }
-        data += taken;
-        length -= taken;
-        if (connection->in_body && connection->left == 0 && !finish_request(connection))
-            return false;
-    }
-    return true;
-}
-
-static void end_connection(struct connection *connection)
-{
-    close(connection->fd);
-    connection->fd = -1;
-    if (connection->is_waiting)
-        return;
-    free(connection->data);
-    free(connection);
-}
-
-/* Sends due answers. Returns the time until the next one, for epoll_wait(). */
-static int answer_due(void)
-{
-    while (first_due) {
-        struct connection *connection = first_due;
-        const int64_t left_us = connection->due_us - clock_us(CLOCK_MONOTONIC);
-
-        if (left_us > 0)
-            return (int)((left_us + 999) / 1000);
-        first_due = connection->next;
-        connection->is_waiting = false;
-        if (connection->fd < 0) {
-            free(connection->data);
-            free(connection);
-        } else {
-            (void)answer(connection); /* a closed connection is read as well */
-        }
-    }
-    return -1;
-}
-
-static void serve(struct connection *connection)
-{
-    static char chunk[CHUNK];
-    const ssize_t got = recv(connection->fd, chunk, sizeof(chunk), 0);
-
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (got <= 0 || !take(connection, chunk, (size_t)got))
-        end_connection(connection);
-}
-
-static void watch(int epoll, int fd, void *data)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = data};
-
-    if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0)
-        die("epoll");
-}
-
-static void accept_one(int epoll, int listener)
-{
-    struct connection *connection = calloc(1, sizeof(*connection));
-
-    if (!connection)
-        die("a connection");
-    connection->fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (connection->fd < 0)
-        free(connection);
-    else
-        watch(epoll, connection->fd, connection);
-}
-
-static int listen_on(struct sockaddr_in address)
-{
-    socklen_t length = sizeof(address);
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0 || listen(fd, 64) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &length) != 0)
-        die("listen");
-    printf("null_server: listening on %s:%u\n", inet_ntoa(address.sin_addr),
-           ntohs(address.sin_port));
-    fflush(stdout);
-    return fd;
-}
-
-static int signals(void)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC);
+    (void)unused, (void)connection, (void)why;
+    if (*body)
+        free(((struct body *)*body)->data);
+    free(*body);
 }
 
 static int compare(const void *a, const void *b)
@@ -366,10 +220,10 @@ static bool read_address(const char *text, struct sockaddr_in *address)
 
 int main(int argc, char **argv)
 {
-    const int epoll = epoll_create1(EPOLL_CLOEXEC);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int ends = signals(), listener;
-    struct epoll_event events[16];
+    struct MHD_Daemon *daemon;
+    sigset_t ends;
+    int signal;
 
     for (int i = 1; i < argc; i++) {
         char *end;
@@ -391,20 +245,22 @@ int main(int argc, char **argv)
     }
     if (counting == COUNT_TRACES && (traces = calloc(TRACES_MAX, sizeof(*traces))) == NULL)
         die("traces");
-    listener = listen_on(address);
-    watch(epoll, listener, &listener);
-    watch(epoll, ends, &ends);
-    for (;;) {
-        const int timeout_ms = answer_due();
-        const int count = epoll_wait(epoll, events, sizeof(events) / sizeof(events[0]), timeout_ms);
-
-        for (int i = 0; i < count; i++) {
-            if (events[i].data.ptr == &ends)
-                return print_counts(), 0;
-            if (events[i].data.ptr == &listener)
-                accept_one(epoll, listener);
-            else
-                serve(events[i].data.ptr);
-        }
-    }
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    accepted = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    daemon = MHD_start_daemon(
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL,
+        NULL, serve, NULL, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_NOTIFY_COMPLETED, forget,
+        NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_END);
+    if (!accepted || !daemon)
+        die("listen");
+    printf("null_server: listening on %s:%u\n", inet_ntoa(address.sin_addr),
+           MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
+    fflush(stdout);
+    sigwait(&ends, &signal);
+    pthread_mutex_lock(&lock);
+    print_counts();
+    return 0;
 }

@@ -41,10 +41,6 @@ def off_figures(found, got):
     found.worst("step_off_ns", [("off", "off_step", "empty"), ("unsampled", "unsampled_step", "empty")], difference,
                 "ns/step", "<= 1.0", EMPTY)
     found.count("off_instructions", got.number("off", "root_instructions"), "instructions/span", "<= 20", EMPTY)
-    for mode, name in got.rows:
-        if mode == "call" and name != "empty_instructions":
-            found.count(f"off_instructions_{name.removesuffix('_instructions')}", round(got.number("call", name)),
-                        "instructions/call", "<= 16", EMPTY)
 
 
 def span_figures(found, got):

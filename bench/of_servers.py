@@ -6,15 +6,13 @@ import os
 import sys
 
 import figures
-import plot_tiers
-import tiers
 from figures import number
-from measure import BUILD, ISOLATE, SRC, Found, Measured, output_of, script
+from measure import ISOLATE, SRC, Found, Measured, output_of, script
 from paired import ratio
 
 
 def scale():
-    """Runs the parts in SCALE_PARTS."""
+    """SCALE_PARTS in the environment: which parts."""
     parts = os.environ.get("SCALE_PARTS", "").split() or ["rate", "chaos", "brokers", "hostile"]
     return figures.parse(output_of(ISOLATE, SRC / "tests/scale/scale", *parts))
 
@@ -43,25 +41,8 @@ def dispatch():
     return found
 
 
-def sysprof():
-    """Measures, and draws build/sysprof-*.svg."""
-    rows, found = {"proxy": [], "back-end": []}, Found("zero", None)
-    for line in output_of(ISOLATE, "bash", SRC / "bench/bench-sysprof.sh").splitlines():
-        tier, clients, writes, requests, unmetered, *us = line.split()
-        parts = dict(zip(tiers.PARTS, map(float, us)))
-        rows[tier].append((clients, parts))
-        found.count(f"sysprof_{tier.replace('-', '_')}_{clients}_us", sum(parts.values()), "us", None,
-                    ", ".join(f"{part} {value:.0f}" for part, value in parts.items()) +
-                    f"; of a write with its flush, {clients} clients, {writes} of {requests} requests, "
-                    f"{unmetered} without meters")
-    for tier, title in (("proxy", "The proxy (nbdkit nbd)"), ("back-end", "The back end (nbdkit file)")):
-        picture = plot_tiers.draw(f"{title}: us of a 4 KiB write with its flush", rows[tier])
-        (BUILD / f"sysprof-{tier}.svg").write_text(picture, encoding="utf-8")
-    return found
-
-
 def three_hosts():
-    """Plants each fault RUNS times (20)."""
+    """RUNS in the environment: how often each fault is planted (20)."""
     os.environ.setdefault("RUNS", "20")
     got = Measured(output_of(ISOLATE, "bash", SRC / "tests/zero/three-hosts.sh"))
     found = Found("zero", got)

@@ -70,10 +70,6 @@ def percent_more(of, to):
     return (of / to - 1) * 100
 
 
-def percent_less(of, to):
-    return (1 - of / to) * 100
-
-
 class Interval(collections.namedtuple("Interval", "value low high")):
     def holds(self, number):
         """Returns whether the interval has the number. Quotients of equal numbers differ in their last bit."""

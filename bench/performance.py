@@ -1,11 +1,10 @@
-"""Makes doc/performance.md and its pictures from doc/figures.json: a list of runs, the newest first.
+"""doc/performance.md and its picture, of doc/figures.json: a list of runs, the newest first.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
 import json
 import os
 import pathlib
-import shutil
 
 import figures
 import plot
@@ -16,7 +15,6 @@ PAGE = SRC / "doc/performance.md"
 WITHOUT_TARGET = ("lib.counter_ns", "lib.span_ns", "lib.step_ns", "lib.filter_ns", "lib.filter_2_ns", "lib.start_ms",
                   "lib.start_daemon_ms", "lib.start_session_ms", "rec.ring_awaited_ns",
                   "rec.cpu_steps_us", "rec.latency_steps_us", "usage.level3_ns", "zero.rings_us", "zero.hosts_whole_many")
-PICTURES = "sysprof-proxy.svg", "sysprof-back-end.svg"
 
 
 def runs():
@@ -24,16 +22,15 @@ def runs():
 
 
 def all_figures(of):
-    """Returns key -> figure; of several runs, the newest run's."""
+    """key -> figure; the newest run's, where several have it."""
     return {name: figure for run in reversed(of) for name, figure in run["figures"].items()}
 
 
 def section(run):
-    """Returns a run's table: figures with a target or a citation in other pages. figures.json has all, with commits
-    and seeds."""
+    """A run's table: figures with a target, and those that other pages cite. figures.json has all, with commits and seeds."""
     where = "\n".join(f"- {name}: {value}" for name, value in run["machine"].items())
     shown = {name: figure for name, figure in run["figures"].items()
-             if (figure["target"] or name in WITHOUT_TARGET) and not name.startswith("lib.off_instructions_")}
+             if figure["target"] or name in WITHOUT_TARGET}
     return f"### {run['name']}\n\n{where}\n\n{figures.markdown(shown)}".replace("\n\n\n", "\n\n")
 
 
@@ -47,8 +44,7 @@ def draw(of):
 
 
 def publish(run):
-    """Puts the run first. Older runs lose the figures that the run has measured, and a run of the same name is
-    replaced."""
+    """The run comes first. What it has measured anew, or what a run of that name had, goes from the others."""
     others = [other for other in (runs() if KEPT.exists() else []) if other["name"] != run["name"]]
     for other in others:
         other["figures"] = {name: figure for name, figure in other["figures"].items() if name not in run["figures"]}
@@ -56,7 +52,3 @@ def publish(run):
     KEPT.write_text(json.dumps(of, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(of), encoding="utf-8")
     (SRC / "doc/performance.svg").write_text(draw(of) or "", encoding="utf-8")
-    for picture in PICTURES:
-        drawn = pathlib.Path(os.environ["BUILD"]) / picture
-        if drawn.exists():
-            shutil.copy(drawn, SRC / "doc")

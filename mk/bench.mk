@@ -10,11 +10,11 @@ $(bench_obj): flags = $(public_flags) -iquote . -D_GNU_SOURCE -Ibench
 $(bench_obj): common = $(warnings)
 $(bench_obj): warnings_c =
 $(bench_obj): | include
-$(call obj,bench/bench-lib.c bench/calls.c): flags += $(steady)
+$(call obj,bench/bench-lib.c): flags += $(steady)
 $(filter-out %/bench-ring %/bench-ring-count,$(bench_programs)): $(BUILD)/bench/%: $(BUILD)/obj/bench/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
-$(BUILD)/bench/bench-lib: $(call obj,$(addprefix bench/,batch.c calls.c threads.c anchor_events.c) \
+$(BUILD)/bench/bench-lib: $(call obj,$(addprefix bench/,batch.c threads.c anchor_events.c) \
 	$(addprefix libblkin/base/,thread.c clock.c) tracepoints/format/digits.c)
 $(BUILD)/bench/bench-load: $(call obj,bench/batch.c)
 $(BUILD)/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
@@ -44,17 +44,6 @@ $(sink_bench_programs): $(BUILD)/bench/%: $(BUILD)/obj/bench/%.c.o $(plugin_arch
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs)) -lm
 
-# what the application benchmark compares the nbdkit filter with: the same without tracing
-disabled_filter := $(if $(nbdkit_filter),$(BUILD)/bench/nbdkit-disabled-filter.so)
-disabled_obj := $(patsubst %,$(BUILD)/obj/disabled/%.o,$(nbdkit_src))
-$(disabled_obj): flags = $(public_flags) -D_GNU_SOURCE -DBLKIN_DISABLE $(call pkg_cflags,nbdkit)
-$(disabled_obj): $(BUILD)/obj/disabled/%.c.o: %.c $(makefiles) | include
-	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
-$(BUILD)/bench/nbdkit-disabled-filter.so: $(disabled_obj) $(lib)
-	@mkdir -p $(@D)
-	$(call say,LD)$(link_filter) -Wl,-rpath,'$(built)/lib'
-
 # a source of events for measuring memory
 bench_source := $(BUILD)/bench/plugins/babeltrace-plugin-bench.so
 $(call obj,bench/source/plugin.c): flags = $(call pkg_cflags,babeltrace2)
@@ -62,13 +51,13 @@ $(bench_source): $(call obj,bench/source/plugin.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)
 
-.PHONY: bench bench-publish bench-kafka bench-otel bench-ring bench-app bench-agent bench-zero bench-scale bench-sink bench-memory bench-overload bench-work
+.PHONY: bench bench-publish bench-kafka bench-otel bench-ring bench-agent bench-zero bench-scale bench-sink bench-memory bench-overload bench-work
 # what README quotes; in less than 12 minutes
-QUICK := lib ring sink live app
+QUICK := lib ring sink live
 bench: ## measure what tracing costs, on a machine that does nothing else: build/performance.md, build/bench.json; 12 minutes
 	@scripts/deps --install
-	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(disabled_filter)
-	@BENCH_APP='$(or $(BENCH_APP),--rounds 5 --seconds 0.5 on3 off latency)' $(PYTHON) bench/bench $(QUICK)
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
+	@$(PYTHON) bench/bench $(QUICK)
 
 RUN ?=
 bench-publish: ## make doc/performance.md of what make bench measured: RUN='what run it was'
@@ -105,11 +94,11 @@ bench-scale: ## workers of a cluster: their rate, 60 runs with kills: an hour (l
 	@$(MAKE) --no-print-directory all $(scale_load)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) bench/bench scale
 
-.PHONY: bench-sysprof
-bench-sysprof: ## servers that nobody instrumented: where time goes, with pictures, three hosts, the dispatcher: ten minutes
+.PHONY: bench-servers
+bench-servers: ## servers that nobody instrumented: three hosts, the dispatcher: seven minutes
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
-	@$(PYTHON) bench/bench sysprof three-hosts dispatch
+	@$(PYTHON) bench/bench three-hosts dispatch
 
 bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (less: BENCH_ZERO='--rounds 2')
 	@scripts/deps --install
@@ -117,9 +106,9 @@ bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (les
 	@BENCH_ZERO='$(BENCH_ZERO)' $(PYTHON) bench/bench zero
 
 .PHONY: bench-host
-bench-host: ## what `blkin host` reads and what that costs, beside node_exporter and ps: three minutes
+bench-host: ## what a sample of `blkin agent` costs, beside node_exporter: a minute
 	@scripts/deps --install
-	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost $(BUILD)/tests/host/samples
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost
 	@$(PYTHON) bench/bench host
 
 bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: TURNS=2)
@@ -148,8 +137,3 @@ bench-ring: ## measure what the agent's ring adds to a span
 bench-otel: ## measure the span API beside OpenTelemetry's SDK for Go; needs go
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@$(PYTHON) bench/bench otel
-
-bench-app: ## measure what tracing costs nbdkit under fio: ten minutes (less: BENCH_APP='--pairs 3')
-	@scripts/deps --install
-	@$(MAKE) --no-print-directory all $(disabled_filter)
-	@BENCH_APP='$(BENCH_APP)' $(PYTHON) bench/bench app

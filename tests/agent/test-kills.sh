@@ -4,4 +4,4 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 7200
 set -e
-KILLS=${KILLS:-30} "$SRC/tests/agent/kills.sh"
+KILLS=${KILLS:-20} "$SRC/tests/agent/kills.sh"

@@ -39,7 +39,8 @@ static void left(void *context, struct trace_id id, bool to_other)
 static void listed(void *context, const char *name, const struct request *traces)
 {
     (void)context;
-    say("%" PRIu64 " listed for %s\n", traces->count, name);
+    say("%" PRIu64 " listed for %s", traces->count, name);
+    say(", %" PRIu64 " left out%s\n", traces->left_out, "");
 }
 
 static void earlier(void *context, const struct wanted *wanted, int64_t begin_ns)
@@ -308,7 +309,8 @@ static void test_by_hand(void)
     ledger_free(ledger);
 }
 
-/* A request for the traces of a service is done when the listed traces are done. */
+/* A request for the traces of a service is done when the listed traces are done. Traces that the
+ * answer does not list count as left out. */
 static void test_service(void)
 {
     struct ledger *ledger = begin();
@@ -318,9 +320,10 @@ static void test_service(void)
     request->last_ms = 1000;
     strcpy(request->service, "osd");
     CHECK(ledger_ask(ledger, request, hosts, "mine", 100));
-    answer(ledger, ANSWER("a", TRACE("1", "10", "10") ", " TRACE("2", "10", "10")));
+    answer(ledger, "{\"id\": \"r1\", \"host\": \"a\", \"more\": 7, \"traces\": [" TRACE(
+                       "1", "10", "10") ", " TRACE("2", "10", "10") "]}");
     (void)ledger_judge(ledger, 50);
-    CHECK_TEXT(said, "2 listed for mine\n");
+    CHECK_TEXT(said, "2 listed for mine, 7 left out\n");
     kept = ledger_json(ledger, "mine");
     CHECK(json_is_false(json_object_get(kept, "done")));
     json_decref(kept);

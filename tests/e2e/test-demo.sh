@@ -1,15 +1,15 @@
 #!/bin/bash
-# The demo works without a user at the terminal, with the agent, at a terminal, without Java, and after a kill.
+# The demo works with nobody at the terminal, with the agent, at a terminal, without Java, and after it was killed.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 400
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
-# Runs as "make demo" does: apart from this test, in namespaces of its own. The mark identifies its processes.
+# As "make demo" runs it: apart from this test, in namespaces of its own. The mark is to find its processes by.
 apart=(env -u BLKIN_PRIVATE -u BLKIN_ISOLATED DEMO_MARK=$$)
 demo=("${apart[@]}" "$SRC/scripts/demo")
-# locks the build folder, from which another test may be about to install
+# alone at the build folder, which another test may be about to install from
 make=("${apart[@]}" bash -c 'exec 9<"$1"; flock 9; exec make --no-print-directory -C "$2" demo' - "$BUILD" "$SRC")
 
 processes_left() {
@@ -24,7 +24,7 @@ says() {
     grep -qF -- "$1" "$WORK/demo.log"
 }
 
-# expect TEXT...: checks the demo's output.
+# expect TEXT...: in the demo's output.
 expect() {
     local text
     for text in "$@"; do
@@ -35,7 +35,7 @@ expect() {
     done
 }
 
-# kill_when TEXT COMMAND...: starts the demo, and kills it with SIGKILL when its output has TEXT.
+# kill_when TEXT COMMAND...: starts the demo, and kills it with SIGKILL as soon as it says so.
 kill_when() {
     start_part demo "${@:2}"
     wait_for 60 demo "the demo's saying \"$1\"" says "$1" || exit 1
@@ -63,20 +63,16 @@ expect "starting LTTng's session daemon" "starting blkin live" "starting gateway
     "store-2: journal" "longest self time: " "the same in Zipkin: http://127.0.0.1:"
 none_left || fail "something is left of the demo: $(processes_left)"
 
-# Without a reader, the one slow request arrives whole, and no other; if not, the demo fails.
-start_part demo env AGENT=1 "${demo[@]}"
-wait_part demo 60 || fail "the demo with AGENT=1: status $?: $(show_log demo 60 2>&1)"
+# With nobody reading, the one slow request is there, whole, and no other: the demo fails else. At a terminal it stays,
+# and Ctrl-C is its good end: for make, too.
+start_part demo env AGENT=1 "$PYTHON" "$SRC/tests/e2e/on_terminal.py" $((60 * PATIENCE)) "Ctrl-C ends the demo" "${make[@]}"
+wait_part demo 70 || fail "the demo with AGENT=1 at a terminal: status $?: $(show_log demo 60 2>&1)"
 expect "starting blkin agent" "of 20 requests the slow one was collected, and no other" "13 spans of 5 services" \
     "longest self time: store-1: journal, " "the same in Zipkin: http://127.0.0.1:"
-none_left || fail "something is left of the demo with AGENT=1: $(processes_left)"
-
-# At a terminal the demo stays until Ctrl-C, and ends well, for make, too.
-start_part demo "$PYTHON" "$SRC/tests/e2e/on_terminal.py" $((60 * PATIENCE)) "Ctrl-C ends the demo" "${make[@]}"
-wait_part demo 70 || fail "the demo at a terminal: status $?: $(show_log demo 60 2>&1)"
 ! says "***" || fail "make calls the demo's good end a failure: $(show_log demo 5 2>&1)"
 none_left || fail "something is left of the demo at a terminal: $(processes_left)"
 
-# Without Java, the spans are in a readable file. A fault is found.
+# Without Java, the spans are in a file that can be looked at. A fault is found.
 start_part demo env -u ZIPKIN_JAR PATH="$without_java" FAULT=slow-journal "${demo[@]}"
 wait_part demo 60
 status=$?

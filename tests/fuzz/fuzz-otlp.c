@@ -1,7 +1,7 @@
 /*
- * Fuzzes the OTLP encoder with spans of any bytes, ids and times. The bytes must fit in the
- * reserved room, and be a request with any division of the spans. Texts are valid, ids are not
- * zero, and no key comes twice. Each annotation and tag is accounted for.
+ * Fuzzes the OTLP encoder with spans of any bytes, ids and times. What it writes must fit in what
+ * it reserves, be a request however the spans are divided, with valid texts, ids that are not zero
+ * and no key twice, and account for each annotation and tag.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +13,9 @@
 
 #include "fuzz.h"
 #include "fuzz_span.h"
+#include "babeltrace-plugin/base/utf8.h"
 #include "babeltrace-plugin/deliver/body.h"
+#include "babeltrace-plugin/encode/protobuf_read.h"
 
 #define SPANS_MAX 6
 
@@ -24,100 +26,58 @@ struct given {
     bool cut;
 };
 
-/* ---- a reader of its own, which takes nothing that is not exactly right ---- */
+/* ---- what is written ---- */
 
-struct field {
-    uint32_t number;
-    uint32_t type;
-    uint64_t value;
-    const uint8_t *begin, *end;
-};
-
-static uint64_t read_number(const uint8_t **at, const uint8_t *end)
+/* Returns false at the end. Nothing else may be there than fields. */
+static bool next(struct pb_reader *reader, struct pb_member *field)
 {
-    uint64_t value = 0;
+    const bool is_there = pb_next(reader, field);
 
-    for (unsigned shift = 0;; shift += 7) {
-        REQUIRE(*at < end && shift < 64);
-        value |= (uint64_t)(**at & 127) << shift;
-        if (*(*at)++ < 128)
-            return value;
-    }
+    REQUIRE(is_there || !pb_is_broken(reader));
+    return is_there;
 }
 
-static bool read_field(const uint8_t **at, const uint8_t *end, struct field *field)
+/* The next one has this number, and is bytes. */
+static struct pb_member require_bytes(struct pb_reader *reader, unsigned number)
 {
-    uint64_t tag;
+    struct pb_member field;
 
-    if (*at == end)
-        return false;
-    tag = read_number(at, end);
-    *field = (struct field){.number = (uint32_t)(tag >> 3), .type = tag & 7};
-    if (field->type == 0) {
-        field->value = read_number(at, end);
-        return true;
-    }
-    field->value = field->type == 2 ? read_number(at, end) : field->type == 1 ? 8 : 4;
-    REQUIRE(field->type == 1 || field->type == 2 || field->type == 5);
-    REQUIRE(field->value <= (uint64_t)(end - *at));
-    field->begin = *at;
-    field->end = *at += field->value;
-    return true;
+    REQUIRE(next(reader, &field) && field.tag == PB_TAG(number, PB_TYPE_BYTES));
+    return field;
 }
 
-/* Requires UTF-8 (RFC 3629) without NUL. */
-static void require_text(const struct field *field)
+static void require_text(const struct pb_member *field)
 {
-    static const uint32_t least[] = {1, 0x80, 0x800, 0x10000};
-
-    for (const uint8_t *at = field->begin; at < field->end;) {
-        const unsigned more = *at < 0x80 ? 0 : *at < 0xe0 ? 1 : *at < 0xf0 ? 2 : 3;
-        uint32_t value = more ? *at & (0x3fU >> more) : *at;
-
-        REQUIRE(*at < 0x80 || (*at >= 0xc2 && *at < 0xf5));
-        at++;
-        for (unsigned i = 0; i < more; i++, at++) {
-            REQUIRE(at < field->end && (*at & 0xc0) == 0x80);
-            value = value << 6 | (*at & 0x3f);
-        }
-        REQUIRE(value >= least[more] && value <= 0x10ffff);
-        REQUIRE(value < 0xd800 || value > 0xdfff);
-    }
+    REQUIRE(utf8_is_valid(pb_text(field)) && !memchr(field->bytes, '\0', (size_t)field->value));
 }
 
-static void require_id(const struct field *field, size_t size)
+static void require_id(const struct pb_member *field, size_t size)
 {
-    uint8_t any = 0;
-
-    REQUIRE(field->type == 2 && field->value == size);
-    for (const uint8_t *at = field->begin; at < field->end; at++)
-        any |= *at;
-    REQUIRE(any);
+    REQUIRE(field->value == size);
+    REQUIRE((pb_id(field->bytes) | pb_id(field->bytes + size - 8)) != 0);
 }
 
-/* Requires an AnyValue with a value. */
-static void require_value(const struct field *value)
+/* An AnyValue: one that is said. */
+static void require_value(const struct pb_member *value)
 {
-    const uint8_t *at = value->begin;
-    struct field field;
+    struct pb_reader reader = pb_reader_of(pb_text(value));
+    struct pb_member field;
 
-    REQUIRE(read_field(&at, value->end, &field) && at == value->end);
-    if (field.number == 1 && field.type == 2)
+    REQUIRE(next(&reader, &field) && reader.at == reader.end);
+    if (field.tag == PB_TAG(1, PB_TYPE_BYTES))
         require_text(&field);
-    else if (field.number == 5 && field.type == 2)
+    else if (field.tag == PB_TAG(5, PB_TYPE_BYTES))
         REQUIRE(field.value > 0);
     else
-        REQUIRE((field.number == 2 || field.number == 3) && field.type == 0);
+        REQUIRE(field.tag == PB_TAG(2, PB_TYPE_VARINT) || field.tag == PB_TAG(3, PB_TYPE_VARINT));
 }
 
-static struct field require_pair(const struct field *pair)
+static struct pb_member require_pair(const struct pb_member *pair)
 {
-    const uint8_t *at = pair->begin;
-    struct field key, value;
+    struct pb_reader reader = pb_reader_of(pb_text(pair));
+    const struct pb_member key = require_bytes(&reader, 1), value = require_bytes(&reader, 2);
 
-    REQUIRE(read_field(&at, pair->end, &key) && key.number == 1 && key.type == 2);
-    REQUIRE(read_field(&at, pair->end, &value) && value.number == 2 && value.type == 2);
-    REQUIRE(at == pair->end);
+    REQUIRE(reader.at == reader.end);
     require_text(&key);
     require_value(&value);
     return key;
@@ -126,93 +86,87 @@ static struct field require_pair(const struct field *pair)
 /* ---- a span ---- */
 
 struct seen {
-    struct field keys[TAG_KEYS_MAX];
+    struct pb_member keys[TAG_KEYS_MAX];
     size_t attributes, events, links, dropped_attributes, dropped_events, dropped_links;
     bool has_status;
 };
 
-static void see_attribute(struct seen *seen, const struct field *field)
+static void see_attribute(struct seen *seen, const struct pb_member *field)
 {
-    const struct field key = require_pair(field);
+    const struct pb_member key = require_pair(field);
 
     for (size_t i = 0; i < seen->attributes; i++)
-        REQUIRE(seen->keys[i].value != key.value ||
-                memcmp(seen->keys[i].begin, key.begin, key.value) != 0);
+        REQUIRE(!text_equal(pb_text(&seen->keys[i]), pb_text(&key)));
     REQUIRE(seen->attributes < TAG_KEYS_MAX);
     seen->keys[seen->attributes++] = key;
 }
 
-static void see_event(const struct field *event)
+static void see_event(const struct pb_member *event)
 {
-    const uint8_t *at = event->begin;
-    struct field field;
+    struct pb_reader reader = pb_reader_of(pb_text(event));
+    struct pb_member field;
 
-    REQUIRE(read_field(&at, event->end, &field) && field.number == 1 && field.type == 1);
-    REQUIRE(read_field(&at, event->end, &field) && field.number == 2 && field.type == 2);
+    REQUIRE(next(&reader, &field) && field.tag == PB_TAG(1, PB_TYPE_FIXED64));
+    field = require_bytes(&reader, 2);
     require_text(&field);
-    while (read_field(&at, event->end, &field)) {
-        REQUIRE(field.number == 3 && field.type == 2);
+    while (next(&reader, &field)) {
+        REQUIRE(field.tag == PB_TAG(3, PB_TYPE_BYTES));
         (void)require_pair(&field);
     }
 }
 
-static void see_link(const struct field *link)
+static void see_link(const struct pb_member *link)
 {
-    const uint8_t *at = link->begin;
-    struct field field;
+    struct pb_reader reader = pb_reader_of(pb_text(link));
 
-    REQUIRE(read_field(&at, link->end, &field) && field.number == 1);
-    REQUIRE(field.type == 2 && field.value == 16);
-    REQUIRE(read_field(&at, link->end, &field) && field.number == 2 && at == link->end);
-    REQUIRE(field.type == 2 && field.value == 8);
+    REQUIRE(require_bytes(&reader, 1).value == 16 && require_bytes(&reader, 2).value == 8);
+    REQUIRE(reader.at == reader.end);
 }
 
-static void see(struct seen *seen, const struct field *field)
+static void see(struct seen *seen, const struct pb_member *field)
 {
-    switch (field->number) {
-    case 1:
+    switch (field->tag) {
+    case PB_TAG(1, PB_TYPE_BYTES):
         require_id(field, 16);
         break;
-    case 2:
-    case 4:
+    case PB_TAG(2, PB_TYPE_BYTES):
+    case PB_TAG(4, PB_TYPE_BYTES):
         require_id(field, 8);
         break;
-    case 5:
+    case PB_TAG(5, PB_TYPE_BYTES):
         require_text(field);
         break;
-    case 6:
-        REQUIRE(field->type == 0 && field->value >= 1 && field->value <= 5);
+    case PB_TAG(6, PB_TYPE_VARINT):
+        REQUIRE(field->value >= 1 && field->value <= 5);
         break;
-    case 7:
-    case 8:
-        REQUIRE(field->type == 1);
-        break;
-    case 9:
+    case PB_TAG(9, PB_TYPE_BYTES):
         see_attribute(seen, field);
         break;
-    case 10:
+    case PB_TAG(10, PB_TYPE_VARINT):
         seen->dropped_attributes = field->value;
         break;
-    case 11:
+    case PB_TAG(11, PB_TYPE_BYTES):
         seen->events++;
         see_event(field);
         break;
-    case 12:
+    case PB_TAG(12, PB_TYPE_VARINT):
         seen->dropped_events = field->value;
         break;
-    case 13:
+    case PB_TAG(13, PB_TYPE_BYTES):
         seen->links++;
         see_link(field);
         break;
-    case 14:
+    case PB_TAG(14, PB_TYPE_VARINT):
         seen->dropped_links = field->value;
         break;
-    case 15:
+    case PB_TAG(15, PB_TYPE_BYTES):
         REQUIRE(!seen->has_status);
         seen->has_status = true;
         break;
     default:
-        REQUIRE(field->number == 16 && field->type == 5);
+        REQUIRE(field->tag == PB_TAG(7, PB_TYPE_FIXED64) ||
+                field->tag == PB_TAG(8, PB_TYPE_FIXED64) ||
+                field->tag == PB_TAG(16, PB_TYPE_FIXED32));
         break;
     }
 }
@@ -235,16 +189,16 @@ static size_t own_attributes(const struct span *span)
     return own - (resource.tags[0] != NULL) - (resource.tags[1] != NULL);
 }
 
-/* Every annotation and tag is in the message, or counted as left out, or told by the kind. */
-static void require_span(const struct field *message, const struct given *given)
+/* Every annotation and tag is there, or left out and counted, or says what the kind says. */
+static void require_span(const struct pb_member *message, const struct given *given)
 {
     static struct seen seen;
-    const uint8_t *at = message->begin;
+    struct pb_reader reader = pb_reader_of(pb_text(message));
     size_t implied = 0, dropped;
-    struct field field;
+    struct pb_member field;
 
     seen = (struct seen){.attributes = 0};
-    while (read_field(&at, message->end, &field))
+    while (next(&reader, &field))
         see(&seen, &field);
     SPAN_FOR_EACH_ENTRY(&given->span, entry)
     implied += entry->type == SPAN_ANNOTATION && is_implied(&given->span, entry);
@@ -258,24 +212,23 @@ static void require_span(const struct field *message, const struct given *given)
 
 /* ---- a request ---- */
 
-/* Returns how many of the given spans are in it. */
-static size_t require_group(const struct field *group, const struct given *given)
+/* Returns how many spans of those given are in it. */
+static size_t require_group(const struct pb_member *group, const struct given *given)
 {
-    const uint8_t *at = group->begin, *in_spans;
-    struct field resource, scope, span, pair;
+    struct pb_reader reader = pb_reader_of(pb_text(group)), part;
+    const struct pb_member resource = require_bytes(&reader, 1), scope = require_bytes(&reader, 2);
+    struct pb_member field;
     size_t count = 0;
 
-    REQUIRE(read_field(&at, group->end, &resource) && resource.number == 1 && resource.type == 2);
-    REQUIRE(read_field(&at, group->end, &scope) && scope.number == 2 && scope.type == 2);
-    REQUIRE(at == group->end);
-    at = resource.begin;
-    while (read_field(&at, resource.end, &pair))
-        (void)require_pair(&pair);
-    in_spans = scope.begin;
-    REQUIRE(read_field(&in_spans, scope.end, &span) && span.number == 1);
-    while (read_field(&in_spans, scope.end, &span)) {
-        REQUIRE(span.number == 2 && span.type == 2);
-        require_span(&span, &given[count++]);
+    REQUIRE(reader.at == reader.end);
+    part = pb_reader_of(pb_text(&resource));
+    while (next(&part, &field))
+        (void)require_pair(&field);
+    part = pb_reader_of(pb_text(&scope));
+    (void)require_bytes(&part, 1);
+    while (next(&part, &field)) {
+        REQUIRE(field.tag == PB_TAG(2, PB_TYPE_BYTES));
+        require_span(&field, &given[count++]);
     }
     REQUIRE(count);
     return count;
@@ -283,13 +236,12 @@ static size_t require_group(const struct field *group, const struct given *given
 
 static void require_request(struct text text, const struct given *given, size_t count)
 {
-    const uint8_t *at = (const uint8_t *)text.data;
-    const uint8_t *const end = at + text.length;
-    struct field group;
+    struct pb_reader reader = pb_reader_of(text);
+    struct pb_member group;
     size_t found = 0;
 
-    while (read_field(&at, end, &group)) {
-        REQUIRE(group.number == 1 && group.type == 2);
+    while (next(&reader, &group)) {
+        REQUIRE(group.tag == PB_TAG(1, PB_TYPE_BYTES));
         found += require_group(&group, given + found);
     }
     REQUIRE(found == count);
@@ -314,7 +266,7 @@ static void require_run(struct body *body, const struct encoder *encoder, const 
     }
 }
 
-/* Encodes into exactly the reserved number of bytes. */
+/* In as much room as was asked for, and not a byte less. */
 static void encode_exactly(struct encoder *encoder, const struct given *given)
 {
     const struct resource resource = resource_of(&given->span);
@@ -352,7 +304,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint32_t i = 0; i < count; i++) {
         take_span(&source, &given[i].span, endpoints, &given[i].entries);
         if (given[i].span.id % 4 == 0)
-            body.group = 0; /* the span shares nothing with the span before */
+            body.group = 0; /* it shares nothing with the span before */
         REQUIRE(body_add(&body, encoder, &given[i].span, &given[i].cut));
         encode_exactly(encoder, &given[i]);
     }

@@ -23,7 +23,7 @@
 
 #define WRITERS 3
 #define ROOM    (1 << 24)
-#define USUAL   150
+#define USUAL   60
 
 static uint64_t *finished; /* the last record that each writer has finished */
 static struct rings memory;

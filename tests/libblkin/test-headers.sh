@@ -42,7 +42,7 @@ for header in zipkin_c.h blkin.h blkin_base.h blkin_context.h blkin_inline.h; do
     done
 done
 for header in zipkin_c.h blkin.h blkin_base.h blkin_context.h blkin_inline.h ztracer.hpp blkin.hpp; do
-    for standard in c++11 c++17 c++20; do
+    for standard in c++11 c++20; do
         alone "$header" "$standard" "${cpp_compilers[@]}"
     done
 done

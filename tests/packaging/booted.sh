@@ -314,7 +314,7 @@ check "completion of commands" eval '[[ " $(completes "") " == *" show "* ]]'
 check "completion of flags" eval '[[ " $(completes show --h) " == *" --help "* ]]'
 check "a program is compiled" compile
 
-python3 collector.py ~/spans &
+python3 ../collector.py 9411 ~/spans whole &
 systemctl start lttng-sessiond
 within 10 lttng list >/dev/null
 check "traced and delivered by hand" traces

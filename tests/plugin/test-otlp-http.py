@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + "/..")
 sys.path.insert(0, HERE + "/../otel")
 from common import free_port  # noqa: E402
-from delivery import (DRIVER, FORMAT, FailsAtFirst, Fifo, bisects, compresses, counts, delivers, drive,  # noqa: E402
+from delivery import (DRIVER, FORMAT, FailsAtFirst, bisects, compresses, counts, delivers, drive,  # noqa: E402
                       is_not_understood, refuses_to_start)
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
 from scenarios import PATIENCE, SCENARIOS, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
@@ -373,11 +373,6 @@ scenarios_of(odd_answer, {"answer_" + name: ([body], {}) for name, body in {
 
 
 @scenario
-def start_without_collector():
-    refuses_to_start("http://127.0.0.1:%d" % free_port(), "no collector is there")
-
-
-@scenario
 def start_with_wrong_path():
     with Collector(probe=lambda connection, _: connection.answer(404)) as collector:
         refuses_to_start(collector, "not an OTLP collector", "/v1/traces")
@@ -403,15 +398,6 @@ def file():
             with open(folder + "/spans", "rb") as data:
                 found = [int(span.span_id.hex(), 16) for _, _, span in otlp.spans(data.read())]
             expect(found == list(range(1, spans + 1)), found[:10])
-
-
-@scenario
-def pipe():
-    with Fifo() as fifo:
-        run = drive(fifo, "add:5000", "flush", "close")
-        counts(run, accepted=5000)
-        fifo.thread.join(10)
-        expect(len(list(otlp.spans(fifo.data))) == 5000, len(fifo.data))
 
 
 if __name__ == "__main__":

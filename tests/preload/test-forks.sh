@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# Servers that fork for each connection: each request is a span, under its child's pid. No child of a busy process
-# hangs. ROUNDS: how often a child closes all descriptors (30; for the figures 1000).
-# BLOCKS: of 20 connections, for the figures (10; 100).
-#
-# SPDX-License-Identifier: BSD-2-Clause
+# Servers that fork for each connection: each request is a span, under its child's pid; no child hangs that a busy
+# process forks. ROUNDS: how often a child closes all descriptors (15; for the figures 1000).
+# BLOCKS: of 20 connections, for the figures (4; 100). FORKS: children of a busy process (300; 1000).
 # alone
 # timeout: 120
+#
+# SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/preload/session.sh"
 private_begin
 forks=$programs/forks
-rounds=${ROUNDS:-30}
-blocks=${BLOCKS:-10}
+rounds=${ROUNDS:-15}
+blocks=${BLOCKS:-4}
 
-# forks_at NAME PORT WAY ARGUMENT...: starts a traced server; its pid in $server
+# forks_at NAME PORT WAY ARGUMENT...: a traced server; its pid in $server
 forks_at() {
     LD_PRELOAD=$preload BLKIN_RUN=service=$1 timeout 100 "$forks" "$3" "$2" "${@:4}" &
     server=$!
     wait_for 20 - "$1 at $2" listening "$2" || exit 1
 }
 
-# compared NAME: runs a plain server and a traced one in turns; only prints the cost of a connection
+# compared NAME: a plain server and a traced one, both in turn; the cost of a connection is printed only
 compared() {
     local plain
     "$forks" serve 7702 $((blocks * 20)) &
@@ -33,7 +33,7 @@ compared() {
     wait "$server" || fail "$1: status $?"
 }
 
-# made_by NAME REQUESTS PROCESSES: checks that there are so many spans, each with an id of its own
+# made_by NAME REQUESTS PROCESSES: so many spans, each with an id of its own
 made_by() {
     sunk "$1"
     "$PYTHON" - "$WORK/$1.json" "$2" "$3" <<'PY' || fail "$1: see above"
@@ -45,6 +45,7 @@ sys.exit(found != (int(sys.argv[2]), int(sys.argv[2]), int(sys.argv[3])))
 PY
 }
 
+# answers WAY PORT REQUESTS SPANS PROCESSES
 answers() {
     session "$1" blkin:span blkin:process
     forks_at "$1" "$2" "$1" "$3"
@@ -61,19 +62,18 @@ compared with-session
 made_by forked $((blocks * 20)) $((blocks * 20))
 lost_nothing forked
 
-# without handlers of forks: requests that the parent has served are not the child's; LTTng records no event in the
-# children
+# no handler of forks runs: what the parent has served is not the child's; LTTng records nothing in the children
 answers bare 7706 30 10 1
 
-# a server that forks twice, as vsftpd does: the process in between may end or live
+# a server that forks twice, as vsftpd does: whether the process in between lives does not matter
 answers twice 7707 20 20 20
 
-# a process with threads that record; without a session daemon LTTng is loaded on request
+# a process with threads that record; without a session daemon LTTng is asked for
 session busy blkin:span
-LD_PRELOAD=$preload timeout 300 "$forks" busy 7708 1000 || fail "busy: status $?"
+LD_PRELOAD=$preload timeout 300 "$forks" busy 7708 "${FORKS:-300}" || fail "busy: status $?"
 lttng destroy busy >/dev/null
 
-# LTTng's descriptors belong to no other part, during all actions of session daemons
+# LTTng's descriptors are nobody else's, whatever session daemons do meanwhile
 (
     for ((i = 0; ; i++)); do
         session "random$i" 'blkin:*' 'zipkin:*'
@@ -89,7 +89,7 @@ wait_for 20 - "a session that has come and gone" test -s "$WORK/sessions" || exi
 kill $sessions || fail "sessions have not come and gone all the time"
 wait $sessions 2>/dev/null
 
-# no wait for threads that cannot start
+# threads that cannot start are not waited for
 most=$((500000 * PATIENCE))
 for limit in data=17M data=12M data=9M; do
     name=${limit%=*}

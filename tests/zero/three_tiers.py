@@ -11,21 +11,39 @@ each below the one before. NBD's negotiation, which reaches no file, does not co
 SPDX-License-Identifier: BSD-2-Clause
 """
 import collections
-import os
+import json
 import sys
-
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.environ["SRC"], "bench"))
-import tiers  # noqa: E402
 
 WANTED = [("client", "CLIENT"), ("proxy", "SERVER"), ("proxy", "CLIENT"), ("back-end", "SERVER"),
           ("back-end", None)]
 
 
+def service(span):
+    return span.get("localEndpoint", {}).get("serviceName")
+
+
+class Trace:
+    def __init__(self, spans):
+        self.spans = spans
+        ids = {span["id"] for span in spans}
+        self.children = collections.defaultdict(list)
+        self.roots = [span for span in spans if span.get("parentId") not in ids]
+        for span in spans:
+            self.children[span.get("parentId")].append(span)
+
+
+def read(path):
+    traces = collections.defaultdict(list)
+    with open(path, encoding="utf-8") as file:
+        for span in json.load(file):
+            traces[span["traceId"]].append(span)
+    return [Trace(spans) for spans in traces.values()]
+
+
 def is_whole(trace, wanted=tuple(WANTED), spans=None):
     """Checks that there is one span of each, below the one before, and only one of each."""
     spans = trace.roots if spans is None else spans
-    fitting = [span for span in spans if (tiers.service(span), span.get("kind")) == wanted[0]]
+    fitting = [span for span in spans if (service(span), span.get("kind")) == wanted[0]]
     if len(wanted) == 1:
         return bool(fitting)
     return len(fitting) == 1 and is_whole(trace, wanted[1:], trace.children[fitting[0]["id"]])
@@ -34,13 +52,13 @@ def is_whole(trace, wanted=tuple(WANTED), spans=None):
 def shape(trace, spans=None, depth=0):
     spans = trace.roots if spans is None else spans
     each = collections.Counter(
-        f"{tiers.service(span)}.{span.get('kind', span.get('name'))}" +
+        f"{service(span)}.{span.get('kind', span.get('name'))}" +
         (f"({shape(trace, trace.children[span['id']], depth + 1)})"
          if trace.children[span["id"]] and depth < 50 else "") for span in spans)
     return ", ".join(f"{count} * {text}" if count > 1 else text for text, count in sorted(each.items()))
 
 
-traces = [tiers.Trace(spans) for spans in tiers.read(sys.argv[2])]
+traces = read(sys.argv[2])
 if sys.argv[1] == "ids":
     print(*(trace.spans[0]["traceId"] for trace in traces if is_whole(trace, tuple(WANTED[:-1]))), sep="\n")
 else:

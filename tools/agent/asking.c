@@ -484,6 +484,7 @@ static void asking_listed(void *context, const char *name, const struct request 
     }
     if (!request)
         return;
+    request->left_out += traces->left_out;
     asking->agent->totals.traces_asked_by_hand += request->count;
     asking->agent->totals.traces_dropped += request->left_out;
     asking_ask(asking, request, name, 0);

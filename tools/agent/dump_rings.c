@@ -126,7 +126,7 @@ static bool dump_of_process(int64_t pid, const struct dump_options *options,
     return is_well;
 }
 
-/* The pid of the agent or of its fdserver; 0: neither runs. */
+/* Returns the pid of the agent or of the fdserver; 0: neither runs. */
 static int64_t dump_pid(const struct config *config)
 {
     const char *folder = config_text(config, "runtime-dir");

@@ -146,6 +146,8 @@ bool export_open_pipeline(struct export *export, struct pipeline *pipeline, stru
     pipeline->calls =
         (struct pipeline_calls){export_is_interrupted, export_say, export_no_summary, export};
     pipeline->shared = &export->shared;
+    if (!export->shared.exporter)
+        return error_set(error, "the exporter has failed");
     if (!export_params(export->config, &params, error) || !pipeline_open(pipeline, &params, error))
         return false;
     pipeline_set_live(pipeline);
@@ -190,7 +192,7 @@ void export_take_sdk_span(struct pipeline *pipeline, struct span *room,
 void export_add_own(struct export *export, struct span *span)
 {
     span->endpoint = endpoint_get(export->shared.endpoints, text_of("blkin-agent"), text_of(""), 0);
-    if (!span->endpoint)
+    if (!span->endpoint || !export->shared.exporter)
         return;
     export->ended.input.spans++;
     exporter_add(export->shared.exporter, span);

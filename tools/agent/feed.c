@@ -41,7 +41,7 @@ struct feed {
     struct otlp_decoding decoding;
     struct span whole;     /* reused for each span of an SDK */
     char service[256];     /* of the input */
-    json_t *traces;        /* {"TRACE-ID": number of spans of the service}; NULL: none yet */
+    struct only *listed;   /* the spans of the service; NULL: the input has no service */
     struct halves *halves; /* of the input */
     bool is_starved;       /* out of memory: halves are missing */
     uint64_t settled;      /* export_settled() when the feed last waited */
@@ -113,37 +113,30 @@ static void feed_give_sdk_span(void *context, const struct otlp_origin *origin,
 
 /* ---- the traces of a service ----------------------------------------------------------------- */
 
-/* A stage after the assembler's: counts the spans of the service by trace. Skips all spans. */
+/* A stage after the assembler's: notes the spans of the service. Skips all spans. */
 static bool feed_skip_listed(void *context, struct span *span)
 {
     struct feed *feed = context;
     const struct text name = span->endpoint ? span->endpoint->service : (struct text){"", 0};
-    char id[TRACE_ID_TEXT];
-    json_t *spans;
 
-    if (name.length != strlen(feed->service) ||
-        strncasecmp(name.data, feed->service, name.length) != 0)
-        return true;
-    if (!feed->traces)
-        feed->traces = json_object();
-    trace_id_text((struct trace_id){span->trace_id_high, span->trace_id}, id);
-    spans = json_object_get(feed->traces, id);
-    if (spans)
-        (void)json_integer_set(spans, json_integer_value(spans) + 1);
-    else if (json_object_size(feed->traces) < FEED_NAMED_MAX)
-        (void)json_object_set_new(feed->traces, id, json_integer(1));
+    if (name.length == strlen(feed->service) &&
+        strncasecmp(name.data, feed->service, name.length) == 0)
+        only_note(feed->listed, span);
     return true;
 }
 
+/* Returns the traces of the service without the ids of their spans; NULL: out of memory. */
 static json_t *feed_listed(const struct feed *feed)
 {
-    json_t *list = json_array(), *spans;
-    const char *id;
+    json_t *found = only_found(feed->listed), *trace;
+    size_t i;
 
-    json_object_foreach(feed->traces, id, spans)(void)
-        json_array_append_new(list, json_pack("{ss, sI, s[], s[]}", "id", id, "spans",
-                                              json_integer_value(spans), "have", "want"));
-    return json_pack("{so}", "traces", list);
+    json_array_foreach(json_object_get(found, "traces"), i, trace)
+    {
+        (void)json_array_clear(json_object_get(trace, "have"));
+        (void)json_array_clear(json_object_get(trace, "want"));
+    }
+    return found;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -162,8 +155,8 @@ static void feed_close(struct feed *feed)
     feed->pipeline = (struct pipeline){.shared = NULL};
     scan_records_free(&feed->records);
     buffer_free(&feed->sdk_spans);
-    json_decref(feed->traces);
-    feed->traces = NULL;
+    only_free(feed->listed);
+    feed->listed = NULL;
     feed->part = FEED_NOTHING;
 }
 
@@ -269,10 +262,14 @@ static bool feed_open(struct feed *feed, const struct feed_input *input, struct 
         return false;
     if (!feed->service[0])
         return true;
-    list_stage = skip_stage_new("list", feed_skip_listed, feed);
-    if (list_stage)
-        chain_append(&pipeline->chain, list_stage);
-    return list_stage || error_set(error, "out of memory");
+    error_set(error, "out of memory");
+    feed->listed = only_new();
+    list_stage = feed->listed ? skip_stage_new("list", feed_skip_listed, feed) : NULL;
+    if (!list_stage)
+        return false;
+    only_limit_list(feed->listed, FEED_NAMED_MAX);
+    chain_append(&pipeline->chain, list_stage);
+    return true;
 }
 
 void feed_start(struct feed *feed, struct feed_input *input)

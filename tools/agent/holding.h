@@ -17,7 +17,7 @@ struct holding *holding_open(struct agent *agent, const struct holder_callbacks 
                              struct error *error);
 void holding_close(struct holding *holding); /* NULL is allowed */
 
-/* Applies a new configuration. Returns false with error set if it is wrong. */
+/* Applies the agent's new configuration. Returns false with error set if the keys are wrong. */
 bool holding_configure(struct holding *holding, struct error *error);
 
 /* Returns the first memory; `next` links all memories. */

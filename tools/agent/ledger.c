@@ -520,8 +520,10 @@ static void ledger_list_traces(struct ledger *ledger, struct entry *entry)
 
     for (size_t i = 0; request && i < entry->trace_count; i++)
         (void)request_add(request, entry->traces[i]->wanted.id, 0, "");
-    if (request)
+    if (request) {
+        request->left_out = entry->more;
         ledger->on.listed(ledger->on.context, entry->name, request);
+    }
     requests_free(request);
 }
 

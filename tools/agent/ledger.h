@@ -34,7 +34,8 @@ struct ledger_callbacks {
     /* Called in place of judged() for a trace that a later request judges. to_other: the request of
      * another host. */
     void (*left)(void *context, struct trace_id id, bool to_other);
-    /* Gets the traces of a service, and requests them under this name. */
+    /* Gets the traces of a service, and requests them under this name. traces->left_out: the number
+     * of traces that no answer lists. */
     void (*listed)(void *context, const char *name, const struct request *traces);
     /* Gets a trace that began before the time that a host has searched, and requests the trace once
      * more. begin_ns 0: no host knows the begin. Without a new request, the trace is judged as it

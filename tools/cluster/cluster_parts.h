@@ -91,7 +91,7 @@ void hosts_close(struct cluster *cluster);
 /* Handles a message of the topic "state". */
 void hosts_take(struct cluster *cluster, const char *host, const struct broker_event *event);
 
-/* Subtracts `count` wants from the host's share of this second. Returns false if it is used up. */
+/* Subtracts `count` wants from the host's share. Returns false if the share is used up. */
 bool hosts_may_want(struct cluster *cluster, const char *host, size_t count);
 
 /* Removes hosts that have been away for cluster-forget-hours. */

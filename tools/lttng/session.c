@@ -14,15 +14,15 @@
 
 /* ---- shared parts */
 
-static bool no_daemon(int code)
+static bool session_no_daemon(int code)
 {
     return code == -LTTNG_ERR_NO_SESSIOND;
 }
 
 /* code: a negative result of liblttng-ctl. Returns false with error set. */
-static bool refuse(struct error *error, const char *what, const char *name, int code)
+static bool session_refuse(struct error *error, const char *what, const char *name, int code)
 {
-    if (no_daemon(code))
+    if (session_no_daemon(code))
         error_set(error, "no LTTng session daemon answers: start lttng-sessiond; to use root's, a "
                          "user must be in group \"tracing\"");
     else
@@ -30,7 +30,7 @@ static bool refuse(struct error *error, const char *what, const char *name, int 
     return false;
 }
 
-static struct lttng_handle *open_domain(const char *name, enum lttng_buffer_type buffers)
+static struct lttng_handle *session_open_domain(const char *name, enum lttng_buffer_type buffers)
 {
     struct lttng_domain domain = {.type = LTTNG_DOMAIN_UST, .buf_type = buffers};
 
@@ -45,7 +45,7 @@ struct relay_url {
     unsigned long ports[2]; /* for control, and for data */
 };
 
-static void parse_relay(const char *url, struct relay_url *relay)
+static void session_parse_relay(const char *url, struct relay_url *relay)
 {
     const char *host = strstr(url, "://");
     size_t length;
@@ -60,17 +60,17 @@ static void parse_relay(const char *url, struct relay_url *relay)
         relay->ports[i] = strtoul(host, (char **)(uintptr_t)&host, 10);
 }
 
-static bool same_relay(const char *url, const char *path)
+static bool session_same_relay(const char *url, const char *path)
 {
     struct relay_url wanted, there;
 
-    parse_relay(url, &wanted);
-    parse_relay(path, &there);
+    session_parse_relay(url, &wanted);
+    session_parse_relay(path, &there);
     return strcmp(wanted.host, there.host) == 0 && wanted.ports[0] == there.ports[0] &&
            wanted.ports[1] == there.ports[1];
 }
 
-static bool has_other_buffers(const struct session_spec *spec)
+static bool session_has_other_buffers(const struct session_spec *spec)
 {
     struct lttng_domain *domains = NULL;
     int count = lttng_list_domains(spec->name, &domains);
@@ -84,7 +84,7 @@ static bool has_other_buffers(const struct session_spec *spec)
 
 /* Returns false for a session whose creation was interrupted. After the first start, LTTng adds no
  * channel. */
-static bool has_channel(struct lttng_handle *handle)
+static bool session_has_channel(struct lttng_handle *handle)
 {
     struct lttng_channel *channels = NULL;
     int count = lttng_list_channels(handle, &channels);
@@ -97,15 +97,16 @@ static bool has_channel(struct lttng_handle *handle)
 }
 
 /* Returns how the session differs from the spec; NULL: it fits. */
-static const char *difference(const struct session_spec *spec, const struct lttng_session *there)
+static const char *session_difference(const struct session_spec *spec,
+                                      const struct lttng_session *there)
 {
     if (there->snapshot_mode)
         return "is a snapshot session";
     if (there->live_timer_interval == 0)
         return "is no live session";
-    if (!same_relay(spec->relay_url, there->path))
+    if (!session_same_relay(spec->relay_url, there->path))
         return "has another output";
-    if (has_other_buffers(spec))
+    if (session_has_other_buffers(spec))
         return "has buffers per process";
     return NULL;
 }
@@ -118,7 +119,7 @@ void session_set_events(struct session_spec *spec, const char *events, bool with
                    with_host ? "," METRIC : "");
 }
 
-static int create(const struct session_spec *spec)
+static int session_create(const struct session_spec *spec)
 {
     struct lttng_session_descriptor *descriptor = lttng_session_descriptor_live_network_create(
         spec->name, spec->relay_url, NULL, spec->live_timer_us);
@@ -134,7 +135,7 @@ static int create(const struct session_spec *spec)
     return code == LTTNG_OK ? 0 : -code;
 }
 
-static int enable_channel(const struct session_spec *spec, struct lttng_handle *handle)
+static int session_enable_channel(const struct session_spec *spec, struct lttng_handle *handle)
 {
     struct lttng_domain domain = {.type = LTTNG_DOMAIN_UST, .buf_type = LTTNG_BUFFER_PER_UID};
     struct lttng_channel *channel = lttng_channel_create(&domain);
@@ -154,7 +155,7 @@ static int enable_channel(const struct session_spec *spec, struct lttng_handle *
     return code == -LTTNG_ERR_UST_CHAN_EXIST ? 0 : code;
 }
 
-static int add_contexts(struct lttng_handle *handle)
+static int session_add_contexts(struct lttng_handle *handle)
 {
     static const enum lttng_event_context_type types[] = {
         LTTNG_EVENT_CONTEXT_VPID, LTTNG_EVENT_CONTEXT_VTID, LTTNG_EVENT_CONTEXT_PROCNAME,
@@ -173,8 +174,8 @@ static int add_contexts(struct lttng_handle *handle)
     return 0;
 }
 
-static int enable_event(struct lttng_handle *handle, const char *name, size_t length,
-                        const char *filter)
+static int session_enable_event(struct lttng_handle *handle, const char *name, size_t length,
+                                const char *filter)
 {
     struct lttng_event *event = lttng_event_create();
     int code;
@@ -191,14 +192,14 @@ static int enable_event(struct lttng_handle *handle, const char *name, size_t le
     return code == -LTTNG_ERR_UST_EVENT_ENABLED ? 0 : code;
 }
 
-static int enable_events(const struct session_spec *spec, struct lttng_handle *handle)
+static int session_enable_events(const struct session_spec *spec, struct lttng_handle *handle)
 {
     const char *name = spec->events;
 
     while (*(name += strspn(name, ", ")) != '\0') {
         size_t length = strcspn(name, ", ");
         const bool is_metric = length == strlen(METRIC) && memcmp(name, METRIC, length) == 0;
-        int code = enable_event(handle, name, length, is_metric ? "" : spec->filter);
+        int code = session_enable_event(handle, name, length, is_metric ? "" : spec->filter);
 
         if (code < 0)
             return code;
@@ -207,7 +208,7 @@ static int enable_events(const struct session_spec *spec, struct lttng_handle *h
     return 0;
 }
 
-static int start(const char *name)
+static int session_start(const char *name)
 {
     const int code = lttng_start_tracing(name);
 
@@ -215,23 +216,24 @@ static int start(const char *name)
 }
 
 /* Accepts parts that exist already, as the creation of the session may have been interrupted. */
-static bool equip(const struct session_spec *spec, struct lttng_handle *handle, struct error *error)
+static bool session_equip(const struct session_spec *spec, struct lttng_handle *handle,
+                          struct error *error)
 {
     int code;
 
-    if ((code = enable_channel(spec, handle)) < 0)
-        return refuse(error, "make a channel in", spec->name, code);
-    if ((code = add_contexts(handle)) < 0)
-        return refuse(error, "add contexts to", spec->name, code);
-    if ((code = enable_events(spec, handle)) < 0)
-        return refuse(error, "enable events in", spec->name, code);
-    if ((code = start(spec->name)) < 0)
-        return refuse(error, "start", spec->name, code);
+    if ((code = session_enable_channel(spec, handle)) < 0)
+        return session_refuse(error, "make a channel in", spec->name, code);
+    if ((code = session_add_contexts(handle)) < 0)
+        return session_refuse(error, "add contexts to", spec->name, code);
+    if ((code = session_enable_events(spec, handle)) < 0)
+        return session_refuse(error, "enable events in", spec->name, code);
+    if ((code = session_start(spec->name)) < 0)
+        return session_refuse(error, "start", spec->name, code);
     return true;
 }
 
 /* The caller frees the sessions. Returns their number, or a negative code of liblttng-ctl. */
-static int list(struct lttng_session **sessions)
+static int session_list(struct lttng_session **sessions)
 {
     int count;
 
@@ -240,8 +242,8 @@ static int list(struct lttng_session **sessions)
     return count == -LTTNG_ERR_NO_SESSION ? 0 : count;
 }
 
-static const struct lttng_session *find(const struct lttng_session *sessions, int count,
-                                        const char *name)
+static const struct lttng_session *session_find(const struct lttng_session *sessions, int count,
+                                                const char *name)
 {
     for (int i = 0; i < count; i++)
         if (strcmp(sessions[i].name, name) == 0)
@@ -249,28 +251,29 @@ static const struct lttng_session *find(const struct lttng_session *sessions, in
     return NULL;
 }
 
-static enum session_result make(const struct session_spec *spec, struct lttng_handle *handle,
-                                struct error *error)
+static enum session_result session_make(const struct session_spec *spec,
+                                        struct lttng_handle *handle, struct error *error)
 {
-    int code = create(spec);
+    int code = session_create(spec);
 
     if (code < 0) {
-        (void)refuse(error, "create", spec->name, code);
-        return no_daemon(code) ? SESSION_NO_DAEMON : SESSION_FAILED;
+        (void)session_refuse(error, "create", spec->name, code);
+        return session_no_daemon(code) ? SESSION_NO_DAEMON : SESSION_FAILED;
     }
-    if (equip(spec, handle, error))
+    if (session_equip(spec, handle, error))
         return SESSION_CREATED;
     (void)lttng_destroy_session_no_wait(
         spec->name); /* else the next call would adopt an incomplete session */
     return SESSION_FAILED;
 }
 
-static enum session_result adopt(const struct session_spec *spec, const struct lttng_session *there,
-                                 struct lttng_handle *handle, struct error *error)
+static enum session_result session_adopt(const struct session_spec *spec,
+                                         const struct lttng_session *there,
+                                         struct lttng_handle *handle, struct error *error)
 {
-    const char *other = difference(spec, there);
+    const char *other = session_difference(spec, there);
 
-    if (other == NULL && there->enabled && !has_channel(handle))
+    if (other == NULL && there->enabled && !session_has_channel(handle))
         other = "has no channel \"" CHANNEL "\"";
     if (other != NULL) {
         error_set(error,
@@ -280,24 +283,25 @@ static enum session_result adopt(const struct session_spec *spec, const struct l
                   spec->name);
         return SESSION_OTHER;
     }
-    return equip(spec, handle, error) ? SESSION_ADOPTED : SESSION_FAILED;
+    return session_equip(spec, handle, error) ? SESSION_ADOPTED : SESSION_FAILED;
 }
 
 void session_ensure(const struct session_spec *spec, struct session_answer *answer)
 {
     struct lttng_session *sessions;
-    struct lttng_handle *handle = open_domain(spec->name, LTTNG_BUFFER_PER_UID);
+    struct lttng_handle *handle = session_open_domain(spec->name, LTTNG_BUFFER_PER_UID);
     const struct lttng_session *there;
-    int count = list(&sessions);
+    int count = session_list(&sessions);
 
     answer->error.text[0] = '\0';
     if (count < 0 || handle == NULL) {
-        (void)refuse(&answer->error, "look for", spec->name, count < 0 ? count : -LTTNG_ERR_NOMEM);
-        answer->result = no_daemon(count) ? SESSION_NO_DAEMON : SESSION_FAILED;
-    } else if ((there = find(sessions, count, spec->name)) == NULL) {
-        answer->result = make(spec, handle, &answer->error);
+        (void)session_refuse(&answer->error, "look for", spec->name,
+                             count < 0 ? count : -LTTNG_ERR_NOMEM);
+        answer->result = session_no_daemon(count) ? SESSION_NO_DAEMON : SESSION_FAILED;
+    } else if ((there = session_find(sessions, count, spec->name)) == NULL) {
+        answer->result = session_make(spec, handle, &answer->error);
     } else {
-        answer->result = adopt(spec, there, handle, &answer->error);
+        answer->result = session_adopt(spec, there, handle, &answer->error);
     }
     if (handle != NULL)
         lttng_destroy_handle(handle);
@@ -306,7 +310,7 @@ void session_ensure(const struct session_spec *spec, struct session_answer *answ
 
 /* ---- inspection */
 
-static void add_losses(struct lttng_handle *handle, struct session_state *state)
+static void session_add_losses(struct lttng_handle *handle, struct session_state *state)
 {
     struct lttng_channel *channels = NULL;
     int count = lttng_list_channels(handle, &channels);
@@ -328,18 +332,18 @@ bool session_look(const char *name, struct session_state *state, struct error *e
     struct lttng_session *sessions;
     struct lttng_handle *handle;
     const struct lttng_session *there;
-    int count = list(&sessions);
+    int count = session_list(&sessions);
 
     memset(state, 0, sizeof(*state));
     if (count < 0)
-        return refuse(error, "look for", name, count);
-    there = find(sessions, count, name);
+        return session_refuse(error, "look for", name, count);
+    there = session_find(sessions, count, name);
     if (there != NULL) {
         state->is_there = true;
         state->is_active = there->enabled != 0;
-        handle = open_domain(name, LTTNG_BUFFER_PER_UID); /* for reading, any domain will do */
+        handle = session_open_domain(name, LTTNG_BUFFER_PER_UID); /* any domain will do */
         if (handle != NULL) {
-            add_losses(handle, state);
+            session_add_losses(handle, state);
             lttng_destroy_handle(handle);
         }
     }
@@ -354,7 +358,7 @@ bool session_stop(const char *name, struct error *error)
     int code = lttng_stop_tracing_no_wait(name);
 
     if (code < 0 && code != -LTTNG_ERR_TRACE_ALREADY_STOPPED)
-        return refuse(error, "stop", name, code);
+        return session_refuse(error, "stop", name, code);
     return true;
 }
 
@@ -362,5 +366,6 @@ bool session_destroy(const char *name, struct error *error)
 {
     const int code = lttng_destroy_session_no_wait(name);
 
-    return code >= 0 || code == -LTTNG_ERR_SESS_NOT_FOUND || refuse(error, "destroy", name, code);
+    return code >= 0 || code == -LTTNG_ERR_SESS_NOT_FOUND ||
+           session_refuse(error, "destroy", name, code);
 }

@@ -51,7 +51,7 @@ static unsigned otlp_in_busy_s(void *context, struct otlp_peer *peer)
 /* The senders of recent alarms share the limit of the rules. */
 static void otlp_in_alarm(struct otlp_in *in, unsigned rule, const struct otlp_span *span)
 {
-    struct otlp_peer *peer = in->message->peer;
+    struct otlp_peer *peer = in->message->sender;
     const uint64_t now_ns = (uint64_t)clock_ns();
     const struct otlp_peer *other;
     bool is_given;
@@ -71,7 +71,7 @@ static void otlp_in_take_span(void *context, const struct otlp_origin *origin,
                               const struct otlp_span *span)
 {
     struct otlp_in *in = context;
-    struct otlp_peer *peer = in->message->peer;
+    struct otlp_peer *peer = in->message->sender;
     unsigned rule;
 
     /* a span that is refused gives no alarm */
@@ -93,7 +93,7 @@ static void otlp_in_take_span(void *context, const struct otlp_origin *origin,
 static bool otlp_in_take_message(void *context, struct receiver_message *message)
 {
     struct otlp_in *in = context;
-    struct otlp_peer *peer = message->peer;
+    struct otlp_peer *peer = message->sender;
     const struct receiver_message before = *message;
     const struct otlp_decoded *decoded = &message->decoding.decoded;
     const int64_t begun_ns = clock_ns();

@@ -7,7 +7,7 @@
 #include "otlp_decode.h"
 #include "otlp_value.h"
 
-#define NESTING_MAX 32 /* of messages in each other; Google's decoders allow 100 */
+#define NESTING_MAX 32 /* levels of nested messages; Google's decoders allow 100 */
 
 enum sound_kind {
     SOUND_RESOURCE,
@@ -20,16 +20,16 @@ enum sound_kind {
     SOUND_VALUE,
     SOUND_ARRAY,
     SOUND_LIST,
-    SOUND_TEXT,   /* no message: */
-    SOUND_BYTES,  /* of any length, or of `length`, or empty */
-    SOUND_NUMBER, /* of any wire type that the tag says */
+    SOUND_TEXT, /* from here on, no messages */
+    SOUND_BYTES,
+    SOUND_NUMBER,
 };
 
-/* A field of a message that must have this tag, if it has the tag's number. */
+/* In a message of kind `of`, a field with the number of this tag must have exactly this tag. */
 struct sound_field {
     uint8_t of;
-    uint8_t is;
-    uint8_t length;
+    uint8_t is;     /* the kind of the field */
+    uint8_t length; /* of SOUND_BYTES that are not empty; 0: any length */
     uint32_t tag;
 };
 
@@ -88,7 +88,7 @@ static const struct sound_field sound_fields[] = {
     {SOUND_LIST, SOUND_ATTRIBUTE, 0, OTLP_LIST_ATTRIBUTE},
 };
 
-/* NULL: no message of this kind has a field of this number, as far as is known here. */
+/* Returns NULL for a field that is unknown in messages of this kind. */
 static const struct sound_field *sound_find(enum sound_kind of, uint32_t tag)
 {
     for (size_t i = 0; i < sizeof(sound_fields) / sizeof(sound_fields[0]); i++) {

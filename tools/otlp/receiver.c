@@ -19,15 +19,14 @@
 #include <unistd.h>
 
 /* The most memory of incomplete bodies. One sender may use half of the rest. */
-#define BODIES_MAX (UINT64_C(64) << 20)
-#define CONNECTION_BYTES \
-    65536              /* for the head of a request and a piece of its body, per connection */
-#define IDLE_S     120 /* then a connection is closed; SDKs send every 5 s */
-#define TICK_MS    1000
-#define REQUEST_MS 30000             /* the time limit of a request */
-#define TURN_NS    INT64_C(10000000) /* for requests in one turn of the loop; others wait */
-#define PROTOBUF   "application/x-protobuf"
-#define TEXT_MAX   256 /* of a message in an answer */
+#define BODIES_MAX       (UINT64_C(64) << 20)
+#define CONNECTION_BYTES 65536 /* memory for the head of a request and a piece of its body */
+#define IDLE_S           120   /* then a connection is closed; SDKs send every 5 s */
+#define TICK_MS          1000
+#define REQUEST_MS       30000             /* the time limit of a request */
+#define TURN_NS          INT64_C(10000000) /* for requests in one turn of the loop; others wait */
+#define PROTOBUF         "application/x-protobuf"
+#define TEXT_MAX         256 /* of a message in an answer */
 
 static const struct unix_socket_kind socket_of_all_users = {SOCK_STREAM, 0666, 64};
 
@@ -196,7 +195,7 @@ static enum MHD_Result receiver_refuse(struct otlp_request *request,
 {
     const struct refusal *refusal = request->refusal;
     uint64_t *counter =
-        (uint64_t *)(void *)((char *)&request->message.peer->counts + refusal->counter);
+        (uint64_t *)(void *)((char *)&request->message.sender->counts + refusal->counter);
 
     ++*counter;
     request->is_answered = true;
@@ -287,7 +286,7 @@ static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Conn
         return MHD_NO;
     }
     request->receiver = receiver;
-    request->message.peer = sender;
+    request->message.sender = sender;
     request->connection = connection;
     request->refusal = receiver_head_refusal(receiver, connection, url, method);
     upload_begin(&request->upload, receiver_is_gzip(connection), receiver->message_bytes);
@@ -305,7 +304,7 @@ static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Conn
 static void receiver_count_body(struct otlp_request *request, size_t before)
 {
     request->receiver->body_bytes += request->upload.bytes.capacity - before;
-    request->message.peer->body_bytes += request->upload.bytes.capacity - before;
+    request->message.sender->body_bytes += request->upload.bytes.capacity - before;
 }
 
 static void receiver_drop_body(struct otlp_request *request)
@@ -333,7 +332,7 @@ static const struct refusal *receiver_refusal_of(enum upload_result result)
 static void receiver_add(struct otlp_request *request, const char *data, size_t size)
 {
     const size_t before = request->upload.bytes.capacity;
-    struct otlp_peer *sender = request->message.peer;
+    struct otlp_peer *sender = request->message.sender;
 
     sender->counts.bytes += size;
     if (request->refusal)
@@ -405,7 +404,7 @@ static enum MHD_Result receiver_take(struct otlp_request *request)
         request->refusal = &not_otlp;
         return receiver_refuse(request, request->connection);
     }
-    message->peer->counts.requests_taken++;
+    message->sender->counts.requests_taken++;
     request->is_answered = true;
     return receiver_answer(
         request->connection, MHD_HTTP_OK, 0,
@@ -439,7 +438,7 @@ static void receiver_completed(void *context, struct MHD_Connection *connection,
     (void)code;
     if (!request)
         return;
-    request->message.peer->counts.requests_cut_off += !request->is_answered;
+    request->message.sender->counts.requests_cut_off += !request->is_answered;
     receiver_drop_body(request);
     receiver_set_busy(receiver, connection, false);
     free(request);

@@ -17,7 +17,7 @@
 
 /* A request whose spans are taken in steps. */
 struct receiver_message {
-    struct otlp_peer *peer; /* the sender */
+    struct otlp_peer *sender;
     struct otlp_decoding decoding;
     uint64_t too_large; /* spans that were refused as too large */
 };

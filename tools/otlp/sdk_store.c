@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* The usual most bytes of a block after its resource, but at most a sixteenth of the memory. */
+/* The usual size of a block after its resource, but at most a sixteenth of the memory. */
 #define BLOCK_MAX (UINT64_C(64) << 10)
 #define ROUND(n)  (((n) + 7) & ~(uint64_t)7)
 #define PAGE      UINT64_C(4096)

@@ -23,7 +23,7 @@ struct graph {
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* Returns true for a cause of the library itself: it only names a function that passed the error.
+/* Returns true for a cause of the library itself, which only names a function that got the error.
  */
 static bool graph_is_of_library(const bt_error_cause *cause)
 {

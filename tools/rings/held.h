@@ -31,7 +31,7 @@ struct held {
 /* The holder's configuration. */
 struct holder_options {
     const char *path;        /* of the socket */
-    const char *fdserver;    /* the path of its socket; NULL: use systemd's store only */
+    const char *fdserver;    /* the path of the fdserver's socket; NULL: use only systemd */
     struct memory_size size; /* of the largest memory */
     unsigned max_users;
     uint64_t max_bytes; /* of all memories, also of left memories that are not dropped yet */

@@ -557,7 +557,8 @@ void holder_close(struct holder *holder)
     for (struct held *held = holder->memories, *next; held; held = next) {
         next = held->next;
         memory_set_state(&held->memory, RING_LEFT);
-        held->is_stored &= !fdstore_is_systemds(&holder->store); /* kept for a restart */
+        held->is_stored &=
+            !fdstore_is_systemds(&holder->store); /* so that systemd keeps it for a restart */
         (void)holder_drop(holder, held);
     }
     unix_socket_close(&holder->socket);

@@ -25,9 +25,8 @@
 #include <unistd.h>
 
 #define SAMPLER_WHY_BYTES 201
-/* The first event of an instance or of a session has the names of its values. So has an event after
- * a change of the names, and after NAMES_NS. Readers that start in the middle of a trace need them.
- */
+/* An event has the names of its values if it is the first of an instance, if the names have
+ * changed, and after NAMES_NS. Readers that start in the middle of a trace need them. */
 #define NAMES_NS UINT64_C(5000000000)
 
 _Static_assert(HOST_METRICS_MAX <= BLKIN_METRIC_VALUES_MAX, "no value is left out");
@@ -60,11 +59,11 @@ static const struct total own[] = {
 
 static const struct totals_table table = {"agent_host", own, sizeof(own) / sizeof(own[0])};
 
-#define SAMPLE_MEMORY_SAMPLES ((size_t)1 << 16)
-#define SAMPLE_MEMORY_BYTES   ((size_t)16 << 20) /* the limit for all payloads */
+#define SAMPLE_MEMORY_MAX   ((size_t)1 << 16)
+#define SAMPLE_MEMORY_BYTES ((size_t)16 << 20) /* the limit for all payloads */
 
-/* The latest samples, as numbered payloads of blkin:metric events. If there is no room for a new
- * sample, the oldest ones are removed. */
+/* The latest samples, as numbered payloads of blkin:metric events. A new sample replaces the
+ * oldest. */
 struct sample_memory {
     uint64_t oldest, next; /* the numbers of the oldest and of the next sample */
     size_t bytes;
@@ -72,13 +71,13 @@ struct sample_memory {
         int64_t monotonic_ns;
         size_t length;
         char *payload;
-    } samples[SAMPLE_MEMORY_SAMPLES]; /* by number modulo SAMPLE_MEMORY_SAMPLES; the kernel provides
-                                     pages on use */
+    } samples[SAMPLE_MEMORY_MAX]; /* by number modulo SAMPLE_MEMORY_MAX; the kernel provides pages
+                                     on use */
 };
 
-/* The reader and the filter of one configuration for metrics of the host (not the sampling of
- * traces). The thread owns the struct after the take-over. */
-struct host_sampling {
+/* The reader and the filter of one configuration. The thread owns the struct after the
+ * take-over. */
+struct sampling {
     struct host_reader *host;
     struct host_filter *filter;
     bool is_new; /* nothing was read yet */
@@ -90,20 +89,19 @@ struct sampler {
     void *context;
     struct watched asked; /* an eventfd: a rule asks to keep the last seconds */
     pthread_t thread;
-    uint64_t series_id; /* in place of a thread's number in payloads; differs after a restart */
+    uint64_t number; /* `thread` in payloads of the memory; differs after a restart */
     /* protected by the lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool is_ending, is_recording;
-    struct host_sampling *next; /* the next configuration; NULL: none */
-    /* before: sums of earlier configurations, and this file's own counters; counts: all */
-    struct sampler_totals before, counts;
-    int64_t from_ms; /* the start of the seconds to keep; 0: no rule asks */
+    struct sampling *next;                /* the next configuration; NULL: none */
+    struct sampler_totals before, counts; /* sums of earlier configurations, and of all */
+    int64_t from_ms;                      /* the start of the seconds to keep; 0: no rule asks */
     char why[SAMPLER_WHY_BYTES];
     struct observer observer;
     struct sample_memory memory;
     /* owned by the thread */
-    struct host_sampling *sampling;
+    struct sampling *sampling;
     uint32_t sequence;
     struct {
         uint64_t generation, present;
@@ -115,7 +113,7 @@ struct sampler {
 
 static struct remembered *memory_at(struct sample_memory *memory, uint64_t number)
 {
-    return &memory->samples[number % SAMPLE_MEMORY_SAMPLES];
+    return &memory->samples[number % SAMPLE_MEMORY_MAX];
 }
 
 static void memory_drop_oldest(struct sample_memory *memory)
@@ -135,9 +133,8 @@ static bool memory_add(struct sample_memory *memory, int64_t monotonic_ns, const
 
     if (!copy)
         return false;
-    while (memory->next > memory->oldest &&
-           (memory->next - memory->oldest == SAMPLE_MEMORY_SAMPLES ||
-            memory->bytes + length > SAMPLE_MEMORY_BYTES))
+    while (memory->next > memory->oldest && (memory->next - memory->oldest == SAMPLE_MEMORY_MAX ||
+                                             memory->bytes + length > SAMPLE_MEMORY_BYTES))
         memory_drop_oldest(memory);
     memcpy(copy, payload, length);
     memory->bytes += length;
@@ -164,8 +161,8 @@ static uint64_t memory_read(struct sample_memory *memory, uint64_t number, int64
 
 #define SAMPLER_PROVIDER "libblkin-lttng.so.1"
 
-/* Sets BLKIN_PROVIDER to the provider in ../lib of the command's folder, or to the installed one;
- * if there is none, ld.so searches for it. libblkin itself would look beside its own file. */
+/* The command contains libblkin, which looks for the provider beside its own file. Names the
+ * provider beside the command, or the installed one; else ld.so finds it. */
 void sampler_prepare(void)
 {
     char path[PATH_MAX + sizeof("/../lib/" SAMPLER_PROVIDER)];
@@ -229,7 +226,7 @@ static void sampler_remember(struct sampler *sampler, const struct host_sample *
 {
     char payload[BLKIN_METRIC_PAYLOAD_MAX];
     const size_t length =
-        blkin_metric_payload(payload, metric, sampler->series_id, ++sampler->sequence);
+        blkin_metric_payload(payload, metric, sampler->number, ++sampler->sequence);
 
     LOCK_GUARD(&sampler->lock);
     observe_sample(&sampler->observer, sample);
@@ -237,7 +234,7 @@ static void sampler_remember(struct sampler *sampler, const struct host_sample *
         sampler->before.lost++;
 }
 
-static void sampler_record(void *context, const struct host_sample *sample)
+static void sampler_pass(void *context, const struct host_sample *sample)
 {
     struct sampler *sampler = context;
     uint64_t values[HOST_METRICS_MAX];
@@ -261,8 +258,8 @@ static void sampler_record(void *context, const struct host_sample *sample)
     blkin_metric_record(&metric);
 }
 
-/* At most one request waits for the loop. A second request is merged with it: the earlier start
- * counts. */
+/* One request waits for the loop at a time. A second one joins it, and extends it to the older
+ * start. */
 static void sampler_ask(void *context, int64_t last_ms, const char *why)
 {
     struct sampler *sampler = context;
@@ -282,7 +279,7 @@ static void sampler_ask(void *context, int64_t last_ms, const char *why)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static void host_sampling_free(struct host_sampling *sampling)
+static void sampling_free(struct sampling *sampling)
 {
     if (!sampling)
         return;
@@ -291,7 +288,7 @@ static void host_sampling_free(struct host_sampling *sampling)
     free(sampling);
 }
 
-static struct sampler_totals host_sampling_counts(const struct host_sampling *sampling)
+static struct sampler_totals sampling_counts(const struct sampling *sampling)
 {
     const struct host_counts read = host_counts(sampling->host);
     const struct host_filter_counts filtered = host_filter_counts(sampling->filter);
@@ -323,13 +320,13 @@ static void sampler_take_over(struct sampler *sampler)
     if (!sampler->next)
         return;
     if (sampler->sampling) {
-        counts = host_sampling_counts(sampler->sampling);
+        counts = sampling_counts(sampler->sampling);
         counts_add(&sampler->before, &counts);
         memset(&sampler->observer, 0,
                sizeof(sampler->observer)); /* the slots get other instances */
         memset(sampler->slots, 0, sizeof(sampler->slots));
     }
-    host_sampling_free(sampler->sampling);
+    sampling_free(sampler->sampling);
     sampler->sampling = sampler->next;
     sampler->next = NULL;
 }
@@ -337,20 +334,20 @@ static void sampler_take_over(struct sampler *sampler)
 /* The caller does not hold the lock. */
 static void sampler_sample(struct sampler *sampler)
 {
-    struct host_sampling *sampling = sampler->sampling;
+    struct sampling *sampling = sampler->sampling;
     const bool was_recording = sampler->is_recording;
     const bool is_recording = blkin_metric_is_on();
 
     if (is_recording && !was_recording) /* a new session needs the names */
         memset(sampler->slots, 0, sizeof(sampler->slots));
-    if (sampling->is_new) /* all groups now: the first period begins with a sample */
+    if (sampling->is_new) /* the first period needs a sample at its begin */
         host_sample_all(sampling->host, host_filter_take, sampling->filter);
     else
         host_sample(sampling->host, (uint64_t)clock_ns(), host_filter_take, sampling->filter);
     sampling->is_new = false;
     LOCK_GUARD(&sampler->lock);
     sampler->is_recording = is_recording;
-    sampler->counts = host_sampling_counts(sampling);
+    sampler->counts = sampling_counts(sampling);
     counts_add(&sampler->counts, &sampler->before);
 }
 
@@ -381,26 +378,25 @@ static void *sampler_run(void *context)
 
 /* ---- in the loop: a configuration ------------------------------------------------------------ */
 
-/* Warns about a rule whose group is off, or whose group (processes, cgroups) has no named instance.
- */
+/* Warns about rules for groups that are off, or that name no instance. */
 static void sampler_say_idle_rules(const struct host_rules *rules, const struct host_config *wanted)
 {
     for (size_t i = 0; i < rules->count; i++) {
-        const struct host_wanted *group = &wanted->wanted[rules->list[i].kind];
+        const struct host_wanted *of = &wanted->wanted[rules->list[i].kind];
         const enum host_kind kind = rules->list[i].kind;
-        const bool has_names = group->instances && *group->instances;
+        const bool has_names = of->instances && *of->instances;
 
-        if (!group->period_ms || (!has_names && (kind == HOST_PROCESS || kind == HOST_CGROUP)))
+        if (!of->period_ms || (!has_names && (kind == HOST_PROCESS || kind == HOST_CGROUP)))
             say(BK5001, "host-filters: \"%s\" does nothing: %s", rules->list[i].text,
-                group->period_ms ? "no instances of it are named" : "its group is off");
+                of->period_ms ? "no instances of it are named" : "its group is off");
     }
 }
 
-static struct host_sampling *host_sampling_open(struct sampler *sampler,
-                                                const struct config *config, struct error *error)
+static struct sampling *sampling_open(struct sampler *sampler, const struct config *config,
+                                      struct error *error)
 {
-    const struct host_filter_callbacks callbacks = {sampler_record, sampler_ask, sampler};
-    struct host_sampling *sampling = calloc(1, sizeof(*sampling));
+    const struct host_filter_callbacks on = {sampler_pass, sampler_ask, sampler};
+    struct sampling *sampling = calloc(1, sizeof(*sampling));
     struct host_config wanted;
     struct host_rules rules;
 
@@ -411,10 +407,10 @@ static struct host_sampling *host_sampling_open(struct sampler *sampler,
         host_rules_parse(&rules, config_text(config, "host-filters"), error) &&
         (sampling->host = host_open(&wanted, error)) != NULL) {
         error_set(error, "out of memory");
-        sampling->filter = host_filter_new(&rules, &callbacks);
+        sampling->filter = host_filter_new(&rules, &on);
     }
     if (!sampling->filter) {
-        host_sampling_free(sampling);
+        sampling_free(sampling);
         return NULL;
     }
     sampler_say_idle_rules(&rules, &wanted);
@@ -423,7 +419,7 @@ static struct host_sampling *host_sampling_open(struct sampler *sampler,
     return sampling;
 }
 
-/* ---- in the loop: requests to keep ----------------------------------------------------------- */
+/* ---- in the loop: questions ------------------------------------------------------------------ */
 
 static void sampler_keep_requested(void *context, short events)
 {
@@ -480,13 +476,13 @@ static struct sampler *sampler_open(struct loop *loop, const struct sampler_want
     sampler->loop = loop;
     sampler->keep = wanted->keep;
     sampler->context = wanted->context;
-    sampler->series_id = (uint64_t)clock_ns();
+    sampler->number = (uint64_t)clock_ns();
     (void)pthread_mutex_init(&sampler->lock, NULL);
     condition_init(&sampler->changed);
-    sampler->next = host_sampling_open(sampler, wanted->config, error);
+    sampler->next = sampling_open(sampler, wanted->config, error);
     if (sampler->next && sampler_start(sampler, error))
         return sampler;
-    host_sampling_free(sampler->next);
+    sampling_free(sampler->next);
     free(sampler);
     return NULL;
 }
@@ -502,8 +498,8 @@ void sampler_close(struct sampler *sampler)
     (void)pthread_join(sampler->thread, NULL);
     loop_unwatch(sampler->loop, &sampler->asked);
     (void)close(sampler->asked.fd);
-    host_sampling_free(sampler->sampling);
-    host_sampling_free(sampler->next);
+    sampling_free(sampler->sampling);
+    sampling_free(sampler->next);
     while (sampler->memory.oldest < sampler->memory.next)
         memory_drop_oldest(&sampler->memory);
     (void)pthread_cond_destroy(&sampler->changed);
@@ -514,7 +510,7 @@ void sampler_close(struct sampler *sampler)
 bool sampler_take(struct sampler **sampler, struct loop *loop, const struct sampler_wanted *wanted,
                   struct error *error)
 {
-    struct host_sampling *sampling;
+    struct sampling *sampling;
 
     if (!config_boolean(wanted->config, "host")) {
         sampler_close(*sampler);
@@ -523,11 +519,11 @@ bool sampler_take(struct sampler **sampler, struct loop *loop, const struct samp
     }
     if (!*sampler)
         return (*sampler = sampler_open(loop, wanted, error)) != NULL;
-    sampling = host_sampling_open(*sampler, wanted->config, error);
+    sampling = sampling_open(*sampler, wanted->config, error);
     if (!sampling)
         return false;
     LOCK_GUARD(&(*sampler)->lock);
-    host_sampling_free((*sampler)->next);
+    sampling_free((*sampler)->next);
     (*sampler)->next = sampling;
     (void)pthread_cond_signal(&(*sampler)->changed);
     return true;

@@ -1,6 +1,6 @@
 /*
- * Runs a fuzzer as a test, without libFuzzer: random inputs, always the same ones, for two seconds
- * or 200000 of them. So its models check each change; `make fuzz` has the guided search.
+ * Runs a fuzzer as a test, without libFuzzer: random inputs, always the same ones, for a second
+ * or 200000 of them. Its models so guard each change; what takes guided search is for make fuzz.
  *
  *     fuzz-x [RUNS [FIRST]]     so many inputs, from that number on
  *
@@ -16,7 +16,7 @@
 
 #define INPUT_MAX 512
 #define RUNS      200000
-#define SECONDS   2
+#define SECONDS   1
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -30,7 +30,7 @@ static uint64_t below(uint64_t limit)
     return (state >> 33) % limit;
 }
 
-/* Makes bytes of one sort: any, small numbers, text characters, or mostly zeros. */
+/* Bytes of one sort: any, small numbers, what texts are made of, or mostly zeros. */
 static size_t make_input(uint8_t *input)
 {
     static const char texts[] = "0123456789abcdef -=:,.*[]\"\\{}%\n";
@@ -55,7 +55,7 @@ static void tell(int signal)
     const int length = snprintf(text, sizeof(text), "input %lu\n", number);
 
     (void)!write(STDERR_FILENO, text, (size_t)length);
-    raise(signal); /* with the default action: see SA_RESETHAND */
+    raise(signal); /* as it was: see SA_RESETHAND */
 }
 
 int main(int argc, char **argv)
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 
         state = number * UINT64_C(0x9e3779b97f4a7c15);
         size = make_input(bytes);
-        input = malloc(size ? size : 1); /* of the exact size, for AddressSanitizer */
+        input = malloc(size ? size : 1); /* of just its size, for AddressSanitizer */
         if (!input)
             return 2;
         memcpy(input, bytes, size);

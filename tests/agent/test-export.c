@@ -1,0 +1,199 @@
+/*
+ * The agent's export when nothing can be opened: neither the new exporter nor the old one, and no
+ * pipeline for the records of a scan.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "plugin/starvation/starve.h"
+#include "tools/agent/feed.h"
+#include "tools/base/loop.h"
+#include "tools/base/say.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define COLLECTOR "http://127.0.0.1:1" /* nobody listens */
+
+static struct loop *loop;
+static char folder[] = "/tmp/test-export.XXXXXX", place[64], moved[64], file[80];
+static unsigned failures;            /* of the export for good */
+static unsigned answers, nothing_of; /* of the feed: all, and those without JSON */
+
+static void stop(void *context)
+{
+    (void)context;
+    loop_stop(loop);
+}
+
+static void fail(void *context)
+{
+    (void)context;
+    failures++;
+}
+
+static void settle(void *context)
+{
+    (void)context;
+}
+
+static struct config *configure(const char *to)
+{
+    static const struct config_request request = {"agent", "", NULL};
+    static char program[] = "test-export", none[] = "--config=/dev/null";
+    char endpoint[256], state[256];
+    char *argv[] = {program, none, endpoint, state, NULL};
+    int status;
+
+    (void)snprintf(endpoint, sizeof(endpoint), "--endpoint=%s", to);
+    (void)snprintf(state, sizeof(state), "--state-dir=%s", place);
+    return config_read(&request, 4, argv, &status);
+}
+
+static struct export *open_export(const struct config *config)
+{
+    const struct export_calls calls = {fail, settle, NULL};
+    struct error error = {""};
+    struct export *export = export_open(loop, config, &calls, &error);
+
+    CHECK(export != NULL);
+    CHECK_TEXT(error.text + (export ? strlen(error.text) : 0), "");
+    return export;
+}
+
+/* ---- an exporter that cannot be opened again --------------------------------------------------
+ */
+
+static void test_reopen_fails_twice(void)
+{
+    struct config *first = configure(COLLECTOR), *second = configure("file:/none/spans");
+    struct export *export = open_export(first);
+    struct pipeline pipeline = {.shared = NULL};
+    struct counts totals = {.output = {.spans = 0}};
+    struct error error = {""};
+    struct span span = {.trace_id = 1, .id = 1};
+
+    CHECK(rename(place, moved) == 0 && symlink("/none", place) == 0); /* no room for its spool */
+    CHECK(!export_change(export, second, &error));
+    CHECK(strstr(error.text, "/none") != NULL);
+    CHECK(failures == 1);
+    CHECK(!export_is_same(export, first) && !export_is_same(export, second));
+    CHECK(!export_check(export) && failures == 1);
+    /* what the agent may still do until its loop ends */
+    export_add_own(export, &span);
+    CHECK(!export_open_pipeline(export, &pipeline, &error));
+    pipeline_close(&pipeline);
+    CHECK(export_given(export) == 0 && export_settled(export) == 0);
+    CHECK(!export_close(export, &totals));
+    CHECK(totals.output.spans == 0);
+    CHECK(unlink(place) == 0 && rename(moved, place) == 0);
+    config_free(first);
+    config_free(second);
+}
+
+/* The old exporter goes on. */
+static void test_reopen_fails_once(void)
+{
+    struct config *first = configure(COLLECTOR), *second = configure("file:/none/spans");
+    struct export *export = open_export(first);
+    struct counts totals = {.output = {.spans = 0}};
+    struct error error = {""};
+
+    failures = 0;
+    CHECK(!export_change(export, second, &error));
+    CHECK(failures == 0 && export_is_same(export, first) && export_check(export));
+    CHECK(export_close(export, &totals));
+    config_free(first);
+    config_free(second);
+}
+
+/* ---- a pipeline that cannot be opened ---------------------------------------------------------
+ */
+
+static void answer(void *context, json_t *found)
+{
+    (void)context;
+    answers++;
+    nothing_of += !found;
+    json_decref(found);
+}
+
+static bool find_place(void *context, struct trace_id id, struct join_place *join)
+{
+    (void)context, (void)id, (void)join;
+    return false;
+}
+
+/* Feeds a record of nothing while that allocation fails. Returns whether one has failed. */
+static bool feed_starved(struct feed *feed, const struct scan_order *order, uint64_t fail_at)
+{
+    struct feed_input input = {.order = order, .service = ""};
+    const int64_t live = starve.live;
+
+    CHECK((input.records.list = calloc(1, sizeof(*input.records.list))) != NULL);
+    starve.count = starve.failed = 0;
+    starve.fail_at = fail_at;
+    feed_start(feed, &input);
+    starve.fail_at = 0;
+    feed_hurry(feed);
+    CHECK(starve.live == live && !input.records.list);
+    return starve.failed > 0;
+}
+
+static json_int_t times_said(const char *id)
+{
+    json_t *said = say_last(), *one;
+    json_int_t times = 0;
+    size_t i;
+
+    json_array_foreach(said, i, one)
+    {
+        if (strcmp(json_string_value(json_object_get(one, "id")), id) == 0)
+            times += json_integer_value(json_object_get(one, "count"));
+    }
+    json_decref(said);
+    return times;
+}
+
+/* Each input has an answer, and one that cannot be fed a message. */
+static void test_feed_is_not_opened(void)
+{
+    struct config *config = configure(file);
+    struct export *export = open_export(config);
+    struct feed *feed = feed_new(loop, export, "host", answer, find_place, NULL);
+    struct scan_order order = {.only = only_new()};
+    struct counts totals = {.output = {.spans = 0}};
+    const json_int_t said = times_said("BK4054");
+    unsigned starved = 0;
+
+    CHECK(feed && order.only);
+    while (feed_starved(feed, &order, starved + 1))
+        starved++;
+    CHECK(starved > 10 && answers == starved + 1);
+    CHECK(nothing_of > 10 && nothing_of <= starved);
+    CHECK(times_said("BK4054") - said == nothing_of);
+    feed_free(feed);
+    only_free(order.only);
+    CHECK(export_close(export, &totals));
+    config_free(config);
+}
+
+int main(void)
+{
+    const struct loop_signals signals = {stop, stop, NULL};
+    char command[128];
+
+    CHECK(mkdtemp(folder) && (loop = loop_new(&signals)));
+    (void)snprintf(place, sizeof(place), "%s/here", folder);
+    (void)snprintf(moved, sizeof(moved), "%s/there", folder);
+    (void)snprintf(file, sizeof(file), "file:%s/spans", place);
+    (void)snprintf(command, sizeof(command), "mkdir %s", place);
+    CHECK(system(command) == 0);
+    test_reopen_fails_twice();
+    test_reopen_fails_once();
+    test_feed_is_not_opened();
+    loop_free(loop);
+    (void)snprintf(command, sizeof(command), "rm -r %s", folder);
+    CHECK(system(command) == 0);
+    return check_status();
+}
