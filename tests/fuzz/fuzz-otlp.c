@@ -1,7 +1,7 @@
 /*
- * Fuzzes the OTLP encoder with spans of any bytes, ids and times. What it writes must fit in what
- * it reserves, be a request however the spans are divided, with valid texts, ids that are not zero
- * and no key twice, and account for each annotation and tag.
+ * Fuzzes the OTLP encoder with spans of any bytes, ids and times. The bytes must fit in the reserved
+ * room, and be a request with any division of the spans. Texts are valid, ids are not zero, and no
+ * key comes twice. Each annotation and tag is accounted for.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
