@@ -101,10 +101,8 @@ script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 kafka_pkg := $(shell $(PKG_CONFIG) --exists rdkafka 2>/dev/null && echo rdkafka)
 # optional, too: who has one host needs no libmosquitto
 mosquitto_pkg := $(shell $(PKG_CONFIG) --exists libmosquitto 2>/dev/null && echo libmosquitto)
-# optional, too: gzip in half the time
-deflate_pkg := $(shell $(PKG_CONFIG) --exists libdeflate 2>/dev/null && echo libdeflate)
-has_optional := $(if $(kafka_pkg),-DHAS_KAFKA) $(if $(mosquitto_pkg),-DHAS_MOSQUITTO) $(if $(deflate_pkg),-DHAS_LIBDEFLATE)
-plugin_pkgs := babeltrace2 libcurl jansson libmicrohttpd liburcu libzstd zlib $(deflate_pkg) $(kafka_pkg)
+has_optional := $(if $(kafka_pkg),-DHAS_KAFKA) $(if $(mosquitto_pkg),-DHAS_MOSQUITTO)
+plugin_pkgs := babeltrace2 libcurl jansson libmicrohttpd liburcu libzstd libdeflate zlib $(kafka_pkg)
 tool_pkgs := $(plugin_pkgs) gnutls inih lttng-ctl $(mosquitto_pkg)
 
 comma := ,

@@ -8,7 +8,7 @@
 
 #include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/deliver/exporter.h"
-#include "babeltrace-plugin/spans/closing.h"
+#include "babeltrace-plugin/spans/assembler.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,7 +12,7 @@
 #define BLKIN_PIPELINE_H
 
 #include "babeltrace-plugin/account/account.h"
-#include "babeltrace-plugin/account/live_statistics.h"
+#include "babeltrace-plugin/account/statistics_document.h"
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/stages/chain.h"
@@ -132,7 +132,5 @@ void pipeline_free_statistics(struct pipeline_statistics *statistics);
 /* Returns false with error set. */
 bool pipeline_open_statistics(struct pipeline *pipeline, const struct params *params,
                               struct error *error);
-void pipeline_look_at_statistics(struct pipeline *pipeline);
-void pipeline_end_statistics(struct pipeline *pipeline);
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include "pipeline.h"
 
-#include "babeltrace-plugin/base/lock.h"
+#include "babeltrace-plugin/base/thread.h"
 #include "babeltrace-plugin/stages/hosts.h"
 #include "babeltrace-plugin/stages/join.h"
 #include "babeltrace-plugin/stages/tail_stage.h"

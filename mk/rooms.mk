@@ -6,7 +6,7 @@
 plugin_rooms := babeltrace-plugin $(addprefix babeltrace-plugin/, \
 	decode account rules stages deliver encode hosts model spans base)
 tool_rooms := $(addprefix tools/,doctor work agent sampler live rules run keep report graph stat show ask \
-	reader rings trace merged otlp cluster kafka config http lttng base)
+	reader rings trace merged otlp cluster kafka config lttng base)
 
 archive = $(patsubst %,$(BUILD)/rooms/%.a,$(1))
 plugin_archives := $(call archive,$(plugin_rooms))

@@ -6,7 +6,7 @@
 #include "tools/base/commands.h"
 #include "tools/live/readers.h"
 #include "tools/live/tracing.h"
-#include "tools/reader/listing.h"
+#include "tools/reader/graph.h"
 #include "tools/rings/fdserver.h"
 #include "tools/sampler/sampler.h"
 

@@ -6,10 +6,9 @@
 #include "account.h"
 
 #include "babeltrace-plugin/base/date.h"
-#include "babeltrace-plugin/base/http_url.h"
-#include "babeltrace-plugin/base/lock.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/thread.h"
-#include "metrics_server.h"
+#include "http_server.h"
 #include "stats_file.h"
 
 #include <errno.h>
@@ -209,7 +208,7 @@ static void *run(void *context)
         if (fds[0].revents)
             return NULL;
         if (account->server)
-            metrics_server_serve(account->server, fds + 1);
+            metrics_server_serve(account->server);
         watch_session(account);
         if (clock_ms() >= next_ms) {
             next_ms = clock_ms() + account->period_ms;

@@ -19,8 +19,8 @@
 #define BLKIN_ACCOUNT_COUNTERS_H
 
 #include "babeltrace-plugin/base/printer.h"
-#include "babeltrace-plugin/deliver/counts.h"
-#include "babeltrace-plugin/rules/counts.h"
+#include "babeltrace-plugin/deliver/queue.h"
+#include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/spans/assembler.h"
 #include "babeltrace-plugin/stages/hosts.h"
 #include "babeltrace-plugin/stages/join.h"

@@ -36,17 +36,16 @@ static inline struct backoff backoff_new(int64_t first_ms, int64_t limit_ms)
     return backoff;
 }
 
-/* Counts a failure. Returns the pause before the next attempt. peer_ms: the pause that the peer
+/* Counts a failure. Returns the pause before the next attempt. after_ms: the pause that the peer
  * asks for; 0: none. */
-static inline int64_t backoff_pause_ms(struct backoff *backoff, int64_t peer_ms)
+static inline int64_t backoff_pause_ms(struct backoff *backoff, int64_t after_ms)
 {
-    const int64_t longest_ms =
-        backoff_ms(++backoff->failures, backoff->first_ms, backoff->limit_ms);
+    const int64_t limit_ms = backoff_ms(++backoff->failures, backoff->first_ms, backoff->limit_ms);
     /* the peer's pause is extended, too, because the peer may have sent it to many callers */
-    const int64_t most_ms = peer_ms ? backoff->first_ms : longest_ms;
+    const int64_t most_ms = after_ms ? backoff->first_ms : limit_ms;
 
     backoff->random += UINT64_C(0x9e3779b97f4a7c15);
-    return peer_ms + (int64_t)(hash_mix(backoff->random) % (uint64_t)(most_ms + 1));
+    return after_ms + (int64_t)(hash_mix(backoff->random) % (uint64_t)(most_ms + 1));
 }
 
 #endif

@@ -1,15 +1,44 @@
 /*
- * Durations as people write them: "20us", "1.5 s", "10m".
+ * Numbers with a decimal point, although the host program's locale may have a comma. Durations as
+ * people write them: "20us", "1.5 s", "10m".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_BASE_DURATION_H
 #define BLKIN_BASE_DURATION_H
 
-#include "real.h"
-
+#include <locale.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Returns glibc's C locale, which is a constant and needs no free. */
+static inline locale_t real_locale(void)
+{
+    return newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+/* Same as strtod(3), in the C locale. */
+static inline double real_read(const char *text, char **end)
+{
+    return strtod_l(text, end, real_locale());
+}
+
+/* Writes the shortest text that reads back as the same number. Returns the length. */
+static inline int real_show(char *text, size_t size, double real)
+{
+    const locale_t theirs = uselocale(real_locale());
+    int length = 0;
+
+    for (int digits = 15; digits <= 17; digits++) {
+        length = snprintf(text, size, "%.*g", digits, real);
+        if (strtod(text, NULL) == real)
+            break;
+    }
+    (void)uselocale(theirs);
+    return length;
+}
 
 #define DURATION_MAX_NS 1e18 /* 30 years */
 

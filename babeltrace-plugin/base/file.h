@@ -75,7 +75,7 @@ static inline bool write_all_at(int fd, const void *bytes, size_t length, uint64
 
 /* Makes the name of a file durable: fsync(2) of the file does not do that. Returns false with errno
  * set. */
-static inline bool sync_folder_of(const char *path)
+static inline bool store_name(const char *path)
 {
     char *copy = strdup(path);
     const int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -89,19 +89,19 @@ static inline bool sync_folder_of(const char *path)
 
 /* Returns a number that changes when the file is written or replaced; 0: no file. A reader that
  * caches a file compares the fingerprints. */
-static inline uint64_t file_fingerprint(const char *path)
+static inline uint64_t file_mark(const char *path)
 {
     struct stat status;
-    uint64_t fingerprint;
+    uint64_t mark;
 
     if (stat(path, &status) < 0)
         return 0;
-    fingerprint = hash_number((uint64_t)status.st_dev, (uint64_t)status.st_ino);
-    fingerprint = hash_number(fingerprint, (uint64_t)status.st_size);
-    fingerprint = hash_number(fingerprint, (uint64_t)status.st_mtim.tv_sec);
-    fingerprint = hash_number(fingerprint, (uint64_t)status.st_mtim.tv_nsec);
-    fingerprint = hash_number(fingerprint, (uint64_t)status.st_ctim.tv_sec);
-    return hash_number(fingerprint, (uint64_t)status.st_ctim.tv_nsec) | 1;
+    mark = hash_number((uint64_t)status.st_dev, (uint64_t)status.st_ino);
+    mark = hash_number(mark, (uint64_t)status.st_size);
+    mark = hash_number(mark, (uint64_t)status.st_mtim.tv_sec);
+    mark = hash_number(mark, (uint64_t)status.st_mtim.tv_nsec);
+    mark = hash_number(mark, (uint64_t)status.st_ctim.tv_sec);
+    return hash_number(mark, (uint64_t)status.st_ctim.tv_nsec) | 1;
 }
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include "printer.h"
 
-#include "real.h"
+#include "duration.h"
 #include "utf8.h"
 
 #include <stdarg.h>

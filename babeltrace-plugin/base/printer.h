@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_BASE_PRINTER_H
-#define BLKIN_BASE_PRINTER_H
+#ifndef BLKIN_ACCOUNT_PRINTER_H
+#define BLKIN_ACCOUNT_PRINTER_H
 
 #include "buffer.h"
 #include "text.h"
@@ -25,11 +25,11 @@ void print_string(struct printer *printer, const char *string);
 
 void print(struct printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints a label in Prometheus' text format, KEY="VALUE". Bytes of the value that are not
- * UTF-8 become U+FFFD. */
-void print_label(struct printer *printer, const char *key, struct text value);
+/* Prints a label in Prometheus' text format, KEY="VALUE". The value may be any bytes; the page is
+ * UTF-8. */
+void print_label(struct printer *page, const char *key, struct text value);
 
-/* Returns the text, which the caller frees; NULL if memory ran out. Not for PRINTER_INTO(). */
+/* Returns the whole text, for free(); NULL if memory was short. */
 char *print_end(struct printer *printer);
 
 #endif

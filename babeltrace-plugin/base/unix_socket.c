@@ -12,8 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-const struct unix_socket_kind unix_socket_private = {SOCK_STREAM, S_IRUSR | S_IWUSR, 8};
-
 static bool unix_socket_set_address(struct sockaddr_un *address, const char *path,
                                     struct error *error)
 {

@@ -26,9 +26,6 @@ struct unix_socket_kind {
     int backlog;
 };
 
-/* A stream socket that only its owner may use. */
-extern const struct unix_socket_kind unix_socket_private;
-
 /* Replaces a socket that has no listener. Any other file of this name is an error, and so is a path
  * that is too long for a socket. Returns false with error set. */
 bool unix_socket_listen(struct unix_socket *listening, const struct unix_socket_kind *kind,

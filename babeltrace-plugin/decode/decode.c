@@ -6,10 +6,8 @@
  */
 #include "decode.h"
 
-#include "rule_fields.h"
-
 #include "babeltrace-plugin/base/table.h"
-#include "babeltrace-plugin/spans/packed.h"
+#include "babeltrace-plugin/spans/event.h"
 
 #include <stdlib.h>
 
@@ -41,14 +39,6 @@ struct event_field {
 /* The log has the packed text until packed_read(). */
 #define PACKED_FIELD TEXT_FIELD("packed", log)
 
-#define ANNOTATION(severity)                                                             \
-    {                                                                                    \
-        "blkin:annotation_" severity, EVENT_ANNOTATION, LAYOUT_PACKED, 3,                \
-        {                                                                                \
-            INTEGER_FIELD("trace_id", trace_id), PACKED_FIELD, TEXT_FIELD("text", value) \
-        }                                                                                \
-    }
-
 #define LAYOUT_FIELDS_MAX 9
 
 enum layout_form { LAYOUT_PLAIN, LAYOUT_PACKED };
@@ -57,40 +47,35 @@ struct event_layout {
     const char *event_name;
     enum event_kind kind;
     enum layout_form form;
-    unsigned field_count;
-    struct event_field fields[LAYOUT_FIELDS_MAX];
+    struct event_field fields[LAYOUT_FIELDS_MAX + 1]; /* ends without a name */
 };
 
+#define LAYOUT(name, kind, form, ...) \
+    {                                 \
+        name, kind, form,             \
+        {                             \
+            __VA_ARGS__               \
+        }                             \
+    }
+
+#define ANNOTATION(severity)                                              \
+    LAYOUT("blkin:annotation_" severity, EVENT_ANNOTATION, LAYOUT_PACKED, \
+           INTEGER_FIELD("trace_id", trace_id), PACKED_FIELD, TEXT_FIELD("text", value))
+
 static const struct event_layout layouts[] = {
-    {"zipkin:timestamp",
-     EVENT_TIMESTAMP,
-     LAYOUT_PLAIN,
-     8,
-     {COMMON_FIELDS, TEXT_FIELD("event", value)}},
-    {"zipkin:keyval_string",
-     EVENT_KEYVAL_TEXT,
-     LAYOUT_PLAIN,
-     9,
-     {COMMON_FIELDS, TEXT_FIELD("key", key), TEXT_FIELD("val", value)}},
-    {"zipkin:keyval_integer",
-     EVENT_KEYVAL_INTEGER,
-     LAYOUT_PLAIN,
-     9,
-     {COMMON_FIELDS, TEXT_FIELD("key", key), INTEGER_FIELD("val", integer)}},
-    {"blkin:span",
-     EVENT_SPAN,
-     LAYOUT_PACKED,
-     7,
-     {INTEGER_FIELD("trace_id", trace_id), INTEGER_FIELD("parent_id", parent_id),
-      INTEGER_FIELD("duration", duration_ns), INTEGER_FIELD("flags", flags),
-      TEXT_FIELD("name", span_name), PACKED_FIELD, TEXT_FIELD("service", service)}},
-    {"blkin:begin",
-     EVENT_BEGIN,
-     LAYOUT_PACKED,
-     6,
-     {INTEGER_FIELD("trace_id", trace_id), INTEGER_FIELD("parent_id", parent_id),
-      INTEGER_FIELD("flags", flags), TEXT_FIELD("name", span_name), PACKED_FIELD,
-      TEXT_FIELD("service", service)}},
+    LAYOUT("zipkin:timestamp", EVENT_TIMESTAMP, LAYOUT_PLAIN, COMMON_FIELDS,
+           TEXT_FIELD("event", value)),
+    LAYOUT("zipkin:keyval_string", EVENT_KEYVAL_TEXT, LAYOUT_PLAIN, COMMON_FIELDS,
+           TEXT_FIELD("key", key), TEXT_FIELD("val", value)),
+    LAYOUT("zipkin:keyval_integer", EVENT_KEYVAL_INTEGER, LAYOUT_PLAIN, COMMON_FIELDS,
+           TEXT_FIELD("key", key), INTEGER_FIELD("val", integer)),
+    LAYOUT("blkin:span", EVENT_SPAN, LAYOUT_PACKED, INTEGER_FIELD("trace_id", trace_id),
+           INTEGER_FIELD("parent_id", parent_id), INTEGER_FIELD("duration", duration_ns),
+           INTEGER_FIELD("flags", flags), TEXT_FIELD("name", span_name), PACKED_FIELD,
+           TEXT_FIELD("service", service)),
+    LAYOUT("blkin:begin", EVENT_BEGIN, LAYOUT_PACKED, INTEGER_FIELD("trace_id", trace_id),
+           INTEGER_FIELD("parent_id", parent_id), INTEGER_FIELD("flags", flags),
+           TEXT_FIELD("name", span_name), PACKED_FIELD, TEXT_FIELD("service", service)),
     ANNOTATION("emerg"),
     ANNOTATION("alert"),
     ANNOTATION("crit"),
@@ -99,26 +84,19 @@ static const struct event_layout layouts[] = {
     ANNOTATION("notice"),
     ANNOTATION("info"),
     ANNOTATION("debug"),
-    {"blkin:tag", EVENT_TAG, LAYOUT_PACKED, 2, {INTEGER_FIELD("trace_id", trace_id), PACKED_FIELD}},
-    {"blkin:end", EVENT_END, LAYOUT_PACKED, 2, {INTEGER_FIELD("trace_id", trace_id), PACKED_FIELD}},
-    {"blkin:process",
-     EVENT_PROCESS,
-     LAYOUT_PLAIN,
-     4,
-     {INTEGER_FIELD("realtime", realtime), INTEGER_FIELD("pid", origin.pid), THREAD}},
-    {"blkin:metric",
-     EVENT_METRIC,
-     LAYOUT_PLAIN,
-     8,
-     {INTEGER_FIELD("monotonic", age_ns), THREAD, INTEGER_FIELD("period_ms", period_ms),
-      TEXT_FIELD("group", group), TEXT_FIELD("instance", instance), TEXT_FIELD("names", names),
-      TEXT_FIELD("values", values)}},
+    LAYOUT("blkin:tag", EVENT_TAG, LAYOUT_PACKED, INTEGER_FIELD("trace_id", trace_id),
+           PACKED_FIELD),
+    LAYOUT("blkin:end", EVENT_END, LAYOUT_PACKED, INTEGER_FIELD("trace_id", trace_id),
+           PACKED_FIELD),
+    LAYOUT("blkin:process", EVENT_PROCESS, LAYOUT_PLAIN, INTEGER_FIELD("realtime", realtime),
+           INTEGER_FIELD("pid", origin.pid), THREAD),
+    LAYOUT("blkin:metric", EVENT_METRIC, LAYOUT_PLAIN, INTEGER_FIELD("monotonic", age_ns), THREAD,
+           INTEGER_FIELD("period_ms", period_ms), TEXT_FIELD("group", group),
+           TEXT_FIELD("instance", instance), TEXT_FIELD("names", names),
+           TEXT_FIELD("values", values)),
     /* the original's oldest library had one kind */
-    {"zipkin:keyval",
-     EVENT_KEYVAL_TEXT,
-     LAYOUT_PLAIN,
-     9,
-     {COMMON_FIELDS, TEXT_FIELD("key", key), TEXT_FIELD("val", value)}},
+    LAYOUT("zipkin:keyval", EVENT_KEYVAL_TEXT, LAYOUT_PLAIN, COMMON_FIELDS, TEXT_FIELD("key", key),
+           TEXT_FIELD("val", value)),
 };
 
 /* From a member of the payload to a member of struct event. */
@@ -310,8 +288,8 @@ static bool plan_layout(struct decode_plan *plan, const struct event_layout *lay
         if (text_is(plan->severity, "info"))
             plan->severity = (struct text){"", 0};
     }
-    for (unsigned i = 0; i < layout->field_count; i++) {
-        if (!plan_field(plan, &layout->fields[i], payload))
+    for (const struct event_field *field = layout->fields; field->name; field++) {
+        if (!plan_field(plan, field, payload))
             return false;
     }
     return true;

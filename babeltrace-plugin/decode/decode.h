@@ -10,7 +10,7 @@
 #ifndef BLKIN_DECODE_H
 #define BLKIN_DECODE_H
 
-#include "babeltrace-plugin/rules/rules.h"
+#include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/spans/event.h"
 
 #include <babeltrace2/babeltrace.h>
@@ -39,5 +39,62 @@ const struct decode_plan *stream_decoder_plan(struct stream_decoder *decoder,
  * message. */
 enum decoded decode_event(const struct decode_plan *plan, const bt_message *message,
                           const bt_event *bt_event, struct event *event);
+
+/* ---- time and origin of an event of any kind ------------------------------------------------- */
+
+/* Returns false if the clock's value is no time since the epoch in ns. */
+static inline bool time_of_snapshot(const bt_clock_snapshot *snapshot, int64_t *time_ns)
+{
+    if (bt_clock_snapshot_get_ns_from_origin(snapshot, time_ns) ==
+        BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK)
+        return true;
+    bt_current_thread_clear_error(); /* the next call of babeltrace2 would abort at a pending error
+                                      */
+    return false;
+}
+
+/* The origin of a stream's events, from their common context. */
+struct origin_fields {
+    struct origin origin; /* host and clock live as long as the stream's trace */
+    int pid_index;        /* in the common context; -1: not there */
+    int tid_index;
+    int pid_ns_index;
+};
+
+/* Reads all but the process's name, which few events of rules need. */
+static inline void origin_read(const struct origin_fields *fields, const bt_event *event,
+                               struct origin *origin)
+{
+    const bt_field *context = bt_event_borrow_common_context_field_const(event);
+
+    *origin = fields->origin;
+    if (fields->pid_index >= 0)
+        origin->pid =
+            bt_field_integer_signed_get_value(bt_field_structure_borrow_member_field_by_index_const(
+                context, (uint64_t)fields->pid_index));
+    if (fields->tid_index >= 0)
+        origin->tid =
+            bt_field_integer_signed_get_value(bt_field_structure_borrow_member_field_by_index_const(
+                context, (uint64_t)fields->tid_index));
+    if (fields->pid_ns_index >= 0)
+        origin->pid_ns = bt_field_integer_unsigned_get_value(
+            bt_field_structure_borrow_member_field_by_index_const(context,
+                                                                  (uint64_t)fields->pid_ns_index));
+}
+
+/* ---- rule_fields.c: the fields of events that rules name ------------------------------------- */
+
+/* The reading of the fields of one event class. */
+struct rule_fields_plan;
+
+/* Returns NULL when out of memory. */
+struct rule_fields_plan *rule_fields_new(const struct rules *rules, const struct rule_class *class,
+                                         const bt_event_class *event_class);
+void rule_fields_free(struct rule_fields_plan *plan);
+
+/* Decodes the message's event for pairing. The result is valid until the next call. */
+enum decoded rule_fields_decode(struct rule_fields_plan *plan, const struct origin_fields *origin,
+                                const bt_message *message, const bt_event *bt_event,
+                                struct event *event);
 
 #endif

@@ -1,17 +1,114 @@
 /*
- * Handles each kind of message.
+ * Finds the decoding of an event, and handles each kind of message.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "input.h"
 
-#include "origin.h"
-
+#include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/rules/pairing.h"
-#include "babeltrace-plugin/spans/packed.h"
+#include "babeltrace-plugin/spans/event.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <urcu/compiler.h>
+
+/* ---- a table of streams ---------------------------------------------------------------------- */
+
+struct known_class {
+    struct table_link in_table;
+    const bt_stream *stream;
+    struct stream_decoder *decoder;
+};
+
+static void streams_free_linked(struct table_link *link)
+{
+    struct known_class *known = caa_container_of(link, struct known_class, in_table);
+
+    stream_decoder_free(known->decoder);
+    free(known);
+}
+
+struct streams *streams_new(struct rules *rules)
+{
+    struct streams *streams = calloc(1, sizeof(*streams));
+
+    if (!streams || !table_init(&streams->table)) {
+        free(streams);
+        return NULL;
+    }
+    streams->rules = rules;
+    return streams;
+}
+
+void streams_free(struct streams *streams)
+{
+    if (!streams)
+        return;
+    table_destroy(&streams->table, streams_free_linked);
+    free(streams);
+}
+
+static struct known_class *streams_find(const struct streams *streams, const bt_stream *stream)
+{
+    const uint64_t hash = hash_number(streams->table.seed, (uintptr_t)stream);
+    struct known_class *known;
+
+    table_find(known, &streams->table, hash, in_table, known->stream == stream);
+    return known;
+}
+
+static struct known_class *streams_add(struct streams *streams, const bt_stream *stream)
+{
+    struct known_class *known = malloc(sizeof(*known));
+
+    if (!known)
+        return NULL;
+    *known = (struct known_class){.stream = stream,
+                                  .decoder = stream_decoder_new(stream, streams->rules)};
+    if (!known->decoder) {
+        free(known);
+        return NULL;
+    }
+    table_add(&streams->table, &known->in_table,
+              hash_number(streams->table.seed, (uintptr_t)stream));
+    return known;
+}
+
+struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream *stream)
+{
+    struct known_class *known = streams_find(streams, stream);
+
+    if (!known)
+        known = streams_add(streams, stream);
+    return known ? known->decoder : NULL;
+}
+
+const struct decode_plan *streams_find_plan(struct streams *streams, struct recent_class *recent,
+                                            const bt_event *event)
+{
+    const bt_event_class *class = bt_event_borrow_class_const(event);
+    struct stream_decoder *decoder = streams_decoder(streams, bt_event_borrow_stream_const(event));
+    const struct decode_plan *plan = decoder ? stream_decoder_plan(decoder, class) : NULL;
+
+    if (plan)
+        *recent = (struct recent_class){class, plan};
+    return plan;
+}
+
+void streams_end(struct streams *streams, const bt_stream *stream)
+{
+    struct known_class *known = streams_find(streams, stream);
+
+    if (!known)
+        return;
+    memset(streams->recent, 0, sizeof(streams->recent)); /* some slots belong to this decoder */
+    table_remove(&streams->table, &known->in_table);
+    streams_free_linked(&known->in_table);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static const char *name_of(const bt_message *message)
 {
@@ -36,7 +133,7 @@ static void say_unreadable(const struct decode_input *input, const bt_message *m
 
 #define INPUT_SHOWN_MAX 64
 
-static int shown_length(struct text text)
+static int shown(struct text text)
 {
     return text.length < INPUT_SHOWN_MAX ? (int)text.length : INPUT_SHOWN_MAX;
 }
@@ -54,8 +151,8 @@ static void say_newer(const struct decode_input *input, const bt_message *messag
              "event \"%s\" of process \"%.*s\" (pid %" PRId64 ") on host \"%.*s\" is of format %u, "
              "which this program does not know: upgrade BlkKin where events are read; further "
              "such events are only counted",
-             name_of(message), shown_length(process), process.data, event->origin.pid,
-             shown_length(host), host.data, packed_newer(event->log));
+             name_of(message), shown(process), process.data, event->origin.pid, shown(host),
+             host.data, packed_newer(event->log));
     input->warn(input->context, text);
 }
 
@@ -84,7 +181,7 @@ static void pass_over(struct decode_input *input, const bt_message *message, enu
 }
 
 /* Advances the position to the event. Returns true if an earlier run has read it. */
-static bool input_advance(struct decode_input *input, const struct event *event)
+static bool input_has_read(struct decode_input *input, const struct event *event)
 {
     struct trace_position *read = &input->intake->read;
 
@@ -94,7 +191,7 @@ static bool input_advance(struct decode_input *input, const struct event *event)
     return input->from.time_ns && !position_is_before(&input->from, read);
 }
 
-static void handle_event(struct decode_input *input, const bt_message *message)
+static void use_event(struct decode_input *input, const bt_message *message)
 {
     struct event *event = &input->event;
     enum decoded decoded;
@@ -103,7 +200,7 @@ static void handle_event(struct decode_input *input, const bt_message *message)
     decoded = streams_decode(input->streams, message, event);
     if (decoded != DECODED) {
         pass_over(input, message, decoded);
-    } else if (!input_advance(input, event)) {
+    } else if (!input_has_read(input, event)) {
         assembler_add(input->assembler, event);
     } else {
         input->intake->counts.events--; /* the earlier run has counted the event */
@@ -112,7 +209,7 @@ static void handle_event(struct decode_input *input, const bt_message *message)
     }
 }
 
-static void handle_beacon(struct decode_input *input, const bt_message *message)
+static void use_beacon(struct decode_input *input, const bt_message *message)
 {
     int64_t now_ns;
 
@@ -161,9 +258,9 @@ static void note_loss(struct decode_input *input, const bt_stream *stream, struc
 }
 
 /* Counts a loss of unknown size as one. lost: the member of `loss` for the size; 0 if unknown. */
-static void handle_discarded(struct decode_input *input, const bt_message *message,
-                             const struct discarded *discarded, struct loss *loss, uint64_t *lost,
-                             uint64_t *counter)
+static void use_discarded(struct decode_input *input, const bt_message *message,
+                          const struct discarded *discarded, struct loss *loss, uint64_t *lost,
+                          uint64_t *counter)
 {
     const bt_stream *stream = discarded->stream(message);
     const bool is_known = discarded->count(message, lost) == BT_PROPERTY_AVAILABILITY_AVAILABLE;
@@ -179,22 +276,22 @@ static void handle_discarded(struct decode_input *input, const bt_message *messa
 }
 
 /* Handles messages other than events. Not inlined, because such messages are rare. */
-__attribute__((noinline)) static void handle_other(struct decode_input *input,
-                                                   const bt_message *message, bt_message_type type)
+__attribute__((noinline)) static void use_other(struct decode_input *input,
+                                                const bt_message *message, bt_message_type type)
 {
     struct loss loss = {.has_times = false};
 
     switch (type) {
     case BT_MESSAGE_TYPE_MESSAGE_ITERATOR_INACTIVITY:
-        handle_beacon(input, message);
+        use_beacon(input, message);
         break;
     case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
-        handle_discarded(input, message, &discarded_events, &loss, &loss.events,
-                         &input->intake->counts.discarded_events);
+        use_discarded(input, message, &discarded_events, &loss, &loss.events,
+                      &input->intake->counts.discarded_events);
         break;
     case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
-        handle_discarded(input, message, &discarded_packets, &loss, &loss.packets,
-                         &input->intake->counts.discarded_packets);
+        use_discarded(input, message, &discarded_packets, &loss, &loss.packets,
+                      &input->intake->counts.discarded_packets);
         break;
     case BT_MESSAGE_TYPE_STREAM_BEGINNING:
         input->intake->counts.streams_open++;
@@ -236,16 +333,16 @@ static void input_note_time(struct decode_input *input, bt_message_array_const m
         input->intake->counts.trace_time_ns = time_ns;
 }
 
-void input_handle(struct decode_input *input, bt_message_array_const messages, uint64_t count)
+void input_use(struct decode_input *input, bt_message_array_const messages, uint64_t count)
 {
     input_note_time(input, messages, count);
     for (uint64_t i = 0; i < count; i++) {
         const bt_message_type type = bt_message_get_type(messages[i]);
 
         if (type == BT_MESSAGE_TYPE_EVENT)
-            handle_event(input, messages[i]);
+            use_event(input, messages[i]);
         else
-            handle_other(input, messages[i], type);
+            use_other(input, messages[i], type);
         bt_message_put_ref(messages[i]);
     }
 }

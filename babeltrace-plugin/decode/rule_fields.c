@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "rule_fields.h"
+#include "decode.h"
 
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ enum path_root { ROOT_NONE, ROOT_PAYLOAD, ROOT_COMMON_CONTEXT, ROOT_OWN_CONTEXT 
 struct rule_path {
     enum path_root root;
     enum rule_leaf leaf;
-    enum rule_value_type unread_type; /* the value's type until it is read; VALUE_NONE if the class
+    enum rule_value_type at_first; /* the value's type until it is read; VALUE_NONE if the class
                                          has no such field */
     uint64_t index;
     struct text rest; /* the rest of the path: "", "[2]", ".a.b" */
@@ -27,8 +27,8 @@ struct rule_fields_plan {
     struct rule_event event; /* event.class is the struct rule_class */
     const bt_event *current;
     const bt_field_class *payload;
-    struct rule_path process_name;
-    const struct rule_path *needed_end; /* the end of the paths that every event needs */
+    struct rule_path process;
+    const struct rule_path *first_end; /* the end of the paths that every event needs */
     const struct rule_path *end;
     struct rule_path paths[];
 };
@@ -67,7 +67,7 @@ static bool path_find_member(struct rule_path *path, enum path_root root,
         if (!text_is(name, bt_field_class_structure_member_get_name(member)))
             continue;
         path->root = root;
-        path->unread_type = VALUE_UNREAD;
+        path->at_first = VALUE_UNREAD;
         path->index = i;
         if (!path->rest.length)
             path->leaf = path_leaf(of_member);
@@ -78,7 +78,7 @@ static bool path_find_member(struct rule_path *path, enum path_root root,
 }
 
 /* Returns the text before the first "." or "[". */
-static struct text path_head(struct text text)
+static struct text path_first(struct text text)
 {
     size_t length = 0;
 
@@ -93,9 +93,9 @@ static void path_find(struct rule_path *path, struct text field, const bt_event_
     const bt_stream_class *stream = bt_event_class_borrow_stream_class_const(event_class);
     const bool is_context = field.length && field.data[0] == '$';
     const struct text text = text_after(field, is_context);
-    const struct text name = path_head(text);
+    const struct text name = path_first(text);
 
-    *path = (struct rule_path){.unread_type = VALUE_NONE, .rest = text_after(text, name.length)};
+    *path = (struct rule_path){.at_first = VALUE_NONE, .rest = text_after(text, name.length)};
     if (!is_context)
         (void)path_find_member(path, ROOT_PAYLOAD,
                                bt_event_class_borrow_payload_field_class_const(event_class), name,
@@ -207,7 +207,7 @@ static const bt_field *field_element(const bt_field *array, struct text *rest)
 
 static const bt_field *field_member(const bt_field *structure, struct text *rest)
 {
-    const struct text name = path_head(text_after(*rest, 1));
+    const struct text name = path_first(text_after(*rest, 1));
     char string[257];
 
     if (bt_field_get_class_type(structure) != BT_FIELD_CLASS_TYPE_STRUCTURE ||
@@ -250,15 +250,15 @@ static void path_read(const struct rule_path *path, const bt_event *event, struc
 /* Reads a needed value now if it is an integer member. Any other value is read when a rule needs
  * it.
  */
-static inline void path_read_needed(const struct rule_path *path, const bt_event *event,
-                                    struct rule_value *value)
+static inline void path_read_first(const struct rule_path *path, const bt_event *event,
+                                   struct rule_value *value)
 {
     if (path->leaf == LEAF_UNSIGNED)
         value_set_unsigned(value, bt_field_integer_unsigned_get_value(path_member(path, event)));
     else if (path->leaf == LEAF_SIGNED)
         value_set_signed(value, bt_field_integer_signed_get_value(path_member(path, event)));
     else
-        value->type = path->unread_type;
+        value->type = path->at_first;
 }
 
 /* ---- callbacks of pairing -------------------------------------------------------------------- */
@@ -298,8 +298,8 @@ static struct text rule_fields_process(struct rule_event *event)
     struct rule_fields_plan *plan = rule_fields_of(event);
     struct rule_value value = {.type = VALUE_NONE};
 
-    if (plan->process_name.root != ROOT_NONE)
-        path_read(&plan->process_name, plan->current, &value);
+    if (plan->process.root != ROOT_NONE)
+        path_read(&plan->process, plan->current, &value);
     return value.type == VALUE_TEXT ? value.text : (struct text){NULL, 0};
 }
 
@@ -319,9 +319,9 @@ struct rule_fields_plan *rule_fields_new(const struct rules *rules, const struct
                                       .member = class->wants_all ? rule_fields_member : NULL,
                                       .process = rule_fields_process};
     plan->payload = bt_event_class_borrow_payload_field_class_const(event_class);
-    plan->needed_end = plan->paths + class->first_count;
+    plan->first_end = plan->paths + class->first_count;
     plan->end = plan->paths + count;
-    path_find(&plan->process_name, text_of("$procname"), event_class, &process);
+    path_find(&plan->process, text_of("$procname"), event_class, &process);
     for (size_t i = 0; i < count; i++)
         path_find(&plan->paths[i], rules->fields[class->fields[i]], event_class,
                   &plan->event.values[i]);
@@ -347,9 +347,9 @@ enum decoded rule_fields_decode(struct rule_fields_plan *plan, const struct orig
     event->ruled = &plan->event;
     plan->current = bt_event;
     origin_read(origin, bt_event, &event->origin);
-    for (; path < plan->needed_end; path++, value++)
-        path_read_needed(path, bt_event, value);
+    for (; path < plan->first_end; path++, value++)
+        path_read_first(path, bt_event, value);
     for (; path < plan->end; path++, value++)
-        value->type = path->unread_type;
+        value->type = path->at_first;
     return DECODED;
 }

@@ -3,12 +3,12 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "batch.h"
+#include "queue.h"
 
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/encode/resource.h"
+#include "babeltrace-plugin/encode/encoder.h"
 
 /* One batch is being filled, one waits, one is being sent. Only a slow collector needs more. */
 #define BATCH_POOL_MAX 3

@@ -1,21 +1,15 @@
 /*
- * Compression with libzstd, and with libdeflate or, in builds without it, zlib.
+ * Compression with libzstd and libdeflate.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "compress.h"
 
-#ifdef HAS_LIBDEFLATE
 #include <libdeflate.h>
-#endif
 
-#define LEVEL            1 /* spans are repetitive: level 6 takes twice the time for a tenth less */
-#define GZIP_WINDOW_BITS (15 + 16)
-#define MEMORY_LEVEL     8
+#define LEVEL 1 /* spans are repetitive: level 6 takes twice the time for a tenth less */
 
-#ifdef HAS_LIBDEFLATE
-/* libdeflate needs the whole input in memory, takes half of zlib's time, and saves some bytes
- * more. */
+/* libdeflate needs the whole input in memory, and takes half of zlib's time. */
 bool compress_gzip(struct compressor *compressor, struct text input, struct text *output)
 {
     struct buffer *room = &compressor->output;
@@ -34,49 +28,6 @@ bool compress_gzip(struct compressor *compressor, struct text input, struct text
     *output = (struct text){room->data, length};
     return length > 0;
 }
-
-static void compress_free_gzip(struct compressor *compressor)
-{
-    libdeflate_free_compressor(compressor->deflate);
-}
-#else
-static bool compress_prepare_gzip(struct compressor *compressor)
-{
-    if (compressor->is_gzip_ready)
-        return deflateReset(&compressor->gzip) == Z_OK;
-    compressor->is_gzip_ready = deflateInit2(&compressor->gzip, LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS,
-                                             MEMORY_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK;
-    return compressor->is_gzip_ready;
-}
-
-bool compress_gzip(struct compressor *compressor, struct text input, struct text *output)
-{
-    z_stream *stream = &compressor->gzip;
-    struct buffer *room = &compressor->output;
-    size_t bound;
-
-    if (input.length > UINT32_MAX || !compress_prepare_gzip(compressor))
-        return false;
-    bound = deflateBound(stream, input.length);
-    room->length = 0;
-    if (bound > UINT32_MAX || !buffer_reserve(room, bound))
-        return false;
-    stream->next_in = (unsigned char *)(uintptr_t)input.data; /* zlib does not write there */
-    stream->avail_in = (uInt)input.length;
-    stream->next_out = (unsigned char *)room->data;
-    stream->avail_out = (uInt)bound;
-    if (deflate(stream, Z_FINISH) != Z_STREAM_END)
-        return false;
-    *output = (struct text){room->data, bound - stream->avail_out};
-    return true;
-}
-
-static void compress_free_gzip(struct compressor *compressor)
-{
-    if (compressor->is_gzip_ready)
-        deflateEnd(&compressor->gzip);
-}
-#endif
 
 bool compress_zstd(struct compressor *compressor, struct text input, struct text *output)
 {
@@ -99,7 +50,7 @@ bool compress_zstd(struct compressor *compressor, struct text input, struct text
 
 void compressor_free(struct compressor *compressor)
 {
-    compress_free_gzip(compressor);
+    libdeflate_free_compressor(compressor->deflate);
     ZSTD_freeCCtx(compressor->zstd);
     buffer_free(&compressor->output);
     *compressor = (struct compressor){.output = {0}};

@@ -9,14 +9,11 @@
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/base/text.h"
 
-#include <zlib.h>
 #include <zstd.h>
 
 /* State for all batches. Begins as {0}. */
 struct compressor {
-    z_stream gzip;
-    bool is_gzip_ready;
-    struct libdeflate_compressor *deflate; /* NULL: not used yet, or not in this build */
+    struct libdeflate_compressor *deflate; /* NULL: not used yet */
     ZSTD_CCtx *zstd;
     struct buffer output;
 };

@@ -5,8 +5,9 @@
  */
 #include "exporter.h"
 
-#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/thread.h"
 #include "babeltrace-plugin/encode/encoder.h"
 #include "kafka_conf.h"
 #include "send.h"
@@ -22,8 +23,9 @@ struct exporter {
     struct exporter_callbacks callbacks;
     const struct protocol *protocol;
     struct span_queue *queue;
-    struct spool *spool; /* NULL: no spool */
-    struct senders senders;
+    struct spool *spool;    /* NULL: no spool */
+    struct sender *senders; /* the first one is WORK_MAIN */
+    unsigned sender_count;
     struct reporter reporter;
     int64_t stop_ms; /* the end of delivery; CLOCK_NEVER: not known */
     bool is_running; /* the threads run */
@@ -49,6 +51,7 @@ bool exporter_heed_interruption(struct exporter *exporter)
 /* Lets the threads deliver for timeout_ms at most, then ends them. */
 static void exporter_end_threads(struct exporter *exporter, int64_t timeout_ms)
 {
+    exporter->is_running = false;
     queue_close(exporter->queue);
     if (exporter->spool)
         spool_stop(exporter->spool);
@@ -59,9 +62,36 @@ static void exporter_end_threads(struct exporter *exporter, int64_t timeout_ms)
            !queue_wait(exporter->queue, QUEUE_HAS_ENDED, clock_ms() + INTERRUPT_POLL_MS))
         (void)exporter_heed_interruption(exporter);
     exporter_stop(exporter, timeout_ms);
-    if (!queue_wait(exporter->queue, QUEUE_HAS_ENDED, exporter->stop_ms))
-        senders_cancel(&exporter->senders);
-    senders_join(&exporter->senders);
+    if (!queue_wait(exporter->queue, QUEUE_HAS_ENDED, exporter->stop_ms)) {
+        for (unsigned i = 0; i < exporter->sender_count; i++) {
+            struct transport *transport = exporter->senders[i].transport;
+
+            if (transport)
+                transport->cancel(transport);
+        }
+    }
+    for (unsigned i = 0; i < exporter->sender_count; i++) {
+        if (exporter->senders[i].is_running)
+            (void)pthread_join(exporter->senders[i].thread, NULL);
+        exporter->senders[i].is_running = false;
+    }
+}
+
+static void exporter_close_senders(struct exporter *exporter)
+{
+    for (unsigned i = 0; exporter->senders && i < exporter->sender_count; i++) {
+        struct sender *sender = &exporter->senders[i];
+
+        if (sender->transport)
+            sender->transport->free(sender->transport);
+        if (sender->encoder)
+            sender->encoder->free(sender->encoder);
+        body_destroy(&sender->body);
+        arranged_free(&sender->spare);
+        free(sender->replies);
+    }
+    free(exporter->senders);
+    exporter->senders = NULL;
 }
 
 static bool exporter_has_scheme(const char *endpoint, const char *scheme)
@@ -106,21 +136,6 @@ const char *exporter_endpoint(const struct exporter_options *options)
                                        : exporter_protocol(options)->endpoint;
 }
 
-/* Only HTTP has several senders: a file has one end, and librdkafka sends in parallel. */
-static struct senders_threads exporter_threads(const struct exporter_options *options)
-{
-    const bool has_spool = options->spool.folder != NULL;
-    const bool is_parallel = exporter_is_http(options->transport.endpoint);
-    const int64_t senders = is_parallel && options->requests > 1 ? options->requests : 1;
-    const int64_t more = is_parallel && has_spool ? options->spool.senders - senders : 0;
-
-    return (struct senders_threads){
-        .helpers = senders > 1 ? (unsigned)senders - 1 : 0,
-        .has_spooler = has_spool,
-        .of_records = more > 0 ? (unsigned)more : 0,
-    };
-}
-
 static void exporter_say_found(struct exporter *exporter)
 {
     const uint64_t found = spool_counts(exporter->spool).spool.found;
@@ -150,8 +165,8 @@ static bool exporter_equip(struct exporter *exporter, struct sender *sender, str
     return sender->replies || error_set(error, "out of memory");
 }
 
-static bool exporter_open_senders(struct exporter *exporter, const struct senders_threads *threads,
-                                  struct error *error)
+static bool exporter_open_senders(struct exporter *exporter, unsigned of_batches,
+                                  unsigned of_records, struct error *error)
 {
     const struct senders_options options = {
         .protocol = exporter->protocol,
@@ -164,65 +179,94 @@ static bool exporter_open_senders(struct exporter *exporter, const struct sender
         .body_bytes = (size_t)exporter->options.batch_bytes,
     };
 
-    error_set(error, "out of memory");
-    if (!senders_open(&exporter->senders, &options, threads))
-        return false;
-    for (unsigned i = 0; i < exporter->senders.count; i++) {
-        if (!exporter_equip(exporter, &exporter->senders.list[i], error))
+    exporter->senders = calloc(exporter->sender_count, sizeof(*exporter->senders));
+    if (!exporter->senders)
+        return error_set(error, "out of memory");
+    for (unsigned i = 0; i < exporter->sender_count; i++) {
+        exporter->senders[i] = (struct sender){
+            .options = options,
+            .work = i == 0                        ? WORK_MAIN
+                    : i < of_batches              ? WORK_SEND
+                    : i < of_batches + of_records ? WORK_RECORDS
+                                                  : WORK_SPOOL,
+            .backoff = backoff_new(RETRY_FIRST_MS, RETRY_LONGEST_MS),
+        };
+        if (!exporter_equip(exporter, &exporter->senders[i], error))
             return false;
     }
     return true;
 }
 
+/* Only HTTP has several senders: a file has one end, and librdkafka sends in parallel. */
 static bool exporter_set_up(struct exporter *exporter, struct error *error)
 {
     struct exporter_options *options = &exporter->options;
-    struct senders_threads threads;
+    const bool has_spool = options->spool.folder != NULL;
+    unsigned of_batches = 1, of_records = 0;
 
     exporter->protocol = options->transport.protocol = exporter_protocol(options);
     options->transport.endpoint = exporter_endpoint(options);
     options->spool.format = exporter->protocol->format;
     exporter->reporter.report = exporter->callbacks.report;
     exporter->reporter.context = exporter->callbacks.context;
-    threads = exporter_threads(options);
+    if (exporter_is_http(options->transport.endpoint)) {
+        if (options->requests > 1)
+            of_batches = (unsigned)options->requests;
+        if (has_spool && options->spool.senders > of_batches)
+            of_records = (unsigned)options->spool.senders - of_batches;
+    }
+    exporter->sender_count = of_batches + of_records + has_spool;
     exporter->queue = queue_new(&(struct queue_options){
         .batch_spans = (uint32_t)options->batch_spans,
         .batch_bytes = (size_t)options->batch_bytes,
         .batch_timeout_ms = options->batch_timeout_ms,
         .queue_bytes = (size_t)options->queue_bytes,
         .is_blocking = options->on_full != ON_FULL_DROP_OLDEST,
-        .has_spool = options->spool.folder != NULL,
-        /* over HTTP, Zipkin's spans are sent in order of their arrival */ .is_arranged =
-            exporter->protocol->format != FORMAT_ZIPKIN ||
-            is_kafka_url(options->transport.endpoint),
-        .threads = senders_count(&threads),
+        .has_spool = has_spool,
+        /* over HTTP, Zipkin's spans are sent in order of their arrival */
+        .is_arranged = exporter->protocol->format != FORMAT_ZIPKIN ||
+                       is_kafka_url(options->transport.endpoint),
+        .threads = exporter->sender_count,
     });
     error_set(error, "out of memory");
     return exporter->queue &&
-           (!options->spool.folder ||
+           (!has_spool ||
             (exporter->spool = spool_open(&options->spool, exporter->queue, error))) &&
-           exporter_open_senders(exporter, &threads, error);
+           exporter_open_senders(exporter, of_batches, of_records, error);
 }
 
+/* Other senders do the work of a sender that cannot start, except that of the main one and the
+ * spooler. */
 static bool exporter_start(struct exporter *exporter, struct error *error)
 {
-    const char *warning = exporter->senders.list[0].transport->warning;
+    const char *warning = exporter->senders[0].transport->warning;
+    bool has_worked = true;
 
     if (exporter->spool)
         exporter_say_found(exporter);
     if (warning)
         exporter->callbacks.report(exporter->callbacks.context, warning);
     exporter->is_running = true;
-    error_set(error, "cannot start a thread");
-    return senders_start(&exporter->senders);
+    for (unsigned i = 0; i < exporter->sender_count; i++) {
+        struct sender *sender = &exporter->senders[i];
+        const bool is_spooler = sender->work == WORK_SPOOL;
+
+        sender->is_running = thread_start(&sender->thread, sender_run, sender,
+                                          is_spooler ? "blkin-spooler" : "blkin-sender");
+        if (sender->is_running)
+            continue;
+        queue_end(exporter->queue);
+        has_worked &= sender->work != WORK_MAIN && !is_spooler;
+    }
+    return has_worked || error_set(error, "cannot start a thread");
 }
 
 /* Waits for the answer to the probe. Returns whether the exporter can start after that answer. */
 static bool exporter_is_welcome(struct exporter *exporter, struct error *error)
 {
-    const struct transport_reply *probe = &exporter->senders.probe;
+    const struct transport_reply *probe = &exporter->senders[0].probe;
 
-    while (!senders_wait_for_probe(&exporter->senders, clock_ms() + INTERRUPT_POLL_MS)) {
+    while (!queue_wait(exporter->queue, QUEUE_HAS_BEGUN, clock_ms() + INTERRUPT_POLL_MS)) {
         if (exporter->callbacks.interrupted(exporter->callbacks.context))
             return error_set(
                 error, "interrupted before a collector answered, or a reader opened the file");
@@ -235,13 +279,6 @@ static bool exporter_is_welcome(struct exporter *exporter, struct error *error)
     }
     *error = probe->error;
     return false;
-}
-
-static void exporter_end(struct exporter *exporter, int64_t timeout_ms)
-{
-    exporter->is_running = false;
-    exporter_end_threads(exporter, timeout_ms);
-    senders_close(&exporter->senders);
 }
 
 struct exporter *exporter_new(const struct exporter_options *options,
@@ -293,13 +330,17 @@ static void exporter_say_spooled(struct exporter *exporter)
 
 bool exporter_close(struct exporter *exporter, struct error *error)
 {
-    exporter_end(exporter, exporter->options.flush_timeout_ms);
+    bool is_durable;
+
+    exporter_end_threads(exporter, exporter->options.flush_timeout_ms);
+    is_durable = exporter->senders[0].is_durable;
+    if (!is_durable)
+        *error = exporter->senders[0].error;
+    exporter_close_senders(exporter);
     exporter_say_dropped(exporter);
     if (exporter->spool)
         exporter_say_spooled(exporter);
-    if (!exporter->senders.is_durable)
-        *error = exporter->senders.error;
-    return exporter->senders.is_durable;
+    return is_durable;
 }
 
 void exporter_free(struct exporter *exporter)
@@ -307,8 +348,8 @@ void exporter_free(struct exporter *exporter)
     if (!exporter)
         return;
     if (exporter->is_running)
-        exporter_end(exporter, 0);
-    senders_close(&exporter->senders);
+        exporter_end_threads(exporter, 0);
+    exporter_close_senders(exporter);
     spool_free(exporter->spool);
     queue_free(exporter->queue);
     free(exporter);
@@ -379,8 +420,5 @@ uint64_t exporter_settled(struct exporter *exporter)
 
 struct exporter_counts exporter_counts(struct exporter *exporter)
 {
-    struct exporter_counts counts =
-        exporter->spool ? spool_counts(exporter->spool) : queue_counts(exporter->queue);
-
-    return counts;
+    return exporter->spool ? spool_counts(exporter->spool) : queue_counts(exporter->queue);
 }

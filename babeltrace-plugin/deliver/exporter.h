@@ -1,5 +1,5 @@
 /*
- * The exporter: finished spans in, delivered batches out, with each span counted (counts.h).
+ * The exporter: finished spans in, delivered batches out, with each span counted (queue.h).
  *
  * The graph's thread calls all functions. The exporter's own threads send, so the graph waits for
  * the network only if on_full says so.
@@ -11,7 +11,6 @@
 
 #include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/spans/span.h"
-#include "counts.h"
 #include "spool.h"
 #include "transport.h"
 

@@ -9,7 +9,6 @@
 #include "transport.h"
 
 #include "babeltrace-plugin/base/http_client.h"
-#include "babeltrace-plugin/base/http_url.h"
 #include "compress.h"
 #include "http_reply.h"
 

@@ -22,8 +22,7 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
 
 #else
 
-#include "babeltrace-plugin/base/lock.h"
-#include "kafka_arrange.h"
+#include "babeltrace-plugin/base/thread.h"
 #include "kafka_conf.h"
 
 #include <pthread.h>

@@ -36,6 +36,8 @@ void kafka_url_set_topic(struct kafka_url *url, const char *topic);
 
 #ifdef HAS_KAFKA
 
+#include "transport.h"
+
 #include <librdkafka/rdkafka.h>
 
 struct kafka_setup {
@@ -66,6 +68,11 @@ rd_kafka_t *kafka_open(rd_kafka_type_t type, const struct kafka_setup *setup, st
  * partition.
  */
 uint32_t kafka_partition(uint64_t high, uint64_t low, uint32_t partitions);
+
+/* See arrange() of struct transport. While the number of partitions is unknown (0), all spans are
+ * one run. */
+bool kafka_arrange_run(uint32_t partitions, const struct encoder *encoder, struct body_run run,
+                       size_t bytes, struct arranged *arranged);
 
 /* Sets error to a message about an error of a broker, a topic or a connection: where, librdkafka's
  * text, and a remedy if one is known. */

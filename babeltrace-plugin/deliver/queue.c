@@ -5,7 +5,7 @@
  */
 #include "queue.h"
 
-#include "babeltrace-plugin/base/lock.h"
+#include "babeltrace-plugin/base/thread.h"
 
 #include <stdlib.h>
 
@@ -29,6 +29,7 @@ struct span_queue {
     enum queue_route route;
     bool is_spool_failing;
     int64_t spool_retry_ms; /* the end of the pause after a failure of the disk */
+    bool has_begun;
     unsigned ended;
     int64_t stop_ms;
     bool is_draining;
@@ -284,6 +285,8 @@ static bool queue_holds(const struct span_queue *queue, enum queue_state state)
     switch (state) {
     case QUEUE_HAS_ROOM:
         return !queue_is_full(queue) || queue_is_over(queue);
+    case QUEUE_HAS_BEGUN:
+        return queue->has_begun;
     case QUEUE_IS_EMPTY:
         return queue->counts.waiting == 0;
     case QUEUE_HAS_ENDED:
@@ -492,6 +495,13 @@ void queue_set_route(struct span_queue *queue, enum queue_route route)
         queue->route = route;
         queue_wake(queue);
     }
+}
+
+void queue_begin(struct span_queue *queue)
+{
+    LOCK_GUARD(&queue->lock);
+    queue->has_begun = true;
+    pthread_cond_signal(&queue->for_filler);
 }
 
 void queue_end(struct span_queue *queue)

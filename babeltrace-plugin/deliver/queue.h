@@ -14,9 +14,141 @@
 #ifndef BLKIN_OUTPUT_QUEUE_H
 #define BLKIN_OUTPUT_QUEUE_H
 
+#include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/base/error.h"
-#include "counts.h"
-#include "batch.h"
+#include "babeltrace-plugin/spans/span.h"
+
+#include <stdint.h>
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+/*
+ * The counts of spans. Each finished span has one outcome, or waits for its outcome. A transport's
+ * answer to a batch is the outcome of all its spans, or OUTCOME_AGAIN.
+ *
+ *     spans = the sum of outcome[] + waiting + held, always
+ *
+ * A span that went into the spool is counted as OUTCOME_SPOOLED here. The spool, which may have
+ * spans of an earlier sink, has its own counts:
+ *
+ *     spans = found + put in = the sum of outcome[] + expired + corrupt + waiting, always
+ */
+enum outcome {
+    OUTCOME_ACCEPTED,           /* by the collector, or written to the file */
+    OUTCOME_REFUSED,            /* the collector refused the batch, and a retry is useless */
+    OUTCOME_INVALID,            /* the collector refused this very span (400) */
+    OUTCOME_TOO_LARGE,          /* same (413) */
+    OUTCOME_POSSIBLY_PERSISTED, /* Kafka's report for a message that may be in the log, so no retry
+                                 */
+    OUTCOME_UNDELIVERED,        /* given up: the collector was away for too long */
+    OUTCOME_DROPPED,            /* the queue was full */
+    OUTCOME_NO_MEMORY,          /* no memory to copy or to encode the span */
+    OUTCOME_SKIPPED,            /* an earlier run has delivered the span: stages/chain.h */
+    OUTCOME_SAMPLED_OUT,        /* with its trace, by tail sampling: stages/tail_stage.h */
+    OUTCOME_SPOOLED,            /* on disk; the spool's counts have the span from now on */
+    OUTCOMES,
+    OUTCOME_AGAIN = OUTCOMES /* none yet: the span may be sent again */
+};
+
+struct spool_counts {
+    uint64_t in_use;            /* 1: there is a spool */
+    uint64_t spans;             /* found, and put in later */
+    uint64_t found;             /* left by an earlier sink */
+    uint64_t outcome[OUTCOMES]; /* dropped: the spool was full */
+    uint64_t expired;           /* too old */
+    uint64_t corrupt;           /* in records that have a wrong checksum, or end too early */
+    uint64_t
+        unknown; /* outcome unknown, because their reader was killed; 0 in the spool's own counts */
+    uint64_t waiting;
+    uint64_t unreadable; /* pieces of files that are no record, of an unknown number of spans */
+    uint64_t errors;     /* records that the disk did not take: their spans stay in the queue */
+    uint64_t bytes;      /* on disk */
+    uint64_t lost_own;   /* spans of this sink that are lost */
+};
+
+struct exporter_counts {
+    uint64_t spans;
+    uint64_t outcome[OUTCOMES];
+    uint64_t waiting;
+    uint64_t held;     /* in the stages before the exporter; set by the account, 0 here */
+    uint64_t cut;      /* spans with parts left out, see encoder.h; also counted above */
+    uint64_t unsure;   /* accepted by a file whose end failed, so perhaps not in the file */
+    uint64_t requests; /* attempts to send */
+    uint64_t retries;  /* requests after a failure */
+    struct spool_counts spool;
+};
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+/*
+ * Batches of finished spans, and a list of them: the batch that is being filled, and the full
+ * batches, oldest first. Not thread-safe.
+ */
+
+/* A position in a batch. Zeros are the position of the first span. */
+struct batch_position {
+    size_t offset;
+    uint32_t index;
+};
+
+/* Spans that wait together, one after the other in one block of memory. */
+struct batch {
+    struct batch *next;
+    struct buffer buffer;            /* each span is followed by its log */
+    uint32_t count;                  /* spans without an outcome; in the queue, all spans */
+    int64_t first_ms;                /* when the first span came */
+    uint64_t first;                  /* how many spans came before the first one */
+    uint32_t taken;                  /* spans in it when a thread last took it out of the queue */
+    struct batch_position next_span; /* the first span that is not encoded yet */
+
+    uint32_t ordered; /* members of order, in which spans are sent: see batch_arrange(); 0: none */
+    uint32_t *order;  /* offsets */
+    size_t order_room;
+};
+
+/* Returns the span at the position, and moves the position to the next span. NULL: no more
+ * spans. */
+const struct span *batch_span(struct batch *batch, struct batch_position *position);
+
+/* Returns true if spans are left that are not encoded yet. */
+bool batch_has_more(const struct batch *batch);
+
+/*
+ * Sorts the spans by resource. Spans of one resource keep their order. The order does not change
+ * when out of memory, nor after spans of the batch were encoded: the spooler may have put back a
+ * batch of which the disk took a part.
+ */
+void batch_arrange(struct batch *batch);
+
+struct batch_list {
+    uint32_t batch_spans; /* a batch is full with this many spans */
+    size_t batch_bytes;   /* or this many bytes of memory */
+    struct batch *open;   /* being filled; NULL: the next span begins one */
+    struct batch *first;  /* full batches, the oldest first */
+    struct batch *last;
+    struct batch *pool; /* empty batches, for reuse */
+    unsigned pool_length;
+    size_t bytes; /* of all spans in the list */
+};
+
+/* Frees everything in it. */
+void batch_list_clear(struct batch_list *batches);
+
+/* Adds a copy of the span. number: the number of earlier spans. Returns false when out of memory:
+ * the list stays as it is. */
+bool batch_list_add(struct batch_list *batches, const struct span *span, uint64_t number);
+
+/* Takes the oldest batch out, and the open batch only if also_open. The caller owns the batch. May
+ * return NULL. */
+struct batch *batch_list_take(struct batch_list *batches, bool also_open);
+
+/* Puts a taken batch back as the oldest full batch. */
+void batch_list_put_back(struct batch_list *batches, struct batch *batch);
+
+/* Takes an empty batch back, for reuse. */
+void batch_list_recycle(struct batch_list *batches, struct batch *batch);
+
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 struct queue_options {
     uint32_t batch_spans;
@@ -56,6 +188,7 @@ enum queue_added queue_add(struct span_queue *queue, const struct span *span);
 
 enum queue_state {
     QUEUE_HAS_ROOM,
+    QUEUE_HAS_BEGUN, /* queue_begin() was called */
     QUEUE_IS_EMPTY,  /* every span has an outcome */
     QUEUE_HAS_ENDED, /* all threads have called queue_end() */
 };
@@ -79,6 +212,9 @@ void queue_close(struct span_queue *queue);
 bool queue_has_failed(struct span_queue *queue, struct error *error);
 
 /* ---- called by the senders' threads ---------------------------------------------------------- */
+
+/* A sender has the peer's first answer. */
+void queue_begin(struct span_queue *queue);
 
 /* Waits for a batch. Returns NULL when the spool has spans to send first, or after the last batch:
  * see queue_is_done(). */

@@ -77,10 +77,9 @@ struct senders_options {
 };
 
 /* A thread with its state: it delivers batches of the queue, or records of the spool. From
- * senders_start() to senders_join() the struct belongs to the thread. */
+ * its start to its end the struct belongs to the thread. */
 struct sender {
     struct senders_options options; /* body_bytes decreases when a body was too large */
-    struct senders *of;
     enum work work;
     pthread_t thread;
     bool is_running;
@@ -94,6 +93,10 @@ struct sender {
     struct transport_reply reply;    /* the last one */
     struct backoff backoff;
     bool is_unreached; /* the last attempt has failed */
+    /* of WORK_MAIN */
+    struct transport_reply probe; /* the peer's answer to a first, empty batch: queue_begin() */
+    bool is_durable;              /* at the end: no accepted span can be lost; else see error */
+    struct error error;
 };
 
 /*
@@ -112,48 +115,7 @@ void send_settle(struct sender *sender, enum outcome outcome, uint32_t spans);
 /* Returns the time that this batch or record may take. */
 struct queue_time_limit send_time_limit(struct sender *sender);
 
-/* ---- all senders: sender.c ------------------------------------------------------------------- */
-
-struct senders {
-    struct sender *list; /* the first one is WORK_MAIN */
-    unsigned count;
-    pthread_mutex_t lock;
-    pthread_cond_t is_probed_condition;
-    bool is_probed;
-    struct transport_reply probe; /* the peer's answer to a first, empty batch */
-    bool is_durable;              /* no accepted span can be lost; else error has the reason */
-    struct error error;
-};
-
-/* The numbers of threads. */
-struct senders_threads {
-    unsigned helpers; /* beside the main thread */
-    bool has_spooler;
-    unsigned of_records; /* these send only records */
-};
-
-static inline unsigned senders_count(const struct senders_threads *threads)
-{
-    return 1 + threads->helpers + threads->has_spooler + threads->of_records;
-}
-
-/* Afterwards the caller gives each sender its transport and encoders, which senders_close() frees.
- * Returns false when out of memory. */
-bool senders_open(struct senders *senders, const struct senders_options *options,
-                  const struct senders_threads *threads);
-void senders_close(struct senders *senders); /* also after senders_open() has failed */
-
-/* Returns false if the main thread or the spooler cannot start: then the caller calls
- * senders_join(), too. */
-bool senders_start(struct senders *senders);
-
-/* Waits until until_ms for the answer to the probe. Returns whether the answer is there. */
-bool senders_wait_for_probe(struct senders *senders, int64_t until_ms);
-
-/* Makes all current and later requests fail at once. */
-void senders_cancel(struct senders *senders);
-
-/* Waits for the end of the threads. The caller stops the queue and cancels the requests before. */
-void senders_join(struct senders *senders);
+/* Runs the thread of a struct sender until the queue is done: the exporter starts it. */
+void *sender_run(void *sender);
 
 #endif

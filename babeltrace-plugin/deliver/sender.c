@@ -6,9 +6,7 @@
  */
 #include "send.h"
 
-#include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/base/thread.h"
 
 /* ---- a batch --------------------------------------------------------------------------------- */
 
@@ -175,27 +173,6 @@ static void sender_fill_spool(struct sender *sender)
 
 /* ---- the threads ----------------------------------------------------------------------------- */
 
-static void sender_probe(struct sender *sender)
-{
-    struct senders *senders = sender->of;
-    struct transport_reply reply;
-
-    sender->transport->probe(sender->transport, &reply);
-    LOCK_GUARD(&senders->lock);
-    senders->probe = reply;
-    senders->is_probed = true;
-    pthread_cond_signal(&senders->is_probed_condition);
-}
-
-static void sender_finish(struct sender *sender)
-{
-    struct transport *transport = sender->transport;
-
-    sender->of->is_durable = !transport->finish || transport->finish(transport, &sender->of->error);
-    if (!sender->of->is_durable)
-        queue_count_unsure(sender->options.queue);
-}
-
 /* Sends until the end, records of the spool first. */
 static void sender_deliver(struct sender *sender)
 {
@@ -213,15 +190,19 @@ static void sender_deliver(struct sender *sender)
     } while (batch || !queue_is_done(queue));
 }
 
-static void *sender_run(void *context)
+void *sender_run(void *context)
 {
     struct sender *sender = context;
+    struct transport *transport = sender->transport;
 
     switch (sender->work) {
     case WORK_MAIN:
-        sender_probe(sender);
+        transport->probe(transport, &sender->probe);
+        queue_begin(sender->options.queue);
         sender_deliver(sender);
-        sender_finish(sender);
+        sender->is_durable = !transport->finish || transport->finish(transport, &sender->error);
+        if (!sender->is_durable)
+            queue_count_unsure(sender->options.queue);
         break;
     case WORK_SEND:
         sender_deliver(sender);
@@ -235,97 +216,4 @@ static void *sender_run(void *context)
     }
     queue_end(sender->options.queue);
     return NULL;
-}
-
-/* ---- set-up ---------------------------------------------------------------------------------- */
-
-bool senders_open(struct senders *senders, const struct senders_options *options,
-                  const struct senders_threads *threads)
-{
-    pthread_mutex_init(&senders->lock, NULL);
-    condition_init(&senders->is_probed_condition);
-    senders->list = calloc(senders_count(threads), sizeof(*senders->list));
-    if (!senders->list)
-        return false;
-    senders->count = senders_count(threads);
-    for (unsigned i = 0; i < senders->count; i++) {
-        senders->list[i] = (struct sender){
-            .options = *options,
-            .of = senders,
-            .work = i == 0                                        ? WORK_MAIN
-                    : i <= threads->helpers                       ? WORK_SEND
-                    : i <= threads->helpers + threads->of_records ? WORK_RECORDS
-                                                                  : WORK_SPOOL,
-            .backoff = backoff_new(RETRY_FIRST_MS, RETRY_LONGEST_MS),
-        };
-    }
-    return true;
-}
-
-bool senders_start(struct senders *senders)
-{
-    bool are_needed_running = true;
-
-    for (unsigned i = 0; i < senders->count; i++) {
-        struct sender *sender = &senders->list[i];
-        const bool is_spooler = sender->work == WORK_SPOOL;
-
-        sender->is_running = thread_start(&sender->thread, sender_run, sender,
-                                          is_spooler ? "blkin-spooler" : "blkin-sender");
-        if (sender->is_running)
-            continue;
-        queue_end(sender->options.queue);
-        /* other senders do the work of a missing sender */
-        are_needed_running &= sender->work != WORK_MAIN && !is_spooler;
-    }
-    return are_needed_running;
-}
-
-bool senders_wait_for_probe(struct senders *senders, int64_t until_ms)
-{
-    LOCK_GUARD(&senders->lock);
-    while (!senders->is_probed && clock_ms() < until_ms)
-        condition_wait(&senders->is_probed_condition, &senders->lock, until_ms);
-    return senders->is_probed;
-}
-
-void senders_cancel(struct senders *senders)
-{
-    for (unsigned i = 0; i < senders->count; i++) {
-        struct transport *transport = senders->list[i].transport;
-
-        if (transport)
-            transport->cancel(transport);
-    }
-}
-
-void senders_join(struct senders *senders)
-{
-    for (unsigned i = 0; i < senders->count; i++) {
-        if (senders->list[i].is_running)
-            (void)pthread_join(senders->list[i].thread, NULL);
-        senders->list[i].is_running = false;
-    }
-}
-
-void senders_close(struct senders *senders)
-{
-    if (!senders->list)
-        return;
-    for (unsigned i = 0; i < senders->count; i++) {
-        struct sender *sender = &senders->list[i];
-
-        if (sender->transport)
-            sender->transport->free(sender->transport);
-        if (sender->encoder)
-            sender->encoder->free(sender->encoder);
-        body_destroy(&sender->body);
-        arranged_free(&sender->spare);
-        free(sender->replies);
-    }
-    free(senders->list);
-    senders->list = NULL;
-    senders->count = 0;
-    pthread_cond_destroy(&senders->is_probed_condition);
-    pthread_mutex_destroy(&senders->lock);
 }

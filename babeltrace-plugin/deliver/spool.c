@@ -1,27 +1,19 @@
 /*
- * The running spool: counts, removal of files, put, take, and wait.
+ * The running spool: counts, put, store, take, and wait.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "spool_parts.h"
 
-#include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/file.h"
+#include "babeltrace-plugin/base/thread.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <unistd.h>
 
 #define AWAY_FLUSH_MS 1000
 #define ANSWERS_MS    100  /* the least wait of a sender although other senders get answers */
 #define SHORTAGE_MS   1000 /* the pause after a lack of memory or descriptors */
 #define SYNC_MS       1000
-
-static void spool_reap_and_unlock(struct spool *spool)
-{
-    (void)segments_reap(&spool->segments, &spool->lock);
-    pthread_mutex_unlock(&spool->lock);
-}
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
@@ -34,16 +26,24 @@ void spool_set_route(struct spool *spool)
     queue_set_route(spool->queue, route);
 }
 
-/* `spans` spans of the segment no longer wait. */
-static void spool_leave(struct spool *spool, const struct segment *segment, uint64_t spans,
-                        bool is_lost)
+/* `spans` spans of the segment no longer wait. counter: the reason. */
+static void spool_leave(struct spool *spool, const struct segment *segment, uint64_t *counter,
+                        uint64_t spans)
 {
+    *counter += spans;
     spool->counts.waiting -= spans;
-    if (is_lost && segment->is_own)
+    if (segment->is_own && counter != &spool->counts.outcome[OUTCOME_ACCEPTED])
         spool->counts.lost_own += spans;
     spool_set_route(spool);
     if (spool->counts.waiting == 0)
         pthread_cond_broadcast(&spool->changed);
+}
+
+/* The rest of the segment is lost. */
+static void spool_leave_rest(struct spool *spool, struct segment *segment, uint64_t *counter)
+{
+    spool_leave(spool, segment, counter, segment->spans);
+    segment->spans = 0;
 }
 
 struct exporter_counts spool_counts(struct spool *spool)
@@ -53,7 +53,7 @@ struct exporter_counts spool_counts(struct spool *spool)
     LOCK_GUARD(&spool->lock);
     counts = queue_counts(spool->queue);
     counts.spool = spool->counts;
-    counts.spool.bytes = spool->segments.bytes;
+    counts.spool.bytes = spool->bytes;
     return counts;
 }
 
@@ -80,55 +80,16 @@ bool spool_has_lost(struct spool *spool, struct error *error)
     return dropped + counts.expired + counts.corrupt + counts.unreadable > 0;
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
+/* ---- age and room ---------------------------------------------------------------------------- */
 
-/* Returns true if all records of the segment are done. */
-static bool spool_is_used_up(const struct spool *spool, const struct segment *segment)
+static int64_t spool_now_ms(const struct spool *spool)
 {
-    return segment->read_at >= segment->size && segment->in_flight == 0 && !segment->is_left &&
-           !segment->is_busy && segment != spool->reading;
-}
-
-static void spool_remove_segment(struct spool *spool, struct segment *segment)
-{
-    if (spool->writing == segment)
-        spool->writing = NULL;
-    if (spool->reading == segment)
-        spool->reading = segment->next;
-    segments_remove(&spool->segments, segment);
-}
-
-/* Closes the file if no thread uses it: a spool may have many files. */
-static void spool_close_idle(const struct spool *spool, struct segment *segment)
-{
-    if (segment == spool->reading || segment == spool->writing || segment->is_busy ||
-        segment->in_flight || segment->is_dirty || segment->fd < 0)
-        return;
-    close(segment->fd);
-    segment->fd = -1;
-}
-
-/* Ends the caller's use of the segment: the caller had a record, or has stored the file on disk. */
-static void spool_release_segment(struct spool *spool, struct segment *segment)
-{
-    segment->in_flight--;
-    if (segment->is_removed) {
-        if (segment->in_flight == 0)
-            segments_forget(&spool->segments, segment);
-        return;
-    }
-    if (spool->counts.waiting == 0 && segment == spool->writing && segment == spool->reading &&
-        segment->read_at >= segment->size)
-        spool->reading = NULL; /* an empty spool has no file */
-    if (spool_is_used_up(spool, segment))
-        spool_remove_segment(spool, segment);
-    else
-        spool_close_idle(spool, segment);
+    return boot_time_ms() + spool->time_offset_ms;
 }
 
 static bool spool_is_too_old(const struct spool *spool, int64_t written_ms)
 {
-    return boot_time_ms() + spool->time_offset_ms - written_ms > spool->options.age_ms;
+    return spool_now_ms(spool) - written_ms > spool->options.age_ms;
 }
 
 /* The collector does not answer, or records cannot be read: no record is sent for pause_ms. Also
@@ -150,46 +111,35 @@ void spool_note_away(struct spool *spool, int64_t retry_after_ms)
     spool_set_away(spool, retry_after_ms);
 }
 
-/* ---- room ------------------------------------------------------------------------------------ */
-
-static void spool_drop_oldest(struct spool *spool)
-{
-    struct segment *segment = spool->segments.first;
-
-    spool->counts.outcome[OUTCOME_DROPPED] += segment->spans;
-    spool_leave(spool, segment, segment->spans, true);
-    segment->spans = 0;
-    spool_remove_segment(spool, segment);
-}
-
 /* Removes old records while senders get none. A sender keeps its record. */
 static void spool_expire_old(struct spool *spool)
 {
-    struct segment *segment = spool->segments.first;
+    struct segment *segment, *next;
 
-    while (segment && segment != spool->writing && spool_is_too_old(spool, segment->newest_ms)) {
-        struct segment *next = segment->next;
-
+    for (segment = spool_next(spool, NULL);
+         segment && segment != spool->writing && spool_is_too_old(spool, segment->newest_ms);
+         segment = next) {
+        next = spool_next(spool, segment);
         if (segment->spans) {
-            spool->counts.expired += segment->spans;
-            spool_leave(spool, segment, segment->spans, true);
-            segment->spans = 0;
+            spool_leave_rest(spool, segment, &spool->counts.expired);
             spool_remove_segment(spool, segment);
         }
-        segment = next;
     }
 }
 
 static bool spool_make_room(struct spool *spool, uint64_t size, bool may_drop, struct error *error)
 {
     const uint64_t most = (uint64_t)spool->options.bytes;
+    struct segment *oldest;
 
     spool_expire_old(spool);
-    while (may_drop && size <= most && spool->segments.bytes + size > most && spool->segments.first)
-        spool_drop_oldest(spool);
-    if (spool->segments.bytes + size <= most)
-        return true;
-    return error_set(error, "the spool \"%s\" is full: spool-bytes allows %lld bytes",
+    while (may_drop && size <= most && spool->bytes + size > most &&
+           (oldest = spool_next(spool, NULL))) {
+        spool_leave_rest(spool, oldest, &spool->counts.outcome[OUTCOME_DROPPED]);
+        spool_remove_segment(spool, oldest);
+    }
+    return spool->bytes + size <= most ||
+           error_set(error, "the spool \"%s\" is full: spool-bytes allows %lld bytes",
                      spool->options.folder, (long long)most);
 }
 
@@ -201,46 +151,56 @@ static void spool_set_write_error(const struct spool *spool, int cause, struct e
               strerror(cause));
 }
 
-/* Returns the file to append to, and marks it as busy. NULL with error set. */
+/* Returns the file to append to, for spool_release_segment(). NULL with error set. */
 static struct segment *spool_begin_write(struct spool *spool, uint64_t size, bool may_drop,
                                          struct error *error)
 {
     struct segment *segment = NULL;
+    char name[NAME];
 
     pthread_mutex_lock(&spool->lock);
     if (spool_make_room(spool, size, may_drop, error)) {
         segment = spool->writing;
-        if (!segment)
-            segment = spool->writing = segments_add(&spool->segments);
+        (void)snprintf(name, sizeof(name), "%0*" PRIx64 SUFFIX, SEGMENT_DIGITS, spool->next_number);
+        if (!segment && (segment = spool_add_segment(spool, name)) &&
+            !segment_open(spool, segment, O_CREAT | O_EXCL)) {
+            cds_list_del(&segment->in_list);
+            free(segment);
+            segment = NULL;
+        }
         if (!segment) {
             spool->counts.errors++;
             spool_set_write_error(spool, errno, error);
+        } else if (!spool->writing) {
+            spool->writing = segment;
+            spool->next_number++;
+            segment->is_own = true;
         }
     }
     if (segment)
-        segment->is_busy = true;
-    spool_reap_and_unlock(spool);
+        segment->users++;
+    spool_unlock(spool);
     return segment;
 }
 
 static bool spool_write_record(const struct spool *spool, struct segment *segment,
                                const struct record_bytes *bytes)
 {
-    return (spool->options.fsync == SPOOL_FSYNC_NEVER || segment_name(&spool->segments, segment)) &&
+    segment->is_named = segment->is_named || spool->options.fsync == SPOOL_FSYNC_NEVER ||
+                        fsync(spool->folder_fd) == 0;
+    return segment->is_named &&
            write_all_at(segment->fd, bytes->data, bytes->length, segment->size) &&
            (spool->options.fsync != SPOOL_FSYNC_BATCH || fdatasync(segment->fd) == 0);
 }
 
 /* Makes the record visible to senders. */
 static void spool_take_in(struct spool *spool, struct segment *segment, uint64_t size,
-                          struct batch *batch, uint32_t spans)
+                          uint32_t spans)
 {
-    LOCK_GUARD(&spool->lock);
-    segment->is_busy = false;
     segment->size += size;
     segment->spans += spans;
-    segment->newest_ms = boot_time_ms() + spool->time_offset_ms;
-    spool->segments.bytes += size;
+    segment->newest_ms = spool_now_ms(spool);
+    spool->bytes += size;
     spool->counts.spans += spans;
     spool->counts.waiting += spans;
     if (!spool->reading)
@@ -248,50 +208,43 @@ static void spool_take_in(struct spool *spool, struct segment *segment, uint64_t
     segment->is_dirty = spool->options.fsync == SPOOL_FSYNC_SECOND;
     if (spool->sync_due_ms == CLOCK_NEVER && segment->is_dirty)
         spool->sync_due_ms = clock_ms() + SYNC_MS;
-    if (segment->size >= spool->segment_bytes) {
+    if (segment->size >= spool->segment_bytes)
         spool->writing = NULL;
-        spool_close_idle(spool, segment);
-    }
-    queue_settle(spool->queue, batch, OUTCOME_SPOOLED, spans);
-    spool_set_route(spool);
-    pthread_cond_broadcast(&spool->changed);
-}
-
-/* Cuts off a record that a full disk took in part. If that fails, the next record begins a new
- * file. */
-static void spool_give_up_write(struct spool *spool, struct segment *segment)
-{
-    const bool is_cut = ftruncate(segment->fd, (off_t)segment->size) == 0;
-
-    pthread_mutex_lock(&spool->lock);
-    spool->counts.errors++;
-    segment->is_busy = false;
-    if (!is_cut)
-        spool->writing = NULL;
-    if (spool_is_used_up(spool, segment))
-        spool_remove_segment(spool, segment);
-    spool_reap_and_unlock(spool);
 }
 
 bool spool_put(struct spool *spool, const struct record_body *body, struct batch *batch,
                bool may_drop, struct error *error)
 {
-    const struct record_bytes bytes = record_make(body, boot_time_ms() + spool->time_offset_ms);
+    const struct record_bytes bytes = record_make(body, spool_now_ms(spool));
     struct segment *segment;
-    bool is_written;
+    bool is_written, may_go_on = true;
 
     if (!bytes.data)
         return error_set(error, "the spool \"%s\": out of memory", spool->options.folder);
     LOCK_GUARD(&spool->append_lock);
     segment = spool_begin_write(spool, bytes.length, may_drop, error);
     is_written = segment && spool_write_record(spool, segment, &bytes);
-    if (is_written) {
-        spool_take_in(spool, segment, bytes.length, batch, body->spans);
-    } else if (segment) {
-        spool_set_write_error(spool, errno, error);
-        spool_give_up_write(spool, segment);
-    }
     free(bytes.data);
+    if (!segment)
+        return false;
+    if (!is_written) {
+        spool_set_write_error(spool, errno, error);
+        /* a full disk may have taken a part of the record */
+        may_go_on = ftruncate(segment->fd, (off_t)segment->size) == 0;
+    }
+    pthread_mutex_lock(&spool->lock);
+    if (is_written) {
+        spool_take_in(spool, segment, bytes.length, body->spans);
+        queue_settle(spool->queue, batch, OUTCOME_SPOOLED, body->spans);
+        spool_set_route(spool);
+        pthread_cond_broadcast(&spool->changed);
+    } else {
+        spool->counts.errors++;
+        if (!may_go_on)
+            spool->writing = NULL;
+    }
+    spool_release_segment(spool, segment);
+    spool_unlock(spool);
     return is_written;
 }
 
@@ -306,15 +259,14 @@ int64_t spool_sync_due_ms(struct spool *spool)
 /* Returns a file to store. The spool does not remove the file before spool_release_segment(). */
 static struct segment *spool_next_dirty(struct spool *spool)
 {
-    struct segment *segment;
+    struct segment *segment = NULL;
 
     LOCK_GUARD(&spool->lock);
-    segment = spool->segments.first;
-    while (segment && !segment->is_dirty)
-        segment = segment->next;
+    while ((segment = spool_next(spool, segment)) && !segment->is_dirty)
+        ;
     if (segment) {
         segment->is_dirty = false;
-        segment->in_flight++;
+        segment->users++;
     } else {
         spool->sync_due_ms = CLOCK_NEVER;
     }
@@ -339,19 +291,18 @@ bool spool_sync(struct spool *spool, struct error *error)
         segment->is_unsure |=
             !is_synced; /* the kernel reports a failure once, and drops the data */
         spool_release_segment(spool, segment);
-        spool_reap_and_unlock(spool);
+        spool_unlock(spool);
     }
     return is_well;
 }
 
 bool spool_is_stored(struct spool *spool, struct error *error)
 {
-    const struct segment *segment;
+    const struct segment *segment = NULL;
 
     LOCK_GUARD(&spool->lock);
-    segment = spool->segments.first;
-    while (segment && !segment->is_unsure)
-        segment = segment->next;
+    while ((segment = spool_next(spool, segment)) && !segment->is_unsure)
+        ;
     return !segment || error_set(error,
                                  "some of the %" PRIu64
                                  " spans in the spool \"%s\" may not be on disk: fsync failed",
@@ -365,13 +316,9 @@ static void spool_read_on(struct spool *spool)
 {
     struct segment *segment = spool->reading;
 
-    if (segment->spans) {
-        /* the scan at the start has found more records than there are now */
-        spool->counts.corrupt += segment->spans;
-        spool_leave(spool, segment, segment->spans, true);
-        segment->spans = 0;
-    }
-    spool->reading = segment->next;
+    if (segment->spans) /* the scan at the start has found more records than there are now */
+        spool_leave_rest(spool, segment, &spool->counts.corrupt);
+    spool->reading = spool_next(spool, segment);
     if (spool_is_used_up(spool, segment))
         spool_remove_segment(spool, segment);
 }
@@ -395,45 +342,34 @@ static bool spool_read_next(struct spool *spool, struct spool_record *record)
 {
     struct segment *segment = spool->reading;
     struct record_head *head = &record->head;
+    const enum record_found found =
+        record_next(segment->fd, &segment->read_at, segment->size, head, &record->where);
 
-    switch (record_next(segment->fd, &segment->read_at, segment->size, head, &record->where)) {
-    case RECORD_COMPLETE:
-        if (head->state == RECORD_DONE)
-            return false;
-        spool_count_out(spool, segment, head->spans);
-        if (!spool_is_too_old(spool, head->written_ms))
-            return true;
-        spool->counts.expired += head->spans;
-        break;
-    case RECORD_TORN:
-        if (head->state == RECORD_DONE)
-            return false;
-        spool_count_out(spool, segment, head->spans);
-        spool->counts.corrupt += head->spans;
-        break;
-    case RECORD_UNREADABLE:
-        spool->counts.unreadable++;
+    spool->counts.unreadable += found == RECORD_UNREADABLE;
+    if (found == RECORD_UNREADABLE || found == RECORD_END || head->state == RECORD_DONE)
         return false;
-    case RECORD_END:
-        return false;
-    }
-    spool_leave(spool, segment, head->spans, true);
+    spool_count_out(spool, segment, head->spans);
+    if (found == RECORD_COMPLETE && !spool_is_too_old(spool, head->written_ms))
+        return true;
+    spool_leave(spool, segment,
+                found == RECORD_TORN ? &spool->counts.corrupt : &spool->counts.expired,
+                head->spans);
     return false;
 }
 
 /* Takes the oldest record that no sender has. */
 static bool spool_claim(struct spool *spool, struct spool_record *record)
 {
-    while (spool->reading) {
-        struct segment *segment = spool->reading;
+    struct segment *segment;
 
+    while ((segment = spool->reading)) {
         if (segment->read_at >= segment->size) {
             if (segment == spool->writing)
                 return false;
             spool_read_on(spool);
             continue;
         }
-        if (!segment_open(&spool->segments, segment)) {
+        if (!segment_open(spool, segment, 0)) {
             /* the process, the host or the kernel has no room to open the file */
             if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
                 spool_set_away(spool, SHORTAGE_MS);
@@ -446,7 +382,7 @@ static bool spool_claim(struct spool *spool, struct spool_record *record)
             continue;
         record->segment = segment;
         record->left = record->head.spans;
-        segment->in_flight++;
+        segment->users++;
         spool->in_flight++;
         return true;
     }
@@ -468,20 +404,19 @@ static bool spool_wait_for_record(struct spool *spool, struct spool_record *reco
     while (!spool->is_stopped && !(has_it = spool_may_claim(spool) && spool_claim(spool, record))) {
         if (is_main && spool->counts.waiting == 0)
             break;
-        if (segments_reap(&spool->segments, &spool->lock))
+        if (spool_reap(spool))
             continue;
         condition_wait(&spool->changed, &spool->lock,
                        clock_ms() < spool->pause_until_ms ? spool->pause_until_ms : CLOCK_NEVER);
     }
-    spool_reap_and_unlock(spool);
+    spool_unlock(spool);
     return has_it;
 }
 
 static void spool_settle_lost(struct spool *spool, struct spool_record *record)
 {
     LOCK_GUARD(&spool->lock);
-    spool->counts.corrupt += record->left;
-    spool_leave(spool, record->segment, record->left, true);
+    spool_leave(spool, record->segment, &spool->counts.corrupt, record->left);
     record->left = 0;
 }
 
@@ -510,14 +445,13 @@ void spool_settle(struct spool *spool, struct spool_record *record, enum outcome
                   uint32_t spans)
 {
     LOCK_GUARD(&spool->lock);
-    spool->counts.outcome[outcome] += spans;
     record->left -= spans;
     spool->answers++;
     if (spool->away_since_ms) {
         spool->away_since_ms = 0;
         pthread_cond_broadcast(&spool->changed);
     }
-    spool_leave(spool, record->segment, spans, outcome != OUTCOME_ACCEPTED);
+    spool_leave(spool, record->segment, &spool->counts.outcome[outcome], spans);
 }
 
 void spool_finish(struct spool *spool, struct spool_record *record)
@@ -525,16 +459,14 @@ void spool_finish(struct spool *spool, struct spool_record *record)
     if (record->left == 0)
         record_mark_done(record->segment->fd, record->where);
     pthread_mutex_lock(&spool->lock);
-    if (record->left && record->segment->is_removed) {
-        spool->counts.outcome[OUTCOME_DROPPED] += record->left;
-        spool_leave(spool, record->segment, record->left, true);
-    } else if (record->left) {
+    if (record->left && record->segment->is_removed)
+        spool_leave(spool, record->segment, &spool->counts.outcome[OUTCOME_DROPPED], record->left);
+    else if (record->left)
         record->segment->is_left = true;
-    }
     spool->in_flight--;
     spool_release_segment(spool, record->segment);
     pthread_cond_broadcast(&spool->changed);
-    spool_reap_and_unlock(spool);
+    spool_unlock(spool);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */

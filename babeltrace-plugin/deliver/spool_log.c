@@ -1,5 +1,5 @@
 /*
- * The log of a spool: records, segments, time.
+ * The records of a spool, and its time.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,23 +8,15 @@
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/file.h"
 
-#include <dirent.h>
 #include <endian.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #define SEARCH_BYTES 65536 /* bytes that are searched for a head at once */
-
-#define SEGMENT_DIGITS 16
-#define SUFFIX         ".spool"
-#define NAME           (SEGMENT_DIGITS + sizeof(SUFFIX))
 
 #define BOOT_ID_MAX   64
 #define TIME_LINE_MAX 128
@@ -228,206 +220,6 @@ enum record_loaded record_load(int fd, uint64_t where, const struct record_head 
     return RECORD_LOADED;
 }
 
-/* ---- segments -------------------------------------------------------------------------------- */
-
-static void segment_set_name(char name[NAME], uint64_t number)
-{
-    (void)snprintf(name, NAME, "%0*" PRIx64 SUFFIX, SEGMENT_DIGITS, number);
-}
-
-/* Returns false for another file's name. */
-static bool segment_number(const char *name, uint64_t *number)
-{
-    char again[NAME];
-
-    *number = strtoull(name, NULL, 16);
-    segment_set_name(again, *number);
-    return strcmp(again, name) == 0;
-}
-
-static bool segments_fail(int cause)
-{
-    errno = cause;
-    return false;
-}
-
-/* Inserts in order of numbers. */
-static void segments_insert(struct spool_segments *segments, struct segment *segment)
-{
-    struct segment **link = &segments->first;
-
-    if (segments->last && segments->last->number < segment->number)
-        link = &segments->last->next; /* the usual case */
-    while (*link && (*link)->number < segment->number)
-        link = &(*link)->next;
-    segment->next = *link;
-    *link = segment;
-    if (!segment->next)
-        segments->last = segment;
-}
-
-static bool segments_add_found(struct spool_segments *segments, const char *name, uint64_t number)
-{
-    struct segment *segment;
-    struct stat status;
-
-    if (fstatat(segments->folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT;
-    if (!S_ISREG(status.st_mode))
-        return true;
-    segment = calloc(1, sizeof(*segment));
-    if (!segment)
-        return segments_fail(ENOMEM);
-    segment->fd = -1;
-    segment->number = number;
-    segment->size = (uint64_t)status.st_size;
-    segments->bytes += segment->size;
-    segments_insert(segments, segment);
-    if (number >= segments->next_number)
-        segments->next_number = number + 1;
-    return true;
-}
-
-bool segments_find(struct spool_segments *segments)
-{
-    const int fd = openat(segments->folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-    const struct dirent *entry;
-    bool done = true;
-    uint64_t number;
-
-    if (!folder) {
-        const int cause = errno;
-
-        if (fd >= 0)
-            close(fd);
-        return segments_fail(cause);
-    }
-    errno = 0;
-    while (done && (entry = readdir(folder)))
-        done = !segment_number(entry->d_name, &number) ||
-               segments_add_found(segments, entry->d_name, number);
-    if (done && errno)
-        done = false;
-    number = (uint64_t)errno;
-    closedir(folder);
-    errno = (int)number;
-    return done;
-}
-
-struct segment *segments_add(struct spool_segments *segments)
-{
-    struct segment *segment = calloc(1, sizeof(*segment));
-    char name[NAME];
-
-    if (!segment) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    segment->number = segments->next_number;
-    segment_set_name(name, segment->number);
-    segment->fd =
-        openat(segments->folder_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (segment->fd < 0) {
-        const int cause = errno;
-
-        free(segment);
-        errno = cause;
-        return NULL;
-    }
-    segments->next_number++;
-    segment->is_own = true;
-    segments_insert(segments, segment);
-    return segment;
-}
-
-bool segment_name(const struct spool_segments *segments, struct segment *segment)
-{
-    segment->is_named = segment->is_named || fsync(segments->folder_fd) == 0;
-    return segment->is_named;
-}
-
-bool segment_open(const struct spool_segments *segments, struct segment *segment)
-{
-    char name[NAME];
-
-    if (segment->fd >= 0)
-        return true;
-    segment_set_name(name, segment->number);
-    segment->fd = openat(segments->folder_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    return segment->fd >= 0;
-}
-
-static void segment_free(struct segment *segment)
-{
-    if (segment->fd >= 0)
-        close(segment->fd);
-    free(segment);
-}
-
-void segments_remove(struct spool_segments *segments, struct segment *segment)
-{
-    struct segment **link = &segments->first;
-    struct segment *before = NULL;
-
-    while (*link != segment) {
-        before = *link;
-        link = &before->next;
-    }
-    *link = segment->next;
-    if (segments->last == segment)
-        segments->last = before;
-    segments->bytes -= segment->size;
-    segment->is_removed = true;
-    segments_forget(segments, segment);
-}
-
-void segments_forget(struct spool_segments *segments, struct segment *segment)
-{
-    segment->in_flight++;
-    segment->next = segments->removed;
-    segments->removed = segment;
-}
-
-bool segments_reap(struct spool_segments *segments, pthread_mutex_t *lock)
-{
-    const bool has_any = segments->removed != NULL;
-    struct segment *segment;
-
-    while ((segment = segments->removed)) {
-        bool is_last;
-
-        segments->removed = segment->next;
-        pthread_mutex_unlock(lock);
-        if (!segment->is_unlinked) {
-            char name[NAME];
-
-            segment_set_name(name, segment->number);
-            (void)unlinkat(segments->folder_fd, name, 0);
-            segment->is_unlinked = true;
-        }
-        pthread_mutex_lock(lock);
-        is_last = --segment->in_flight == 0;
-        if (!is_last)
-            continue;
-        pthread_mutex_unlock(lock);
-        segment_free(segment);
-        pthread_mutex_lock(lock);
-    }
-    return has_any;
-}
-
-void segments_free(struct spool_segments *segments)
-{
-    while (segments->first) {
-        struct segment *next = segments->first->next;
-
-        segment_free(segments->first);
-        segments->first = next;
-    }
-    segments->last = NULL;
-}
-
 /* ---- time ------------------------------------------------------------------------------------ */
 
 int64_t boot_time_ms(void)
@@ -438,25 +230,17 @@ int64_t boot_time_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* An empty id means: each start follows a boot. */
-static void spool_time_read_boot_id(char id[BOOT_ID_MAX])
-{
-    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    const ssize_t length = fd < 0 ? 0 : read(fd, id, BOOT_ID_MAX - 1);
-
-    if (fd >= 0)
-        close(fd);
-    id[length > 0 ? length : 0] = '\0';
-    id[strcspn(id, " \n")] = '\0';
-}
-
 int64_t spool_time_offset_ms(int fd, int64_t newest_ms)
 {
-    char id[BOOT_ID_MAX], line[TIME_LINE_MAX] = "", of[BOOT_ID_MAX] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    char id[BOOT_ID_MAX] = "", line[TIME_LINE_MAX] = "", of[BOOT_ID_MAX] = "";
     int64_t offset_ms;
     int length;
 
-    spool_time_read_boot_id(id);
+    if (file) {
+        (void)!fscanf(file, "%63s", id); /* an empty id means: each start follows a boot */
+        (void)fclose(file);
+    }
     if (pread(fd, line, sizeof(line) - 1, 0) > 0 &&
         sscanf(line, "%63s %" SCNd64, of, &offset_ms) == 2 && id[0] && strcmp(of, id) == 0)
         return offset_ms;

@@ -1,6 +1,5 @@
 /*
- * The spool's log: a list of files, the segments, oldest first. Batches are appended to the last
- * segment as records. Not thread-safe.
+ * The records in a spool's files.
  *
  * A record is one encoded batch. All numbers are little endian. A record is a head, then the offset
  * of each span in the text (uint32_t), then the text: units of a body, without the frame. zlib
@@ -17,7 +16,6 @@
 #include "babeltrace-plugin/encode/protocol.h"
 #include "body.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -92,61 +90,6 @@ static inline uint32_t record_format(enum protocol_format format)
 
 /* Marks the record: no sink sends it again. */
 void record_mark_done(int fd, uint64_t where);
-
-/* ---- segments -------------------------------------------------------------------------------- */
-
-struct segment {
-    struct segment *next;
-    uint64_t number;
-    uint64_t size;      /* bytes with records */
-    uint64_t read_at;   /* senders have taken all records before */
-    uint64_t spans;     /* in the records from read_at on */
-    int64_t newest_ms;  /* when the last record was written, since 1970 */
-    unsigned in_flight; /* threads that use a record of the segment, or store or remove the file */
-    int fd;             /* -1: not open */
-    bool is_own;        /* written by this sink */
-    bool is_dirty;      /* needs an fdatasync(2) */
-    bool is_busy;       /* a thread is appending to it */
-    bool is_left;       /* has a record that only the next sink sends */
-    bool is_removed;    /* no longer in the list */
-    bool is_unlinked;
-    bool is_named;  /* the folder's entry is on disk, too */
-    bool is_unsure; /* the disk failed to store the file: a power cut may lose records */
-};
-
-struct spool_segments {
-    int folder_fd;
-    struct segment *first;
-    struct segment *last;
-    uint64_t next_number;
-    uint64_t bytes;          /* of all files */
-    struct segment *removed; /* files to unlink and segments to free, without the lock */
-};
-
-/* Lists the files in the folder. Returns false with errno set. */
-bool segments_find(struct spool_segments *segments);
-
-/* Creates and opens a new file at the end of the list. Returns NULL with errno set. */
-struct segment *segments_add(struct spool_segments *segments);
-
-/* Returns false with errno set. */
-bool segment_open(const struct spool_segments *segments, struct segment *segment);
-
-/* Stores the folder's entry of a new file on disk. Returns false with errno set. */
-bool segment_name(const struct spool_segments *segments, struct segment *segment);
-
-/* Removes the segment from the list. Its file stays until segments_reap(). */
-void segments_remove(struct spool_segments *segments, struct segment *segment);
-
-/* Puts a removed segment on the list to be freed. No thread may use one of its records. */
-void segments_forget(struct spool_segments *segments, struct segment *segment);
-
-/* Unlinks and closes the files of removed segments. The caller holds the lock; the function unlocks
- * while the disk works. Returns whether there were any. */
-bool segments_reap(struct spool_segments *segments, pthread_mutex_t *lock);
-
-/* Files stay. */
-void segments_free(struct spool_segments *segments);
 
 /* ---- time ------------------------------------------------------------------------------------ */
 

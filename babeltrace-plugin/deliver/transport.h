@@ -12,7 +12,7 @@
 
 #include "babeltrace-plugin/base/error.h"
 #include "body.h"
-#include "counts.h"
+#include "queue.h"
 #include "credentials.h"
 
 #include <stdint.h>

@@ -4,7 +4,7 @@
  * Any run of units becomes a batch once it is framed. The spool and the splitting after a refusal
  * rely on that. With most encoders a batch is `open`, then units with a separator between each two,
  * then `close`. An encoder with frame() lets neighbours of one group share the description of their
- * resource: see resource.h.
+ * resource: see below.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +12,10 @@
 #define BLKIN_OUTPUT_ENCODER_H
 
 #include "babeltrace-plugin/base/buffer.h"
+#include "babeltrace-plugin/base/text.h"
 #include "babeltrace-plugin/spans/span.h"
+
+#include <stdint.h>
 
 /* Limits of one span. The encoder leaves out the rest, and the span names the parts that are
  * missing. A collector refuses a request of some MiB as a whole, and a page shows no more of a
@@ -80,6 +83,73 @@ static inline bool is_implied(const struct span *span, const struct span_entry *
         return text_is(value, span->kind == SPAN_CLIENT ? "cs" : "sr");
     return entry->integer == span->end_ns &&
            text_is(value, span->kind == SPAN_CLIENT ? "cr" : "ss");
+}
+
+/* ---- resources ------------------------------------------------------------------------------- */
+
+/*
+ * The resource of a span in OTLP's sense: the entity that recorded the span. A port, a loopback
+ * address and the address of one connection are no part of it, so a process has one resource.
+ *
+ * A foreign span that is sent unchanged has its original resource and scope.
+ */
+
+/* The tags of a span that belong to its resource. */
+#define RESOURCE_HOST_TAG    "lttng.host"
+#define RESOURCE_VERSION_TAG "service.version"
+
+/* The texts belong to the span and its endpoint. */
+struct resource {
+    struct text service;
+    struct text host;
+    struct text version;
+    struct text ip;                   /* of the host; empty: not known, or loopback */
+    const struct span_entry *tags[2]; /* the tags with host and version; may be NULL */
+    bool has_logical_address;         /* the span has a tag server.address or client.address */
+    /* Of a foreign span that is sent unchanged; then the members above are empty. */
+    const struct span_entry *message; /* SPAN_MESSAGE; NULL: another span */
+    struct text whole, scope;         /* as in SPAN_ORIGIN */
+};
+
+/* A longer message Resource or InstrumentationScope is not sent unchanged. */
+#define RESOURCE_MESSAGE_MAX ((1U << 14) - 1)
+
+struct resource resource_of(const struct span *span);
+
+/* Does not compare the tags. */
+bool resource_equal(const struct resource *a, const struct resource *b);
+
+/* Equal resources have equal hashes. */
+uint64_t resource_hash(uint64_t seed, const struct resource *resource);
+
+/* Returns the address of an endpoint, IPv4 or IPv6; empty: none. */
+static inline struct text endpoint_address(const struct endpoint *endpoint)
+{
+    return text_of(endpoint->ipv4[0] ? endpoint->ipv4 : endpoint->ipv6);
+}
+
+/* ---- the tag keys of a span, because an object must not have a key twice --------------------- */
+
+#define TAG_KEYS_MAX   (LIMIT_TAGS + 16) /* with the keys that an encoder adds */
+#define TAG_KEYS_SLOTS 2048              /* a power of two, well above TAG_KEYS_MAX */
+
+/* Begins with count 0; the other members need no value. */
+struct tag_keys {
+    unsigned count;
+    uint64_t seed;                  /* random */
+    struct text keys[TAG_KEYS_MAX]; /* as written */
+    uint16_t repeated[TAG_KEYS_MAX];
+    uint16_t slots[TAG_KEYS_SLOTS]; /* hash table of index + 1; 0: free */
+};
+
+/* Adds the key that was written from start to at. A key that exists becomes key#2, or the next free
+ * number. Returns the end of the key, at most JSON_INTEGER_MAX + 1 bytes further on. */
+char *tag_keys_add(struct tag_keys *keys, char *start, char *at);
+
+/* The last key has moved by `by` bytes. */
+static inline void tag_keys_moved(struct tag_keys *keys, size_t by)
+{
+    keys->keys[keys->count - 1].data += by;
 }
 
 #endif

@@ -6,7 +6,6 @@
 #include "json.h"
 
 #include "babeltrace-plugin/base/utf8.h"
-#include "plain.h"
 
 static const char hex_digits[] = "0123456789abcdef";
 

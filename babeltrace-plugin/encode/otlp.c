@@ -16,7 +16,6 @@
 
 #include "babeltrace-plugin/base/hash.h"
 #include "json.h"
-#include "tag_keys.h"
 
 #include <assert.h>
 #include <stdlib.h>

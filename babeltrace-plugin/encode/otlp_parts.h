@@ -7,9 +7,7 @@
 #define BLKIN_OUTPUT_OTLP_PARTS_H
 
 #include "protobuf.h"
-#include "protobuf_read.h"
 #include "protocol.h"
-#include "resource.h"
 
 /* The first fields of a unit that begins a group, and of its ScopeSpans. */
 #define OTLP_RESOURCE_SPANS PB_BYTES(1)
@@ -41,7 +39,7 @@ static inline char *otlp_begin_single(char *begin, char tag, struct text key)
     return text_copy(begin + 4, key);
 }
 
-/* ---- the head of a group: otlp_head.c -------------------------------------------------------- */
+/* ---- the head of a group --------------------------------------------------------------------- */
 
 /* The head of a group: made once for a resource, then copied. */
 struct head {
@@ -59,17 +57,15 @@ bool otlp_make_head(struct head *head, const struct resource *resource);
 /* Returns the upper limit of the length of a head. */
 size_t otlp_head_size_limit(const struct resource *resource);
 
-/* ---- batches: otlp_batch.c ------------------------------------------------------------------- */
+/* ---- batches: see struct encoder ------------------------------------------------------------- */
 
-/* See struct encoder. */
 void otlp_frame(char *data, uint32_t *starts, uint32_t first, uint32_t end, size_t length);
 size_t otlp_head_length(const char *unit);
 void otlp_trace_of(struct text unit, uint64_t id[2]);
 void otlp_describe(struct text unit, char *line, size_t size);
 
-/* ---- answers: otlp_answer.c ------------------------------------------------------------------ */
+/* ---- answers: see struct protocol ------------------------------------------------------------ */
 
-/* See struct protocol. */
 struct rejection otlp_rejected(struct text answer);
 bool otlp_is_answer(long status, struct text type, struct text body);
 struct text otlp_reason(struct text answer);

@@ -17,7 +17,6 @@
 #include "babeltrace-plugin/base/hex.h"
 #include "json.h"
 #include "protocol.h"
-#include "tag_keys.h"
 
 #include <assert.h>
 #include <stdio.h>

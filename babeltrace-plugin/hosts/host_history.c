@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "host_history.h"
+#include "host_tags.h"
 
 #include <math.h>
 #include <stdlib.h>

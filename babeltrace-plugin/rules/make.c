@@ -255,16 +255,12 @@ static void pair_tag_marks(struct pair_view *view)
 static void pair_tag_origin(struct pair_view *view, struct text process)
 {
     const struct pair_open *open = view->open;
-    const struct text none = {NULL, 0};
 
-    if (open->source->host.length)
-        pair_add(view, SPAN_TAG_TEXT, text_of("lttng.host"), open->source->host, 0);
-    if (process.length)
-        pair_add(view, SPAN_TAG_TEXT, text_of("lttng.procname"), process, 0);
-    if (process_pid(open->process))
-        pair_add(view, SPAN_TAG_INTEGER, text_of("lttng.vpid"), none, process_pid(open->process));
-    if (open->tid)
-        pair_add(view, SPAN_TAG_INTEGER, text_of("lttng.vtid"), none, open->tid);
+    assembler_tag_origin(view->pairing->assembler, &view->pairing->span,
+                         &(struct origin){.host = open->source->host,
+                                          .process = process,
+                                          .pid = process_pid(open->process),
+                                          .tid = open->tid});
 }
 
 /* ---- spans ----------------------------------------------------------------------------------- */

@@ -9,7 +9,8 @@
  * as a duplicate. The library records the whole span before blkin:end, so the streamed span is
  * still open then. Trace id, span id, kind and host identify the streamed span. In two sessions,
  * whose clocks may differ by some microseconds, the whole span may come just after blkin:end:
- * recent.h finds that case. A whole span that follows an incomplete streamed one is given out, too.
+ * open_spans.h finds that case. A whole span that follows an incomplete streamed one is given out,
+ * too.
  *
  * The original's events make one span per (trace id, span id, endpoint). These events have no end.
  * Trace time finishes such a span: a short while after a closing annotation
@@ -30,10 +31,45 @@
 #ifndef BLKIN_CORE_ASSEMBLER_H
 #define BLKIN_CORE_ASSEMBLER_H
 
-#include "closing.h"
+#include "babeltrace-plugin/base/text.h"
 #include "event.h"
-#include "marks.h"
 #include "span.h"
+
+#include <stdint.h>
+
+#define CLOSING_MAX      16
+#define CLOSING_TEXT_MAX 63
+
+/* The annotations that close a span of the original's events. Zeros: none. */
+struct closing {
+    uint64_t lengths; /* bit n: an annotation has n bytes. This test rejects most annotations */
+    unsigned count;
+    uint8_t length[CLOSING_MAX];
+    char texts[CLOSING_MAX][CLOSING_TEXT_MAX];
+};
+
+/* Returns false for an empty text, one of more than CLOSING_TEXT_MAX bytes, or a full list. */
+static inline bool closing_add(struct closing *closing, struct text text)
+{
+    if (text.length == 0 || text.length > CLOSING_TEXT_MAX || closing->count >= CLOSING_MAX)
+        return false;
+    memcpy(closing->texts[closing->count], text.data, text.length);
+    closing->length[closing->count++] = (uint8_t)text.length;
+    closing->lengths |= UINT64_C(1) << text.length;
+    return true;
+}
+
+static inline bool closing_has(const struct closing *closing, struct text text)
+{
+    if (text.length > CLOSING_TEXT_MAX || !(closing->lengths >> text.length & 1))
+        return false;
+    for (unsigned i = 0; i < closing->count; i++) {
+        if (closing->length[i] == text.length && closing->texts[i][0] == text.data[0] &&
+            memcmp(closing->texts[i], text.data, text.length) == 0)
+            return true;
+    }
+    return false;
+}
 
 /* Takes a sample of a host's metrics, with the time of the clock that spans have. */
 typedef void assembler_metric_fn(void *context, const struct event *event, int64_t time_ns);
@@ -47,7 +83,7 @@ struct assembler_options {
     int64_t open_timeout_ns; /* same, for a streamed span */
     uint64_t max_open_spans; /* beyond, the oldest spans are finished early, marked incomplete */
     uint64_t max_open_bytes; /* same, for the memory of open spans */
-    bool correct_clocks;     /* moves times to the wall clock: see clock.h */
+    bool correct_clocks;     /* moves times to the wall clock: see source.h */
     int64_t wall_clock_ns;   /* wall clock minus CLOCK_MONOTONIC; 0: as blkin:process says */
     bool is_choice;          /* events are filtered on purpose: a gap in their numbers is no loss */
     struct marks *marks;     /* NULL: no marks */
@@ -153,6 +189,10 @@ struct event_source *assembler_source(struct assembler *assembler, const struct 
 
 /* The endpoints of all spans in this assembler's pipeline; see struct span. */
 struct endpoint_table *assembler_endpoints(struct assembler *assembler);
+
+/* Tags the span with its host, process and thread. */
+void assembler_tag_origin(struct assembler *assembler, struct span *span,
+                          const struct origin *origin);
 
 /* The endpoint of a service without an address; NULL when out of memory. */
 const struct endpoint *assembler_service(struct assembler *assembler, struct text service);

@@ -8,7 +8,6 @@
 
 #include "assembler.h"
 #include "open_spans.h"
-#include "recent.h"
 #include "source.h"
 
 /* ---- the log of a blkin:span or blkin:tag event, in the form of doc/format.md ---------------- */
@@ -87,16 +86,9 @@ const struct endpoint *assembler_endpoint(struct assembler *assembler, const str
 /* Counts the event as part of the span, or as lost for lack of room. */
 void assembler_count(struct assembler *assembler, struct open_span *open, bool in_span);
 
-/* Tags the span with its host, process and thread. */
-void assembler_tag_origin(struct assembler *assembler, struct span *span,
-                          const struct origin *origin);
-
 /* Opens a span for the event, and may evict an older span. Returns NULL when out of memory. */
 struct open_span *assembler_open(struct assembler *assembler, const struct event *event,
                                  const struct endpoint *endpoint);
-
-/* Returns the longest silent span of the queue that ends first, except `but`; or NULL. */
-struct open_span *assembler_oldest_but(struct assembler *assembler, const struct open_span *but);
 
 /* Counts the growth of the span's log since its capacity was capacity_before, and evicts spans
  * above the limit. */
@@ -124,19 +116,7 @@ void assembler_mark_incomplete(struct assembler *assembler, struct span *span, c
 void assembler_correct_times(struct assembler *assembler, struct span *span,
                              const struct event_source *source);
 
-/* Returns the clock correction for a span's start; 0: none. */
-int64_t assembler_offset(const struct assembler *assembler, const struct event_source *source,
-                         int64_t start_ns);
-
 void assembler_add_span_api(struct assembler *assembler, const struct event *event);
-
-/* Adds an event blkin:span. */
-void assembler_add_whole_span(struct assembler *assembler, const struct event *event);
-
-/* Adds a record of a log to the span, except the records that make steps. Annotation times are
- * relative to from_ns. Returns false if the record has no room, or has no meaning for a span. */
-bool assembler_add_record(struct assembler *assembler, struct open_span *open,
-                          const struct log_record *record, int64_t from_ns);
 
 /* Returns the moment before_ns before the moment of the event. */
 int64_t assembler_moment_of(const struct event *event, uint64_t before_ns);

@@ -1,5 +1,6 @@
 /*
- * The table of open spans, the queues in which they wait for their end, and their pool.
+ * The table of open spans, the queues in which they wait for their end, and their pool; the spans
+ * that were given out recently.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,7 +9,6 @@
 
 #include "babeltrace-plugin/base/table.h"
 #include "event.h"
-#include "marks.h"
 #include "source.h"
 #include "span.h"
 
@@ -66,8 +66,8 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
 /*
  * A streamed step is given out at its end. The same step may come much later in the event of its
  * span, or of a step around the step. So the step is noted in all open spans around it: number n is
- * bit n - 1 of steps_given, counted from the span's number. STEPS_NOTED covers most spans; recent.h
- * knows other steps for a while.
+ * bit n - 1 of steps_given, counted from the span's number. STEPS_NOTED covers most spans; struct
+ * recent has other steps for a while.
  */
 #define STEPS_NOTED 64
 
@@ -116,5 +116,59 @@ struct open_span *open_queue_expired(struct open_queue *queue, int64_t now_ns);
 struct open_span *open_queue_first(struct open_queue *queue);
 
 void open_queue_free(struct open_queue *queue);
+
+/* ---- the ids of spans that were given out recently, to recognise repetitions ----------------- */
+
+/*
+ * One slot for each value of a hash of the ids; a newer span replaces an older one. After n other
+ * spans, a span is still known with a probability of (1 - 1/RECENT_SLOTS)^n. Repetitions come soon:
+ * both forms of a span are recorded one after the other, and the two halves of a span end one after
+ * the other. A slot has 64 bits of hash, which identify the ids well enough and make the table
+ * small.
+ */
+#ifndef RECENT_SLOTS
+#define RECENT_SLOTS 8192 /* a power of two */
+#endif
+
+struct recent_client {
+    uint64_t hash;
+    const struct endpoint *endpoint;
+};
+
+/* Zeros: none. */
+struct recent {
+    uint64_t streamed[RECENT_SLOTS];
+    struct recent_client clients[RECENT_SLOTS];
+    bool has_clients; /* any client's span; many traces have only servers */
+    uint32_t *shared; /* NULL: none */
+};
+
+void recent_destroy(struct recent *recent);
+
+/* Notes a streamed span that was given out with its end. */
+void recent_note_streamed(struct recent *recent, const struct span *span,
+                          const struct event_source *source);
+
+/* Returns whether a streamed span of the same ids, kind and host was noted, in any session. The
+ * note is removed: a span has one duplicate at most. */
+bool recent_take_streamed(struct recent *recent, const struct span *span,
+                          const struct event_source *source);
+
+/* Notes a client's span that was given out. */
+void recent_note_client(struct recent *recent, const struct span *span);
+
+/* Returns whether a client's span of the same ids, from another endpoint, was noted. */
+bool recent_has_client(const struct recent *recent, const struct span *span);
+
+/* Notes a server's half that was given out as shared. Its late events come seconds after its
+ * time-out. So this table has more slots, of 32 bits, and is allocated when first needed. */
+#ifndef RECENT_SHARED_SLOTS
+#define RECENT_SHARED_SLOTS (1U << 17)
+#endif
+
+void recent_note_shared(struct recent *recent, const struct span *span);
+
+/* Returns whether a half of the same ids and endpoint was noted. */
+bool recent_has_shared(const struct recent *recent, const struct span *span);
 
 #endif

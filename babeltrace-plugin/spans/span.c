@@ -1,11 +1,18 @@
 /*
- * The log of a span: its name, annotations and tags in one growing block.
+ * The log of a span: its name, annotations and tags in one growing block. Endpoints.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "span.h"
 
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/table.h"
+
+#include <arpa/inet.h>
 #include <stdlib.h>
+#include <urcu/compiler.h>
+
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 #define LOG_FIRST_BYTES 192
 
@@ -150,4 +157,149 @@ bool span_shift(struct span *span, int64_t by_ns)
     span->end_ns = end_ns;
     shift_annotations(span, by_ns);
     return true;
+}
+
+/* ---- the table of endpoints, and the checks that make an endpoint fit for every encoder ------ */
+
+/* The values of an endpoint as the trace gave them; the service is endpoint.service. */
+struct endpoint_entry {
+    struct table_link in_table;
+    struct endpoint endpoint;
+    struct text ip; /* points to the bytes after the struct, as the service does */
+    int64_t port;
+};
+
+struct endpoint_table {
+    struct table entries;
+    const struct endpoint_entry *last; /* events of one service come in bursts */
+    struct endpoint_entry overflow;
+};
+
+static uint64_t endpoint_hash(uint64_t seed, struct text service, struct text ip, int64_t port)
+{
+    return hash_text(hash_text(seed ^ hash_mix((uint64_t)port), service), ip);
+}
+
+static bool endpoint_is_of(const struct endpoint_entry *entry, struct text service, struct text ip,
+                           int64_t port)
+{
+    return entry->port == port && text_equal(entry->endpoint.service, service) &&
+           text_equal(entry->ip, ip);
+}
+
+bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip, int64_t port)
+{
+    return endpoint_is_of(caa_container_of(endpoint, struct endpoint_entry, endpoint),
+                          text_cut(service, ENDPOINT_TEXT_MAX), text_cut(ip, ENDPOINT_TEXT_MAX),
+                          port);
+}
+
+struct endpoint_table *endpoint_table_new(void)
+{
+    struct endpoint_table *table = calloc(1, sizeof(*table));
+
+    if (!table || !table_init(&table->entries)) {
+        free(table);
+        return NULL;
+    }
+    table->overflow.endpoint.service = text_of(ENDPOINT_OVERFLOW);
+    return table;
+}
+
+static void free_entry(struct table_link *link)
+{
+    free(caa_container_of(link, struct endpoint_entry, in_table));
+}
+
+void endpoint_table_free(struct endpoint_table *table)
+{
+    if (!table)
+        return;
+    table_destroy(&table->entries, free_entry);
+    free(table);
+}
+
+static void endpoint_set_address(struct endpoint *endpoint, struct text ip)
+{
+    char string[INET6_ADDRSTRLEN];
+    const struct text address =
+        text_take(&ip, '%'); /* an IPv6 address's zone comes after the '%' */
+    struct in_addr v4;
+    struct in6_addr v6;
+
+    if (address.length == 0 || address.length >= sizeof(string))
+        return;
+    *text_copy(string, address) = '\0';
+
+    if (inet_pton(AF_INET, string, &v4) == 1) {
+        inet_ntop(AF_INET, &v4, endpoint->ipv4, sizeof(endpoint->ipv4));
+    } else if (inet_pton(AF_INET6, string, &v6) == 1) {
+        if (IN6_IS_ADDR_V4MAPPED(&v6))
+            inet_ntop(AF_INET, &v6.s6_addr[12], endpoint->ipv4, sizeof(endpoint->ipv4));
+        else
+            inet_ntop(AF_INET6, &v6, endpoint->ipv6, sizeof(endpoint->ipv6));
+    }
+}
+
+static uint16_t checked_port(int64_t port)
+{
+    if (port < 0 && port >= INT16_MIN)
+        port += 1 << 16;
+    return port > 0 && port <= UINT16_MAX ? (uint16_t)port : 0;
+}
+
+static struct endpoint_entry *entry_new(struct text service, struct text ip, int64_t port)
+{
+    struct endpoint_entry *entry = calloc(1, sizeof(*entry) + service.length + ip.length);
+    char *bytes;
+
+    if (!entry)
+        return NULL;
+    bytes = (char *)(entry + 1);
+    entry->endpoint.service = text_copy_to(&bytes, service);
+    entry->ip = text_copy_to(&bytes, ip);
+    entry->port = port;
+    entry->endpoint.port = checked_port(port);
+    entry->endpoint.hash = endpoint_hash(0, service, ip, port);
+    endpoint_set_address(&entry->endpoint, entry->ip);
+    return entry;
+}
+
+/* Returns NULL when out of memory. */
+static const struct endpoint_entry *endpoint_add(struct endpoint_table *table, struct text service,
+                                                 struct text ip, int64_t port, uint64_t hash)
+{
+    struct endpoint_entry *entry;
+
+    if (table->entries.count >= ENDPOINTS_MAX)
+        return &table->overflow;
+    entry = entry_new(service, ip, port);
+    if (entry)
+        table_add(&table->entries, &entry->in_table, hash);
+    return entry;
+}
+
+const struct endpoint *endpoint_get(struct endpoint_table *table, struct text service,
+                                    struct text ip, int64_t port)
+{
+    const struct endpoint_entry *entry = table->last;
+    uint64_t hash;
+
+    service = text_cut(service, ENDPOINT_TEXT_MAX);
+    ip = text_cut(ip, ENDPOINT_TEXT_MAX);
+    if (entry && endpoint_is_of(entry, service, ip, port))
+        return &entry->endpoint;
+    hash = endpoint_hash(table->entries.seed, service, ip, port);
+    table_find(entry, &table->entries, hash, in_table, endpoint_is_of(entry, service, ip, port));
+    if (!entry)
+        entry = endpoint_add(table, service, ip, port, hash);
+    if (!entry)
+        return NULL;
+    table->last = entry;
+    return &entry->endpoint;
+}
+
+bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint)
+{
+    return endpoint == &table->overflow.endpoint;
 }

@@ -7,9 +7,53 @@
 #define BLKIN_CORE_SPAN_H
 
 #include "babeltrace-plugin/base/text.h"
-#include "endpoint.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* ---- endpoints, each stored once: thousands of spans share a few services -------------------- */
+
+/* A checked endpoint. port is 0 (not known) or 1..65535. At most one of ipv4 and ipv6 is not empty,
+ * in the form of inet_ntop(3). */
+struct endpoint {
+    struct text service;
+    char ipv4[16];
+    char ipv6[46];
+    uint16_t port;
+    uint64_t hash; /* of the original values: the same in each run */
+};
+
+struct endpoint_table;
+
+/* Returns NULL when out of memory. */
+struct endpoint_table *endpoint_table_new(void);
+
+/* Frees the endpoints, too: after the last span that refers to one. NULL is allowed. */
+void endpoint_table_free(struct endpoint_table *table);
+
+/*
+ * Returns the table's endpoint of these values. ip is IPv4 or IPv6; a zone id is cut off, and an
+ * IPv4-mapped address becomes IPv4. Any other ip, such as "NaN", is no address. A negative port is
+ * a port that a signed 16-bit field wrapped. Returns NULL when out of memory.
+ *
+ * Services beyond ENDPOINTS_MAX share one endpoint, the overflow, with the service
+ * ENDPOINT_OVERFLOW. A service's name is cut to ENDPOINT_TEXT_MAX bytes: more than an encoder
+ * writes, so the encoder sees that the name is too long.
+ */
+#define ENDPOINTS_MAX     65536
+#define ENDPOINT_TEXT_MAX 1100
+#define ENDPOINT_OVERFLOW "blkin: too many services"
+
+const struct endpoint *endpoint_get(struct endpoint_table *table, struct text service,
+                                    struct text ip, int64_t port);
+
+/* Returns true if the endpoint, of any table, has these values. */
+bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip,
+                 int64_t port);
+
+bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint);
+
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 enum span_kind {
     SPAN_LOCAL, /* no kind */
@@ -158,5 +202,72 @@ struct span_copy *span_copy_new(const struct span *span, size_t spare);
 
 /* Adds by_ns to all times of the span. Returns false, without a change, if a time does not fit. */
 bool span_shift(struct span *span, int64_t by_ns);
+
+/* ---- marks ----------------------------------------------------------------------------------- */
+
+/*
+ * Marks: the part of a trace that need not be read again.
+ *
+ * A mark is a position in the trace. A span carries the number of the last mark before its first
+ * event, until the exporter or a stage has taken the span. The mark counts such spans. If a mark
+ * and all before it count 0, all spans that began before the next mark were given out.
+ *
+ * All functions accept NULL: no marks.
+ */
+/* After all events before time_ns, and `count` events with this very time. */
+struct trace_position {
+    int64_t time_ns;
+    uint64_t events;
+};
+
+static inline bool position_is_before(const struct trace_position *a,
+                                      const struct trace_position *b)
+{
+    return a->time_ns < b->time_ns || (a->time_ns == b->time_ns && a->events < b->events);
+}
+
+struct mark {
+    struct trace_position at;
+    uint64_t sent; /* upper bound of the spans whose sending had begun by then */
+    uint64_t
+        counts; /* spans that began after this mark and before the next, and were not given out */
+};
+
+#define MARKS 64
+
+struct marks {
+    struct mark ring[MARKS];
+    uint64_t first, last; /* numbers of the marks in use */
+};
+
+/* Counts a span at a mark; 0: at the newest mark. Returns the mark that the span carries. */
+static inline uint8_t marks_hold(struct marks *marks, uint8_t mark)
+{
+    if (!marks)
+        return 0;
+    if (!mark)
+        mark = (uint8_t)(marks->last % MARKS + 1);
+    marks->ring[mark - 1].counts++;
+    return mark;
+}
+
+static inline void marks_release(struct marks *marks, uint8_t mark)
+{
+    if (marks && mark)
+        marks->ring[mark - 1].counts--;
+}
+
+/* Adds a mark at a position. Returns the mark before which all spans were given out. */
+static inline const struct mark *marks_advance(struct marks *marks, const struct trace_position *at,
+                                               uint64_t sent)
+{
+    const bool has_room = marks->last - marks->first < MARKS - 1;
+
+    if (has_room && position_is_before(&marks->ring[marks->last % MARKS].at, at))
+        marks->ring[++marks->last % MARKS] = (struct mark){.at = *at, .sent = sent};
+    while (marks->first < marks->last && marks->ring[marks->first % MARKS].counts == 0)
+        marks->first++;
+    return &marks->ring[marks->first % MARKS];
+}
 
 #endif

@@ -16,7 +16,6 @@
 #ifndef BLKIN_STAGES_CHAIN_H
 #define BLKIN_STAGES_CHAIN_H
 
-#include "babeltrace-plugin/spans/marks.h"
 #include "babeltrace-plugin/spans/span.h"
 
 struct assembler;

@@ -360,14 +360,14 @@ static void process_after_fork(void)
 void blkin_forked_(void)
 {
     if (!process_follows_forks) /* another library's constructor calls this library before
-                                   process_start_ticks() */
+                                   process_start() */
         return;
     blkin_lttng_leave("this is a child of _Fork(3) or clone(2)");
     process_after_fork();
 }
 
 /* Runs when this library is loaded, before any other code of the library. */
-__attribute__((constructor)) static void process_start_ticks(void)
+__attribute__((constructor)) static void process_start(void)
 {
     process_follows_forks = true;
     blkin_wiped.process_mark = 1;

@@ -76,7 +76,7 @@ static void test_whole_id(void)
 
     CHECK(only_add(only, &(struct trace_id){HIGH, LOW}, 0, 0, "slow: a write"));
     CHECK(wants(only, HIGH, LOW));
-    CHECK(wants(only, 0, LOW)); /* events of the original have only the lower half */
+    CHECK(wants(only, 0, LOW)); /* events of the original have this half only */
     CHECK(!wants(only, HIGH + 1, LOW));
     CHECK(!wants(only, HIGH, LOW + 1));
     CHECK(!wants(only, LOW, HIGH));
@@ -132,7 +132,7 @@ static void test_nothing_found(void)
     struct only *only = only_all(0, 0, "x");
     json_t *found = only_found(only);
 
-    check_json(found, "{\"oldest\":0,\"newest\":0,\"unlisted\":0,\"traces\":[]}");
+    check_json(found, "{\"oldest\":0,\"newest\":0,\"more\":0,\"traces\":[]}");
     json_decref(found);
     only_free(only);
 }
@@ -154,7 +154,7 @@ static void test_found(void)
     note(only, 0, 2, UINT64_MAX, UINT64_MAX - 1);
     found = only_found(only);
     check_json(found,
-               "{\"oldest\":300,\"newest\":900,\"unlisted\":0,\"traces\":["
+               "{\"oldest\":300,\"newest\":900,\"more\":0,\"traces\":["
                "{\"id\":\"0000000000000abc0000000000000001\",\"begin\":0,\"spans\":5,"
                "\"have\":[\"000000000000000b\",\"000000000000000c\",\"000000000000000d\","
                "\"000000000000000e\"],\"want\":[\"0000000000000009\",\"000000000000000a\"],"
@@ -209,26 +209,27 @@ static void test_many_traces(void)
     }
     found = only_found(only);
     CHECK(json_array_size(json_object_get(found, "traces")) == ONLY_FOUND_MAX);
-    CHECK(json_integer_value(json_object_get(found, "unlisted")) == 10);
+    CHECK(json_integer_value(json_object_get(found, "more")) == (json_int_t)(10 * (spans + 1)));
     check_trace(found, 0, (json_int_t)spans + 1, spans, 0, true);
     json_decref(found);
     only_free(only);
 }
 
 /* Of the traces beyond the limit, the result has only the number. */
-static void test_unlisted_traces(void)
+static void test_untold_traces(void)
 {
     struct only *only = only_all(0, 0, "x");
     json_t *found;
 
-    only_limit_list(only, 2);
+    only_tell_of(only, 2);
     for (uint64_t trace = 1; trace <= 5; trace++)
         note(only, 0, trace, 1, 0);
     for (uint64_t trace = 5; trace >= 1; trace--)
         note(only, 0, trace, 2, 1);
     found = only_found(only);
     CHECK(json_array_size(json_object_get(found, "traces")) == 2);
-    CHECK(json_integer_value(json_object_get(found, "unlisted")) == 3);
+    CHECK(json_integer_value(json_object_get(found, "untold")) == 3);
+    CHECK(json_integer_value(json_object_get(found, "more")) == 0);
     check_trace(found, 0, 2, 2, 0, false);
     check_trace(found, 1, 2, 2, 0, false);
     json_decref(found);
@@ -244,6 +245,6 @@ int main(void)
     test_found();
     test_large_trace();
     test_many_traces();
-    test_unlisted_traces();
+    test_untold_traces();
     return check_status();
 }

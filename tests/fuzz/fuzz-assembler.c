@@ -11,7 +11,7 @@
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "babeltrace-plugin/spans/assembler.h"
-#include "babeltrace-plugin/spans/loss.h"
+#include "babeltrace-plugin/spans/source.h"
 
 #include "finished_span.h"
 

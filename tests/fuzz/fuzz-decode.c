@@ -13,7 +13,7 @@
 /* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#include "babeltrace-plugin/decode/streams.h"
+#include "babeltrace-plugin/decode/input.h"
 #include "source_graph.h"
 
 #include "tracepoints/format/events.h"

@@ -1,7 +1,7 @@
 /*
- * Fuzzes the OTLP encoder with spans of any bytes, ids and times. The bytes must fit in the reserved
- * room, and be a request with any division of the spans. Texts are valid, ids are not zero, and no
- * key comes twice. Each annotation and tag is accounted for.
+ * Fuzzes the OTLP encoder with spans of any bytes, ids and times. The bytes must fit in the
+ * reserved room, and be a request with any division of the spans. Texts are valid, ids are not
+ * zero, and no key comes twice. Each annotation and tag is accounted for.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #include "fuzz_span.h"
 #include "babeltrace-plugin/base/utf8.h"
 #include "babeltrace-plugin/deliver/body.h"
-#include "babeltrace-plugin/encode/protobuf_read.h"
+#include "babeltrace-plugin/encode/protobuf.h"
 
 #define SPANS_MAX 6
 

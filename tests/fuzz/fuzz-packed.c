@@ -14,7 +14,7 @@
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "babeltrace-plugin/spans/assembler.h"
-#include "babeltrace-plugin/spans/packed.h"
+#include "babeltrace-plugin/spans/event.h"
 
 #include "finished_span.h"
 

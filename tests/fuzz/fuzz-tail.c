@@ -8,7 +8,7 @@
 #include "fuzz.h"
 
 #include "babeltrace-plugin/model/tail.h"
-#include "babeltrace-plugin/model/calls.h"
+#include "babeltrace-plugin/model/statistics.h"
 
 /* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)

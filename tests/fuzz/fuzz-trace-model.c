@@ -7,7 +7,6 @@
  */
 #include "fuzz.h"
 
-#include "babeltrace-plugin/model/calls.h"
 #include "babeltrace-plugin/model/statistics.h"
 #include "trace_reference.h"
 

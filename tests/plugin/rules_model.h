@@ -7,7 +7,7 @@
 #ifndef TESTS_RULES_MODEL_H
 #define TESTS_RULES_MODEL_H
 
-#include "babeltrace-plugin/rules/counts.h"
+#include "babeltrace-plugin/rules/pairing.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #ifndef TESTS_PLUGIN_SCRIPT_LOG_H
 #define TESTS_PLUGIN_SCRIPT_LOG_H
 
-#include "babeltrace-plugin/base/real.h"
+#include "babeltrace-plugin/base/duration.h"
 #include "script.h"
 
 #include <inttypes.h>

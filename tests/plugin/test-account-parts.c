@@ -5,7 +5,7 @@
  */
 #include "babeltrace-plugin/account/account.h"
 #include "babeltrace-plugin/account/counters.h"
-#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/listen.h"
 #include "babeltrace-plugin/account/stats_file.h"
 #include "check.h"

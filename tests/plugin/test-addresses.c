@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/account/account.h"
-#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/listen.h"
 #include "check.h"
 

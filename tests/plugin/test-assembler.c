@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/spans/assembler.h"
-#include "babeltrace-plugin/spans/clock.h"
+#include "babeltrace-plugin/spans/source.h"
 
 #include "check.h"
 

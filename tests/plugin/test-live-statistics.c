@@ -4,7 +4,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "babeltrace-plugin/account/live_statistics.h"
 #include "babeltrace-plugin/account/statistics_document.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "check.h"

@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "babeltrace-plugin/model/calls.h"
-#include "babeltrace-plugin/model/names.h"
+#include "babeltrace-plugin/model/statistics.h"
+#include "babeltrace-plugin/model/model.h"
 #include "check.h"
 
 #define MANY 100000

@@ -6,7 +6,7 @@
  */
 #include "babeltrace-plugin/spans/assembler.h"
 #include "babeltrace-plugin/deliver/exporter.h"
-#include "babeltrace-plugin/encode/protobuf_read.h"
+#include "babeltrace-plugin/encode/protobuf.h"
 
 #include "check.h"
 #include "starvation/starve.h"

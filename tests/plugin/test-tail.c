@@ -7,7 +7,7 @@
 #include "babeltrace-plugin/base/duration.h"
 #include "babeltrace-plugin/model/open_traces.h"
 #include "babeltrace-plugin/model/tail.h"
-#include "babeltrace-plugin/model/calls.h"
+#include "babeltrace-plugin/model/statistics.h"
 #include "check.h"
 #include "seed.h"
 

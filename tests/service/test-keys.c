@@ -21,7 +21,7 @@ static void test_values(void)
     static const struct {
         const char *key, *text;
         int64_t value;    /* of a number, a choice or a boolean */
-        const char *said; /* NULL: valid */
+        const char *said; /* NULL: it is right */
     } cases[] = {
         {"retry-us", "1000", 1000, NULL},
         {"retry-us", "3600000000", INT64_C(3600000000), NULL},
@@ -62,7 +62,7 @@ static void test_values(void)
         {"host", "", 0, "expected yes or no"},
         {"session", "", 0, "expected a text, got nothing"},
         {"session", "\xff", 0, "expected UTF-8"},
-        {"deltas", "", 0, NULL}, /* no endpoint */
+        {"deltas", "", 0, NULL}, /* none */
         {"log-level", "debug", 0, "expected one of \"none\", \"error\""},
         {"endpoint", "file:/tmp/x", 0, NULL},
         {"endpoint", "kafka://a:9092/b", 0, NULL},
@@ -101,7 +101,7 @@ static void test_defaults(void)
         struct error error = {""};
 
         CHECK(key_find(rule->name) == key);
-        CHECK(param_is_of_services(rule->name) == false);
+        CHECK(key_is_services(rule->name) == false);
         key_expected(rule, text, sizeof(text));
         CHECK(*text);
         key_default(rule, text, sizeof(text));
@@ -146,15 +146,15 @@ static void test_sections(void)
         CHECK(key_find_section(key_section(i)) == i);
     CHECK(key_find_section("nowhere") == -1);
     CHECK(key_only_section(key_find("retry-us")) == key_find_section("live"));
-    CHECK(key_only_section(key_find("endpoint")) == 0 && key_is_of_sink(key_find("endpoint")));
-    CHECK(!key_is_of_sink(key_find("retry-us")));
+    CHECK(key_only_section(key_find("endpoint")) == 0 && key_is_sinks(key_find("endpoint")));
+    CHECK(!key_is_sinks(key_find("retry-us")));
     CHECK(key_when(key_find("retry-us")) == KEY_AT_ONCE);
     CHECK(key_when(key_find("relayd")) == KEY_AT_START);
     CHECK(key_when(key_find("session")) == KEY_IN_SESSION);
     CHECK(key_when(key_find("endpoint")) == KEY_AT_ONCE);
     CHECK(key_when(key_find("stats-file")) == KEY_AT_START);
-    CHECK(param_is_of_services("statistics-file") && param_is_of_services("sent-file"));
-    CHECK(param_is_of_services("from-time") && !param_is_of_services("stats-file"));
+    CHECK(key_is_services("statistics-file") && key_is_services("sent-file"));
+    CHECK(key_is_services("from-time") && !key_is_services("stats-file"));
 }
 
 int main(void)

@@ -66,21 +66,21 @@ static struct saver_wait wait_of = {.done = done};
 static void test_order(void)
 {
     save("state", "1");
-    saver_call_when_done(&wait_of);
-    saver_call_when_done(&wait_of); /* it is set already */
+    saver_then(&wait_of);
+    saver_then(&wait_of); /* it is set already */
     CHECK(loop_run(loop) && calls == 1 && !last_problem[0]);
     CHECK(has_text("state", "1"));
-    saver_call_when_done(&wait_of); /* nothing is left: it is called nevertheless */
+    saver_then(&wait_of); /* nothing is left: it is called nevertheless */
     CHECK(loop_run(loop) && calls == 2);
 }
 
 static void test_problem(void)
 {
     save("nowhere/state", "1");
-    saver_call_when_done(&wait_of);
+    saver_then(&wait_of);
     CHECK(loop_run(loop) && strstr(last_problem, "nowhere/state: No such file or directory"));
     save("state", "2");
-    saver_call_when_done(&wait_of);
+    saver_then(&wait_of);
     CHECK(loop_run(loop) && !last_problem[0] && has_text("state", "2"));
 }
 
@@ -104,7 +104,7 @@ static void test_hung(void)
     save("other", "old");
     save("last", "1");
     save("other", "new"); /* replaces the old text */
-    saver_call_when_done(&wait_of);
+    saver_then(&wait_of);
     timer_set(loop, &timer, 20);
     CHECK(loop_run(loop) && ticks == 5 && calls == before);
     CHECK(saver_busy_ms() >= 80 && !saver_finish(10));
@@ -178,7 +178,7 @@ static void test_function(void)
     unsigned count = 0;
 
     saver_write_by("not a path", strdup("text"), write_by, &count);
-    saver_call_when_done(&wait_of);
+    saver_then(&wait_of);
     CHECK(loop_run(loop) && count == 1 && strcmp(last_problem, "written by a function: text") == 0);
 }
 
@@ -216,7 +216,7 @@ static void test_wake_up(void)
         second_ns = i % LONGEST_US * 1000 + i / LONGEST_US * 50 % 1000;
         saver_write_by("first", strdup(""), write_for, &none_ns);
         saver_write_by("second", strdup(""), write_for, &second_ns);
-        saver_call_when_done(&wait_of);
+        saver_then(&wait_of);
         timer_set(loop, &guard, LOST_MS);
         CHECK(loop_run(loop));
         timer_clear(loop, &guard);

@@ -6,7 +6,6 @@
  */
 #include "check.h"
 #include "tools/base/metrics.h"
-#include "tools/base/reader_account.h"
 #include "tools/base/totals.h"
 
 #include <stdlib.h>

@@ -67,9 +67,9 @@ static json_t *answer_list_fetched(const struct fetched *fetched, const struct r
 static size_t answer_unlisted(const struct request *request, const json_t *found,
                               const json_t *list)
 {
-    const json_int_t unlisted = number_in(found, "unlisted");
+    const json_int_t untold = number_in(found, "untold");
     const size_t sent =
-        json_array_size(json_object_get(found, "traces")) + (unlisted > 0 ? (size_t)unlisted : 0);
+        json_array_size(json_object_get(found, "traces")) + (untold > 0 ? (size_t)untold : 0);
     const size_t listed = json_array_size(list);
 
     return request->last_ms > 0 && sent > listed ? sent - listed : 0;

@@ -5,7 +5,7 @@
  */
 #include "by_hand.h"
 
-#include "tools/reader/reader.h"
+#include "tools/reader/graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>

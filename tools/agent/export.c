@@ -5,10 +5,10 @@
  */
 #include "export.h"
 
-#include "babeltrace-plugin/account/live_statistics.h"
-#include "babeltrace-plugin/spans/endpoint.h"
+#include "babeltrace-plugin/account/statistics_document.h"
+#include "babeltrace-plugin/spans/span.h"
 #include "tools/base/loop.h"
-#include "tools/base/reader_account.h"
+#include "tools/base/totals.h"
 #include "tools/base/say.h"
 #include "tools/config/sink_params.h"
 #include "tools/otlp/otlp_decode.h"
@@ -177,16 +177,16 @@ void export_close_pipeline(struct export *export, struct pipeline *pipeline)
     pipeline_close(pipeline);
 }
 
-void export_take_sdk_span(struct pipeline *pipeline, struct span *room,
+void export_take_sdk_span(struct pipeline *pipeline, struct span *whole,
                           const struct otlp_origin *origin, const struct otlp_span *span)
 {
-    if (!otlp_decode_span(origin, span, assembler_endpoints(pipeline->assembler), room)) {
+    if (!otlp_decode_span(origin, span, assembler_endpoints(pipeline->assembler), whole)) {
         pipeline->intake.counts.events++;
         pipeline->intake.counts.unreadable++;
         return;
     }
-    room->recorded_ns = span->end_ns;
-    chain_take(&pipeline->chain, room, assembler_now(pipeline->assembler));
+    whole->recorded_ns = span->end_ns;
+    chain_take(&pipeline->chain, whole, assembler_now(pipeline->assembler));
 }
 
 void export_add_own(struct export *export, struct span *span)

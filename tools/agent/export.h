@@ -53,9 +53,9 @@ bool export_open_pipeline(struct export *export, struct pipeline *pipeline, stru
 /* Ends and closes the pipeline, and adds its counts. */
 void export_close_pipeline(struct export *export, struct pipeline *pipeline);
 
-/* Gives a span of an SDK to a pipeline. Decodes the span into `room`, which the next call may use
- * again; the caller frees room->log at the end. Counts a span that cannot be read. */
-void export_take_sdk_span(struct pipeline *pipeline, struct span *room,
+/* Gives a span of an SDK to a pipeline. Decodes the span into `whole`, which the next call may use
+ * again; the caller frees whole->log at the end. Counts a span that cannot be read. */
+void export_take_sdk_span(struct pipeline *pipeline, struct span *whole,
                           const struct otlp_origin *origin, const struct otlp_span *span);
 
 /* Exports a span of the agent's own service, "blkin-agent". The export sets the endpoint. */

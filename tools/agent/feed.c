@@ -254,7 +254,7 @@ static bool feed_open(struct feed *feed, const struct feed_input *input, struct 
 
     feed->only = input->order->only;
     if (input->order->is_window && !input->halves)
-        only_limit_list(feed->only, FEED_NAMED_MAX);
+        only_tell_of(feed->only, FEED_NAMED_MAX);
     error_set(error, "out of memory");
     pipeline->choice = skip_stage_new("only", feed_skip_or_tag, feed);
     pipeline->wall_clock_ns = input->order->offset_ns;
@@ -267,7 +267,7 @@ static bool feed_open(struct feed *feed, const struct feed_input *input, struct 
     list_stage = feed->listed ? skip_stage_new("list", feed_skip_listed, feed) : NULL;
     if (!list_stage)
         return false;
-    only_limit_list(feed->listed, FEED_NAMED_MAX);
+    only_tell_of(feed->listed, FEED_NAMED_MAX);
     chain_append(&pipeline->chain, list_stage);
     return true;
 }

@@ -55,10 +55,11 @@ struct found_traces {
     struct table traces;
     struct found_trace *first, **last;
     struct found_trace *recent; /* the last trace, because its spans come one after another */
-    uint64_t listed_max;        /* the most traces in the list */
-    struct found_set unlisted;
-    uint64_t recent_unlisted; /* same as recent; 0: none */
-    uint64_t listed;          /* of all spans */
+    uint64_t told_max;          /* the most traces in the list */
+    struct found_set untold;
+    uint64_t recent_untold; /* same as recent; 0: none */
+    uint64_t listed;        /* of all spans */
+    uint64_t more;          /* spans of traces that are in no list */
     bool is_starved;
 };
 
@@ -81,7 +82,7 @@ struct only *only_new(void)
     }
     only->last_any = &only->any;
     only->found.last = &only->found.first;
-    only->found.listed_max = ONLY_FOUND_MAX;
+    only->found.told_max = ONLY_FOUND_MAX;
     return only;
 }
 
@@ -105,7 +106,7 @@ void only_free(struct only *only)
         free(trace);
     }
     table_destroy(&only->found.traces, NULL);
-    free(only->found.unlisted.slots);
+    free(only->found.untold.slots);
     free(only);
 }
 
@@ -244,20 +245,20 @@ static bool found_fit(struct found_set *set, uint64_t seed)
 }
 
 /* Notes a span of a trace that is not in the list. */
-static void found_note_unlisted(struct found_traces *found, uint64_t low)
+static void found_note_untold(struct found_traces *found, uint64_t low)
 {
     const uint64_t seed = found->traces.seed;
     uint64_t *slot;
 
-    if (low == found->recent_unlisted)
+    if (low == found->recent_untold)
         return;
-    found->recent_unlisted = low;
-    if (!found_fit(&found->unlisted, seed)) {
+    found->recent_untold = low;
+    if (!found_fit(&found->untold, seed)) {
         found->is_starved = true;
         return;
     }
-    slot = found_slot(&found->unlisted, seed, low);
-    found->unlisted.count += *slot == 0 && low;
+    slot = found_slot(&found->untold, seed, low);
+    found->untold.count += *slot == 0 && low;
     *slot = low;
 }
 
@@ -266,8 +267,11 @@ static struct found_trace *found_add(struct found_traces *found, const struct sp
 {
     struct found_trace *trace;
 
-    if (found->traces.count >= found->listed_max) {
-        found_note_unlisted(found, span->trace_id);
+    if (found->traces.count >= found->told_max) {
+        if (found->told_max < ONLY_FOUND_MAX)
+            found_note_untold(found, span->trace_id);
+        else
+            found->more++;
         return NULL;
     }
     trace = calloc(1, sizeof(*trace));
@@ -282,9 +286,9 @@ static struct found_trace *found_add(struct found_traces *found, const struct sp
     return trace;
 }
 
-void only_limit_list(struct only *only, uint64_t traces)
+void only_tell_of(struct only *only, uint64_t traces)
 {
-    only->found.listed_max = traces < ONLY_FOUND_MAX ? traces : ONLY_FOUND_MAX;
+    only->found.told_max = traces < ONLY_FOUND_MAX ? traces : ONLY_FOUND_MAX;
 }
 
 void only_note(struct only *only, const struct span *span)
@@ -391,7 +395,7 @@ static json_t *found_trace_json(struct found_traces *found, struct found_trace *
 json_t *only_found(struct only *only)
 {
     struct found_traces *found = &only->found;
-    json_t *traces = json_array();
+    json_t *traces = json_array(), *untold = NULL;
 
     for (struct found_trace *trace = found->first; trace; trace = trace->next)
         found_append(found, traces, found_trace_json(found, trace));
@@ -399,7 +403,9 @@ json_t *only_found(struct only *only)
         json_decref(traces);
         return NULL;
     }
-    return json_pack("{sI, sI, sI, so}", "oldest", (json_int_t)only->oldest_ns, "newest",
-                     (json_int_t)only->newest_ns, "unlisted", (json_int_t)found->unlisted.count,
+    if (found->told_max < ONLY_FOUND_MAX)
+        untold = json_integer((json_int_t)found->untold.count);
+    return json_pack("{sI, sI, sI, so*, so}", "oldest", (json_int_t)only->oldest_ns, "newest",
+                     (json_int_t)only->newest_ns, "more", (json_int_t)found->more, "untold", untold,
                      "traces", traces);
 }

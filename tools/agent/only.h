@@ -1,20 +1,20 @@
 /*
- * The set of wanted traces, and their spans that were found. Spans of wanted traces get the tag
+ * Which traces are wanted, and which of their spans were found. Spans of wanted traces get the tag
  * "blkin.kept" with the reason.
  *
  * Found spans, as JSON:
  *
- *     {"oldest": NS, "newest": NS, "unlisted": 0, "traces": [{"id": "32 hex digits", "begin": NS,
+ *     {"oldest": NS, "newest": NS, "more": 0, "traces": [{"id": "32 hex digits", "begin": NS,
  *       "spans": 3, "have": ["16 hex digits", ...], "want": [...], "cut": true}]}
  *
  * - oldest, newest: the times of all events that were read; 0: none.
- * - unlisted: the number of traces beyond the limit of the list: ONLY_FOUND_MAX, or a lower one of
- *   only_limit_list().
+ * - more: spans of traces beyond ONLY_FOUND_MAX.
+ * - untold, after only_tell_of(): the number of traces beyond that limit.
  * - id: the upper half is 0 if no span has it. begin: of the first span, in ns since 1970.
  * - spans: the number of spans that are sent, or were sent before. have: their ids.
  * - want: the ids of parents that are not among them.
- * - cut: the trace had more than ONLY_SPANS_MAX spans, or all traces together had more than
- *   ONLY_LISTED_MAX. Then have is incomplete and want is empty.
+ * - cut: the trace had more than ONLY_SPANS_MAX spans, or all traces had ONLY_LISTED_MAX. Then
+ *   have is incomplete and want is empty.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,9 +38,9 @@ void only_free(struct only *only); /* NULL is allowed */
 
 /*
  * Adds a trace that is wanted, or whose spans were sent before: such spans are noted as found, and
- * not sent again. id NULL means all traces. An id without an upper half fits all ids with the same
- * lower half. from_ns, until_ns: the time of the events, in ns since 1970; from_ns is included,
- * until_ns is not; 0: no limit. why: the value of the tag; NULL: the spans were sent before. The
+ * not sent again. id: NULL: all traces; without the upper half it fits all ids with the same lower
+ * half. from_ns, until_ns: the time of the events, in ns since 1970; from_ns is included, until_ns
+ * is not; 0: no limit. why: the value of the tag; NULL: the spans were sent before. The
  * reason that was added first wins. Returns false when out of memory.
  */
 bool only_add(struct only *only, const struct trace_id *id, int64_t from_ns, int64_t until_ns,
@@ -59,9 +59,9 @@ void only_note_time(struct only *only, int64_t time_ns);
 /* Returns the reason for the trace, or an empty text. The text lives as long as only. */
 struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t trace_id);
 
-/* Limits the list of traces. "unlisted" has the number of other traces. Call it before the first
+/* Limits the listed traces. "untold" has the number of other traces. Call it before the first
  * event. */
-void only_limit_list(struct only *only, uint64_t traces);
+void only_tell_of(struct only *only, uint64_t traces);
 
 /* Notes a span that is sent, or was sent before. */
 void only_note(struct only *only, const struct span *span);

@@ -16,7 +16,7 @@
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 #include "tools/config/frame.h"
-#include "tools/reader/reader.h"
+#include "tools/reader/graph.h"
 
 #include <stdio.h>
 #include <string.h>

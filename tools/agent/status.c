@@ -6,7 +6,7 @@
 #include "status.h"
 
 #include "babeltrace-plugin/account/stats_file.h"
-#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "export.h"
 #include "tools/base/metrics.h"
 #include "tools/base/saver.h"

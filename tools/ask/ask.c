@@ -6,7 +6,7 @@
 #include "tools/base/commands.h"
 
 #include "tools/base/control.h"
-#include "tools/base/show_json.h"
+#include "tools/base/text.h"
 #include "tools/config/config.h"
 
 #include <stdbool.h>

@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
-#include "accepting.h"
 #include "folders.h"
 
 #include <errno.h>

@@ -7,8 +7,10 @@
 #define BLKIN_TOOLS_METRICS_H
 
 #include "babeltrace-plugin/account/counters.h"
-#include "babeltrace-plugin/account/metrics_server.h"
+#include "babeltrace-plugin/account/http_server.h"
 #include "loop.h"
+
+#include <stdbool.h>
 
 struct metrics;
 
@@ -27,5 +29,28 @@ char *metrics_page(const struct counts *counts, const char *endpoint, char *own)
 
 /* NULL is allowed. */
 void metrics_close(struct metrics *metrics);
+
+/* ---- any HTTP server in a loop --------------------------------------------------------------- */
+
+/* An HTTP server by libmicrohttpd in a service's loop, without threads. The server has an epoll
+ * set, which is one descriptor of the loop. */
+struct http {
+    struct loop *loop;
+    struct MHD_Daemon *daemon;
+    struct watched epoll;
+    struct timer run;
+    bool is_due;   /* another run follows at once */
+    uint64_t runs; /* the number of runs; callbacks of one run see the same number */
+};
+
+/* Takes ownership of the daemon and runs it once. Returns false if the daemon is NULL or has no
+ * epoll set; the caller calls http_end() then, too. */
+bool http_begin(struct http *http, struct loop *loop, struct MHD_Daemon *daemon);
+
+/* Stops the daemon. */
+void http_end(struct http *http);
+
+/* Runs the daemon in the next turn of the loop. Needed after a change outside of its callbacks. */
+void http_run_soon(struct http *http);
 
 #endif

@@ -211,10 +211,9 @@ bool process_distrusts(const struct process *process, const struct stat *status)
            (status->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static bool has_suffix(const char *text, const char *suffix)
+static bool ends_so(const char *text, const char *end)
 {
-    return strlen(text) >= strlen(suffix) &&
-           strcmp(text + strlen(text) - strlen(suffix), suffix) == 0;
+    return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
 }
 
 bool process_is_command(const struct process *process, const char *command)
@@ -225,11 +224,11 @@ bool process_is_command(const struct process *process, const char *command)
     (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)process->pid);
     length = read_beginning(open(path, O_RDONLY | O_CLOEXEC), text, sizeof(text));
     text[length > 0 ? length : 0] = '\0';
-    return length > 0 && (strcmp(text, "blkin") == 0 || has_suffix(text, "/blkin")) &&
+    return length > 0 && (strcmp(text, "blkin") == 0 || ends_so(text, "/blkin")) &&
            (ssize_t)strlen(text) + 1 < length && strcmp(text + strlen(text) + 1, command) == 0;
 }
 
-bool process_has_thread(pid_t pid, const char *suffix)
+bool process_has_thread(pid_t pid, const char *end)
 {
     char path[320], name[64];
     const struct dirent *entry;
@@ -245,14 +244,14 @@ bool process_has_thread(pid_t pid, const char *suffix)
             read_beginning(openat(dirfd(folder), path, O_RDONLY | O_CLOEXEC), name, sizeof(name));
         name[length > 0 ? length : 0] = '\0';
         name[strcspn(name, "\n")] = '\0';
-        has = has_suffix(name, suffix);
+        has = ends_so(name, end);
     }
     if (folder)
         (void)closedir(folder);
     return has;
 }
 
-uint64_t process_start_ticks(pid_t pid)
+uint64_t process_start(pid_t pid)
 {
     FILE *file = open_file(pid, "stat");
     unsigned long long start = 0;
@@ -274,18 +273,18 @@ uint64_t process_start_ticks(pid_t pid)
 
 /* Does not compare mount namespaces: systemd gives many services a namespace of their own with the
  * same /run. */
-bool process_sees_other_folder(pid_t pid, const char *folder)
+bool process_is_elsewhere(pid_t pid, const char *folder)
 {
     char path[320];
     struct stat theirs, ours;
-    bool exists_for_them;
+    bool is_theirs;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
     if (stat(path, &theirs) < 0)
         return false; /* no permission */
     (void)snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, folder);
-    exists_for_them = stat(path, &theirs) == 0;
+    is_theirs = stat(path, &theirs) == 0;
     if (stat(folder, &ours) < 0)
-        return exists_for_them;
-    return !exists_for_them || theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
+        return is_theirs;
+    return !is_theirs || theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
 }

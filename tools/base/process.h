@@ -52,13 +52,13 @@ bool process_distrusts(const struct process *process, const struct stat *status)
 bool process_is_command(const struct process *process, const char *command);
 
 /* Returns whether a thread of the process has a name with this suffix. */
-bool process_has_thread(pid_t pid, const char *suffix);
+bool process_has_thread(pid_t pid, const char *end);
 
 /* Returns the start in clock ticks since boot; 0: unknown. */
-uint64_t process_start_ticks(pid_t pid);
+uint64_t process_start(pid_t pid);
 
 /* Returns whether the process has another folder at this path than the caller, as in a container.
  */
-bool process_sees_other_folder(pid_t pid, const char *folder);
+bool process_is_elsewhere(pid_t pid, const char *folder);
 
 #endif

@@ -5,7 +5,6 @@
  */
 #include "saver.h"
 
-#include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/thread.h"
@@ -40,14 +39,14 @@ static struct save *first, **last = &first; /* without the running job */
 static int64_t begun_ms;                    /* the start of the running job; 0: none */
 static char begun_path[PATH_ROOM];
 static bool has_thread;
-static uint64_t jobs_given, jobs_done;
+static uint64_t given, done;
 
 /* The thread's last failure. The loop logs it, not the thread: a child that is forked meanwhile
  * would inherit a locked say(). */
 static struct error problem;
 
 /* Used by the loop's thread only. */
-static struct loop *saver_loop;
+static struct loop *looping;
 static struct watched ended = {.fd = -1}; /* an eventfd */
 static struct timer look;
 static struct saver_wait *waits, **last_wait = &waits;
@@ -103,7 +102,7 @@ static void *saver_serve(void *context)
         if (error.text[0])
             problem = error;
         begun_ms = 0;
-        jobs_done++;
+        done++;
         wake_loop();
         (void)pthread_cond_broadcast(&changed);
     }
@@ -119,7 +118,7 @@ static bool saver_start(void)
 }
 
 /* Frees a waiting text that the newest job replaces, unless a later job is in_turn. */
-static void saver_discard_older(struct save *older)
+static void saver_skip(struct save *older)
 {
     const struct save *save = older->next;
 
@@ -169,18 +168,18 @@ static void look_again(void *context)
     (void)context;
     say_if_slow();
     if (saver_busy_ms())
-        timer_set(saver_loop, &look, SAVER_LOOK_MS);
+        timer_set(looping, &look, SAVER_LOOK_MS);
 }
 
 static uint64_t done_until_now(void)
 {
     LOCK_GUARD(&lock);
 
-    return jobs_done;
+    return done;
 }
 
-/* Clears the eventfd before it reads jobs_done, so that a later job wakes the loop again. The calls
- * may call saver_call_when_done(). */
+/* Clears the eventfd before it reads done, so that a later job wakes the loop again. The calls
+ * may call saver_then(). */
 static void call_waits(void *context, short events)
 {
     uint64_t count, until;
@@ -206,20 +205,20 @@ bool saver_open(struct loop *loop)
 
     if (fd < 0)
         return false;
-    saver_loop = loop;
+    looping = loop;
     look = (struct timer){.due = look_again};
     ended = (struct watched){fd, POLLIN, call_waits, NULL, NULL};
     loop_watch(loop, &ended);
     return true;
 }
 
-void saver_call_when_done(struct saver_wait *wait)
+void saver_then(struct saver_wait *wait)
 {
     if (wait->is_set)
         return;
     (void)pthread_mutex_lock(&lock);
-    wait->ticket = jobs_given;
-    if (jobs_done == jobs_given)
+    wait->ticket = given;
+    if (done == given)
         wake_loop();
     (void)pthread_mutex_unlock(&lock);
     wait->is_set = true;
@@ -248,68 +247,53 @@ static void saver_give(struct save *save)
         save->text = text;
     } else if (!saver_start()) {
         (void)save_run(save, &problem);
-        jobs_given++;
-        jobs_done++;
+        given++;
+        done++;
         wake_loop();
     } else {
         if (waiting && save->text)
-            saver_discard_older(waiting);
+            saver_skip(waiting);
         save->next = NULL;
         *last = save;
         last = &save->next;
         save = NULL;
-        jobs_given++;
+        given++;
         (void)pthread_cond_broadcast(&changed);
     }
     (void)pthread_mutex_unlock(&lock);
     save_free(save);
-    if (saver_loop)
-        timer_set(saver_loop, &look, SAVER_LOOK_MS);
+    if (looping)
+        timer_set(looping, &look, SAVER_LOOK_MS);
 }
 
-/* Returns NULL and logs when out of memory. */
-static struct save *save_of_text(const char *path, char *text, size_t length)
+static void saver_put(const char *path, char *text, const struct save *how)
 {
     struct save *save = text ? calloc(1, sizeof(*save) + strlen(path) + 1) : NULL;
 
-    if (save) {
-        memcpy(save->path, path, strlen(path) + 1);
-        save->text = text;
-        save->length = length;
-        return save;
+    if (!save) {
+        say(BK1042, "%s is not saved: out of memory", path);
+        free(text);
+        return;
     }
-    say(BK1042, "%s is not saved: out of memory", path);
-    free(text);
-    return NULL;
+    *save = *how;
+    save->text = text;
+    strcpy(save->path, path);
+    saver_give(save);
 }
 
 void saver_write(const char *path, char *text, size_t length)
 {
-    struct save *save = save_of_text(path, text, length);
-
-    if (save)
-        saver_give(save);
+    saver_put(path, text, &(struct save){.length = length});
 }
 
 void saver_write_in_turn(const char *path, char *text, size_t length)
 {
-    struct save *save = save_of_text(path, text, length);
-
-    if (save) {
-        save->in_turn = true;
-        saver_give(save);
-    }
+    saver_put(path, text, &(struct save){.length = length, .in_turn = true});
 }
 
 void saver_write_by(const char *path, char *text, saver_write_fn *write, void *context)
 {
-    struct save *save = save_of_text(path, text, 0);
-
-    if (save) {
-        save->write = write;
-        save->context = context;
-        saver_give(save);
-    }
+    saver_put(path, text, &(struct save){.write = write, .context = context});
 }
 
 bool saver_finish(int64_t limit_ms)

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The loop calls the functions of saver_call_when_done() and logs a hanging disk. Returns false
- * with errno set. */
+/* The loop calls the functions of saver_then() and logs a hanging disk. Returns false with errno
+ * set. */
 bool saver_open(struct loop *loop);
 
 /* Writes a file. Frees text; NULL: out of memory, which the saver logs. */
@@ -46,7 +46,7 @@ struct saver_wait {
     struct saver_wait *next;
 };
 
-void saver_call_when_done(struct saver_wait *wait);
+void saver_then(struct saver_wait *wait);
 
 /* Waits for all jobs, limit_ms at most. Returns false if jobs are left. */
 bool saver_finish(int64_t limit_ms);

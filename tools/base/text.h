@@ -6,6 +6,7 @@
 #ifndef BLKIN_TOOLS_TEXT_H
 #define BLKIN_TOOLS_TEXT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,5 +50,8 @@ struct date_text {
     char text[64];
 };
 struct date_text date_text(int64_t ns, int digits);
+
+/* Leaves out counters that are 0, nulls, and empty values. */
+void show_json(const json_t *json);
 
 #endif

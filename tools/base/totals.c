@@ -5,15 +5,19 @@
  */
 #include "totals.h"
 
+#include "babeltrace-plugin/base/date.h"
+#include "folders.h"
 #include "say.h"
 
-#include "folders.h"
-#include "reader_account.h"
-
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the totals of a service ----------------------------------------------------------------- */
 
 static uint64_t total_value(const struct total *total, const void *own)
 {
@@ -131,4 +135,119 @@ void totals_say(const struct counts *sinks, const struct totals_table *table, co
     free(text);
     if (!counts_add_up(sinks))
         say_account(BK1003, "the account does not add up: this is a bug of BlkKin");
+}
+
+/* ---- the accounts of readers ----------------------------------------------------------------- */
+
+static void counter_set(const struct counter *counter, struct counts *counts, uint64_t value)
+{
+    memcpy((char *)counts + counter->offset, &value, sizeof(value));
+}
+
+static int64_t time_at(const json_t *object, const char *key)
+{
+    return date_read(json_string_value(json_object_get(object, key)));
+}
+
+static struct mark settled_at(const json_t *object)
+{
+    return (struct mark){
+        .at = {json_integer_value(json_object_get(object, "time_ns")),
+               (uint64_t)json_integer_value(json_object_get(object, "events"))},
+        .sent = (uint64_t)json_integer_value(json_object_get(object, "sent")),
+    };
+}
+
+void counts_read(const json_t *json, struct counts *counts)
+{
+    for (size_t i = 0; i < counters_count; i++)
+        counter_set(&counters[i], counts,
+                    (uint64_t)json_integer_value(json_object_get(json, counters[i].name)));
+}
+
+bool reader_account_read(const char *path, struct reader_account *account)
+{
+    json_t *json = json_load_file(path, 0, NULL);
+    const json_t *values = json_object_get(json, "counters");
+    const char *state = json_string_value(json_object_get(json, "state"));
+    const bool is_whole = values && state;
+
+    if (is_whole) {
+        *account =
+            (struct reader_account){.events_ns = time_at(json, "events_as_of"),
+                                    .pid = (long)json_integer_value(json_object_get(json, "pid")),
+                                    .has_ended = strcmp(state, "ended") == 0};
+        counts_read(values, &account->counts);
+        account->counts.input.trace_time_ns = time_at(json, "trace_time");
+        account->settled = settled_at(json_object_get(json, "settled"));
+    }
+    json_decref(json);
+    return is_whole;
+}
+
+json_t *reader_statistics(const char *path)
+{
+    char asked[4096 + sizeof(".asked")];
+    int fd;
+
+    (void)snprintf(asked, sizeof(asked), "%s.asked", path);
+    fd = open(asked, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0) {
+        (void)futimens(fd, NULL);
+        (void)close(fd);
+    }
+    return json_load_file(path, JSON_ALLOW_NUL, NULL);
+}
+
+void counts_add(struct counts *sum, const struct counts *part)
+{
+    const int64_t time_ns = part->input.trace_time_ns;
+    int64_t *earliest = &sum->input.trace_time_ns;
+
+    for (size_t i = 0; i < counters_count; i++)
+        counter_set(&counters[i], sum,
+                    counter_value(&counters[i], sum) + counter_value(&counters[i], part));
+    if (time_ns && (*earliest == 0 || time_ns < *earliest))
+        *earliest = time_ns;
+    sum->output.spool.in_use |= sum->output.spool.spans != 0;
+}
+
+/* Spans that the next run does not find have left the spool after the last account, with an unknown
+ * result. */
+void counts_follow(struct counts *sum, const struct counts *part)
+{
+    const uint64_t left = sum->output.spool.waiting;
+    const uint64_t found = part->output.spool.found;
+    const uint64_t same = left < found ? left : found;
+
+    counts_add(sum, part);
+    sum->output.spool.spans -= same;
+    sum->output.spool.found -= same;
+    sum->output.spool.waiting -= left;
+    sum->output.spool.unknown += left - same;
+}
+
+void counts_hand_over(struct counts *counts)
+{
+    const uint64_t in_spool = counts->output.spool.waiting;
+
+    counts->output.spans -= counts->output.waiting + counts->output.held;
+    counts->input.rules.begins -= counts->input.rules.open;
+    counts->input.join.halves -= counts->input.join.waiting;
+    for (size_t i = 0; i < counters_count; i++) {
+        if (counters[i].kind == METRIC_GAUGE)
+            counter_set(&counters[i], counts, 0);
+    }
+    counts->output.spool.waiting = in_spool;
+}
+
+uint64_t counts_close(struct counts *counts)
+{
+    const uint64_t waited = counts->output.waiting;
+
+    counts_hand_over(counts);
+    counts->output.spans += waited;
+    counts->output.outcome[OUTCOME_UNDELIVERED] += waited;
+    counts->input.trace_time_ns = 0;
+    return waited;
 }

@@ -5,7 +5,7 @@
  */
 #include "keys.h"
 
-#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "babeltrace-plugin/encode/protocol.h"
 #include "tracepoints/format/ring.h"
@@ -138,7 +138,7 @@ int key_find_section(const char *name)
 }
 
 /* Returns whether the parameter is set by the services, for each reader, and not by users. */
-bool param_is_of_services(const char *name)
+bool key_is_services(const char *name)
 {
     return strcmp(name, "statistics-file") == 0 || strcmp(name, "rules-report") == 0 ||
            strncmp(name, "from-", strlen("from-")) == 0 || strcmp(name, "sent-file") == 0;
@@ -153,7 +153,7 @@ static const struct param_rule *sinks_rule(int i)
 
     if (rules[0] == NULL) {
         for (size_t from = 0, to = 0; from < count && to < KEYS_MAX - KEYS_OWN - 1; from++) {
-            if (!param_is_of_services(table[from].name))
+            if (!key_is_services(table[from].name))
                 rules[to++] = &table[from];
         }
     }
@@ -174,7 +174,7 @@ int key_find(const char *name)
     return -1;
 }
 
-bool key_is_of_sink(int key)
+bool key_is_sinks(int key)
 {
     return key >= KEYS_OWN;
 }
@@ -184,7 +184,7 @@ enum key_when key_when(int key)
     /* keys that a service reads at its start only */
     static const char *const displays[] = {"prometheus-listen", "stats-file"};
 
-    if (!key_is_of_sink(key))
+    if (!key_is_sinks(key))
         return (enum key_when)own[key].when;
     for (size_t i = 0; i < sizeof(displays) / sizeof(displays[0]); i++) {
         if (strcmp(key_rule(key)->name, displays[i]) == 0)
@@ -195,7 +195,7 @@ enum key_when key_when(int key)
 
 int key_only_section(int key)
 {
-    return key_is_of_sink(key) ? ALL : own[key].section;
+    return key_is_sinks(key) ? ALL : own[key].section;
 }
 
 bool key_is_shared(int key)

@@ -27,9 +27,9 @@ bool key_section_is_old(const char *name);
 const struct param_rule *key_rule(int key);
 /* Returns the index of the key; -1: unknown. */
 int key_find(const char *name);
-bool key_is_of_sink(int key);
+bool key_is_sinks(int key);
 /* Returns whether the services, not users, set the parameter. Then it is no key. */
-bool param_is_of_services(const char *name);
+bool key_is_services(const char *name);
 
 /* Returns the section in which the key may be, besides the section for all commands. 0: every
  * section. */

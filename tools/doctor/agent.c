@@ -170,7 +170,7 @@ static void rings_explain(const struct doctor *doctor, const struct process *pro
             "process %d (%s) has no rings: BLKIN_RINGS=%s is in its environment" MEND
             "start it without that variable",
             PROCESS_NAMED(process), value);
-    else if (process_sees_other_folder(process->pid, "/run/blkin/rings"))
+    else if (process_is_elsewhere(process->pid, "/run/blkin/rings"))
         saw(LEVEL_BAD, "rings.program",
             "process %d (%s) has no rings: it is in a container with another /run/blkin/rings" MEND
             "mount the host's /run/blkin/rings into the container",

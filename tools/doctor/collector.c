@@ -4,7 +4,7 @@
  */
 #include "check.h"
 
-#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"

@@ -30,7 +30,7 @@ static void take_daemon(void *context, struct process *process)
 
     if (strcmp(process->name, "lttng-sessiond") != 0)
         return;
-    if (process->user == 0 && process_sees_other_folder(process->pid, "/run/lttng"))
+    if (process->user == 0 && process_is_elsewhere(process->pid, "/run/lttng"))
         return; /* in a container */
     if (process->user == 0)
         daemons->roots = *process;
@@ -388,7 +388,7 @@ static void take_consumer(void *context, struct process *process)
     struct process *consumer = context;
 
     if (strcmp(process->name, "lttng-consumerd") == 0 &&
-        !process_sees_other_folder(process->pid, "/run"))
+        !process_is_elsewhere(process->pid, "/run"))
         *consumer = *process;
 }
 

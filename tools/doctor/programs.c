@@ -107,8 +107,7 @@ static bool explain_elsewhere(const struct doctor *doctor, const struct process 
 {
     char home[256];
 
-    if (doctor->facts->sessiond_user == 0 &&
-        process_sees_other_folder(process->pid, "/run/lttng")) {
+    if (doctor->facts->sessiond_user == 0 && process_is_elsewhere(process->pid, "/run/lttng")) {
         saw(LEVEL_BAD, "program.namespace",
             UNREGISTERED "its /run/lttng is not that of lttng-sessiond: it is in a container" MEND
                          "mount the host's /run/lttng and /dev/shm into the container",
@@ -128,7 +127,7 @@ static bool explain_elsewhere(const struct doctor *doctor, const struct process 
 void program_without_lttng(const struct doctor *doctor, const struct process *process, char *why,
                            size_t size)
 {
-    const uint64_t start = process_start_ticks(process->pid);
+    const uint64_t start = process_start(process->pid);
     char value[256] = "";
 
     if (process_variable(process->pid, "BLKIN_LTTNG", value, sizeof(value)) &&
@@ -138,8 +137,7 @@ void program_without_lttng(const struct doctor *doctor, const struct process *pr
         (void)snprintf(why, size, "it has a seccomp filter");
     else if (strcmp(value, "yes") != 0 && !doctor->facts->sessiond)
         (void)snprintf(why, size, "no lttng-sessiond runs");
-    else if (strcmp(value, "yes") != 0 && start &&
-             start < process_start_ticks(doctor->facts->sessiond))
+    else if (strcmp(value, "yes") != 0 && start && start < process_start(doctor->facts->sessiond))
         (void)snprintf(why, size,
                        "started before the session daemon: restart it, or set BLKIN_LTTNG=yes");
     else

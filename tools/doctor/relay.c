@@ -5,7 +5,7 @@
 #include "check.h"
 
 #include "tools/base/process.h"
-#include "tools/reader/listing.h"
+#include "tools/reader/graph.h"
 
 #include <errno.h>
 #include <inttypes.h>

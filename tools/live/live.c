@@ -4,7 +4,7 @@
  */
 #include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/account/stats_file.h"
-#include "babeltrace-plugin/base/http_url.h"
+#include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/printer.h"
 #include "readers.h"

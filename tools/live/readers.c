@@ -8,7 +8,6 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/say.h"
 #include "tools/reader/graph.h"
-#include "tools/reader/reader.h"
 #include "viewer.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "babeltrace-plugin/account/account.h"
 #include "relay.h"
 #include "tools/base/child.h"
-#include "tools/base/reader_account.h"
+#include "tools/base/totals.h"
 
 #include <babeltrace2/babeltrace.h>
 #include <jansson.h>

@@ -7,7 +7,7 @@
 #define BLKIN_LIVE_RELAY_H
 
 #include "babeltrace-plugin/base/error.h"
-#include "tools/reader/listing.h"
+#include "tools/reader/graph.h"
 #include "tools/base/loop.h"
 #include "tools/base/child.h"
 #include "tools/config/config.h"

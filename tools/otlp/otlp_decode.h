@@ -9,8 +9,7 @@
 #ifndef BLKIN_TOOLS_OTLP_DECODE_H
 #define BLKIN_TOOLS_OTLP_DECODE_H
 
-#include "babeltrace-plugin/encode/protobuf_read.h"
-#include "babeltrace-plugin/spans/endpoint.h"
+#include "babeltrace-plugin/encode/protobuf.h"
 #include "babeltrace-plugin/spans/span.h"
 
 /* The resource and the scope of spans. Texts point into the request. A message is without the tag

@@ -7,7 +7,7 @@
 #ifndef BLKIN_TOOLS_OTLP_FIELDS_H
 #define BLKIN_TOOLS_OTLP_FIELDS_H
 
-#include "babeltrace-plugin/encode/protobuf_read.h"
+#include "babeltrace-plugin/encode/protobuf.h"
 
 enum otlp_field {
     OTLP_REQUEST_RESOURCE_SPANS = PB_TAG(1, PB_TYPE_BYTES),

@@ -8,7 +8,7 @@
 #ifndef BLKIN_TOOLS_OTLP_PEERS_H
 #define BLKIN_TOOLS_OTLP_PEERS_H
 
-#include "babeltrace-plugin/base/listener.h"
+#include "babeltrace-plugin/base/listen.h"
 #include "libblkin/policy/policy.h"
 #include "sdk_store.h"
 

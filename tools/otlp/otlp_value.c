@@ -5,7 +5,7 @@
  */
 #include "otlp_value.h"
 
-#include "babeltrace-plugin/base/real.h"
+#include "babeltrace-plugin/base/duration.h"
 
 #include <inttypes.h>
 #include <math.h>

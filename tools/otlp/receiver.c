@@ -9,7 +9,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "babeltrace-plugin/encode/protobuf.h"
-#include "tools/http/http.h"
+#include "tools/base/metrics.h"
 #include "upload.h"
 
 #include <errno.h>

@@ -7,12 +7,20 @@
 
 #include "tools/base/child.h"
 
+#include <babeltrace2/babeltrace.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 struct graph {
     const struct graph_spec *spec;
@@ -414,4 +422,159 @@ enum graph_status graph_run(const struct graph_spec *spec)
     (void)signal(SIGTERM, SIG_IGN);
     BT_INTERRUPTER_PUT_REF_AND_RESET(interrupter);
     return status;
+}
+
+/* ---- common parts of children that run the sink ---------------------------------------------- */
+
+#define STATS_PERIOD_MS 500
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+json_t *reader_params(const struct config *config)
+{
+    json_t *params = config_sink_json(config);
+
+    if (!params)
+        return NULL;
+    (void)json_object_del(params, "prometheus-listen");
+    (void)json_object_del(params, "stats-file");
+    /* by default, a reader also starts while the collector is down */
+    if (!json_object_get(params, "require-collector"))
+        (void)json_object_set_new(params, "require-collector", json_false());
+    (void)json_object_set_new(params, "stats-period-ms", json_integer(STATS_PERIOD_MS));
+    return params;
+}
+
+bool reader_endpoint_fits(const struct config *config, struct error *error)
+{
+    static const char scheme[] = "file:";
+    const char *endpoint = config_text(config, "endpoint");
+    struct stat status;
+
+    if (!endpoint || strncasecmp(endpoint, scheme, strlen(scheme)) != 0 ||
+        (stat(endpoint + strlen(scheme), &status) == 0 && !S_ISREG(status.st_mode)))
+        return true;
+    return error_set(error,
+                     "endpoint \"%.800s\" is a file, which each delivery here would have to "
+                     "overwrite: expected http://, https:// or kafka://",
+                     endpoint);
+}
+
+/* ---- in the child ---------------------------------------------------------------------------- */
+
+/* Gives up all capabilities and core dumps, and hides the memory (credentials, spans) from other
+ * processes of the user. The user stays the same, so a child of root still reads root's files. */
+static void reader_drop_privileges(void)
+{
+    const struct rlimit none = {0, 0};
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    const struct __user_cap_data_struct data[2] = {{0}};
+
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    (void)syscall(SYS_capset, &header, data);
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)prctl(PR_SET_DUMPABLE, 0);
+}
+
+json_t *reader_begin(const void *bytes, size_t size)
+{
+    json_t *order = json_loadb(bytes, size, 0, NULL);
+
+    if (!order)
+        abort();
+    (void)unlink(text_in(json_object_get(order, "params"), "stats-file"));
+    reader_drop_privileges();
+    return order;
+}
+
+/* ---- the live sessions of a relay daemon, by babeltrace2's plugin ---------------------------- */
+
+static const char *listing_text(const bt_value *map, const char *key)
+{
+    const bt_value *value = bt_value_map_borrow_entry_value_const(map, key);
+
+    return value && bt_value_is_string(value) ? bt_value_string_get(value) : "";
+}
+
+static int64_t listing_integer(const bt_value *map, const char *key)
+{
+    const bt_value *value = bt_value_map_borrow_entry_value_const(map, key);
+
+    if (value && bt_value_is_signed_integer(value))
+        return bt_value_integer_signed_get(value);
+    return value && bt_value_is_unsigned_integer(value)
+               ? (int64_t)bt_value_integer_unsigned_get(value)
+               : 0;
+}
+
+static void listing_take(const bt_value *sessions, struct listing *listing)
+{
+    const uint64_t count = bt_value_array_get_length(sessions);
+
+    for (uint64_t i = 0; i < count && listing->count < LISTED_MAX; i++) {
+        const bt_value *map = bt_value_array_borrow_element_by_index_const(sessions, i);
+        struct listed_session *session = &listing->sessions[listing->count++];
+
+        (void)snprintf(session->host, sizeof(session->host), "%s",
+                       listing_text(map, "target-hostname"));
+        (void)snprintf(session->name, sizeof(session->name), "%s",
+                       listing_text(map, "session-name"));
+        session->viewers = listing_integer(map, "client-count");
+        session->streams = listing_integer(map, "stream-count");
+    }
+    listing->has_more = count > LISTED_MAX;
+}
+
+static bt_query_executor *listing_query(const char *url)
+{
+    const bt_component_class_source *live =
+        graph_ctf()
+            ? bt_plugin_borrow_source_component_class_by_name_const(graph_ctf(), "lttng-live")
+            : NULL;
+    bt_value *params = bt_value_map_create();
+    bt_query_executor *query = NULL;
+
+    if (live && params &&
+        bt_value_map_insert_string_entry(params, "url", url) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
+        query = bt_query_executor_create(bt_component_class_source_as_component_class_const(live),
+                                         "sessions", params);
+    bt_value_put_ref(params);
+    return query;
+}
+
+bool listing_ask(const char *url, struct listing *listing)
+{
+    const bt_value *sessions = NULL;
+    bt_query_executor *query = listing_query(url);
+    const bool is_answered =
+        query && bt_query_executor_query(query, &sessions) == BT_QUERY_EXECUTOR_QUERY_STATUS_OK;
+
+    if (is_answered)
+        listing_take(sessions, listing);
+    else
+        bt_current_thread_clear_error();
+    bt_value_put_ref(sessions);
+    bt_query_executor_put_ref(query);
+    return is_answered;
+}
+
+static bool listing_fill(const void *order, void *result)
+{
+    return listing_ask(order, result);
+}
+
+const struct job listing_job = {.name = "live-sessions",
+                                .fill = listing_fill,
+                                .result_size = sizeof(struct listing),
+                                .stays = true};
+
+bool listing_has(const struct listing *listing, const char *host, const char *session)
+{
+    for (int i = 0; i < listing->count; i++) {
+        if (strcmp(listing->sessions[i].host, host) == 0 &&
+            strcmp(listing->sessions[i].name, session) == 0)
+            return true;
+    }
+    return listing->has_more;
 }

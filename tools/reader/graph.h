@@ -8,10 +8,15 @@
 #ifndef BLKIN_TOOLS_READER_GRAPH_H
 #define BLKIN_TOOLS_READER_GRAPH_H
 
+#include "tools/base/child.h"
+#include "tools/base/json.h"
+#include "tools/config/config.h"
+
 #include <babeltrace2/babeltrace.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct graph_spec {
     const char *live_url;      /* net://HOST:PORT/host/NAME/SESSION; NULL: recorded traces */
@@ -41,5 +46,43 @@ bool graph_can_run(void);
 /* Return babeltrace2's plugin "ctf", and BlkKin's plugin; NULL: missing. */
 const bt_plugin *graph_ctf(void);
 const bt_plugin *graph_blkin(void);
+
+/* ---- common parts of the services' children that run the sink -------------------------------- */
+
+/* Returns the parameters of a child's sink: those of the configuration, except those that the
+ * service handles itself. NULL: out of memory. */
+json_t *reader_params(const struct config *config);
+
+/* Returns false with error set if the endpoint is a regular file, which a sink does not overwrite:
+ * only the first of a service's readers could write it. */
+bool reader_endpoint_fits(const struct config *config, struct error *error);
+
+/* Called in the child: gives up privileges and returns the order. Aborts if the bytes are no order.
+ */
+json_t *reader_begin(const void *bytes, size_t size);
+
+/* ---- the live sessions of a relay daemon ----------------------------------------------------- */
+
+#define LISTED_MAX 96 /* the most sessions in a listing */
+
+struct listed_session {
+    char host[256], name[256];
+    int64_t viewers, streams;
+};
+
+struct listing {
+    int count;
+    bool has_more; /* the daemon has further sessions */
+    struct listed_session sessions[LISTED_MAX];
+};
+
+/* Fills an empty listing. url: net://HOST:PORT. Returns false if the daemon does not answer. */
+bool listing_ask(const char *url, struct listing *listing);
+
+/* The job listing_ask(). order: the url; result: a struct listing. */
+extern const struct job listing_job;
+
+/* Returns true if the listing has the session, or has_more. */
+bool listing_has(const struct listing *listing, const char *host, const char *session);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/spans/packed.h"
+#include "babeltrace-plugin/spans/event.h"
 #include "ctf.h"
 #include "ring_event.h"
 #include "tracepoints/format/fields.h"

@@ -9,7 +9,7 @@
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "fdstore.h"
 #include "shares.h"
-#include "tools/base/accepting.h"
+#include "tools/base/loop.h"
 #include "tools/base/host_rules.h"
 #include "tools/base/notify.h"
 #include "users.h"

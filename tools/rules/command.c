@@ -5,7 +5,7 @@
 #include "tools/base/commands.h"
 
 #include "babeltrace-plugin/rules/rules.h"
-#include "tools/reader/listing.h"
+#include "tools/reader/graph.h"
 #include "tools/trace/read.h"
 
 #include <errno.h>

@@ -6,7 +6,6 @@
 #include "filter_rule.h"
 
 #include "babeltrace-plugin/base/duration.h"
-#include "babeltrace-plugin/base/real.h"
 #include "babeltrace-plugin/base/text.h"
 #include <stdio.h>
 #include <string.h>

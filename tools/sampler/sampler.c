@@ -5,7 +5,6 @@
  */
 #include "sampler.h"
 
-#include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "filter.h"
 #include "libblkin/metric/metric.h"
@@ -303,7 +302,7 @@ static struct sampler_totals sampling_counts(const struct sampling *sampling)
                                    .no_room = read.no_room};
 }
 
-static void counts_add(struct sampler_totals *sum, const struct sampler_totals *more)
+static void sampler_totals_add(struct sampler_totals *sum, const struct sampler_totals *more)
 {
     uint64_t *to = (uint64_t *)sum;
     const uint64_t *from = (const uint64_t *)more;
@@ -321,7 +320,7 @@ static void sampler_take_over(struct sampler *sampler)
         return;
     if (sampler->sampling) {
         counts = sampling_counts(sampler->sampling);
-        counts_add(&sampler->before, &counts);
+        sampler_totals_add(&sampler->before, &counts);
         memset(&sampler->observer, 0,
                sizeof(sampler->observer)); /* the slots get other instances */
         memset(sampler->slots, 0, sizeof(sampler->slots));
@@ -348,7 +347,7 @@ static void sampler_sample(struct sampler *sampler)
     LOCK_GUARD(&sampler->lock);
     sampler->is_recording = is_recording;
     sampler->counts = sampling_counts(sampling);
-    counts_add(&sampler->counts, &sampler->before);
+    sampler_totals_add(&sampler->counts, &sampler->before);
 }
 
 static int64_t sampler_next_ms(const struct sampler *sampler)

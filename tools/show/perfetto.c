@@ -29,7 +29,7 @@ struct item {
     uint32_t depth;
     uint32_t process;
     uint32_t lane;
-    uint32_t outer;      /* the open item around this one in the lane */
+    uint32_t below;      /* the open item around this one in the lane */
     uint32_t first_flow; /* the first child in another process */
     uint32_t next_flow;  /* the next such child of the same parent */
 };
@@ -96,7 +96,7 @@ static void add_items(struct perfetto *export, const struct trace_model *model, 
                           : NONE,
             .depth = node->depth,
             .process = process_of(export, span->of),
-            .outer = NONE,
+            .below = NONE,
             .first_flow = NONE,
             .next_flow = NONE,
         };
@@ -141,7 +141,7 @@ static bool fits_parent(const struct perfetto *export, const struct item *item)
         return false;
     lane = &export->lanes[parent->lane];
     while (lane->top != NONE && export->items[lane->top].end_us <= item->start_us)
-        lane->top = export->items[lane->top].outer;
+        lane->top = export->items[lane->top].below;
     return lane->top == item->parent;
 }
 
@@ -168,7 +168,7 @@ static void place_items(struct perfetto *export)
 
         item->lane =
             fits_parent(export, item) ? export->items[item->parent].lane : free_lane(export, item);
-        item->outer = export->lanes[item->lane].top;
+        item->below = export->lanes[item->lane].top;
         export->lanes[item->lane].top = export->order[i];
     }
 }

@@ -5,7 +5,7 @@
  */
 #include "report.h"
 
-#include "tools/base/reader_account.h"
+#include "tools/base/totals.h"
 #include "tools/base/text.h"
 #include "tools/trace/figures.h"
 

@@ -6,7 +6,7 @@
 #include "options.h"
 
 #include "read.h"
-#include "babeltrace-plugin/base/real.h"
+#include "babeltrace-plugin/base/duration.h"
 #include "tools/base/text.h"
 
 #include <assert.h>

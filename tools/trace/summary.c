@@ -4,7 +4,7 @@
  */
 #include "summary.h"
 
-#include "babeltrace-plugin/model/calls.h"
+#include "babeltrace-plugin/model/statistics.h"
 
 #include <stdio.h>
 #include <stdlib.h>

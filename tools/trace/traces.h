@@ -6,7 +6,6 @@
 #define BLKIN_TOOLS_TRACES_H
 
 #include "babeltrace-plugin/model/model.h"
-#include "babeltrace-plugin/model/names.h"
 #include "load.h"
 
 /* Times in ns. */

@@ -16,7 +16,6 @@
 
 #include "babeltrace-plugin/base/text.h"
 #include "babeltrace-plugin/model/model.h"
-#include "babeltrace-plugin/model/names.h"
 #include "tools/merged/merged.h"
 #include "tools/otlp/otlp_decode.h"
 

@@ -13,7 +13,7 @@
 #include "tools/base/notify.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
-#include "tools/base/show_json.h"
+#include "tools/base/text.h"
 #include "tools/base/loop.h"
 #include "tools/config/frame.h"
 
@@ -191,7 +191,7 @@ static void root_save(void *context)
     root->save_began_ms = clock_ms();
     root_give_state(root);
     root->saved = (struct saver_wait){.done = root_saved, .context = root};
-    saver_call_when_done(&root->saved);
+    saver_then(&root->saved);
 }
 
 static bool root_load(struct root *root, struct error *error)

@@ -4,8 +4,8 @@
  */
 #include "stage.h"
 
-#include "babeltrace-plugin/encode/resource.h"
-#include "babeltrace-plugin/model/calls.h"
+#include "babeltrace-plugin/encode/encoder.h"
+#include "babeltrace-plugin/model/statistics.h"
 
 #include <fnmatch.h>
 

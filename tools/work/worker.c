@@ -13,7 +13,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/account/counters.h"
-#include "babeltrace-plugin/account/metrics_server.h"
+#include "babeltrace-plugin/account/http_server.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/base/thread.h"
@@ -141,14 +141,10 @@ static void worker_measure(struct worker *worker)
 
 static void worker_serve_page(struct worker *worker)
 {
-    struct pollfd fds[SERVER_POLLFDS];
-
     if (!worker->page || clock_ms() < worker->page_ms)
         return;
     worker->page_ms = clock_ms() + PAGE_MS;
-    (void)metrics_server_prepare(worker->page, fds);
-    if (poll(fds, SERVER_POLLFDS, 0) >= 0)
-        metrics_server_serve(worker->page, fds);
+    metrics_server_serve(worker->page);
 }
 
 static void worker_commit_if_due(struct worker *worker)
