@@ -158,7 +158,7 @@ static bt_component_class_sink_consume_method_status consume(bt_self_component_s
         bt_message_iterator_next(printer->iterator, &messages, &count);
 
     if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
-        input_handle(&printer->input, messages, count);
+        input_use(&printer->input, messages, count);
     if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END) {
         assembler_flush(printer->input.assembler);
         print_counts(printer);
