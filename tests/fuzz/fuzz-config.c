@@ -8,7 +8,6 @@
 #include "tools/sampler/settings.h"
 
 #include "tools/config/config.c"
-#include "tools/config/sink_params.h"
 
 /* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)

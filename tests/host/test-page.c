@@ -5,7 +5,7 @@
  */
 #include "babeltrace-plugin/hosts/host_view.h"
 #include "check.h"
-#include "tools/sampler/filter_rule.h"
+#include "tools/sampler/filter.h"
 
 #include <stdlib.h>
 

@@ -164,6 +164,7 @@ rfc1413_query_timeout = 0s
 tls_advertise_hosts =
 prdr_enable = false
 smtp_accept_max = 100
+smtp_accept_max_per_connection = 0
 keep_environment =
 begin routers
 local:

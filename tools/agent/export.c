@@ -10,7 +10,7 @@
 #include "tools/base/loop.h"
 #include "tools/base/totals.h"
 #include "tools/base/say.h"
-#include "tools/config/sink_params.h"
+#include "tools/config/config.h"
 #include "tools/otlp/otlp_decode.h"
 
 #include <stdio.h>

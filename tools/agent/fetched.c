@@ -21,8 +21,7 @@
 
 /* A program may write a record so long after the record's time. */
 #define FETCHED_LATE_NS UINT64_C(1000000000)
-/* The pause between two searches for old traces in a full table. Each search reads the whole table.
- */
+/* The pause between two searches for old traces in a full table, which read the whole table. */
 #define FETCHED_FULL_NS INT64_C(100000000)
 
 struct fetched {

@@ -5,8 +5,7 @@
  */
 #include "heard.h"
 
-/* Numbers and times may disagree by so much: an alarm may be later than one with a larger number.
- */
+/* By so much, an alarm may be later than an alarm with a larger number. */
 #define HEARD_AGAIN_NS UINT64_C(1000000000)
 
 void heard_begin(struct heard *heard)

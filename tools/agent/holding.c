@@ -103,8 +103,7 @@ static void holding_grow(struct holding *holding)
 
 /* ---- measurements ---------------------------------------------------------------------------- */
 
-/* Returns the bytes written to the memory's busiest ring since the last look; 0 at the first look.
- */
+/* Returns the bytes written to the busiest ring since the last look; 0 at the first look. */
 static uint64_t holding_busiest(struct held *held)
 {
     const bool is_first = !held->rings_looked_at;
@@ -172,8 +171,7 @@ uint64_t holding_holds_s(const struct holding *holding)
 
 /* ---- for the status -------------------------------------------------------------------------- */
 
-/* Returns the time since 1970 from which on the memory has all records; 0: nothing was overwritten.
- */
+/* Returns the time since 1970 from which on the memory has all records; 0: it is not full. */
 static int64_t holding_held_from(const struct memory *memory)
 {
     struct ring_clock clock = {0, clock_ns(), ring_clock_offset()};

@@ -242,8 +242,7 @@ static void service_close_export(struct service *service)
     agent->export = NULL;
 }
 
-/* With send = slow, the endpoint may not be a file: the next start would refuse a file with spans.
- */
+/* With send = slow, the endpoint may not be a file: the next start would refuse the file. */
 static bool service_endpoint_fits(const struct config *config, struct error *error)
 {
     return send_all_is_wanted(config) || reader_endpoint_fits(config, error);

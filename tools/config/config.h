@@ -98,6 +98,11 @@ char *config_shown(const struct config *config, const char *key);
 /* Returns a new value that needs a restart; NULL: the current value is up to date. */
 const char *config_waiting(const struct config *config, const char *key);
 
+/* Makes the sink's parameters (babeltrace-plugin/params.h). The texts live as long as the
+ * configuration. Returns false with error set. */
+struct params;
+bool config_sink_params(const struct config *config, struct params *params, struct error *error);
+
 /* Returns the sink's parameters that are set, for a child that runs the sink: {"endpoint":
  * "http://...", ...}. NULL: out of memory. */
 json_t *config_sink_json(const struct config *config);

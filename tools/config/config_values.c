@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/encode/protocol.h"
-#include "sink_params.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "babeltrace-plugin/params.h"
-#include "tools/config/sink_params.h"
+#include "tools/config/config.h"
 #include "tools/reader/graph.h"
 
 #include <babeltrace2/babeltrace.h>

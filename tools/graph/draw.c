@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "graph.h"
-#include "markup.h"
 #include "tools/trace/read.h"
 
 #include <errno.h>

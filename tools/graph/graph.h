@@ -97,6 +97,15 @@ bool graph_dot(FILE *file, const struct landscape *landscape);
 /* Prints one line of JSON: see blkin-graph(1). Returns false when out of memory. */
 bool graph_json(const struct landscape *landscape);
 
+/* ---- foreign text in HTML and SVG: markup.c -------------------------------------------------- */
+
+/*
+ * Writes any bytes, also for an attribute in double quotes, so that no part is markup or changes
+ * the direction of the line. A text of more than max characters ends with an ellipsis. Writes
+ * characters that are invisible or forbidden in XML as escapes.
+ */
+void markup_put(FILE *file, const char *text, size_t max);
+
 enum graph_drawn {
     GRAPH_DRAWN,
     GRAPH_WITHOUT_DOT, /* graphviz is not installed; nothing was written */

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "markup.h"
+#include "graph.h"
 
 #include "babeltrace-plugin/base/utf8.h"
 #include "tools/base/text.h"

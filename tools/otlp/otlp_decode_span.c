@@ -45,8 +45,7 @@ struct address {
     int64_t port;
 };
 
-/* OpenTelemetry's list of attributes that name the remote endpoint. The first one present counts.
- */
+/* OpenTelemetry's list of attributes that name the remote endpoint: the first one counts. */
 enum rank {
     PEER_SERVICE,
     SERVER,

@@ -66,8 +66,7 @@ static inline uint64_t otlp_status_code(struct text status)
     return otlp_find_field(status, OTLP_STATUS_CODE, &field) ? field.value : 0;
 }
 
-/* Finds the field of a message AnyValue that counts: the last one. Returns false if there is none.
- */
+/* Finds the last field of a message AnyValue, which counts. Returns false without a field. */
 bool otlp_value_field(struct text value, struct pb_member *last);
 
 /* Returns false if the value is no integer. */

@@ -359,8 +359,7 @@ static bool receiver_has_time(struct receiver *receiver)
     return now_ns - receiver->turn_ns < TURN_NS;
 }
 
-/* Suspends the request until the next turn. libmicrohttpd then repeats the call, with equal data.
- */
+/* Suspends the request until the next turn, when libmicrohttpd repeats the call. */
 static enum MHD_Result receiver_wait(struct otlp_request *request)
 {
     struct receiver *receiver = request->receiver;

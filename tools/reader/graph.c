@@ -31,8 +31,7 @@ struct graph {
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* Returns true for a cause of the library itself, which only names a function that got the error.
- */
+/* Returns true for a cause of the library itself, which only names a function. */
 static bool graph_is_of_library(const bt_error_cause *cause)
 {
     return bt_error_cause_get_actor_type(cause) == BT_ERROR_CAUSE_ACTOR_TYPE_UNKNOWN &&

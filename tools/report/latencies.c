@@ -5,7 +5,6 @@
 #include "parts.h"
 
 #include "tools/trace/figures.h"
-#include "tools/graph/markup.h"
 
 #include <math.h>
 #include <stdlib.h>

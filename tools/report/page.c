@@ -11,7 +11,6 @@
 #include "tools/base/output.h"
 #include "tools/base/text.h"
 #include "tools/trace/figures.h"
-#include "tools/graph/markup.h"
 #include "tools/trace/options.h"
 
 #include <getopt.h>

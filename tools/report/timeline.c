@@ -11,7 +11,6 @@
 
 #include "tools/base/text.h"
 #include "tools/trace/figures.h"
-#include "tools/graph/markup.h"
 #include "tools/trace/thread_time.h"
 #include "tools/trace/traces.h"
 

@@ -70,8 +70,7 @@ static void fdserver_drop(struct fdserver *fdserver, const char *name)
     }
 }
 
-/* Replaces a descriptor of the same name: a service that has lost its connection sends all again.
- */
+/* Replaces a descriptor of the same name: after a lost connection, a service sends all again. */
 static void fdserver_store(struct fdserver *fdserver, int fd, const char *name)
 {
     struct fdserver_stored *stored;

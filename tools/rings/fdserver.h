@@ -28,8 +28,7 @@ void fdserver_open(int *fdserver, struct loop *loop, const char *path, notify_st
 /* Returns the pid of the process; 0: none runs. */
 int64_t fdserver_pid(const char *path);
 
-/* Store and remove a descriptor. Return false if the process is gone, or has not read for a second.
- */
+/* Store and remove a descriptor. False: the process is gone, or has not read for a second. */
 bool fdserver_put(int fdserver, int fd, const char *name);
 bool fdserver_remove(int fdserver, const char *name);
 

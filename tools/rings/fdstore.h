@@ -24,8 +24,7 @@ struct fdstore {
     int64_t tried_ms;        /* the time of the last attempt to connect */
 };
 
-/* The caller has set the public members. Calls `give` for each descriptor that was stored before.
- */
+/* The caller has set the public members. Calls `give` for each descriptor stored before. */
 void fdstore_open(struct fdstore *store, notify_stored_fn *give, void *context);
 /* Disconnects. An fdserver ends when no descriptor is stored; systemd's store stays. */
 void fdstore_close(struct fdstore *store);

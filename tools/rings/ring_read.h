@@ -42,8 +42,7 @@ struct ring_entry {
     uint32_t pid_ns; /* namespace of the pid */
 };
 
-/* from: the first position. 0 begins with the oldest record, and counts older bytes as overwritten.
- */
+/* from: the first position. 0: the oldest record; older bytes count as overwritten. */
 void ring_reader_open(struct ring_reader *reader, struct ring ring, uint64_t from);
 void ring_reader_close(struct ring_reader *reader);
 

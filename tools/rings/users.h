@@ -14,8 +14,7 @@
 
 #define USERS_ALL_KNOWN UINT32_MAX /* no user has this number */
 
-/* Returns the number of all users that this process's namespace does not know, or USERS_ALL_KNOWN.
- */
+/* Returns the number of all users unknown to this process's namespace, or USERS_ALL_KNOWN. */
 uint32_t users_unknown(void);
 
 /* users_unknown() with other files than those of the kernel. */

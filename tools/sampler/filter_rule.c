@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "filter_rule.h"
+#include "filter.h"
 
 #include "babeltrace-plugin/base/duration.h"
 #include "babeltrace-plugin/base/text.h"

@@ -8,8 +8,7 @@
 #include "babeltrace-plugin/base/duration.h"
 #include "babeltrace-plugin/hosts/host_tags.h"
 #include "babeltrace-plugin/params.h"
-#include "filter_rule.h"
-#include "tools/config/sink_params.h"
+#include "filter.h"
 
 #include <inttypes.h>
 #include <stdio.h>

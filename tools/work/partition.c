@@ -6,6 +6,7 @@
 #include "partition_parts.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,49 +17,31 @@
 
 struct slab {
     struct slab *next;
-    union {
-        struct held_trace traces[1];
-        struct held_span spans[1];
-    } items;
+    _Alignas(max_align_t) char items[];
 };
 
-static struct slab *partition_new_slab(struct assembly *assembly)
+void partition_fill(struct assembly *assembly, struct item_pool *pool)
 {
     struct slab *slab = malloc(SLAB_BYTES);
 
     assembly->is_starved |= !slab;
-    if (slab) {
-        slab->next = assembly->slabs;
-        assembly->slabs = slab;
-    }
-    return slab;
-}
+    if (!slab)
+        return;
+    slab->next = assembly->slabs;
+    assembly->slabs = slab;
+    for (size_t i = (SLAB_BYTES - sizeof(*slab)) / pool->size; i; i--) {
+        char *item = slab->items + (i - 1) * pool->size;
 
-#define SLAB_ITEMS(type) ((SLAB_BYTES - offsetof(struct slab, items)) / sizeof(type))
-
-void partition_add_traces(struct assembly *assembly)
-{
-    struct slab *slab = partition_new_slab(assembly);
-
-    for (size_t i = slab ? SLAB_ITEMS(struct held_trace) : 0; i; i--) {
-        slab->items.traces[i - 1].next = assembly->free_traces;
-        assembly->free_traces = &slab->items.traces[i - 1];
-    }
-}
-
-void partition_add_spans(struct assembly *assembly)
-{
-    struct slab *slab = partition_new_slab(assembly);
-
-    for (size_t i = slab ? SLAB_ITEMS(struct held_span) : 0; i; i--) {
-        slab->items.spans[i - 1].next = assembly->free_spans;
-        assembly->free_spans = &slab->items.spans[i - 1];
+        memcpy(item, &pool->free, sizeof(pool->free));
+        pool->free = item;
     }
 }
 
 void assembly_open(struct assembly *assembly)
 {
     assembly->seed = hash_seed(assembly);
+    assembly->traces.size = sizeof(struct held_trace);
+    assembly->spans.size = sizeof(struct held_span);
 }
 
 void assembly_close(struct assembly *assembly)

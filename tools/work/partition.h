@@ -66,8 +66,8 @@ struct held_message {
 
 /* A span of an open trace. The member `of` of a trace_span points to it. */
 struct held_span {
+    struct held_span *next; /* the first member: see struct item_pool */
     struct trace_span span;
-    struct held_span *next;
     const struct held_message *message;
     const char *raw; /* message Span */
     uint32_t raw_length;
@@ -80,9 +80,9 @@ static inline const struct otlp_origin *held_origin(const struct held_span *span
 }
 
 struct held_trace {
+    struct held_trace *next; /* in the list of open, decided or free traces; the first member */
     uint64_t high;
     uint64_t low;
-    struct held_trace *next;        /* in the list of open, decided or free traces */
     struct held_span *first, *last; /* of an open trace, in the order of arrival */
     int64_t first_offset;
     int64_t first_ms;  /* the log's time of the first message */
@@ -92,6 +92,12 @@ struct held_trace {
     uint32_t over; /* spans beyond the limit */
     bool is_decided;
     bool is_forgotten; /* another trace has its slot in the table */
+};
+
+/* Free items of one size. The first member of each points to the next one. */
+struct item_pool {
+    void *free;
+    size_t size;
 };
 
 /* Shared by all partitions of a worker. */
@@ -106,8 +112,7 @@ struct assembly {
     bool is_starved; /* memory ran out: the counts are wrong from now on */
     /* private */
     uint64_t seed;
-    struct held_trace *free_traces;
-    struct held_span *free_spans;
+    struct item_pool traces, spans;
     struct slab *slabs;
     uint64_t messages; /* copies in memory */
 };

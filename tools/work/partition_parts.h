@@ -9,55 +9,46 @@
 
 #include "babeltrace-plugin/base/hash.h"
 
+#include <string.h>
+
 /* ---- memory of traces and spans -------------------------------------------------------------- */
 
-/* Adds free traces; none when out of memory. */
-void partition_add_traces(struct assembly *assembly);
-void partition_add_spans(struct assembly *assembly);
+/* Adds free items; none when out of memory. */
+void partition_fill(struct assembly *assembly, struct item_pool *pool);
 
-static inline struct held_trace *partition_new_trace(struct assembly *assembly)
+/* Returns an item with any content; NULL: out of memory. */
+static inline void *partition_take_item(struct assembly *assembly, struct item_pool *pool)
 {
-    struct held_trace *trace;
+    void *item;
 
-    if (!assembly->free_traces)
-        partition_add_traces(assembly);
-    trace = assembly->free_traces;
-    if (trace) {
-        assembly->free_traces = trace->next;
-        assembly->counts->open_bytes += sizeof(*trace);
+    if (!pool->free)
+        partition_fill(assembly, pool);
+    item = pool->free;
+    if (item) {
+        memcpy(&pool->free, item, sizeof(pool->free));
+        assembly->counts->open_bytes += pool->size;
     }
-    return trace;
+    return item;
+}
+
+/* Frees items that are linked from first to last. */
+static inline void partition_free_items(struct assembly *assembly, struct item_pool *pool,
+                                        void *first, void *last, uint64_t count)
+{
+    memcpy(last, &pool->free, sizeof(pool->free));
+    pool->free = first;
+    assembly->counts->open_bytes -= count * pool->size;
 }
 
 static inline void partition_free_trace(struct assembly *assembly, struct held_trace *trace)
 {
-    trace->next = assembly->free_traces;
-    assembly->free_traces = trace;
-    assembly->counts->open_bytes -= sizeof(*trace);
+    partition_free_items(assembly, &assembly->traces, trace, trace, 1);
 }
 
-static inline struct held_span *partition_new_span(struct assembly *assembly)
-{
-    struct held_span *span;
-
-    if (!assembly->free_spans)
-        partition_add_spans(assembly);
-    span = assembly->free_spans;
-    if (span) {
-        assembly->free_spans = span->next;
-        assembly->counts->open_bytes += sizeof(*span);
-    }
-    return span;
-}
-
-/* Frees all spans of the trace at once. */
 static inline void partition_free_spans(struct assembly *assembly, struct held_trace *trace)
 {
-    if (!trace->first)
-        return;
-    trace->last->next = assembly->free_spans;
-    assembly->free_spans = trace->first;
-    assembly->counts->open_bytes -= trace->spans * sizeof(*trace->first);
+    if (trace->first)
+        partition_free_items(assembly, &assembly->spans, trace->first, trace->last, trace->spans);
     trace->first = trace->last = NULL;
 }
 

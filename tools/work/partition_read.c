@@ -35,7 +35,8 @@ static struct held_trace *partition_begin_trace(const struct message_reading *re
                                                 const struct waiting *waiting)
 {
     struct partition *partition = reading->partition;
-    struct held_trace *trace = partition_new_trace(partition->assembly);
+    struct held_trace *trace =
+        partition_take_item(partition->assembly, &partition->assembly->traces);
 
     if (!trace)
         return NULL;
@@ -146,7 +147,7 @@ static void partition_hold(struct message_reading *reading, struct held_trace *t
     struct held_span *held = NULL;
 
     if (trace->spans < TRACE_SPANS_MAX)
-        held = partition_new_span(assembly);
+        held = partition_take_item(assembly, &assembly->spans);
     if (!held) {
         trace->over++;
         return;

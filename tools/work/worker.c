@@ -24,7 +24,7 @@
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
 #include "tools/base/totals.h"
-#include "tools/config/sink_params.h"
+#include "tools/config/config.h"
 
 #include <inttypes.h>
 #include <malloc.h>
