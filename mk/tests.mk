@@ -73,8 +73,9 @@ $(filter $(BUILD)/tests/otlp/% $(BUILD)/tests/host/% $(BUILD)/tests/agent/% $(BU
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
 # looks what is on disk when
-# has a store and a time of its own
+# have a time of their own, and a store
 $(BUILD)/tests/agent/test-later: ldflags += -Wl,--wrap=otlp_in_take,--wrap=otlp_in_held,--wrap=clock_gettime
+$(BUILD)/tests/agent/test-joined: ldflags += -Wl,--wrap=clock_gettime
 
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)

@@ -118,6 +118,7 @@ struct span {
     uint8_t mark;        /* see marks.h; 0: none */
     bool is_cut;         /* a text is only the beginning of the program's text */
     bool is_foreign;     /* of another tracer: its tags have OpenTelemetry's keys */
+    bool is_joined;      /* its place among traces is known: see join_put_span() */
     int64_t start_ns;    /* since the Unix epoch */
     int64_t end_ns;      /* at least start_ns */
     int64_t recorded_ns; /* time of its last event by the trace's clock; 0: not known */

@@ -111,7 +111,7 @@ static struct join_group *join_group_of_half(struct join_half *half)
  * are counted. */
 static void join_find_servers(struct join *join, const struct join_half *client)
 {
-    struct join_search search = join_search(join, client);
+    struct join_search search = join_search(&join->halves, join->options.skew_ns, client);
     struct join_half *server;
 
     while ((server = join_search_next(&search))) {
@@ -175,8 +175,10 @@ static void join_add_server(struct join *join, struct join_group *group, struct 
     join->counts.halves++;
     join->counts.waiting++;
     join_set_kind(join, group,
-                  join_search_all(join, &group->half, &client) == JOIN_ALONE ? JOIN_WAITING
-                                                                             : SETTLING);
+                  join_search_all(&join->halves, join->options.skew_ns, &group->half, &client) ==
+                          JOIN_ALONE
+                      ? JOIN_WAITING
+                      : SETTLING);
 }
 
 /* ---- spans of marked traces ------------------------------------------------------------------ */
@@ -265,7 +267,7 @@ static bool join_take_marked(struct join *join, struct span *span, const struct 
  * id. */
 static bool join_add(struct join *join, struct span *span)
 {
-    const bool is_marked = span->trace_id_high == JOIN_TRACE_HIGH;
+    const bool is_marked = span->trace_id_high == JOIN_TRACE_HIGH && !span->is_joined;
     struct join_half half;
     const bool has_key = join_read_half(span, &half);
 
@@ -284,36 +286,6 @@ static void join_take(struct stage *stage, struct span *span)
 
     if (!has_to_do || !join_add(join_of(stage), span))
         stage_pass(stage, span);
-}
-
-/* ---- halves without spans -------------------------------------------------------------------- */
-
-void join_stage_know(struct stage *stage, const struct join_half *half)
-{
-    struct join *join = join_of(stage);
-    struct join_group *group;
-
-    if (half->is_client) {
-        join_add_client(join, half);
-    } else if (half->trace_id_high == JOIN_TRACE_HIGH) {
-        join_make_room(join, sizeof(*group));
-        group = join_find_group(join, half->trace_id);
-        if (!group)
-            group = join_begin_group(join, half->trace_id);
-        if (group && !group->has_half && group->kind == OPEN)
-            join_add_server(join, group, NULL, half);
-    }
-}
-
-bool join_stage_place(const struct stage *stage, uint64_t trace_id, struct join_place *place)
-{
-    const struct join_group *group = join_find_group(join_of(stage), trace_id);
-
-    if (!group || !group->has_half || group->above || group->kind != JOIN_DECIDED)
-        return false;
-    *place =
-        (struct join_place){group->verdict, group->final_high, group->final_low, group->parent_id};
-    return true;
 }
 
 /* ---- set-up ---------------------------------------------------------------------------------- */

@@ -84,20 +84,18 @@ struct stage *join_stage_new(const struct join_options *options);
 
 struct join_counts join_stage_counts(const struct stage *stage);
 
-/* ---- halves whose spans are elsewhere: a stage that decides, and has no span -------------------
- */
+/* ---- halves whose spans are elsewhere -------------------------------------------------------- */
 
 /* Returns false if the span is no half. */
 bool join_read_half(const struct span *span, struct join_half *half);
 
-/* Gives the stage a half without its span: the root of a trace, or a client's half. */
-void join_stage_know(struct stage *stage, const struct join_half *half);
+/* Finds the client's half of a server's half in a table of halves by hash_number() of their keys.
+ * JOIN_PAIR: exactly one fits, and the reverse is true, too. */
+enum join_verdict join_find_client(const struct table *halves, int64_t skew_ns,
+                                   const struct join_half *server, struct join_half **client);
 
-/* After the flush: returns false if the stage does not know the root's half of this marked trace.
- */
-bool join_stage_place(const struct stage *stage, uint64_t trace_id, struct join_place *place);
-
-/* Puts a span of a marked trace where its trace belongs. A lack of memory costs the tag. */
+/* Puts a span of a marked trace where its trace belongs: the stage leaves it there. A lack of
+ * memory costs the tag. */
 void join_put_span(struct span *span, const struct join_place *place);
 
 static inline bool join_is_before(int64_t a, int64_t b, int64_t skew_ns)

@@ -26,17 +26,16 @@ static bool join_is_proven(const struct join_half *client, const struct join_hal
             client->request_bytes >= server->request_bytes);
 }
 
-/* Finds the client's half if exactly one fits the server's half and the reverse is true, too. */
-static enum join_verdict join_find_client(const struct join *join, const struct join_half *server,
-                                          struct join_half **client)
+enum join_verdict join_find_client(const struct table *halves, int64_t skew_ns,
+                                   const struct join_half *server, struct join_half **client)
 {
-    const enum join_verdict verdict = join_search_all(join, server, client);
+    const enum join_verdict verdict = join_search_all(halves, skew_ns, server, client);
     struct join_half *other;
 
     if (verdict != JOIN_PAIR)
         return verdict;
     return !(*client)->is_taken && join_is_proven(*client, server) &&
-                   join_search_all(join, *client, &other) == JOIN_PAIR
+                   join_search_all(halves, skew_ns, *client, &other) == JOIN_PAIR
                ? JOIN_PAIR
                : JOIN_UNSURE;
 }
@@ -106,6 +105,7 @@ void join_put_span(struct span *span, const struct join_place *place)
     if (place->verdict == JOIN_PAIR && span->parent_id == 0 && span->kind == SPAN_SERVER)
         join_set_parent(span, span->trace_id, place->parent_id);
     join_set_trace(span, place->trace_id_high, place->trace_id);
+    span->is_joined = true;
 }
 
 static void join_put_below(struct join_group *group, struct join_group *top)
@@ -131,9 +131,7 @@ static bool join_to(struct join *join, struct join_group *group, struct join_hal
     if (top == group)
         return false;
     client->is_taken = true;
-    group->parent_id = client->span_id;
-    if (group->root)
-        join_set_parent(&group->root->span, group->id, client->span_id);
+    join_set_parent(&group->root->span, group->id, client->span_id);
     if (!top)
         join_decide(join, group, client->trace_id_high, client->trace_id);
     else if (top->kind == JOIN_DECIDED)
@@ -146,12 +144,12 @@ static bool join_to(struct join *join, struct join_group *group, struct join_hal
 static void join_settle(struct join *join, struct join_group *group)
 {
     struct join_half *client;
-    enum join_verdict verdict = join_find_client(join, &group->half, &client);
+    enum join_verdict verdict =
+        join_find_client(&join->halves, join->options.skew_ns, &group->half, &client);
 
     join->counts.waiting--;
     if (verdict == JOIN_PAIR && !join_to(join, group, client))
         verdict = JOIN_UNSURE;
-    group->verdict = verdict;
     switch (verdict) {
     case JOIN_PAIR:
         join->counts.joined++;

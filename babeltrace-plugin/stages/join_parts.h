@@ -50,8 +50,6 @@ struct join_group {
     bool has_half;
     bool is_unjoined;
     struct join_half half;          /* of the root */
-    enum join_verdict verdict;      /* of a decided group with a half */
-    uint64_t parent_id;             /* the client's half, if the verdict is JOIN_PAIR */
     uint64_t final_high, final_low; /* the decided trace id */
 };
 
@@ -124,17 +122,18 @@ void join_forget_client(struct join *join, struct join_client *client);
 
 /* Enumerates the fitting halves of the other side. */
 struct join_search {
-    const struct join *join;
+    int64_t skew_ns;
     const struct join_half *half;
     struct table_link *next;
     unsigned seen;
 };
 
-static inline struct join_search join_search(const struct join *join, const struct join_half *half)
+static inline struct join_search join_search(const struct table *halves, int64_t skew_ns,
+                                             const struct join_half *half)
 {
-    const uint64_t hash = hash_number(join->halves.seed, half->key);
+    const uint64_t hash = hash_number(halves->seed, half->key);
 
-    return (struct join_search){join, half, table_first_of(&join->halves, hash), 0};
+    return (struct join_search){skew_ns, half, table_first_of(halves, hash), 0};
 }
 
 static inline bool join_search_is_crowded(const struct join_search *search)
@@ -154,18 +153,18 @@ static inline struct join_half *join_search_next(struct join_search *search)
         if (other->key != half->key)
             continue;
         search->seen++;
-        if (!join_search_is_crowded(search) &&
-            join_half_fits(half, other, search->join->options.skew_ns))
+        if (!join_search_is_crowded(search) && join_half_fits(half, other, search->skew_ns))
             return other;
     }
     return NULL;
 }
 
 /* Tells whether exactly one half fits. *found: the first one, or NULL. */
-static inline enum join_verdict
-join_search_all(const struct join *join, const struct join_half *half, struct join_half **found)
+static inline enum join_verdict join_search_all(const struct table *halves, int64_t skew_ns,
+                                                const struct join_half *half,
+                                                struct join_half **found)
 {
-    struct join_search search = join_search(join, half);
+    struct join_search search = join_search(halves, skew_ns, half);
     struct join_half *more;
 
     *found = join_search_next(&search);

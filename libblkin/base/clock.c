@@ -16,7 +16,7 @@
 #define LONGEST_LINE_NS  UINT64_C(1000000000)
 #define AHEAD_NS         100000   /* a new line begins so much later than the counter */
 #define CLOCK_LINES      16       /* slots; one is reused 16 s later, when no thread reads it */
-#define UNREAD_NS        10000000 /* a line that ended longer ago was not read since */
+#define UNREAD_NS        10000000 /* no thread still uses a line that ended longer ago */
 
 /* The first line is the identity, for ticks that are ns of CLOCK_MONOTONIC. */
 static struct blkin_clock_line clock_lines[CLOCK_LINES] = {

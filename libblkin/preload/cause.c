@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-#define PREFIX_LEAST   8
-#define ELSEWHERE_MOST 512 /* interactions to compare with; each costs some ns */
+#define PREFIX_MIN    8
+#define ELSEWHERE_MAX 512 /* interactions to compare with; each costs some ns */
 
 static size_t cause_common_length(const struct interaction *interaction, struct bytes head)
 {
     const size_t kept = __atomic_load_n(&interaction->head_length, __ATOMIC_ACQUIRE);
-    size_t most = kept < PREFIX_KEPT ? kept : PREFIX_KEPT;
+    size_t most = kept < PREFIX_MAX ? kept : PREFIX_MAX;
     size_t length = 0;
 
     if (head.length < most)
@@ -165,7 +165,7 @@ static struct interaction *cause_best_guess(const struct interaction_worker *wor
 {
     struct interaction *work = cause_unanswered_work(), *heard = cause_just_read(worker);
 
-    if (heard && (survey->is_tied || survey->length < PREFIX_LEAST))
+    if (heard && (survey->is_tied || survey->length < PREFIX_MIN))
         return heard;
     if (survey->alike)
         return survey->alike;
@@ -208,7 +208,7 @@ struct cause cause_of_call(const struct connection *connection, struct bytes hea
     /* if not, called_connect() or called_await_write() has already looked for the cause */
     is_decided_here = !connection->is_fresh && !connection->is_awaited;
     only = cause_only_one(worker, &survey, is_decided_here);
-    if (!only && survey.length >= PREFIX_LEAST && !survey.is_tied && !survey.has_unseen &&
+    if (!only && survey.length >= PREFIX_MIN && !survey.is_tied && !survey.has_unseen &&
         !worker->has_overflowed)
         alike = survey.alike;
     if (is_decided_here)
@@ -229,14 +229,14 @@ static bool cause_may_be_handed_over(const struct interaction *interaction)
            interaction->worker != interaction_thread.worker;
 }
 
-/* Returns NULL if more than ELSEWHERE_MOST interactions ever existed at once. */
+/* Returns NULL if more than ELSEWHERE_MAX interactions ever existed at once. */
 struct interaction *cause_elsewhere(struct bytes head)
 {
     struct interaction *alike = NULL;
-    size_t longest = PREFIX_LEAST - 1;
+    size_t longest = PREFIX_MIN - 1;
     bool is_tied = false, has_index = head.first != NULL;
 
-    for (uint32_t i = 0; has_index && i <= ELSEWHERE_MOST; i++) {
+    for (uint32_t i = 0; has_index && i <= ELSEWHERE_MAX; i++) {
         struct interaction *one = interaction_request_at(i, &has_index);
         const size_t length =
             one && cause_may_be_handed_over(one) ? cause_common_length(one, head) : 0;

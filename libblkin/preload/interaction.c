@@ -177,7 +177,7 @@ void interaction_set_endpoints(struct interaction *interaction)
 void interaction_add_head(struct interaction *interaction, struct bytes head)
 {
     const unsigned wanted =
-        preload_config()->payload > PREFIX_KEPT ? preload_config()->payload : PREFIX_KEPT;
+        preload_config()->payload > PREFIX_MAX ? preload_config()->payload : PREFIX_MAX;
     size_t room = wanted > interaction->head_length ? wanted - interaction->head_length : 0;
 
     if (!head.first || !room)

@@ -27,7 +27,7 @@
  * for a half that is held here.
  */
 #define INTERACTION_HOLD_NS UINT64_C(900000000)
-#define PREFIX_KEPT         39 /* number of a request's first bytes that are compared */
+#define PREFIX_MAX          39 /* number of a request's first bytes that are compared */
 
 #define OPEN_MAX 512
 #define HELD_MAX 512 /* a power of two */

@@ -174,7 +174,7 @@ static struct bytes socket_gather_head(const struct iovec *vector, size_t count,
     const struct bytes first = socket_first_of(vector, count);
     size_t length = 0;
 
-    if (first.length >= left || first.length >= PREFIX_KEPT)
+    if (first.length >= left || first.length >= PREFIX_MAX)
         return first;
     for (size_t i = 0; i < count && left; i++) {
         const size_t part = vector[i].iov_len < left ? vector[i].iov_len : left;

@@ -57,7 +57,7 @@ struct delay_file {
 };
 
 static struct delay_file delay_files[DELAY_FILES_MAX];
-static unsigned delay_files_used; /* entries with a higher index were never taken */
+static unsigned delay_files_used; /* entries from this index on were never taken */
 static _Thread_local struct delay_file *delay_own_file;
 static pthread_key_t delay_key;
 static bool delay_has_key;

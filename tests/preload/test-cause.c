@@ -254,7 +254,7 @@ static void test_prefix(void)
     struct interaction *one, *two;
 
     begin();
-    CHECK(sizeof(long_one) > PREFIX_KEPT);
+    CHECK(sizeof(long_one) > PREFIX_MAX);
     one = request("GET /abc/1");
     two = request("GET /xyz/2");
     CHECK(is_caused("GET /abc", PRELOAD_BY_PREFIX, one));

@@ -2,7 +2,6 @@
 # Servers that fork for each connection: each request is a span, under its child's pid; no child hangs that a busy
 # process forks. ROUNDS: how often a child closes all descriptors (15; for the figures 1000).
 # BLOCKS: of 20 connections, for the figures (4; 100). FORKS: children of a busy process (300; 1000).
-# alone
 # timeout: 120
 #
 # SPDX-License-Identifier: BSD-2-Clause

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# haproxy, nginx, php-fpm and mariadb on three hosts, none of them instrumented, with an agent each: of each slow
-# request one trace of all servers arrives, with the right parents.
+# haproxy, nginx, php-fpm and mariadb on three hosts, none of them instrumented, with an agent each: of each slow request
+# one trace of all servers arrives, with the right parents.
 #
-# Prints "joined whole N OF marked N silent N wrong N LINKS". Exit status 1: fewer than 7 of 8 are whole, a request is
-# cut and not marked, or a parent is wrong. Runs under scripts/isolate.
+# Prints "joined whole N OF marked N silent N wrong N LINKS ..." (joined_servers.py). Exit status 1: fewer than 7 of 8 are
+# whole, a request is cut and not marked, or a parent is wrong. To be run under scripts/isolate.
 #
-# In the environment: CLIENTS (4) at the same time, REQUESTS (400) of each, EACH (20): every EACH-th request is slow.
+# In the environment: CLIENTS (4) at the same time, REQUESTS (400) of each, EACH (20): each so manieth is slow. AWAY: then
+# the agent of host 2 is stopped for so many seconds: each slow request is marked with its name; and back, whole.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -21,7 +22,7 @@ AGENT_OPTIONS=(--ring-bytes=64M)
 RULES='*>300ms'
 begin_routed_hosts || exit 1
 
-# serve HOST SERVICE PORT PROGRAM...: starts a traced server.
+# serve HOST SERVICE PORT PROGRAM...: traced.
 serve() {
     start_on "$1" "$2" env BLKIN_SLOW="$RULES" "$blkin" run --service="$2" --payload=64 --files=/none -- "${@:4}"
     wait_for 60 "$2-$1" "the port of $2" host_listens "$1" "$3"
@@ -118,18 +119,45 @@ ask "${CLIENTS:-4}" "${REQUESTS:-400}" "${EACH:-20}" >"$WORK/slow" || fail "no a
 
 judged() {
     local host
-    result=$("$PYTHON" "$SRC/tests/zero/joined_servers.py" judge "$WORK/collected" <"$WORK/slow" 2>"$WORK/judge.log")
-    for host in 1 2 3; do
-        agent_has $host '.open_traces == 0 and .counters.spans_waiting == 0' || return
+    for host in $running; do
+        agent_has "$host" '.open_traces == 0 and .counters.spans_waiting == 0' || return
     done
+    result=$("$PYTHON" "$SRC/tests/zero/joined_servers.py" judge "$WORK/collected" store-2 <"$WORK/slow" 2>"$WORK/judge.log")
     [[ $result == *" silent 0 "* ]]
 }
-wait_for 120 agent-1 "the verdicts of all hosts" judged
-tail -n 5 "$WORK/judge.log" >&2
-echo "$result"
-awk '{ exit !($3 >= $4 * 7 / 8 && $8 == 0 && $10 == 0) }' <<<"$result" || {
-    for host in 1 2 3; do
-        agent_status $host | jq -c '[.totals, .cluster]' >&2
+
+# must CONDITION: of awk, about the result
+must() {
+    local host
+    wait_for 120 agent-1 "the verdicts of all hosts" judged
+    tail -n 12 "$WORK/judge.log" >&2
+    echo "$result"
+    awk "{ exit !($1) }" <<<"$result" && return
+    for host in $running; do
+        agent_status "$host" | jq -c '[.totals, .cluster]' >&2
     done
-    fail "see above"
+    fail "see above: expected $1"
 }
+
+# shellcheck disable=SC2016 # awk expands these
+WHOLE='$3 >= $4 * 7 / 8 && $8 == 0 && $10 == 0' NAMED='$4 > 0 && $17 == $4 && $8 == 0 && $10 == 0'
+running="1 2 3"
+must "$WHOLE"
+[ -n "${AWAY-}" ] || exit 0
+
+running="1 3"
+stop_part agent-2
+stopped=$SECONDS
+for host in $running; do
+    wait_for 60 "agent-$host" "that host 2 is away" agent_has "$host" '.cluster.away == ["store-2"]' || exit 1
+done
+: >"$WORK/collected"
+ask 1 $((AWAY * 20)) 20 >"$WORK/slow" || fail "no answers"
+must "$NAMED"
+sleep $((AWAY > SECONDS - stopped ? AWAY - SECONDS + stopped : 0))
+running="1 2 3"
+start_agent 2 && wait_agent 2 || exit 1
+wait_for 60 haproxy-1 "that all servers write into their rings" are_warm || exit 1
+: >"$WORK/collected"
+ask 1 200 20 >"$WORK/slow" || fail "no answers"
+must "$WHOLE"

@@ -333,9 +333,13 @@ static void asking_take_request(struct asking *asking, const json_t *message, bo
     const char *problem = over ? "other hosts may not want more traces a second of it: its key "
                                  "cluster-wants-per-s"
                                : NULL;
+    const bool is_join =
+        json_object_get(json_array_get(json_object_get(message, "traces"), 0), "halves") != NULL;
 
     if (!request)
         return;
+    if (is_join)
+        joins_note(asking->joins, message, over);
     request->left_out = left; /* without the traces that the sender left out */
     /* from the message's age, as the clocks of two hosts cannot be compared */
     request->came_mono_ns = clock_ns() - number_in(message, "held_ms") * 1000000;
@@ -351,14 +355,13 @@ static void asking_take_request(struct asking *asking, const json_t *message, bo
     request->due_ms =
         clock_ms() +
         (request->last_ms > 0 ? 0 : config_integer(asking->agent->config, "linger-ms"));
-    if (json_object_get(json_array_get(json_object_get(message, "traces"), 0), "halves")) {
-        asking->agent->totals.traces_asked_by_others += request->count + left;
-        joins_hear(asking->joins, request, message);
+    asking->agent->totals.traces_asked_by_others += request->count + left;
+    if (is_join) {
+        joins_hear(asking->joins, request);
         agent_step(asking->agent);
         return;
     }
     ledger_yield(asking->ledger, request);
-    asking->agent->totals.traces_asked_by_others += request->count + left;
     asking->agent->totals.traces_dropped += left + pending_add(&asking->agent->pending, request);
     asking_save(asking);
     agent_step(asking->agent);

@@ -7,6 +7,7 @@
 
 #include "answer.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "incomplete.h"
 
 static void asking_look(void *context, struct request *request)
 {
@@ -31,21 +32,17 @@ static bool asking_is_answered(void *context, const struct request *request)
     return is_answered;
 }
 
-static void asking_settle(void *context, struct trace_id id)
+static void asking_settle(void *context, json_t *settled)
 {
     struct asking *asking = context;
     struct request head = {.count = 0};
-    char text[TRACE_ID_TEXT];
     json_t *message;
 
-    if (!asking->cluster)
-        return;
     asking_set_id(asking, &head);
-    trace_id_text(id, text);
-    message = json_pack("{ss, ss, ss, sI, s[], s[s]}", "type", "keep", "id", head.id, "host",
+    message = json_pack("{ss, ss, ss, sI, s[], so}", "type", "keep", "id", head.id, "host",
                         asking->agent->host, "at", (json_int_t)wall_clock_ns(), "traces", "settled",
-                        text);
-    if (message)
+                        settled);
+    if (message && asking->cluster)
         cluster_send(asking->cluster, message);
     json_decref(message);
 }
@@ -73,6 +70,21 @@ static void asking_answer_join(void *context, const struct request *request, int
     json_decref(answer);
 }
 
+static void asking_mark(void *context, struct trace_id id, int64_t time_ns, const char *why)
+{
+    struct asking *asking = context;
+    const struct verdict verdict = {
+        .id = id,
+        .why = why,
+        .time_ns = time_ns,
+        .lacks = "a part of this request is a trace of its own: its place was not found in time",
+        .hosts = asking->agent->host,
+        .held = ""};
+
+    asking->agent->totals.traces_apart++;
+    incomplete_report(asking->agent->export, &verdict);
+}
+
 void asking_looked(struct asking *asking, const struct halves *found, int64_t held_from_ns,
                    const char *problem)
 {
@@ -94,7 +106,7 @@ struct joins *asking_open_joins(struct asking *asking)
 {
     const struct joins_calls calls = {asking_look,   asking_want,  asking_is_answered,
                                       asking_settle, asking_fetch, asking_answer_join,
-                                      asking};
+                                      asking_mark,   asking};
 
     return joins_new(asking->agent, &calls);
 }

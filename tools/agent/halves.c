@@ -2,11 +2,9 @@
 #include "halves.h"
 
 #include "babeltrace-plugin/base/array.h"
-#include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/hex.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -72,69 +70,4 @@ bool half_read(const json_t *text, struct join_half *half)
                                .start_ns = (int64_t)numbers[7],
                                .end_ns = (int64_t)numbers[8]};
     return half->start_ns >= 0 && half->end_ns >= half->start_ns;
-}
-
-/* ---- halves that are known for a while ------------------------------------------------------- */
-
-bool half_set_init(struct half_set *set)
-{
-    return table_init(&set->halves);
-}
-
-static void half_set_free_link(struct table_link *link)
-{
-    free(caa_container_of(link, struct known_half, half.in_table));
-}
-
-void half_set_free(struct half_set *set)
-{
-    if (set->halves.buckets)
-        table_destroy(&set->halves, half_set_free_link);
-}
-
-bool half_set_add(struct half_set *set, const struct join_half *half, int64_t until_ms)
-{
-    const uint64_t hash = hash_number(set->halves.seed, half->key);
-    struct known_half *known;
-
-    table_find(known, &set->halves, hash, half.in_table,
-               known->half.span_id == half->span_id && known->half.trace_id == half->trace_id &&
-                   known->half.is_client == half->is_client);
-    if (known || set->halves.count >= HALF_SET_MAX)
-        return false;
-    known = malloc(sizeof(*known));
-    if (!known)
-        return false;
-    known->half = *half;
-    known->until_ms = until_ms;
-    table_add(&set->halves, &known->half.in_table, hash);
-    return true;
-}
-
-void half_set_forget(struct half_set *set, int64_t now_ms)
-{
-    struct known_half *known;
-
-    table_for_each(known, &set->halves, half.in_table)
-    {
-        if (known->until_ms >= now_ms)
-            continue;
-        table_remove(&set->halves, &known->half.in_table);
-        free(known);
-    }
-}
-
-struct stage *half_set_decide(const struct half_set *set, int64_t skew_ns)
-{
-    struct stage *stage = join_stage_new(&(struct join_options){.wait_ns = INT64_MAX,
-                                                                .root_wait_ns = INT64_MAX,
-                                                                .skew_ns = skew_ns,
-                                                                .max_bytes = UINT64_MAX / 2});
-    const struct known_half *known;
-
-    if (!stage)
-        return NULL;
-    table_for_each(known, &set->halves, half.in_table) join_stage_know(stage, &known->half);
-    (void)stage->kind->flush_some(stage, UINT_MAX);
-    return stage;
 }

@@ -32,28 +32,4 @@ bool half_is_of(const struct join_half *half, struct trace_id id);
 json_t *half_json(const struct join_half *half);
 bool half_read(const json_t *text, struct join_half *half); /* false: it has another form */
 
-/* ---- halves that are known for a while ------------------------------------------------------- */
-
-#define HALF_SET_MAX 65536
-
-struct known_half {
-    struct join_half half; /* its link: by the key */
-    int64_t until_ms;
-};
-
-struct half_set {
-    struct table halves;
-};
-
-bool half_set_init(struct half_set *set); /* false: out of memory */
-void half_set_free(struct half_set *set);
-
-/* Returns false if the half is there already, or if there is no room for it. */
-bool half_set_add(struct half_set *set, const struct join_half *half, int64_t until_ms);
-
-void half_set_forget(struct half_set *set, int64_t now_ms);
-
-/* Returns a stage that has decided with all halves, for join_stage_place(); NULL: out of memory. */
-struct stage *half_set_decide(const struct half_set *set, int64_t skew_ns);
-
 #endif

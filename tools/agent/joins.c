@@ -3,102 +3,52 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "joins.h"
+#include "joins_parts.h"
 
-#include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define JOINS_TRACES_MAX 16384
-#define JOINS_TOLD_MAX   1024 /* halves of one trace that other hosts are told of */
-#define JOINS_DEPTH_MAX  32   /* calls below each other that one look follows */
-#define JOINS_LOOKS_MAX  8    /* of one trace */
-#define JOINS_AGAIN_MS   300
-#define JOINS_KEEP_MS    120000
-#define JOINS_WAIT_MAX   60000              /* the longest look back, in ms */
-#define JOINS_MARGIN_NS  INT64_C(100000000) /* a record may have a time before its span's end */
-#define JOINS_BACK_NS    INT64_C(10000000000)
+#define JOINS_DEPTH_MAX 32 /* calls below each other that one look follows */
+#define JOINS_LOOKS_MAX 8  /* of one trace */
+#define JOINS_AGAIN_MS  300
+#define JOINS_WAIT_MAX  60000              /* the longest look back, in ms */
+#define JOINS_MARGIN_NS INT64_C(100000000) /* a record may have a time before its span's end */
+#define JOINS_BACK_NS   INT64_C(10000000000)
 
-enum joins_state {
-    JOINS_ELSEWHERE, /* a trace of another host */
-    JOINS_LOOK,      /* its halves are not all known */
-    JOINS_ASKED,     /* its place is not known */
-    JOINS_DONE       /* to be fetched now, or fetched */
-};
-
-struct joins_trace {
-    struct table_link in_table; /* by the lower half of the id */
-    struct trace_id id;
-    enum joins_state state;
-    struct request *request; /* in JOINS_LOOK and JOINS_ASKED */
-    char why[WHY_MAX + 1];
-    bool is_looked_for; /* the running look searches its halves */
-    bool
-        is_awaited; /* JOINS_ELSEWHERE: one of its halves fits a trace of this host in JOINS_LOOK */
-    bool is_settled; /* no host has its caller */
-    bool has_place;
-    unsigned looks;
-    int64_t due_ms, deadline_ms, until_ms;
-    int64_t from_ns; /* since 1970: its first half known begins then */
-    struct join_place place;
-};
-
-struct joins {
-    struct agent *agent;
-    struct joins_calls on;
-    struct table traces;
-    struct half_set known;               /* halves that a host has told, or that were found here */
-    struct request *heard, **last_heard; /* wants of other hosts that wait for a look */
-    struct request *looked;              /* the requests that wait for the running look */
-    bool is_looking;
-    int64_t looked_from_ns; /* since 1970 */
-};
+#define JOINS_CUT "not all calls between servers were found"
 
 /* ---- traces ---------------------------------------------------------------------------------- */
 
-static struct joins_trace *joins_trace(const struct joins *joins, struct trace_id id)
+static int64_t joins_timeout_ms(const struct joins *joins)
 {
-    struct joins_trace *trace;
-
-    table_find(trace, &joins->traces, hash_number(joins->traces.seed, id.low), in_table,
-               trace_id_equal(trace->id, id));
-    return trace;
+    return config_integer(joins->agent->config, "answer-timeout-ms");
 }
 
-static struct joins_trace *joins_add(struct joins *joins, struct trace_id id, const char *why)
-{
-    struct joins_trace *trace =
-        joins->traces.count < JOINS_TRACES_MAX ? calloc(1, sizeof(*trace)) : NULL;
-
-    if (!trace)
-        return NULL;
-    trace->id = id;
-    trace->until_ms = clock_ms() + JOINS_KEEP_MS;
-    (void)snprintf(trace->why, sizeof(trace->why), "%s", why);
-    table_add(&joins->traces, &trace->in_table, hash_number(joins->traces.seed, id.low));
-    return trace;
-}
-
-/* A trace of this host. begin_ns: as of struct wanted. Returns NULL when out of memory. */
+/* Makes the trace one of this host that is looked for, again if it was one before. begin_ns: as of
+ * struct wanted. Returns NULL when out of memory. */
 static struct joins_trace *joins_want(struct joins *joins, struct trace_id id, const char *why,
                                       int64_t begin_ns)
 {
     struct request *request = request_new("", joins->agent->host);
-    struct joins_trace *trace = NULL;
+    struct joins_trace *trace = joins_get(joins, id, why, JOINS_TRACES_MAX);
 
-    if (request && request_add(request, id, begin_ns, why))
-        trace = joins_add(joins, id, why);
-    if (!trace) {
+    if (!trace || !request || !request_add(request, id, begin_ns, why)) {
         requests_free(request);
         return NULL;
     }
+    requests_free(trace->request);
     trace->request = request;
     trace->state = JOINS_LOOK;
-    trace->from_ns = begin_ns ? begin_ns : wall_clock_ns() - JOINS_BACK_NS;
-    trace->deadline_ms = clock_ms() + config_integer(joins->agent->config, "answer-timeout-ms");
+    trace->looks = 0;
+    trace->due_ms = 0;
+    if (!begin_ns)
+        begin_ns = wall_clock_ns() - JOINS_BACK_NS;
+    if (!trace->from_ns || begin_ns < trace->from_ns)
+        trace->from_ns = begin_ns;
+    trace->deadline_ms = clock_ms() + joins_timeout_ms(joins);
     return trace;
 }
 
@@ -109,46 +59,23 @@ void joins_take(struct joins *joins, struct request *request, int64_t due_ms)
     for (size_t i = 0; i < request->count; i++) {
         const struct wanted *wanted = &request->traces[i];
         struct joins_trace *trace = joins_trace(joins, wanted->id);
-        const bool is_new = wanted->id.high == JOIN_TRACE_HIGH && !trace;
 
-        if (is_new)
-            trace = joins_want(joins, wanted->id, wanted->why, wanted->begin_ns);
-        if (trace && trace->state == JOINS_LOOK && is_new)
-            trace->due_ms = due_ms;
-        else if (trace && (trace->state == JOINS_LOOK || trace->state == JOINS_ASKED))
+        if (trace && trace->request) {
             joins->agent->totals.traces_asked_again++;
-        else
-            request->traces[kept++] = *wanted;
+            continue;
+        }
+        if (!trace && wanted->id.high == JOIN_TRACE_HIGH) {
+            trace = joins_want(joins, wanted->id, wanted->why, wanted->begin_ns);
+            if (trace) {
+                trace->due_ms = due_ms;
+                continue;
+            }
+            joins->on.mark(joins->on.context, wanted->id,
+                           wanted->begin_ns ? wanted->begin_ns : wall_clock_ns(), wanted->why);
+        }
+        request->traces[kept++] = *wanted;
     }
     request->count = kept;
-}
-
-/* ---- halves ---------------------------------------------------------------------------------- */
-
-/* Returns false if it is known already. */
-static bool joins_know(struct joins *joins, const struct join_half *half)
-{
-    return half_set_add(&joins->known, half, clock_ms() + JOINS_KEEP_MS);
-}
-
-static int64_t joins_skew_ns(const struct joins *joins)
-{
-    return config_integer(joins->agent->config, "join-skew-us") * 1000;
-}
-
-/* Returns the trace of a known half that fits; NULL: none fits. */
-static const struct joins_trace *joins_caller(const struct joins *joins,
-                                              const struct join_half *half)
-{
-    const uint64_t hash = hash_number(joins->known.halves.seed, half->key);
-    const int64_t skew_ns = joins_skew_ns(joins);
-    const struct known_half *known;
-
-    table_find(known, &joins->known.halves, hash, half.in_table,
-               known->half.key == half->key && join_half_fits(&known->half, half, skew_ns));
-    return known ? joins_trace(joins,
-                               (struct trace_id){known->half.trace_id_high, known->half.trace_id})
-                 : NULL;
 }
 
 /* Adds a half of this host. Returns true if the half is new and of a wanted trace. */
@@ -158,81 +85,82 @@ static bool joins_weigh(struct joins *joins, const struct join_half *half)
     struct joins_trace *trace = joins_trace(joins, id);
     const struct joins_trace *other;
 
-    if (trace)
-        return trace->state == JOINS_LOOK && joins_know(joins, half);
-    other = joins_caller(joins, half);
-    if (!other || !joins_know(joins, half))
+    if (trace && joins_has(joins, trace, half))
         return false;
-    trace = joins_want(joins, id, other->why, half->start_ns);
-    if (!trace)
-        return false;
-    joins->agent->totals.traces_asked++;
-    trace->is_looked_for = true;
-    return true;
+    if (!trace || trace->state != JOINS_LOOK) {
+        /* a half of a trace of this host was recorded late, or it fits a wanted trace */
+        other = !trace || trace->state == JOINS_ELSEWHERE ? joins_other(joins, half)
+                : trace->is_cut                           ? NULL
+                                                          : trace;
+        if (!other)
+            return false;
+        trace = joins_want(joins, id, other->why, half->start_ns);
+        joins->is_cut |= !trace;
+        if (!trace)
+            return false;
+        joins->agent->totals.traces_asked++;
+    }
+    return joins_know(joins, trace, half, JOINS_HALVES_MAX);
 }
 
 /* ---- other hosts ----------------------------------------------------------------------------- */
 
-static void joins_hear_half(struct joins *joins, struct joins_trace *trace, const json_t *text)
+void joins_note(struct joins *joins, const json_t *message, bool is_refused)
 {
-    const int64_t skew_ns = joins_skew_ns(joins);
-    struct join_half half;
-
-    if (!half_read(text, &half) || !half_is_of(&half, trace->id))
-        return;
-    (void)joins_know(joins, &half);
-    if (!trace->from_ns || half.start_ns - skew_ns < trace->from_ns)
-        trace->from_ns = half.start_ns - skew_ns;
-}
-
-/* Appends the want to the list. */
-static void joins_put(struct joins *joins, struct request *request)
-{
-    request->next = NULL;
-    *joins->last_heard = request;
-    joins->last_heard = &request->next;
-}
-
-void joins_hear(struct joins *joins, struct request *request, const json_t *message)
-{
+    const unsigned share = is_refused ? 2 : 1;
     const json_t *wanted, *text;
     size_t i, k;
 
     json_array_foreach(json_object_get(message, "traces"), i, wanted)
     {
         struct joins_trace *trace;
+        struct join_half half;
         struct trace_id id;
 
         if (!trace_id_read(text_in(wanted, "id"), &id))
             continue;
-        trace = joins_trace(joins, id);
-        if (!trace)
-            trace = joins_add(joins, id, text_in(wanted, "why"));
-        if (!trace || trace->state != JOINS_ELSEWHERE)
-            continue;
-        json_array_foreach(json_object_get(wanted, "halves"), k, text)
-            joins_hear_half(joins, trace, text);
+        trace = joins_get(joins, id, text_in(wanted, "why"), JOINS_TRACES_MAX / share);
+        joins->agent->totals.halves_dropped +=
+            trace ? 0 : json_array_size(json_object_get(wanted, "halves"));
+        json_array_foreach(trace ? json_object_get(wanted, "halves") : NULL, k, text)
+        {
+            if (!half_read(text, &half) || !half_is_of(&half, id))
+                continue;
+            (void)joins_know(joins, trace, &half, JOINS_HALVES_MAX / share);
+            if (!trace->from_ns || half.start_ns - joins->skew_ns < trace->from_ns)
+                trace->from_ns = half.start_ns - joins->skew_ns;
+        }
     }
-    joins_put(joins, request);
+}
+
+void joins_hear(struct joins *joins, struct request *request)
+{
+    request->next = NULL;
+    *joins->last_heard = request;
+    joins->last_heard = &request->next;
 }
 
 void joins_hear_settled(struct joins *joins, const json_t *message)
 {
-    const json_t *text;
+    const json_t *value;
     size_t i;
 
-    json_array_foreach(json_object_get(message, "settled"), i, text)
+    json_array_foreach(json_object_get(message, "settled"), i, value)
     {
+        const char *text = json_string_value(value);
+        char first[TRACE_ID_TEXT];
         struct joins_trace *trace;
-        struct trace_id id;
+        struct trace_id id, place;
 
-        if (!trace_id_read(json_string_value(text), &id))
+        (void)snprintf(first, sizeof(first), "%.32s", text ? text : "");
+        if (!trace_id_read(first, &id) || !trace_id_read(text + 32, &place))
             continue;
         trace = joins_trace(joins, id);
-        if (!trace)
-            trace = joins_add(joins, id, "");
-        if (trace && trace->state == JOINS_ELSEWHERE)
-            trace->is_settled = true;
+        if (!trace || trace->state != JOINS_ELSEWHERE || trace->is_settled)
+            continue;
+        trace->place.trace_id_high = place.high;
+        trace->place.trace_id = place.low;
+        joins_settle(joins, trace);
     }
 }
 
@@ -245,8 +173,12 @@ static int64_t joins_look_from(struct joins *joins, int64_t now_ms)
 
     table_for_each(trace, &joins->traces, in_table)
     {
-        trace->is_looked_for = trace->state == JOINS_LOOK && trace->due_ms <= now_ms;
-        if (trace->is_looked_for && trace->from_ns < from_ns)
+        const bool is_again = trace->again_ms <= now_ms,
+                   is_due = is_again || (trace->state == JOINS_LOOK && trace->due_ms <= now_ms);
+
+        if (is_again)
+            trace->again_ms = INT64_MAX;
+        if (is_due && trace->from_ns && trace->from_ns < from_ns)
             from_ns = trace->from_ns;
     }
     for (const struct request *request = joins->heard; request; request = request->next) {
@@ -276,6 +208,9 @@ static void joins_start_look(struct joins *joins, int64_t now_ms)
     joins->last_heard = &joins->heard;
     look = request_new("", joins->agent->host);
     joins->is_looking = true;
+    joins->is_cut = false;
+    joins->looked_ms = now_ms;
+    joins->looked_from_ns = from_ns;
     if (!look) {
         joins_looked(joins, &(struct halves){.count = 0}, 0, "has no memory");
         return;
@@ -283,7 +218,6 @@ static void joins_start_look(struct joins *joins, int64_t now_ms)
     look->is_look = true;
     look->came_mono_ns = clock_ns();
     look->last_ms = (now_ns - from_ns) / 1000000 + 1;
-    joins->looked_from_ns = from_ns;
     joins->on.look(joins->on.context, look);
 }
 
@@ -291,35 +225,24 @@ static void joins_start_look(struct joins *joins, int64_t now_ms)
 static void joins_ask(struct joins *joins, struct joins_trace *trace)
 {
     json_t *list = json_array();
-    const struct known_half *known;
 
-    table_for_each(known, &joins->known.halves, half.in_table)
-    {
-        if (half_is_of(&known->half, trace->id) && json_array_size(list) < JOINS_TOLD_MAX)
-            (void)json_array_append_new(list, half_json(&known->half));
-    }
+    for (const struct known_half *known = trace->halves; known; known = known->next)
+        (void)json_array_append_new(list, half_json(&known->half));
     trace->state = JOINS_ASKED;
-    trace->deadline_ms = clock_ms() + config_integer(joins->agent->config, "answer-timeout-ms");
+    trace->is_answered = false;
+    trace->deadline_ms = clock_ms() + joins_timeout_ms(joins);
     joins->on.want(joins->on.context, trace->request, list);
 }
 
 /* Looks again, if the trace began before the look, or its root has not ended. */
 static void joins_after_look(struct joins *joins, struct joins_trace *trace, int64_t now_ms)
 {
-    bool has_root = trace->id.high != JOIN_TRACE_HIGH;
-    int64_t from_ns = trace->from_ns;
-    const struct known_half *known;
+    const bool has_root = trace->id.high != JOIN_TRACE_HIGH || joins_root(trace);
 
-    table_for_each(known, &joins->known.halves, half.in_table)
-    {
-        if (!half_is_of(&known->half, trace->id))
-            continue;
-        has_root |= !known->half.is_client;
-        from_ns = known->half.start_ns < from_ns ? known->half.start_ns : from_ns;
-    }
-    trace->is_looked_for = false;
-    trace->from_ns = from_ns;
-    if (++trace->looks < JOINS_LOOKS_MAX && from_ns < joins->looked_from_ns)
+    for (const struct known_half *known = trace->halves; known; known = known->next)
+        if (known->half.start_ns < trace->from_ns)
+            trace->from_ns = known->half.start_ns;
+    if (++trace->looks < JOINS_LOOKS_MAX && trace->from_ns < joins->looked_from_ns)
         trace->due_ms = now_ms;
     else if (!has_root && now_ms < trace->deadline_ms)
         trace->due_ms = now_ms + JOINS_AGAIN_MS;
@@ -327,32 +250,19 @@ static void joins_after_look(struct joins *joins, struct joins_trace *trace, int
         joins_ask(joins, trace);
 }
 
-/* Marks the traces of other hosts that may call, or be called by, a trace of this host in
- * JOINS_LOOK. Their requests are answered after that trace's halves are known. */
-static void joins_note_awaited(struct joins *joins)
+/* True if a trace of this host in JOINS_LOOK may call that trace, or be called by it. */
+static bool joins_is_awaited(const struct joins *joins, const struct joins_trace *trace)
 {
-    const int64_t skew_ns = joins_skew_ns(joins);
-    const struct known_half *known, *other;
-    struct joins_trace *trace;
+    const struct known_half *other;
 
-    table_for_each(trace, &joins->traces, in_table) trace->is_awaited = false;
-    table_for_each(known, &joins->known.halves, half.in_table)
-    {
-        const struct join_half *half = &known->half;
-
-        trace = joins_trace(joins, (struct trace_id){half->trace_id_high, half->trace_id});
-        if (!trace || trace->state != JOINS_LOOK)
-            continue;
-        table_for_each_of(other, &joins->known.halves, half->in_table.hash, half.in_table)
+    for (const struct known_half *known = trace->halves; known; known = known->next) {
+        JOINS_FOR_EACH_OF_KEY(other, joins, &known->half)
         {
-            if (other->half.key != half->key || !join_half_fits(&other->half, half, skew_ns))
-                continue;
-            trace = joins_trace(joins,
-                                (struct trace_id){other->half.trace_id_high, other->half.trace_id});
-            if (trace)
-                trace->is_awaited = true;
+            if (other->trace->state == JOINS_LOOK && joins_fits(joins, &other->half, &known->half))
+                return true;
         }
     }
+    return false;
 }
 
 /* Answers after the wants were sent, so that the other host knows the traces of this host first. */
@@ -360,23 +270,28 @@ static void joins_answer(struct joins *joins, int64_t held_from_ns, const char *
 {
     struct request *request;
 
-    joins_note_awaited(joins);
     while ((request = joins->looked) != NULL) {
-        bool is_awaited = false;
+        bool is_awaited = false, is_cut = joins->is_cut;
 
         joins->looked = request->next;
         request->next = NULL;
         for (size_t i = 0; i < request->count && !problem; i++) {
             const struct joins_trace *trace = joins_trace(joins, request->traces[i].id);
 
-            is_awaited |= trace && trace->is_awaited;
+            is_awaited |= trace && joins_is_awaited(joins, trace);
+            is_cut |= !trace || trace->is_cut;
         }
         if (is_awaited) {
-            joins_put(joins, request);
-            continue;
+            joins_hear(joins, request);
+        } else if (!problem && !is_cut && request->count &&
+                   request->traces[0].id.high != JOIN_TRACE_HIGH) {
+            /* a propagated id may have spans here: the answer tells of them */
+            joins->on.fetch(joins->on.context, request, NULL);
+        } else {
+            joins->on.answer(joins->on.context, request, held_from_ns,
+                             is_cut && !problem ? JOINS_CUT : problem);
+            requests_free(request);
         }
-        joins->on.answer(joins->on.context, request, held_from_ns, problem);
-        requests_free(request);
     }
 }
 
@@ -395,108 +310,127 @@ void joins_looked(struct joins *joins, const struct halves *found, int64_t held_
     }
     table_for_each(trace, &joins->traces, in_table)
     {
-        if (trace->state == JOINS_LOOK && trace->is_looked_for)
-            joins_after_look(joins, trace, now_ms);
+        if (trace->state != JOINS_LOOK || trace->due_ms > joins->looked_ms)
+            continue;
+        trace->is_cut |= problem != NULL;
+        joins_after_look(joins, trace, now_ms);
     }
     joins_answer(joins, held_from_ns, problem);
 }
 
 /* ---- the place of a trace -------------------------------------------------------------------- */
 
-static void joins_finish(struct joins *joins, struct joins_trace *trace, const char *doubt)
+/* Sets the place, and the reason why it is in doubt. Returns false if the host of the caller has
+ * yet to tell the caller's place. */
+static bool joins_decide(const struct joins *joins, struct joins_trace *trace, bool is_late)
+{
+    const struct known_half *root = joins_root(trace);
+    const struct joins_trace *caller;
+    struct join_half *client;
+
+    trace->place = (struct join_place){JOIN_ALONE, trace->id.high, trace->id.low, 0};
+    trace->doubt = trace->is_cut ? JOINS_CUT : NULL;
+    if (trace->id.high != JOIN_TRACE_HIGH)
+        return true;
+    if (!root) {
+        trace->doubt = "its first span was not found: its caller is not known";
+        return true;
+    }
+    trace->place.verdict = join_find_client(&joins->halves, joins->skew_ns, &root->half, &client);
+    if (trace->place.verdict == JOIN_UNSURE)
+        trace->doubt = "two callers fit this request: it stays a trace of its own";
+    if (trace->place.verdict != JOIN_PAIR)
+        return true;
+    caller = caa_container_of(client, struct known_half, half)->trace;
+    if (caller->is_settled) {
+        trace->place = (struct join_place){JOIN_PAIR, caller->place.trace_id_high,
+                                           caller->place.trace_id, client->span_id};
+        return true;
+    }
+    trace->doubt = "the host of its caller has not told whose request it is";
+    trace->place.verdict = JOIN_ALONE;
+    return is_late;
+}
+
+static void joins_tell_settled(struct joins *joins, const struct joins_trace *trace)
+{
+    char text[2 * TRACE_ID_TEXT];
+
+    trace_id_text(trace->id, text);
+    trace_id_text((struct trace_id){trace->place.trace_id_high, trace->place.trace_id}, text + 32);
+    if (!joins->settled)
+        joins->settled = json_array();
+    (void)json_array_append_new(joins->settled, json_string(text));
+}
+
+/* Returns true if the trace is to be fetched now. */
+static bool joins_place(struct joins *joins, struct joins_trace *trace, int64_t now_ms)
 {
     struct request *request = trace->request;
 
+    if (!trace->is_answered) {
+        if (now_ms < trace->deadline_ms && !joins->on.is_answered(joins->on.context, request))
+            return false;
+        trace->is_answered = true;
+        trace->deadline_ms = now_ms + joins_timeout_ms(joins); /* of the caller's host */
+    }
+    if (!trace->is_settled) {
+        if (!joins_decide(joins, trace, now_ms >= trace->deadline_ms))
+            return false;
+        joins_tell_settled(joins, trace);
+        joins_settle(joins, trace);
+    }
+    if (!pending_room(&joins->agent->pending))
+        return false; /* until the next scan */
     trace->request = NULL;
     trace->state = JOINS_DONE;
     trace->until_ms = clock_ms() + JOINS_KEEP_MS;
-    joins->on.fetch(joins->on.context, request, doubt);
+    joins->on.fetch(joins->on.context, request, trace->doubt);
+    return true;
 }
 
-/* True if the trace at the top of that place is settled. */
-static bool joins_is_settled(const struct joins *joins, const struct join_place *place)
-{
-    const struct trace_id id = {place->trace_id_high, place->trace_id};
-    const struct joins_trace *top = joins_trace(joins, id);
-
-    return id.high != JOIN_TRACE_HIGH || (top && top->is_settled);
-}
-
-static void joins_place(struct joins *joins, const struct stage *stage, struct joins_trace *trace,
-                        int64_t now_ms)
-{
-    const bool is_late = now_ms >= trace->deadline_ms;
-    const bool is_marked = trace->id.high == JOIN_TRACE_HIGH;
-
-    trace->has_place = is_marked && join_stage_place(stage, trace->id.low, &trace->place);
-    if (!is_marked) {
-        joins_finish(joins, trace, NULL);
-    } else if (trace->has_place && trace->place.trace_id == trace->id.low) {
-        if (!is_late && !joins->on.is_answered(joins->on.context, trace->request))
-            return;
-        trace->is_settled = true;
-        joins->on.settle(joins->on.context, trace->id);
-        joins_finish(joins, trace,
-                     trace->place.verdict == JOIN_UNSURE
-                         ? "two callers fit this request: it stays a trace of its own"
-                         : NULL);
-    } else if (trace->has_place && joins_is_settled(joins, &trace->place)) {
-        joins_finish(joins, trace, NULL);
-    } else if (is_late) {
-        joins_finish(joins, trace,
-                     trace->has_place ? "the host of its caller has not told whose request it is"
-                                      : "its first span was not found: its caller is not known");
-    }
-}
-
+/* A settled trace may settle those that it has called. */
 static void joins_place_all(struct joins *joins, int64_t now_ms)
 {
-    struct stage *stage = NULL;
     struct joins_trace *trace;
+    bool has_more = true;
 
-    table_for_each(trace, &joins->traces, in_table)
-    {
-        if (trace->state != JOINS_ASKED)
-            continue;
-        if (!stage && !(stage = half_set_decide(&joins->known, joins_skew_ns(joins))))
-            return;
-        joins_place(joins, stage, trace, now_ms);
+    while (has_more) {
+        has_more = false;
+        table_for_each(trace, &joins->traces, in_table)
+        {
+            if (trace->state == JOINS_ASKED)
+                has_more |= joins_place(joins, trace, now_ms);
+        }
     }
-    if (stage)
-        stage->kind->free(stage);
+    if (joins->settled)
+        joins->on.settle(joins->on.context, joins->settled);
+    joins->settled = NULL;
 }
 
 /* ---- interface ------------------------------------------------------------------------------- */
-
-static void joins_forget(struct joins *joins, int64_t now_ms)
-{
-    struct joins_trace *trace;
-
-    table_for_each(trace, &joins->traces, in_table)
-    {
-        if (trace->request || trace->until_ms >= now_ms)
-            continue;
-        table_remove(&joins->traces, &trace->in_table);
-        free(trace);
-    }
-    half_set_forget(&joins->known, now_ms);
-}
 
 int64_t joins_step(struct joins *joins)
 {
     const int64_t now_ms = clock_ms();
     int64_t next_ms = INT64_MAX;
-    const struct joins_trace *trace;
+    struct joins_trace *trace;
 
-    joins_forget(joins, now_ms);
+    joins->skew_ns = config_integer(joins->agent->config, "join-skew-us") * 1000;
+    table_for_each(trace, &joins->traces, in_table)
+    {
+        if (!trace->request && trace->until_ms < now_ms)
+            joins_forget(joins, trace);
+    }
     if (!joins->is_looking)
         joins_start_look(joins, now_ms);
     joins_place_all(joins, now_ms);
     table_for_each(trace, &joins->traces, in_table)
     {
-        const int64_t due_ms = trace->state == JOINS_LOOK && !joins->is_looking ? trace->due_ms
-                               : trace->state == JOINS_ASKED                    ? trace->deadline_ms
-                                                                                : INT64_MAX;
+        const bool has_to_look = trace->state == JOINS_LOOK && !joins->is_looking,
+                   waits =
+                       trace->state == JOINS_ASKED && !(trace->is_answered && trace->is_settled);
+        const int64_t due_ms = has_to_look ? trace->due_ms : waits ? trace->deadline_ms : INT64_MAX;
 
         next_ms = due_ms < next_ms ? due_ms : next_ms;
     }
@@ -508,7 +442,7 @@ bool joins_find(const struct joins *joins, struct trace_id id, struct join_place
     const struct joins_trace *trace =
         id.high == JOIN_TRACE_HIGH && joins->traces.count ? joins_trace(joins, id) : NULL;
 
-    if (!trace || !trace->has_place)
+    if (!trace || !trace->is_settled)
         return false;
     *place = trace->place;
     return true;
@@ -527,14 +461,17 @@ void joins_end(struct joins *joins)
 {
     struct joins_trace *trace;
 
-    table_for_each(trace, &joins->traces, in_table)
-    {
-        if (trace->state == JOINS_LOOK)
-            joins_ask(joins, trace);
-        if (trace->state == JOINS_ASKED)
-            trace->deadline_ms = 0;
+    /* the first time ends the wait for answers, the second time the wait for callers */
+    for (unsigned i = 0; i < 2; i++) {
+        table_for_each(trace, &joins->traces, in_table)
+        {
+            if (trace->state == JOINS_LOOK)
+                joins_ask(joins, trace);
+            if (trace->state == JOINS_ASKED)
+                trace->deadline_ms = 0;
+        }
+        joins_place_all(joins, clock_ms());
     }
-    joins_place_all(joins, clock_ms());
 }
 
 struct joins *joins_new(struct agent *agent, const struct joins_calls *calls)
@@ -545,28 +482,23 @@ struct joins *joins_new(struct agent *agent, const struct joins_calls *calls)
         return NULL;
     *joins = (struct joins){.agent = agent, .on = *calls};
     joins->last_heard = &joins->heard;
-    if (table_init(&joins->traces) && half_set_init(&joins->known))
+    if (table_init(&joins->traces) && table_init(&joins->halves))
         return joins;
     joins_free(joins);
     return NULL;
 }
 
-static void joins_free_trace(struct table_link *link)
-{
-    struct joins_trace *trace = caa_container_of(link, struct joins_trace, in_table);
-
-    requests_free(trace->request);
-    free(trace);
-}
-
 void joins_free(struct joins *joins)
 {
+    struct joins_trace *trace;
+
     if (!joins)
         return;
-    if (joins->traces.buckets)
-        table_destroy(&joins->traces, joins_free_trace);
-    half_set_free(&joins->known);
+    table_for_each(trace, &joins->traces, in_table) joins_forget(joins, trace);
+    table_destroy(&joins->halves, NULL);
+    table_destroy(&joins->traces, NULL);
     requests_free(joins->heard);
     requests_free(joins->looked);
+    json_decref(joins->settled);
     free(joins);
 }

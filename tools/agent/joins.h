@@ -7,11 +7,13 @@
  *    taken, too, if one of its halves fits a half of a wanted trace, of this host or another.
  * 2. The want of the trace tells all hosts its halves. Each host looks for halves that fit, takes
  *    their traces and wants them in the same way, and answers after that.
- * 3. The stage `join` decides with all halves that are known here. A trace without a caller is
- *    settled when all hosts have answered; its host tells that to the others. Then all traces below
- *    it are fetched, and sent under its id.
+ * 3. When all hosts have answered, the host of the trace decides: the trace has no caller, or
+ *    belongs to its caller's trace as soon as the caller's host has settled that one. The host
+ *    tells all others the id under which the trace is sent, and sends it.
  *
- * A trace whose place is not settled within answer-timeout-ms is sent as it is, and is incomplete.
+ * So one host decides about each trace. A trace whose place is not settled within answer-timeout-ms
+ * is sent under its own id, and is incomplete. The trace that may have called it is incomplete,
+ * too, also if a host tells of that trace later.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,15 +33,17 @@ struct joins_calls {
     void (*want)(void *context, struct request *request, json_t *halves);
     /* True if all hosts that are connected have answered the want. */
     bool (*is_answered)(void *context, const struct request *request);
-    /* Tells all hosts that the trace has no caller. */
-    void (*settle)(void *context, struct trace_id id);
-    /* The place of the wanted trace is known: fetches the trace. Takes the request. doubt: why the
-     * trace is incomplete, or NULL. */
+    /* Tells all hosts where traces are sent; takes the list: see "settled" in cluster.h. */
+    void (*settle)(void *context, json_t *settled);
+    /* Fetches the trace, of this host or another one. Takes the request. doubt: why the trace is
+     * incomplete, or NULL. */
     void (*fetch)(void *context, struct request *request, const char *doubt);
     /* Answers another host's want, which has no span of its own trace here. held_from_ns: the
      * rings have everything from then on. */
     void (*answer)(void *context, const struct request *request, int64_t held_from_ns,
                    const char *problem);
+    /* Marks a trace as incomplete that a host has sent, or will send. time_ns: since 1970. */
+    void (*mark)(void *context, struct trace_id id, int64_t time_ns, const char *why);
     void *context;
 };
 
@@ -50,8 +54,11 @@ void joins_free(struct joins *joins); /* NULL is allowed */
 /* Takes the marked traces out of a request of this host. Those that were sent before stay. */
 void joins_take(struct joins *joins, struct request *request, int64_t due_ms);
 
-/* A want of another host, with halves. Takes the request. */
-void joins_hear(struct joins *joins, struct request *request, const json_t *message);
+/* Notes the halves in a want of another host. is_refused: the want is not heard, and its halves get
+ * half of the room. */
+void joins_note(struct joins *joins, const json_t *message, bool is_refused);
+/* Looks for halves that fit those of the noted want. Takes the request. */
+void joins_hear(struct joins *joins, struct request *request);
 /* Takes a message of another host about settled traces. */
 void joins_hear_settled(struct joins *joins, const json_t *message);
 
@@ -62,7 +69,7 @@ void joins_looked(struct joins *joins, const struct halves *found, int64_t held_
 /* Does the due work. Returns the time of the next call, in ms of clock_ms(). */
 int64_t joins_step(struct joins *joins);
 
-/* Sets the place under which a trace was sent. Returns false if it has its own id. */
+/* Sets the place where the trace is sent. Returns false if the place is not known here. */
 bool joins_find(const struct joins *joins, struct trace_id id, struct join_place *place);
 
 /* Returns the number of wanted traces that were not requested from other hosts yet. */

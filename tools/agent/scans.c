@@ -62,7 +62,8 @@ static void scans_set_rest(struct scans *scans)
         return;
     scans->last_allowance -= (int64_t)scans->result.bytes_found;
     scans->next_last_ms = scans->next_ms;
-    scans->next_ms = interval_ms;
+    /* after a look, waiting traces by id follow at once: looks must not starve them */
+    scans->next_ms = scans->agent->pending.taken->is_look ? 0 : interval_ms;
 }
 
 /* Adds the passed time's share of keep-minute-bytes to the allowance of windows. Returns true if

@@ -37,6 +37,10 @@ static const struct total own[] = {
     OWN(traces_of_others, "Traces that this host has asked for, and another host judges."),
     OWN(traces_asked_again, "Traces that this host has asked for again before that."),
     OWN(incomplete_untold, "Incomplete traces without a span that says so: too many were open."),
+    OWN(traces_apart,
+        "Traces that are incomplete, as a part of the request is a trace of its own: a span says "
+        "so."),
+    OWN(halves_dropped, "Halves of requests between servers for which there was no room."),
     OWN(rings_grown, "Times that programs got larger rings."),
 };
 

@@ -31,6 +31,8 @@ struct agent_totals {
     uint64_t traces_of_others;   /* another host judges, as it requested the trace later */
     uint64_t traces_asked_again; /* a later request of this host judges */
     uint64_t incomplete_untold;  /* incomplete traces that no span "incomplete" reports */
+    uint64_t traces_apart;       /* spans about traces of one request that were sent apart */
+    uint64_t halves_dropped;     /* halves of requests (joins.h) for which there was no room */
     uint64_t rings_grown;
     uint64_t ring_bytes; /* no counter: the size of a ring in new memories; 0: not grown */
 };

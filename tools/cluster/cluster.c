@@ -256,7 +256,7 @@ static void cluster_take(struct cluster *cluster, const char *host, const char *
     cluster->received++;
     cluster->callbacks.message(
         cluster->callbacks.context, message,
-        strcmp(kind, "keep") == 0 &&
+        strcmp(kind, "keep") == 0 && !json_object_get(message, "settled") &&
             !hosts_may_want(cluster, host, json_array_size(json_object_get(message, "traces"))));
 }
 

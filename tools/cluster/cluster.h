@@ -20,8 +20,8 @@
  *       use its age, `at` less `begin`, because clocks of hosts differ.
  *       halves (of a trace, optional): ["c" or "s" and nine numbers of 16 hex digits, ...], the
  *       halves of requests that HOST has found in the trace, see tools/agent/halves.h
- *   {"id": ..., "at": ..., "traces": [], "settled": ["32 hex digits", ...]}
- *       no host has the client's half of a request that began one of these traces
+ *   {"id": ..., "at": ..., "traces": [], "settled": ["64 hex digits", ...]}
+ *       ids of traces, each with the id under which HOST sends that trace
  *   {"id": ..., "at": ..., "last_ms": 10000, "service": "osd"}
  *       a want: all traces of the last seconds. service (optional): only traces of the service
  *   {"id": the want's id, "held_from": NS since 1970, "error": "..." (optional),

@@ -15,6 +15,7 @@
 
 #define HOSTS_MAX 4096
 #define TWIN_MS   60000
+#define SHARE_S   10
 
 struct cluster_host {
     struct table_link in_table;
@@ -51,7 +52,7 @@ static struct cluster_host *hosts_get(struct cluster *cluster, const char *name)
         return NULL;
     (void)snprintf(host->name, sizeof(host->name), "%s", name);
     host->state_ms = host->allowed_ms = clock_ms();
-    host->allowance = cluster->wants_per_s * 1000;
+    host->allowance = cluster->wants_per_s * 1000 * SHARE_S;
     table_add(&cluster->hosts, &host->in_table, hosts_hash(cluster, name));
     return host;
 }
@@ -233,7 +234,8 @@ void hosts_forget(struct cluster *cluster)
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
-/* A host may save up the share of one second. One request may exceed the rest of the share. */
+/* A host may save up the share of SHARE_S, as a scan gives the wants of some seconds at once. One
+ * request may exceed the rest of the share. */
 bool hosts_may_want(struct cluster *cluster, const char *name, size_t count)
 {
     struct cluster_host *host = hosts_get(cluster, name);
@@ -243,8 +245,8 @@ bool hosts_may_want(struct cluster *cluster, const char *name, size_t count)
     if (!host)
         return false;
     host->allowance += (now_ms - host->allowed_ms) * cluster->wants_per_s;
-    if (host->allowance > cluster->wants_per_s * 1000)
-        host->allowance = cluster->wants_per_s * 1000;
+    if (host->allowance > cluster->wants_per_s * 1000 * SHARE_S)
+        host->allowance = cluster->wants_per_s * 1000 * SHARE_S;
     host->allowed_ms = now_ms;
     may_want = host->allowance > 0;
     if (may_want)

@@ -148,8 +148,8 @@ static bool message_check_settled(const json_t *message, struct error *error)
 
     json_array_foreach(settled, i, id)
     {
-        if (!message_is_hex(id, 32))
-            return message_refuse("settled", "ids of traces, 32 hex digits each", error);
+        if (!message_is_hex(id, 64))
+            return message_refuse("settled", "two ids of traces, 64 hex digits each", error);
     }
     return !settled || (json_is_array(settled) && json_array_size(settled) <= MESSAGE_TRACES_MAX) ||
            message_refuse("settled", "an array of at most 10000", error);

@@ -16,8 +16,9 @@
 #define MESSAGE_MAX        (1U << 20) /* bytes of its text */
 #define MESSAGE_TRACES_MAX 10000
 #define MESSAGE_HOST_MAX   253 /* bytes of a host's name, as in the DNS */
-#define MESSAGE_NUMBER_MAX 64  /* characters of "number", which is unique among a host's messages \
-                                */
+#define MESSAGE_NUMBER_MAX                                                \
+    64 /* characters of "number", which is unique among a host's messages \
+        */
 
 /* Returns whether the name has only letters, digits, '.', '-' and '_', and no '-' at the beginning.
  * The name is shown to users, and is part of a topic. */

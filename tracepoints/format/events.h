@@ -7,8 +7,8 @@
  * and for metadata: readers see usual events of integers and strings. The library writes the whole
  * payload, so that an event costs LTTng one copy and not a call per field: see doc/performance.md.
  *
- * A reader's cost depends on the number of fields, not on bytes. So only data that people filter by
- * or look at has a field of its own. All other data is in the text "packed".
+ * Only data that people filter by or look at has a field of its own. All other data is in the text
+ * "packed", because each field costs reading time, and bytes cost little.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,15 +20,14 @@
 /* The first digit of each packed text. Readers refuse newer versions. */
 #define BLKIN_FORMAT_VERSION 1
 
-/* Sizes in packed texts: the head of blkin:span and blkin:begin; the head of other events; version
- * and thread, with which each head begins; the tail without the ip. */
-#define BLKIN_HEAD_SIZE        51
-#define BLKIN_DETAIL_HEAD_SIZE 35
-#define BLKIN_THREAD_SIZE      11
-#define BLKIN_TAIL_SIZE        5
+/* Sizes of parts of packed texts. */
+#define BLKIN_HEAD_SIZE        51 /* head of blkin:span and blkin:begin */
+#define BLKIN_DETAIL_HEAD_SIZE 35 /* head of blkin:end, blkin:tag and blkin:annotation_SEVERITY */
+#define BLKIN_THREAD_SIZE      11 /* version and thread, with which each head begins */
+#define BLKIN_TAIL_SIZE        5  /* tail without the ip */
 
-#define BLKIN_THREAD_BITS 60
-#define BLKIN_DROPPED_MAX 0xfff
+#define BLKIN_THREAD_BITS 60    /* of the random number of a thread */
+#define BLKIN_DROPPED_MAX 0xfff /* in a head: that many dropped records of the span, or more */
 
 /* Readers see flags and kind as one field, "flags": 16 bits in the processor's byte order, with the
  * kind in the upper half. */
@@ -43,7 +42,7 @@
 #endif
 
 /*
- * blkin:span, at the end of a span. The moment in its head is the end of the span.
+ * blkin:span, at the end of a span. The head of packed has the time of the end.
  * Strings: name, packed (head, log, tail), service.
  */
 struct blkin_span_event {
@@ -57,10 +56,10 @@ struct blkin_span_event {
 #define BLKIN_SPAN_REMOTE   2  /* the parent is in another process */
 #define BLKIN_SPAN_ERROR    4  /* the span, or a step of it, has a tag "error" */
 #define BLKIN_SPAN_STEP     8  /* a step that found no room in its span's log */
-#define BLKIN_SPAN_STREAMED 16 /* streaming events have the span and its steps, too */
+#define BLKIN_SPAN_STREAMED 16 /* the span is also recorded as blkin:begin to blkin:end */
 
 /*
- * blkin:begin, at the begin of a span or step. The moment in its head is the time of the begin.
+ * blkin:begin, when a span or a step begins. The head of packed has the time of the begin.
  * Strings: name, packed (head, tail), service.
  */
 struct blkin_begin_event {
@@ -71,7 +70,7 @@ struct blkin_begin_event {
 
 /*
  * blkin:end, blkin:tag and blkin:annotation_SEVERITY, of a span or step with blkin:begin. Strings:
- * packed (head; in blkin:tag one record follows); in annotations also text.
+ * packed, which is a head and, in blkin:tag, one record after it; in annotations also text.
  */
 struct blkin_detail_event {
     uint64_t trace_id;
@@ -79,20 +78,19 @@ struct blkin_detail_event {
 
 /*
  * blkin:slow, an alarm: at the end of a span that matches a rule of blkin_set_slow(), or that the
- * program wants to keep. Strings: why, name, service. The agent reads them from the rings of
- * alarms, and checks the mark.
+ * program wants to keep. Also without a span, to report suppressed alarms: then the fields from
+ * trace_id to monotonic are 0. Strings: why, name, service.
  */
 struct blkin_slow_event {
-    uint64_t mark;     /* BLKIN_SLOW_MARK */
-    uint64_t trace_id; /* this and the fields up to monotonic are 0 if only `dropped` is reported */
+    uint64_t mark; /* BLKIN_SLOW_MARK; the agent checks it */
+    uint64_t trace_id;
     uint64_t trace_id_high;
     uint64_t span_id;
     uint64_t duration;  /* ns */
     uint64_t monotonic; /* the span's end: CLOCK_MONOTONIC in ns */
     uint32_t pid;
-    uint32_t
-        sequence;     /* number of the event among this process's alarms, from 1: a gap is a loss */
-    uint32_t dropped; /* alarms of rule `why` that its cap suppressed since the last one */
+    uint32_t sequence; /* the process's alarms are numbered from 1: a gap is a loss */
+    uint32_t dropped;  /* alarms of rule `why` that its cap suppressed since the last one */
 } __attribute__((packed));
 
 /* "blkslow1" in little endian. The last digit is the version of the fields after it. */
@@ -126,8 +124,7 @@ struct blkin_process_event {
 struct blkin_metric_event {
     uint64_t monotonic; /* time of reading: CLOCK_MONOTONIC in ns */
     uint64_t thread;    /* random number of the thread */
-    uint32_t
-        sequence; /* number of the event among this thread's metrics, from 1: a gap is a loss */
+    uint32_t sequence;  /* the thread's metrics are numbered from 1: a gap is a loss */
     uint32_t period_ms; /* interval of the group's samples */
 } __attribute__((packed));
 

@@ -91,8 +91,8 @@ enum ring_state {
      * within 2 s and stop writing. So the agent continues to read the memory for 2 s. */
     RING_LEFT = 0,
     RING_ON = 1,
-    /* A newer memory is there: ask for it. The agent reads this one for as long as programs write.
-     * Older programs take this for RING_LEFT. */
+    /* There is a newer memory: programs ask for it. The agent reads this memory as long as programs
+     * write into it. Older programs treat this state like RING_LEFT. */
     RING_REPLACED = 2,
 };
 

@@ -1,0 +1,100 @@
+/*
+ * Shared by the files of joins: joins.c looks, asks and decides, joins_known.c has the traces and
+ * their halves.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_JOINS_PARTS_H
+#define BLKIN_TOOLS_JOINS_PARTS_H
+
+#include "joins.h"
+
+#include "babeltrace-plugin/base/hash.h"
+
+#define JOINS_TRACES_MAX 16384
+#define JOINS_HALVES_MAX 65536
+#define JOINS_KEEP_MS    120000
+
+enum joins_state {
+    JOINS_ELSEWHERE, /* a trace of another host */
+    JOINS_LOOK,      /* its halves are not all known */
+    JOINS_ASKED,     /* its place is not known */
+    JOINS_DONE       /* to be fetched now, or fetched */
+};
+
+struct known_half {
+    struct join_half half; /* its link: by the key */
+    struct joins_trace *trace;
+    struct known_half *next; /* of the trace */
+};
+
+struct joins_trace {
+    struct table_link in_table; /* by the lower half of the id */
+    struct trace_id id;
+    enum joins_state state;
+    struct request *request; /* in JOINS_LOOK and JOINS_ASKED */
+    struct known_half *halves;
+    size_t half_count;
+    char why[WHY_MAX + 1];
+    bool is_answered; /* JOINS_ASKED: by all hosts, or too late */
+    bool is_cut;      /* there was no room for all its halves */
+    bool is_settled;  /* its place is known, and does not change */
+    unsigned looks;
+    int64_t due_ms, deadline_ms, until_ms;
+    int64_t again_ms; /* a look finds halves that were recorded late; INT64_MAX: it has begun */
+    int64_t from_ns;  /* since 1970: its first half known begins then */
+    struct join_place place;
+    const char *doubt; /* why the trace is incomplete; NULL: no reason is known */
+};
+
+struct joins {
+    struct agent *agent;
+    struct joins_calls on;
+    struct table traces, halves;         /* halves that hosts have told, or that were found here */
+    struct request *heard, **last_heard; /* wants of other hosts that wait for a look */
+    struct request *looked;              /* the requests that wait for the running look */
+    json_t *settled;                     /* the next message about settled traces; NULL: none */
+    bool is_looking;
+    bool is_cut;            /* the look has found traces for which there was no room */
+    int64_t looked_ms;      /* when the look began */
+    int64_t looked_from_ns; /* since 1970 */
+    int64_t skew_ns;
+};
+
+/* ---- joins_known.c ---- */
+
+/* Visits the halves with the key of that half. */
+#define JOINS_FOR_EACH_OF_KEY(known, joins, of_half)                                              \
+    table_for_each_of(known, &(joins)->halves, hash_number((joins)->halves.seed, (of_half)->key), \
+                      half.in_table)
+
+static inline bool joins_fits(const struct joins *joins, const struct join_half *a,
+                              const struct join_half *b)
+{
+    return a->key == b->key && join_half_fits(a, b, joins->skew_ns);
+}
+
+/* Returns NULL if the trace is not known. */
+struct joins_trace *joins_trace(const struct joins *joins, struct trace_id id);
+/* Returns the known trace, or a new one. NULL: there are `room` traces, or no memory. */
+struct joins_trace *joins_get(struct joins *joins, struct trace_id id, const char *why,
+                              size_t room);
+/* Frees the trace. */
+void joins_forget(struct joins *joins, struct joins_trace *trace);
+
+/* The half of the server whose trace it is; NULL: not known. */
+const struct known_half *joins_root(const struct joins_trace *trace);
+
+bool joins_has(const struct joins *joins, const struct joins_trace *trace,
+               const struct join_half *half);
+/* Notes a half of the trace. Returns false if it is known already, or if there is no room: there
+ * are `room` halves, or too many of the trace. */
+bool joins_know(struct joins *joins, struct joins_trace *trace, const struct join_half *half,
+                size_t room);
+/* Returns the trace of a known half that fits; NULL: none fits. */
+const struct joins_trace *joins_other(const struct joins *joins, const struct join_half *half);
+
+/* The place of the trace is known, and does not change. */
+void joins_settle(struct joins *joins, struct joins_trace *trace);
+
+#endif
