@@ -43,8 +43,7 @@ def look_for(seconds, look, every_s=0.02):
 
 def free_port():
     """Returns an unused port, below the kernel's ports for connections. The kernel may give one of those to a
-    connection before the program listens, even to a connection to that very port, which then is connected to
-    itself."""
+    connection before the program listens. A connection to that very port would even be connected to itself."""
     while True:
         port = random.randrange(20000, 30000)
         with socket.socket() as bound:

@@ -45,8 +45,8 @@ def check_level(span, level):
 
 
 def check_times(span):
-    """Checks that a span's time on a CPU and off it add up to all of it, and that waiting for a CPU is a part of
-    it."""
+    """Checks that a span's times on and off a CPU add up to its duration. Waiting for a CPU must be a part of
+    the time off it."""
     of = usage(span)
     check(near(of["cpu_us"] + of["off_cpu_us"], span["duration"], 3), f"{span['name']}: {of}, in {span['duration']} us")
     check(of["run_delay_us"] <= of["off_cpu_us"], f"{span['name']}: {of}")

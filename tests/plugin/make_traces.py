@@ -313,8 +313,8 @@ def contexts_odd():
 
 
 def discarded():
-    """LTTng lost 2, then 5 events, then two packets. babeltrace2 does not report the size of the loss up to the end
-    of the first packet: it counts as one event. Since 2.1 it reports no such loss at all."""
+    """LTTng lost 2, then 5 events, then two packets. Of the loss up to the end of the first packet
+    babeltrace2 does not report the size: it counts as one event. Since 2.1 it reports no such loss at all."""
     trace = Trace()
     add_blkin(trace)
     thread = Thread(2)

@@ -99,7 +99,7 @@ class Work(unittest.TestCase):
             self.assertEqual(len({(span["traceId"], span["id"]) for span in spans}), len(spans))
 
     def test_a_broker_loses_the_end(self):
-        """The log becomes shorter than what was read, while a worker runs, and while another one is away. No span is
+        """The log loses messages that were read, while a worker runs, and while another one is away. No span is
         counted twice, and new ones are counted."""
         runs = [self.run_of(name, wait_ms=1000) for name in ("cut", "cut-away")]
         systemd = self.enterContext(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))

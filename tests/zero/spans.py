@@ -59,7 +59,7 @@ def firsts(spans, size):
 
 def numbered(spans, numbers, what, has_hello=False, size=0):
     """Returns the number of its request, by the id of each SERVER span. The numbers that each port of a client has
-    sent, or the server has logged, are in their order, and so are the spans of its connections, one after the other.
+    sent, or the server has logged, are in order. So are the spans of its connections, one after the other.
     has_hello: after other requests, as of TLS. size: of a request, if one span may have several: then it has the
     first one's number."""
     by_port = collections.defaultdict(list)

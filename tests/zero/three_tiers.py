@@ -5,8 +5,8 @@
     error
     three_tiers.py ids SPANS     prints the ids of these traces, and of those without a call on the file
 
-Such a trace is fio's CLIENT span, the proxy's SERVER and CLIENT, the back end's SERVER and its calls on the file,
-each below the one before. NBD's negotiation, which reaches no file, does not count.
+Such a trace has fio's CLIENT span, the proxy's SERVER and CLIENT, the back end's SERVER and its calls. Each is below
+the one before. NBD's negotiation, which reaches no file, does not count.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
