@@ -1,5 +1,5 @@
 /*
- * What the library is compared with, written as an LTTng user writes it: a tracepoint of one
+ * Anchors, which the library is compared with, as an LTTng user writes them: a tracepoint of one
  * integer, and tracepoints with the fields and arguments of the original BlkKin's.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -1,4 +1,4 @@
-"""What benchmarks of applications run: nbdkit, LTTng's daemons and the like.
+"""Programs that benchmarks of applications run: nbdkit, LTTng's daemons and the like.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -24,7 +24,7 @@ wait_for = functools.partial(common.wait_until, fails=Failed, every_s=0.02)
 
 
 def isolated(main):
-    """main() of a program in namespaces of its own, and what it has failed of."""
+    """Runs main() in namespaces of its own, and prints the failure if main() raises one."""
     if "BLKIN_PRIVATE" not in os.environ:
         isolate = str(SRC / "scripts/isolate")
         os.execv(isolate, [isolate, sys.executable, os.path.abspath(sys.argv[0]), *sys.argv[1:]])
@@ -49,12 +49,12 @@ def bytes_below(folder):
 
 
 def cpu_seconds(pid):
-    """All that the process has used, threads that have ended included (clock_getcpuclockid(3))."""
+    """The CPU time of a process, that of its ended threads included (clock_getcpuclockid(3))."""
     return time.clock_gettime((~pid << 3) | 2)
 
 
 def stat_of(pid):
-    """The fields of its line in /proc after the name."""
+    """The fields of the process's line in /proc/PID/stat after the name."""
     return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()
 
 
@@ -70,7 +70,7 @@ def children(pid):
 
 
 class Parts:
-    """What runs in the background; ended with us."""
+    """Processes in the background, which end with this program."""
 
     def __init__(self):
         self.running = []
@@ -95,7 +95,7 @@ class Parts:
 
 
 class Nbdkit:
-    """With these arguments, at a socket of its own. The environment's variables are those given, too."""
+    """An nbdkit with these arguments, at a socket of its own. The environment has the given variables, too."""
     number = 0
 
     def __init__(self, parts, work, *arguments, **environment):
@@ -113,7 +113,7 @@ class Nbdkit:
 
 
 class Tracing:
-    """A session daemon, and sessions of the span API's events."""
+    """A session daemon, and sessions that record the span API's events."""
     lttng = tracing.Lttng(Failed)
 
     def __init__(self, parts):
@@ -121,6 +121,6 @@ class Tracing:
         self.lttng.wait_ready()
 
     def session(self, name, *create):
-        """A session that is overwritten if it is one of snapshots."""
+        """Creates a session. A snapshot session overwrites its buffers."""
         is_snapshot = "--snapshot" in create
         self.lttng.session(name, *create, channel=tracing.OVERWRITTEN[not is_snapshot:])

@@ -1,9 +1,9 @@
 /*
- * Measuring a few ns: batches of calls, in turns with batches of other calls.
+ * Measures a few ns: batches of calls, in turns with batches of other calls.
  *
- * A turn measures each subject twice, each time in a group of batches; both passes go over all
- * subjects in random order (of BENCH_SEED in the environment). The least batch of a group counts:
- * whatever else the machine does makes batches longer, never shorter.
+ * A turn measures each subject twice, each time in a group of batches. Both passes go over all
+ * subjects in random order (of BENCH_SEED in the environment). The shortest batch of a group
+ * counts, because other load on the machine only makes batches longer.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,13 +14,13 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Keeps the compiler from knowing what is in memory, as the work between two real calls would. */
+/* Hides from the compiler the values in memory, as the work between two real calls would. */
 #define FORGET()      __asm__ volatile("" : : : "memory")
 #define ESCAPE(thing) __asm__ volatile("" : : "r"(thing) : "memory")
 
 struct subject {
     const char *name;
-    void (*run)(unsigned calls); /* 0, before each group of its batches: to prepare */
+    void (*run)(unsigned calls); /* prepares a group of batches, or 0 */
 };
 
 struct batches {
@@ -37,7 +37,7 @@ extern const struct batches usual_batches;
  */
 void measure(const struct batches *batches, const struct subject *subjects, size_t count);
 
-/* The calling thread stays on this CPU. Ends the program if it cannot. */
+/* Keeps the calling thread on this CPU. Ends the program if that fails. */
 void pin(int cpu);
 
 uint64_t now_ns(void);

@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
-# The agent on four hosts of one machine, and what else it promises; see tests/agent/hosts.sh. Prints
-# "record NAME VALUE VALUE SPREAD" lines, and what there is to say to standard error. To be run under
-# scripts/isolate.
+# The agent on four hosts of one machine; see tests/agent/hosts.sh. Prints "record NAME VALUE VALUE SPREAD" lines,
+# and messages to standard error. Runs under scripts/isolate.
 #
-#     bench-agent.sh PART      planted, faults, storm or last
+# bench-agent.sh PART      planted, faults, storm or last
 #
 # In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), RING (64M: bytes of each ring),
-# FAULT_EVERY (15 s), LAST (10 s) of all that is kept at once.
-#
-# KEEP_LOGS: a folder for the logs of all parts, and what the collector got.
+# FAULT_EVERY (15 s), LAST (10 s of spans that all hosts send at once).
+# KEEP_LOGS: a folder for the logs of all parts and the collector's spans.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -27,12 +25,12 @@ say() {
     printf 'record %s %s %s %s\n' "$1" "$2" "${3-$2}" "${4-0}"
 }
 
-# field NAME: of the JSON on standard input; 0 if it is null.
+# field NAME: prints the field of the JSON on standard input; 0 if the field is null.
 field() {
     jq -r "(.$1 // 0)"
 }
 
-# What is kept goes to a disk, as on a real host: the private folders are in memory.
+# Begins a part. Kept traces go to a disk, as on a real host, because the private folders are in memory.
 begin() {
     private_begin
     ON_DISK=$(mktemp -d "$BUILD/record.XXXXXX") || exit 1
@@ -49,7 +47,7 @@ all_hosts() {
 
 # ---- what they take ----------------------------------------------------------------------------------
 
-# family PID: it and its descendants.
+# family PID: prints the pids of the process and its descendants.
 family() {
     local child
     echo "$1"
@@ -58,7 +56,8 @@ family() {
     done
 }
 
-# The pids of all that records and reads: agents, `blkin live`, their children, and LTTng's daemons for that.
+# Prints the pids of all that records and reads: agents, `blkin live`, their children, and the LTTng daemons of the
+# agent.
 agent_pids() {
     local name
     for name in "${!private_pid[@]}"; do
@@ -68,7 +67,8 @@ agent_pids() {
     done
 }
 
-# CPU time in ms of the processes whose pids come, with the children that they have waited for.
+# Adds the CPU time in ms of the processes whose pids are on standard input, with the children that they have waited
+# for.
 cpu_ms() {
     local pid
     while read -r pid; do
@@ -76,7 +76,8 @@ cpu_ms() {
     done | awk -v hz="$(getconf CLK_TCK)" '{ ticks += $1 } END { printf "%d\n", ticks * 1000 / hz }'
 }
 
-# sample FILE: a line: KiB of memory of agents with their children (without the rings, which are shared), of disk.
+# sample FILE: appends a line: KiB of memory of the agents with their children (without the shared rings), KiB of
+# disk.
 sample() {
     local name kib=0 pid size
     for name in "${!private_pid[@]}"; do
@@ -89,7 +90,7 @@ sample() {
     echo "$kib $(du -sk "$STATE" | cut -f1)" >>"$1"
 }
 
-# tenths FILE COLUMN FROM TO SHARE: of the samples in these tenths, the one that this share are less than.
+# tenths FILE COLUMN FROM TO SHARE: prints the quantile SHARE of the samples in these tenths of the run.
 tenths() {
     local samples
     samples=$(wc -l <"$1")
@@ -97,8 +98,8 @@ tenths() {
         awk -v share="$5" '{ all[NR] = $1 } END { print all[int((NR - 1) * share) + 1] + 0 }'
 }
 
-# growth FILE COLUMN NAME: the last four tenths, and the second to fourth: medians; of the disk, where
-# the spool comes and goes, the most.
+# growth FILE COLUMN NAME: compares the last four tenths with the second to fourth, by medians. For the disk, where
+# the spool comes and goes, it compares the maxima.
 growth() {
     local share=0.5
     [[ $3 != *disk* ]] || share=1
@@ -126,7 +127,7 @@ loads_run() {
     return 1
 }
 
-# Appends to FILE; says what the loads said at the end.
+# Appends samples to FILE; prints the last lines of the loads.
 run_loads() {
     local samples=$1
     choose_start 3
@@ -154,7 +155,7 @@ show_agents() {
     [ -z "${KEEP_LOGS-}" ] || cp "$WORK"/*.log "$WORK/collected" "$WORK/samples" "$KEEP_LOGS"
 }
 
-# total NAME: of all agents.
+# total NAME: the sum over all agents.
 total() {
     local host sum=0
     for ((host = 1; host <= HOSTS; host++)); do
@@ -177,7 +178,7 @@ start_zipkin_behind() {
     start_zipkin "$jar" && wait_zipkin && start_collect "$ZIPKIN_URL" || exit 1
 }
 
-# One request in 10,000 is slow; the rest of them must never be seen.
+# One request in 10,000 is slow; no other request may be sent.
 run_planted() {
     local seconds=$((planted * 10000 / rate)) result retrieved cpu
     start_all
@@ -209,7 +210,7 @@ note_fault() {
     echo "$(date +%s%N) $*" | tee -a "$WORK/faults" >&2
 }
 
-# fault SECONDS: one, and what was hit is started again, then waits.
+# fault SECONDS: makes one fault, restarts the part that was hit, then waits.
 fault() {
     local host=$((RANDOM % HOSTS + 1)) kind=$((fault_number++ % 4))
     sleep "${FAULT_EVERY:-15}"
@@ -263,7 +264,7 @@ run_faults() {
     done
 }
 
-# Quiet and stormy seconds in turns.
+# Quiet and stormy seconds take turns.
 run_storm() {
     local host result calm storm made
     start_all
@@ -305,7 +306,7 @@ all_delivered() {
     done
 }
 
-# All of the last seconds of all hosts at once, while the load goes on: how long until all of it is delivered.
+# Measures the delivery time of the last seconds of all hosts at once, while the load goes on.
 run_last() {
     local last=${LAST:-10} asked answered
     start_all

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Three stores, one of which has a slow disk, behind the dispatcher of examples/: how many reads a second, by what
-# the traces tell, blindly in turns, and where the fewest are under way. Prints its runs,
-# and "dispatch POLICY_slow_share SHARE". To be run under scripts/isolate.
+# Measures reads per second of three stores, one of which has a slow disk, behind the dispatcher of examples/. The
+# policies are: by the traces, round robin, and fewest reads in flight. Prints its runs, and "dispatch
+# POLICY_slow_share SHARE". Runs under scripts/isolate.
 #
 # In the environment: TURNS (10) of all policies, SECONDS_EACH (3), THREADS (16), DISK (5ms), SLOW (15ms).
 #
@@ -12,7 +12,7 @@ set -u -o pipefail
 # shellcheck source=tests/examples/dispatching.sh
 . "$SRC/tests/examples/dispatching.sh"
 
-# measure POLICY: its rate is in $rate, after as long that does not count, when all is known.
+# measure POLICY: sets $rate, after a warm-up of the same length that does not count.
 measure() {
     start_dispatcher "$1" || exit 1
     "$PYTHON" "$read_load" read "$DISPATCHER" "${THREADS:-16}" 2s >/dev/null &&

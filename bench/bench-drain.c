@@ -1,6 +1,6 @@
 /*
- * How fast a spool is emptied into a collector that is far away, by as many requests at once as the
- * sink makes by default; the anchor is one request after the other.
+ * Measures how fast the sink drains a spool into a collector that is far away, with the sink's
+ * default number of requests at once. The anchor is one request after the other.
  *
  *     bench-drain PORT      (of a null_server with a delay)
  *
@@ -74,7 +74,7 @@ static void end(struct exporter *exporter)
     exporter_free(exporter);
 }
 
-/* Nobody listens at port 1. */
+/* Fills the spool: nobody listens at port 1. */
 static void fill(uint64_t spans)
 {
     struct exporter *exporter = open_exporter("http://127.0.0.1:1", 1);

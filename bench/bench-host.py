@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a sample of `blkin agent` costs, beside a scrape of prometheus-node-exporter with the same collectors.
+"""Measures the cost of a sample of `blkin agent`, beside a scrape of prometheus-node-exporter with the same collectors.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

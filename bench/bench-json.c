@@ -1,6 +1,6 @@
 /*
  * The cost of encoding one typical span as Zipkin JSON; the anchor is copying as many bytes. Then
- * of the same spans as OTLP, up to a batch that can be sent; the anchor is the JSON of these.
+ * the cost of the same spans as OTLP, up to a full batch; the anchor is their JSON.
  *
  *     make bench    (or: build/bench/bench-json)
  *
@@ -34,7 +34,7 @@ static void encode_all(unsigned calls)
         (void)json->encode(json, &text, &spans[i], NULL, &cut);
 }
 
-/* Span by span, so that both have the loop. */
+/* Copies span by span, so that both sides have the same loop. */
 static void copy_all(unsigned calls)
 {
     for (unsigned i = 0; i < calls; i++)

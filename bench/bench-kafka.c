@@ -1,9 +1,9 @@
 /*
- * The CPU time, per span, of all that the sink does with finished spans whose endpoint is Kafka:
- * the queue, the order of partitions, encoding, compression and sending, in all of its threads,
- * until the broker has acknowledged them. As OTLP; the anchor is the same as JSON.
+ * The CPU time, per span, that the sink needs for finished spans whose endpoint is Kafka. It
+ * includes queue, order of partitions, encoding, compression and sending, in all threads, until the
+ * broker acknowledges. The spans are OTLP; the anchor is the same as JSON.
  *
- *     bench-kafka BROKER OTLP-TOPIC JSON-TOPIC      (there, with some partitions)
+ *     bench-kafka BROKER OTLP-TOPIC JSON-TOPIC      (existing topics with some partitions)
  *
  * Prints "run TURN PASS NAME NS", per span.
  *
@@ -45,7 +45,7 @@ static void say(void *context, const char *message)
     fprintf(stderr, "bench-kafka: %s\n", message);
 }
 
-/* Of services that take part in each trace. */
+/* Makes spans of the services that take part in each trace. */
 static void make_spans(void)
 {
     static char names[SERVICES][8];
@@ -61,7 +61,7 @@ static void make_spans(void)
     }
 }
 
-/* With the sink's defaults for kafka://. */
+/* Opens an exporter with the sink's defaults for kafka://. */
 static struct exporter *open_exporter(const char *broker, const char *topic,
                                       enum protocol_format format)
 {
@@ -89,7 +89,7 @@ static struct exporter *open_exporter(const char *broker, const char *topic,
     return exporter;
 }
 
-/* Other ids each time. */
+/* Sends spans with new ids each time. */
 static void send_all(struct exporter *exporter, unsigned count)
 {
     if (!count)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What sending to Kafka costs the sink: with a broker of its own, prints its runs.
+"""Measures the cost of sending to Kafka, with a broker of its own, and prints its runs.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -22,7 +22,7 @@ def main():
         broker.start()
         try:
             broker.wait_ready()
-            for topic in ("otlp_proto", "zipkin"):  # the disk is not ours to fill
+            for topic in ("otlp_proto", "zipkin"):  # saves space on the disk
                 broker.create(topic, PARTITIONS, segment_bytes=1 << 24, retention_bytes=1 << 24)
             measured = subprocess.run([os.environ["BUILD"] + "/bench/bench-kafka", broker.address, "otlp_proto",
                                        "zipkin"], check=True, stdout=subprocess.PIPE, text=True, timeout=900).stdout

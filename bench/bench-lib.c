@@ -1,6 +1,6 @@
 /*
- * The cost of the library's calls in this process: see usage() for the modes. The session that a
- * mode needs is the caller's matter. What is measured: see spans.h.
+ * The cost of the library's calls in this process: see usage() for the modes and spans.h for the
+ * spans. The caller makes the session that a mode needs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -33,7 +33,7 @@ static struct blkin_context not_sampled = {
 };
 static struct blkin_trace trace;
 
-#define STEPS 8 /* in a span: "bench" divides by it */
+#define STEPS 8 /* in a span; "bench" divides by this number */
 
 /* ---- loops ---- */
 
@@ -41,7 +41,7 @@ SPANS(run_root_span, BEGIN_ROOT, REST_OF_SPAN(&span, i))
 SPANS(run_remote_span, blkin_span_begin_remote(&span, "osd_op write", BLKIN_SERVER, &not_sampled),
       REST_OF_SPAN(&span, i))
 
-/* The compiler sees all calls and that nothing happens between them. */
+/* The compiler sees all calls, with nothing between them. */
 SPANS(run_plain_span, BEGIN_ROOT, {
     blkin_span_annotate(&span, "queued");
     blkin_span_tag_string(&span, "object", "rbd_data.4f2a.01");
@@ -51,7 +51,7 @@ SPANS(run_plain_span, BEGIN_ROOT, {
     FORGET();
 })
 
-/* No text is known to the compiler. */
+/* A span whose texts the compiler does not know. */
 static void run_variable_span(unsigned calls)
 {
     static const char *const texts[] = {"osd_op write",     "queued", "object",
@@ -67,7 +67,7 @@ static void run_variable_span(unsigned calls)
     }
 }
 
-/* The thread's current one for its time. */
+/* A span that is the thread's current one. */
 SPANS(run_current_span, BEGIN_CHILD, {
     FORGET();
     {
@@ -78,7 +78,7 @@ SPANS(run_current_span, BEGIN_CHILD, {
     FORGET();
 })
 
-/* The same with steps of the same name: half of what its log has room for. */
+/* The same with steps of the same name, which fill half of the span's log. */
 SPANS(run_stepped_span, BEGIN_CHILD, {
     FORGET();
     for (unsigned step = 0; step < STEPS; step++) {
@@ -91,7 +91,7 @@ SPANS(run_stepped_span, BEGIN_CHILD, {
     FORGET();
 })
 
-/* Of a span that is not recorded. */
+/* A step of a span that is not recorded. */
 LOOP(run_step, {
     blkin_step_begin(&root, "osd_op write", BLKIN_INTERNAL);
     FORGET();
@@ -102,7 +102,7 @@ LOOP(run_step, {
 LOOP(run_annotation, blkin_span_annotate(&root, "queued"))
 LOOP(run_integer, lttng_ust_tracepoint(bench, integer, (int)i))
 
-/* The original's events by LTTng's own macro. */
+/* An event of the original by LTTng's own macro. */
 #define RAW(event, ...)                                                                    \
     lttng_ust_tracepoint(bench, event, trace.name, service.name, service.port, service.ip, \
                          (long)trace.info.trace_id, (long)trace.info.span_id,              \
@@ -127,7 +127,7 @@ LOOP(run_raw_timestamp, raw_timestamp("queued"))
 LOOP(run_raw_string, raw_string("object", "rbd_data.4f2a.01"))
 LOOP(run_raw_integer, raw_integer("offset", i))
 
-/* The same span as four events of the original; its ids are not counted. */
+/* The same span as four events of the original, without making its ids. */
 LOOP(run_original_span, {
     raw_timestamp("queued");
     raw_string("object", "rbd_data.4f2a.01");
@@ -162,7 +162,7 @@ LOOP(run_trace_info, {
     ESCAPE(&info);
 })
 
-/* As libblkin itself makes one for each span; thread.c is linked in once more for this. */
+/* An id, as libblkin makes one for each span; thread.c is linked in once more for this. */
 LOOP(run_id, ESCAPE(blkin_id_next(&blkin_thread)))
 
 #if defined(__x86_64__)
@@ -170,7 +170,7 @@ LOOP(run_counter, ESCAPE(__rdtsc()))
 #endif
 LOOP(run_clock, ESCAPE(now_ns()))
 
-/* What the kernel takes for the CPU clock of usage levels 1 and 2, at a begin and an end. */
+/* The kernel's share: the CPU clock of usage levels 1 and 2, at a begin and an end. */
 static void read_cpu_clock(void)
 {
     struct timespec time;
@@ -183,7 +183,7 @@ LOOP(run_cpu_clock, {
     read_cpu_clock();
 })
 
-/* The same for all meters of these levels. */
+/* The kernel's share for all meters of these levels. */
 static void read_meters(void)
 {
     struct rusage rusage;
@@ -201,9 +201,9 @@ LOOP(run_meters, {
 
 SUBJECT(run_unruled_span, blkin_set_slow(""), run_child_span)
 SUBJECT(run_ruled_span, blkin_set_slow(RULES "*>100ms, error, max=50/s"),
-        run_child_span) /* fit none */
+        run_child_span) /* that fit no span */
 SUBJECT(run_storm_span, blkin_set_slow(RULES "*>0ns, error, max=50/s"),
-        run_child_span) /* fit all */
+        run_child_span) /* that fit all spans */
 SUBJECT(run_alarm_span, blkin_set_slow(RULES "*>0ns, error, max=1000000/s"), run_child_span)
 
 SUBJECT(run_level0_span, blkin_set_usage(0), run_bare_span)
@@ -211,7 +211,7 @@ SUBJECT(run_level1_span, blkin_set_usage(1), run_bare_span)
 SUBJECT(run_level2_span, blkin_set_usage(2), run_bare_span)
 SUBJECT(run_level3_span, blkin_set_usage(3), run_bare_span)
 
-/* ---- modes: what is measured in turns ---- */
+/* ---- modes: subjects that are measured in turns ---- */
 
 static const struct subject off[] = {
     {"empty", run_empty},
@@ -253,7 +253,7 @@ static const struct subject of_usage[] = {
     {"level2", run_level2_span},  {"level3", run_level3_span}, {"meters", run_meters},
     {"cpu_clock", run_cpu_clock},
 };
-/* What is compared with the library without usage, in processes that take turns. */
+/* Subjects that are compared with the library without usage, in processes that take turns. */
 static const struct subject current[] = {{"current_span", run_current_span}};
 static const struct subject filter[] = {{"span", run_child_span}};
 static const struct subject streaming[] = {
@@ -288,7 +288,7 @@ static const struct {
     MODE("unsampled", unsampled),
 };
 
-/* Returns whether there is such a mode. */
+/* Returns whether the mode exists. */
 static bool run_mode(const char *mode)
 {
     if (strcmp(mode, "threads") == 0) {
@@ -341,7 +341,7 @@ static int mode_count(const char *kind, unsigned calls)
     return usage();
 }
 
-/* Stops where a wrong session would give wrong figures. */
+/* Ends the program if the session is wrong, because figures would be wrong, too. */
 static void need(int condition, const char *what)
 {
     if (!condition) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the library's benchmarks, each mode in the session it needs, and prints their runs, and counts as
-# "MODE NAME VALUE". To be run under scripts/isolate.
+# Runs the library's benchmarks, each mode in the session it needs. Prints their runs, and counts as "MODE NAME
+# VALUE". Runs under scripts/isolate.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail
@@ -11,13 +11,13 @@ set -u -o pipefail
 private_begin
 bench=$BUILD/bench
 export BLKIN_RINGS=none # an agent may run on this machine
-processes=10            # of one mode: where a process's memory happens to lie makes up to 10 %
+processes=10            # of one mode, because the layout of a process's memory changes a figure by up to 10 %
 
 bench_lib() {
     timeout 300 "$bench/bench-lib" "$@"
 }
 
-# The library and that without usage.
+# Measures the library with and without usage.
 currents() {
     local turn pass name
     while read -r -u 3 turn pass name; do
@@ -28,7 +28,7 @@ currents() {
     done 3< <(plan "$processes" with without)
 }
 
-# The same program while no other session, one and two have a filter on durations.
+# Measures the same program while no other session, one, or two have a filter on durations.
 filters() {
     local turn pass others number
     while read -r -u 3 turn pass others; do
@@ -42,8 +42,8 @@ filters() {
     done 3< <(plan "$processes" 0 1 2)
 }
 
-# instructions KIND CALLS: in a session if there is one, however long it takes to meet. The first program
-# of a session has a child, which says its own, too, but ends before.
+# instructions KIND CALLS: of a program, in a session if there is one, however long the registration takes. The first
+# program of a session has a child, which prints a number, too, but ends before.
 instructions() {
     LTTNG_UST_REGISTER_TIMEOUT=-1 \
         timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
@@ -68,7 +68,7 @@ counts() {
     done
 }
 
-# before there is a session daemon: talking to it takes instructions, sometimes more, sometimes fewer
+# before there is a session daemon, because talking to a daemon takes a varying number of instructions
 counts off root child
 
 start_sessiond || exit 1

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Measures the sink on live sessions, all parts on this machine, and prints its runs, and "live NAME
-# VALUE..." lines. To be run under scripts/isolate.
+# Measures the sink on live sessions, with all parts on this machine. Prints its runs, and "live NAME VALUE..." lines.
+# Runs under scripts/isolate.
 #
-# The highest rate without loss is found by bisection, for our sink and twice for a stock viewer, in turns:
-# it is between the two values.
-# A rate is sustained if LTTng discards nothing, the program keeps the rate, and the viewer does not
-# fall behind: it has read everything soon after the program's end. One success in two tries will do.
+# Bisection finds the highest rate without loss, for our sink and twice for a stock viewer, in turns. The result is
+# two values, with the rate between them. A rate is sustained if LTTng discards nothing, the program keeps the rate,
+# and the viewer has read everything soon after the program's end. One success in two tries is enough.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail
@@ -37,8 +36,8 @@ ours() {
     start_viewer viewer blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\""
 }
 
-# load VIEWER RATE: a session of its own. Sets events_lost, late_ms (end of the program to the end of
-# the viewer), and took_ms. Returns 1 if the viewer has not got what LTTng has not lost.
+# load VIEWER RATE: runs a session of its own. Sets events_lost, late_ms (end of the program to the end of the
+# viewer), and took_ms. Returns 1 if the viewer lost spans that LTTng did not lose.
 load() {
     local viewer=$1 rate=$2 spans end start name=live$((++session))
     spans=$((rate * seconds))
@@ -56,7 +55,7 @@ load() {
     [ "$events_lost" -gt 0 ] || check_viewer "$viewer" "$spans"
 }
 
-# check_viewer VIEWER SPANS: has it read all?
+# check_viewer VIEWER SPANS: checks that the viewer has read all spans.
 check_viewer() {
     local events=$2
     [ "$kind" = span ] || events=$((4 * $2))
@@ -68,7 +67,6 @@ check_viewer() {
     die "the viewer has not read all of $2 spans"
 }
 
-# sustains VIEWER RATE
 sustains() {
     local try
     for try in 1 2; do
@@ -83,7 +81,7 @@ sustains() {
     return 1
 }
 
-# The middle, on a scale of ratios.
+# Prints the geometric mean.
 middle() {
     awk -v low="$1" -v high="$2" 'BEGIN { printf "%d\n", sqrt(low * high) }'
 }
@@ -115,7 +113,7 @@ rates() {
     done
 }
 
-# From a span's end to the collector's answer, at 1000 spans/s; and the most memory the viewer had.
+# Measures the time from a span's end to the collector's answer, at 1000 spans/s, and the most memory of the viewer.
 latency() {
     local timer_ms=$1
     start_part latency "$bench/null_server" latency
@@ -133,7 +131,7 @@ latency() {
         print "live latency_p99_ms", $5 / 1000, timer }' "$WORK/latency.log"
 }
 
-# CPU time in ms: of all threads of a process, and of the children that it has waited for.
+# Prints the CPU time in ms of all threads of a process and of the children that it has waited for.
 cpu_ms() {
     local pid=$1 ticks
     ticks=$(awk '{ sub(/.*\) /, ""); print $14 + $15 }' "/proc/$pid/stat")
@@ -141,9 +139,9 @@ cpu_ms() {
         END { printf "%.3f\n", ns / 1e6 + ticks * 1000 / hz }' /proc/"$pid"/task/*/schedstat
 }
 
-# What the viewers take for the same load, from their being attached to the last span: "plain" is babeltrace2 with our
-# sink, "blkin" is `blkin live` with its reader, and no relay daemon is counted; "rings" is `blkin agent` with send=all.
-# 200 ms live timer, as by default.
+# The CPU time of the viewers for the same load, from the attachment to the last span. "plain" is babeltrace2 with our
+# sink. "blkin" is `blkin live` with its reader, without the relay daemon. "rings" is `blkin agent` with send=all. The
+# live timer is the default, 200 ms.
 CPU_RATE=${CPU_RATE:-50000}
 cpu_of_plain() {
     start_part viewer babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$LIVE_URL" \
@@ -166,8 +164,8 @@ cpu_of_rings() {
         --state-dir="$WORK/rings.state" --send=all --host=no --ring-socket="$BLKIN_RINGS" --ring-bytes=64M --endpoint="http://$server"
     wait_for 20 viewer "the service" rings_run
 }
-# The agent gives a user large rings when its programs fill small ones. That costs once, and is not measured: so many
-# spans come before.
+# The agent gives a user large rings when programs fill the small ones. That cost comes once, so these spans come
+# before the measurement.
 WARM_SPANS=100000
 warm_rings() {
     timeout 60 "$bench/bench-load" span $WARM_SPANS 50000 >/dev/null || die "bench-load failed"
@@ -189,7 +187,7 @@ has_read() { # VIEWER SPANS
     *) [ "$(live_status ".counters.spans_accepted >= $2")" = true ] ;;
     esac >/dev/null 2>&1
 }
-# part_family NAME...: the pids of parts, and of what they have started.
+# part_family NAME...: prints the pids of parts and of their descendants.
 part_family() {
     local name
     for name; do
@@ -239,7 +237,8 @@ cpu() {
     done 3< <(plan "${CPU_TURNS:-10}" plain blkin rings)
 }
 
-# From a span's end to the collector's answer, at 1000 spans/s, and how many of a million a second are overwritten.
+# Measures the time from a span's end to the collector's answer, at 1000 spans/s, and the overwritten spans at a
+# million a second.
 rings() {
     local overwritten spans=4000000
     start_part latency "$bench/null_server" latency
@@ -258,7 +257,7 @@ rings() {
     stop_part viewer TERM
     unset BLKIN_RINGS BENCH_AWAIT_RINGS
 }
-# Nothing more comes.
+# Waits until the rings have no unread span.
 rings_are_empty() { # SPANS
     local before=${were_accepted--1}
     were_accepted=$(live_status .counters.spans_accepted)

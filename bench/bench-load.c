@@ -1,12 +1,13 @@
 /*
- * A traced program for the sink's figures: makes spans, at a steady rate or as fast as it can.
+ * A traced program for the sink's figures. It makes spans at a steady rate or as fast as possible.
  *
  *     bench-load span|original|layers|steps COUNT [PER_SECOND]
  *
  * span: one blkin:span event with two annotations and two tags. original: the four events of the
  * original library (sr, a text, an integer, ss). layers: a request of an nbdkit that has our filter
  * and two layers below, as three spans. steps: the same as a span with two steps. Prints "produced
- * COUNT SECONDS". BENCH_AWAIT_RINGS in the environment: waits first until they are there.
+ * COUNT SECONDS". With BENCH_AWAIT_RINGS in the environment, the program first waits for the
+ * agent's rings.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TICK_NS 1000000 /* at a rate, the spans of a ms are made at once */
+#define TICK_NS 1000000 /* the program makes the spans of one ms at once */
 
 static const struct blkin_endpoint osd = {"10.0.0.1", 6789, "osd.3"};
 static const struct blkin_endpoint nbdkit = {"NaN", 0, "nbdkit"}; /* as the filter sets it */
@@ -101,7 +102,7 @@ static void sleep_until(int64_t ns)
         ;
 }
 
-/* Late ticks are made up for, so that the rate holds on a busy machine. */
+/* Makes up for late ticks, so that the rate holds on a busy machine. */
 static void produce(void (*make)(uint64_t), uint64_t count, double per_second, int64_t start)
 {
     uint64_t made = 0;
@@ -118,7 +119,8 @@ static void produce(void (*make)(uint64_t), uint64_t count, double per_second, i
     }
 }
 
-/* An agent's rings come a moment after the start. The first span that goes there is one more. */
+/* Waits for the agent's rings, which come a moment after the start. The first span there is one
+ * more. */
 static bool await_rings(void)
 {
     const uint64_t until = now_ns() + UINT64_C(10) * 1000000000;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Measures the memory of a babeltrace2 process with our sink, fed by src.bench.spans and delivering to
-# a null server; prints "memory NAME VALUE VALUE SPREAD". To be run under scripts/isolate.
+# Measures the memory of a babeltrace2 process with our sink. src.bench.spans feeds the process, and a null server
+# takes its batches. Prints "memory NAME VALUE VALUE SPREAD". Runs under scripts/isolate.
 #
-#     bench-memory.sh [EVENTS]      of the long run; without it, 10^8
+# bench-memory.sh [EVENTS]      of the long run (default 10^8)
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -38,15 +38,15 @@ largest() {
     sort -n "$WORK/$1.rss" | tail -n 1
 }
 
-# median FROM TO: of these samples of the long run. Not the largest: one batch more in the queue at the
-# moment of a sample is 1 MB.
+# median FROM TO: the median of these samples of the long run. The maximum would show one batch more in the queue,
+# which is 1 MB.
 median() {
     sed -n "$(($1 + 1)),$2p" "$WORK/long.rss" | sort -n |
         awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'
 }
 
-# Of 1000 spans that are open at any time, over a long time: is the end larger than the beginning? The
-# queue of what is to be sent is kept short, so that it is not what is measured.
+# Compares the memory at the end with that at the beginning, with 1000 open spans at any time. The queue is short, so
+# that its size does not count.
 long_run() {
     run long "spans=$((events / 4)),open=1000" "queue-bytes=+2000000,on-full=block"
     local samples early late
@@ -60,7 +60,7 @@ long_run() {
         print "memory growth", late / early - 1, late / early - 1, 0 }'
 }
 
-# What so many more open spans take. They wait for their end: those of 100 000, and of 600 000.
+# Measures the memory of 500 000 more open spans: those of 600 000 minus those of 100 000.
 per_open_span() {
     local many
     for many in 100000 600000; do
@@ -71,7 +71,7 @@ per_open_span() {
         bytes = (many - few) * 1024 / 500000; print "memory bytes_per_open_span", bytes, bytes, 0 }'
 }
 
-# An adversary: every event opens a span, and none ends one. The limit is 64 MiB.
+# Opens a span with every event and ends none. The limit is 64 MiB.
 adversary() {
     local limit=67108864
     run adversary "spans=5000000,ending=no" \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The library's span beside OpenTelemetry's SDK for Go making the same one. Prints runs. To be run
-# under scripts/isolate.
+# Compares the library's span with the same span of OpenTelemetry's SDK for Go. Prints runs. Runs under
+# scripts/isolate.
 #
-#     bench-otel.sh OTEL    OTEL is the program of otel/main.go
+# bench-otel.sh OTEL    OTEL is the program of otel/main.go
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Overload: a program makes more spans than this machine can take in small ring buffers, in every
-# second run towards a collector that is too slow as well. Is each span delivered or counted as lost?
+# Overload: a program makes more spans than this machine can take in small ring buffers. In every second run the
+# collector is too slow as well. Each span must be delivered or counted as lost.
 #
-#     bench-overload.sh RUNS      to be run under scripts/isolate
+# bench-overload.sh RUNS      runs under scripts/isolate
 #
-# Says what each run gave to standard error, and prints "overload NAME VALUE VALUE SPREAD".
+# Writes the result of each run to standard error, and prints "overload NAME VALUE VALUE SPREAD".
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -24,8 +24,8 @@ die() {
     exit 1
 }
 
-# Adds the numbers of the sink's account that tell of a loss: events that LTTng has discarded, spans that
-# the sink has not delivered. An event is a span here.
+# Adds the counters of losses: events that LTTng has discarded, spans that the sink has not delivered. An event is a
+# span here.
 account() {
     grep -o 'blkin: events: .*' "$WORK/viewer.log" | "$PYTHON" -c '
 import re, sys
@@ -51,7 +51,7 @@ overload() {
     lttng stop "$name" >/dev/null || die "cannot stop the session"
     got=$(discarded "$name")
     lttng destroy "$name" >/dev/null || die "cannot destroy the session"
-    # A sink that has lost spans says so by its status, too.
+    # The exit status of a sink that has lost spans is not 0.
     wait_part viewer 60
     [ $? -ne 124 ] || exit 1
     stop_part "$server"

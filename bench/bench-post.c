@@ -1,6 +1,6 @@
 /*
- * The CPU time, per span, of sending batches of 1000 spans over HTTP to a collector on loopback, as
- * the sink's transport does it; the anchor is writing the same bytes to a socket of our own.
+ * The CPU time, per span, of sending batches of 1000 spans over HTTP to a collector on loopback,
+ * with the sink's transport. The anchor is writing the same bytes to a plain socket.
  *
  *     bench-post PORT      (of a null_server)
  *
@@ -90,7 +90,7 @@ static void make_batch(void)
 {
     static struct buffer json;
     struct encoder *encoder = zipkin_protocol.encoder_new();
-    static struct span span; /* all of them, in turn */
+    static struct span span; /* each span in turn */
     bool cut;
 
     if (!encoder)

@@ -1,6 +1,6 @@
 /*
- * What a span costs that goes into the agent's ring, over one that goes nowhere, in this
- * process: see usage(). No session, no agent.
+ * The cost of a span in the agent's ring, over a span without a provider, in this process: see
+ * usage(). No session, no agent.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +22,7 @@
 
 #define RING (1 << 24)
 
-#ifndef MADV_COLLAPSE /* the C library's headers may be older than the kernel */
+#ifndef MADV_COLLAPSE /* for C library headers that are older than the kernel */
 #define MADV_COLLAPSE 25
 #endif
 
@@ -41,7 +41,7 @@ static void record_nowhere(struct packed_event *event, const void *payload, size
     (void)thread_slot;
 }
 
-/* The periodic work puts the rings' table back, once a second. */
+/* Sets the provider. The periodic work puts the rings' table back, once a second. */
 static void go_to(const struct blkin_provider *provider)
 {
     __atomic_store_n(&blkin_provider_table, provider, __ATOMIC_RELEASE);
@@ -105,7 +105,7 @@ static void mode_warm(void)
 
 /* ---- the first time around ---- */
 
-#define FIRST_SPANS 60000 /* a ring, nearly */
+#define FIRST_SPANS 60000 /* nearly a ring */
 
 static double first_spans_ns(void)
 {
@@ -115,7 +115,7 @@ static double first_spans_ns(void)
     return (double)(now_ns() - begin) / FIRST_SPANS;
 }
 
-/* The kernel maps the ring for this process, which happens once: each run is a process. */
+/* The kernel maps the ring for this process only once, so each run is a process. */
 static void mode_first(unsigned pass)
 {
     double least = 1e9, first;
@@ -154,7 +154,7 @@ static void mode_off(const char *name, const char *path)
 #define COLD_DATA  (3 << 19) /* more than a usual second level cache */
 #define COLD_CODE  (128 << 10)
 
-/* As a server touches data and code of its own between two requests. */
+/* Touches data and code, as a server does between two requests. */
 static void walk(volatile char *data, char *code)
 {
     for (size_t i = 0; i < COLD_DATA; i += 64)
@@ -180,7 +180,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of the middle half, as the counter of a virtual machine has steps of 10 ns. */
+/* The mean of the middle half, because the counter of a virtual machine has steps of 10 ns. */
 static double middle(uint64_t *ticks, size_t count)
 {
     double sum = 0;
@@ -191,8 +191,8 @@ static double middle(uint64_t *ticks, size_t count)
     return sum / (double)(count / 2);
 }
 
-/* Both kinds in one process, in random order, as two processes differ by more than the kinds do:
- * by which of their pages share a cache's sets. */
+/* Both kinds run in one process, in random order. Two processes differ by more than the kinds do,
+ * because their pages share other sets of a cache. */
 static void mode_cold(void)
 {
     enum { KINDS = 2, RUNS = 2 * KINDS };

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Measures the sink on recorded traces, and prints its runs. To be run under scripts/isolate.
+# Measures the sink on recorded traces, and prints its runs. Runs under scripts/isolate.
 #
-# Times are from a babeltrace2's start to its end, CPU times those of the whole process, its sender's
-# thread included, both in seconds.
+# Times are from a babeltrace2's start to its end. CPU times are those of the whole process with its sender thread.
+# Both are in seconds.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u -o pipefail
@@ -16,7 +16,7 @@ spans=${SPANS:-250000}
 pace=${PACE:-50000} # spans/s when recorded: how many are open at once follows from it
 turns=${TURNS:-10}
 
-# viewer COMPONENT [OPTION...]: reads the trace; what it took is in $cpu and $seconds.
+# viewer COMPONENT [OPTION...]: reads the trace, and sets $cpu and $seconds.
 viewer() {
     local component=$1
     shift
@@ -33,7 +33,7 @@ dummy() {
     viewer utils.dummy
 }
 
-# ours [PARAMETER]: spans is how many there have to be.
+# ours [PARAMETER]: checks the number of spans against $spans.
 ours() {
     viewer blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\"${1-}"
     grep -q "spans: $spans = $spans accepted " "$WORK/viewer.log" || {
@@ -42,13 +42,13 @@ ours() {
     }
 }
 
-# While somebody asks for statistics of spans: a time that is to come is less than 10 s ago.
+# Runs while somebody asks for statistics of spans: a time in the future counts as recent.
 asked() {
     touch -d tomorrow "$WORK/statistics.asked"
     ours ",statistics-file=\"$WORK/statistics\""
 }
 
-# compare KIND NAME...: functions of this file, on a trace of this kind.
+# compare KIND NAME...: runs these functions on a trace of this kind.
 compare() {
     local kind=$1 turn pass name
     shift

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a command and writes to a file what it took: "CPU_SECONDS MAXIMUM_RSS_KIB SECONDS".
+"""Runs a command and writes its cost to a file: "CPU_SECONDS MAXIMUM_RSS_KIB SECONDS".
 
 usage: cost.py FILE COMMAND [ARGUMENT]...
 

@@ -1,12 +1,12 @@
-"""A figure: what a benchmark says, a JSON line each, and what build/bench.json keeps.
+"""A figure: a JSON line that a benchmark prints and build/bench.json stores.
 
-    name     its key, ROOM.WHAT
-    value    a number, or null where there is none: "why" says why
-    unit
-    low, high, same, pairs    of a paired figure: its 95 % interval, the A/A comparison [value, low, high], the pairs
-    is_unpaired    measured before there were A/A comparisons: says nothing about the target
-    target   "<= 2", ">= 0.9", or null
-    anchor   what it is compared with
+  name     its key, ROOM.WHAT
+  value    a number, or null with the reason in "why"
+  unit
+  low, high, same, pairs    of a paired figure: its 95 % interval, the A/A comparison [value, low, high], the pairs
+  is_unpaired    measured before there were A/A comparisons: says nothing about the target
+  target   "<= 2", ">= 0.9", or null
+  anchor   the thing that the value is compared with
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -14,12 +14,12 @@ import json
 
 
 def exact(value, unit, target=None, anchor=None):
-    """Something that was counted, or measured without a partner."""
+    """Makes a figure that was counted, or measured without a partner."""
     return {"value": round(float(value), 5), "unit": unit, "target": target or None, "anchor": anchor or None}
 
 
 def paired(result, unit, target=None, anchor=None):
-    """Of a paired.Result."""
+    """Makes a figure of a paired.Result."""
     def rounded(*values):
         return [float(f"{value:.5g}") for value in values]
 
@@ -36,7 +36,7 @@ def say(name, figure):
 
 
 def parse(text):
-    """name -> figure, of what benchmarks have said."""
+    """Returns name -> figure, from the output of benchmarks."""
     found = {}
     for line in text.splitlines():
         if line.startswith("{"):
@@ -46,7 +46,7 @@ def parse(text):
 
 
 def verdict(figure):
-    """Is the target met? "" without one. The whole interval has to be on its right side."""
+    """Returns whether the whole interval meets the target; "" without a target."""
     if not figure["target"] or figure["value"] is None or figure.get("is_unpaired"):
         return ""
     relation, limit = figure["target"].split()
@@ -78,7 +78,7 @@ def cells(name, figure):
 
 
 def table(figures):
-    """As lines of text, columns below each other."""
+    """Returns the figures as lines of text in columns."""
     rows = [HEAD, *(cells(name, figure) for name, figure in figures.items())]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
     return [" | ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]

@@ -1,11 +1,11 @@
 /*
- * A client for benchmarks of an NBD server: random reads and writes of 4 KiB, so many at once.
+ * A client for benchmarks of an NBD server: random reads and writes of 4 KiB, DEPTH at once.
  *
  *     nbd_client SOCKET SERVER-PID DEPTH WARM COUNT
  *
  * Measures COUNT times 2000 requests, after WARM times that are not counted. Prints "REQUESTS
- * CPU_US LATENCY_US": all requests that were made, and the medians of the server's mean CPU time
- * for a request, and of the mean time from its sending to its answer.
+ * CPU_US LATENCY_US": the number of all requests, and two medians. CPU_US is the server's CPU time
+ * for a request, LATENCY_US the time from its sending to its answer.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -122,7 +122,7 @@ static void submit(unsigned number)
     send_all(pieces, slot->type == CMD_WRITE ? 2 : 1);
 }
 
-/* Returns the slot of the request that is answered. */
+/* Returns the slot of the answered request. */
 static unsigned take_answer(unsigned depth)
 {
     struct reply reply;
@@ -158,7 +158,7 @@ static void connect_to(const char *path)
 /* ---- measuring ------------------------------------------------------------------------------- */
 
 struct figures {
-    double cpu_us, latency_us; /* per request, the mean */
+    double cpu_us, latency_us; /* means per request */
 };
 
 static struct figures measure(clockid_t server, unsigned depth)
@@ -192,7 +192,7 @@ static int by_latency(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* What something else on the machine disturbs is in few of them. */
+/* Other load on the machine disturbs few of the turns. */
 static void run(unsigned depth, size_t warm, size_t count, clockid_t server, struct figures *all)
 {
     double cpu_us;

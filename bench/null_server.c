@@ -26,7 +26,7 @@
 #include <string.h>
 #include <time.h>
 
-#define MEMORY     (512U << 10) /* of a connection: what it reads at once */
+#define MEMORY     (512U << 10) /* of a connection: the most bytes of one read */
 #define TRACES_MAX (UINT64_C(1) << 23)
 
 enum { COUNT_NOTHING, COUNT_SPANS, COUNT_LATENCY, COUNT_TRACES };

@@ -8,7 +8,7 @@ from measure import Found, script
 
 
 def figures_of_hosts(got):
-    """The agent's; of each part that was run."""
+    """Makes the agent's figures from the parts that ran."""
     found = Found("rec", got)
     add = found.count
 
@@ -62,7 +62,7 @@ def figures_of_hosts(got):
 
 
 def hosts():
-    """HOSTS_PARTS in the environment: which parts; see bench-agent.sh."""
+    """Runs the parts in HOSTS_PARTS; see bench-agent.sh."""
     found = {}
     for part in os.environ.get("HOSTS_PARTS", "planted faults storm last").split():
         found.update(figures_of_hosts(script("bench-agent.sh", part)))

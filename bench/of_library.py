@@ -116,7 +116,7 @@ def usage_figures(got):
 
 
 def ring():
-    """What the agent's ring adds to a span that would go nowhere."""
+    """Measures the cost of the agent's ring over a span without a provider."""
     got = script("bench-ring.sh")
     found = Found("rec", got)
     for name, of, to, target, what in (
@@ -135,7 +135,7 @@ def ring():
 
 
 def otel():
-    """The same spans of another library, which is built with what its users have: go."""
+    """Measures the same spans of another library, built with its users' tool: go."""
     if not shutil.which("go"):
         raise Failed("go is missing: install golang-go (1.19 or newer)")
     program = BUILD / "bench/otel"

@@ -45,7 +45,7 @@ def sink():
 
 
 def of_bisections(got, name, anchor):
-    """The ratio of two rates, each known to lie between two values."""
+    """Makes the ratio of two rates, each known to lie between two values."""
     (low, high), (anchor_low, anchor_high) = (got.rows["live", f"{which}_rate"] for which in (name, anchor))
     return [round(value, 4) for value in (low / anchor_low, low / anchor_high, high / anchor_low)]
 

@@ -5,17 +5,18 @@ A turn measures each thing twice: a first pass over all things in random order, 
 order. Two things that are compared give two pairs in each turn. The anchor's second run over its first run is the A/A
 comparison: the same thing compared with itself, by the same arithmetic.
 
-A value is the median over all pairs. Its interval is the 95 % confidence interval, by bootstrap: whole rounds are
-drawn (a round is one process, or one set of servers, with all its turns), because turns of one round share what the
-round has by chance. The A/A interval is one of 99 %: a run has some 60 figures, and of 60 intervals of 95 % three
-leave out the truth on the quietest machine. A figure whose A/A interval leaves out "no difference" has no value.
+A value is the median over all pairs. Its interval is the 95 % confidence interval, by bootstrap. The bootstrap draws
+whole rounds, because turns of one round are correlated. (A round is one process, or one set of servers, with all its
+turns.) The A/A interval is one of 99 %: a run has some 60 figures, and of 60 intervals of 95 % three exclude the
+truth on the quietest machine. A figure whose A/A interval excludes "no difference" has no value.
 
 A benchmark prints a line for each run:     run MODE ROUND.TURN PASS NAME VALUE
+
 Several lines for the same run count as their median. A shell script asks for its order by
 
 usage: paired.py plan TURNS NAME...         prints "TURN PASS NAME" for each run, in random order
 
-BENCH_SEED in the environment makes all orders again.
+BENCH_SEED in the environment repeats all orders.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -31,16 +32,16 @@ SURE, SAME_SURE = 0.95, 0.99
 
 
 class Failed(Exception):
-    """Said to the user."""
+    """A failure with a message for the user."""
 
 
 def seed():
-    """Of this run of all benchmarks; those that this process starts have the same."""
+    """Returns the seed of this run of all benchmarks, which child processes share."""
     return int(os.environ.setdefault("BENCH_SEED", str(random.SystemRandom().randrange(1, 1 << 30))))
 
 
 def plan(names, turns, dice=None):
-    """(turn, pass, name) of each run, in order."""
+    """Returns (turn, pass, name) of each run, in order."""
     dice = dice or random.Random(seed())
     for turn in range(turns):
         for number in range(2):
@@ -49,7 +50,7 @@ def plan(names, turns, dice=None):
 
 
 def take_turns(runs, measures, turns, round_=0):
-    """measures: name -> a function that measures once. Adds to runs."""
+    """Adds to `runs` the results of `measures`: name -> a function that measures once."""
     for turn, number, name in plan(measures, turns, random.Random(f"{seed()} {round_}")):
         runs.add(f"{round_}.{turn}", number, name, measures[name]())
     return runs
@@ -71,24 +72,24 @@ def percent_more(of, to):
 
 class Interval(collections.namedtuple("Interval", "value low high")):
     def holds(self, number):
-        """Quotients of equal numbers differ in their last bit."""
+        """Returns whether the interval has the number. Quotients of equal numbers differ in their last bit."""
         return self.low - 1e-9 <= number <= self.high + 1e-9
 
 
 class Result(collections.namedtuple("Result", "found same neutral pairs")):
-    """found, same: intervals of the figure and of A/A; neutral: what A/A has to hold."""
+    """found, same: intervals of the figure and of A/A; neutral: the number that A/A has to include."""
 
     def why_not(self):
-        """Why there is no value; None if there is one."""
+        """Returns the reason for a missing value; None if there is a value."""
         if self.pairs < MIN_PAIRS:
             return f"too few pairs: {self.pairs}, expected {MIN_PAIRS}"
         return None if self.same.holds(self.neutral) else "machine too noisy"
 
 
 def interval(rounds, sure):
-    """Of the median of all values; rounds: lists of values."""
+    """Returns the interval of the median of all values; rounds: lists of values."""
     rounds = [values for values in rounds if values]
-    if len(rounds) == 1:  # then its turns are all that there is to draw
+    if len(rounds) == 1:  # only its turns can be drawn
         rounds = [[value] for value in rounds[0]]
     value = statistics.median(sum(rounds, []))
     dice = random.Random(1)
@@ -121,7 +122,7 @@ class Runs:
         return statistics.median([*self.each(name, 0).values(), *self.each(name, 1).values()])
 
     def rounds(self, of, to, how):
-        """Of two passes: round -> the values of how(of, to) in the turns that have both."""
+        """Returns for two passes: round -> the values of how(of, to) in the turns that have both."""
         found = collections.defaultdict(list)
         for turn, value in of.items():
             if turn in to:
@@ -142,7 +143,8 @@ class Runs:
                       sum(map(len, found.values())))
 
     def absolute(self, name, of=float):
-        """Of one thing alone: its second run over its first one has to be 1. of: what the figure is of a value."""
+        """Returns the result of one thing alone, whose second run over its first has to be 1. of(value) is the
+        figure."""
         found = collections.defaultdict(list)
         for number in range(2):
             for (round_, _), value in self.each(name, number).items():
@@ -153,7 +155,7 @@ class Runs:
 
 
 def parse(lines):
-    """mode -> Runs, of the lines that begin with "run"."""
+    """Returns mode -> Runs, from the lines that begin with "run"."""
     modes = collections.defaultdict(Runs)
     for line in lines:
         if line.startswith("run "):

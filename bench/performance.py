@@ -44,7 +44,7 @@ def draw(of):
 
 
 def publish(run):
-    """The run comes first. What it has measured anew, or what a run of that name had, goes from the others."""
+    """Puts the run first. Older runs lose the figures that the run has measured; a run of its name is replaced."""
     others = [other for other in (runs() if KEPT.exists() else []) if other["name"] != run["name"]]
     for other in others:
         other["figures"] = {name: figure for name, figure in other["figures"].items() if name not in run["figures"]}

@@ -1,4 +1,4 @@
-"""doc/performance.svg: the figures of bench.json as bars, each in units of its anchor.
+"""Draws doc/performance.svg: the figures of bench.json as bars, each in units of its anchor.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -9,7 +9,7 @@ OURS, OTHERS = "#2f6f9f", "#b8b8b8"
 
 
 def span_bars(value):
-    """What a span costs the program, in tracepoints of one integer."""
+    """The program's cost of a span, in tracepoints of one integer."""
     tracepoint = value("lib.tracepoint_ns")
     if not tracepoint:
         return []
@@ -29,7 +29,7 @@ def span_bars(value):
 
 
 def sink_bars(value):
-    """Time for a recorded trace, in that of babeltrace2 alone."""
+    """The time for a recorded trace, in units of babeltrace2 alone."""
     return [
         ("babeltrace2, sink.utils.dummy", 1, OTHERS),
         ("to Zipkin: four events a span", value("sink.original_vs_dummy"), OURS),
@@ -53,7 +53,7 @@ GROUPS = (
 
 
 def draw_group(top, title, bars):
-    """Returns the lines and where the next group begins."""
+    """Returns the lines and the top of the next group."""
     bars = [bar for bar in bars if bar[1] is not None]
     if len(bars) < 2:
         return [], top
@@ -69,7 +69,7 @@ def draw_group(top, title, bars):
 
 
 def draw(results):
-    """results is what bench.json has. Returns the picture, or None if there is nothing to show."""
+    """Draws the figures of bench.json. Returns the picture, or None if there is no figure."""
     def value(name, anchor=1):
         found = results.get(name, {}).get("value")
         return None if found is None else found / anchor

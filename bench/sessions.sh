@@ -1,7 +1,7 @@
-# sessions.sh: the sessions of the benchmarks, and their turns; to be sourced after scripts/private.sh.
+# The sessions of the benchmarks, and their turns; to be sourced after scripts/private.sh.
 #
-# Those of the library are snapshot sessions: their ring buffers are overwritten and nobody reads
-# them, so that the only cost is the traced process's.
+# The library's sessions are snapshot sessions: their ring buffers are overwritten and nobody reads them. So the only
+# cost is the traced process's.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
@@ -11,12 +11,12 @@ die() {
     exit 1
 }
 
-# plan TURNS NAME...: "TURN PASS NAME" of each run, in random order; see paired.py.
+# plan TURNS NAME...: prints "TURN PASS NAME" of each run, in random order; see paired.py.
 plan() {
     "$PYTHON" "$SRC/bench/paired.py" plan "$@"
 }
 
-# as_run MODE TURN PASS [RENAME]: all lines that a process has printed become lines of one run. RENAME is sed's.
+# as_run MODE TURN PASS [RENAME]: turns all printed lines of a process into lines of one run. RENAME is sed's.
 as_run() {
     sed -n "s/^run [^ ]* [^ ]* /run $1 $2.0 $3 /p" | sed "${4-}"
 }
@@ -33,7 +33,8 @@ runs() {
     done
 }
 
-# bench_session NAME EVENT...: 4 sub-buffers of 1 MiB for each CPU, no contexts; with FILTER, if that is set.
+# bench_session NAME EVENT...: creates a session with 4 sub-buffers of 1 MiB for each CPU, no contexts, and FILTER if
+# set.
 bench_session() {
     local name=$1 event log
     shift
@@ -56,7 +57,7 @@ end_session() {
     lttng destroy "$1" >/dev/null
 }
 
-# as_in FOLDER COMMAND...: with the library that is there.
+# as_in FOLDER COMMAND...: runs the command with the library of this folder.
 as_in() {
     local folder=$1
     local LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -69,13 +70,12 @@ as_in() {
     "$@"
 }
 
-# as_without COMMAND...: with the library that knows no usage.
+# as_without COMMAND...: runs the command with the library without usage.
 as_without() {
     as_in "$BUILD/bench/without" "$@"
 }
 
-# load_session NAME CHANNEL-OPTIONS CREATE-OPTION...: of what bench-load makes. Without blkin:process, so that every
-# event is one of bench-load's.
+# load_session NAME CHANNEL-OPTIONS CREATE-OPTION...: records the events of bench-load, without blkin:process.
 load_session() {
     local name=$1 log
     # shellcheck disable=SC2086 # a list
@@ -91,8 +91,8 @@ load_session() {
     fi
 }
 
-# record_trace NAME SPANS RATE [KIND]: a trace on disk, $WORK/NAME, of what bench-load makes of this kind
-# (NAME). The program waits for room in the ring buffer, so that nothing is lost.
+# record_trace NAME SPANS RATE [KIND]: records bench-load of this kind (NAME) into $WORK/NAME. The program waits for
+# room in the ring buffer, so that LTTng loses nothing.
 record_trace() {
     local name=$1 kind=${4:-$1}
     load_session "$name" "--subbuf-size=4M --num-subbuf=4 --blocking-timeout=inf" --output="$WORK/$name" || return
@@ -104,7 +104,7 @@ record_trace() {
     lttng destroy "$name" >/dev/null
 }
 
-# live_session NAME TIMER_US SUB-BUFFER_SIZE COUNT: its address for viewers is in LIVE_URL.
+# live_session NAME TIMER_US SUB-BUFFER_SIZE COUNT: creates the session, and sets its viewer's address LIVE_URL.
 live_session() {
     load_session "$1" "--subbuf-size=$3 --num-subbuf=$4" --live="$2" \
         --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" || return
@@ -112,13 +112,13 @@ live_session() {
     LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/$1"
 }
 
-# discarded SESSION: events that LTTng has discarded, so far as it has said so.
+# discarded SESSION: prints the number of events that LTTng has reported as discarded.
 discarded() {
     lttng list "$1" | awk '/Discarded events:/ { sum += $NF } END { printf "%d\n", sum }'
 }
 
-# start_viewer NAME COMPONENT [OPTION...]: a live viewer that ends with the session, and is attached when
-# this returns. Looks for data every 5 ms.
+# start_viewer NAME COMPONENT [OPTION...]: starts a live viewer that ends with the session, and returns when the
+# viewer is attached. The viewer looks for data every 5 ms.
 start_viewer() {
     local name=$1 component=$2
     shift 2

@@ -1,7 +1,7 @@
 /*
  * The spans that are measured.
  *
- * Strings are of the lengths that storage daemons use. The span of all figures is begin, two
+ * Strings have the lengths that storage daemons use. The span of all figures is begin, two
  * annotations, a string tag of 16 characters, an integer tag, end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -15,7 +15,6 @@
 
 static struct blkin_span root; /* the parent of the spans: recorded, or not */
 
-/* A loop of something. */
 #define LOOP(name, ...)                                      \
     __attribute__((unused)) static void name(unsigned calls) \
     {                                                        \
@@ -25,7 +24,7 @@ static struct blkin_span root; /* the parent of the spans: recorded, or not */
 
 LOOP(run_empty, FORGET())
 
-/* A loop, and what is set before each group of batches. */
+/* A loop, and the function that runs before each group of batches. */
 #define SUBJECT(name, set, loop)     \
     static void name(unsigned calls) \
     {                                \
@@ -34,7 +33,7 @@ LOOP(run_empty, FORGET())
         loop(calls);                 \
     }
 
-/* What is between the calls of a real program makes the compiler read the span again. */
+/* Makes the compiler read the span again, as the code between the calls of a real program would. */
 #define REST_OF_SPAN(span, i) \
     REST_OF_SPAN_WITH(span, i, "queued", "object", "rbd_data.4f2a.01", "offset", "committed")
 
@@ -53,7 +52,7 @@ LOOP(run_empty, FORGET())
         FORGET();                                                   \
     } while (0)
 
-/* A loop of spans, which is given how one begins, and the rest of it. */
+/* A loop of spans, with the code of their begin and the rest of them. */
 #define SPANS(name, begin, ...)                              \
     __attribute__((unused)) static void name(unsigned calls) \
     {                                                        \
@@ -66,7 +65,7 @@ LOOP(run_empty, FORGET())
         }                                                    \
     }
 
-/* Nothing is said of it. */
+/* Spans without annotations and tags. */
 #define BARE_SPANS(name, begin) SPANS(name, begin, FORGET(); blkin_span_end(&span); FORGET())
 
 #define BEGIN_CHILD blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root)

@@ -1,5 +1,5 @@
 /*
- * What two threads on two CPUs cost each other.
+ * Measures how two threads on two CPUs slow down each other.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,7 +19,7 @@ struct worker {
     int cpu;
     void (*run)(unsigned calls);
     pthread_barrier_t *start;
-    uint64_t begin[THREAD_BATCHES + 1]; /* of a batch; the last one is the end of all */
+    uint64_t begin[THREAD_BATCHES + 1]; /* of a batch; the last one is the end of the run */
 };
 
 static void *work(void *argument)
@@ -67,7 +67,7 @@ static uint64_t least_of(const struct worker *worker)
     return least;
 }
 
-/* Was the other one at work, and not waiting for its CPU, from the beginning to the end of i? */
+/* Returns whether the other thread paused or waited for its CPU during batch i. */
 static int disturbed(const struct worker *one, unsigned i, const struct worker *other)
 {
     const uint64_t limit = least_of(other) * 3 / 2;
@@ -101,7 +101,7 @@ static double rate_alone(struct worker *workers)
     return rate;
 }
 
-/* 0 if the two were never at work together, undisturbed by others. */
+/* Returns 0 if the two threads never worked together undisturbed. */
 static double rate_together(struct worker *workers)
 {
     uint64_t least[2];

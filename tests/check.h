@@ -1,5 +1,5 @@
 /*
- * The whole test framework: CHECK() says what did not hold, check_status() is main()'s result.
+ * The whole test framework: CHECK() prints a failed condition, check_status() is main()'s result.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +12,7 @@
 
 static int check_failures;
 
-/* As a program of others that the sink is in: a decimal comma, where the user's locale has one. */
+/* Sets the user's locale, perhaps with a decimal comma, as a program that loads the sink may do. */
 __attribute__((constructor)) static void check_set_locale(void)
 {
     (void)setlocale(LC_NUMERIC, "");

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A Zipkin collector for tests in shell. It may be killed: what it has taken is in a file before it says so.
+"""A Zipkin collector for tests in shell. It may be killed, because it writes spans to a file before it answers.
 
     collector.py PORT FILE [batches | whole | numbers]
     collector.py PORT hang | STATUS
@@ -8,12 +8,13 @@ PORT 0: any. Prints "collector listening on 127.0.0.1:PORT".
 
   batches  (the default) each POST is a line of FILE: a JSON array with, for each span, [its tag i or null, name, id,
            number of annotations]
-  whole    each span is a line of FILE, as it came
+  whole    each span is a line of FILE, unchanged
   numbers  FILE is a folder: "got" has the tags i of all spans, 8 bytes each, "latest" the highest one
-  hang     takes connections and never answers
+  hang     accepts connections and never answers
   STATUS   answers every request with this status
 
-With a file FILE.away, it answers 503; and with a file FILE.refuse, 400 to whatever has the text of it.
+While a file FILE.away exists, it answers 503. While FILE.refuse exists, it answers 400 to a request with the text of
+that file.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -60,7 +61,7 @@ class Numbers:
 
 
 class Keeping:
-    """The answers of a collector that keeps what it gets."""
+    """The answers of a collector that stores received spans."""
 
     def __init__(self, path, how):
         self.kept = Numbers(path) if how == "numbers" else Lines(path, how == "whole")

@@ -1,20 +1,21 @@
-# What tests in Python share.
+# Shared by tests in Python.
 # SPDX-License-Identifier: BSD-2-Clause
 import os
 import random
 import socket
 import time
 
-PATIENCE = int(os.environ.get("PATIENCE", "1"))  # of tests/run: a busy machine has so many times as long
+PATIENCE = int(os.environ.get("PATIENCE", "1"))  # of tests/run: multiplies time limits on a busy machine
 LIMIT_S = 30 * PATIENCE
-# without what would change the programs that are tested
+# without variables that would change the tested programs
 ENVIRONMENT = {key: value for key, value in os.environ.items()
                if "proxy" not in key.lower() and not key.startswith("BLKIN_")}
 given_ports = set()
 
 
 def wait_until(condition, what="it", limit_s=30, every_s=0.01, fails=AssertionError, ended=lambda: False):
-    """What condition returns once that is true. Gives up after limit_s, or when ended() and it is still not true."""
+    """Returns the result of condition once it is true. Gives up after limit_s, or when ended() while it is still not
+    true."""
     deadline = time.monotonic() + limit_s * PATIENCE
     while True:
         has_ended = ended()
@@ -28,12 +29,12 @@ def wait_until(condition, what="it", limit_s=30, every_s=0.01, fails=AssertionEr
 
 
 def pause(seconds):
-    """The pace of a load, or a moment that chance chooses. What can be waited for has wait_until()."""
-    time.sleep(max(0, seconds))  # see above
+    """Sleeps: for the pace of a load, or for a moment that chance chooses. wait_until() waits for conditions."""
+    time.sleep(max(0, seconds))
 
 
 def look_for(seconds, look, every_s=0.02):
-    """Looks again and again for so long."""
+    """Checks again and again for so long."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         look()
@@ -41,8 +42,8 @@ def look_for(seconds, look, every_s=0.02):
 
 
 def free_port():
-    """One that nobody uses, below those that the kernel gives to connections: such a one may be taken before anybody
-    listens, even by a connection to the very port that nobody listens at, which then is connected to itself."""
+    """Returns an unused port, below the kernel's ports for connections. The kernel may give one of those to a
+    connection before the program listens. A connection to that very port would even be connected to itself."""
     while True:
         port = random.randrange(20000, 30000)
         with socket.socket() as bound:
@@ -56,7 +57,8 @@ def free_port():
 
 
 def otelcol_config(port, file, signal):
-    """Of an OpenTelemetry collector that puts what it gets of a signal, "traces" or "metrics", into a file."""
+    """Returns the configuration of an OpenTelemetry collector that writes a signal, "traces" or "metrics", to a
+    file."""
     return f"""
 receivers:
   otlp:

@@ -10,7 +10,7 @@ import threading
 
 
 class Service:
-    """Answers at the path; answer: from a request to what is sent as JSON, or None: it hangs up. Notes the requests."""
+    """Answers at the path, and stores the requests. answer: from a request to the JSON answer, or None to hang up."""
 
     def __init__(self, path, answer):
         self.path, self.answer, self.requests = path, answer, []

@@ -1,5 +1,6 @@
 /*
- * What cppcheck, which reads no header of others, has to know of them (make lint).
+ * Macros of other projects' headers that cppcheck, which does not read these, must know (make
+ * lint).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,4 +1,4 @@
-# lib.sh: what the end-to-end tests share; to be sourced first.
+# The shared functions of the end-to-end tests; to be sourced first.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
@@ -17,7 +17,7 @@ skip() {
     exit 77
 }
 
-# Zipkin, up and empty; without the network that the first fetch needs, the test is skipped.
+# Starts an empty Zipkin; skips the test if the first download is not possible.
 need_zipkin() {
     local jar
     jar=$("$SRC/scripts/fetch-zipkin" 2>"$WORK/fetch.log") ||
@@ -25,7 +25,7 @@ need_zipkin() {
     start_zipkin "$jar" && wait_zipkin || exit 1
 }
 
-# zipkin_counter NAME: of its collector, over all of its life.
+# zipkin_counter NAME: prints a counter of its collector since its start.
 zipkin_counter() {
     zipkin_get metrics | "$PYTHON" -c 'import json, sys
 print(int(json.load(sys.stdin)[f"counter.zipkin_collector.{sys.argv[1]}.http"]))' "$1"
@@ -35,20 +35,20 @@ all_traces() {
     zipkin_get "api/v2/traces?serviceName=client&limit=100000&lookback=86400000"
 }
 
-# zipkin_holds SPANS: in its store, not only taken in.
+# zipkin_holds SPANS: checks that so many are stored, and not only accepted.
 zipkin_holds() {
     all_traces >"$WORK/traces.json" 2>/dev/null &&
         [ "$(grep -o '"traceId"' "$WORK/traces.json" | wc -l)" -ge "$1" ]
 }
 
-# check_zipkin REQUESTS: it got exactly the spans of these requests of the example stack, each once, and
-# they are what the stack did. Leaves them in $WORK/traces.json.
+# check_zipkin REQUESTS: checks that it got exactly the spans of these requests of the example stack, each once, with
+# the stack's values. Leaves them in $WORK/traces.json.
 check_zipkin() {
     local spans
     spans=$(stack_spans "$1")
     wait_for 30 - "$spans spans in Zipkin" zipkin_holds "$spans" || return
     check_traces "$WORK/traces.json" "$1" || return
-    # Its store keeps one of two equal spans: only its counter tells that one was sent twice.
+    # Zipkin stores one of two equal spans: only its counter shows that one was sent twice.
     [ "$(zipkin_counter spans)" = "$spans" ] ||
         fail "Zipkin got $(zipkin_counter spans) spans, expected $spans"
     local counter
@@ -57,20 +57,19 @@ check_zipkin() {
     done
 }
 
-# check_traces FILE REQUESTS
 check_traces() {
     "$PYTHON" "$SRC/tests/e2e/check_traces.py" "$1" --requests "$2" \
         --gateway "$(part_address gateway)" --mapper "$(part_address mapper)" \
         --store "$(part_address store-1)" --store "$(part_address store-2)"
 }
 
-# Does this LTTng write CTF 2 (since 2.16), and this babeltrace2 read it (since 2.1)?
+# Checks that this LTTng writes CTF 2 (since 2.16), and this babeltrace2 reads it (since 2.1).
 knows_ctf_2() {
     has_trace_formats || return
     babeltrace2 --version | grep -qE '^Babeltrace (2\.[1-9]|[3-9])'
 }
 
-# check_account SPANS: the sink's own summary says so, and that nothing was lost.
+# check_account SPANS: checks the number in the sink's own summary, and that nothing was lost.
 check_account() {
     grep -q "spans: $1 = $1 accepted + 0 refused .* lost before by LTTng: 0 events, 0 packets" \
         "$WORK/collector.log" || {
@@ -79,7 +78,7 @@ check_account() {
     }
 }
 
-# ask_service NAME REQUEST [KEY...]: of a service's control socket: all of the answer, or the value there.
+# ask_service NAME REQUEST [KEY...]: prints the answer of a service's control socket, or the value at the keys.
 ask_service() {
     "$PYTHON" - "$BLKIN_RUNTIME_DIR/$1.sock" "${@:2}" <<'PY'
 import json, socket, sys
@@ -97,7 +96,7 @@ print(json.dumps(value) if isinstance(value, (dict, list)) else value)
 PY
 }
 
-# is_gone PID: has the process ended, whether or not somebody has waited for it?
+# is_gone PID: checks that the process has ended, waited for or not.
 is_gone() {
     ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$1/status"
 }
@@ -109,7 +108,8 @@ lttng_daemons() {
     pgrep -P "$(pgrep -P "$parent" | tr '\n' ,)$parent" "$@"
 }
 
-# kill_lttng: the session daemon and these. What lives a little longer may hold the lock that the next one needs.
+# kill_lttng: kills the session daemon and its child processes, because a process that lives on may hold the lock that
+# the next daemon needs.
 kill_lttng() {
     local others
     others=$(lttng_daemons)
@@ -129,7 +129,8 @@ start_taker() {
     wait_for 10 taker "the collector's start" listening "$COLLECTOR_PORT"
 }
 
-# start_notified NAME: a part that is systemd for what has NOTIFY_SOCKET=$WORK/NAME; its log is what it was told.
+# start_notified NAME: starts a part that acts as systemd for programs with NOTIFY_SOCKET=$WORK/NAME; its log has
+# their messages.
 start_notified() {
     start_part "$1" "$PYTHON" -u -c 'import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(sys.argv[1])
@@ -137,7 +138,7 @@ while True: print(s.recv(4096).decode(), flush=True)' "$WORK/$1"
     wait_for 10 "$1" "a socket" test -S "$WORK/$1"
 }
 
-# start_broker PORT [ADDRESS]: an MQTT broker that everybody may use.
+# start_broker PORT [ADDRESS]: starts an MQTT broker without authentication.
 start_broker() {
     local broker
     broker=$(PATH=$PATH:/usr/sbin command -v mosquitto) || skip "no mosquitto"

@@ -1,4 +1,4 @@
-"""A program of a test: started, also again, with what it says in one log; and what it answers.
+"""A program of a test: started, perhaps several times with one log, and its answers.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -11,12 +11,12 @@ from common import ENVIRONMENT, LIMIT_S
 
 
 def options(keys):
-    """a_b: C is --a-b=C."""
+    """Returns the options: a_b: C is --a-b=C."""
     return [f"--{key.replace('_', '-')}={value}" for key, value in keys.items()]
 
 
 def page(url):
-    """Its text; None: it does not show anything yet, or is not there."""
+    """Returns the page's text; None: there is no page yet."""
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
             return answer.read().decode()
@@ -46,7 +46,7 @@ class Part:
         self.process.wait()
 
     def end(self):
-        """Returns the exit status; 0 of what was never started."""
+        """Returns the exit status; 0 for a program that was never started."""
         if self.runs():
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(LIMIT_S) if self.process else 0

@@ -29,7 +29,7 @@ static inline uint64_t seed_begin(void)
     return seed * 2 + 1; /* never 0 */
 }
 
-/* Of a test that always plays the same, unless it sets another state (not 0). */
+/* For a test that always uses the same numbers, unless it sets another state (not 0). */
 static uint64_t dice_state = 1;
 
 static inline uint64_t dice(uint64_t sides)

@@ -1,4 +1,4 @@
-"""An HTTP server in a thread, for tests: what it answers is a function.
+"""An HTTP server in a thread, for tests: a function gives its answers.
 
     with Server(lambda request: (200, b"text")) as server:
         ask(server.url + "/path")

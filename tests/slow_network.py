@@ -1,4 +1,4 @@
-"""A network that is slow: a proxy for TCP, which passes on what comes after a time, each way.
+"""A slow network: a proxy for TCP, which delays data each way.
 
     slow_network.py LISTEN_PORT TARGET_PORT MILLISECONDS [thin]      the target is on loopback
 
@@ -17,7 +17,7 @@ from common import pause
 
 
 class Pair:
-    """The two sockets of a connection, closed when nothing comes any more from either."""
+    """The two sockets of a connection, closed when no data come any more from either."""
 
     def __init__(self, near, far):
         self.near, self.far, self.both_ways = near, far, 2
@@ -51,7 +51,7 @@ class SlowNetwork:
             threading.Thread(target=self.connect, args=(near,), daemon=True).start()
 
     def connect(self, near):
-        """It takes a round trip, as with a real network. Where nobody listens, that is told by a reset."""
+        """Connects in a round trip, as a real network does. Without a listener, it resets the connection."""
         pause(2 * self.delay_s)
         try:
             far = socket.create_connection(("127.0.0.1", self.target))
@@ -93,7 +93,7 @@ class SlowNetwork:
                     else:
                         target.shutdown(socket.SHUT_WR)
                 except OSError:
-                    pass  # the rest of it is read, and goes nowhere
+                    pass  # the rest is read, and dropped
             pair.ends()
 
         threading.Thread(target=read, daemon=True).start()

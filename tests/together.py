@@ -1,5 +1,5 @@
-"""The tests of a class at once, each in a process of its own: those with a broker wait more than they compute, for sessions
-to time out and for periods to pass.
+"""Runs the tests of a class at once, each in a process of its own: tests with a broker mostly wait, for sessions to
+time out and for periods to pass.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -21,7 +21,7 @@ def is_right(case, name):
 
 
 class Running:
-    """A test in a child. What it says is told when it has ended, so that several do not mix."""
+    """A test in a child. Its output is printed when it has ended, so that several do not mix."""
 
     def __init__(self, case, name):
         self.output = tempfile.TemporaryFile()
@@ -35,7 +35,7 @@ class Running:
         try:
             os.dup2(self.output.fileno(), 1)
             os.dup2(self.output.fileno(), 2)
-            random.seed()  # not its brothers' ports
+            random.seed()  # other ports than its siblings'
             status = not is_right(case, name)
         except BaseException:  # pylint: disable=broad-exception-caught
             traceback.print_exc()
@@ -45,7 +45,7 @@ class Running:
             os._exit(status)
 
     def ended(self):
-        """None: not yet; else its exit status."""
+        """Returns its exit status; None: it runs."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid:
             return None
@@ -56,7 +56,7 @@ class Running:
 
 
 def run_together(case, names):
-    """Returns whether all are right."""
+    """Returns whether all have passed."""
     left, running, statuses = list(names), [], []
     while left or running:
         while left and len(running) < AT_ONCE:
@@ -69,8 +69,8 @@ def run_together(case, names):
 
 
 def main(case, alone=()):
-    """alone: the names of tests that stop what all share, or measure; they run after the others, here, one by one. The program's
-    arguments: the names of those to run; none: all."""
+    """alone: names of tests that stop shared parts, or measure; they run after the others, here, one by one. The
+    program's arguments: the names of the tests to run; none: all."""
     names = sys.argv[1:] or unittest.defaultTestLoader.getTestCaseNames(case)
     try:
         case.setUpClass()

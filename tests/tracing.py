@@ -17,7 +17,7 @@ class Lttng:
         self.fails = fails
 
     def __call__(self, *command, check=True):
-        """The exit status."""
+        """Returns the exit status."""
         words = ["timeout", "-k", "2", str(30 * PATIENCE), "lttng", "--no-sessiond", *map(str, command)]
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if check and done.returncode != 0:

@@ -1,5 +1,5 @@
 /*
- * Waits for conditions: looks each ms, and gives up after a minute.
+ * Waits for conditions: checks each ms, and gives up after a minute.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,15 +15,16 @@
 
 #define PATIENCE_MS 60000
 
-/* The pace of a load, or a moment that chance chooses. What can be waited for has WAIT_UNTIL(). */
+/* Sleeps: for the pace of a load, or for a moment that chance chooses. WAIT_UNTIL() waits for
+ * conditions. */
 static inline void pause_us(int64_t us)
 {
     (void)nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000},
                     NULL);
 }
 
-/* Sleeps for a ms. False when limit_ms have passed since the first call, which is with *end_ms 0.
- */
+/* Sleeps for a ms. Returns false when limit_ms have passed since the first call, for which *end_ms
+ * is 0. */
 static inline bool wait_up_to(int64_t limit_ms, int64_t *end_ms)
 {
     struct timespec now;
@@ -53,7 +54,7 @@ static inline bool is_asleep(pid_t id)
     return end && strncmp(end, ") S", 3) == 0;
 }
 
-/* Does the work, a statement, again and again until the condition holds. For who includes check.h,
+/* Repeats the work, a statement, until the condition holds. Only for files that include check.h,
  * too. */
 #define WORK_UNTIL(condition, work)                                             \
     do {                                                                        \

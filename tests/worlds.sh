@@ -1,5 +1,5 @@
-# worlds.sh: bare Debian systems in folders, with mounts and processes of their own, for check-fresh and
-# check-packages; to be sourced by a script in tests/ that has set SRC, and has fail() and skip().
+# Bare Debian systems in folders, with mounts and processes of their own, for check-fresh and check-packages. To be
+# sourced by a script in tests/ that has set SRC, and has fail() and skip().
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
@@ -7,13 +7,13 @@
 fresh=$(realpath -m "${FRESH:-$SRC/build/fresh}")
 home=/root # in a world, all is root's
 
-# what leads to a network, if it is set, and what to run
+# variables for the network, if set, and the commands to run
 settings=()
 for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY MAVEN_ARGS MAVEN_OPTS TESTS; do
     [ -n "${!name-}" ] && settings+=("$name=${!name}")
 done
 
-# Skips where there can be none; sets mirror.
+# Skips if systems cannot be made; sets mirror.
 worlds_begin() {
     [ "$(id -u)" -eq 0 ] && type -P debootstrap >/dev/null || skip "needs root and debootstrap"
     unshare -m -p -f --mount-proc true 2>/dev/null || skip "namespaces are not allowed here"
@@ -23,7 +23,7 @@ worlds_begin() {
     mkdir -p "$fresh" || exit
 }
 
-# base SUITE: the bare system, $fresh/SUITE.base; made once.
+# base SUITE: makes the bare system, $fresh/SUITE.base, once.
 base() {
     local folder=$fresh/$1.base
     mkdir -p "$fresh/$1.archives/partial"
@@ -34,7 +34,7 @@ base() {
         mv "$folder.new" "$folder" || fail "debootstrap $1 failed: see $fresh/$1.log"
 }
 
-# hand_in WORLD: what this machine needs to reach a network.
+# hand_in WORLD: copies this machine's settings of the network.
 hand_in() {
     cp -L /etc/resolv.conf /etc/hosts "$1/etc/"
     apt-config dump | grep -E '^Acquire::(Check|Retries|Proxy|https?::)' >"$1/etc/apt/apt.conf.d/99machine"
@@ -43,14 +43,14 @@ hand_in() {
     cp "$HOME/.m2/settings.xml" "$1$home/.m2/" 2>/dev/null || :
 }
 
-# hand_in_checkout WORLD: as blkin/ in its home.
+# hand_in_checkout WORLD: copies the checkout as blkin/ into its home.
 hand_in_checkout() {
     mkdir -p "$1$home/blkin"
     (cd "$SRC" && git ls-files -z --cached --others --exclude-standard | xargs -0 ls -d 2>/dev/null |
         tar -c -T - -f -) | tar -x -C "$1$home/blkin"
 }
 
-# enter SUITE WORLD COMMAND...: in namespaces of its own, with the settings of the array.
+# enter SUITE WORLD COMMAND...: runs the command in namespaces of its own, with the settings of the array.
 enter() {
     local suite=$1
     mount --bind "$2" "$2" && cd "$2" && mkdir old || exit 125
@@ -68,7 +68,7 @@ enter() {
         DEBIAN_FRONTEND=noninteractive "${settings[@]}" "$@" </dev/null
 }
 
-# in_namespaces COMMAND...: ends with us.
+# in_namespaces COMMAND...: runs a command that ends with this script.
 in_namespaces() {
     setpriv --pdeathsig KILL unshare -m -p -f --kill-child --mount-proc "$@"
 }

@@ -3,10 +3,12 @@
  *
  *     events = in spans + foreign + ... (the parts of SECTION_EVENTS)
  *     spans finished = accepted + refused + ... + waiting (the parts of SECTION_SPANS)
- *     begins by rules = spans made + begun again + ... + open (the parts of SECTION_RULES)
- *     halves of requests = joined + unjoined + ... + waiting (the parts of SECTION_JOINS)
- *     spans in the spool = delivered + ... + waiting there (the parts of SECTION_SPOOL)
- *                        = found there + spooled
+ *     beginnings by rules = spans made + ... + open (the parts of SECTION_RULES)
+ *     servers' halves = joined + unjoined + ... + waiting (the parts of SECTION_JOINS)
+ *     spans ever in the spool = delivered + ... + waiting (the parts of SECTION_SPOOL)
+ *                             = found at the start + spooled
+ *
+ * Servers' halves are those without ids of their clients.
  *
  * One table in counters.c has all counters. The summary line, the progress line, the statistics
  * file and the Prometheus page come from the table, so a new counter is one line there.
@@ -34,16 +36,16 @@ struct input_counts {
     uint64_t foreign;
     uint64_t unreadable;
     uint64_t newer;             /* of a newer version of the format */
-    uint64_t alarms;            /* blkin:slow: for the program's monitoring */
-    uint64_t unwanted;          /* of traces that the agent does not look for */
+    uint64_t alarms;            /* events blkin:slow, which add nothing to a span */
+    uint64_t unwanted;          /* of traces, or of times, that the agent does not want */
     uint64_t discarded_events;  /* lost by LTTng: full ring buffer */
     uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
     uint64_t streams_open;      /* begun and not ended */
     int64_t trace_time_ns;      /* the trace was read up to here; 0: nothing yet */
-    struct mark settled;        /* all spans that began before have an outcome; of a live session */
+    struct mark settled;        /* live session: all spans that began before have an outcome */
     uint64_t spans;             /* given to the stages */
-    uint64_t spans_skipped;     /* of these: left out */
-    uint64_t spans_sampled_out; /* of these: left out */
+    uint64_t spans_skipped;     /* of these: an earlier run has sent them */
+    uint64_t spans_sampled_out; /* of these: left out by tail sampling */
     struct rule_counts rules;
     struct join_counts join;
     struct hosts_counts hosts;
@@ -53,7 +55,7 @@ struct input_counts {
 /* The state of reading. */
 struct intake {
     struct input_counts counts;
-    struct trace_position read; /* the position, if events are in order */
+    struct trace_position read; /* of the last event read; valid if events are in time order */
 };
 
 /* The counts of the display. */
@@ -72,13 +74,13 @@ struct counts {
 /* Data of a run besides its counters. */
 struct run_info {
     char *endpoint;    /* see endpoint_shown() */
-    int64_t start_ns;  /* these three: since 1970 */
-    int64_t events_ns; /* time of the events' counters */
-    int64_t now_ns;    /* time of the other counters */
+    int64_t start_ns;  /* these three: ns since 1970 */
+    int64_t events_ns; /* when the counters of events were read */
+    int64_t now_ns;    /* when the other counters were read */
     bool has_ended;
 };
 
-/* In the order of the path through the sink, and of the lines. */
+/* The sections are in the order in which a span passes them, and in which a line shows them. */
 enum section {
     SECTION_EVENTS,  /* a total, then the parts that add up to it */
     SECTION_MISSING, /* known only by gaps */
@@ -110,22 +112,22 @@ extern const size_t counters_count;
 
 uint64_t counter_value(const struct counter *counter, const struct counts *counts);
 
-/* Adds the stages' part: before, output has the exporter's spans; afterwards all spans. Spans that
- * the exporter has got since the stages were counted are no longer held. */
+/* Adds the spans that stages hold or left out to counts->output, which then counts all spans.
+ * `held` is 0 if the exporter's counts are newer than the stages'. */
 void counts_add_stages(struct counts *counts);
 
-/* Returns true if the sums are right. */
+/* Returns whether the sums are right. */
 bool counts_add_up(const struct counts *counts);
 
 enum line_style {
-    LINE_WHOLE, /* all counters except notes that are 0: for the end */
-    LINE_SHORT  /* totals, and other counters that are not 0 */
+    LINE_WHOLE, /* for the end: counters with a label, except notes and rare counters that are 0 */
+    LINE_SHORT  /* totals, except rare ones that are 0, and other counters that are not 0 */
 };
 
 #define COUNTS_LINE_MAX 6144
 
-/* Writes the counters in one line, without a newline. Needs no memory, because a lack of memory may
- * be the subject. */
+/* Writes the counters in one line, without a newline. Allocates nothing, so that it also works
+ * when memory ran out. */
 void counts_line(const struct counts *counts, enum line_style style, char line[COUNTS_LINE_MAX]);
 
 #define PROMETHEUS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"

@@ -1,6 +1,7 @@
 /*
- * Exponential back-off: a pause of first_ms after the first failure, twice as long after each
- * further failure, up to limit_ms. Full jitter spreads the retries of callers that failed together.
+ * Exponential back-off: the longest pause is first_ms after the first failure, and doubles after
+ * each further one, up to limit_ms. The pause is random between 0 and that (full jitter), to spread
+ * the retries of callers that failed together.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -35,13 +36,12 @@ static inline struct backoff backoff_new(int64_t first_ms, int64_t limit_ms)
     return backoff;
 }
 
-/* The caller calls this function after each failure. after_ms: the pause that the peer asks for; 0:
- * none. */
+/* Counts a failure. Returns the pause before the next attempt. after_ms: the pause that the peer
+ * asks for; 0: none. */
 static inline int64_t backoff_pause_ms(struct backoff *backoff, int64_t after_ms)
 {
     const int64_t limit_ms = backoff_ms(++backoff->failures, backoff->first_ms, backoff->limit_ms);
-    /* the peer may have sent one pause to all callers, so a random part is added to that pause,
-     * too */
+    /* the peer's pause is extended, too, because the peer may have sent it to many callers */
     const int64_t most_ms = after_ms ? backoff->first_ms : limit_ms;
 
     backoff->random += UINT64_C(0x9e3779b97f4a7c15);

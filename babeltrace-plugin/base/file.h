@@ -1,5 +1,5 @@
 /*
- * Files: pread(2), write(2) and pwrite(2) without short counts, durable names, marks of changes.
+ * Files: pread(2), write(2) and pwrite(2) without short counts, durable names, fingerprints.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -88,7 +88,7 @@ static inline bool store_name(const char *path)
 }
 
 /* Returns a number that changes when the file is written or replaced; 0: no file. A reader that
- * caches a file compares the marks. */
+ * caches a file compares the fingerprints. */
 static inline uint64_t file_mark(const char *path)
 {
     struct stat status;

@@ -116,7 +116,7 @@ static const char *name_of(const bt_message *message)
         bt_event_borrow_class_const(bt_message_event_borrow_event_const(message)));
 }
 
-/* Warns once: a program with another provider of this name may write millions of events. */
+/* Warns once: a foreign provider of the same name may write millions of events. */
 static void say_unreadable(const struct decode_input *input, const bt_message *message)
 {
     char text[512];
@@ -138,7 +138,7 @@ static int shown(struct text text)
     return text.length < INPUT_SHOWN_MAX ? (int)text.length : INPUT_SHOWN_MAX;
 }
 
-/* Warns once. The log has the text of the event. */
+/* Warns once. event->log still has the whole packed text, which begins with the version. */
 static void say_newer(const struct decode_input *input, const bt_message *message)
 {
     const struct event *event = &input->event;
@@ -180,7 +180,7 @@ static void pass_over(struct decode_input *input, const bt_message *message, enu
     }
 }
 
-/* Returns true if an earlier run has read the event. */
+/* Advances the position to the event. Returns true if an earlier run has read it. */
 static bool input_has_read(struct decode_input *input, const struct event *event)
 {
     struct trace_position *read = &input->intake->read;
@@ -257,8 +257,7 @@ static void note_loss(struct decode_input *input, const bt_stream *stream, struc
     assembler_note_loss(input->assembler, loss);
 }
 
-/* A loss of unknown size counts as one: babeltrace2 reports 0 then. lost: the member of `loss` for
- * the count. */
+/* Counts a loss of unknown size as one. lost: the member of `loss` for the size; 0 if unknown. */
 static void use_discarded(struct decode_input *input, const bt_message *message,
                           const struct discarded *discarded, struct loss *loss, uint64_t *lost,
                           uint64_t *counter)
@@ -276,7 +275,7 @@ static void use_discarded(struct decode_input *input, const bt_message *message,
     note_loss(input, stream, loss);
 }
 
-/* Messages other than events, which are rare. */
+/* Handles messages other than events. Not inlined, because such messages are rare. */
 __attribute__((noinline)) static void use_other(struct decode_input *input,
                                                 const bt_message *message, bt_message_type type)
 {
@@ -306,7 +305,7 @@ __attribute__((noinline)) static void use_other(struct decode_input *input,
     }
 }
 
-/* Returns false if the message has no time of use here. */
+/* Returns false if the message has no time, or none that matters here. */
 static bool time_of_message(const bt_message *message, int64_t *time_ns)
 {
     switch (bt_message_get_type(message)) {

@@ -1,6 +1,7 @@
 /*
- * From babeltrace2's messages to the assembler. Events are decoded and passed on, or skipped.
- * Losses that LTTng reports go to the assembler. All is counted.
+ * Decodes babeltrace2's messages and gives their events to the assembler, with the losses that
+ * LTTng reports. Other events are only counted. struct intake counts every event and every reported
+ * loss.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -70,11 +71,11 @@ struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream 
 void streams_end(struct streams *streams, const bt_stream *stream);
 
 struct decode_input {
-    /* set by the owner, and longer-lived */
+    /* The owner sets these. The objects of the pointers must outlive this struct. */
     struct streams *streams;
     struct intake *intake; /* the counts */
     struct assembler *assembler;
-    struct trace_position from; /* an earlier run has read the part before */
+    struct trace_position from; /* an earlier run has read all events up to here */
     struct stage *rules;        /* see rules/pairing.h */
     void (*warn)(void *context, const char *message);
     void *context;

@@ -17,14 +17,14 @@ enum path_root { ROOT_NONE, ROOT_PAYLOAD, ROOT_COMMON_CONTEXT, ROOT_OWN_CONTEXT 
 struct rule_path {
     enum path_root root;
     enum rule_leaf leaf;
-    enum rule_value_type at_first; /* the value before an event is read: VALUE_UNREAD, or VALUE_NONE
-                                      without such a field */
+    enum rule_value_type at_first; /* the value's type until it is read; VALUE_NONE if the class
+                                         has no such field */
     uint64_t index;
     struct text rest; /* the rest of the path: "", "[2]", ".a.b" */
 };
 
 struct rule_fields_plan {
-    struct rule_event event; /* its class is that of the rules */
+    struct rule_event event; /* event.class is the struct rule_class */
     const bt_event *current;
     const bt_field_class *payload;
     struct rule_path process;
@@ -77,7 +77,7 @@ static bool path_find_member(struct rule_path *path, enum path_root root,
     return false;
 }
 
-/* Returns the first name of a path, which may begin with ".". */
+/* Returns the text before the first "." or "[". */
 static struct text path_first(struct text text)
 {
     size_t length = 0;
@@ -111,7 +111,7 @@ static void path_find(struct rule_path *path, struct text field, const bt_event_
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Does not touch the other members: they are equal in all events of a path. */
+/* Sets only the parts that differ between events; the class has set is_hex. */
 static inline void value_set_signed(struct rule_value *value, int64_t integer)
 {
     value->type = VALUE_INTEGER;
@@ -173,7 +173,7 @@ static void field_read(const bt_field *field, struct rule_value *value)
     }
 }
 
-/* Returns the content of an option or a variant; NULL: none. */
+/* Returns the field itself, or the content if it is an option or a variant. NULL: no content. */
 static const bt_field *field_selected(const bt_field *field)
 {
     while (field) {
@@ -247,7 +247,9 @@ static void path_read(const struct rule_path *path, const bt_event *event, struc
         value->type = VALUE_NONE;
 }
 
-/* Reads a path that every event needs, unless the position is only known per event. */
+/* Reads a needed value now if it is an integer member. Any other value is read when a rule needs
+ * it.
+ */
 static inline void path_read_first(const struct rule_path *path, const bt_event *event,
                                    struct rule_value *value)
 {
@@ -263,7 +265,7 @@ static inline void path_read_first(const struct rule_path *path, const bt_event 
 
 static struct rule_fields_plan *rule_fields_of(struct rule_event *event)
 {
-    return (struct rule_fields_plan *)event; /* its first member */
+    return (struct rule_fields_plan *)event; /* event is the plan's first member */
 }
 
 static void rule_fields_read(struct rule_event *event, size_t slot)

@@ -1,10 +1,11 @@
 /*
- * A babeltrace2 source for measuring memory: src.bench.spans makes events of the original library
- * as fast as they are asked for, so that a run may be longer than any trace on disk.
+ * A babeltrace2 source for measuring memory. The source makes events of the original library as
+ * fast as babeltrace2 asks, so that a run may be longer than any trace on disk. The component is
+ * src.bench.spans.
  *
- * Parameters: spans (how many), open (how many are open at any time), ending (no: a span has its
- * first event only, and none that closes it). A span has four events, as those of bench-load: sr, a
- * text and an integer when it opens, ss when so many others have opened. Spans begin 10 us apart.
+ * Parameters: spans (their number), open (open spans at any time), ending (no: a span has its first
+ * event only, and stays open). A span has four events, as those of bench-load: sr, a text and an
+ * integer at its begin, and ss after `open` other begins. Spans begin 10 us apart.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,7 +27,7 @@ struct source {
     bt_event_class *classes[KINDS];
 };
 
-/* Where it is: event number step of span number span. */
+/* The next event: number `step` of the span `span`. */
 struct position {
     uint64_t span;
     unsigned step;
@@ -51,7 +52,7 @@ static void add_field(bt_trace_class *trace_class, bt_field_class *payload, cons
     bt_field_class_put_ref(class);
 }
 
-/* The fields that follow the seven that all have. */
+/* Makes a class with the seven common fields, and these. */
 static bt_event_class *make_class(bt_trace_class *trace_class, bt_stream_class *stream_class,
                                   unsigned kind)
 {
@@ -173,7 +174,7 @@ static void set_number(bt_field *payload, uint64_t index, int64_t value)
     bt_field_integer_signed_set_value(member(payload, index), value);
 }
 
-/* The event of this step of the span; step 3 is the one that closes it. */
+/* Makes the event of this step of the span; step 3 ends the span. */
 static const bt_message *make_event(bt_self_message_iterator *self, const struct source *source,
                                     uint64_t span, unsigned step, uint64_t time_ns)
 {

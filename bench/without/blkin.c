@@ -1,5 +1,5 @@
 /*
- * libblkin/blkin.c without usage: what level 0 costs is the difference.
+ * libblkin/blkin.c without usage. The difference is the cost of level 0.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

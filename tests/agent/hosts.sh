@@ -1,11 +1,9 @@
-# hosts.sh: several "hosts" on this machine, for the tests and benchmarks of the agent; to be sourced
-# after lib.sh.
+# Several "hosts" on this machine, for the tests and benchmarks of the agent; to be sourced after lib.sh.
 #
-# A host is a network namespace, a UTS namespace with a name of its own, and a mount namespace with its
-# own /run/lttng and /dev/shm, so its own LTTng where one is started; its agent's socket is its own, too.
-# The script itself is in a further network namespace,
-# where the broker and the collector are; each host has a wire of its own to it. Where the kernel cannot
-# delay packets, a proxy of ours before the broker does: $DELAY_BY says which.
+# A host is a network namespace, a UTS namespace with a name of its own, and a mount namespace with its own /run/lttng
+# and /dev/shm. So a host has its own LTTng, if one is started, and its own agent socket. The script itself is in a
+# further network namespace with the broker and the collector. A pair of interfaces connects it with each host.
+# $DELAY_BY names the part that delays packets: the kernel, or a proxy before the broker where the kernel cannot.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
@@ -25,14 +23,14 @@ need_hosts() {
     HOSTS_INSIDE=1 exec unshare --net --mount bash "$0" "$@"
 }
 
-# on HOST COMMAND...: hosts are numbered from 1.
+# on HOST COMMAND...: runs the command on the host; the first host is 1.
 on() {
     local host=$1
     shift
     nsenter --target "${private_pid[host-$host]}" --net --uts --mount -- "$@"
 }
 
-# start_on HOST NAME COMMAND...: the part NAME-HOST.
+# start_on HOST NAME COMMAND...: starts the part NAME-HOST.
 start_on() {
     local host=$1 name=$2
     shift 2
@@ -41,7 +39,7 @@ start_on() {
         BLKIN_RING_SOCKET="$WORK/$host/rings" "$@"
 }
 
-# Run there. Our own private folder may be in /dev/shm, and stays.
+# Runs on the host. The private folder may be in /dev/shm, and stays.
 # shellcheck disable=SC2016 # expanded there
 inside_host='hostname "store-$1" && ip link set lo up && ip address add "10.77.$1.2/24" dev wire &&
     ip link set wire up && mount -t tmpfs host /run/lttng && mkdir -p "$2" && mount -t tmpfs host "$2" &&
@@ -67,7 +65,7 @@ start_host() {
     on "$host" bash -c "$inside_host" - "$host" "$WORK/$host/shm"
 }
 
-# delay_wire DEVICE: packets to a host, and those from it, on the other end.
+# delay_wire DEVICE: delays packets to a host, and at the other end packets from the host.
 delay_wire() {
     if command -v tc >/dev/null && tc qdisc add dev "$1" root netem delay 100ms 2>/dev/null; then
         DELAY_BY="tc netem: 100 ms from there to each host"
@@ -87,7 +85,7 @@ host_lttng_answers() {
     host_lttng "$1" list >/dev/null 2>&1
 }
 
-# The agent needs none.
+# Starts the host's LTTng. The agent does not need LTTng.
 start_host_lttng() {
     start_on "$1" sessiond lttng-sessiond --no-kernel
     wait_for 20 "sessiond-$1" "the session daemon of host $1" host_lttng_answers "$1"
@@ -105,7 +103,7 @@ start_far_broker() {
     fi
 }
 
-# start_collect [URL]: writes down what comes in $WORK/collected, and hands it on.
+# start_collect [URL]: writes received spans to $WORK/collected, and passes them on.
 # shellcheck disable=SC2120 # other files give options
 start_collect() {
     start_part collect "$PYTHON" "$hosts_parts/collect.py" "$COLLECTOR_PORT" "$WORK/collected" "$@"
@@ -114,7 +112,7 @@ start_collect() {
 
 # ---- on each host ---------------------------------------------------------------------------------------
 
-# start_agent HOST [OPTION...]: AGENT_OPTIONS are those of all.
+# start_agent HOST [OPTION...]: starts an agent with these options and AGENT_OPTIONS.
 start_agent() {
     local host=$1
     shift
@@ -127,25 +125,25 @@ agent_status() {
     timeout 10 "$blkin" status --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/$1/run" agent
 }
 
-# agent_has HOST FILTER [JQ_OPTION...]: is jq's filter true of its status?
+# agent_has HOST FILTER [JQ_OPTION...]: checks that jq's filter is true of the agent's status.
 agent_has() {
     agent_status "$1" 2>/dev/null | jq -e "${@:3}" "$2" >/dev/null 2>&1
 }
 
-# wait_agent HOST [HOSTS]: until it records, and knows of so many hosts, or all.
+# wait_agent HOST [HOSTS]: waits until the agent records, and knows so many hosts, or all.
 wait_agent() {
     wait_for 30 "agent-$1" "the recording of host $1" agent_has "$1" '.state == "recording"' &&
         wait_for 30 "agent-$1" "the other hosts as host $1 knows them" \
             agent_has "$1" ".cluster.state == \"connected\" and (.cluster.hosts | length) == ${2:-$HOSTS}"
 }
 
-# start_load HOST: LOAD has the keys and values of all.
+# start_load HOST: starts load.c with the keys and values in LOAD.
 start_load() {
     start_on "$1" load env BLKIN_SLOW="$RULES" "$BUILD/tests/agent/hosts/load" "$WORK/load" $(($1 - 1)) \
         "$HOSTS" "${LOAD[@]}"
 }
 
-# choose_start SECONDS: the load begins then, on all hosts.
+# choose_start SECONDS: sets the time at which the load begins on all hosts.
 choose_start() {
     T0=$("$PYTHON" -c "import time; print(time.monotonic() + $1)")
     LOAD+=("t0=$T0")
@@ -156,7 +154,7 @@ check_hosts() {
     "$PYTHON" "$hosts_parts/check.py" "$WORK/load" "$HOSTS" "$WORK/collected" "$@"
 }
 
-# begin_hosts COUNT: hosts, the network; a configuration that says nothing.
+# begin_hosts COUNT: makes the hosts, the network and an empty configuration.
 begin_hosts() {
     local host
     HOSTS=$1
@@ -169,7 +167,7 @@ begin_hosts() {
     done
 }
 
-# Three hosts that reach each other without a delay, with an agent each, a broker and a collector.
+# Begins three hosts that reach each other without a delay, with an agent each, a broker and a collector.
 begin_routed_hosts() {
     local host
     delay_wire() {

@@ -1,15 +1,22 @@
 #!/bin/bash
-# Kills parts of `blkin agent` at random while a program makes fast requests and, now and then, one
-# that it wants kept; then looks what became of each of these.
+# Kills parts of `blkin agent` at random while a program makes fast requests and, a few times a second, a request to
+# keep. Then checks the outcome of each of these.
 #
-#     KILLS=20 KILL_PARTS="agent taker fdserver program sessiond" RATE=2000 SEED=1 scripts/isolate tests/agent/kills.sh
+#     KILLS=20 KILL_PARTS="agent taker fdserver program sessiond" RATE=2000 SEED=1 scripts/isolate
+#     tests/agent/kills.sh
 #
-# Parts: agent (`blkin agent`), taker (the collector), fdserver (the process that keeps the rings), both (agent and fdserver at once: the rings are gone, and
-# the program takes 5 s to see that), program (another one that records all the time), requests (the program
-# itself), sessiond (LTTng's session daemon, which runs beside and does not matter). Prints the counts; fails if a
-# request that is to be kept is neither whole, nor told to be incomplete, nor, after kills of `both`, among the
-# alarms that are counted as lost; or if another one was sent; without kills of `program` and `both` also if one is
-# incomplete.
+# Parts:
+# - agent: `blkin agent`
+# - taker: the collector
+# - fdserver: the process that stores the rings
+# - both: agent and fdserver at once; the rings are gone, and the program notices after 5 s
+# - program: another program, which records all the time
+# - requests: the program itself
+# - sessiond: LTTng's session daemon, which runs beside and must not matter
+#
+# Prints the counts. Fails if a request to keep is lost: neither whole, nor marked as incomplete, nor (after kills of
+# `both`) counted as a lost alarm. Fails if another request was sent. Without kills of `program` and `both`, fails if
+# a request is incomplete.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/agent/recording.sh
@@ -22,7 +29,7 @@ seed=${SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed"
 
-# The process that keeps the rings: it outlives who has started it.
+# Prints the pid of the process that stores the rings. It outlives the agent that started it.
 fdserver() {
     local pid
     for pid in $(pgrep -x blkin); do
@@ -34,18 +41,18 @@ fdserver() {
     return 1
 }
 
-# has_other_fdserver PID: another one has the rings.
+# has_other_fdserver PID: checks that another process than PID stores the rings.
 has_other_fdserver() {
     local pid
     pid=$(fdserver) && [ "$pid" != "$1" ] && is rings outlive_a_kill True
 }
 
-# The program has asked for rings since the last ones were gone.
+# Checks that the program has asked for rings since the last ones were gone.
 has_rings() {
     [ "$(ring_bytes 2>/dev/null)" -gt 0 ] 2>/dev/null
 }
 
-# has_alarms COUNT: has the agent seen so many?
+# has_alarms COUNT: checks that the agent has seen so many alarms.
 has_alarms() {
     [ "$(status totals alarms 2>/dev/null)" -ge "$1" ] 2>/dev/null
 }
@@ -70,7 +77,7 @@ kill_part() {
         [ -z "${KEEP_LOGS-}" ] || cp "$WORK/agent.log" "$KEEP_LOGS/agent.$n.log"
         [ $((RANDOM % 2)) = 0 ] || sleep 0.$((RANDOM % 6))
         start_agent
-        # one that is killed as it starts, again and again, fetches nothing before the rings have something else
+        # an agent that is killed at each start reads nothing before the rings are overwritten
         [ $((RANDOM % 3)) = 0 ] || wait_for 20 agent "that it records again" is state recording || exit 1
         ;;
     taker)
@@ -116,7 +123,7 @@ start_taker || exit 1
 RULES='' start_requests
 start_agent
 wait_recording || exit 1
-# one that is to be kept a few times a second; when it ended is beside it. None is slow by chance.
+# requests to keep, a few times a second, with their end times; none is slow by chance
 (
     while read -r line; do
         case $line in keep*) printf '%s %s\n' "$(now_ns)" "${line#keep }" ;; esac
@@ -143,7 +150,7 @@ wait_for 30 agent "rings of the program" has_rings || exit 1
 wait_for 30 agent "an alarm after the kills" has_alarms $(($(status totals alarms) + 2)) || exit 1
 kill $maker
 wait $maker 2>/dev/null
-# one more: when its alarm was seen, those before were
+# one more alarm: when the agent has seen it, the agent has seen those before
 alarms=$(status totals alarms)
 make keep
 wait_for 30 - "a note of the last one" grep -qs "$ID" "$WORK/planted" || exit 1
@@ -185,7 +192,7 @@ rest = set(planted) - whole
 missing = rest - told
 fast = set(spans) - set(planted)
 totals = json.load(open(work + "/status"))["totals"]
-# an alarm that was written when nobody had the rings any more is missed by its number
+# an alarm that was written after the rings were gone is missing by its number
 counted = min(len(missing), totals["alarms_lost"]) if "both" in sys.argv else 0
 silent = len(missing) - counted
 print("%d requests to be kept: %d whole, %d told to be incomplete, %d counted as lost alarms (of %d), %d silent; "
@@ -196,7 +203,7 @@ if silent:
         print("missing:", trace, planted[trace], spans[trace], file=sys.stderr)
 if not whole:
     sys.exit("no request came whole: nothing is shown")
-# a program that records all the time overwrites the rings before they are read
+# the other program overwrites the rings before the agent reads them
 if "requests" in sys.argv: # it was killed before it said that it has made one
     fast = set()
 sys.exit(bool(silent or fast or (rest and not {"program", "both"} & set(sys.argv))))

@@ -1,12 +1,12 @@
-# recording.sh: what the tests of `blkin agent` share; to be sourced first.
+# The shared functions of the tests of `blkin agent`; to be sourced first.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154
 
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
-# recording_begin: the folders, and a collector's port. A request is slow from 200 ms on, more than a busy
-# machine lets one wait.
+# Makes the folders and chooses a collector's port. A request is slow from 200 ms on, which is longer than any delay
+# by a busy machine.
 recording_begin() {
     private_begin
     free_port COLLECTOR_PORT
@@ -22,17 +22,17 @@ start_agent() {
     start_part agent "$BUILD/bin/blkin" agent --log-level=info "$@"
 }
 
-# status KEY...: of the agent's own status.
+# status KEY...: prints a value of the agent's status.
 status() {
     ask status "$@"
 }
 
-# ask REQUEST [KEY...]: of its control socket.
+# ask REQUEST [KEY...]: sends a request to the agent's control socket.
 ask() {
     ask_service agent "$@"
 }
 
-# is STATUS-KEY... VALUE: also while nobody answers.
+# is STATUS-KEY... VALUE: checks a value; it fails while the agent does not answer.
 is() {
     [ "$(status "${@:1:$#-1}" 2>/dev/null)" = "${!#}" ]
 }
@@ -42,7 +42,7 @@ wait_recording() {
     wait_for 20 - "that the program writes into its rings" writes
 }
 
-# writes: does what the program makes come into the rings? It looks for them when it records something.
+# Checks that the program's records arrive in the rings. The program looks for rings when it records.
 writes() {
     local before
     before=$(ring_bytes 2>/dev/null) || return
@@ -50,13 +50,13 @@ writes() {
     [ "$(ring_bytes 2>/dev/null)" -gt "${before:-0}" ] 2>/dev/null
 }
 
-# The bytes written into all rings that programs get now.
+# Prints the bytes written into all rings that programs get now.
 ring_bytes() {
     status rings memories | "$PYTHON" -c 'import json, sys
 print(sum(memory["written_bytes"] for memory in json.load(sys.stdin) if memory["state"] == "on"))'
 }
 
-# The program that makes requests. $REQUESTS is the descriptor of its input.
+# Starts the program that makes requests. $REQUESTS is the descriptor of its input.
 start_requests() {
     [ -p "$WORK/requests.in" ] || mkfifo "$WORK/requests.in"
     start_part requests env BLKIN_SLOW="${RULES-*>200ms}" bash -c 'exec "$1" <"$2"' - \
@@ -64,7 +64,7 @@ start_requests() {
     exec {REQUESTS}>"$WORK/requests.in"
 }
 
-# make LINE: what requests.c does then; its answer, which is the trace id, is in $ID.
+# make LINE: sends the line to requests.c, and sets $ID to the trace id in its answer.
 make() {
     local lines
     lines=$(wc -l <"$WORK/requests.log")
@@ -74,7 +74,7 @@ make() {
     ID=${ID##* }
 }
 
-# spans_of TRACE: "distinct all": of the three that a request has, how many the collector has.
+# spans_of TRACE: prints "distinct all": the collector's number of the three spans of a request.
 spans_of() {
     "$PYTHON" - "$WORK/taken" "$1" <<'PY'
 import json, os, sys
@@ -89,18 +89,19 @@ has_spans() {
     [ "$(spans_of "$1")" = "${2-3 3}" ]
 }
 
-# Nothing waits: every wanted trace was looked for, and the collector has taken each span.
+# Checks that no trace and no span waits: the agent has looked for every wanted trace, and the collector has each
+# span.
 is_delivered() {
     ask_service agent status 2>/dev/null | jq -e '.pending_traces == 0 and .is_scanning == false and
         .counters.spans_waiting == 0 and .counters.spool_waiting == 0' >/dev/null
 }
 
-# in_spool N: so many spans wait on the disk.
+# in_spool N: checks that N spans wait on the disk.
 in_spool() {
     [ "$(status counters spool_waiting 2>/dev/null)" -ge "$1" ] 2>/dev/null
 }
 
-# All spans that the collector has.
+# Prints the number of the collector's spans.
 all_spans() {
     [ ! -e "$WORK/taken" ] && echo 0 && return
     wc -l <"$WORK/taken"

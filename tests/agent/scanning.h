@@ -1,5 +1,5 @@
 /*
- * Rings of a test's own, and an order to scan them.
+ * Rings of a test, and an order to scan them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,10 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SCANNING_TIMESTAMP 2 /* of enum blkin_annotation_type */
+#define SCANNING_TIMESTAMP 2 /* in enum blkin_annotation_type */
 #define SCANNING_CPUS      2
 #define SCANNING_MAX       4
-#define SCANNING_OFFSET    INT64_C(1000000000000000000) /* the wall clock is ahead by that */
+#define SCANNING_OFFSET    INT64_C(1000000000000000000) /* wall clock minus monotonic clock */
 
 struct scanning {
     struct held held[SCANNING_MAX];
@@ -32,7 +32,7 @@ struct scanning {
     struct scan_order order;
 };
 
-/* Another memory: the newest is the first of the list. */
+/* Adds a memory; the newest is the first of the list. */
 static inline void scanning_add(struct scanning *scanning, uint32_t user, int64_t made_mono_ns)
 {
     struct held *held = &scanning->held[scanning->count];
@@ -68,11 +68,12 @@ static inline struct writer scanning_writer(struct scanning *scanning, size_t me
                            &scanning->locks[memory][cpu]};
 }
 
-/* An event of the original API: its span has that number. */
+/* Writes an event of the original API, whose span has that number. */
 static inline void scanning_put(const struct writer *writer, uint64_t trace, uint64_t number,
                                 int64_t mono_ns)
 {
-    static const char texts[] = "name\0service\0" /* and */ "10.0.0.1\0event";
+    static const char texts[] = "name\0service\0"
+                                "10.0.0.1\0event";
     const struct ring_original head = {
         .monotonic = (uint64_t)mono_ns, .trace_id = trace, .span_id = number};
     char payload[sizeof(head) + sizeof(texts)];
@@ -84,7 +85,7 @@ static inline void scanning_put(const struct writer *writer, uint64_t trace, uin
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
-/* The traces of these numbers are wanted: the list ends with 0. */
+/* Adds the traces of these numbers to the wanted ones. The list ends with 0. */
 static inline void scanning_want(struct scanning *scanning, const uint64_t *traces)
 {
     requests_free(scanning->requests);
@@ -93,7 +94,7 @@ static inline void scanning_want(struct scanning *scanning, const uint64_t *trac
         (void)request_add(scanning->requests, (struct trace_id){0, *traces}, 0, "why");
 }
 
-/* As the agent makes it: where rings end now. Returns the place. */
+/* Sets the order's ends of rings to now, as the agent does. Returns the place. */
 static inline uint64_t scanning_order(struct scanning *scanning, int64_t until_mono_ns)
 {
     struct held *first = scanning->count ? &scanning->held[scanning->count - 1] : NULL;

@@ -1,6 +1,6 @@
 #!/bin/bash
-# An agent that is killed with a trace that it has asked for, and not fetched, asks for it again when it is back,
-# though others come all the time: the rings have it for a while only.
+# An agent is killed before it has read a wanted trace. After its restart it reads that trace although alarms of other
+# traces come all the time: the rings have it only for a while.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
@@ -14,7 +14,7 @@ start_requests
 start_agent
 wait_recording || exit 1
 
-# one that is wanted each 0.1 s
+# a wanted request each 0.1 s
 (
     while printf 'keep\n'; do
         sleep 0.1

@@ -1,6 +1,6 @@
 #!/bin/bash
-# send = all: spans of programs that began before the agent and after it, and spans of SDKs; what was overwritten is
-# counted; another size of rings, and another value of send, while programs write.
+# send = all: spans of programs that began before and after the agent, and spans of SDKs. Overwritten spans are
+# counted. The size of the rings and the value of send change while programs write.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 150
 set -u
@@ -13,7 +13,7 @@ free_port OTLP_PORT
 conf() {
     printf '%s\n' '[agent]' "otlp-listen=127.0.0.1:$OTLP_PORT" "$@" >"$WORK/blkin.conf"
 }
-# start_all NAME LINE...: spans go to NAME.json; the others are lines of the configuration.
+# start_all NAME LINE...: starts an agent with these lines of configuration that sends spans to NAME.json.
 start_all() {
     conf send=all "endpoint=file:$WORK/$1.json" "${@:2}"
     start_agent --config="$WORK/blkin.conf"
@@ -22,7 +22,7 @@ start_all() {
 reload() {
     timeout 30 "$BUILD/bin/blkin" reload --config="$WORK/blkin.conf" agent >"$WORK/reload.log" 2>&1
 }
-# write NAME ARGUMENT...: of the writer
+# write NAME ARGUMENT...: starts the writer
 write() {
     start_part "$1" "$BUILD/tests/live/writer" "${@:2}"
 }
@@ -32,14 +32,14 @@ counter() {
 has_accepted() {
     [ "$(counter spans_accepted)" -ge "$1" ] 2>/dev/null
 }
-# more N: N spans more than now are accepted.
+# more N: waits until N more spans are accepted.
 more() {
     local accepted
     accepted=$(counter spans_accepted) || exit 1
     wait_for 20 agent "$1 spans" has_accepted $((accepted + $1))
 }
-# has_run FILE FROM TO [EACH]: it has each number up to TO just once, or at least once, from the moment on at which the agent
-# had answered.
+# has_run FILE FROM TO [EACH]: checks that FILE has each number up to TO once, or (with EACH) at least once.
+# The first numbers may be missing.
 has_run() {
     "$PYTHON" - "$WORK/$1" "$2" "$3" "${4-once}" <<'END'
 import json, sys
@@ -53,7 +53,7 @@ if sys.argv[4] != "once":
 sys.exit(numbers != list(range(numbers[0], int(sys.argv[3]))))
 END
 }
-# made NAME: so many spans the writer has made.
+# made NAME: prints the number of spans that the writer has made.
 made() {
     od -An -tu8 -N8 "$WORK/$1.made" | tr -d ' '
 }
@@ -63,7 +63,7 @@ end_agent() {
     return 0
 }
 
-# all of them, once
+# all spans, once
 start_all all ring-bytes=4M
 write first 0 50000 25000 "$WORK/first.made"
 write second 50000 50000 25000 "$WORK/second.made"
@@ -81,7 +81,7 @@ is counters events_missing 0 || fail "spans that came in another order are missi
     fail "it takes no spans of SDKs"
 wait_for 10 agent "the span of an SDK" is otlp counts spans_passed_on 1 || exit 1
 
-# another size, while a program writes
+# another size of rings while a program writes
 write third 1000000 1000000000 1000 "$WORK/third.made"
 more 100 || exit 1
 conf send=all "endpoint=file:$WORK/all.json" ring-bytes=2M
@@ -99,7 +99,7 @@ reload && fail "a file for slow requests alone was accepted"
 grep -q 'is a file' "$WORK/reload.log" && is send all || fail "it is not refused with the reason: $(<"$WORK/reload.log")"
 more 100 || exit 1
 
-# ended in order, and started again: the program comes back
+# a clean end and a restart: the program connects again
 end_agent
 [ ! -e "$BLKIN_RINGS" ] || fail "its socket is there still"
 has_run all.json 0 50000 || fail "spans of the first writer"
@@ -110,7 +110,7 @@ more 1000 || exit 1
 stop_part third KILL 5 2>/dev/null
 end_agent
 
-# killed: the rings are kept, and the program goes on in them
+# a kill: the rings stay, and the program goes on in them
 start_all killed
 write steady 0 1000000000 1000 "$WORK/steady.made"
 more 100 || exit 1
@@ -120,7 +120,7 @@ start_all after
 more 100 || exit 1
 [ "$(status rings memories | jq length)" = 1 ] || fail "the program has got another memory"
 
-# from all to slow, and back, while it writes
+# from all to slow, and back, while the program writes
 start_taker || exit 1
 conf send=all "endpoint=http://127.0.0.1:$COLLECTOR_PORT"
 reload || fail "another endpoint: $(<"$WORK/reload.log")"
@@ -143,7 +143,7 @@ has_made() {
 wait_for 20 - "spans that nobody wants" has_made steady $((quiet + 1000)) || exit 1
 [ "$(counter spans_accepted)" = "$before" ] || fail "with send = slow, spans go out that are not slow"
 
-# a slow request, of which spans ended before the change to all, is whole
+# a slow request is whole, although some of its spans ended before the change to all
 disks() {
     rm -rf "$WORK/dump"
     "$BUILD/bin/blkin" agent --dump="$WORK/dump" >/dev/null 2>&1 && grep -rao disk "$WORK/dump" | wc -l
@@ -178,7 +178,7 @@ stop_part steady KILL 5 2>/dev/null
 end_agent
 wait_for 10 - "the end of what keeps the rings" test ! -e "$WORK/run/rings.fdserver" || exit 1
 
-# too small for what is written while the service is stopped
+# rings too small for the spans of the time while the service is stopped
 start_all few ring-bytes=64K
 write burst 0 100000 20000 "$WORK/burst.made"
 more 100 || exit 1
@@ -194,7 +194,7 @@ numbers = [int(span["tags"]["i"]) for span in json.load(open(sys.argv[1])) if "i
 gaps = max(numbers) - min(numbers) + 1 - len(numbers)
 missing = json.load(open(sys.argv[2]))["counters"]["events_missing"]
 print(f"{len(numbers)} spans, {gaps} in gaps, {missing} counted as missing")
-# the process's own events, one a second, are in the same numbers
+# the process's own events, one a second, have numbers of the same sequence
 sys.exit(not 0 < gaps <= missing <= gaps + 20)
 END
 exit 0

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The agent in a container, and a program in another one, as packaging/container/agent.yaml has them: mount and network
-# namespaces of their own, other users, no capability, no new privilege; they share the folder of the socket only, by which the
-# agent's rules come, too.
+# An agent in a container, and a program in another one, as in packaging/container/agent.yaml. They have mount and
+# network namespaces of their own, other users, no capability and no new privileges. They share only the folder of the
+# socket, by which the program gets the agent's rules, too.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
@@ -16,7 +16,8 @@ mkdir -m 1777 "$WORK/rings.d" "$WORK/volume"
 export BLKIN_RING_SOCKET=$WORK/rings.d/socket BLKIN_RINGS=$WORK/rings.d/socket
 export BLKIN_STATE_DIR=$WORK/volume/state BLKIN_RUNTIME_DIR=$WORK/volume/run
 
-# contained NAME USER FOLDER COMMAND...: FOLDER is a read-only mount there, if it is one; nothing else of $WORK can be written.
+# contained NAME USER FOLDER COMMAND...: FOLDER is mounted read-only if it is a mount; no other part of $WORK is
+# writable.
 contained() {
     local name=$1 user=$2 mode=$3
     shift 3
@@ -47,7 +48,7 @@ make "slow 250"
 wait_for 20 agent "the three spans" has_spans "$ID" || { status; exit 1; }
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 
-# each process there may have the same pid: an answer to the one before is not for the next one
+# the next process there may have the same pid, but must not get the answer for the process before
 export BLKIN_STATE_DIR=$WORK/pids/state BLKIN_RUNTIME_DIR=$WORK/pids/run
 mkdir "$WORK/pids"
 names=()

@@ -1,5 +1,5 @@
 #!/bin/bash
-# An agent that ends answers other hosts before: a request that came just then is fetched, and its answer is sent.
+# An agent that ends answers other hosts before: it reads and answers a request that came just before the end.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u

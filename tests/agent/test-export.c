@@ -79,7 +79,7 @@ static void test_reopen_fails_twice(void)
     CHECK(failures == 1);
     CHECK(!export_is_same(export, first) && !export_is_same(export, second));
     CHECK(!export_check(export) && failures == 1);
-    /* what the agent may still do until its loop ends */
+    /* calls that the agent may still make until its loop ends */
     export_add_own(export, &span);
     CHECK(!export_open_pipeline(export, &pipeline, &error));
     pipeline_close(&pipeline);

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Requests that cross several hosts, a broker 100 ms away: of each slow or failed one the whole trace arrives, once, of fast
-# ones nothing, with spans and with steps. Then a host's agent is killed: what it has is missing, and is said,
-# and sent when it is back. Then all are slow: what the cap holds back is counted.
+# Requests that cross several hosts, with a broker 100 ms away. Of each slow or failed request the whole trace arrives
+# once; of fast requests no span arrives. The load has spans and steps. Then the agent of a host is killed: its
+# missing spans are reported, and sent after its restart. Then all requests are slow, and the requests over the cap
+# are counted.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
@@ -24,7 +25,7 @@ for host in 1 2 3; do
     wait_agent $host || exit 1
 done
 
-# run_load KEY=VALUE...: a load of its own, from begin to end; the collector's part begins anew.
+# run_load KEY=VALUE...: runs a load of its own, from begin to end, with a new collector.
 run_load() {
     begin_load "$@"
     finish_load
@@ -46,7 +47,7 @@ finish_load() {
     done
 }
 
-# must FIELD VALUE: of the checker's result.
+# must FIELD VALUE: checks a field of the checker's result.
 must() {
     [ "$(jq -r ".$1" <<<"$result")" = "$2" ] || {
         tail -n 20 "$WORK"/agent-*.log "$WORK/broker.log" >&2
@@ -54,8 +55,7 @@ must() {
     }
 }
 
-# Each host has judged all that its alarms have asked for. A verdict that comes later would be taken for one about
-# traces of the next load.
+# Checks that each host has judged all traces of its alarms. A later verdict would count for the next load.
 have_judged() {
     for host in 1 2 3; do
         agent_has $host '.open_traces == 0 and .counters.spans_waiting == 0' || return
@@ -68,8 +68,8 @@ for steps in 0 1; do
     wait_for 40 agent-1 "the verdicts of all hosts" have_judged || exit 1
     result=$(check_hosts --linger 0.7 --seed $((steps + 1)))
     echo "steps=$steps: $result"
-    # A load that a busy machine makes fall behind has not made them all at all hosts, or a part of a trace later than
-    # agents linger.
+    # On a busy machine the load falls behind. Then it has not made all requests at all hosts, or made a part of a
+    # trace after the agents' linger time.
     on_time=$(jq '.judged - .late' <<<"$result")
     [ "$on_time" -ge 10 ] || fail "the load has planted $on_time that it was in time for"
     must complete "$on_time"
@@ -78,7 +78,7 @@ for steps in 0 1; do
     done
 done
 
-# All that a service had a part in, asked on a host that the service does not run on.
+# All traces with spans of a service, requested on a host that does not run the service.
 timeout 60 "$blkin" keep --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/1/run" --last=20s --service=store-2 \
     >"$WORK/kept" 2>&1
 jq -e '.done and (.traces | length) > 0 and any(.hosts[]; .host == "store-2" and .spans > 0)' "$WORK/kept" >/dev/null ||
@@ -87,14 +87,14 @@ for host in 1 2 3; do
     agent_has $host '.cluster.malformed == 0' || fail "a message was of a wrong form: $(agent_status $host | jq .cluster)"
 done
 
-# One host will not answer.
+# One host does not answer.
 : >"$WORK/blkin.conf"
 for host in 1 2 3; do
     "$blkin" reload --config="$WORK/blkin.conf" --runtime-dir="$WORK/$host/run" agent >"$WORK/reload.log" 2>&1 ||
         fail "reload on host $host: $(<"$WORK/reload.log")"
 done
 
-# That of the middle is killed, when its program has its rings: the last host's first span has a parent that nobody has.
+# The middle agent is killed when its program has its rings. So the last host's first span has a missing parent.
 given=$(agent_status 2 | jq .rings.given)
 begin_load seed=3 rate=500 seconds=4 slow=100 failed=200
 wait_for 20 load-2 "that the program has its rings" agent_has 2 ".rings.given > $given" || exit 1
@@ -108,7 +108,7 @@ for what in fast doubles; do
     must $what 0
 done
 
-# It is back: the rings have held what it was not asked for.
+# After the restart, the rings have the records that could not be read before.
 start_agent 2
 wait_agent 2 || exit 1
 all_are_complete() {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A disk that hangs while state is written holds up nothing else: the agent answers, hears alarms and delivers. When
-# the disk is back the state is written. A pipe that nobody reads stands for the disk.
+# A disk that hangs while the agent writes its state delays nothing else: the agent answers, sees alarms and delivers.
+# When the disk is back, the agent writes the state. A pipe without a reader stands for the disk.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
@@ -25,7 +25,7 @@ wait_for 10 agent "a verdict" is totals traces_complete 4 || exit 1
 [ "$(status saving_ms)" -gt 0 ] || fail "the disk does not hang"
 jq -e '.traces_complete == 1' "$WORK/state/agent.json" >/dev/null || fail "the state was written"
 
-# the disk is back: what was being written has failed, what waited is written
+# the disk is back: the interrupted write has failed, the waiting state is written
 mv "$WORK/state/agent.json.new" "$WORK/pipe"
 cat "$WORK/pipe" >/dev/null
 make "slow 250"

@@ -54,7 +54,7 @@ static struct message messages[60000];
 static size_t message_count;
 static int64_t now_ns;
 
-/* what is wrong in this world */
+/* the faults of this world */
 static struct {
     unsigned refused;  /* of 100 wants */
     unsigned late;     /* of 100 halves are recorded seconds later */
@@ -401,7 +401,7 @@ int main(void)
     CHECK(config);
     dice_state = seed_begin();
     faults.delay_ms = 50;
-    for (unsigned alarms = 1; alarms < 1U << TIERS; alarms++) { /* whoever is slow */
+    for (unsigned alarms = 1; alarms < 1U << TIERS; alarms++) { /* any host may be slow */
         play(config, alarms);
         CHECK(whole == REQUESTS && marks == 0);
     }

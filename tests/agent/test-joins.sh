@@ -1,7 +1,7 @@
 #!/bin/bash
-# Three servers that send each other no ids, on three hosts: of each slow request one trace of all of them arrives, with
-# the right parents; of fast ones nothing. Only the last server's spans raise alarms, then all do. Then a host's
-# agent is stopped: what it has is missing, and its name is said.
+# Three servers on three hosts that send each other no ids. Of each slow request one trace of all servers arrives,
+# with the right parents. Of fast requests no span arrives. First only the last server's spans raise alarms, then all
+# do. Then a host's agent is stopped: its spans are missing, and the trace names the host.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -15,14 +15,13 @@ private_begin
 AGENT_OPTIONS=(--ring-bytes=16M --linger-ms=300 --fetch-interval-ms=100)
 begin_routed_hosts || exit 1
 
-# start_tier HOST SERVICE RULES [NEXT]
 start_tier() {
     start_on "$1" "$2" env BLKIN_SLOW="$3" "$blkin" run --service="$2" --payload=16 -- \
         "$PYTHON" "$SRC/tests/agent/hosts/tier.py" serve 7000 "${@:4}"
     wait_for 20 "$2-$1" "the port of $2" grep -q listening "$WORK/$2-$1.log"
 }
 
-# start_tiers RULES OF THE LAST: the rules of the others are in OTHERS
+# start_tiers RULES: RULES are those of the last server; the rules of the others are in OTHERS
 start_tiers() {
     start_tier 3 back '*>200ms' && start_tier 2 middle "$1" 10.77.3.2:7000 && start_tier 1 front "$1" 10.77.2.2:7000
 }
@@ -33,7 +32,7 @@ stop_tiers() {
     stop_part back-3
 }
 
-# Each server writes into its rings.
+# Checks that each server writes into its rings.
 are_warm() {
     local host
     ask 3 100 >/dev/null || return
@@ -50,7 +49,7 @@ joined() {
     result=$("$PYTHON" "$SRC/tests/agent/hosts/joined.py" "$WORK/collected" <"$WORK/slow" 2>"$WORK/joined.log")
 }
 
-# is_joined FILTER: of the result
+# is_joined FILTER: checks a filter of the result
 is_joined() {
     joined && jq -e "$1" <<<"$result" >/dev/null
 }
@@ -71,13 +70,13 @@ for rules in '*>1h' '*>200ms'; do
     wait_for 30 agent-1 "that all servers write into their rings" are_warm || exit 1
     : >"$WORK/collected"
     ask 200 20 >"$WORK/slow" || fail "no answers"
-    # on a busy machine a fast request may be a slow one
+    # on a busy machine a fast request may be slow
     must ".whole == 10 and .links == 4 * (.slow + .fast) and .fast < 50 and .wrong == 0 and .doubles == 0 and
         .whole_and_marked == 0"
     [ "$rules" = '*>200ms' ] || stop_tiers
 done
 
-# The middle's agent is away: half of each request is missing, and the host that has it is named.
+# The middle host's agent is away: half of each request is missing, and the trace names the host.
 echo 'answer-timeout-ms = 2000' >"$WORK/blkin.conf"
 for host in 1 3; do
     "$blkin" reload --config="$WORK/blkin.conf" --runtime-dir="$WORK/$host/run" agent >"$WORK/reload.log" 2>&1 ||

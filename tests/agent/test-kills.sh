@@ -1,6 +1,6 @@
 #!/bin/bash
-# blkin agent loses no slow request when any of its parts is killed at any time: kills.sh, briefly.
-# KILLS=1000 is the long run.
+# blkin agent loses no slow request when any of its parts is killed at any time: a short run of kills.sh. KILLS=1000
+# is the long run.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 7200
 set -e

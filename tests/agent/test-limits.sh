@@ -1,5 +1,5 @@
 #!/bin/bash
-# The limits of blkin agent hold, and what is beyond them is counted: traces of a scan, memory.
+# The limits of blkin agent hold, and everything beyond them is counted: traces of a scan, memory.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -13,7 +13,7 @@ total() {
     status totals "$1"
 }
 
-# start_again OPTION...: the service "other" has no slow requests.
+# start_again OPTION...: restarts the agent. The service "other" has no slow requests.
 start_again() {
     stop_part agent TERM 20 || fail "status $? of SIGTERM"
     make "service other"
@@ -22,7 +22,7 @@ start_again() {
     make "service many"
 }
 
-# Every request is slow: a fetch has as many as it may, the rest is counted, by user, and nothing else.
+# Every request is slow: a fetch has as many traces as the limit allows. The others are counted, by user.
 start_agent --fetch-traces=10 --alarm-poll-ms=1000
 wait_recording || exit 1
 make "service many"
@@ -35,7 +35,7 @@ is totals alarms_double 0 || fail "double: $(total alarms_double)"
     fail "by user: $(status shares)"
 [ "$(all_spans)" = 30 ] || fail "$(all_spans) spans for 10 requests"
 
-# A person's request for the traces of a service has a limit of its own; the rest is counted, too.
+# A request for the traces of a service has a limit of its own. The others are counted, too.
 start_again --fetch-traces=10 --linger-ms=20000
 make "fast 5"
 wait_for 20 agent "five that wait" is pending_traces 5 || { status; exit 1; }
@@ -45,7 +45,8 @@ make "service many"
 ask "keep-last 60000 third" id >/dev/null || exit 1
 wait_for 20 agent "10 traces of 20 that are too many" is totals traces_dropped 10 || { status totals; exit 1; }
 
-# Memory for what a scan finds: the newest records are sent, and the answer says from when on.
+# Memory of a scan's records: the newest records are sent, and the answer has the time from which on they are
+# complete.
 start_again --fetch-traces=4096 --wanted-max-bytes=1M
 make "service other"
 make "fast 8000"
@@ -59,7 +60,7 @@ grep -q '^BK4034 ' "$WORK/agent.log" || fail "nothing is said of what was left o
     fail "$(($(all_spans) - spans)) of 24000 spans are sent"
 make "service many"
 
-# Memory: begins as large as ring-bytes, grows as what is recorded needs it, up to what is allowed.
+# Memory of rings: ring-bytes at first. The rings grow with the recorded bytes, up to the allowed size.
 size=$(status rings ring_bytes) memory=$(status rings memories 0 bytes)
 limits=(--seconds=60 --rings-max-bytes=$((memory * 8)))
 start_again "${limits[@]}"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A program whose libblkin is newer than the agent: its alarms are counted, and that is said once. The newer libblkin
-# is a copy with another version in the mark of its alarms.
+# A program whose libblkin is newer than the agent: its alarms are counted, with one message. The newer libblkin is a
+# copy with another version in the mark of its alarms.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/agent/recording.sh

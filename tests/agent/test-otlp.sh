@@ -1,6 +1,6 @@
 #!/bin/bash
-# Spans of other SDKs in the agent: a slow one has its trace sent, with libblkin's spans of it; what an SDK sends late is
-# sent late; fast ones are not sent.
+# Spans of other SDKs in the agent. A slow span makes its trace sent, with libblkin's spans of it. Late spans of an
+# SDK are sent late. Fast spans are not sent.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 90
 set -u
@@ -16,12 +16,12 @@ start_requests
 start_agent
 wait_recording || exit 1
 
-# send TRACE ID PARENT NAME MS...: spans of service "gateway", one after the other five words
+# send TRACE ID PARENT NAME MS...: sends spans of the service "gateway", each of five words
 send() {
     "$PYTHON" "$SRC/tests/agent/parts/sdk_span.py" "$OTLP_PORT" "$@"
 }
 
-# foreign TRACE: the names of the gateway's spans that the collector has of it
+# foreign TRACE: prints the names of the gateway's spans that the collector has of the trace
 foreign() {
     "$PYTHON" - "$WORK/taken" "$1" <<'PY'
 import json, os, sys
@@ -34,7 +34,7 @@ has_foreign() {
     [ "$(foreign "$1")" = "$2" ]
 }
 
-# a trace of both: the slow span is libblkin's, and the gateway's come before and after it was sent
+# a trace of both: libblkin's span is slow, and the gateway's come before and after the trace was sent
 make "slow 250"
 send "$ID" 0000000000000004 - early 5 || fail "the agent takes no spans"
 wait_for 20 agent "the spans of both" has_spans "$ID" "4 4" || { status; exit 1; }
@@ -43,7 +43,7 @@ wait_for 20 agent "the gateway's spans" has_foreign "$ID" "early late" || { stat
 
 wait_for 20 agent "its verdict" is totals traces_complete 1 || { status; exit 1; }
 
-# one that is slow, and fast ones beside it; its parent comes when the trace was sent, which is whole then
+# a slow span beside fast ones; its parent comes after the trace was sent, and makes it whole
 one=000102030405060708090a0b0c0d0e0f
 send $one 0000000000000001 0000000000000002 slow 300 a00102030405060708090a0b0c0d0e0f 0000000000000003 - fast 3 || fail "the agent takes no spans"
 wait_for 20 agent "the slow span" has_foreign $one slow || { status; exit 1; }
@@ -52,7 +52,7 @@ wait_for 20 agent "its parent, which came later" has_foreign $one "root slow" ||
 wait_for 20 agent "the verdict" is totals traces_complete 2 || { status; exit 1; }
 grep -q '"name": "slow".*"blkin.kept": "\*>200ms"' "$WORK/taken" || fail "it is not tagged with the rule"
 
-# by hand: all of the last seconds
+# by hand: all traces of the last seconds
 name=$(ask "keep-last 60000" id) || exit 1
 kept() {
     [ "$(ask "kept $1" "done")" = True ]
@@ -61,15 +61,15 @@ wait_for 20 agent "the answer" kept "$name" || { ask "kept $name"; exit 1; }
 wait_for 20 agent "the fast one" has_foreign a00102030405060708090a0b0c0d0e0f fast || { status; exit 1; }
 [ "$(foreign $one)" = "root slow" ] || fail "spans that were sent were sent again: $(foreign $one)"
 
-# a reload frees the configuration that the socket's path was in
+# a reload frees the configuration with the text of the socket's path
 "$BUILD/bin/blkin" reload agent >"$WORK/reload.log" 2>&1 || fail "reload: $(<"$WORK/reload.log")"
 is otlp socket "$WORK/otlp" || fail "the socket after a reload: $(status otlp socket)"
 
-# what is no OTLP is refused, and counted
+# a body that is no OTLP is refused and counted
 [ "$(curl -s -o /dev/null -w '%{http_code}' -d nonsense "http://127.0.0.1:$OTLP_PORT/v1/traces")" = 415 ] || fail "text was taken"
 is otlp counts refused_type 1 || fail "it is not counted: $(status otlp)"
 
-# what an earlier process had is lost, and an answer says from when on it has all
+# spans of an earlier process are lost, and an answer has the time from which on it is complete
 lines=$(wc -l <"$WORK/requests.log")
 printf 'slow 3000\n' >&"$REQUESTS"
 sleep 0.5
@@ -81,7 +81,7 @@ name=$(ask "keep-last 60000" id) || exit 1
 wait_for 20 agent "the answer" kept "$name" || { ask "kept $name"; exit 1; }
 [[ $(ask "kept $name" hosts | jq -r ".[0].held_from") > "$before" ]] || fail "the answer has all: $(ask "kept $name")"
 
-# only of spans that came by OTLP: a trace that has none, and began before that, is whole
+# this time concerns only spans that came by OTLP: an older trace without such spans is whole
 has_ended() {
     [ "$(wc -l <"$WORK/requests.log")" -gt "$lines" ]
 }

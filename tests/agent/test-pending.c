@@ -134,7 +134,7 @@ static void test_last(void)
     CHECK(taken->last_ms == 0 && taken->next && !taken->next->next);
     requests_free(taken);
     CHECK(pending_due_ms(&pending, false) == INT64_MAX && pending_due_ms(&pending, true) == 0);
-    taken = pending_take(&pending, 0, true); /* 12 overlaps by 11 only */
+    taken = pending_take(&pending, 0, true); /* 12 overlaps only with 11 */
     CHECK(taken && taken->next && taken->next->next && !taken->next->next->next);
     CHECK(requests_window(taken).from_ns == INT64_C(9000000000));
     CHECK(requests_window(taken).until_ns == INT64_C(12000000000));
@@ -161,7 +161,7 @@ static void test_message(void)
     json = request_json(made);
     read = request_read(json, 4, &left);
     CHECK(read && read->count == 4 && left == 2 && read->at_ns == 12345);
-    read->came_mono_ns = 1000; /* as its age tells */
+    read->came_mono_ns = 1000; /* so its age tells */
     CHECK(request_begin(read, &read->traces[3]) == 1000 - 345);
     CHECK(request_begin(read, &read->traces[2]) == INT64_MIN);
     read->at_ns = 11000;

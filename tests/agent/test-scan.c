@@ -83,7 +83,7 @@ static void begin(unsigned memories)
         scanning_add(&scanning, 1, now_ns - (int64_t)(100 - i) * S);
 }
 
-/* ago: before the fetch */
+/* ago: ns before the scan */
 static void put(size_t memory, uint32_t cpu, uint64_t trace, uint64_t number, int64_t ago_ns)
 {
     const struct writer writer = scanning_writer(&scanning, memory, cpu);
@@ -96,7 +96,7 @@ static void put(size_t memory, uint32_t cpu, uint64_t trace, uint64_t number, in
 static void test_which(void)
 {
     begin(2);
-    put(0, 0, 5, 1, 90 * MS); /* the memory before */
+    put(0, 0, 5, 1, 90 * MS); /* the older memory */
     put(1, 0, 9, 2, 80 * MS);
     put(1, 1, 6, 3, 70 * MS);
     put(1, 0, 5, 4, 60 * MS);
@@ -113,7 +113,7 @@ static void test_which(void)
     scanning_end(&scanning);
 }
 
-/* Events of spans begin with their trace; of one that cannot be read the time is not known. */
+/* Events of spans begin with their trace. The time of an unreadable event is not known. */
 static void test_unreadable(void)
 {
     const uint64_t trace = 5;

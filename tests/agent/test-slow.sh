@@ -1,6 +1,6 @@
 #!/bin/bash
-# blkin agent as an operator has it: what was slow is there although nobody was watching, whole and
-# once, whatever is missing, stopped or restarted meanwhile.
+# blkin agent as an operator runs it. A slow request is sent whole and once, although nobody was watching, and
+# although parts were missing, stopped or restarted.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
@@ -16,12 +16,12 @@ total() {
     status totals "$1"
 }
 
-# whole TRACE WHAT: its three spans come, each once
+# whole TRACE WHAT: checks that its three spans come, each once
 whole() {
     wait_for 20 agent "the three spans of $2" has_spans "$1" || { status; exit 1; }
 }
 
-# kept NAME: what was asked for by hand is answered
+# kept NAME: checks that the request by hand was answered
 kept() {
     [ "$(ask "kept $1" 'done')" = True ]
 }
@@ -32,28 +32,28 @@ kept() {
 "$BUILD/bin/blkin" agent --endpoint="file:$WORK/spans.json" 2>"$WORK/err"
 [ $? = 2 ] && grep -q 'is a file' "$WORK/err" || fail "a file as the endpoint: $(<"$WORK/err")"
 
-# systemd is told when it is ready
+# systemd gets the message that the agent is ready
 start_notified systemd || exit 1
 NOTIFY_SOCKET=$WORK/systemd start_agent
 wait_for 20 agent "READY=1" grep -q '^READY=1' "$WORK/systemd.log" || exit 1
 stop_part agent TERM 20 || fail "exit status $? after SIGTERM"
 stop_part systemd
 
-# there is no LTTng at all: none is needed
+# LTTng is not installed, and not needed
 start_agent
 start_taker || exit 1
 start_requests
 wait_recording || exit 1
 [ "$(stat -c %a "$WORK/state/spool")" = 700 ] || fail "the spool is not 0700"
 
-# a second one of the same runtime-dir is refused
+# a second agent with the same runtime-dir is refused
 "$BUILD/bin/blkin" agent 2>"$WORK/err" && fail "two at once"
 grep -q 'another `blkin agent` runs' "$WORK/err" || fail "the message: $(<"$WORK/err")"
 
 start_part stat "$BUILD/bin/blkin" stat --json --interval=0.5
 wait_for 20 stat "the first interval" grep -q seconds "$WORK/stat.log" || exit 1
 
-# nobody watches: fast requests are never sent, a slow one is sent whole, tagged with why
+# nobody watches: fast requests are never sent, a slow one is sent whole, with the reason in a tag
 make "fast 2000"
 make "slow 250"
 whole "$ID" "a slow request"
@@ -69,7 +69,7 @@ stat_has_them() {
 wait_for 20 stat "what was sent, and that these are slow ones" stat_has_them || exit 1
 stop_part stat KILL
 
-# its parent ends after it was sent, and is slow, too: fetched again, no span twice
+# its parent ends after the trace was sent, and is slow, too: the agent reads the trace again, and sends no span twice
 make "late 250 1500"
 late=$ID
 whole "$late" "a request that ends late"
@@ -77,10 +77,10 @@ whole "$late" "a request that ends late"
 wait_for 10 agent "its verdict" is open_traces 0 || exit 1
 [ "$(total traces_incomplete)" = 0 ] || fail "a complete one is called incomplete"
 
-# its parent is nowhere: it is told, in the trace itself, and counted
+# its parent is missing, which the trace itself tells, and a counter
 make "orphan 250"
 wait_for 20 agent "the verdict" is totals traces_incomplete 1 || exit 1
-# an agent that is killed from then on does not ask for it again, nor tell it twice
+# a killed agent neither wants the trace again nor reports it twice
 is_saved() {
     jq -e '.traces_incomplete == 1' "$WORK/state/agent.json" >/dev/null && ! grep -q '"open":true' "$WORK/state/agent.fetched"
 }
@@ -98,7 +98,7 @@ sys.exit(not (len(told) == 1 and first - 1000 <= told[0] <= last))
 PY
 spans=$(all_spans)
 
-# by hand: an id, then the last seconds, of a service, or all of it
+# by hand: an id, then the last seconds of a service, then of all
 make "service other"
 make "fast 3"
 make "service server"
@@ -117,7 +117,7 @@ is totals traces_not_found 1 || fail "an id that nobody has is not counted"
 [ "$(ask "keep-last nonsense" error)" != "" ] && [ "$(ask "keep xyz" error)" != "" ] || fail "nonsense was taken"
 [ "$(all_spans)" = $((spans + 9)) ] || fail "a span that was sent was sent again"
 
-# the collector is away: the disk is the queue, and what there is is known nevertheless
+# the collector is away: the disk is the queue, and the verdicts come nevertheless
 : >"$WORK/taken.away"
 complete=$(total traces_complete)
 make "slow 250"
@@ -129,7 +129,7 @@ wait_for 20 agent "that two wait" in_spool 6 || exit 1
 wait_for 20 agent "both verdicts" is totals traces_complete $((complete + 2)) || exit 1
 has_spans "$one" "0 0" || fail "the collector was not away"
 
-# killed while they wait, and while another one lingers: all is there after the start
+# a kill while spans wait and another trace lingers: all spans are there after the restart
 make "slow 250"
 three=$ID
 wait_for 20 agent "that all its alarms were seen" is totals alarms 17 || exit 1
@@ -140,12 +140,12 @@ for id in "$one" "$two" "$three"; do
     whole "$id" "a request from before the kill"
 done
 
-# When its rings were made. A user's first ones are small where there are many CPUs, and soon left.
+# Prints when the rings in use were made. A user's first rings are small on many CPUs, and soon replaced.
 rings_in_use() {
     status rings memories | grep -o '"made": "[^"]*", "state": "on"'
 }
 
-# killed while nothing waits: the program goes on in the same rings, and what it does meanwhile is found
+# a kill while no span waits: the program goes on in the same rings, and the next agent finds its records
 make "fast 1"
 rings=$(rings_in_use) && [ -n "$rings" ] || fail "no rings are in use: $(status rings)"
 kill -s KILL "${private_pid[agent]}"
@@ -157,7 +157,7 @@ grep -q 'left out: 0 records;.* damaged: 0 bytes; not written by programs: 0 rec
     fail "the account of --dump: $(<"$WORK/dump.log")"
 "$BUILD/bin/blkin" show "$WORK/dump" "$four" >"$WORK/shown" 2>&1 && grep -q disk "$WORK/shown" ||
     fail "the dump of a killed agent lacks a trace: $(<"$WORK/shown")"
-# a NOTIFY_SOCKET at which nobody listens is no systemd: who kept the rings keeps them on
+# a NOTIFY_SOCKET without a listener is no systemd: the process that stores the rings goes on
 NOTIFY_SOCKET=$WORK/nobody start_agent --prometheus-listen=0
 whole "$four" "a request from when no agent ran"
 is rings kept_by process && is rings outlive_a_kill True || fail "nobody keeps the rings: $(status rings)"
@@ -170,7 +170,8 @@ whole "$ID" "a request after the kill"
     fail "the dump lacks a trace: $(<"$WORK/shown")"
 "$BUILD/bin/blkin" agent --dump="$WORK/dump" >"$WORK/dump.log" 2>&1 && fail "a folder that was there was taken"
 
-# scribble OFFSET HEX: into the head of each memory, as its programs can; what was there is printed for the first one
+# scribble OFFSET HEX: overwrites the head of each memory, as programs can; prints the former bytes of the first
+# memory
 scribble() {
     "$PYTHON" - "${private_pid[agent]}" "$1" "$2" <<'PY'
 import glob, os, sys
@@ -186,7 +187,7 @@ print(was.hex())
 PY
 }
 
-# a dump takes no user from what programs can write, and says which rings it cannot read
+# a dump believes no user id that programs can write, and names unreadable rings
 scribble 12 aa000000 >"$WORK/user"
 "$BUILD/bin/blkin" agent --dump="$WORK/dump.3" >"$WORK/dump.log" 2>&1 || fail "--dump: $(<"$WORK/dump.log")"
 compgen -G "$WORK/dump.3/events-$(id -u)-*" >/dev/null && ! compgen -G "$WORK/dump.3/events-170-*" >/dev/null ||
@@ -198,15 +199,15 @@ mark=$(scribble 0 0000000000000000)
     fail "the dump does not say what is left out, once each: $(<"$WORK/dump.log")"
 scribble 0 "$mark" >"$WORK/mark"
 scribble 12 "$(<"$WORK/user")" >"$WORK/mark"
-# six of three slow spans, one that the program wants kept, one that ends late, one orphan: each counted once,
-# whoever was killed
+# six slow requests of three spans, one that the program wants kept, one that ends late, one orphan: each is counted
+# once, whichever part was killed
 is totals alarms 23 && is totals alarms_lost 0 || fail "alarms: $(total alarms), lost: $(total alarms_lost)"
 page=$(sed -n 's/.*\(http:[^ ]*metrics\).*/\1/p' "$WORK/agent.log" | head -n 1)
 curl -fsS --max-time 5 "$page" >"$WORK/page" || fail "no metrics page"
 grep -q '^blkin_agent_ring_bytes_per_second ' "$WORK/page" && grep -q '^blkin_agent_alarms_total [1-9]' "$WORK/page" ||
     fail "the page lacks a line"
 
-# no request by hand or alarm is without an outcome
+# each request by hand and each alarm has an outcome
 alarms=$(total alarms) parts=$(($(total alarms_double) + $(total alarms_dropped) + $(total traces_asked)))
 [ "$alarms" -le "$parts" ] || fail "alarms: $alarms, their outcomes: $parts: $(status totals)"
 wait_for 10 agent "all verdicts" is open_traces 0 || exit 1
@@ -215,14 +216,14 @@ judged=$(($(total traces_complete) + $(total traces_incomplete) + $(total traces
     $(total traces_of_others) + $(total traces_asked_again)))
 [ "$asked" = "$judged" ] || fail "asked: $asked, judged: $judged: $(status totals)"
 
-# stopped right after a slow request: it is sent, and nothing is left
+# a stop right after a slow request: the agent sends it, and nothing remains
 make "slow 250"
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 has_spans "$ID" || fail "the end has lost a slow request: $(tail -n 5 "$WORK/agent.log")"
 [ ! -e "$BLKIN_RINGS" ] || fail "the socket is left"
 wait_for 10 - "the end of the process that keeps the rings" test ! -e "$WORK/run/rings.fdserver" || exit 1
 
-# it is there again: so is the program
+# the agent is there again, and the program connects
 start_agent
 wait_recording || exit 1
 make "slow 250"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# An agent that stood still gives other hosts that much more time: an answer that comes after it goes on still counts.
+# The agent is stopped for longer than its answer time-out. An answer that comes after the agent continues still counts.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
@@ -8,7 +8,7 @@ set -u
 ANSWER_MS=1500 recording_begin
 free_port BROKER_PORT
 start_broker "$BROKER_PORT" && start_taker || exit 1
-start_part wants mosquitto_sub -p "$BROKER_PORT" -q 1 -t 'blkin/+/want' -F '%t %p'
+start_part want_subscriber mosquitto_sub -p "$BROKER_PORT" -q 1 -t 'blkin/+/want' -F '%t %p'
 start_requests
 start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT"
 wait_recording || exit 1
@@ -18,12 +18,12 @@ knows_peer() { status cluster hosts | grep -q peer; }
 wait_for 20 agent "that it knows the other host" knows_peer || exit 1
 
 make "slow 250"
-wait_for 20 wants "the want" grep -q "$ID" "$WORK/wants.log" || exit 1
+wait_for 20 want_subscriber "the want" grep -q "$ID" "$WORK/want_subscriber.log" || exit 1
 wait_for 20 agent "its own part" has_spans "$ID" || exit 1
 kill -s STOP "${private_pid[agent]}" || exit 1
-sleep 4 # the time for an answer goes by, and more than a step that is only late
+sleep 4 # longer than the answer time-out, and than STALL_MS in service.c
 kill -s CONT "${private_pid[agent]}"
-read -r topic want < <(grep "$ID" "$WORK/wants.log")
+read -r topic want < <(grep "$ID" "$WORK/want_subscriber.log")
 mosquitto_pub -p "$BROKER_PORT" -q 1 -t "blkin/peer/found/$(cut -d / -f 2 <<<"$topic")" \
     -m "$(jq -c '{id, number: "1:1", held_from: 1, traces: []}' <<<"$want")" || fail "the broker takes no answer"
 wait_for 30 agent "the verdict" is open_traces 0 || exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Thirty hosts ask at once for all of the last seconds: few fetches, each span once, an answer for each host, and a
-# slow trace comes meanwhile. An agent that was killed before it was asked sends the seconds before the question;
-# and one that wants to refuses.
+# Thirty hosts want all of the last seconds at once. The agent needs few scans, sends each span once, and answers each
+# host; a slow trace comes meanwhile. An agent that was killed before the request sends the seconds before. An agent
+# refuses if it is configured so.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
@@ -17,16 +17,16 @@ start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT"
 wait_recording || exit 1
 wait_for 10 agent "the broker" is cluster state connected || exit 1
 
-# keep_last NUMBER HOST MS: HOST asks all others
+# keep_last NUMBER HOST MS: HOST sends the request to all others
 keep_last() {
     mosquitto_pub -p "$BROKER_PORT" -q 1 -V mqttv5 -D publish message-expiry-interval 60 -t "blkin/$2/want" \
         -m "{\"id\": \"$2:1:$1\", \"number\": \"$2:$1\", \"at\": 1, \"last_ms\": $3}" || fail "the broker takes no want of $2"
 }
 
-# since MS: how many ms to ask for, to have what was made from then on: a machine may be busy.
+# since MS: prints a number of ms that reaches back to that time, with room for a busy machine.
 since() { echo $(($(date +%s%3N) - $1 + 1000)); }
 
-# answered NUMBER HOST: the answer is in $WORK/answer.
+# answered NUMBER HOST: stores the answer in $WORK/answer.
 answered() {
     sed -n "s|^blkin/[^/]*/found/$2 ||p" "$WORK/found.log" | jq -e --arg id "$2:1:$1" 'select(.id == $id)' >"$WORK/answer" 2>&1 &&
         [ -s "$WORK/answer" ]
@@ -36,7 +36,6 @@ distinct_spans() {
     jq -r '.traceId + .id + .kind' "$WORK/taken" | sort -u | wc -l
 }
 
-# The storm.
 recorded=$(ring_bytes)
 make "rate $RATE"
 wait_for 30 agent "spans, of more than 100 bytes each" eval '[ "$(ring_bytes)" -ge '$((recorded + 600000))' ]' || exit 1
@@ -62,7 +61,7 @@ echo "$ASKERS askers: $fetches fetches, $all spans sent, $distinct of them disti
 [ "$all" -gt 1000 ] || fail "that was no storm"
 jq -e '.more > 0 or (.traces | length) < 4096' "$WORK/answer" >/dev/null || fail "4096 traces, and not said that there are more"
 
-# What a person asks for has what alarms have sent: it is not sent again.
+# A request by hand does not send again the spans that alarms have sent.
 begun=$(date +%s%3N)
 make "slow 250"
 wait_for 20 agent "a slow trace" has_spans "$ID" || exit 1
@@ -77,7 +76,7 @@ ask "kept $asked" | jq -e --arg id "$ID" '[.traces[] | select(.id == $id)][0] | 
 }
 [ "$(all_spans)" -eq "$(distinct_spans)" ] || fail "what an alarm has sent was sent again"
 
-# Asked while it is down: it was killed, and its rings are there.
+# A request while the agent is down: the agent was killed, and its rings are there.
 stop_part agent KILL
 until [ "$(date +%1N)" = 9 ]; do :; done # the broker counts whole seconds: what it held seems longer then
 begun=$(date +%s%3N)
@@ -94,7 +93,7 @@ has_then() { [ "$(grep -c '"serviceName": "then"' "$WORK/taken")" = 15 ]; }
 wait_for 30 agent "the seconds before the question" has_then || exit 1
 grep -q '"serviceName": "later"' "$WORK/taken" && fail "what came after the question was sent"
 
-# It refuses, and says so.
+# The agent refuses, and says so.
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-from=none
 wait_recording || exit 1
@@ -107,7 +106,7 @@ make "slow 250"
 wait_for 20 agent "a slow trace nevertheless" has_spans "$ID" || exit 1
 [ "$(all_spans)" -eq $((spans + 3)) ] || fail "something was sent all the same"
 
-# It sends what is asked for here only.
+# The agent sends only for requests of its own host.
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-from=local
 wait_recording || exit 1
@@ -118,7 +117,7 @@ make "fast 5"
 asked=$(ask "keep-last 60000" id) || exit 1
 wait_for 30 agent "what is asked for here" is_done || exit 1
 
-# All of a time is sent until it was as much as one minute may have.
+# The agent sends all spans of a time until the limit of a minute.
 wait_for 30 agent "all deliveries" is_delivered || exit 1
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
 start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-minute-bytes=1024

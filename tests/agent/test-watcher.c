@@ -16,14 +16,14 @@
 #define MS   UINT64_C(1000000)
 
 static struct memory memory, other;
-static const struct memory *current = &memory; /* the memory of the programs */
+static const struct memory *written_memory = &memory; /* the next alarms are written here */
 static struct heard heard;
 static struct watcher watcher;
 static struct alarm last;
 static char given[4096]; /* "PID:NUMBER " of each given alarm */
 static unsigned count;
 
-static void note(void *context, const struct alarm *alarm)
+static void record_given(void *context, const struct alarm *alarm)
 {
     (void)context;
     count++;
@@ -38,11 +38,12 @@ static struct writer writer_of(uint32_t cpu)
 {
     static int locks[CPUS];
 
-    return (struct writer){memory_ring(current, CPUS + cpu), &locks[cpu]};
+    return (struct writer){memory_ring(written_memory, CPUS + cpu), &locks[cpu]};
 }
 
-static void put(uint32_t cpu, const struct blkin_slow_event *event, const char *why,
-                const char *name, const char *service)
+/* Writes an event to the ring of alarms of a CPU. */
+static void write_event(uint32_t cpu, const struct blkin_slow_event *event, const char *why,
+                        const char *name, const char *service)
 {
     const struct writer writer = writer_of(cpu);
     char payload[RING_RECORD_MAX], *at = payload;
@@ -54,7 +55,8 @@ static void put(uint32_t cpu, const struct blkin_slow_event *event, const char *
     (void)writer_put(&writer, BLKIN_EVENT_SLOW, event->pid, payload, (size_t)(at - payload));
 }
 
-static void slow(uint32_t cpu, uint32_t pid, uint32_t sequence, uint64_t monotonic)
+/* Writes the alarm of a program with that pid and number. */
+static void write_alarm(uint32_t cpu, uint32_t pid, uint32_t sequence, uint64_t monotonic)
 {
     const struct blkin_slow_event event = {.mark = BLKIN_SLOW_MARK,
                                            .trace_id = monotonic ? 0x1000 + sequence : 0,
@@ -63,7 +65,7 @@ static void slow(uint32_t cpu, uint32_t pid, uint32_t sequence, uint64_t monoton
                                            .pid = pid,
                                            .sequence = sequence};
 
-    put(cpu, &event, "*>20ms", "write", "osd.3");
+    write_event(cpu, &event, "*>20ms", "write", "osd.3");
 }
 
 /* ---- the agent ------------------------------------------------------------------------------- */
@@ -74,7 +76,7 @@ static void start(json_t *saved)
     memset(&heard, 0, sizeof(heard));
     heard_read(&heard, saved);
     json_decref(saved);
-    watcher = (struct watcher){.heard = &heard, .alarm = note};
+    watcher = (struct watcher){.heard = &heard, .alarm = record_given};
     watcher_add(&watcher, &memory, 1000, NULL);
 }
 
@@ -98,7 +100,7 @@ static void end(void)
     memory_close(&memory);
 }
 
-/* Looks once. */
+/* Lets the watcher look once. Compares the alarms that it gives, unless `alarms` is NULL. */
 static struct watcher_poll look(const char *alarms)
 {
     struct watcher_poll poll;
@@ -137,7 +139,7 @@ static void test_fields(void)
     char longest[300];
 
     begin();
-    put(0, &event, "wr\x1b[31mite\x9f \xc3\xa4\xc2\x9b", "", "");
+    write_event(0, &event, "wr\x1b[31mite\x9f \xc3\xa4\xc2\x9b", "", "");
     expect("66:1 ", 0);
     CHECK(last.trace_id == 0x1111 && last.trace_id_high == 0x2222);
     CHECK(last.duration_ns == 44 && last.monotonic_ns == 55 && last.dropped == 88);
@@ -148,14 +150,14 @@ static void test_fields(void)
     longest[sizeof(longest) - 1] = '\0';
     memcpy(longest + sizeof(last.why) - 5, "\xe2\x82\xac", 3);
     begin();
-    put(1, &event, longest, longest, longest);
+    write_event(1, &event, longest, longest, longest);
     expect("66:1 ", 0);
     CHECK(strlen(last.why) < sizeof(last.why) && strlen(last.why) >= sizeof(last.why) - 5);
     end();
 }
 
-/* The begin of the span is never before the host's start, for any time and duration of a program.
- */
+/* A program may write any time and duration. The span's start is still between the host's boot and
+ * now. */
 static void test_forged_times(void)
 {
     static const uint64_t any[] = {0, 1, 50, 1000, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX};
@@ -171,21 +173,21 @@ static void test_forged_times(void)
     }
 }
 
-/* Each alarm of two CPUs is given once, in any order of reading. */
+/* Each alarm is given once, even if numbers are not in order in the rings of two CPUs. */
 static void test_once(void)
 {
     begin();
     expect("", 0);
-    slow(1, 10, 1, 1 * MS);
-    slow(0, 10, 2, 2 * MS);
-    slow(1, 10, 3, 3 * MS);
-    slow(0, 11, 1, 3 * MS);
+    write_alarm(1, 10, 1, 1 * MS);
+    write_alarm(0, 10, 2, 2 * MS);
+    write_alarm(1, 10, 3, 3 * MS);
+    write_alarm(0, 11, 1, 3 * MS);
     expect("10:2 11:1 10:1 10:3 ", 0);
     expect("", 0);
-    slow(0, 10, 5, 5 * MS); /* 4 comes late: its thread was stopped */
+    write_alarm(0, 10, 5, 5 * MS); /* 4 comes late: its thread was stopped */
     expect("10:5 ", 0);
-    slow(1, 10, 4, 4 * MS);
-    slow(1, 0, 1, 0); /* an alarm without a trace: it tells the number of alarms held back */
+    write_alarm(1, 10, 4, 4 * MS);
+    write_alarm(1, 0, 1, 0); /* only reports alarms that the rule's cap suppressed */
     expect("10:4 0:1 ", 0);
     expect("", 0);
     end();
@@ -195,54 +197,52 @@ static void test_once(void)
 static void test_lost(void)
 {
     begin();
-    slow(0, 10, 1, 1 * MS);
-    slow(0, 10, 5, 5 * MS);
+    write_alarm(0, 10, 1, 1 * MS);
+    write_alarm(0, 10, 5, 5 * MS);
     expect("10:1 10:5 ", 0);
-    slow(1, 10, 3, 3 * MS); /* one of the three alarms was late */
+    write_alarm(1, 10, 3, 3 * MS); /* one of the three alarms was late */
     expect("10:3 ", 2);
     expect("", 0);
-    slow(1, 10, 8, 8 * MS);
+    write_alarm(1, 10, 8, 8 * MS);
     expect("10:8 ", 0);
     expect("", 2);
     end();
 }
 
-/* At each look, one CPU's ring is read before an earlier alarm comes to another ring: no alarm is
- * lost.
- */
+/* An alarm may reach a ring after a later alarm was read from another ring: it is not lost. */
 static void test_late(void)
 {
     begin();
-    slow(0, 10, 1, 1 * MS);
-    slow(1, 10, 3, 3 * MS);
+    write_alarm(0, 10, 1, 1 * MS);
+    write_alarm(1, 10, 3, 3 * MS);
     expect("10:1 10:3 ", 0);
-    slow(0, 10, 2, 2 * MS);
-    slow(1, 10, 5, 5 * MS);
+    write_alarm(0, 10, 2, 2 * MS);
+    write_alarm(1, 10, 5, 5 * MS);
     expect("10:2 10:5 ", 0);
-    slow(0, 10, 4, 4 * MS);
-    slow(1, 10, 7, 7 * MS);
+    write_alarm(0, 10, 4, 4 * MS);
+    write_alarm(1, 10, 7, 7 * MS);
     expect("10:4 10:7 ", 0);
-    /* the agent is killed: alarms that were not heard are lost and counted */
+    /* after a kill, missing alarms are lost at once, and not given when they come later */
     restart();
-    slow(0, 10, 6, 6 * MS);
+    write_alarm(0, 10, 6, 6 * MS);
     expect("", 1);
-    slow(0, 10, 8, 8 * MS);
+    write_alarm(0, 10, 8, 8 * MS);
     expect("10:8 ", 0);
     restart();
     expect("", 0);
     end();
 }
 
-/* A program that repeats a number hides its missing alarms. No other alarm is counted as lost, not
- * even when the agent is killed. */
+/* A repeated number is counted in place of a missing one: alarm 6 is not counted as lost, even
+ * after a restart. */
 static void test_again(void)
 {
     begin();
-    slow(0, 10, 1, 1 * MS);
-    slow(1, 10, 5, 5 * MS);
+    write_alarm(0, 10, 1, 1 * MS);
+    write_alarm(1, 10, 5, 5 * MS);
     expect("10:1 10:5 ", 0);
     for (int i = 0; i < 3; i++)
-        slow(0, 10, 7, 7 * MS);
+        write_alarm(0, 10, 7, 7 * MS);
     expect("10:7 10:7 10:7 ", 3);
     restart();
     expect("", 0);
@@ -256,20 +256,20 @@ static void test_overwritten(void)
     uint32_t written = 0;
 
     begin();
-    slow(0, 20, ++written, 1 * MS);
+    write_alarm(0, 20, ++written, 1 * MS);
     lost += look(NULL).lost;
     found += count;
     for (int round = 0; round < 200; round++) {
         for (uint64_t n = seed_next(&state) % 2000; n; n--) {
             written++;
-            slow(seed_next(&state) & 1, 20, written, written * MS);
+            write_alarm(seed_next(&state) & 1, 20, written, written * MS);
         }
         lost += look(NULL).lost;
         found += count;
     }
-    for (int i = 0; i < 2; i++) { /* the last alarm is heard */
+    for (int i = 0; i < 2; i++) { /* two given alarms: all losses before them are counted */
         written++;
-        slow(0, 20, written, written * MS);
+        write_alarm(0, 20, written, written * MS);
         lost += look(NULL).lost;
         found += count;
     }
@@ -285,59 +285,59 @@ static void test_restart(void)
 {
     begin();
     for (uint32_t i = 1; i <= 9; i++)
-        slow(i & 1, 10, i, i * MS);
+        write_alarm(i & 1, 10, i, i * MS);
     look(NULL);
     CHECK(count == 9);
-    slow(0, 10, 10, 10 * MS);
-    slow(1, 12, 1, 11 * MS);
+    write_alarm(0, 10, 10, 10 * MS);
+    write_alarm(1, 12, 1, 11 * MS);
     restart();
     expect("10:10 12:1 ", 0);
     restart();
     expect("", 0);
-    slow(0, 10, 12, 12 * MS); /* 11 is missing */
+    write_alarm(0, 10, 12, 12 * MS); /* 11 is missing */
     restart();
     expect("10:12 ", 0);
     expect("", 1);
     /* another program has the pid now */
-    slow(1, 10, 1, 2000 * MS);
-    slow(0, 10, 2, 2001 * MS);
+    write_alarm(1, 10, 1, 2000 * MS);
+    write_alarm(0, 10, 2, 2001 * MS);
     restart();
     look(NULL);
     CHECK(count == 2 && look("").lost == 0);
     end();
 }
 
-/* Rings that come and go. */
+/* Memories are added and dropped between looks: no alarm is lost or given twice. */
 static void test_memories(void)
 {
     begin();
-    slow(0, 10, 1, 1 * MS);
+    write_alarm(0, 10, 1, 1 * MS);
     other = writer_memory(0, CPUS, RING_BYTES_MIN);
     watcher_add(&watcher, &other, 1000, NULL);
-    current = &other;
-    slow(0, 10, 2, 2 * MS);
+    written_memory = &other;
+    write_alarm(0, 10, 2, 2 * MS);
     look(NULL);
     CHECK(count == 2);
     watcher_drop(&watcher, &memory);
-    slow(1, 10, 3, 3 * MS);
+    write_alarm(1, 10, 3, 3 * MS);
     expect("10:3 ", 0);
     watcher_drop(&watcher, &other);
-    current = &memory;
+    written_memory = &memory;
     memory_close(&other);
     memory_close(&memory);
 }
 
-/* A program can write any pid: a program of another user with the same pid hides no alarm. */
+/* Programs of two users with one pid have separate numbers, because a program can write any pid. */
 static void test_users(void)
 {
     begin();
     other = writer_memory(0, CPUS, RING_BYTES_MIN);
     watcher_add(&watcher, &other, 1001, NULL);
-    current = &other;
-    slow(0, 10, 4000, 900 * MS);
+    written_memory = &other;
+    write_alarm(0, 10, 4000, 900 * MS);
     expect("10:4000 ", 0);
-    current = &memory;
-    slow(0, 10, 1, 1 * MS);
+    written_memory = &memory;
+    write_alarm(0, 10, 1, 1 * MS);
     watcher_drop(&watcher, &other);
     restart();
     watcher_add(&watcher, &other, 1001, NULL);
@@ -354,18 +354,17 @@ static void test_newer(void)
     struct watcher_poll poll;
 
     begin();
-    put(0, &event, "a", "b", "c");
+    write_event(0, &event, "a", "b", "c");
     poll = look("");
     CHECK(poll.newer == 1 && poll.lost == 0);
     CHECK(look("").newer == 0);
     event.mark = BLKIN_SLOW_MARK ^ 1; /* not the mark of libblkin */
-    put(0, &event, "a", "b", "c");
+    write_event(0, &event, "a", "b", "c");
     CHECK(look("").newer == 0);
     end();
 }
 
-/* The watcher skips records of random bytes and other events. The number of a damaged alarm is
- * missing.
+/* The watcher skips damaged records, and records of other events. A damaged alarm counts as lost.
  */
 static void test_scribbled(void)
 {
@@ -375,22 +374,23 @@ static void test_scribbled(void)
 
     begin();
     writer = writer_of(0);
-    slow(0, 10, 1, 1 * MS);
+    write_alarm(0, 10, 1, 1 * MS);
     expect("10:1 ", 0);
     memset(bytes, 0xff, sizeof(bytes));
     (void)writer_put(&writer, BLKIN_EVENT_SLOW, 10, bytes, 0);
     (void)writer_put(&writer, BLKIN_EVENT_SLOW, 10, bytes, sizeof(bytes));
     (void)writer_put(&writer, BLKIN_EVENT_SPAN, 10, bytes, sizeof(bytes));
     at = ring_end(writer.ring);
-    slow(0, 10, 2, 2 * MS);
-    slow(0, 10, 3, 3 * MS);
-    writer_store(&writer, at, bytes, (ring_end(writer.ring) - at) / 2); /* its trailer, too */
+    write_alarm(0, 10, 2, 2 * MS);
+    write_alarm(0, 10, 3, 3 * MS);
+    writer_store(&writer, at, bytes,
+                 (ring_end(writer.ring) - at) / 2); /* overwrites alarm 2 with its trailer */
     expect("10:3 ", 0);
     expect("", 1);
-    /* the end is where none can be */
+    /* the ring's end is an impossible position */
     __atomic_store_n(writer_committed(&writer), UINT64_C(0x7fffffffffff0000), __ATOMIC_RELEASE);
     look("");
-    slow(1, 10, 4, 4 * MS);
+    write_alarm(1, 10, 4, 4 * MS);
     expect("10:4 ", 0);
     end();
 }

@@ -19,7 +19,7 @@ import paired  # noqa: E402
 
 
 def measured(rounds, turns, added, drift=0, seed=1):
-    """Runs of "one", and of "other" that takes so much more; second passes take `drift` more."""
+    """Returns runs of "one", and of "other" that takes `added` more; second passes take `drift` more."""
     dice, runs = random.Random(seed), paired.Runs()
     for number in range(rounds):
         of_round = dice.gauss(100, 20)
@@ -85,7 +85,7 @@ class Paired(unittest.TestCase):
 
 
 class Texts(unittest.TestCase):
-    """scripts/figures on a small tree."""
+    """Runs scripts/figures on a small tree."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp()

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-# Agents find each other at a real mosquitto, with the configuration that is shipped: presence, wants and answers once
-# each, a broker that is killed at random moments, hosts that go and are forgotten, names that are not one's own,
-# passwords and certificates, one configuration for all agents. KILLS=1000 is a long run. HOSTS, PROCESSES, WANTS_PER_S,
-# BATCH (traces of a want) and LOAD_S are those of the crowd.
-# timeout: 300
+# Agents find each other at a real mosquitto, with the configuration that is shipped. Cases: presence; wants and
+# answers once each; a broker that is killed at random moments; hosts that go and are forgotten; names of other hosts;
+# passwords and certificates; one configuration for all agents.
+#
+# KILLS=1000 is a long run. HOSTS, PROCESSES, WANTS_PER_S, BATCH (traces of a want) and LOAD_S are those of the crowd.
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
 import collections
 import json
 import os
@@ -56,7 +57,7 @@ class Broker(Part):
     def __init__(self, folder, lines, scheme="mqtt"):
         self.port = free_port()
         self.url = f"{scheme}://127.0.0.1:{self.port}"
-        # it would become another user, who may not read the test's folder
+        # as root, mosquitto would change to a user who may not read the test's folder
         super().__init__(os.path.join(folder, "broker.log"), [MOSQUITTO, "-c", write(
             os.path.join(folder, f"broker-{self.port}.conf"), f"listener {self.port} 127.0.0.1\nuser root\n{lines}")])
 
@@ -98,13 +99,13 @@ log-level = info
         return wait_until(lambda: of(self.status()), lambda: f"{what}; {self.status()}, {self.said()}", every_s=0.1)
 
     def sick(self, check):
-        """What the doctor says of a check that is bad; "": it is not."""
+        """Returns the doctor's words about a failed check; "": the check has not failed."""
         checks = json.loads(self.ask("doctor", "--json").stdout)["checks"]
         return " ".join(one["saw"] for one in checks if one["id"] == check and one["level"] == "bad")
 
 
 class Peers(Part):
-    """A process with one host or more. What it says is in sent, wants, answers, over."""
+    """A process with one host or more. Its output is in sent, wants, answers, over."""
 
     def __init__(self, folder, broker, name, *flags, **keys):
         keys = {"name": name, "cluster": broker.url, "runtime_dir": f"{folder}/run-{name}", "state_dir": folder,
@@ -139,7 +140,7 @@ class Peers(Part):
         self.process.stdin.flush()
 
     def report(self, host=None, order="json"):
-        """cluster_json(), as it is now; "figures": of the load."""
+        """Returns cluster_json() of now, or with "figures" those of the load."""
         host = host or self.name
         self.reports.pop(host, None)
         self.say(order)
@@ -217,7 +218,7 @@ class ClusterTest(unittest.TestCase):
         broker = self.broker("allow_anonymous true\npersistence false")
         first = self.peers(broker, "store-1", "--answer")
         wait_until(lambda: "not connected yet" not in first.report()["error"], "it has tried")
-        # nobody knows yet which hosts a trace may have passed
+        # the agent does not know yet which hosts a trace may have passed
         self.assertEqual(first.report()["hosts"], ["store-1", broker.url])
         broker.start()
         first.wait_state(hosts=["store-1"])
@@ -226,17 +227,17 @@ class ClusterTest(unittest.TestCase):
         first.say("want 1 100000")
         wait_until(lambda: first.answers["store-1"], "the answer to a long message")
 
-        # a host that is away is one that a trace may have passed, and gets what it missed
+        # a host that is away may have been passed by a trace, and gets the missed messages
         second.kill()
         first.wait_state(hosts=["store-1", "store-2"], away=["store-2"])
         first.say("want 8")
         wait_until(lambda: first.report()["sent"] == 9, "the broker has the wants")
-        # which are together no more than a second's share, and the host knows us from its file
+        # these are no more than a second's share, and the host knows this one from its file
         again = self.peers(broker, "store-2", "--answer", cluster_wants_per_s=10).wait_state()
         wait_until(lambda: set(first.sent[1:]) <= {answer[0] for answer in first.answers["store-1"]},
                    lambda: f"all answers of the host that is back; over its share: {again.over}")
 
-        # also one that starts while the broker is away knows the hosts
+        # a host that starts while the broker is away knows the hosts, too
         for peer in (again, first):
             peer.end()
         broker.kill()
@@ -245,7 +246,7 @@ class ClusterTest(unittest.TestCase):
         broker.start()
         first.wait_state(hosts=["store-1", "store-2"], away=["store-2"])
 
-        # an administrator takes it off
+        # an administrator removes the host
         run("mosquitto_pub", "-p", str(broker.port), "-r", "-n", "-t", "blkin/store-2/state")
         first.wait_state(hosts=["store-1"])
 
@@ -275,7 +276,7 @@ class ClusterTest(unittest.TestCase):
         for topic in ("blkin/a b/want", "blkin/-/state", "blkin//want", "blkin/store-2/wants"):
             run("mosquitto_pub", "-p", str(broker.port), "-q", "1", "-t", topic, "-m", "{}")
         run("mosquitto_pub", "-p", str(broker.port), "-q", "1", "-t", "blkin/store-3/state", "-m", "nonsense")
-        # a want without presence: its share counts, and the host is no known one that is away
+        # a want without presence counts for the host's share, but does not make the host a known one
         want = {"id": "1", "number": "1", "at": 1, "traces": [{"id": "0" * 32, "why": "slow"}]}
         run("mosquitto_pub", "-p", str(broker.port), "-q", "1", "-t", "blkin/store-4/want", "-m", json.dumps(want))
         wait_until(lambda: peer.report()["received"] == 1, "the want of store-4")
@@ -357,7 +358,7 @@ class ClusterTest(unittest.TestCase):
         first.say("want 1 100000")
         wait_until(lambda: first.answers["store-1"], "the answer to a long message")
 
-        # whoever has a password writes in no other's name, and reads no other's answers
+        # a host with a password writes in no other host's name, and reads no other host's answers
         join("store-3", cluster_user="store-2", cluster_password_file=f"{self.folder}/store-2.password").wait_state()
         liar = join("store-4", cluster_user="store-2", cluster_password_file=f"{self.folder}/store-2.password")
         liar.wait_state()
@@ -367,7 +368,7 @@ class ClusterTest(unittest.TestCase):
         self.assertNotIn(liar.sent[0], first.got())
         first.wait_state(hosts=["store-1", "store-2"])
 
-        # who may not come
+        # hosts that are refused
         join("store-1", cluster_password_file=f"{self.folder}/store-2.password",
              runtime_dir=f"{self.folder}/x").wait_problem('the broker refuses user "store-1"')
         self.peers(broker, "store-5").wait_problem("TLS")
@@ -392,7 +393,7 @@ class ClusterTest(unittest.TestCase):
     # ---- one configuration for all agents
 
     def publish(self, broker, user, *args):
-        """Returns whether the broker takes it."""
+        """Returns whether the broker accepts the message."""
         end = subprocess.run(
             ["mosquitto_pub", "-V", "5", "-h", "127.0.0.1", "-p", str(broker.port), "--cafile", f"{self.folder}/ca.crt", "-u",
              user, "-P", f"of-{user}", "-q", "1", "-r", "-t", "blkin/config", *args], timeout=LIMIT_S,
@@ -435,7 +436,7 @@ cluster-config = yes""").start()
         agent.wait("the broker", is_connected)
         self.assertNotIn("cluster_config", agent.status())
 
-        # nobody but an administrator writes it, not even a host of this name
+        # only an administrator writes the topic, not even a host of this name
         for user in (host, "config"):
             self.assertFalse(self.publish(broker, user, "-m", f"# of {user}\nalarm-poll-ms = 11"))
         publish("# version 1\nlinger-ms = 5\nalarm-poll-ms = 123\n[agent]\nkeep-from = none\ndisk = 2s")
@@ -445,7 +446,7 @@ cluster-config = yes""").start()
         self.assertEqual({key: status["keys_in_force"].get(key) for key in keys}, keys)
         self.assertIn("BK1023 blkin agent: blkin/config holds: version 1", agent.said())
 
-        # a mistake: nothing of the text holds
+        # with one mistake, no line of the text takes effect
         refuses("alarm-poll-ms = 7\nsend = al", 'blkin/config:1: parameter "alarm-poll-ms": expected 10 to 60000, got 7')
         self.assertIn("blkin/config:1", agent.sick("cluster.config"))
         for line in ("endpoint = http://other", "rules = /etc/passwd", "otlp-listen = 1", "cluster-user = me", "host-root = /",
@@ -455,7 +456,7 @@ cluster-config = yes""").start()
         refuses("lingr-ms = 3", 'did you mean "linger-ms"')
         self.assertEqual(agent.status()["keys_in_force"]["alarm-poll-ms"], "123")
 
-        # the file of the host changes, the broker goes and comes back, as do both
+        # the host's file changes, the broker goes and comes back, then both
         agent.write("batch-spans = 77")
         self.assertEqual(agent.ask("reload", "agent").returncode, 0)
         keys = agent.status()["keys_in_force"]
@@ -476,7 +477,7 @@ cluster-config = yes""").start()
         agent.wait("no text", lambda status: "cluster_config" not in status)
         self.assertNotIn("alarm-poll-ms", agent.status()["keys_in_force"])
 
-        # a password that is wrong
+        # a wrong password
         agent.end()
         write(f"{self.folder}/{host}.password", "wrong\n")
         agent.start()

@@ -1,6 +1,6 @@
 /*
- * A program against the original's C headers only: it must compile unchanged and give the events
- * in original.expect, field by field. Ids are fixed so that they can be compared.
+ * A program that uses only the original's C headers. It must compile unchanged and give the events
+ * in original.expect, field by field. Its ids are fixed so that they can be compared.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

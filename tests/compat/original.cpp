@@ -1,5 +1,5 @@
 /*
- * A program against the original's C++ header only: see original.c.
+ * A program that uses only the original's C++ header: see original.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -102,7 +102,7 @@ int main()
     CHECK(again.init("below bare", &osd, &bare) == 0);
     CHECK(again.get_info()->parent_span_id == 0x44);
 
-    // copies keep a copied name when their source is gone
+    // a copy keeps a copied name after the source is gone
     ZTracer::Trace copy;
     {
         ZTracer::Trace source("temporary", &osd, &fixed);
@@ -112,7 +112,7 @@ int main()
     }
     copy.event("after the copy");
 
-    // what was copied before another name was given does not come back in a copy
+    // a copy has the new name, not the name before
     ZTracer::Trace renamed("temporary", &osd, &fixed);
     renamed.copy_name("before");
     CHECK(renamed.init("after", &osd, &fixed) == 0);

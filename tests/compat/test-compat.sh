@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Programs written for the original compile unchanged against an installed BlkKin, in every way that
-# their build systems find it, and give the same events, field by field.
+# Programs written for the original compile unchanged against an installed BlkKin, in every way in which their build
+# systems find it. They give the same events, field by field.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -18,7 +18,6 @@ read -ra flags < <(pkg-config --cflags --libs blkin) || fail "pkg-config finds n
 strict=(-Wall -Wextra -Wpedantic -Werror)
 link=("-Wl,-rpath,$root/usr/lib")
 
-# compiles LANGUAGE-STANDARD SOURCE PROGRAM
 compiles() {
     local compiler=${CC:-cc}
     case $1 in c++*) compiler=${CXX:-c++} ;; esac
@@ -54,7 +53,7 @@ compiles c11 "$WORK/spelling.c" "$WORK/spelling" && "$WORK/spelling" || fail "sp
 compiles gnu11 "$WORK/lttng.c" "$WORK/spelling" && "$WORK/spelling" || fail "lttng.c"
 compiles c++11 "$WORK/spelling.cpp" "$WORK/spelling" && "$WORK/spelling" || fail "spelling.cpp"
 
-# LTTng's own macros, with the header that the original installs, too
+# LTTng's own macros, with the header that the original installs
 cat >"$WORK/tracepoint.c" <<'C'
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
@@ -76,7 +75,7 @@ for language in c cpp macro; do
     start_session "compat-$language" --output="$WORK/trace-$language" || exit 1
     "$WORK/original-$language" || fail "original-$language ended with status $?"
     lttng destroy "compat-$language" >/dev/null || fail "lttng destroy"
-    # babeltrace2 2.0 prints an empty text as another one that it has read before
+    # babeltrace2 2.0 prints another text, which it has read before, in place of an empty one
     babeltrace2 --no-delta --names=payload --clock-cycles "$WORK/trace-$language" |
         sed -e 's|.*\(zipkin:[a-z_]*: \).*\({ trace_name = .*\)|\1\2|' \
             -e '/"an empty name"/s|trace_name = "[^"]*"|trace_name = ""|' >"$WORK/events"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The configuration: what wins, and that each mistake is named with its file, line, key and what was
-# expected.
+# The configuration: the order of its sources, and a message for each mistake with its file, line, key and the
+# expected value.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -20,19 +20,19 @@ blkin() {
     timeout 20 "$BUILD/bin/blkin" "$@"
 }
 
-# refused STATUS WHAT ARGUMENT...: of "blkin config"; what it says is in $work/err
+# refused STATUS WHAT ARGUMENT...: checks that "blkin config" fails; its messages are in $work/err
 refused() {
     blkin config "${@:3}" >"$work/out" 2>"$work/err"
     local got=$?
     [ $got -eq "$1" ] || wrong "$2: status $got, expected $1"
 }
 
-# given: the file, from standard input
+# given: writes the file from standard input
 given() {
     cat >"$file"
 }
 
-# says LINE TEXT: the file of standard input is refused, and these are among the lines said.
+# says LINE TEXT: checks that the file of standard input is refused with these messages.
 says() {
     given
     blkin config check "$file" >"$work/out" 2>"$work/err"
@@ -43,7 +43,7 @@ says() {
     }
 }
 
-# shows LINE ARGUMENT...: among what "blkin config show" prints
+# shows LINE ARGUMENT...: checks that "blkin config show" prints the line
 shows() {
     local line=$1
     shift
@@ -98,7 +98,7 @@ shows "linger-ms = 7 ; $file:2" --section=agent
     wrong "[record]: $(blkin config check "$file" 2>&1)"
 says 1 'there is no key "host-listen" any more: the page of "blkin agent" has the host'\''s metrics (prometheus-listen)' \
     <<<'host-listen = 9465'
-# all of them, and none is repeated
+# all mistakes are named, each once
 given <<<$'batch-spans = 0\nnonsense\n[live]\nretry-us = x\n[agent]\nlinger-ms = x'
 refused 1 "a file with four mistakes" check "$file"
 [ "$(grep -c "^blkin config: $file:[1246]: " "$work/err")" = 4 ] && [ "$(wc -l <"$work/err")" = 4 ] ||
@@ -120,13 +120,13 @@ BLKIN_CONFIG=$work/none refused 1 "BLKIN_CONFIG is not there" check
 refused 1 "a folder" check "$work"
 [ -e /etc/blkin/blkin.conf ] || blkin config check >/dev/null || wrong "without a file: status is not 0"
 
-# the default for root's services only: others are told, and work without
+# the default file is for root's services only: other users get a message, and work without it
 in_etc() { # COMMAND...: as another user, where the default is this file, readable by root
     # shellcheck disable=SC2016
     unshare -m sh -c 'mount --bind "$0" /etc && exec setpriv --reuid nobody --regid nogroup --clear-groups "$@"' \
         "$work/etc" timeout 20 "$BUILD/bin/blkin" "$@"
 }
-# (a checkout below a home that is closed, as /root is, is out of their reach)
+# (other users cannot reach a checkout below a closed home, as /root is)
 if [ "$(id -u)" = 0 ] && setpriv --reuid nobody --regid nogroup --clear-groups test -x "$BUILD/bin/blkin"; then
     mkdir -p "$work/etc/blkin" && cp -a /etc/{passwd,group,ld.so.cache} "$work/etc/"
     echo "batch-spans = 7" >"$work/etc/blkin/blkin.conf"
@@ -180,7 +180,7 @@ BLKIN_BATCH_SPANS=4 shows "batch-spans = 4 ; BLKIN_BATCH_SPANS" --section=live
 BLKIN_BATCH_SPANS=4 shows "batch-spans = 5 ; --batch-spans" --section=live --batch-spans=5
 BLKIN_BATCH_SPANS=4 shows "batch-spans = 6 ; --batch-spans" --batch-spans 5 --batch-spans=6
 BLKIN_CONFIG=$work/none shows "batch-spans = 1 ; $file:1"
-# nothing: not given
+# an empty value: not given
 given <<<$'tls-ca = /ca\n[live]\ntls-ca ='
 shows "tls-ca = /ca ; $file:1"
 blkin config show --config="$file" --section=live >"$work/out" || wrong "config show fails"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The messages of services: the check finds a line without an id, an id that two places have, and one that is nowhere
-# said; the man page has all of them.
+# The messages of services. The check finds a line without an id, an id in two places, and an id that no line has. The
+# man page has all ids.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -12,7 +12,7 @@ check() {
     "$SRC/scripts/messages" --root="$work/copy"
 }
 
-# plant FILE SED TEXT: the check says that, once the file is changed like that.
+# plant FILE SED TEXT: changes the file, and expects this message of the check.
 plant() {
     rm -rf "$work/copy"
     mkdir "$work/copy" && cp -r "$SRC/tools" "$work/copy" || exit 1
@@ -31,7 +31,7 @@ plant live/relay.c 's/say(BK2014, /perror(/' 'prints to the standard error'
 plant base/messages.def 's/^M(2014,/M(2999,/' 'BK2999 is said nowhere'
 plant base/messages.def 's/^M(2015,/M(2014,/' 'BK2014 comes after BK2014'
 
-# the man page has each, with what it means
+# the man page has each message with its explanation
 "$PYTHON" "$SRC/scripts/tables" --man=messages >"$work/list" || fail "no list"
 count=$(grep -c '^M(' "$SRC/tools/base/messages.def")
 [ "$(grep -c '^\.TP$' "$work/list")" = "$count" ] || fail "the list has $(grep -c '^\.TP$' "$work/list") of $count messages"

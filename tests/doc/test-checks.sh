@@ -1,6 +1,6 @@
 #!/bin/bash
-# The checks of pages and sources find planted faults: a long sentence, a word that is not used, two structs of one name,
-# a link to nowhere, a table that is not as the code has it.
+# The checks of pages and sources find planted faults: a long sentence, an unwanted word, two structs of one name,
+# a link to nowhere, a table that differs from the code.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -27,7 +27,7 @@ finds() {
     copy_all
 }
 copy_all() {
-    (cd "$SRC" && cp -r ./*.md LICENSE bench doc examples packaging tools scripts babeltrace-plugin libblkin tracepoints "$copy") || exit 1
+    (cd "$SRC" && cp -r ./*.md LICENSE bench tests doc examples packaging tools scripts babeltrace-plugin libblkin tracepoints "$copy") || exit 1
 }
 
 copy_all
@@ -50,6 +50,11 @@ plant $source 's|Reads 1 |The couriers read. &|' '"couriers"'
 plant $source 's/hex_read_trace/hex_read_gate/' 'the name hex_read_gate: "gate"'
 plant $source 's/^#include "text.h"/&\nstruct table {\n    int slots;\n};/' 'the struct table is also in'
 plant $source 's/^#include "text.h"/&\n#define RECENT_SLOTS 1/' 'the macro RECENT_SLOTS is also in'
+plant tests/lib.sh "s/^# check_zipkin REQUESTS: /&And then $long $long. /" 'tests/lib.sh:.*a sentence of'
+plant tests/run 's/^run_queue() {/run_gate() {/' 'tests/run: the name run_gate: "gate"'
+plant bench/spans.h 's/^ \* The spans that are measured/ * What is measured/' 'bench/spans.h:.*"What" has no noun'
+plant tests/common.py 's/Checks again and again/Checks anew/' 'tests/common.py:.*"anew"'
+plant tests/server.py 's/^\"\"\"An HTTP server/\"\"\"What is an HTTP server/' 'tests/server.py:.*"What" has no noun'
 finds words
 plant doc/tutorial.md 's/(library.md)/(libary.md)/' 'there is no doc/libary.md'
 plant doc/tutorial.md 's/(operate.md#where-do-i-see-it)/(operate.md#nowhere)/' 'doc/operate.md has no heading #nowhere'

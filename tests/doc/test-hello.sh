@@ -1,6 +1,6 @@
 #!/bin/bash
-# examples/hello.c, built and run by the commands in its comment, is a trace; the README's C compiles. So does the daemon
-# that doc/library.md begins with, and its two servers make one trace.
+# examples/hello.c, built and run by the commands in its comment, makes a trace. The README's C compiles, and so does
+# the first daemon of doc/library.md. Its two servers make one trace.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -12,12 +12,12 @@ sed "s|@LIBDIR@|$BUILD/lib|; s|@INCLUDEDIR@|$BUILD/include|; s|@PREFIX@||; s|@VE
     "$SRC/libblkin/blkin.pc.in" >blkin.pc
 export PKG_CONFIG_PATH=$WORK LD_LIBRARY_PATH=$BUILD/lib PATH=$BUILD/bin:$PATH BABELTRACE_PLUGIN_PATH=$BUILD/plugins
 
-# command START: the line of the comment that begins so
+# command_of START: prints the line of the comment that begins with START
 command_of() {
     sed -n "s,^ \*     \($1[^#]*\).*,\1,p" hello.c | grep .
 }
 
-# the README's lines, in a function with what they use
+# the README's lines, in a function with the declarations that they need
 {
     echo '#include <blkin/blkin.h>
 static int write_journal(uint64_t offset) { return offset == 0; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 60
-"""Alerts and dashboard: each alert fires for what it is about and for nothing else; each query can be read, and each
-metric in it exists.
+"""Alerts and dashboard: each alert fires for its fault and for no other; each query can be read, and each metric in
+it exists.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -24,7 +24,7 @@ def read(path):
 
 
 def known_metrics():
-    """Those that scripts/tables finds in the code, and the times that each page has."""
+    """Returns the metrics that scripts/tables finds in the code, and the times that each page has."""
     names = set(re.findall(r"^\.B (blkin_\w+)$", subprocess.run(
         [f"{SRC}/scripts/tables", "--man=metrics"], stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout, re.MULTILINE))
     for name, kind in re.findall(r"^\| `(\w+)` \| (counter|gauge) \|", read(f"{SRC}/doc/account.md"), re.MULTILINE):
@@ -33,7 +33,7 @@ def known_metrics():
 
 
 def metrics_of(query):
-    """Each name in the query; of a pattern, the names that are there."""
+    """Returns each name in the query; for a pattern, the matching names."""
     for pattern in re.findall(r'__name__=~"(.*?)"', query):
         yield [name for name in known_metrics() if re.fullmatch(pattern, name)]
     for name in re.findall(r"\bblkin_\w+", re.sub(r'"[^"]*"', "", query)):

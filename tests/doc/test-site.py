@@ -44,7 +44,7 @@ def check(folder):
             target = os.path.normpath(os.path.join(os.path.dirname(path), urllib.parse.unquote(url.path))) if url.path else path
             if target in pages and url.fragment and url.fragment not in pages[target].ids:
                 problems.append(f"{path}: {link}: no such heading")
-            elif not os.path.exists(target) and "/man/" not in path:  # they name pages of others, too
+            elif not os.path.exists(target) and "/man/" not in path:  # they also name pages of other projects
                 problems.append(f"{path}: {link}: no such page")
     return pages, problems
 
@@ -54,7 +54,7 @@ def main():
         print("no mkdocs: make deps FOR=site")
         return 77
     with tempfile.TemporaryDirectory() as folder:
-        # in place of what "make man" makes
+        # in place of the pages that "make man" makes
         os.mkdir(f"{folder}/man")
         for name in "blkin.1", "blkin-live.1", "blkin-agent.1", "blkin.conf.5", "blkin.h.3":
             with open(f"{folder}/man/{name}", "w", encoding="utf-8") as file:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 120
-"""The tutorial: each command runs, and has the output that the page shows; numbers and ids may differ. Where BUILD is no
-folder, with BlkKin as it is installed.
+"""The tutorial: each command runs, and has the output that the page shows; numbers and ids may differ. If BUILD is no
+folder, the test uses the installed BlkKin.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -29,7 +29,8 @@ def commands(block):
 
 
 def normal(text):
-    """Without what differs from run to run: times, numbers, ids, how long a bar is, and what a busy host did."""
+    """Returns the text without the parts that differ from run to run: times, numbers, ids, lengths of bars, and the
+    load of a busy host."""
     text = re.sub(r"\|[█ ]+\|", "BAR", text)
     text = re.sub(r"\b[0-9a-f]{32}\b", "ID", text)
     text = re.sub(r"\d[\d.:-]*\s*(us|ms|s|%)?(?![\w])", "N", text)
@@ -38,21 +39,21 @@ def normal(text):
 
 
 class Shell:
-    """A bash as the reader's, in a folder of its own."""
+    """A bash like the reader's, in a folder of its own."""
 
     def __init__(self, folder):
         environment = dict(os.environ, CHECKOUT=SRC, LC_ALL="C.UTF-8", BLKIN_STATE_DIR=f"{folder}/state",
                            BLKIN_RUNTIME_DIR=f"{folder}/run")
         if os.path.exists(f"{BUILD}/bin/blkin"):
             environment.update(self.as_if_installed(folder), PATH=f"{BUILD}/bin:{os.environ['PATH']}")
-        for port in "CONTROL", "DATA", "LIVE":  # the usual ones may be another test's
+        for port in "CONTROL", "DATA", "LIVE":  # another test may use the default ports
             environment[f"BLKIN_RELAYD_{port}_PORT"] = str(free_port())
         self.bash = subprocess.Popen(["bash", "--noprofile", "--norc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                      stderr=subprocess.STDOUT, cwd=folder, env=environment, encoding="utf-8")
 
     @staticmethod
     def as_if_installed(folder):
-        """What finds library, headers and plugin of the build. Without a build they are the system's."""
+        """Finds library, headers and plugin of the build. Without a build they are the system's."""
         with open(f"{SRC}/libblkin/blkin.pc.in", encoding="utf-8") as template:
             pc = template.read().replace("@LIBDIR@", f"{BUILD}/lib").replace("@INCLUDEDIR@", f"{BUILD}/include")
         with open(f"{folder}/blkin.pc", "w", encoding="utf-8") as file:
@@ -72,7 +73,7 @@ class Shell:
         sys.exit(f"bash has ended while it ran: {command}\n{output}")
 
     def run_until_done(self, command):
-        """What a command needs may have been started just before: it is tried until it succeeds."""
+        """Tries a command until it succeeds, because a part that it needs may have been started just before."""
         tries = []
 
         def is_done():
@@ -86,7 +87,7 @@ class Shell:
 def check_commands(shell, block):
     for command, shown in commands(block):
         status, output = shell.run_until_done(command)
-        if "kill $(jobs" in command:  # the shell's words about its jobs, or 143 of wait
+        if "kill $(jobs" in command:  # the shell's messages about its jobs, or 143 of wait
             continue
         if status != 0:
             _, logs = shell.run("tail *.log")
@@ -97,7 +98,7 @@ def check_commands(shell, block):
 
 
 def check_diff(block, patches):
-    """Each line that the page shows is in the patch that was applied last, in this order."""
+    """Checks that each line of the page is in the last applied patch, in this order."""
     with open(os.path.join(SRC, "examples/tutorial", patches[-1]), encoding="utf-8") as file:
         lines = iter(file.read().splitlines())
     for line in block.splitlines():
@@ -106,7 +107,7 @@ def check_diff(block, patches):
 
 
 def end_session_daemon(shell):
-    """That of this test: a root's, or a user's own."""
+    """Ends the session daemon of this test: root's, or a user's own."""
     shell.run("pid=$(cat /run/lttng/lttng-sessiond.pid || cat ${LTTNG_HOME-$HOME}/.lttng/lttng-sessiond.pid); kill $pid; "
               "tail --pid=$pid -f /dev/null")
 

@@ -1,4 +1,4 @@
-# doctoring.sh: what the tests of "blkin doctor" share: set-ups, and what it says of them; to be sourced first.
+# The shared functions of the tests of "blkin doctor": set-ups, and checks of its messages; to be sourced first.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # shellcheck source=tests/lib.sh
@@ -7,13 +7,13 @@ private_begin
 unset BLKIN_CONFIG BLKIN_PROVIDER BLKIN_DEBUG
 readonly other=(setpriv --reuid nobody --regid nogroup --clear-groups) # another user than root
 
-# Can we be that, and does it reach a checkout that may be below a closed home?
+# Checks that this is root, and that the other user reaches a checkout that may be below a closed home.
 can_be_other() {
     [ "$(id -u)" -eq 0 ] && "${other[@]}" test -x "$BUILD/bin/blkin"
 }
 can_be_other || echo "not tested: another user: needs root, and a checkout that others can read"
 
-# What would be in /etc and in the units.
+# Sets the variables that /etc and the units would set.
 set_up_environment() {
     export LD_LIBRARY_PATH=$BUILD/lib BABELTRACE_PLUGIN_PATH=$BUILD/plugins
     export BLKIN_RUNTIME_DIR=$WORK/run BLKIN_STATE_DIR=$WORK/state BLKIN_SAMPLING_FILE=$WORK/sampling
@@ -21,7 +21,7 @@ set_up_environment() {
     mkdir -m 700 "$BLKIN_RUNTIME_DIR" "$BLKIN_STATE_DIR"
 }
 
-# doctor ARGUMENT...: into $WORK/doctor.json; as: what starts it as another user
+# doctor ARGUMENT...: writes to $WORK/doctor.json; "as" has the command that starts it as another user
 as=() status=0
 doctor() {
     "${as[@]}" timeout -k 5 60 "$BUILD/bin/blkin" doctor --json "$@" >"$WORK/doctor.json" 2>"$WORK/doctor.err"
@@ -29,7 +29,7 @@ doctor() {
     [ -s "$WORK/doctor.json" ] || fail "blkin doctor says nothing (status $status): $(<"$WORK/doctor.err")"
 }
 
-# said ID LEVEL: what it saw there
+# said ID LEVEL: prints the doctor's text for this check
 said() {
     jq -r --arg id "$1" --arg level "$2" \
         '.checks[] | select(.id == $id and .level == $level) | .saw' "$WORK/doctor.json"
@@ -47,8 +47,8 @@ all_is_well() {
 }
 
 cases=0
-# names ID TEXT WHAT [ARGUMENT...]: of a set-up that is broken in this way, the doctor's first "bad" is
-# this check, which has the text in it, and there is something to do about it.
+# names ID TEXT WHAT [ARGUMENT...]: in a set-up with this fault, the doctor's first "bad" must be this check, with TEXT
+# and a remedy.
 names() {
     local id=$1 text=$2 what=$3 first
     shift 3
@@ -66,7 +66,7 @@ names() {
     fail "$what: expected $id: ...$text..., and what mends it"
 }
 
-# has ID TEXT WHAT [ARGUMENT...]: it is among what is bad
+# has ID TEXT WHAT [ARGUMENT...]: this check must be among the bad ones
 has() {
     local id=$1 text=$2 what=$3
     shift 3
@@ -77,7 +77,7 @@ has() {
     fail "$what: expected: $id: ...$text..."
 }
 
-# notes ID TEXT WHAT [ARGUMENT...]: it is no more than a note
+# notes ID TEXT WHAT [ARGUMENT...]: this check must be a note
 notes() {
     local id=$1 text=$2 what=$3
     shift 3
@@ -92,7 +92,7 @@ collector_port() {
     sed -n 's/.*listening on 127.0.0.1://p' "$WORK/collector.log" | grep .
 }
 
-# start_fake MODE: a collector; its URL is in BLKIN_ENDPOINT
+# start_fake MODE: starts a collector; its URL is in BLKIN_ENDPOINT
 start_fake() {
     start_part collector "$PYTHON" "$SRC/tests/collector.py" 0 "$1"
     wait_for 10 collector "the collector's start" collector_port >/dev/null || exit 1
@@ -104,7 +104,7 @@ is_registered() {
     lttng list -u 2>/dev/null | grep -q 'blkin:span'
 }
 
-# start_program [ENVIRONMENT...]: one that has traced
+# start_program [ENVIRONMENT...]: starts a program that has traced
 start_program() {
     start_part store env "$@" "$BUILD/examples/store" --name store --dir "$WORK/store"
     wait_for 10 store "the program's start" part_address store >/dev/null || exit 1
@@ -119,7 +119,7 @@ viewer_is_gone() {
     ! viewer_attached
 }
 
-# start_viewer: what reads the session
+# start_viewer: starts a reader of the session
 start_viewer() {
     start_part viewer babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$LIVE_URL" \
         --component=sink.blkin.zipkin --params="endpoint=\"$BLKIN_ENDPOINT\""
@@ -132,7 +132,8 @@ restart_relayd() {
     wait_for 20 relayd "the relay daemon's ports" relayd_listens || exit 1
 }
 
-# session CREATE-OPTIONS CHANNEL-OPTIONS EVENTS CONTEXTS [NAME]: "blkin" anew; "": no events, no contexts
+# session CREATE-OPTIONS CHANNEL-OPTIONS EVENTS CONTEXTS [NAME]: makes the session "blkin" again; "": no events, no
+# contexts
 session() {
     local context options=() name=${5-blkin}
     for context in $4; do options+=(-t "$context"); done
@@ -155,7 +156,7 @@ well_session() {
 }
 readonly events='zipkin:*,blkin:span,blkin:process' contexts='vpid vtid procname pid_ns'
 
-# enough_cases COUNT: so many set-ups were broken at least.
+# enough_cases COUNT: checks that at least so many set-ups were broken.
 enough_cases() {
     echo "$cases broken set-ups"
     ((cases >= $1)) || fail "only $cases"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-# `blkin doctor --pid` tells where the lines of BLKIN_DEBUG of a program go; and that is where they go.
-# timeout: 120
+# `blkin doctor --pid` names the file that gets the lines of BLKIN_DEBUG of a program, and this file gets them.
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
 import json
 import os
 import pty
@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
-PROGRAM = "sleep"  # opens no file of its own
+PROGRAM = "sleep"  # opens no file itself
 
 
 def tcp():
@@ -28,7 +28,7 @@ class DebugTest(unittest.TestCase):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def doctor(self, error, debug=True, command=(PROGRAM, "100"), given=subprocess.DEVNULL):
-        """What it says of a process with this standard error; "closed": without one."""
+        """Returns the doctor's text about a process with this standard error; "closed": without one."""
         environment = {key: value for key, value in os.environ.items() if key != "BLKIN_DEBUG"}
         if debug:
             environment["BLKIN_DEBUG"] = "1"

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# "blkin doctor" beside the services: all is well, or which of them is broken, and how.
-#
-# timeout: 300
+# "blkin doctor" beside the services: it reports that all is well, or which service is broken, and how.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
 set -u
 # shellcheck source=tests/doctor/doctoring.sh
 . "$SRC/tests/doctor/doctoring.sh"
@@ -71,7 +70,7 @@ stop_part live KILL
 
 # ---- the agent: without blkin agent first
 
-# wrong ID TEXT WHAT: it is among what is bad for blkin agent
+# wrong ID TEXT WHAT: this check must be among the bad ones of blkin agent
 wrong() {
     has "$@" --section=agent
 }
@@ -193,7 +192,7 @@ runs_again() {
 wait_for 20 agent "the agent's second start" runs_again && stop_part agent || exit 1
 wait_for 10 - "the end of what keeps the rings" test ! -e "$BLKIN_RUNTIME_DIR/rings.fdserver" || exit 1
 
-# users that have no rings, as others have them all
+# users that have no rings, because other users have them all
 if can_be_other; then
     start_part agent "$BUILD/bin/blkin" agent --ring-users=1
     wait_for 20 agent "the agent's third start" runs_again || exit 1

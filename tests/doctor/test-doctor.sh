@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# "blkin doctor" says that all is well where it is, and names the cause in each of many set-ups that are broken.
-#
-# timeout: 500
+# "blkin doctor" reports that all is well in a good set-up, and names the cause in each of many broken set-ups.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 500
 set -u
 # shellcheck source=tests/doctor/doctoring.sh
 . "$SRC/tests/doctor/doctoring.sh"
@@ -123,7 +122,7 @@ echo ratio=0.01,client-write:always >"$WORK/sampling"
 all_is_well
 rm "$WORK/sampling"
 
-# as many processes as a server that forks has: what is found later has its place all the same
+# as many processes as a forking server has: a check that comes later still has its place in the list
 many=()
 for ((i = 0; i < 70; i++)); do
     BLKIN_SAMPLING=never LD_PRELOAD=$BUILD/lib/libblkin.so.1 tail -f /dev/null &
@@ -261,7 +260,7 @@ BLKIN_HOST=no doctor
     show_doctor
     fail "that nothing is to sample this host is not well"
 }
-# what it is told
+# the configuration of the host
 echo $'[host]\ndisk = 10ms' >"$WORK/blkin.conf"
 names config.file 'blkin.conf:2: ' 'a period that is too short' --config="$WORK/blkin.conf"
 BLKIN_HOST_ROOT=$WORK/none names host.settings "$WORK/none" 'a folder without /proc'
@@ -270,7 +269,7 @@ BLKIN_DISK='1s nvme9n9,!vda' BLKIN_PROCESS="no-such-server,pid:$$" notes host.na
 [ -z "$(said host.settings bad)" ] || fail "names that are mistyped are said to be worse"
 notes host.session '"blkin" does not record blkin:metric' 'a session without metrics'
 
-# start_sampling [COMMAND...]: what starts it
+# start_sampling [COMMAND...]: COMMAND starts it
 start_sampling() {
     start_part host "$@" env BLKIN_RING_SOCKET="$WORK/sampler-rings" BLKIN_STATE_DIR="$WORK/sampler" "$BUILD/bin/blkin" agent
     wait_for 20 host "its start" test -S "$BLKIN_RUNTIME_DIR/agent.sock" || exit 1
@@ -287,7 +286,7 @@ wait_for 20 host "that all is well beside the sampler" host_is_well || {
     exit 1
 }
 echo '1/1' >"$WORK/tail"
-# with_host KEY=VALUE...: what section [host] of the file has
+# with_host KEY=VALUE...: writes section [host] of the file
 with_host() {
     { echo '[host]' && printf '%s\n' "$@"; } >"$WORK/host.conf"
 }

@@ -35,7 +35,7 @@ def body(browser):
 
 
 def missing(browser, texts):
-    """Which of them the page does not show; the interface writes names in other letter cases."""
+    """Returns the texts that the page does not show; the interface writes names in other letter cases."""
     shown = body(browser).lower()
     return [t for t in texts if t.lower() not in shown]
 
@@ -49,7 +49,7 @@ def wait_for_texts(browser, texts, what):
 
 
 def select_span(browser, name):
-    """Its details are then beside the timeline."""
+    """Selects a span. Its details then appear beside the timeline."""
     row = next((r for r in browser.find_elements(By.XPATH, "//*[not(*)]") if r.text == name), None)
     if not row:
         sys.exit(f"the page has no row \"{name}\"")

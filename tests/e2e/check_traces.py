@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares collected spans with what the example stack did (examples/README.md), span by span.
+"""Compares collected spans with the actions of the example stack (examples/README.md), span by span.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -25,7 +25,8 @@ def expect(got, wanted, what):
 
 
 def endpoint(service, address):
-    """As the sink writes it; a client listens nowhere, so its address has port 0 and shows none."""
+    """Returns an endpoint as the sink writes it. A client listens nowhere, so its address has port 0 and no
+    address."""
     ip, _, port = address.rpartition(":")
     made = {"serviceName": service, "ipv4": ip}
     if int(port):
@@ -77,7 +78,7 @@ def check_span(span, *, name, kind, where, tags, annotations=()):
 
 
 EARLY_US = 5  # the clocks of two processes differ: see "Times" in doc/library.md
-LATE_US = 20000  # who has answered may lose its CPU to who was waiting for that, and end its span later
+LATE_US = 20000  # after an answer, the sender may lose its CPU to the receiver, and end its span later
 
 
 def is_inside(child, parent):
@@ -86,7 +87,7 @@ def is_inside(child, parent):
 
 
 def check_inside(spans):
-    """A thread that loses its CPU while it records a span has the span shown as much later: see
+    """Checks the times. A thread that loses its CPU while it records a span moves the span by as much: see
     doc/library.md. That is rare."""
     by_id = {(span["traceId"], span["id"]): span for span in spans}
     outside = [(child, parent) for child in spans if "parentId" in child
@@ -100,7 +101,7 @@ def check_inside(spans):
 
 
 def check_children(children, parent, names):
-    """By name; there is one of each."""
+    """Returns the children by name; there is one of each."""
     found = {child.get("name"): child for child in children[parent["id"]]}
     expect(sorted(c.get("name") for c in children[parent["id"]]), sorted(names),
            f"children of {parent['localEndpoint']['serviceName']}/{parent['name']}")
@@ -108,7 +109,7 @@ def check_children(children, parent, names):
 
 
 def check_steps(found, names, where):
-    """Steps inside a store, one after the other; replicate is checked elsewhere."""
+    """Checks steps inside a store, one after the other; replicate is checked elsewhere."""
     for name in (n for n in names if n != "replicate"):
         check_span(found[name], name=name, kind=None, where=where, tags={})
     times = [found[name]["timestamp"] for name in names]
@@ -116,7 +117,7 @@ def check_steps(found, names, where):
 
 
 def check_store(children, call, stack, tags):
-    """What store-1 does with a request, and store-2 with a write."""
+    """Checks the steps of store-1 for a request, and of store-2 for a write."""
     server = only(children[call["id"]], f"children of {call['name']}")
     op = "write" if call["name"] == "store" else "read"
     check_span(server, name=op, kind="SERVER", where=stack.stores[0], tags=tags)
@@ -186,7 +187,7 @@ def check_all(spans, stack, requests):
         traces[span["traceId"]].append(span)
     expect(len(traces), requests, "number of traces")
     done = {"write": Counter(), "read": Counter()}
-    # in their order: what the mapper does depends on what was before
+    # in their order, because the mapper's action depends on the actions before
     for trace_id, trace in sorted(traces.items(),
                                   key=lambda item: min(s["timestamp"] for s in item[1])):
         try:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs a command on a terminal of its own; types Ctrl-C when it has written a text; ends as it does.
+"""Runs a command on a terminal of its own. Types Ctrl-C when the command has written a text. Ends with the command's
+status.
 
 usage: on_terminal.py SECONDS TEXT COMMAND [ARGUMENT]...
 

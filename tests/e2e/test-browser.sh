@@ -1,19 +1,18 @@
 #!/bin/bash
-# Traces can be seen in Zipkin's web interface: one that was sent to it, and one uploaded from a file.
-# `make pictures` takes the screenshots, of a write with a slow journal, as doc/trace.png and doc/trace-dark.png.
+# Zipkin's web interface shows traces: one that was sent to it, and one uploaded from a file. `make pictures` takes
+# the screenshots, of a write with a slow journal, as doc/trace.png and doc/trace-dark.png.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
-# record NAME REQUESTS: the stack's work as a trace in $WORK/NAME.
+# record NAME REQUESTS: records the stack's requests as a trace in $WORK/NAME.
 record() {
     start_session "$1" --output="$WORK/$1" && run_client "$2" || exit 1
     lttng destroy "$1" >/dev/null || fail "lttng destroy"
 }
 
-# convert NAME ENDPOINT
 convert() {
     start_collector "$2" "$WORK/$1"
     wait_part collector 60 || {

@@ -9,7 +9,7 @@ runs=${RUNS:-1}
 delay=${DELAY:-100ms} # longer than a real disk takes on a busy machine
 requests=4
 
-# record_run NAME: the spans of some requests in $WORK/NAME.json.
+# record_run NAME: writes the spans of some requests to $WORK/NAME.json.
 record_run() {
     start_session "$1" --output="$WORK/$1" && run_client "$requests" || exit 1
     lttng destroy "$1" >/dev/null || fail "lttng destroy"
@@ -20,12 +20,11 @@ record_run() {
     }
 }
 
-# writes FILE: the ids of their traces.
+# writes FILE: prints the trace ids of the writes.
 writes() {
     "$BUILD/bin/blkin" show --list "$1" | awk '/: write$/ { print $1 }'
 }
 
-# expect_culprit SPAN FILE
 expect_culprit() {
     local trace shown traces=0
     for trace in $(writes "$2"); do
@@ -37,7 +36,6 @@ expect_culprit() {
     [ "$traces" -eq $((requests / 2)) ] || fail "$traces writes in $2, expected $((requests / 2))"
 }
 
-# find_fault DAEMON FAULT SPAN
 find_fault() {
     local run
     daemon=$1 fault=$2
@@ -57,7 +55,7 @@ find_fault store-2 "slow-journal=$delay" "store-2: journal"
 find_fault store-2 "slow-network=$delay" "store-1: replicate"
 find_fault mapper "slow-network=$delay" "gateway: forward"
 
-# A secondary that does not answer: a time-out in the trace, and the write succeeds.
+# A secondary that does not answer: the trace shows a time-out, and the write succeeds.
 daemon=store-2 fault=drop-replica
 start_stack "$daemon" "$fault" || exit 1
 record_run dropped
@@ -69,7 +67,7 @@ for trace in $(writes "$WORK/dropped.json"); do
     done
 done
 
-# What is no fault, or none of this daemon, is refused.
+# The daemon refuses faults that do not exist, or belong to another daemon.
 for bad in "store slow-disk" "store slow-disk=20" "store slow-disk=0ms" "store slow-disk=61s" "store slow-disk=1mss" "store slow-disk=1ms@" "store slow-disk=1ms@0" "store slow-disk=1ms@8x" \
     "store broken" \
     "store slow-diskette=1ms" "store drop-replica=1s" "store =" "gateway slow-disk=1ms" "mapper drop-replica"; do

@@ -1,13 +1,12 @@
 #!/bin/bash
-# A live session that does not exist, stalls, loses its daemons, or is a flood: the sink says so, its trace time
-# stands still for everybody to see, and both go on with the session.
+# A live session that does not exist, stalls, loses its daemons, or is a flood. The sink reports it, its trace time
+# visibly stands still, and both go on with the session.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
-# start_sink NAME URL PARAMS
 start_sink() {
     start_part "$1" babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$2" \
         --component=sink.blkin.zipkin \
@@ -19,14 +18,14 @@ says() {
 metric() {
     curl -fsS "http://127.0.0.1:$metrics/metrics" | sed -n "s/^blkin_$1 //p"
 }
-# since TIME: has trace time gone on?
+# since TIME: checks that trace time has gone on since TIME.
 since() {
     [ "$(metric trace_time_seconds | tr -d .)" -gt "${1/./}" ]
 }
 accepted() {
     [ "$(metric spans_accepted_total)" -ge "$1" ]
 }
-# stands_still: for the rule of doc/account.md, while the sink itself is well.
+# stands_still: checks the rule of doc/account.md, while the sink itself is well.
 stands_still() {
     local time counted
     time=$(metric trace_time_seconds)
@@ -52,7 +51,7 @@ record() {
     "$BUILD/tests/libblkin/killed" "$@" 2>/dev/null
 }
 
-# A healthy one: trace time goes on though nothing happens.
+# A healthy session: trace time goes on without events.
 [ "$(metric trace_time_seconds)" = 0.000 ] || fail "there is a trace time without a trace"
 record 100
 wait_for 20 collector "100 spans" accepted 100 || exit 1
@@ -60,7 +59,7 @@ time=$(metric trace_time_seconds)
 wait_for 20 collector "later trace time" since "$time" || exit 1
 says collector 'trace time' && fail "it complains of a healthy session"
 
-# One that stands still. (LTTng 2.13 does that itself when somebody dies in the middle of a record:
+# A session that stands still. (LTTng 2.13 stalls by itself when a program dies in the middle of a record:
 # test-killed.sh.)
 pid_of_consumerd() {
     lttng_daemons -f lttng-consumerd || fail "there is no consumer daemon"
@@ -75,13 +74,13 @@ stands_still
 wait_for 30 nobody "a word about the session that does not exist" \
     says nobody 'trace time stands still for 1[0-9] s: there is no session of this name' || exit 1
 
-# What helps: other daemons. The next session of this name is seen, and read.
+# The remedy is other daemons. The sink finds and reads the next session of this name.
 kill_lttng && start_sessiond && start_live_session live || exit 1
 record 200
 wait_for 30 collector "a word when it goes on" says collector 'trace time goes on after' || exit 1
 wait_for 30 collector "the spans of the next session" accepted 300 || exit 1
 
-# One that is stopped: once trace time has passed that moment, all of it has been read, however far the sink was behind.
+# A sink that is stopped: once trace time has passed that moment, the sink has read all events of before.
 kill -STOP "${private_pid[collector]}"
 record 20000
 lttng stop live >/dev/null || fail "lttng stop"
@@ -90,7 +89,7 @@ kill -CONT "${private_pid[collector]}"
 wait_for 30 collector "trace time after the session's stop" since "$stopped" || exit 1
 [ "$(metric events_in_spans_total)" = 20300 ] || fail "$(metric events_in_spans_total) of 20300 spans were read"
 
-# One without its daemons.
+# A session without its daemons.
 consumerd=$(pid_of_consumerd) || exit 1
 # shellcheck disable=SC2086
 kill -KILL $consumerd
@@ -99,7 +98,7 @@ wait_for 40 collector "a word about the session's end" \
 stands_still
 [ "$(metric streams_open)" = 0 ] || fail "there are streams without a consumer daemon"
 
-# Once for each time, no more; and each ends by one signal.
+# One message for each time; and each sink ends by one signal.
 [ "$(grep -c 'trace time' "$WORK/collector.log")" = 3 ] || {
     show_log collector
     fail "it was said more often than it happened"
@@ -109,8 +108,8 @@ stop_part nobody TERM
 stop_part collector TERM
 [ $? = 2 ] || fail "the sink did not end as after SIGINT"
 
-# A flood of a live session, which leaves the reader no moment of rest, and no collector: it reads on, and drops the
-# oldest spans. SIGTERM comes while it waits for a packet: the network is slow.
+# A flood of a live session without a pause for the reader, and without a collector: the sink reads on, and drops the
+# oldest spans. SIGTERM comes while it waits for a packet of the slow network.
 kill_lttng && start_sessiond && start_live_session flood || exit 1
 for cpu in 1 2; do
     start_part "flood-$cpu" "$BUILD/tests/libblkin/killed" 2000000000

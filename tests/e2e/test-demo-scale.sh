@@ -1,5 +1,6 @@
 #!/bin/bash
-# "make demo SCALE=1" counts each span once, though it kills a worker, and leaves nothing behind; also when it is killed.
+# "make demo SCALE=1" counts each span once, although it kills a worker. It leaves nothing behind, even when it is
+# killed.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 200
 set -u
@@ -9,7 +10,7 @@ set -u
 jars=$("$SRC/scripts/fetch-kafka" 2>&1) || skip "no Kafka: $(tail -n 1 <<<"$jars")"
 grep -q librdkafka.so "$BUILD/bin/blkin" || skip "this build is without librdkafka"
 
-# apart from this test, in namespaces of its own; the mark is to find its processes by
+# apart from this test, in namespaces of its own; the mark identifies its processes
 demo=(env -u BLKIN_PRIVATE -u BLKIN_ISOLATED SCALE=1 DEMO_MARK=$$ "$SRC/scripts/demo")
 none_left() {
     ! grep -lzs "^DEMO_MARK=$$\$" /proc/[0-9]*/environ >/dev/null

@@ -1,7 +1,7 @@
 #!/bin/bash
-# scripts/deps installs what a use needs and no more, says how much before and how far it is, and fails
-# with what apt-get said; fetch-zipkin tells a Java that is too old. On a made-up system, with nothing
-# installed and an apt-get that writes down what it is asked for.
+# scripts/deps installs the packages of a use and no others. It prints their size before, its progress, and the output
+# of a failed apt-get. fetch-zipkin names a Java that is too old. The test has a made-up system with nothing
+# installed, and an apt-get that logs its arguments.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/lib.sh"
@@ -32,7 +32,7 @@ echo "what dpkg says"
 [ -z "${APT_FAILS-}" ]
 SH
 
-# deps ARGUMENT...: its output in $said, its status, and in $installed what it had apt-get install
+# deps ARGUMENT...: sets its output in $said, its status, and the packages for apt-get in $installed
 deps() {
     local status
     : >"$work/asked"
@@ -60,7 +60,7 @@ packages='debootstrap systemd-container'
 deb='git xz-utils dpkg-dev'
 check='chromium clang valgrind fio jq qemu-utils strace'
 
-# What is missing still is after this apt-get: the status is 1.
+# A package is still missing after this apt-get: the status is 1.
 deps --install build && fail "status 0, and all is missing"
 has "$build" build
 has_not "$demo $check" build

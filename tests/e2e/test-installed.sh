@@ -1,10 +1,10 @@
 #!/bin/bash
-# After "make install", with no path given to anything: the tutorial works, the README's compiler line builds a program that
-# finds the library, babeltrace2 finds the sink, nbdkit the filter, man the pages; uninstall removes all.
+# After "make install" all parts are found without any path. The tutorial works; the README's compiler line builds a
+# program that finds the library; babeltrace2 finds the sink, nbdkit the filter, man the pages. Uninstall removes all.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 
-# It is this machine's /usr that is installed to, as an overlay that only this test sees.
+# The installation goes to this machine's /usr, under an overlay that only this test sees.
 if [ -z "${INSTALLED_MOUNTS-}" ]; then
     # shellcheck disable=SC2016 # for the inner bash
     exec env INSTALLED_MOUNTS=1 unshare -m bash -c '
@@ -25,7 +25,7 @@ fi
 private_begin
 cd "$WORK" || exit 1
 
-# ours: what the installation has put somewhere
+# ours: prints the installed files
 ours() {
     (cd "$INSTALLED" && find usr etc \( -type f -o -type l \) \( -iname '*blkin*' -o -iname 'ztrace*' -o -path '*blkin/*' \))
 }
@@ -42,7 +42,7 @@ for prefix in /usr/local /usr; do
     [ "$prefix" = /usr ] || BUILD=/none "$PYTHON" "$SRC/tests/doc/test-tutorial.py" >tutorial.log 2>&1 ||
         fail "the tutorial, with what is installed: $(tail -n 20 tutorial.log)"
 
-    # the line of the README, with the linker's switch that some distributions have as their default
+    # the README's line, with the linker's switch that is the default of some distributions
     line=$(sed -n 's|.*`\(cc examples/hello.c .*pkg-config.*\)`.*|\1|p' "$SRC/README.md" |
         sed 's|examples/hello|prog|')
     [[ $line == cc\ prog.c\ * ]] || fail "the README has no line for the compiler: $line"

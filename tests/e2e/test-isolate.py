@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# What scripts/isolate promises: the command's exit status, its signals, and nothing left afterwards.
+# The promises of scripts/isolate: the command's exit status, its signals, and no process or file afterwards.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 import fcntl
@@ -41,7 +41,7 @@ def children(pid):
 
 
 def family(pid):
-    """pid and all below it, oldest first."""
+    """Returns the pid and all its descendants, oldest first."""
     found = [pid]
     for p in found:
         found += children(p)
@@ -49,7 +49,7 @@ def family(pid):
 
 
 def marked(mark):
-    """Processes with this word among their arguments, however they came to be."""
+    """Returns the processes with this word among their arguments, whichever process started them."""
     found = []
     for p in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -62,14 +62,14 @@ def marked(mark):
     return found
 
 
-# Not a shell, which may miss one of two signals that come together.
+# Python, because a shell may miss one of two signals that come together.
 COMMAND = """
 import os, signal, subprocess, sys
 log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 signals = {signal.SIGINT, signal.SIGTERM}
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 null = subprocess.DEVNULL
-subprocess.Popen(["sleep", sys.argv[2]], stdin=null, stdout=null, stderr=null,  # its time is a mark
+subprocess.Popen(["sleep", sys.argv[2]], stdin=null, stdout=null, stderr=null,  # its duration is a mark
                  start_new_session=True)
 os.write(log, b"ready\\n")
 while True:
@@ -90,7 +90,7 @@ class Running:
         Running.count += 1
         self.mark = f"86400.{os.getpid()}{Running.count}"
         self.log = os.path.join(folder, f"log{Running.count}")
-        # In the folder: isolate does not hide the folder that a command runs in.
+        # isolate does not hide the folder in which a command runs
         self.process = subprocess.Popen(
             [ISOLATE, sys.executable, "-c", COMMAND, self.log, self.mark], env=environment(mode),
             cwd=folder, **kw)
@@ -132,7 +132,7 @@ def test_private(mode):
 
 
 def test_policies():
-    """What the machine's programs are told is not for those in it: see BLKIN_RUN_FILE."""
+    """Policies of the machine do not apply inside: see BLKIN_RUN_FILE."""
     folder = "/run/blkin"
     if not os.access("/run", os.W_OK) or os.path.exists(folder):
         return
@@ -144,7 +144,7 @@ def test_policies():
 
 
 def test_network(mode):
-    """A server in it is not seen from here."""
+    """A server inside cannot be reached from here."""
     ended = run(mode, "--own-network", "sh", "-c", "ip -brief address; readlink /proc/self/ns/net")
     if mode == "plain":
         check(ended.returncode == 125 and "no network of its own" in ended.stderr, f"{mode}: {ended}")
@@ -205,7 +205,7 @@ def test_sigkill(mode, folder):
         chain = [p for p in family(r.process.pid) if name(p) not in ("sleep", "")]
         if position < len(chain):
             os.kill(chain[position], signal.SIGKILL)
-        pause(0.05)  # only to catch it between the two signals, too
+        pause(0.05)  # so that the signals may fall on either side
         r.process.terminate()
         r.status()
         r.gone(f"{mode}: nothing left after SIGKILL of process {position} of {len(chain)}")
@@ -228,7 +228,7 @@ def main():
         test_policies()
     else:
         print("namespaces are not allowed here: only the other way is tested")
-    # Not in TMPDIR, which may lie below /dev/shm: an isolate within hides that.
+    # not in TMPDIR, which may be below /dev/shm: an isolate inside hides that folder
     with tempfile.TemporaryDirectory(dir=os.path.join(os.environ["BUILD"], "tests")) as folder:
         try:
             for mode in modes:

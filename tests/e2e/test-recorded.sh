@@ -6,7 +6,7 @@ set -u
 . "$SRC/tests/lib.sh"
 requests=200
 
-# convert ENDPOINT [FOLDER]: the recorded trace to there.
+# convert ENDPOINT [FOLDER]: converts the recorded trace.
 convert() {
     start_collector "$1" "${2-$WORK/trace}"
     wait_part collector 60 || {
@@ -34,7 +34,7 @@ check_zipkin "$requests" || fail "what Zipkin has is not what the stack did"
 convert "file:$WORK/spans.json"
 check_traces "$WORK/spans.json" "$requests" || fail "what is in the file is not what the stack did"
 
-# Both ways give the same, but for the order.
+# Both ways give the same spans in another order.
 "$PYTHON" - "$WORK/traces.json" "$WORK/spans.json" <<'PY' || fail "Zipkin and file differ"
 import json, sys
 
@@ -45,7 +45,7 @@ zipkin, file = (json.load(open(name)) for name in sys.argv[1:])
 sys.exit(ordered(s for trace in zipkin for s in trace) != ordered(file))
 PY
 
-# Another session has other times, but else the same.
+# Another session has other times, and equals the first in all other fields.
 if [ -n "$ctf2" ]; then
     grep -qa preamble "$ctf2"/ust/uid/*/*/metadata || fail "$ctf2 is not CTF 2"
     convert "file:$WORK/spans-ctf-2.json" "$ctf2"
@@ -54,8 +54,7 @@ else
     echo "not tested: CTF 2: LTTng before 2.16, or babeltrace2 before 2.1"
 fi
 
-# What comes late of a server's half under its client's id is a part of that half for Zipkin, too, and
-# changes nothing of who calls whom.
+# Zipkin takes late spans under the client's id as a part of a server's half, too. They change no dependency.
 start_collector "$ZIPKIN_URL/api/v2/spans" "$BUILD/tests/plugin/traces/original-late"
 wait_part collector 60 || {
     show_log collector

@@ -1,5 +1,5 @@
 #!/bin/bash
-# scripts/rooms finds a wrong include, a wrong call, a circle of files, and a folder that nobody has listed.
+# scripts/rooms finds a wrong include, a wrong call, a circle of files, and a folder that is not listed.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -12,7 +12,7 @@ rooms() {
     "$PYTHON" "$SRC/scripts/rooms" --root="$tree" "$@"
 }
 
-# refused WHAT ARGUMENT...: exactly one problem, which has these words
+# refused WHAT ARGUMENT...: expects exactly one problem, with these words
 refused() {
     local what=$1 said
     shift
@@ -44,7 +44,7 @@ fresh_tree
 mkdir "$tree/tools/attic" && echo >"$tree/tools/attic/old.c"
 refused 'tools/attic has no row in scripts/rooms'
 
-# a declaration of one's own in place of an include
+# a declaration in place of an include
 fresh_tree
 objects=$tree/objects
 mkdir -p "$objects" && cp -rs "$BUILD/obj/"{tracepoints,libblkin,babeltrace-plugin,tools} "$objects" || exit 1

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What tests/run makes of tests that fail: always, once, and in CI; and of those that run often.
+# tests/run with tests that fail always, fail once, or fail in CI; and with repeated tests.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -16,7 +16,7 @@ plant flaky 'mkdir "$BUILD/has-failed" 2>/dev/null || exit 0; echo the first tim
 plant late 'exit 77' # which says no reason
 plant make 'printf "all:\n\ttrue\n" | make -f - >&2'
 
-# run EXPECTED [NAME=VALUE]... TEST...: is that the last line, and does the exit status go with it?
+# run EXPECTED [NAME=VALUE]... TEST...: checks the last line and the exit status
 run() {
     local expected=$1 settings=() tests=() status
     shift
@@ -52,7 +52,7 @@ run '1 passed, 1 failed' CI=1 good flaky
 echo 'room/test-flaky 2026-11-28 the disk of the farm stands still' >"$copy/flaky"
 run '2 passed (1 of them only when run again: room/test-flaky), 0 failed' CI=1 good flaky
 
-# The make that runs the tests has options and a job server: not for a make of a test.
+# A make inside a test does not inherit the options and the job server of the make that runs the tests.
 run '1 passed, 0 failed' MAKEFLAGS=' -j2 --jobserver-auth=3,4' make
 
 options=(--repeat=5 --load=1)

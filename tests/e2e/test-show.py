@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# blkin show: what it prints of a trace, of a broken one, and of what is none.
+# The output of blkin show for a trace, for a broken one, and for a file that is none.
 # SPDX-License-Identifier: BSD-2-Clause
 import itertools
 import json
@@ -37,7 +37,7 @@ def span(span_id, parent, name, start, duration, service="osd", trace="aa", **mo
 
 
 WRITE = [
-    # not in the order of time, nor of the tree
+    # neither in the order of time nor of the tree
     span("3", "2", "replica two", 500, 300),
     span("2", "1", "handle", 100, 800, service="gateway"),
     span("4", "2", "replica one", 200, 300, tags={"error": "No space left"}),
@@ -53,13 +53,13 @@ class Show(unittest.TestCase):
         return result.stdout
 
     def rows(self, *args, **kw):
-        """The lines of the spans."""
+        """Returns the lines of the spans."""
         lines = self.printed(*args, **kw).splitlines()
         start = next(i for i, line in enumerate(lines) if line.startswith("service: span"))
         return list(itertools.takewhile(bool, lines[start + 1:]))
 
     def longest(self, *spans):
-        """Who has the longest self time, and how much."""
+        """Returns the span with the longest self time, and that time."""
         lines = self.printed(list(spans)).splitlines()
         return [line[len("longest self time: "):] for line in lines
                 if line.startswith("longest self time: ")]
@@ -88,7 +88,7 @@ class Show(unittest.TestCase):
         self.assertEqual(bars[0].strip("|"), "=" * (width - 2))
         begins = [len(bar) - len(bar[1:].lstrip(" ")) for bar in bars]
         self.assertEqual(begins, sorted(begins))
-        self.assertIn("x", bars[2])  # the one with an error
+        self.assertIn("x", bars[2])  # the span with an error
         self.assertAlmostEqual(bars[1].count("=") / (width - 2), 0.8, delta=0.05)
 
     def test_one_trace_of_two_widths(self):
@@ -103,7 +103,7 @@ class Show(unittest.TestCase):
                              ["osd: write", "`-osd: serve"])
 
     def test_byte_order_mark(self):
-        """Editors and shells of Windows begin a file with one; `cat` brings it between two."""
+        """Editors and shells of Windows begin a file with a byte order mark; `cat` brings it between two files."""
         text = "\ufeff" + json.dumps(WRITE[:2]) + "\r\n\ufeff" + json.dumps(WRITE[2:])
         result = show("-", text=text)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
@@ -121,7 +121,7 @@ class Show(unittest.TestCase):
                                          locale=locale).splitlines()[1:]:
                     if not line.startswith("longest self time: "):
                         self.assertLessEqual(len(line), width, line)
-        # the answer is whole, however narrow
+        # the answer is whole, even on a narrow terminal
         service, name, other = "s" * 70, "n" * 70, "o" * 70
         text = self.printed([span("1", None, name, 0, 900, service=service, kind="CLIENT"),
                              span("2", "1", "x", 100, 10, service=other)], "-w", "60")
@@ -148,7 +148,7 @@ class Show(unittest.TestCase):
         self.assertEqual(self.longest(root, apply), [
             "osd: apply, 12.000 s of 20.000 s: blocked 11.000 s, waiting for a CPU 999.600 ms, no thread worked for it 460 us, "
             "on CPU 40 us"])
-        # what is off the CPU below level 3; a thread that was busy elsewhere
+        # off-CPU time below level 3; a thread that was busy elsewhere
         self.assertEqual(self.longest(root, span("2", "1", "apply", 0, 12000, tags=tags(100, 900)),
                                       span("3", "2", "x", 0, 1000)),
                          ["osd: write, 19.988 s of 20.000 s: no thread worked for it 10.027 s, blocked 9.960 s, "
@@ -156,11 +156,11 @@ class Show(unittest.TestCase):
         self.assertEqual(self.longest(span("1", None, "write", 0, 5000), span("2", "1", "apply", 0, 4000,
                                                                              tags=tags(3900, 100))),
                          ["osd: apply, 4.000 ms of 5.000 ms: on CPU 3.900 ms, off CPU 100 us"])
-        # a step has none of its own
+        # a step has no usage of its own
         self.assertEqual(self.longest(span("1", None, "write", 0, 5000, tags=tags(100, 4900, 0)),
                                       span("2", "1", "journal", 0, 4000)),
                          ["osd: journal, 4.000 ms of 5.000 ms; all of write: blocked 4.900 ms, on CPU 100 us"])
-        # no usage: as ever; nonsense is none
+        # without usage, or with nonsense in its place: the self time alone
         for nonsense in ({}, tags("-5", 1), tags("9" * 30, 1), tags("1x", 1), tags("", 1), {"usage.cpu_us": 5}):
             text = self.printed([span("1", None, "write", 0, 5000, tags=nonsense), span("2", "1", "x", 1, 2)])
             self.assertNotIn("block", text)
@@ -216,17 +216,17 @@ class Show(unittest.TestCase):
     def test_self_time(self):
         root = span("1", None, "write", 0, 1000)
         self.assertEqual(self.longest(root), [], "one span: nothing to choose from")
-        # one after the other, overlapping, one inside of another: their union counts
+        # children one after the other, overlapping, or inside each other: their union counts
         self.assertEqual(self.longest(root, span("2", "1", "a", 100, 100), span("3", "1", "b", 300, 50)),
                          ["osd: write, 850 us of 1.000 ms"])
         self.assertEqual(self.longest(root, span("2", "1", "a", 0, 480), span("3", "1", "b", 400, 400),
                                       span("4", "1", "c", 500, 10)),
                          ["osd: a, 480 us of 1.000 ms"])
-        # a child that outlives its parent, or begins before it, takes no more than is there
+        # a child that outlives its parent, or begins before it, takes no more than the parent's time
         self.assertEqual(self.longest(root, span("2", "1", "a", 300, 700), span("3", "2", "b", 100, 200),
                                       span("4", "2", "c", 900, 300)),
                          ["osd: a, 600 us of 1.200 ms"])
-        # between client and server is the network
+        # the time between client and server is the network's
         call = span("2", "1", "call", 0, 1000, kind="CLIENT")
         self.assertEqual(self.longest(root, call, span("3", "2", "write", 800, 100, service="disk")),
                          ["osd: call, 900 us of 1.000 ms (on the way to disk)"])
@@ -234,7 +234,7 @@ class Show(unittest.TestCase):
                          ["osd: write, 1.000 ms of 1.000 ms"])
 
     def test_host(self):
-        """The last lines: what stood out on the host of the longest self time."""
+        """The last lines: the host's load at the longest self time."""
         def last(*spans):
             text = self.printed(list(spans))
             return [line for line in text.splitlines() if line.startswith("while ")]
@@ -244,18 +244,18 @@ class Show(unittest.TestCase):
                          ["while store-2: journal ran, vdb was 98 % busy, 31 in queue"])
         self.assertEqual(self.printed([span("1", None, "write", 0, 1000, **busy)]).splitlines()[-2:],
                          ["", "while osd: write ran, vdb was 98 % busy, 31 in queue"], "one span")
-        # a quiet host says nothing, nor does one where the time was not spent
+        # no line for a quiet host, nor for a host that did not spend the time
         self.assertEqual(last(span("1", None, "write", 0, 1000), span("2", "1", "journal", 100, 800)), [])
         self.assertEqual(last(span("1", None, "write", 0, 1000, **busy), span("2", "1", "journal", 100, 800, service="store-2")), [])
-        # a step of the span that tells
+        # a step of a span with such tags
         self.assertEqual(last(span("1", None, "write", 0, 1000, **busy), span("2", "1", "a step", 100, 800)),
                          ["while osd: write ran, vdb was 98 % busy, 31 in queue"])
-        # a request on its way: either side may be why
+        # a request on its way: either host may be the reason
         call = span("2", "1", "call", 0, 1000, kind="CLIENT", tags={"blkin.host": "3 of 60 TCP segments were sent again"})
         self.assertEqual(last(span("1", None, "write", 0, 1000), call, span("3", "2", "write", 800, 100, service="disk", **busy)),
                          ["while osd: call ran, 3 of 60 TCP segments were sent again",
                           "while disk: write ran, vdb was 98 % busy, 31 in queue"])
-        # it is anybody's text
+        # the text is not trusted
         self.assertNotIn("\x1b", "".join(last(span("1", None, "w", 0, 1, tags={"blkin.host": "\x1b[2J"}))))
 
     def test_deep_and_wide(self):
@@ -277,7 +277,7 @@ class Show(unittest.TestCase):
         listed = self.printed(spans, "--list").splitlines()[1:]
         self.assertEqual([line.split()[0][-3:] for line in listed], ["0aa", "bb1", "bb2"])
         self.assertEqual(listed[0].split()[1:3], ["4", "1"])
-        # the root is listed, also where a child is said to begin before it, and where its parent is missing
+        # the list has the root, even if a child seems to begin before it, or its parent is missing
         late = [span("2", "1", "child", 0, 5), span("1", None, "root", 3, 9),
                 span("6", "5", "below", 0, 1, trace="cc"), span("5", "77", "above", 2, 9, trace="cc")]
         listed = self.printed(late, "--list").splitlines()
@@ -289,7 +289,7 @@ class Show(unittest.TestCase):
         self.refused("is not a trace id", "-", "xyz", text=text)
 
     def test_around(self):
-        """What ran on a span's host while it did, of any trace, by time."""
+        """Lists the spans on a span's host during the span, of any trace, by time."""
         def on(host, *args, **more):
             return span(*args, **more, tags={"lttng.host": host})
 
@@ -318,7 +318,7 @@ class Show(unittest.TestCase):
         self.assertFalse([c for c in evil if c != "\n" and not c.isprintable()], repr(evil))
 
     def test_rules(self):
-        """Of a recorded trace alone, once, and told in a line if they are wrong."""
+        """Rules apply to a recorded trace alone, once; wrong rules get a one-line message."""
         steps = os.path.join(TRACES, "steps")
         with tempfile.TemporaryDirectory() as folder:
             good, bad = os.path.join(folder, "good.rules"), os.path.join(folder, "bad.rules")
@@ -345,7 +345,7 @@ class Show(unittest.TestCase):
                 self.assertIn(said, wrong.stderr)
 
     def test_damaged_trace(self):
-        """What could be read of it is shown, with one line that says so, and the status is 1."""
+        """Shows the readable part, with a one-line message and status 1."""
         damaged = os.path.join(TRACES, "corrupt")
         with tempfile.TemporaryDirectory() as folder:
             rules = os.path.join(folder, "some.rules")
@@ -398,7 +398,7 @@ class Show(unittest.TestCase):
             self.assertIn("client: write", show(f.name).stdout)
 
     def test_recorded(self):
-        """A trace as LTTng records it: steps are in the tree, kinds and tags with them."""
+        """A trace as LTTng records it: the tree has its steps, kinds and tags."""
         shown = show("-a", os.path.join(TRACES, "steps"), "0000000000000abc", "--ascii")
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertIn("events: 15 = 14 in spans", shown.stderr)

@@ -1,12 +1,12 @@
 #!/bin/bash
-# The example stack stores data: thin-provisioned, with copy-on-write, for many clients at once; and a copy
-# shows in the trace of the write that caused it.
+# The example stack stores data: thin-provisioned, with copy-on-write, for many clients at once. A copy shows in the
+# trace of the write that caused it.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
-# volume STEP: speaks the protocol of wire.c, with requests that are not traced.
+# volume STEP: uses the protocol of wire.c, with requests that are not traced.
 volume() {
     "$PYTHON" - "$GATEWAY" "$1" <<'PY' || fail "what the volume holds is wrong ($1)"
 import errno, socket, struct, sys
@@ -48,7 +48,7 @@ else:
 PY
 }
 
-# has SPANS TEXT...: one trace of so many spans, and it shows the texts.
+# has SPANS TEXT...: checks one trace of so many spans with these texts.
 has() {
     local trace shown text
     trace=$("$BUILD/bin/blkin" show --list "$WORK/spans.json" | awk -v n="$1" '$2 == n { print $1 }')
@@ -69,13 +69,13 @@ lttng destroy copy >/dev/null || fail "lttng destroy"
 start_collector "file:$WORK/spans.json" "$WORK/trace"
 wait_part collector 60 || fail "babeltrace2 ended with status $?"
 
-# A snapshot, a write with a copy and a read are traced; what came without a trace is not.
+# A snapshot, a write with a copy and a read are traced; requests without a trace are not.
 check_account $((4 + 26 + 8))
 has 4 "mapper: snapshot" "snapshot = 1"
-# what a thread does step by step is one event
+# the steps of a thread are one event
 events=$(babeltrace2 "$WORK/trace" | grep -c 'blkin:span: .*service = "mapper"')
 [ "$events" -eq 3 ] || fail "the mapper made $events events of three requests"
 has 26 "state = shared" "mapper: allocate" "mapper: copy" "mapper: fetch" "store-1: pread"
 
-# Many clients at once, in parts of the volume of their own, over a snapshot.
+# Many clients at once, each in its part of the volume, over a snapshot.
 run_client 640 --threads 32 && run_client 640 --threads 32 --snapshot || exit 1

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The two ways to collect, one after the other in every order, as doc/operate.md says: programs run on through
-# all of it, and each request arrives by the way that runs.
+# The two ways to collect, one after the other in every order, as doc/operate.md describes. Programs run on through
+# all changes, and each request arrives by the way that is active.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -27,7 +27,7 @@ stop_way() {
     stop_part "$1" TERM 30 || fail "$1 ended with status $?"
 }
 
-# In Zipkin, whole.
+# Counts whole traces in Zipkin.
 count_traces() {
     all_traces >"$WORK/traces.json" 2>/dev/null &&
         jq '[.[] | select(any(.[]; .name == "journal" or .name == "pread"))] | length' "$WORK/traces.json"
@@ -36,7 +36,7 @@ has_traces() {
     [ "$(count_traces)" -eq "$requests" ]
 }
 
-# Programs look for the agent when they record something: they have rings, and what was made until then has arrived.
+# Programs look for the agent when they record: waits until they have rings, and earlier spans have arrived.
 have_rings() {
     local part
     run_client 1 || return

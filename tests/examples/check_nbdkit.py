@@ -1,8 +1,8 @@
-"""The spans of nbdkit's blkin filter against what nbdkit's log filter, just below it, has seen.
+"""Compares the spans of nbdkit's blkin filter with the requests that nbdkit's log filter, just below it, has seen.
 
 usage: check_nbdkit.py SPANS.json SERVICE LOG [OPTION...]
 
-  --types A,B        these requests there must be, and no others (default: any)
+  --types A,B        the types of requests that there must be (default: any)
   --layers N         spans below each server span, one within the other (default: 1)
   --events FILE N    babeltrace2's text of the trace: it has N events for each request
   --delay US         of reads between the first of these and the second
@@ -32,7 +32,7 @@ arguments.add_argument("--client")
 options = arguments.parse_args()
 
 LAYER = {"read": "next.pread", "write": "next.pwrite"}
-# the flags as the log has them, and as the filter's tag does; in the tag's order
+# the flags as in the log and in the filter's tag; in the tag's order
 FLAGS = (("trim", "may_trim"), ("fua", "fua"), ("req_one", "req_one"), ("fast", "fast_zero"))
 
 
@@ -99,7 +99,7 @@ for server in servers:
         check(layer["traceId"] == server["traceId"], "another trace", above, layer)
         check(layer["name"] == LAYER.get(server["name"], "next." + server["name"]), "name", above, layer)
         check(layer["tags"].get("error") == server["tags"].get("error"), "error", above, layer)
-        # to a microsecond, for they are rounded
+        # to a microsecond, because the times are rounded
         outside += (layer["timestamp"] + 1 < above["timestamp"] or
                     layer["timestamp"] + layer["duration"] > above["timestamp"] + above["duration"] + 2)
         durations.append(layer["duration"])
@@ -110,7 +110,7 @@ for server in servers:
     check(server.get("remoteEndpoint", {}).get("ipv4") == options.client, "client", server)
     parent = f"{server['traceId']}-{server['parentId']}" if "parentId" in server else None
     check(parent == options.parent, "parent", server)
-# a thread that loses its CPU between libblkin's reading of the clock and LTTng's has its span moved
+# a span moves if its thread loses its CPU between libblkin's reading of the clock and LTTng's
 check(outside <= 1 + len(servers) // 100, f"{outside} spans are not within the one above")
 if options.events:
     wanted = f'service = "{options.service}"'

@@ -1,12 +1,11 @@
-# dispatching.sh: three stores with the same objects, one of which is slow, statistics of them, and the
-# dispatcher in front; for the test and the benchmark of it, to be sourced after lib.sh.
+# Three stores with the same objects, one of which is slow, their statistics, and the dispatcher in front; for its
+# test and benchmark. To be sourced after lib.sh.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
 read_load=$SRC/tests/examples/read_load.py
 
-# start_store NAME OPTION...
 start_store() {
     start_server "$1" "$BUILD/examples/store" --name "$1" --dir "$WORK/$1" "${@:2}"
 }
@@ -15,7 +14,8 @@ service_runs() {
     "$BUILD/bin/blkin" status --config=/dev/null --runtime-dir="$WORK/run" agent >/dev/null 2>&1
 }
 
-# start_stores DISK SLOW: a service that counts their spans; how long disks take, and that of store-3.
+# start_stores DISK SLOW: starts a service that counts their spans, and stores; DISK is the delay of disks, SLOW that
+# of store-3's.
 start_stores() {
     export BLKIN_RINGS=$WORK/rings
     start_part agent "$BUILD/bin/blkin" agent --config=/dev/null --runtime-dir="$WORK/run" --state-dir="$WORK/state" \
@@ -40,12 +40,12 @@ start_dispatcher() {
     DISPATCHER=$(part_address dispatcher)
 }
 
-# got STORE: how many requests, by the end of the dispatcher.
+# got STORE: prints the number of requests when the dispatcher ended.
 got() {
     sed -n "s/^$1 has got \([0-9]*\) requests$/\1/p" "$WORK/dispatcher.log"
 }
 
-# waits STORE: its last known time in us; 0: not known yet
+# waits STORE: prints its last known time in us; 0: not known yet
 waits() {
     sed -n "s/.*$1: [0-9]* requests, \([0-9]*\) us.*/\1/p" "$WORK/dispatcher.log" | tail -n 1
 }

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Reads from the example stack's stores: threads that each wait for their answer.
+"""Reads from the example stack's stores, in threads that each wait for their answer.
 
-    read_load.py fill ADDRESS              writes the objects, through a primary store
-    read_load.py read ADDRESS THREADS N    N reads in all
-    read_load.py read ADDRESS THREADS Ns   reads for N seconds
+  read_load.py fill ADDRESS              writes the objects, through a primary store
+  read_load.py read ADDRESS THREADS N    N reads in all
+  read_load.py read ADDRESS THREADS Ns   reads for N seconds
 
-Each read is a trace of its own, and what comes back is checked. Prints how many there were, and how
-many a second.
+Each read is a trace of its own, and its data are checked. Prints the number of reads, and reads per second.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

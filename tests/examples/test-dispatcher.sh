@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The dispatcher: blindly the slow store of three gets its third of the requests; by what the traces tell it gets
-# few, and is still asked from time to time; without a word of them the dispatcher works, too.
+# The dispatcher. Without a choice, the slow store of three gets a third of the requests. With the choice by traces it
+# gets few, but some from time to time. Without statistics the dispatcher works, too.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 90
@@ -14,7 +14,6 @@ threads=6
 private_begin
 start_stores 2ms 60ms || exit 1
 
-# run_reads NAME REQUESTS|SECONDSs
 run_reads() {
     "$PYTHON" "$read_load" read "$DISPATCHER" $threads "$2" >"$WORK/$1.log" 2>&1 || {
         show_log "$1"
@@ -43,7 +42,6 @@ wait_for 20 dispatcher "a word on the slow store" slow_is_known || exit 1
 stop_part background TERM
 line=$(tail -n 1 "$WORK/dispatcher.log")
 echo "known: $line"
-# requests_so_far STORE
 requests_so_far() {
     sed -n "s/.*$1: \([0-9]*\) requests.*/\1/p" <<<"$line"
 }
@@ -57,7 +55,7 @@ after=("$(got store-1)" "$(got store-2)" "$(got store-3)")
 slow=$((after[2] - before[2]))
 all=$((after[0] + after[1] + after[2] - before[0] - before[1] - before[2]))
 echo "of $all requests the slow store got $slow"
-# blindly it would be a third
+# without a choice it would be a third
 ((slow * 100 < all * 15)) || fail "the slow store got $slow of $all requests"
 ((slow > 0)) || fail "the slow store is not asked any more: nobody would know when it is well again"
 
@@ -83,7 +81,6 @@ stop_part dispatcher || fail "the dispatcher ended with status $?"
 
 # ---- wrong usage
 
-# refused EXPECTED ARGUMENT...
 refused() {
     local said
     said=$("$SRC/examples/dispatcher/dispatcher.py" "${@:2}" 2>&1 </dev/null)

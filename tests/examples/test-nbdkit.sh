@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The nbdkit filter: real clients' data pass through it unchanged, with and without a session, and
-# each request that nbdkit's log filter has seen below it is one server span, with what belongs to it.
+# The nbdkit filter passes real clients' data through unchanged, with and without a session. Each request that
+# nbdkit's log filter has seen below is one server span, with the spans and tags that belong to it.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -18,8 +18,8 @@ trace=4bf92f3577b34da6a3ce929d0e0e4736
 context=00-$trace-00f067aa0ba902b7-01
 other=00-$trace-00f067aa0ba90000-01
 
-# serve PART CLIENT ARGUMENT...: a server with the filter, and its log filter below, for as long as the
-# shell script CLIENT runs. There $uri is it, and $socket its Unix socket.
+# serve PART CLIENT ARGUMENT...: runs a server with the filter, and its log filter below, until the shell script
+# CLIENT ends. CLIENT gets $uri, and $socket with its Unix socket.
 serve() {
     local part=$1 client=$2
     shift 2
@@ -33,7 +33,7 @@ serve() {
 
 # ---- parameters -----------------------------------------------------------------------------------
 
-# refused ARGUMENT EXPECTED. (With "-U -" nbdkit would leave a folder in /tmp.)
+# refused ARGUMENT EXPECTED: checks the message. (With "-U -" nbdkit would leave a folder in /tmp.)
 refused() {
     timeout 10 nbdkit -U "$WORK/refused.sock" --filter="$blkin" memory 1M "$1" --run true >"$WORK/refused.log" 2>&1 &&
         fail "nbdkit starts with $1"
@@ -76,7 +76,7 @@ cmp "$WORK/data" "$WORK/disk" || fail "the file is not what the clients have wri
 start_sessiond || exit 1
 session all blkin:span blkin:process
 
-# filtered NAME FILTER: a session with the events that LTTng's filter lets pass.
+# filtered NAME FILTER: makes a session with the events that LTTng's filter passes.
 filtered() {
     {
         lttng create "$1" --output="$WORK/$1" && lttng enable-channel -s "$1" -u --subbuf-size=1M few &&
@@ -90,7 +90,7 @@ filtered failed 'flags & 4'
 filtered servers '(flags >> 8) == 2'
 filtered slow 'duration > 2000000'
 
-# a daemon, in the background, over TCP, while 16 requests are under way
+# a daemon, in the background, over TCP, with 16 requests at once
 free_port port
 nbdkit -i 127.0.0.1 -p "$port" -P "$WORK/daemon.pid" --filter="$blkin" --filter=log memory 64M \
     logfile="$WORK/daemon.log" blkin-service=daemon </dev/null >"$WORK/nbdkit.log" 2>&1 || {
@@ -118,7 +118,7 @@ serve kinds '
     nbdkit -U - --filter=readahead nbd socket="$socket" --run '\''nbdcopy --synchronous -C 1 "$uri" null:'\' \
     memory 4M
 
-# Layers as steps and as spans: the same requests, with errors, and with one that is tried three times.
+# Layers as steps and as spans: the same requests, with errors, and with one request that is tried three times.
 for layers in steps spans; do
     serve "wrong-$layers" '
         qemu-io -f raw -c "r 0 4k" "$uri"
@@ -164,7 +164,7 @@ check() {
 check daemon --types read,write --client 127.0.0.1 --events "$WORK/all.events" 1
 check copies --events "$WORK/all.events" 1
 check kinds --types read,write,flush,trim,zero,extents,cache
-# what the filter has passed on is also what qemu-io has sent
+# the filter has passed on the requests of qemu-io
 for request in 'Write .* offset=0x10000 count=0x1000 fua=1' 'Zero .* offset=0x1000 count=0x1000 trim=0' \
     'Zero .* offset=0x2000 count=0x1000 trim=1' 'Trim .* offset=0x100000 count=0x10000'; do
     grep -q "$request" "$WORK/kinds.log" || fail "kinds: no $request below the filter"
@@ -206,7 +206,7 @@ done
 [ "$(grep -o '"serviceName":"sampled"' "$WORK/all.json" | wc -l)" = "$(($(grep -c ' Flush ' "$WORK/sampled.log") * 2))" ] ||
     fail "sampled: not just the flushes were recorded"
 
-# LTTng's filters see what doc/library.md says: of all events, those.
+# LTTng's filters pass the events that doc/library.md names.
 "$PYTHON" - "$WORK" <<'PY' || fail "a filter did not let pass just what it says"
 import re, sys
 
@@ -231,7 +231,7 @@ nbdkit -U "$WORK/hung.sock" -P "$WORK/hung.pid" --filter="$blkin" --filter=log -
     show_log nbdkit
     fail "nbdkit does not start"
 }
-# the daemon writes it, once LTTng has started in it
+# the daemon writes the file once LTTng has started in it
 wait_for 30 - "the daemon's pid file" test -s "$WORK/hung.pid" || exit 1
 daemon=$(<"$WORK/hung.pid")
 start_part reader qemu-io -f raw -c 'r 4k 4k' "nbd+unix:///?socket=$WORK/hung.sock"

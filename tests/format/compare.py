@@ -1,9 +1,9 @@
-"""Two readers of the same events must give the same spans and counts: reader.py, and the C code, through babeltrace2
-and the sink that spans.c is.
+"""Two readers must make the same spans and counts of the same events: reader.py, and the C code, through babeltrace2
+and the sink spans.c.
 
-  compare.py made SEED COUNT   events that made.py makes
-  compare.py trace FOLDER      the events of a trace, as babeltrace2 prints them
-  compare.py example FILE      the example of doc/format.md
+    compare.py made SEED COUNT   events that made.py makes
+    compare.py trace FOLDER      the events of a trace, as babeltrace2 prints them
+    compare.py example FILE      the example of doc/format.md
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -36,7 +36,7 @@ def shown(text):
 
 
 def real(value):
-    """The shortest that reads back as the same."""
+    """Returns the shortest text that reads back as the same number."""
     if math.isnan(value):
         return "-nan" if math.copysign(1, value) < 0 else "nan"
     return next(text for text in (f"{value:.{digits}g}" for digits in (15, 16, 17)) if float(text) == value)
@@ -172,7 +172,7 @@ def events_of(folder):
 
 
 def offset_of(folder):
-    """What is to be added to a stamp for a time since 1970."""
+    """Returns the difference of a stamp and the time since 1970."""
     cycles, seconds = (next(printed(folder, option))[1:].split(b"]")[0].split(b".")
                        for option in ("--clock-cycles", "--clock-seconds"))
     return int(seconds[0]) * 10**9 + int(seconds[1]) - int(cycles[0])
@@ -186,7 +186,7 @@ def compare_trace(folder):
 # ---- the example of the page ----
 
 def compare_example(path):
-    """The hex of the page is what the page says that it is, for both readers."""
+    """Checks the page's example: both readers read the hex as the page describes it."""
     with open(path) as file:
         page = file.read()
     example = page[page.index("## Example"):]

@@ -1,4 +1,4 @@
-"""Random events as writer.py writes them: spans in all forms, with all that a log may have, and damaged ones.
+"""Makes random events as writer.py writes them: spans in all forms, with all possible records, and damaged spans.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -29,7 +29,7 @@ class Made:
         return self.chance.randrange(many) == 0
 
     def bits(self, count):
-        """Often few of them, so that all lengths come."""
+        """Returns a random number, often of few bits, so that all lengths occur."""
         return self.chance.getrandbits(self.chance.choice((count, count, self.chance.randrange(count) + 1)))
 
     def text(self, longest=40):
@@ -61,7 +61,7 @@ class Made:
                                                                 float("inf"), float("nan"))))
 
     def remark(self):
-        """A record that a span or a step has."""
+        """Makes a record of a span or a step."""
         made = self.chance.randrange(20)
         if made < 8:
             return self.tag()
@@ -89,7 +89,7 @@ class Made:
             made = self.chance.randrange(6)
             if made == 0 or dive == 12 and made < 4:
                 number += 1
-                if self.is_one_in(10):  # seldom one that was given already
+                if self.is_one_in(10):  # seldom an id that was used already
                     number += self.chance.randrange(-1, 1000 if self.is_one_in(2) else 20)
                     parts.append(writer.step_number(number))
                 parts.append(writer.begin_step(self.text()[:127], self.chance.randrange(32 if self.is_one_in(9) else 5),
@@ -136,7 +136,7 @@ class Made:
 
     def ids(self):
         high = 0 if self.is_one_in(4) else self.chance.getrandbits(64)
-        # none is 0, or the same as another's, but where damage makes it so
+        # no id is 0 or a copy of another one, except by damage
         return high, self.chance.getrandbits(64) or 1, self.chance.getrandbits(64) or 1
 
     def place(self):
@@ -152,7 +152,7 @@ class Made:
                   self.bits(64) if self.is_one_in(10) else self.chance.randrange(100 * MS))
 
     def one_streamed(self, ids, parent_id, flags, inside=lambda: None):
-        """Begin, what is said, and perhaps end."""
+        """Writes begin, records, and perhaps end."""
         self.begin(ids, parent_id, flags, self.text(), *self.place())
         for _ in range(self.chance.randrange(6)):
             if self.is_one_in(2):
@@ -195,7 +195,7 @@ class Made:
         self.one_streamed(ids, parent_id, flags, self.chance.choice((lambda: None, steps, steps_and_whole)))
 
     def damage(self, since):
-        """Of these events, in their packed texts: no zero byte is made, which would end the text."""
+        """Damages packed texts of these events. No zero byte is made, which would end the text."""
         for at in range(since, len(self.events)):
             if self.is_one_in(2):
                 stamp, name, payload = self.events[at]
@@ -235,7 +235,7 @@ class Made:
 
 
 def checked(events):
-    """Writer and reader agree on where an event's fields are, too."""
+    """Checks that writer and reader agree on the places of an event's fields."""
     for _, name, payload in events:
         fields = reader.fields_of(name, payload)
         if sum(len(value) + 1 if isinstance(value, bytes) else {"H": 2, "Q": 8}[kind]

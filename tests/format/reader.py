@@ -1,6 +1,6 @@
-"""Reads the events of libblkin: written from doc/format.md alone, to show that the page is enough.
+"""Reads the events of libblkin. It was written from doc/format.md alone, as a test of the page.
 
-A Reader is given events, in the order of their stamps, and has spans; sections of the page are named here.
+A Reader gets events, in the order of their stamps, and makes spans. Comments name sections of the page.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -17,11 +17,11 @@ AHEAD_NS, OLDEST_NS = 1000000, 24 * 3600 * 1000000000
 
 
 class Damaged(Exception):
-    """Not as the page says."""
+    """The event is not as on the page."""
 
 
 class Newer(Exception):
-    """Of a version that this reader does not know."""
+    """The event has a version that this reader does not know."""
 
 
 # ---- The events ----
@@ -39,7 +39,7 @@ LAYOUTS = {
 
 
 def fields_of(name, payload, order="<"):
-    """The fields of an event, by their names, of its bytes."""
+    """Returns the fields of an event by their names."""
     fields, at = {}, 0
     for field, kind in LAYOUTS[name]:
         if kind == "s":
@@ -54,7 +54,7 @@ def fields_of(name, payload, order="<"):
 # ---- Numbers in packed texts ----
 
 class Text:
-    """A packed text, or a part of it, from which things are taken one after the other."""
+    """A packed text, or a part of it, whose items are read one after the other."""
 
     def __init__(self, data):
         self.data, self.at = data, 0
@@ -135,7 +135,7 @@ class Head:
 
 
 def address(ip):
-    """As text in the usual form; empty: it is none."""
+    """Returns the address in the usual form; empty: no address."""
     ip = ip.split(b"%")[0].decode("latin-1")
     try:
         return socket.inet_ntop(socket.AF_INET, socket.inet_pton(socket.AF_INET, ip))
@@ -213,7 +213,7 @@ def record_of(text):
 
 
 def say(span, record, base):
-    """Of a span or a step. False: it is lost."""
+    """Adds a record to a span or a step. Returns False if the record is lost."""
     kind, *values = record
     if kind == "note":
         severity, said, time = values
@@ -293,7 +293,7 @@ class Log:
         elif kind == "T":
             self.base = signed(self.span.begin + values[0], 64)
         elif self.is_known and len(self.open) == 1:
-            pass  # it was told when it happened
+            pass  # was reported when it happened
         elif self.lost_depth or not say(self.open[-1], record, self.base):
             self.lost += 1
 
@@ -326,10 +326,10 @@ class Log:
 
 class Reader:
     def __init__(self, offset, is_monotonic=True):
-        """offset: of the trace's clock, in ns since 1970. is_monotonic: that is LTTng's own clock."""
+        """offset: of the trace's clock, in ns since 1970. is_monotonic: the clock is LTTng's own."""
         self.offset, self.is_monotonic = offset, is_monotonic
         self.spans = []
-        self.streamed = {}  # by (trace id, span id, kind): the span, and whether it is still open
+        self.streamed = {}  # by (trace id, span id, kind): the span, and whether it is open
         self.events = self.unreadable = self.newer = self.invalid = self.late = self.lost = 0
 
     def read(self, name, fields, stamp):
@@ -431,7 +431,7 @@ class Reader:
             self.lost += 1
 
     def finish(self):
-        """At the end of the trace: what is still open has no end."""
+        """Ends the trace: spans that are still open have no end."""
         for found in self.streamed.values():
             span, is_open = found
             if is_open:

@@ -1,8 +1,8 @@
 /*
- * A sink for babeltrace2 that prints the spans that the C reader makes of a trace, one a line, and
- * what it counts; compare.py prints those of reader.py in the same way.
+ * A sink for babeltrace2 that prints the spans and counts of the C reader, a line each. The script
+ * compare.py prints those of reader.py in the same way.
  *
- *   babeltrace2 --plugin-path=FOLDER TRACE -c sink.spans.print
+ *     babeltrace2 --plugin-path=FOLDER TRACE -c sink.spans.print
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -58,7 +58,7 @@ static void print_entry(const struct span_entry *entry)
         break;
     default:
         if (key.length >= 6 && memcmp(key.data, "lttng.", 6) == 0)
-            return; /* from the trace around the event */
+            return; /* a context from the trace */
         printf(" tag ");
         show_text(key);
         printf(" ");
@@ -108,7 +108,7 @@ static bt_component_class_initialize_method_status
 initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,
            const bt_value *params, void *data)
 {
-    /* no span ends but by its events, or at the end of all */
+    /* only its events end a span, or the end of the trace */
     static const struct assembler_options options = {
         .idle_timeout_ns = INT64_MAX,
         .end_timeout_ns = INT64_MAX,

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# The reader that is written from doc/format.md, and the C code, agree on events: the page's example, events that
-# are made from the page, damaged ones among them, and those that libblkin and its provider record.
+# The reader that was written from doc/format.md and the C code agree on events: the page's example, random events,
+# damaged ones among them, and the events of libblkin and its provider.
 #
-#   test-agree.sh [SEED]   by default another one each time; FULL=1: a million events, a quarter of an hour
-#
-# timeout: 1800
+# test-agree.sh [SEED]   by default another seed each time; FULL=1: a million events, a quarter of an hour
 #
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 1800
 set -u
 . "$SRC/tests/libblkin/session.sh"
 private_begin
@@ -24,7 +23,7 @@ compare() {
 compare example "$SRC/doc/format.md" || fail "the example of the page: see above"
 compare made "$seed" $made || fail "seed $seed: see above"
 
-# whole spans, in one session, and both forms in another
+# whole spans in one session, and both forms in another
 start_sessiond || exit 1
 session whole blkin:span
 session both 'blkin:*'

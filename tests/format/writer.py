@@ -117,5 +117,5 @@ def begin(trace_id, parent_id, flags, name, packed, service, order="<"):
 
 
 def detail(trace_id, *texts, order="<"):
-    """blkin:tag and blkin:end: packed; blkin:annotation_*: packed, text."""
+    """Makes blkin:tag and blkin:end (packed), and blkin:annotation_* (packed, text)."""
     return struct.pack(order + "Q", trace_id) + strings(*texts)

@@ -1,5 +1,5 @@
 /*
- * What holds of each finished span, whatever it was made of; all bytes of its texts are read.
+ * Requirements on each finished span of any input; they read all bytes of its texts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,13 +1,13 @@
 /*
  * Fuzzes the assembler with hostile decoded events: any values, any order, tiny caps. After each
- * input every event must be in a span or in one counter, every span given out exactly once, and
- * each span's entries must lie within its log.
+ * input every event must be in a span or in one counter. Every span is given out exactly once, and
+ * each span's entries lie within its log.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "babeltrace-plugin/spans/assembler.h"
@@ -15,7 +15,7 @@
 
 #include "finished_span.h"
 
-/* Small numbers mostly, so that events meet; now and then one from the edges. */
+/* Returns a small number mostly, so that events meet; now and then one from the edges. */
 static uint64_t take_number(struct input *source)
 {
     static const uint64_t edges[] = {UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, 1, 999, 1001};
@@ -28,7 +28,7 @@ static uint64_t take_number(struct input *source)
     return take(source, 8);
 }
 
-/* Mostly one of a few, so that events meet. */
+/* Returns mostly one of a few texts, so that events meet. */
 static struct text take_text(struct input *source)
 {
     static const char *const texts[] = {"", "a", "host", "cr", "ss", "cs", "sr", "10.0.0.1", "::1"};
@@ -38,7 +38,7 @@ static struct text take_text(struct input *source)
                         : take_bytes(source, choice % 40);
 }
 
-/* Of what programs repeat: in one input of two, there are hardly any other ids. */
+/* Programs repeat ids: in one input of two, there are hardly any other ids. */
 static bool repeats_ids;
 
 static uint64_t take_id(struct input *source)
@@ -91,7 +91,7 @@ static void note_loss(struct input *source, struct assembler *assembler)
     };
     const unsigned copies = take(source, 1) == 255 ? LOSSES_MAX + 2 : 1;
 
-    /* more than are kept, as one may be noted for each event */
+    /* more than the assembler keeps, because it may note one for each event */
     for (unsigned i = 0; i < copies; i++)
         assembler_note_loss(assembler, &loss);
 }
@@ -109,7 +109,7 @@ static void take_span(void *context, struct span *span)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input source = {data, data + size};
-    /* seldom, as it is slow: what it takes to make the tables grow */
+    /* seldom, because it is slow: enough to make the tables grow */
     const bool is_many = is_one_in(4001, data, size);
     const uint64_t copies = is_many ? 1500 : 1;
     const struct assembler_options options = {

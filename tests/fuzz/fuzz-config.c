@@ -1,6 +1,6 @@
 /*
- * Fuzzes the reading of a configuration file with any bytes: what is accepted is in range, the sink
- * takes its part of it, and the text of each key can be read back.
+ * Fuzzes the reading of a configuration file with any bytes. Accepted values are in range, the sink
+ * takes its part of them, and the text of each key can be read back.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,7 +9,7 @@
 
 #include "tools/config/config.c"
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 static const char *const tokens[] = {"\n[live]\n",
@@ -40,7 +40,8 @@ static const char *const tokens[] = {"\n[live]\n",
 
 #define TOKENS (sizeof(tokens) / sizeof(tokens[0]))
 
-/* A byte from 128 on is a word: a name of a key or what there is in a file. 255: the next as is. */
+/* A byte from 128 on stands for a word: a name of a key or another text of a file. 255: the next
+ * byte as is. */
 static size_t make_file(const uint8_t *data, size_t size, char *bytes, size_t room)
 {
     size_t length = 0;

@@ -1,8 +1,8 @@
 /*
  * Fuzzes the trace context formats against tests/libblkin/context_model.h.
  *
- * The first byte of the input chooses the format, and whether the rest is taken as it is or builds
- * a valid text that is then damaged a little: random bytes alone would hardly ever be valid.
+ * The first byte of the input chooses the format and the use of the rest. The rest is a text as it
+ * is, or builds a valid text that is then damaged a little: random bytes are hardly ever valid.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@ static unsigned take_byte(struct input *source)
     return (unsigned)take(source, 1);
 }
 
-/* ids that are small, full, or zero, and any flags */
+/* Returns ids that are small, full, or zero, and any flags. */
 static struct blkin_context take_context(struct input *source)
 {
     struct blkin_context context = {0};
@@ -44,7 +44,7 @@ static size_t damage(struct input *source, char *text, size_t length, size_t roo
             if (length < room)
                 text[length++] = characters[what % (sizeof(characters) - 1)];
             break;
-        case 3: /* zeros: the id that begins there */
+        case 3: /* zeros in place of the id that begins there */
             for (size_t i = what % length; i < length && text[i] != '-'; i++)
                 text[i] = '0';
             break;
@@ -73,7 +73,7 @@ static size_t build_context_text(struct input *source, unsigned format, char *te
     return damage(source, text, length < 0 ? 0 : (size_t)length, room);
 }
 
-/* One entry for each byte, whose value is the length of its value; some white space. */
+/* Makes one entry for each byte, which is the length of its value; some white space. */
 static size_t build_tracestate(struct input *source, char *text, size_t room)
 {
     unsigned count = take_byte(source) % 36;
@@ -99,7 +99,7 @@ static const char *exact_part(const char *text, size_t length, int came)
     return part;
 }
 
-/* Cuts the text into the five fields: ids where a valid text has them, damaged or not. */
+/* Cuts the text into the five fields: the ids of a valid text, damaged or not. */
 static void fuzz_fields(struct input *source)
 {
     const struct blkin_context context = take_context(source);

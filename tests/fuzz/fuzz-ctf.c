@@ -1,16 +1,16 @@
 /*
- * Fuzzes the whole sink with traces as they are on disk: the bytes of events, the times and losses
- * of packets, read by babeltrace2's own source and muxer. The account must add up, and what is
- * written must be spans that every decoder takes.
+ * Fuzzes the whole sink with traces on disk: the bytes of events, the times and losses of packets,
+ * read by babeltrace2's own source and muxer. The account must add up, and every decoder must
+ * accept the written spans.
  *
- * Headers, sizes and ids of events are as a tracer writes them: babeltrace2 2.0.4 aborts on some
- * that are not. What event classes a trace may describe is for fuzz-decode.
+ * Headers, sizes and ids of events are as a tracer writes them, because babeltrace2 2.0.4 aborts on
+ * some other ones. fuzz-decode covers event classes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "babeltrace-plugin/sink.h"
@@ -40,7 +40,7 @@ static const struct {
     {"blkin:end", "Qtrace_id dpacked "},
     {"blkin:annotation_info", "Qtrace_id dpacked stext "},
     {"blkin:annotation_err", "Qtrace_id dpacked stext "},
-    {"blkin:tag", "Qtrace_id slog "}, /* unreadable */
+    {"blkin:tag", "Qtrace_id slog "}, /* no packed text */
     {"some:other", "Inumber "},
 };
 #define CLASSES (sizeof(classes) / sizeof(classes[0]))
@@ -156,7 +156,7 @@ static void put_text(FILE *file, struct input *source)
     fputc('\0', file);
 }
 
-/* A number of small digits, so that events meet. */
+/* Writes a number of small digits, so that events meet. */
 static void put_digits(FILE *file, struct input *source, unsigned count)
 {
     fputc((int)('0' + take(source, 1) % 4), file);
@@ -164,7 +164,7 @@ static void put_digits(FILE *file, struct input *source, unsigned count)
         fputc('0', file);
 }
 
-/* Each of its numbers, then what is of any length, then an end of no address. */
+/* Writes each number, then a field of any length, then an address that is cut off. */
 static void put_packed(FILE *file, struct input *source, char type)
 {
     static const unsigned whole[] = {8, 8, 8, 8, 8, 11, 0}, detail[] = {8, 8, 8, 11, 0};
@@ -197,7 +197,7 @@ static void put_event(FILE *file, struct input *source, uint64_t time)
 
 #define PACKET_HEAD 64
 
-/* What one packet ends with is what the next one begins with, or is less. */
+/* The next packet begins with the end of the packet before, or less. */
 struct position {
     uint64_t time;
     uint64_t sequence;

@@ -1,16 +1,16 @@
 /*
- * Fuzzes the decoder with what a trace may describe and hold: event classes of any name, with any
- * fields of any types, contexts and clocks there or not, many streams that come and go. They are
- * made through libbabeltrace2 itself, in a source component, as the decoder sees those of a trace.
+ * Fuzzes the decoder with all that a trace may describe and have: event classes of any name, with
+ * any fields of any types, contexts and clocks or none, many streams that come and go. A source
+ * component makes them through libbabeltrace2 itself, as the decoder sees those of a trace.
  *
- * What is decoded must be what was put in; what has all fields that the format tells must be
- * decoded; and what is of no name of ours must be foreign.
+ * The decoded values must be the given ones. An event with all fields of the format must be
+ * decoded. An event with an unknown name must be foreign.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "babeltrace-plugin/decode/input.h"
@@ -37,7 +37,7 @@ enum type {
     TYPES
 };
 
-/* The names that mean something, as what, and where in struct event they go: -1 is not checked. */
+/* The names with a meaning, their meaning, and their place in struct event: -1 is not checked. */
 static const struct known_field {
     const char *name;
     bool is_text;
@@ -98,12 +98,12 @@ static const char *const event_names[] = {
 };
 #define NAMES (sizeof(event_names) / sizeof(event_names[0]))
 
-/* What was put into the fields of one event. */
+/* The fields that were given to one event. */
 #define FIELDS_MAX 40
 
 struct member {
     char name[24];
-    const struct known_field *known; /* NULL: no name of ours */
+    const struct known_field *known; /* NULL: an unknown name */
     enum type type;
     uint64_t number;
     char text[96];
@@ -113,7 +113,7 @@ struct class
 {
     const bt_event_class *class;
     bool is_ours;
-    bool is_whole; /* every field that any event of ours has, as the format tells */
+    bool is_whole; /* every field that the format has for the event */
     unsigned count;
     struct member members[FIELDS_MAX];
 };
@@ -186,7 +186,7 @@ static void add_any_member(bt_trace_class *trace_class, bt_field_class *structur
                                    : TYPE_UNSIGNED);
 }
 
-/* What it says is for fuzz-packed: here, that it is of one length or another. */
+/* Writes a packed text of any length; fuzz-packed covers its contents. */
 static unsigned put_packed(char *text)
 {
     const uint64_t choice = take(&source, 1);
@@ -267,7 +267,7 @@ static bool is_number(const struct member *member)
            member->type == TYPE_ENUM;
 }
 
-/* All that an event of ours may have; "val" is a text or a number. */
+/* Adds all members of our events; "val" is a text or a number. */
 static void add_all_members(bt_trace_class *trace_class, bt_field_class *payload,
                             struct class *class, bool val_is_number)
 {
@@ -283,7 +283,7 @@ static void add_all_members(bt_trace_class *trace_class, bt_field_class *payload
     }
 }
 
-/* Then the text must be as it should. */
+/* Returns whether the field must have a well-formed text. */
 static bool is_packed(const char *name)
 {
     return strncmp(name, "blkin:", 6) == 0 && strcmp(name, "blkin:process") != 0 &&
@@ -326,11 +326,11 @@ static void make_event_class(bt_trace_class *trace_class, bt_stream_class *strea
 #define CLASSES_MAX 20
 #define STREAMS_MAX 8
 
-static struct streams *streams; /* of all executions: addresses come again */
+static struct streams *streams; /* of all executions, because addresses are used again */
 static struct class classes[CLASSES_MAX];
 static struct class context;
 static uint64_t checksum;
-static bool is_clock_sane; /* its times are some since the epoch, in ns */
+static bool is_clock_sane; /* times in ns, not far from the epoch */
 
 static void touch(struct text text)
 {
@@ -359,7 +359,7 @@ static void check_member(const struct member *member, const struct event *event)
     }
 }
 
-/* A part of these fields is another kind's: then the member is as it was before. */
+/* Returns whether the field was read: a field of another type leaves its member as it was. */
 static bool is_read(const struct member *member, const char *name)
 {
     static const struct {

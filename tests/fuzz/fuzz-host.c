@@ -1,8 +1,8 @@
 /*
- * Fuzzes what is told of hosts: samples of any groups, names, values and times, and spans of any
- * hosts, in any order. Each span comes out once, its own bytes unchanged; it waits no longer than
- * it may; memory is bounded, sums hold; and what tags tell makes sense: a least is not above its
- * most, a share is one, and what is said to stand out is in the tags.
+ * Fuzzes the tags about hosts: samples of any groups, names, values and times, and spans of any
+ * hosts, in any order. Each span comes out once with its own bytes, and waits no longer than its
+ * limit. Memory is bounded, and sums hold. Tags make sense: a minimum is at most the maximum, a
+ * share is at most 1, and the tags have each value that stands out.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +12,7 @@
 
 #include <inttypes.h>
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #define SPANS 100
@@ -94,7 +94,7 @@ static void check_counts(void)
     REQUIRE((held == 0) == (counts.held_bytes == 0));
 }
 
-/* Two periods, of those that are not too long to be waited for. */
+/* No span waits longer than two periods, if a period is short enough to be waited for. */
 static void check_waits(void)
 {
     chain_advance(&chain, now_ns);
@@ -130,7 +130,7 @@ static struct text group_names(uint64_t choice)
     return text_of(names[choice % (sizeof(names) / sizeof(names[0]))]);
 }
 
-/* Numbers that grow with time, as a rule. */
+/* Makes numbers that usually grow with time. */
 static struct text make_values(char text[400], uint64_t shape)
 {
     const size_t values = 1 + shape % 9;

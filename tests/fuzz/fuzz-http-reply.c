@@ -1,6 +1,6 @@
 /*
- * Any answer of a collector, judged: what it means agrees with its status, the message is a text
- * that a terminal can show, and no pause is longer than there may be.
+ * Fuzzes the judgement of a collector's answer. The outcome agrees with the status, the message is
+ * a text that a terminal can show, and no pause is longer than the limit.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,12 +11,12 @@
 
 #include <string.h>
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #define URL "http://collector:9411/api/v2/spans"
 
-/* Statuses that mean something, their neighbours, and any number. */
+/* Returns a status with a meaning, a neighbour of one, or any number. */
 static long take_status(struct input *source)
 {
     static const long known[] = {200, 202, 299, 300, 304, 400, 401, 403, 404, 405, 408,
@@ -26,8 +26,8 @@ static long take_status(struct input *source)
     return which < sizeof(known) / sizeof(known[0]) ? known[which] : (long)take(source, 8);
 }
 
-/* Pieces as libcurl gives them: not terminated, and of just their size, so that reading on is seen.
- */
+/* Feeds pieces as libcurl gives them: not terminated, and of exact size, so that AddressSanitizer
+ * finds reads beyond the end. */
 static void feed(struct http_reply *answer, struct input *source)
 {
     static struct fenced piece;
@@ -76,7 +76,7 @@ static void check_outcome(const struct transport_reply *reply, const struct prot
     REQUIRE((reply->outcome == OUTCOME_INVALID) == (status == 400));
     REQUIRE((reply->outcome == OUTCOME_TOO_LARGE) == (status == 413));
     REQUIRE(!reply->rejected || (is_good && protocol == &otlp_protocol && reply->error.text[0]));
-    if (protocol == &otlp_protocol) /* as its specification has it */
+    if (protocol == &otlp_protocol) /* as OTLP's specification requires */
         REQUIRE((reply->outcome == OUTCOME_AGAIN) ==
                 (is_stranger || status == 429 || (status >= 502 && status <= 504)));
     if (reply->outcome == OUTCOME_AGAIN)
@@ -84,11 +84,11 @@ static void check_outcome(const struct transport_reply *reply, const struct prot
     if (reply->may_be_batch)
         REQUIRE(reply->outcome == OUTCOME_AGAIN);
     if (status == 429 ||
-        status == 503) /* the peer asks for patience: never a reason to lose spans */
+        status == 503) /* the peer asks for patience, which is never a reason to lose spans */
         REQUIRE(reply->outcome == OUTCOME_AGAIN && !reply->may_be_batch);
 }
 
-/* Mostly as many as make a difference. */
+/* Returns mostly numbers up to the largest one that makes a difference. */
 static unsigned take_failures(struct input *source)
 {
     const unsigned choice = (unsigned)take(source, 1);
@@ -110,7 +110,7 @@ static void check_pauses(const struct transport_reply *reply, int64_t retry_afte
     REQUIRE(pause_ms >= reply->retry_after_ms);
     REQUIRE(pause_ms <=
             (reply->retry_after_ms ? reply->retry_after_ms + RETRY_FIRST_MS : RETRY_LONGEST_MS));
-    /* after a success the first pause is short again, however long the trouble was */
+    /* after a success the first pause is short again, even after a long trouble */
     backoff.failures = 0;
     REQUIRE(backoff_pause_ms(&backoff, 0) <= RETRY_FIRST_MS);
 }

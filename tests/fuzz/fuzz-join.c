@@ -1,8 +1,8 @@
 /*
- * Fuzzes joining: spans of any halves, traces and times, in any order. Each comes out once, with
- * its own id; only a marked trace's are held, and get another trace's id; the sums hold and memory
- * is bounded; a joined half has a parent whose key it has and during which it begins; and no span
- * has to wait longer than it may.
+ * Fuzzes joining: spans of any halves, traces and times, in any order. Each span comes out once,
+ * with its own id. The stage holds only spans of marked traces, and gives them another trace's id.
+ * The sums hold, and memory is bounded. A joined half has a parent with its key, during which it
+ * begins. No span waits longer than its limit.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,12 +12,12 @@
 
 #include <inttypes.h>
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #define SPANS 200
 
-/* What was given, by the span's number, which is its id. */
+/* The given span, by its number, which is its id. */
 struct given {
     uint64_t high, trace, parent, key;
     int64_t start_ns, end_ns, since_ns;
@@ -83,7 +83,7 @@ static void add_key(struct span *span, uint64_t choice, uint64_t key)
     REQUIRE(span_add(span, SPAN_TAG_TEXT, text_of(JOIN_TAG), (struct text){text, 16}, 0));
 }
 
-/* Of few keys, traces and moments, so that much meets. */
+/* Makes a span with one of few keys, traces and moments, so that many meet. */
 static void give(void)
 {
     static const struct endpoint endpoint = {.service = {"s", 1}};
@@ -119,7 +119,7 @@ static void give(void)
     free(span.log);
 }
 
-/* However it is chained, a request waits for no more roots than there are. */
+/* Even in a chain of joins, a request waits for no more roots than there are. */
 static void check_waits(void)
 {
     const int64_t most_ns = SPANS * (options.wait_ns + options.root_wait_ns + JOIN_SETTLE_NS);

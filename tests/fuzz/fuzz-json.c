@@ -1,20 +1,20 @@
 /*
- * Fuzzes the Zipkin encoder with spans of any bytes, ids and times. What it writes must fit in what
- * it reserves, parse, keep every decoder's rules, and account for each annotation and tag.
+ * Fuzzes the Zipkin encoder with spans of any bytes, ids and times. The JSON must fit in the
+ * reserved bytes, parse, keep every decoder's rules, and account for each annotation and tag.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 /* the file itself: for size_limit(), which a buffer that grows in powers of two would hide */
 #include "babeltrace-plugin/encode/zipkin_json.c"
 
-/* inputs are chosen by what they reach in the encoder, not in here */
+/* libFuzzer chooses inputs by their coverage of the encoder, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "fuzz.h"
 #include "fuzz_span.h"
 #include "zipkin_rules.h"
 
-/* jansson's memory, all given back at once: a check per allocation would take most of the time. */
+/* jansson's memory, all freed at once: a check per allocation would take most of the time. */
 static struct {
     _Alignas(16) char bytes[8 << 20];
     size_t used;
@@ -43,7 +43,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* Blocks of many KiB come and go: kept back by the hundred they would only cost page faults. */
+/* AddressSanitizer returns blocks of many KiB at once: a quarantine of hundreds would cause page
+ * faults. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -57,7 +58,7 @@ static size_t size_of(json_t *span, const char *key)
     return json_is_array(value) ? json_array_size(value) : json_object_size(value);
 }
 
-/* The encoder's own tag comes last; one that the trace has brought is called alike and comes
+/* Takes the encoder's own tag, which is the last. A tag of this name that came with the trace is
  * before. */
 static bool take_left_out(json_t *span, size_t *annotations, size_t *tags)
 {
@@ -72,7 +73,7 @@ static bool take_left_out(json_t *span, size_t *annotations, size_t *tags)
     return text && sscanf(text, "annotations: %zu, tags: %zu", annotations, tags) == 2;
 }
 
-/* Every annotation and tag is there, or left out and counted, or says what the kind says. */
+/* Every annotation and tag is in the JSON, or counted as left out, or told by the kind. */
 static void require_account(json_t *json, const struct span *span, const struct entries *entries,
                             bool cut)
 {
@@ -93,7 +94,7 @@ static void require_rules(const struct buffer *buffer, const struct span *span,
     const char *fault = text_fault(buffer->data, buffer->length);
     json_t *json;
 
-    /* parsing takes longer than all else: some of them, the same ones each time */
+    /* parsing takes most of the time, so only some inputs are parsed, always the same ones */
     if (!fault && buffer->length % 4)
         return;
     json = fault ? NULL : span_load(buffer->data, buffer->length, &error);

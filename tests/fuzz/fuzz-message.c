@@ -1,6 +1,6 @@
 /*
- * Messages between agents, of any JSON: what the check lets pass has the form that agents rely on,
- * and what does not pass is said in one line.
+ * Fuzzes messages between agents with any JSON. A message that passes the check has the form that
+ * agents rely on; a refused message has a reason of one line.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 /* ---- messages of the input's making: mostly right, and then not ---------------------------------
@@ -20,7 +20,7 @@ static json_t *wrong_value(struct input *input)
 {
     switch (take(input, 1) % 10) {
     case 0:
-        return NULL; /* it is missing */
+        return NULL; /* the member is missing */
     case 1:
         return json_null();
     case 2:
@@ -44,13 +44,13 @@ static json_t *wrong_value(struct input *input)
     default: {
         const struct text text = take_bytes(input, take(input, 1) % 40);
 
-        /* no UTF-8: NULL; a NUL does not come through the reader either */
+        /* NULL if it is no UTF-8; the reader refuses a NUL as well */
         return memchr(text.data, '\0', text.length) ? NULL : json_stringn(text.data, text.length);
     }
     }
 }
 
-/* Takes right. */
+/* Adds a member; takes the ownership of the value. */
 static void put(struct input *input, json_t *object, const char *name, json_t *right)
 {
     json_t *value = take(input, 1) % 32 == 31 ? wrong_value(input) : json_incref(right);
@@ -160,7 +160,7 @@ static bool are_ids(const json_t *ids)
     return json_is_array(ids);
 }
 
-/* What those who work with a message rely on. */
+/* Requires the form of a message that its users rely on. */
 static void check_form(const json_t *message)
 {
     const json_t *traces = json_object_get(message, "traces"), *trace;

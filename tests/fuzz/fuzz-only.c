@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #define FILTERS_MAX 12
@@ -31,7 +31,7 @@ struct model {
 static struct model filters[FILTERS_MAX];
 static unsigned filter_count;
 
-/* Few, so that they meet; some have but the half. */
+/* Returns one of few ids, so that they meet; some have only the lower half. */
 static uint64_t take_id(void)
 {
     static const uint64_t ids[] = {0, 1, 2, UINT64_C(1) << 63, UINT64_MAX};
@@ -113,7 +113,7 @@ static bool has_id(json_t *list, uint64_t id)
     return found == 1;
 }
 
-/* By their lower halves: those of one may be told as several traces, or as one. */
+/* Compares by lower halves, because the result may have one trace or several with the same one. */
 static void check_span(json_t *traces, const struct span *span)
 {
     bool is_told = false;
@@ -133,7 +133,7 @@ static void check_span(json_t *traces, const struct span *span)
     REQUIRE(is_told);
 }
 
-/* No more than that: somebody's parent, and none of them. */
+/* Requires that a trace beyond that has no span, and is only somebody's parent. */
 static void check_wanted(json_t *trace)
 {
     json_t *want;

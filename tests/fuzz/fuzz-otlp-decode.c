@@ -1,8 +1,8 @@
 /*
- * Fuzzes the decoder of OTLP traces: with any bytes, and with what our encoder writes after some of
- * its bytes were changed. Nothing that it tells reaches out of the request, what it calls a span is
- * one, also when it is read by itself, and the whole of it is well-formed. What was not changed is
- * read as it was written, also with its fields in another order.
+ * Fuzzes the decoder of OTLP traces with any bytes, and with requests of our encoder after some of
+ * their bytes were changed. No pointer leads out of the request. Each span is also a span when it
+ * is read alone, and the whole request is well-formed. Unchanged spans are read as they were
+ * written, also with their fields in another order.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 
 #include <inttypes.h>
 
-/* inputs are chosen by what they reach in the decoder, not in here */
+/* libFuzzer chooses inputs by their coverage of the decoder, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #define UNITS 3
@@ -70,7 +70,6 @@ static void make_span(struct input *input, struct span *span)
     }
 }
 
-/* Returns its length. */
 static size_t write_request(struct input *input, struct written *written)
 {
     struct buffer buffer = {.limit = sizeof(request.bytes)};
@@ -103,7 +102,7 @@ static size_t write_request(struct input *input, struct written *written)
 /* ---- what is read ---------------------------------------------------------------------------- */
 
 struct reading {
-    const struct written *written; /* NULL: it was changed */
+    const struct written *written; /* NULL: changed */
     size_t length;
     uint64_t calls;
     uint64_t number;
@@ -125,7 +124,7 @@ static void on_sent(void *context, const struct otlp_origin *origin, const struc
     REQUIRE(span->kind == whole->kind);
 }
 
-/* What is sent on is one span, whether it goes as it came or not. */
+/* Checks that the sent bytes are one span, whether they are a copy or not. */
 static void check_sent(struct span *whole)
 {
     struct buffer buffer = {.limit = 0};
@@ -202,7 +201,7 @@ static void on_span(void *context, const struct otlp_origin *origin, const struc
 
 enum level { REQUEST, RESOURCE_SPANS, RESOURCE, SCOPE_SPANS, SPAN, EVENT, ATTRIBUTE, LEAF };
 
-/* What a field with this tag holds, in a message of the level `in`. */
+/* Returns the level of a field with this tag in a message of the level `in`. */
 static enum level level_of(enum level in, uint32_t tag)
 {
     switch (in) {
@@ -225,8 +224,8 @@ static enum level level_of(enum level in, uint32_t tag)
 
 #define FIELDS_MAX 64
 
-/* The same message with its fields, and those of its parts, in another order; fields of one number
- * stay in theirs, as protobuf has it. */
+/* Copies a message with its fields, and those of its parts, in another order. Fields of one number
+ * stay in their order, as protobuf requires. */
 static char *put_shuffled(char *at, struct input *input, struct text message, enum level level)
 {
     struct pb_member fields[FIELDS_MAX];
@@ -285,7 +284,6 @@ static void tell(void *context, const struct otlp_origin *origin, const struct o
         }
 }
 
-/* Returns the new length. */
 static size_t shuffle(struct input *input, size_t length)
 {
     static char shuffled[sizeof(request.bytes)], expected[sizeof(told)];

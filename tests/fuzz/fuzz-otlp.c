@@ -1,14 +1,14 @@
 /*
- * Fuzzes the OTLP encoder with spans of any bytes, ids and times. What it writes must fit in what
- * it reserves, be a request however the spans are divided, with valid texts, ids that are not zero
- * and no key twice, and account for each annotation and tag.
+ * Fuzzes the OTLP encoder with spans of any bytes, ids and times. The bytes must fit in the
+ * reserved room, and be a request with any division of the spans. Texts are valid, ids are not
+ * zero, and no key comes twice. Each annotation and tag is accounted for.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 /* the file itself: for otlp_size_limit(), which a buffer that grows in powers of two would hide */
 #include "babeltrace-plugin/encode/otlp.c"
 
-/* inputs are chosen by what they reach in the encoder, not in here */
+/* libFuzzer chooses inputs by their coverage of the encoder, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "fuzz.h"
@@ -19,7 +19,7 @@
 
 #define SPANS_MAX 6
 
-/* What of a span was given to the encoder. */
+/* The parts of a span that were given to the encoder. */
 struct given {
     struct span span;
     struct entries entries;

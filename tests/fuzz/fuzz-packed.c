@@ -1,16 +1,16 @@
 /*
  * Fuzzes packed texts and the steps in their logs, in both forms of a span.
  *
- * From the input a log is written as libblkin would write it, of steps in any nesting, and a head
- * and a tail by libblkin's own functions: read again, all must be as it was, and each step in one
- * span, with its id, parent, kind and name, and what was told of it. Then bytes of the text are
- * changed: what becomes of it must be counted, and no span may be given out that is not whole.
+ * The input makes a log as libblkin would write it, of steps in any nesting, with head and tail by
+ * libblkin's own functions. All must be read as it was written: each step in one span, with its id,
+ * parent, kind, name and records. Then bytes of the text are changed: losses must be counted, and
+ * only whole spans be given out.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "babeltrace-plugin/spans/assembler.h"
@@ -24,20 +24,20 @@
 #include "tracepoints/format/step_id.h"
 
 #define STEPS_MAX  64
-#define DEPTH_SURE 12 /* of what libblkin writes */
+#define DEPTH_SURE 12 /* nesting that libblkin surely writes */
 #define SERVICE    "osd"
 
-/* A step that was written; of 0, the span, nothing is. */
+/* A written step; number 0 is the span. */
 struct written {
     uint64_t id, parent_id;
     uint8_t kind, tags;
-    bool is_open; /* at the end */
+    bool is_open; /* still open at the end */
     bool is_given;
 };
 
 static struct written steps[1 + STEPS_MAX];
 static unsigned step_count;
-static bool is_broken; /* what was written was changed: nothing is known of it */
+static bool is_broken; /* the text was changed: its contents are unknown */
 static uint64_t trace_id, last_number, spans, incomplete;
 
 static char *put_text(char *at, const char *text, size_t length)
@@ -58,8 +58,8 @@ struct log_writer {
     struct input *source;
     char *at;
     uint64_t span_id;
-    uint64_t own_number; /* 0: of a span */
-    uint64_t number;     /* of the last step */
+    uint64_t own_number; /* 0: a span's */
+    uint64_t number;     /* the last step's */
     unsigned open[DEPTH_SURE + 1];
     unsigned depth;
 };
@@ -229,7 +229,7 @@ static void check_counts(const struct assembler_counts *counts, uint64_t events,
     REQUIRE(is_broken || counts->spans_incomplete == incomplete);
 }
 
-/* Streams these first, so that they come twice. */
+/* Streams these steps first, so that they come twice. */
 static uint64_t stream(uint64_t which, struct assembler *assembler, const struct event *event)
 {
     uint64_t events = 0;
@@ -285,7 +285,7 @@ static void assemble(struct input *source, const struct event *event)
     check_counts(assembler_counts(assembler), events, event->dropped);
     if (!is_broken && event->span_id && (event->trace_id | event->trace_id_high))
         REQUIRE(spans == 1 + step_count);
-    /* where all were streamed before, and their numbers are noted, each of them once */
+    /* all were streamed before, and each number is noted once */
     if (choice >= 192 && choice & 1 && is_as_written && last_number <= 64 && step_count < 32 &&
         assembler_counts(assembler)->events_invalid == 0)
         REQUIRE(spans == 1 + step_count);

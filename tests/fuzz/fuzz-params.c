@@ -1,6 +1,6 @@
 /*
- * Fuzzes the reading of parameters with maps of any names and values: what is accepted is in range
- * and was given so, what is refused is named.
+ * Fuzzes the reading of parameters with maps of any names and values. Accepted values are in range
+ * and as given; the message for a refused one has its name.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,7 +8,7 @@
 
 #include "babeltrace-plugin/sink.h"
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 static const struct param_rule *rules;
@@ -30,8 +30,8 @@ static const char *take_string(struct input *source, char *string, size_t size)
     return string;
 }
 
-/* A name, or nearly one. Not any name: GLib, which babeltrace2 uses for maps, keeps each for ever.
- */
+/* Returns a name, or nearly one. Not any name: GLib, which babeltrace2 uses for maps, stores each
+ * for ever. */
 static const char *take_name(struct input *source, char *name, size_t size)
 {
     static char long_name[2000];
@@ -57,7 +57,7 @@ static int64_t take_integer(struct input *source)
                         : (int64_t)take(source, 8);
 }
 
-/* Strings mostly. */
+/* Inserts an array, mostly of strings. */
 static void insert_array(struct input *source, bt_value *map, const char *name)
 {
     char string[128];
@@ -109,7 +109,7 @@ static void insert(struct input *source, bt_value *map)
     }
 }
 
-/* What the member says, whatever its type. */
+/* Returns the member's value as an integer, for any of its types. */
 static int64_t integer_of(const struct params *params, const struct param_rule *rule)
 {
     const char *member = (const char *)params + rule->offset;

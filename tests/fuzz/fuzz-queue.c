@@ -1,16 +1,16 @@
 /*
- * The queue against a model that is simple enough to be read: any order of its operations, on both
- * sides. Every span must come out once, whole and in order, or have one outcome; all counters must
- * be the model's after each operation, and memory must stay below its limit.
+ * Fuzzes the queue against a simple model: any order of its operations, on both sides. Every span
+ * must come out once, whole and in order, or have one outcome. After each operation all counters
+ * must equal the model's, and memory must stay below its limit.
  *
- * One thread does it all, with a clock of its own that stands still but for waiting, so an
- * operation that would wait for the other side is left out.
+ * One thread makes all operations. Its clock moves only while it waits. An operation that would
+ * wait for the other side is left out.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "babeltrace-plugin/deliver/queue.h"
@@ -61,7 +61,7 @@ int fuzz_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
 #define SPANS_MAX 512
 #define NEVER     INT64_MAX
 
-/* A batch is a run of spans, as none overtakes another. */
+/* A batch is a run of spans, because no span overtakes another. */
 struct run {
     uint64_t first;
     uint64_t count;
@@ -71,12 +71,12 @@ struct run {
 
 static struct model {
     struct queue_options options;
-    uint64_t added; /* spans that were offered and taken, whatever became of them */
+    uint64_t added; /* spans that the queue took, with any outcome */
     struct run full[SPANS_MAX];
     unsigned full_count;
-    struct run open; /* count 0: none */
+    struct run open; /* count 0: no batch */
     struct run in_flight;
-    uint64_t unsettled; /* of those in flight */
+    uint64_t unsettled; /* in flight */
     struct exporter_counts counts;
     int64_t stop_ms;
     bool is_blocking, is_draining, is_closed, has_failed;
@@ -122,7 +122,7 @@ static void discard_all(void)
     model.open = (struct run){.count = 0};
 }
 
-/* ---- spans: what is in one follows from its number ---- */
+/* ---- spans: a span's contents follow from its number ---- */
 
 static char log_bytes[256];
 
@@ -175,14 +175,14 @@ static void add(void)
             model.open = (struct run){.count = 0};
         }
     } else if (model.open.count) {
-        /* the numbers of a run have no gap: what comes next begins another one */
+        /* a run's numbers have no gap: the next span begins another run */
         model.open.first = UINT64_MAX;
     }
     model.added++;
     REQUIRE(bytes_waiting() <= model.options.queue_bytes + sizeof(span) + sizeof(log_bytes));
 }
 
-/* What is in the batch is what was put in, in order; with gaps where spans were dropped. */
+/* Requires the given spans in order; with gaps where spans were dropped. */
 static void check_batch(struct batch *batch, const struct run *run)
 {
     const struct span *span;
@@ -203,7 +203,7 @@ static void check_batch(struct batch *batch, const struct run *run)
     REQUIRE(count == run->count && batch->count == run->count);
 }
 
-/* The sender's side takes a batch, if there will be one without the other side. */
+/* The sender's side takes a batch, if one is ready without the other side. */
 static void take_batch(void)
 {
     if (taken || !(model.is_closed || (!is_over() && (model.full_count || model.open.count))))
@@ -261,7 +261,8 @@ static void pause_until(int64_t until_ms)
     REQUIRE(now_ms == before_ms || now_ms <= ends_ms);
 }
 
-/* All before it have their outcome, and it is not far behind: only what had none stops it. */
+/* All earlier spans have their outcome, and the position is not far behind: only a span without an
+ * outcome stops it. */
 static void check_settled(uint64_t spans)
 {
     const uint64_t settled = queue_settled(queue);
@@ -355,7 +356,7 @@ static void operate(struct input *source)
     check();
 }
 
-/* The end that the exporter makes: nothing may be left without an outcome. */
+/* Ends the queue as the exporter does: no span may be without an outcome. */
 static void finish_all(void)
 {
     model.is_closed = true;

@@ -1,15 +1,15 @@
 /*
- * Rings of any bytes: what is read and what is lost add up, what a record is made into is within
- * the record, and a walk back ends and gives nothing from outside of the ring.
+ * Fuzzes rings of any bytes. Read and lost bytes add up. The event of a record points only into the
+ * record. A walk back ends, and returns only bytes of the ring.
  *
- * The input is written to a ring as programs would, record by record, and scribbled over. What a
- * record has is taken for an event, and the events go to an assembler.
+ * The input is written to a ring as programs would, record by record, and overwritten in part. Each
+ * record is read as an event, and the events go to an assembler.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "babeltrace-plugin/spans/assembler.h"
@@ -37,7 +37,7 @@ static void put_trailer(uint64_t at, unsigned event, uint64_t length)
     put_bytes(at, &trailer, sizeof(trailer));
 }
 
-/* A record, or something that only looks like one. */
+/* Writes a record, or bytes that only look like one. */
 static void put_record(struct input *source)
 {
     struct record_payload payload;
@@ -126,7 +126,7 @@ static uint64_t use(const struct ring_entry *entry, struct assembler *assembler)
 
 /* ---- back ---- */
 
-static uint64_t back_at; /* the place of the last record that was given */
+static uint64_t back_at; /* position of the last record returned */
 
 static bool use_back(void *context, const struct ring_entry *entry, uint64_t at)
 {
@@ -139,7 +139,7 @@ static bool use_back(void *context, const struct ring_entry *entry, uint64_t at)
     return (sum & 255) != 0;
 }
 
-/* From the end, or from another place. */
+/* Walks from the end, or from another position. */
 static void walk_back(struct ring ring, uint64_t before)
 {
     static char copy[RING_OLDEST_BYTES];

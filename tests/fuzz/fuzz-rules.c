@@ -1,6 +1,6 @@
 /*
- * Fuzzes rules: any text is read or refused with its line; any events for good rules keep the sums,
- * with losses of memory bounds.
+ * Fuzzes rules. Any text is accepted or refused with its line. Any events for good rules keep the
+ * sums, and losses keep within memory bounds.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,7 +8,7 @@
 
 #include "babeltrace-plugin/rules/pairing.h"
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 static const char good_rules[] =

@@ -1,7 +1,8 @@
 /*
  * Fuzzes the parts that take spans of SDKs: bodies in pieces, compressed or not, any bytes as OTLP,
- * and a memory so small that it is overwritten all the time. What is given was added, byte for
- * byte, with what it came with; each span is held or counted; nothing is longer than its limit.
+ * and a memory so small that it is always overwritten. The store gives only added spans, byte for
+ * byte, with their resource and scope. Each span is held or counted, and nothing is longer than its
+ * limit.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,12 +16,12 @@
 #define LIMIT     16000
 
 struct added {
-    uint64_t sum; /* of the bytes of span, resource and scope */
+    uint64_t sum; /* sum over the bytes of span, resource and scope */
     uint64_t trace_id_high, trace_id;
     int64_t start_ns, end_ns;
 };
 
-/* Two of them share the memory. */
+/* Two senders share the memory. */
 struct sender {
     struct sdk_store *store;
     struct added added[SPANS_MAX];
@@ -70,7 +71,8 @@ static size_t oldest_of(const struct sender *sender)
     return sender->count - sdk_store_held(sender->store).spans;
 }
 
-/* Those of a time, sender by sender in the order of their coming, or of one trace the other way. */
+/* A read of the spans of a time, sender by sender in the order of arrival; or of one trace, newest
+ * first. */
 struct giving {
     const struct sender *of;
     size_t next;
@@ -86,7 +88,7 @@ static bool is_wanted(const struct giving *giving, const struct added *added)
     return added->end_ns >= giving->from_ns && added->start_ns <= giving->until_ns;
 }
 
-/* The next span that is held; NULL: there is none. */
+/* Returns the next held span; NULL: none. */
 static const struct added *next_of(struct giving *giving)
 {
     while (giving->next == (giving->is_of_trace ? oldest_of(giving->of) : giving->of->count)) {
@@ -109,7 +111,7 @@ static void on_given(void *context, const struct otlp_origin *origin, const stru
     REQUIRE(added->trace_id == span->trace_id);
 }
 
-/* What is of a time. */
+/* Checks the spans of a time. */
 static void check_time(int64_t from_ns, int64_t until_ns)
 {
     struct giving giving = {
@@ -156,7 +158,7 @@ static void check_trace(const struct added *one)
 
 /* ---- a request ------------------------------------------------------------------------------- */
 
-/* One that is right, so that the store fills. */
+/* Adds a valid body, so that the store fills. */
 static void take_spans(struct input *input, struct sender *sender)
 {
     static const char *const names[] = {"", "a", "service", "a service with a long name"};
@@ -190,7 +192,7 @@ static void take_request(struct input *input, struct sender *sender)
     enum upload_result result = UPLOAD_FINE;
     struct otlp_decoded decoded;
     struct upload upload;
-    uint64_t times = 1 + take(input, 1) % 16; /* an input is short: so is the store filled */
+    uint64_t times = 1 + take(input, 1) % 16; /* an input is short: repeating it fills the store */
 
     upload_begin(&upload, is_gzip, LIMIT);
     while (bytes.length && result == UPLOAD_FINE) {

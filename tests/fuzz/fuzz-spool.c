@@ -1,13 +1,13 @@
 /*
- * The reader of the spool's files: any bytes, and files of records of which some were changed. What
- * is loaded can be sent whole and in any part, reading ends, and every record that was not changed
- * is found.
+ * Fuzzes the reader of the spool's files: any bytes, and files of records of which some were
+ * changed. A loaded batch can be sent whole and in any part. Reading ends, and finds every
+ * unchanged record.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "babeltrace-plugin/base/hash.h"
@@ -25,7 +25,7 @@ static struct encoder encoder = {.open = {"[", 1}, .separator = {",", 1}, .close
 static char content[FILE_MAX];
 static size_t length;
 
-/* The records that were written, and that must be found. */
+/* The written records, which the reader must find. */
 static struct {
     uint64_t where;
     uint64_t size;
@@ -51,7 +51,7 @@ static void append(const void *data, size_t size)
     length += size;
 }
 
-/* A record of some spans, each of which is so many bytes. */
+/* Writes a record of some spans of equal size. */
 static void write_record(struct input *source)
 {
     static char text[4096];
@@ -62,7 +62,7 @@ static void write_record(struct input *source)
     size_t text_length = 0;
     struct record_bytes record;
 
-    for (size_t i = 0; i < sizeof(text); i++) /* some of them cannot be compressed */
+    for (size_t i = 0; i < sizeof(text); i++) /* some cannot be compressed */
         text[i] = spans & 1 ? 'x' : (char)(hash_mix(i + seed) % 250);
     for (uint32_t i = 0; i < spans; i++) {
         if (i)
@@ -119,7 +119,7 @@ static void make_file(struct input *source)
         change(source);
 }
 
-/* Every part of it can be framed, and is itself again afterwards. */
+/* Requires that every part of the body can be framed, and is unchanged afterwards. */
 static void check_body(struct body *body, uint32_t spans, struct input *source)
 {
     const size_t size = body->buffer.length;
@@ -191,7 +191,7 @@ static void read_all(int fd, struct input *source)
     body_destroy(&body);
 }
 
-/* What is marked is marked, and the rest is as it was. */
+/* Requires that a mark changes only the marked records. */
 static void check_mark(int fd)
 {
     struct record_head head;

@@ -1,7 +1,7 @@
 /*
- * Fuzzes the rules of tail sampling: any bytes are rules or an error that names the line; what they
- * keep of random traces has the text of one of their lines as its reason, and the same one when it
- * is asked again by other rules of the same text.
+ * Fuzzes the rules of tail sampling. Any bytes are rules or an error that names the line. A kept
+ * random trace has one of their lines as its reason, and other rules of the same text give the same
+ * reason.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,7 +10,7 @@
 #include "babeltrace-plugin/model/tail.h"
 #include "babeltrace-plugin/model/statistics.h"
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #define NAMES 6
@@ -20,7 +20,7 @@ static struct names *names;
 static struct statistics *statistics;
 static struct trace_model model;
 
-/* Words that mean something, as bytes alone are none for long. */
+/* Words with a meaning, because bytes alone hardly ever form one. */
 static const char *const words[] = {"error", "rare",    "tag",   "incomplete", ">",   "1/",  "p99",
                                     "20ms",  "1s",      "3us",   "a",          "b*",  "a:c", ":c",
                                     "*",     "\"a b\"", "#",     "7",          "k=v", "k",   "p",

@@ -1,7 +1,7 @@
 /*
- * Fuzzes the linking of a trace: whatever the spans are, it is what a slow reference finds; then
- * with times of any size, of which only what must hold of all is asked. Its calls and statistics
- * have every span once.
+ * Fuzzes the linking of a trace. Spans with small times must be linked as by a slow reference.
+ * Spans with times of any size must keep the general requirements. Calls and statistics have every
+ * span once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,7 +10,7 @@
 #include "babeltrace-plugin/model/statistics.h"
 #include "trace_reference.h"
 
-/* inputs are chosen by what they reach in the product, not in here */
+/* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 static struct input source;
@@ -20,7 +20,7 @@ static struct trace_span take_span(bool has_any_time)
     struct trace_span span;
     uint64_t bits;
 
-    memset(&span, 0, sizeof(span)); /* the padding, too: it is compared */
+    memset(&span, 0, sizeof(span)); /* the padding, too, because it is compared */
     span.id = take(&source, 1) % 16;
     span.parent_id = take(&source, 1) % 16;
     span.start_ns = (int64_t)take(&source, has_any_time ? 8 : 1);
@@ -79,7 +79,7 @@ static void check_statistics(const struct trace_model *model, struct names *name
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct trace_model model; /* with the memory of the traces before */
+    static struct trace_model model; /* with the memory of earlier traces */
     static struct names *names;
     static struct reference reference;
     bool has_any_time;

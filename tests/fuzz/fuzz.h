@@ -1,5 +1,5 @@
 /*
- * What the fuzzers share: taking values from the input, and requirements that stop them.
+ * Shared by the fuzzers: taking values from the input, and requirements that end the program.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,7 +26,7 @@ struct input {
     const uint8_t *at, *end;
 };
 
-/* Zeros when the input is used up. */
+/* Takes a number of bytes from the input; zeros when the input is used up. */
 static inline uint64_t take(struct input *source, unsigned bytes)
 {
     uint64_t value = 0;
@@ -54,7 +54,8 @@ static inline unsigned sum_of(const uint8_t *data, size_t size)
     return sum;
 }
 
-/* One input in so many, always the same ones: for checks that would take most of the time. */
+/* Returns true for one input in `number`, always the same ones: for checks that would take most of
+ * the time. */
 static inline bool is_one_in(unsigned number, const uint8_t *data, size_t size)
 {
     return size >= 8 && sum_of(data, size) % number == 0;
@@ -62,7 +63,8 @@ static inline bool is_one_in(unsigned number, const uint8_t *data, size_t size)
 
 static uint64_t random_number;
 
-/* The system's own would make each execution of an input another one, and takes a system call. */
+/* Replaces the system's getrandom(), whose numbers would make executions of one input differ, at
+ * the cost of a system call. */
 ssize_t getrandom(void *buffer, size_t length, unsigned flags)
 {
     (void)flags;
@@ -72,8 +74,8 @@ ssize_t getrandom(void *buffer, size_t length, unsigned flags)
 }
 
 /*
- * Bytes of which just so many may be read, as of a malloc() of that size, at a fraction of its
- * cost: what is put here is followed at once by memory that AddressSanitizer takes for poisoned.
+ * Bytes with an exact end, as of a malloc() of that size, at a fraction of its cost: poisoned
+ * memory follows.
  */
 #define FENCE 64
 

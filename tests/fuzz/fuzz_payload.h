@@ -1,6 +1,6 @@
 /*
  * Payloads of records in rings: as programs write them, with one byte changed in some, or any
- * bytes. Random bytes alone are hardly ever an event, and never a span.
+ * bytes. Random bytes are hardly ever an event, and never a span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,7 +31,7 @@ static void payload_put_text(struct record_payload *payload, const char *text)
     payload_put(payload, text, strlen(text) + 1);
 }
 
-/* Ids of few numbers, so that events meet. */
+/* Makes an event with ids of few numbers, so that events meet. */
 static void payload_take_original(struct record_payload *payload, struct input *source,
                                   uint64_t time_ns)
 {
@@ -46,7 +46,7 @@ static void payload_take_original(struct record_payload *payload, struct input *
     payload_put_text(payload, "10.0.0.1");
     payload_put_text(payload, events[choice % 5]);
     payload_put_text(payload, "value");
-    if (payload->event != RING_ORIGINAL) /* only one of the three has two texts */
+    if (payload->event != RING_ORIGINAL) /* only RING_ORIGINAL has two texts */
         payload->length -= sizeof("value");
 }
 
@@ -81,7 +81,7 @@ static void payload_take_packed(struct record_payload *payload, struct input *so
         payload_put_text(payload, "text");
 }
 
-/* At about that time. */
+/* Makes a payload with about that time. */
 static void payload_take(struct record_payload *payload, struct input *source, uint64_t now_ns)
 {
     const uint64_t choice = take(source, 1);

@@ -10,7 +10,7 @@
 
 #include "fuzz.h"
 
-/* In few executions: what is slow, such as a text of 16 KiB or more tags than there may be. */
+/* In few executions, slow cases: a text of 16 KiB, or more tags than the limit. */
 static bool is_slow;
 
 static char expanded[1 << 16];
@@ -28,7 +28,7 @@ static struct text repeat(struct text piece, size_t copies)
     return (struct text){start, copies * piece.length};
 }
 
-/* A piece of the input as it is, or over and over; or what grows most when it is written. */
+/* Returns a piece of the input, once or repeated; or a text that grows most in JSON. */
 static struct text take_text(struct input *source)
 {
     static const char grows[] = "\x01\"\\\xff\x1f\xc2\xed|";
@@ -42,7 +42,7 @@ static struct text take_text(struct input *source)
     return repeat(take_bytes(source, length % 48), is_slow ? 400 : length - 223);
 }
 
-/* Texts that the encoder treats in a way of their own. */
+/* Returns keys that the encoder handles specially. */
 static struct text take_key(struct input *source)
 {
     static const char *const keys[] = {
@@ -60,7 +60,7 @@ static struct text take_key(struct input *source)
     const struct text text =
         choice < 128 ? text_of(keys[choice % (sizeof(keys) / sizeof(keys[0]))]) : take_text(source);
 
-    /* jansson has no keys with a NUL in them, nor has LTTng */
+    /* jansson and LTTng have no keys with a NUL */
     return text.length && memchr(text.data, '\0', text.length) ? text_of("NUL") : text;
 }
 

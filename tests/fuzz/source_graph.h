@@ -1,6 +1,6 @@
 /*
- * A graph of babeltrace2's whose source makes what it likes: each time the graph runs, run_input()
- * is called once.
+ * A graph of babeltrace2 whose source makes any messages: each run of the graph calls run_input()
+ * once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +13,7 @@
 
 static bt_self_component *self_component; /* the source */
 
-/* The fuzzer's own. */
+/* The fuzzer defines it. */
 static void run_input(bt_self_message_iterator *iterator);
 
 static bt_component_class_initialize_method_status

@@ -1,5 +1,5 @@
 /*
- * What must hold of a linked trace, found out anew and slowly: for random spans and the fuzzer.
+ * Requirements on a linked trace, computed slowly by other means: for random spans and the fuzzer.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +13,7 @@
 
 #define REFERENCE_SPANS 64
 #define REFERENCE_TIME  128 /* starts and ends are below this */
-#define REFERENCE_ALIKE 8   /* that are looked at, of one id */
+#define REFERENCE_ALIKE 8   /* spans of one id that are compared */
 
 struct reference {
     struct trace_span spans[REFERENCE_SPANS];
@@ -22,7 +22,7 @@ struct reference {
     uint32_t count;
 };
 
-/* In the order of their starts, without one last; as they came otherwise. */
+/* Sorts by starts, if the spans have an order; the spans stay as they are if not. */
 static void reference_sort(struct reference *r)
 {
     for (uint32_t i = 1; i < r->count; i++) {
@@ -39,7 +39,7 @@ static void reference_sort(struct reference *r)
     }
 }
 
-/* How many spans of the same id come before it. */
+/* Returns how many spans of the same id come before it. */
 static uint32_t reference_rank(const struct reference *r, uint32_t i)
 {
     uint32_t rank = 0;
@@ -119,14 +119,14 @@ static void reference_link(struct reference *r)
             r->parents[i] == TRACE_NONE && r->spans[i].parent_id && !r->spans[i].is_shared;
     }
     for (uint32_t i = 0; i < r->count; i++) {
-        if (reference_is_above(r, i, i)) { /* the first one of its circle */
+        if (reference_is_above(r, i, i)) { /* the first of its circle */
             r->parents[i] = TRACE_NONE;
             r->orphans[i] = true;
         }
     }
 }
 
-/* Tick by tick. */
+/* Computes the self time tick by tick. */
 static int64_t reference_self(const struct reference *r, uint32_t i)
 {
     const struct trace_span *span = &r->spans[i];
@@ -160,7 +160,7 @@ static uint32_t reference_remote(const struct reference *r, uint32_t i)
     return i;
 }
 
-/* What does not hold of the linked trace; NULL: all does. */
+/* Returns the first difference to the linked trace; NULL: none. */
 static const char *reference_compare(struct reference *r, const struct trace_model *model)
 {
     uint32_t seen = 0, roots = 0, orphans = 0, before = TRACE_NONE;

@@ -1,5 +1,5 @@
 /*
- * Folders as a kernel has them in /proc and /sys, and what is sampled of them.
+ * Folders like a kernel's /proc and /sys, and their samples.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -171,7 +171,7 @@ static inline void sample(struct host_reader *host)
     host_sample_all(host, see, NULL);
 }
 
-/* NULL: it was not sampled. */
+/* Returns a sampled instance; NULL: not sampled. */
 static inline const struct seen *find(const char *group, const char *instance)
 {
     for (size_t i = 0; i < seen_count; i++)
@@ -180,7 +180,7 @@ static inline const struct seen *find(const char *group, const char *instance)
     return NULL;
 }
 
-/* UINT64_MAX: it is not there. */
+/* Returns a value; UINT64_MAX: there is none. */
 static inline uint64_t value(const char *group, const char *instance, const char *metric)
 {
     const struct seen *const one = find(group, instance);

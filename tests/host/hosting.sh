@@ -1,8 +1,8 @@
-# hosting.sh: what the tests of the sampler share.
+# The shared functions of the tests of the sampler.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-# host_status KEY: of the sampler, as `blkin agent` tells it.
+# host_status KEY: prints a value of the sampler from the status of `blkin agent`.
 host_status() {
     timeout 10 "$BUILD/bin/blkin" status --json ${WORK_RUN:+"--runtime-dir=$WORK_RUN"} agent 2>/dev/null |
         jq -r ".host_metrics.$1"
@@ -12,12 +12,11 @@ host_is() {
     [ "$(host_status "$1")" = "$2" ]
 }
 
-# host_counted COUNTER LEAST
 host_counted() {
     [ "$(host_status "$1")" -ge "$2" ] 2>/dev/null
 }
 
-# host_sampled_more PART: more samples come, so what was written by now was read.
+# host_sampled_more PART: waits for more samples, so that all files written before were read.
 host_sampled_more() {
     local before
     before=$(host_status samples)

@@ -1,9 +1,9 @@
 /*
- * What a sample of everything costs, with this process: CPU time in us, the least of many batches,
- * how far a tenth of them is from it at most, and how many values it has.
+ * The cost of a full sample with this process: CPU time in us, the shortest of many batches; the
+ * maximal distance of a tenth of them; and the number of values.
  *
- * With `cold`: that of a sample at 10 Hz, whose caches others have had meanwhile, and how much of
- * it is to read the same files into nowhere. The mean of both.
+ * With `cold`: the cost of a sample at 10 Hz, with caches that other programs used meanwhile. Part
+ * of it is the cost of only reading the same files. The means of both.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -80,7 +80,7 @@ static void say_warm(struct host_reader *host)
            (double)values / BATCHES / BATCH);
 }
 
-/* The same files, read into nowhere. */
+/* Only reads the same files. */
 static void read_only(void)
 {
     static const char *const names[] = {
@@ -98,7 +98,7 @@ static void read_only(void)
     }
 }
 
-/* In turns, each after a rest of PERIOD_MS, which is in none of them. */
+/* Measures both in turns, each after a rest of PERIOD_MS, which does not count. */
 static void say_cold(struct host_reader *host)
 {
     uint64_t sampled = 0;

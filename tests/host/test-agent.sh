@@ -1,6 +1,6 @@
 #!/bin/bash
-# blkin agent with what the host does: a slow trace is tagged with samples of before, of and after its time,
-# however long ago the agent began to sample; with send = all so is each long span; no ring is taken for samples.
+# blkin agent with samples of its host. A slow trace has tags of samples from before, during and after its time, also
+# long after the agent began to sample. With send = all each long span has them. No ring is used for samples.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -11,8 +11,8 @@ set -u
 recording_begin
 export BLKIN_HOST=yes BLKIN_CPU=100ms
 
-# tagged ID: how many of its spans have samples from around their time. Of which groups, is a busy machine's choice: one
-# that was not sampled for 4 of its periods has no tags.
+# tagged ID: prints how many of its spans have samples from around their time. The groups differ on a busy machine: a
+# group that was not sampled for 4 of its periods has no tags.
 tagged() {
     jq -s --arg id "$1" '[.[] | select((("0" * 32) + .traceId)[-32:] == $id) | select((.tags["blkin.host_ms"] // 0 | tonumber) >= .duration / 1000 - 1)
         | select(.tags | keys | any(startswith("system.")))] | length' "$WORK/taken"
@@ -34,7 +34,7 @@ make "slow 250"
 wait_for 40 agent "the spans" has_spans "$ID" || exit 1
 is_tagged "$ID" || fail "its spans do not tell what the host did: $(<"$WORK/taken")"
 
-# without samples; and again, after a reload
+# without samples; and with them again, after a reload
 echo 'host = no' >"$WORK/blkin.conf"
 stop_part agent TERM 30 || fail "exit status $? after SIGTERM"
 unset BLKIN_HOST
@@ -50,7 +50,7 @@ has_each() { # a slow trace is fetched, too, for a minute after the change
 }
 wait_for 40 agent "each span, with what the host did" has_each || exit 1
 
-# a configuration that is wrong leaves all as it is
+# a wrong configuration changes nothing
 echo 'disk = 10ms' >"$WORK/blkin.conf"
 timeout 20 "$BUILD/bin/blkin" reload agent >"$WORK/said" 2>&1 && fail "a wrong configuration was taken"
 grep -q 'the old one holds' "$WORK/said" || fail "reload says: $(<"$WORK/said")"

@@ -1,5 +1,5 @@
 /*
- * Filters: what their text may be, which samples pass, and when the agent is asked.
+ * Filters: their texts, the samples that pass, and the requests to the agent.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,7 +25,7 @@ static const char *refusal(const char *text)
     return error.text;
 }
 
-/* REFUSED(text, of which rule, why) */
+/* REFUSED(text, number of the rule, reason) */
 #define REFUSED(text, rule, why) \
     CHECK_TEXT(refusal(text), "parameter \"host-filters\": \"" rule "\": " why)
 
@@ -110,7 +110,7 @@ static void test_taken(void)
 /* ---- samples --------------------------------------------------------------------------------- */
 
 static struct host_filter *filter;
-static char passed[4096]; /* "INSTANCE@MS " each, with "/PERIOD" if that is another */
+static char passed[4096]; /* "INSTANCE@MS " each, with "/PERIOD" if the period is another */
 static char asked[4096];
 
 static void pass(void *context, const struct host_sample *sample)
@@ -169,7 +169,7 @@ static void take(enum host_kind kind, const char *instance, uint32_t slot, uint6
     host_filter_take(filter, &sample);
 }
 
-/* vda was busy for so long up to then */
+/* vda was busy for so long until then */
 static void disk(uint64_t at_ms, uint64_t busy_ms)
 {
     take(HOST_DISK, "vda", 7, at_ms, "system.disk.io_time", busy_ms * MS);
@@ -212,7 +212,8 @@ static void test_changed(void)
     begin("memory.dirty changed 10%");
     dirty(100, 1000);
     dirty(200, 1100); /* exactly 10 % is not more */
-    dirty(300, 1101); /* of what was recorded, not of what was before; with the one before it */
+    dirty(300, 1101); /* compared with the last recorded sample, not with the one before; the sample
+                       * before comes along */
     dirty(400, 1200);
     dirty(500, 900);
     dirty(600, 990);
@@ -229,15 +230,15 @@ static void test_changed(void)
     dirty(132000, 20 * KIB + 1);
     CHECK_TEXT(passed, "@100 @61000 @121000 @131000 @132000 ");
 
-    /* a counter by what it grew */
+    /* a counter by its growth */
     begin("disk.busy changed 20");
     disk(100, 0);
-    disk(200, 0);  /* 0 %, the first that is known */
+    disk(200, 0);  /* 0 %, the first known value */
     disk(300, 19); /* 19 % */
     disk(400, 40); /* 21 % */
     disk(500, 60); /* 20 % */
     CHECK_TEXT(passed, "vda@100 vda@200 vda@300 vda@400 ");
-    disk(600, 0); /* began anew: not known, which is a change */
+    disk(600, 0); /* the counter began again: not known, which is a change */
     disk(700, 0);
     CHECK_TEXT(passed, "vda@100 vda@200 vda@300 vda@400 vda@500 vda@600 vda@700 ");
 }
@@ -253,13 +254,13 @@ static void test_threshold(void)
     disk(600, 490); /* 90 % */
     disk(700, 590);
     disk(800, 690);
-    disk(900, 600); /* began anew: from here on again */
+    disk(900, 600); /* the counter began again: time counts from here */
     disk(1000, 700);
     disk(1100, 800);
     disk(1200, 900);
     CHECK_TEXT(passed, "vda@100 vda@300 vda@400 vda@500 vda@1100 vda@1200 ");
 
-    /* a gauge holds from when it was seen */
+    /* a gauge's condition holds from its first sample */
     begin("memory.dirty < 1K for 200ms");
     dirty(100, 0);
     dirty(200, 0);
@@ -282,21 +283,21 @@ static void test_keep(void)
     CHECK_TEXT(asked, "");
     disk(300, 198);
     CHECK_TEXT(asked, "1000 disk.busy > 95% for 200ms keep 1s: vda 98%|");
-    disk(400, 298); /* it goes on: asked once */
+    disk(400, 298); /* the condition goes on: one request */
     disk(500, 300); /* it ends */
     disk(600, 400);
-    disk(700, 500); /* again, but the seconds were kept */
+    disk(700, 500); /* again, but those seconds were kept already */
     CHECK_TEXT(asked, "1000 disk.busy > 95% for 200ms keep 1s: vda 98%|");
     disk(1200, 1000);
     disk(1300, 1100);
     CHECK_TEXT(asked, "1000 disk.busy > 95% for 200ms keep 1s: vda 98%|"
                       "1000 disk.busy > 95% for 200ms keep 1s: vda 100%|");
     CHECK(host_filter_counts(filter).crossings == 2);
-    /* it holds nothing back */
+    /* it passes every sample */
     CHECK_TEXT(passed,
                "vda@100 vda@200 vda@300 vda@400 vda@500 vda@600 vda@700 vda@1200 vda@1300 ");
 
-    /* for as long as it goes on, once */
+    /* one request for as long as it goes on */
     begin("disk.busy > 95% keep 200ms");
     for (uint64_t t = 100; t <= 1000; t += 100)
         disk(t, t);
@@ -311,13 +312,13 @@ static void test_keep(void)
     CHECK_TEXT(asked, "1000 disk.busy > 95% keep 1s: a??[1m? 100%|"
                       "1000 disk.busy > 95% keep 1s: b 100%|");
 
-    /* a unit that is none of a percent */
+    /* a percentage with another unit */
     begin("memory.dirty > 1K keep 1s");
     dirty(100, 2048);
     CHECK_TEXT(asked, "1000 memory.dirty > 1K keep 1s: 2048 By|");
 }
 
-/* Another disk in the place of one that went knows nothing of it. */
+/* Another disk of the same slot does not inherit the state. */
 static void test_another(void)
 {
     begin("disk.busy > 95%");
@@ -328,7 +329,7 @@ static void test_another(void)
     disk(400, 100);
     CHECK_TEXT(passed, "vda@100 vda@300 ");
 
-    /* what no slot can be is not taken for one */
+    /* an impossible slot is ignored */
     take(HOST_DISK, "vdz", HOST_SLOTS, 500, "", 0);
     CHECK_TEXT(passed, "vda@100 vda@300 vdz@500 ");
 }

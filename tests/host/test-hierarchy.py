@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Metrics of five hosts through two levels of real Prometheus servers, with the rules and the dashboard that we ship:
-a host, a server of the lower level and one of the upper level are killed and come back, and the sums are right.
+"""Metrics of five hosts through two levels of real Prometheus servers, with our rules and dashboard. A host, a server
+of the lower level and one of the upper level are killed and come back; the sums are right.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -31,8 +31,8 @@ TCP = "RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens PassiveOpens AttemptFails 
 
 
 class Host:
-    """`blkin agent` over a /proc that the test writes. Host N has N0 % of its memory available and N running
-    threads beside the sampler's own, which it does not count."""
+    """`blkin agent` over a /proc that the test writes. Host N has N0 % of its memory available and N running threads
+    beside the sampler's own, which do not count."""
 
     def __init__(self, folder, number):
         self.number, self.root, self.port = number, f"{folder}/host-{number}", free_port()
@@ -52,13 +52,13 @@ class Host:
         self.part.start()
 
     def write(self, name, text):
-        """In one go and never shorter: the sampler keeps files open."""
+        """Writes in one call and never less than before, because the sampler keeps files open."""
         descriptor = os.open(f"{self.root}/proc/{name}", os.O_WRONLY | os.O_CREAT, 0o644)
         os.pwrite(descriptor, text.encode(), 0)
         os.close(descriptor)
 
     def tick(self):
-        """The host's counters grow."""
+        """Lets the host's counters grow."""
         self.ticks += 1
         n = self.ticks
         self.write("stat", f"cpu  {10**6 + n} 0 {10**6 + n} {10**7 + 8 * n} 0 0 0 0 0 0\nctxt {10**6 + n}\nprocesses {10**6}\n"
@@ -83,7 +83,7 @@ class Server:
             shutil.copy(f"{SHIPPED}/{rules}", place)
         with open(f"{place}/{shipped}", encoding="utf-8") as file:
             text = file.read().replace("interval: 10s", "interval: 1s").replace("{replica: a}", json.dumps(labels))
-        # the example's targets are replaced: all that follows belongs to them
+        # replaces the example's targets, which are the rest of the file
         text = text[:text.index("    static_configs:")] + "    static_configs: " + json.dumps(targets) + "\n"
         with open(f"{place}/prometheus.yml", "w", encoding="utf-8") as file:
             file.write(text)
@@ -95,7 +95,7 @@ class Server:
         return f"127.0.0.1:{self.port}"
 
     def ask(self, query):
-        """A list of labels and values; empty also while the server starts or is away."""
+        """Returns labels and values; empty also while the server starts or is away."""
         try:
             with urllib.request.urlopen(f"http://{self.target()}/api/v1/query?" + urllib.parse.urlencode({"query": query}),
                                         timeout=10) as answer:
@@ -144,14 +144,14 @@ class Hierarchy(unittest.TestCase):
                 for metric, values in of.items() for what in (sum, len, min, max)} | {"up": len(numbers)}
 
     def check(self, numbers, servers):
-        """What these upper servers have recorded is true of these hosts."""
+        """Checks that the records of these upper servers are true for these hosts."""
         expected = self.expected(numbers)
         for server in servers:
             wait_until(lambda server=server: self.sums(server) == expected,
                        lambda server=server: f"{expected}, but {self.sums(server)}: {server.part.said()[-500:]}", LIMIT_S, 0.2)
 
     def check_counters(self, servers):
-        """Of the lower servers: no count is lost, whoever was away."""
+        """Checks that the lower servers have lost no count, whichever part was away."""
         for host in self.hosts.values():
             host.tick()
         for server, group in servers:
@@ -182,7 +182,7 @@ class Hierarchy(unittest.TestCase):
         self.dashboard()
 
     def dashboard(self):
-        """Each query of the dashboard has an answer; the page of a host is well-formed."""
+        """Each query of the dashboard has an answer, and the page of a host is well-formed."""
         with open(DASHBOARD, encoding="utf-8") as file:
             dashboard = json.load(file)
         queries = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]

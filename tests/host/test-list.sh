@@ -1,5 +1,5 @@
 #!/bin/bash
-# What blkin host lists, of a host that the test makes.
+# The list of blkin host, for a made-up host.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
-# blkin:metric as LTTng records it: plain in babeltrace2, its names told in time, numbered without gaps, to be chosen by
-# filters and log levels as any event; and still so when `blkin agent` is killed again and again (KILLS, 5).
+# blkin:metric as LTTng records it: plain in babeltrace2, with its names in time, and numbered without gaps. Filters
+# and log levels select it like any event, also after `blkin agent` was killed again and again (KILLS, 5).
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -14,7 +14,7 @@ set -u
 groups=(--cpu=100ms --memory=200ms --pressure=off --run-queue=100ms --disk=off --network=off --tcp=off
     --process=off --cgroup=off)
 
-# choose NAME ENABLE-EVENT-OPTION...: a session of what that lets through
+# choose NAME ENABLE-EVENT-OPTION...: makes a session of the selected events
 choose() {
     {
         lttng create "$1" --output="$WORK/$1" &&
@@ -26,7 +26,6 @@ choose() {
     }
 }
 
-# checked NAME GROUP...
 checked() {
     "$PYTHON" "$SRC/tests/host/check_metrics.py" "${@:2}" <"$WORK/$1.events" || {
         head -n 5 "$WORK/$1.events" >&2
@@ -34,7 +33,7 @@ checked() {
     }
 }
 
-# says NAME TEXT: of the sink's account
+# says NAME TEXT: checks the sink's account
 says() {
     grep -q -- "$2" "$WORK/$1-sink.log" || {
         show_log "$1-sink"
@@ -58,7 +57,7 @@ start_sampling
 wait_for 30 agent "that LTTng records" host_is recorded_by_lttng true || exit 1
 wait_for 30 agent "samples" host_counted samples 250 || exit 1
 
-# when nobody records, and again; `all` stops last, as what only others get is a gap for it
+# without a session, and again; `all` stops last, because metrics that only other sessions get are a gap in it
 for other in some loud plain all; do lttng stop "$other" >/dev/null; done
 wait_for 20 agent "that LTTng rests" host_is recorded_by_lttng false || exit 1
 lttng start all >/dev/null

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A planted cause is named in the last line of the trace that the agent keeps. RUNS=20: more often; CAUSES="memory quiet":
+# The last line of the trace that the agent keeps names a planted fault. RUNS=20: more often; CAUSES="memory quiet":
 # others, which a busy machine cannot show
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240

@@ -1,5 +1,5 @@
 /*
- * What is read of control groups, of version 1 and 2, made up and of this kernel.
+ * The samples of control groups, of version 1 and 2, made up and of this kernel.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -41,7 +41,7 @@ static void test_cgroups(void)
     host_close(host);
 }
 
-/* Version 1: the same path in a tree for each controller. */
+/* Version 1 has the same path in a tree for each controller. */
 static void put_group_v1(const char *path)
 {
     static const struct {
@@ -98,7 +98,7 @@ static void test_cgroups_v1(void)
     config.wanted[HOST_PROCESS].instances = "unit:redis.service";
     host = open_host(&config);
     sample(host);
-    CHECK(count_of("cgroup") == 2); /* each once, and a tree is none */
+    CHECK(count_of("cgroup") == 2); /* each once, and a tree is no group */
     check_group_v1("docker/abc");
     CHECK(value("cgroup", "docker/abc", "cgroup.pressure.cpu.some") == UINT64_MAX);
     CHECK(value("cgroup", "docker/slim", "cgroup.memory.usage") == 1);
@@ -108,7 +108,7 @@ static void test_cgroups_v1(void)
     CHECK(host_counts(host).not_understood == 0);
     host_close(host);
 
-    /* both: what version 1 does not have is of version 2 */
+    /* both versions: controllers that version 1 lacks are in version 2 */
     put_group("unified/docker/abc", 1);
     put_file("sys/fs/cgroup/unified/docker/abc/cpu.pressure", "some avg10=0.00 total=9\n");
     put_group("unified/docker/new", 2);
@@ -119,10 +119,10 @@ static void test_cgroups_v1(void)
     check_group_v1("docker/abc");
     CHECK(value("cgroup", "docker/abc", "cgroup.pressure.cpu.some") == 9000);
     CHECK(value("cgroup", "docker/new", "cgroup.cpu.time.user") == 2000);
-    CHECK(value("cgroup", "docker/new", "cgroup.disk.io.read") == 0); /* nothing was done yet */
+    CHECK(value("cgroup", "docker/new", "cgroup.disk.io.read") == 0); /* no operation yet */
     host_close(host);
 
-    /* version 2 alone: groups may be called anything */
+    /* version 2 alone: groups may have any name */
     put_host();
     put_file("sys/fs/cgroup/cgroup.controllers", "cpu io memory pids\n");
     put_group("memory", 3);
@@ -163,7 +163,7 @@ static bool make_groups(void)
     return is_there;
 }
 
-/* A process of our own groups computes, until it has used so much. */
+/* A process in our own groups computes, until it has used so much CPU time. */
 static void compute(uint64_t ns)
 {
     const pid_t parent = getpid();
@@ -210,7 +210,7 @@ static void test_real_cgroup(void)
     sample(host);
     user = value("cgroup", name, "cgroup.cpu.time.user");
     system = value("cgroup", name, "cgroup.cpu.time.system");
-    /* all but what was before it had joined; version 1 has ticks */
+    /* without the time before it joined; version 1 has ticks */
     CHECK(user != UINT64_MAX && system != UINT64_MAX && user + system >= 200 * NS_PER_MS);
     CHECK(user + system <= 2000 * NS_PER_MS);
     for (size_t tree = 0; tree < TREES; tree++) {

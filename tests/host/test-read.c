@@ -1,5 +1,6 @@
 /*
- * What is read of /proc and /sys, from folders that are as a kernel has them, or as none has.
+ * The samples of /proc and /sys, from folders with contents that a kernel writes, or that no kernel
+ * writes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -53,7 +54,7 @@ static void test_values(void)
     CHECK(count_of("process") == 0 && count_of("cgroup") == 0);
     CHECK(host_counts(host).not_understood == 0 && host_counts(host).unreadable == 0);
 
-    /* what was kept of the last time is not what is read now */
+    /* values of the last time do not replace the current ones */
     put_file("proc/net/snmp", "Tcp: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens PassiveOpens "
                               "AttemptFails EstabResets CurrEstab InSegs OutSegs RetransSegs\n"
                               "Tcp: 1 200 120000 -1 11 12 13 14 15 16 17 28\n");
@@ -79,7 +80,7 @@ static void test_each_cpu(void)
     sample(host);
     CHECK(count_of("cpu") == 3);
     CHECK(value("cpu", "cpu1", "system.cpu.time.user") == 400 * NS_PER_MS);
-    /* as the kernel's do: a little back is no new beginning, one CPU goes */
+    /* as the kernel's do: a small step back is no restart of a counter; one CPU goes */
     put_file("proc/stat", "cpu  100 20 30 4001 49 6 7 8\ncpu0 60 10 20 2000 29 3 4 5\n");
     sample(host);
     CHECK(count_of("cpu") == 2);
@@ -112,7 +113,7 @@ static void test_disks_come_and_go(void)
     CHECK(value("disk", "sdb", "system.disk.operations.read") == 5);
     CHECK(host_counts(host).ended == 1);
 
-    /* in another order, and the first one again: that is another one */
+    /* in another order, and the first disk again: that is another disk */
     put_file("proc/diskstats", "8 32 sdc 7 0 0 0 0 0 0 0 0 0 0\n8 0 sda 8 0 0 0 0 0 0 0 0 0 0\n"
                                "8 16 sdb 9 0 0 0 0 0 0 0 0 0 0\n8 16 sdb 9 0 0 0 0 0 0 0 0 0 0\n");
     sample(host);
@@ -125,7 +126,7 @@ static void test_disks_come_and_go(void)
     host_close(host);
 }
 
-/* A name of each disk that there may be. */
+/* A name of each possible disk. */
 static void test_many_disks(void)
 {
     struct host_config config = config_of();
@@ -171,7 +172,7 @@ static void test_wrap(void)
     CHECK(value("disk", "sda", "system.disk.operation_time.write") == 6 * NS_PER_MS);
     put_file("proc/diskstats", "8 0 sda 12 0 88 2 22 0 168 6 0 5 4\n");
     sample(host);
-    /* a little back is no wrap */
+    /* a small step back is no wrap */
     CHECK(value("disk", "sda", "system.disk.operation_time.read") ==
           (UINT64_C(4294967296) + 2) * NS_PER_MS);
     CHECK(value("disk", "sda", "system.disk.weighted_io_time") ==
@@ -181,7 +182,7 @@ static void test_wrap(void)
     sample(host);
     CHECK(value("disk", "sda", "system.disk.operation_time.read") == 7 * NS_PER_MS);
     CHECK(value("disk", "sda", "system.disk.io_time") == 8 * NS_PER_MS);
-    /* the most that there may be, and more than that */
+    /* the maximum, and more than that */
     put_file("proc/diskstats", "8 0 sda 18446744073709551615 0 18446744073709551615 1 1 0 0 0 0 8 "
                                "9\n8 1 sda1 18446744073709551616 0 1 1 1 0 0 0 0 8 9\n");
     sample(host);
@@ -256,7 +257,7 @@ static void test_processes(void)
 
     put_host();
     put_process(10, "redis-server");
-    put_process(11, "a-very-long-nam"); /* what the kernel keeps of it */
+    put_process(11, "a-very-long-nam"); /* the kernel's name is cut */
     put_process(12, "postgres");
     put_process(13, "postgres");
     put_process(14, "nginx");
@@ -309,7 +310,7 @@ static void test_many_processes(void)
     host_close(host);
 }
 
-/* Real ones: files of the dead cannot be read. */
+/* Real processes: files of the dead cannot be read. */
 static void test_dying_process(void)
 {
     struct host_config config = config_of();
@@ -365,7 +366,7 @@ static void test_times(void)
     seen_count = 0;
     host_sample(host, first - 1, see, NULL);
     CHECK(seen_count == 0);
-    for (uint64_t i = 0; i < 20; i++) { /* two seconds, whatever the second that they begin in */
+    for (uint64_t i = 0; i < 20; i++) { /* two seconds that begin in any second */
         CHECK(host_next(host) == first + i * 100 * NS_PER_MS);
         host_sample(host, host_next(host), see, NULL);
     }
@@ -411,8 +412,7 @@ static void test_configuration(void)
     CHECK_TEXT(error.text, "/dev/null/nowhere: expected a folder with proc in it: Not a directory");
 }
 
-/* Bytes of a file changed, left out or doubled: it is read or counted, and what is not hit stays.
- */
+/* Changes, removes or doubles bytes of a file: it is read or counted, and the other values stay. */
 static void test_broken(void)
 {
     static const char *const files[] = {"proc/stat",
@@ -464,7 +464,7 @@ static void test_broken(void)
     }
 }
 
-/* A long line of nonsense is left out, what is after it is read; a file without an end ends. */
+/* A long line of nonsense is left out, and the next line is read; a file without an end ends. */
 static void test_long_lines(void)
 {
     const struct host_config config = config_of();

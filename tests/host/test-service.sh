@@ -1,6 +1,6 @@
 #!/bin/bash
-# Samples of `blkin agent` reach the sink of `blkin live` through LTTng, also after either one's, and the session
-# daemon's death.
+# Samples of `blkin agent` reach the sink of `blkin live` through LTTng, also after the death of either, and of the
+# session daemon.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -13,7 +13,7 @@ has_metrics() {
     [ "$(counter events_of_hosts)" -gt "$1" ] 2>/dev/null
 }
 
-# more_metrics WHAT: more than have come so far.
+# more_metrics WHAT: waits for more than have come so far.
 more_metrics() {
     local before
     before=$(counter events_of_hosts)

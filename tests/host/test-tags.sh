@@ -1,9 +1,8 @@
 #!/bin/bash
-# timeout: 180
-# Spans of a recording with blkin:metric, which LTTng has cut into chunks, tell what their host did, those that are
-# long enough.
+# LTTng records spans and blkin:metric in chunks. The sink tags spans of at least host-min-ms with their host's metrics.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 180
 set -u
 # shellcheck source=tests/plugin/convert.sh
 . "$SRC/tests/plugin/convert.sh"
@@ -18,7 +17,7 @@ rotate() {
     timeout 20 lttng rotate recorded >/dev/null || fail "lttng rotate"
 }
 
-# A request takes 0.3 s, and begins 0.8 s after its line.
+# causes.c begins the request 0.8 s after it reads the line. The request takes 0.3 s.
 request() {
     make quiet
 }
@@ -28,7 +27,7 @@ is_traced() {
 }
 
 start_sessiond || exit 1
-# shellcheck disable=SC2015 # it may
+# shellcheck disable=SC2015 # fail() may run after lttng start, too
 lttng create recorded --output="$WORK/recorded" >/dev/null &&
     lttng enable-channel -s recorded -u --buffers-uid --subbuf-size=256k --num-subbuf=8 blkin >/dev/null &&
     lttng enable-event -s recorded -u -c blkin 'blkin:span,blkin:process,blkin:metric' >/dev/null &&
@@ -42,12 +41,12 @@ wait_for 20 requests "the program's being traced" is_traced "${private_pid[reque
 wait_for 20 agent "samples of the host" host_is recorded_by_lttng true || exit 1
 for ((i = 0; i < 4; i++)); do
     request
-    # now at the end of a request, whose span waits then, and now at any time
-    [ "$i" -gt 1 ] || sleep "0.$((RANDOM % 10))" # at any time
+    # the first two rotations are at random times; the others directly after a request, whose span still waits
+    [ "$i" -gt 1 ] || sleep "0.$((RANDOM % 10))"
     rotate
 done
 request
-# what is after the last one, of each group: it waits for that
+# the last span needs a later sample of each group
 before=$(host_status samples)
 wait_for 30 agent "samples after the last request" host_counted samples $((before + 21)) || exit 1
 lttng stop recorded >/dev/null || fail "cannot stop the session"
@@ -55,19 +54,19 @@ lttng destroy recorded >/dev/null || fail "cannot end the session"
 stop_part requests TERM
 stop_part agent TERM 30 || fail "exit status $? after SIGTERM"
 
-# Each span is of a request that takes long enough to be told of.
+# All spans are longer than host-min-ms, so each has tags about its host.
 convert whole '' "$WORK/recorded/archives"
 [ "$(jq length "$WORK/whole.json")" = 10 ] || fail "10 spans were recorded, and $(jq length "$WORK/whole.json") came"
 [ "$(counter_of events_of_hosts whole)" -gt 30 ] || fail "hardly any metrics: $(cat "$WORK/whole.stats")"
-told=$(jq '[.[].tags | select(has("system.cpu.busy.max") and has("blkin.host_ms"))] | length' "$WORK/whole.json")
-[ "$told" = 10 ] || fail "$told of 10 spans tell what their host did: $(cat "$WORK/whole.json")"
+tagged=$(jq '[.[].tags | select(has("system.cpu.busy.max") and has("blkin.host_ms"))] | length' "$WORK/whole.json")
+[ "$tagged" = 10 ] || fail "$tagged of 10 spans have tags about their host: $(cat "$WORK/whole.json")"
 jq -e 'all(.[]; (.tags["blkin.host_ms"] | tonumber) >= .duration / 1000 - 1 and
     (.tags["system.cpu.busy.min"] | tonumber) <= (.tags["system.cpu.busy.max"] | tonumber))' \
     "$WORK/whole.json" >/dev/null || fail "samples are not around the spans: $(cat "$WORK/whole.json")"
 
-for none in ',host-min-ms=-1' ',host-min-ms=60000'; do
+for parameter in ',host-min-ms=-1' ',host-min-ms=60000'; do
     rm -f "$WORK/none.json"
-    convert none "$none" "$WORK/recorded/archives"
+    convert none "$parameter" "$WORK/recorded/archives"
     jq -e 'length == 10 and all(.[]; .tags | has("system.cpu.busy.max") | not)' "$WORK/none.json" >/dev/null ||
-        fail "$none: spans are tagged all the same"
+        fail "$parameter: spans are tagged all the same"
 done

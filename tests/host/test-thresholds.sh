@@ -1,6 +1,6 @@
 #!/bin/bash
-# Filters of samples as an operator has them: a threshold that is crossed has the agent send requests that nobody
-# found slow, and tells why; the agent goes on sampling if that is refused, and uses only what the filters let through.
+# Filters of samples as an operator uses them. A crossed threshold makes the agent send requests that no rule found
+# slow, with the reason. If that is refused, the agent goes on sampling, and uses only the samples that pass.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
@@ -10,7 +10,7 @@ set -u
 . "$SRC/tests/host/hosting.sh"
 recording_begin
 
-# A host whose only disk was busy for so many ms. In place: the file is held open.
+# busy MS: sets the busy time of the host's only disk. In place, because the file is held open.
 busy() {
     printf ' 254       0 vda 100 0 800 10 100 0 800 10 0 %012d 0 0 0 0 0 0 0\n' "$1" 1<>"$WORK/root/proc/diskstats"
 }
@@ -28,7 +28,7 @@ start_sampling() {
         --disk=100ms --memory=100ms --host-filters='disk.busy > 95% keep 60s, memory.available changed 5%, tcp every 5s' "$@"
 }
 
-# wrong filters are refused, with what is wrong
+# wrong filters are refused with the reason
 "$BUILD/bin/blkin" agent --host-filters='disk.bsy > 95%' 2>"$WORK/err"
 [ $? = 2 ] || fail "a wrong filter: status is not 2"
 grep -qF -- '--host-filters: parameter "host-filters": "disk.bsy > 95%": disk has no view "bsy": expected one of disk.busy' \
@@ -45,7 +45,7 @@ host_is crossings 0 || fail "a disk that does nothing crossed a threshold"
 make "fast 20"
 [ "$(all_spans)" = 0 ] || fail "fast requests were sent"
 
-# the disk is busy: what nobody found slow is there, and why
+# the disk is busy: requests that no rule found slow are sent, with the reason
 busy 1000000
 wait_for 30 agent "that the last seconds are kept" host_is keeps_asked 1 || exit 1
 some_spans() {
@@ -57,11 +57,11 @@ grep -c '"blkin.kept": "disk.busy > 95% keep 60s: vda 100%"' "$WORK/taken" | gre
 host_sampled_more agent || exit 1
 host_is crossings 1 || fail "one crossing is counted as $(host_status crossings)"
 
-# memory did not change: it was used when it came, and each minute; all of the disk was
+# memory did not change: its samples passed first and each minute; all samples of the disk passed
 host_counted held_back 6 || fail "nothing was held back: $(host_status held_back)"
 [ "$(host_status held_back)" -lt "$(host_status samples)" ] || fail "all was held back"
 
-# refused: that is said and counted, and the samples go on
+# the refusal is reported and counted, and the samples go on
 stop_part agent TERM 30 || fail "blkin agent: status $? after SIGTERM"
 start_sampling --keep-from=none --host-filters='disk.busy > 95% keep 5s'
 wait_for 30 agent "samples" host_counted samples 6 || exit 1

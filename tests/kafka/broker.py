@@ -1,4 +1,4 @@
-# A broker of Kafka for tests, and how to fetch it; kafka.py asks it.
+# A broker of Kafka for tests, and its download; kafka.py sends requests to it.
 # SPDX-License-Identifier: BSD-2-Clause
 import os
 import socket
@@ -10,7 +10,7 @@ import kafka  # noqa: E402
 from common import ENVIRONMENT, free_port, wait_until  # noqa: E402,F401
 from part import Part  # noqa: E402
 
-START_S = 100  # of a broker, on a busy machine
+START_S = 100  # for the start of a broker on a busy machine
 PASSWORD = "open-sesame"  # of user blkin
 JAVA = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
 
@@ -21,7 +21,7 @@ def is_listened(port):
 
 
 def fetch_kafka():
-    """The folder of its jars. The test is skipped if it cannot be had, or there is no librdkafka."""
+    """Returns the folder of its jars. The test is skipped without it, or without librdkafka."""
     fetched = subprocess.run([os.environ["SRC"] + "/scripts/fetch-kafka"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, check=False)
     reason = "no Kafka: " + fetched.stderr.strip().splitlines()[-1] if fetched.returncode else ""
@@ -35,7 +35,7 @@ def fetch_kafka():
 
 
 class Broker(Part):
-    """One that is its own controller; at sasl_port users have a password."""
+    """A broker that is its own controller; at sasl_port users have a password."""
 
     def __init__(self, jars, folder, tls="", **settings):
         """tls: a file with key and certificate as PEM, for tls_port. settings: a_b=C is a.b=C."""
@@ -65,19 +65,19 @@ offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
-# one that was killed is refused until the session before has timed out: by default 9 s
+# after a kill the broker is refused until the session before has timed out: by default 9 s
 broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
 """)
             for name, value in settings.items():
                 file.write(f"{name.replace('_', '.')}={value}\n")
-        # what StorageTool's "format" makes, for which it takes seconds
+        # as StorageTool's "format" does, which takes seconds
         os.mkdir(f"{folder}/data")
         with open(f"{folder}/data/meta.properties", "w", encoding="utf-8") as file:
             file.write("version=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAQ\nnode.id=1\n")
 
     def set_password(self, password, before=PASSWORD):
-        """From its next start on."""
+        """Sets the password for its next start."""
         with open(self.properties, "r+", encoding="utf-8") as file:
             text = file.read().replace(f'"{before}"', f'"{password}"')
             file.seek(0)
@@ -92,13 +92,13 @@ broker.heartbeat.interval.ms=500
             return is_listened(self.port)
         wait_until(listens, "Kafka listens", START_S)
 
-    # what is in its topics
+    # the topics and their messages
     create, grow, delete, trim = kafka.create, kafka.grow, kafka.delete, kafka.trim
     read, produce = kafka.read, kafka.produce
 
 
 def start_broker(test, jars, folder, **settings):
-    """One that runs until the test ends, or all tests of a class."""
+    """Starts a broker that runs until the end of the test, or of all tests of a class."""
     broker = Broker(jars, folder, **settings)
     broker.start()
     (test.addClassCleanup if isinstance(test, type) else test.addCleanup)(broker.kill)
@@ -107,7 +107,7 @@ def start_broker(test, jars, folder, **settings):
 
 
 def start_part(test, name, *command, **environment):
-    """The same of any program; its log is in the test's folder."""
+    """Starts any program in the same way; its log is in the test's folder."""
     part = Part(f"{test.folder}/{name}.log", command, **environment).start()
     test.addCleanup(part.kill)
     return part

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tests ask of a broker: librdkafka through ctypes.
+"""Requests of tests to a broker: librdkafka through ctypes.
 
     kafka.py BROKERS create TOPIC PARTITIONS [NAME=VALUE]...
 
@@ -23,11 +23,11 @@ Message = collections.namedtuple("Message", "topic partition offset time_ms valu
 
 
 class Failed(Exception):
-    """Said to the user."""
+    """A failure with a message for the user."""
 
 
 def cpu_s(pid):
-    """What a process has used."""
+    """Returns the CPU time of a process."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -154,7 +154,7 @@ def list_of(topics, offset):
 
 
 class Client:
-    """A consumer of librdkafka's, of a group only in name: it never joins."""
+    """A consumer of librdkafka. It has a group only in name, and never joins."""
 
     def __init__(self, broker, group="check", **settings):
         self.client = client_new(CONSUMER, broker, group_id=group, enable_auto_commit="false",
@@ -165,7 +165,7 @@ class Client:
         RD.destroy(self.client)
 
     def partitions(self, topic):
-        """How many it has."""
+        """Returns the number of partitions."""
         one, found = RD.topic_new(self.client, topic.encode(), None), ctypes.POINTER(RdMetadata)()
         code = RD.metadata(self.client, 0, one, ctypes.byref(found), ASK_MS)
         RD.topic_destroy(one)
@@ -177,7 +177,7 @@ class Client:
         return count
 
     def ends(self, topic, partitions):
-        """The offsets of what comes next."""
+        """Returns the offsets of the next messages."""
         found = []
         for partition in range(partitions):
             low, high = ctypes.c_int64(), ctypes.c_int64()
@@ -187,7 +187,7 @@ class Client:
         return found
 
     def committed(self, topic, partitions):
-        """What the group has committed: offset and metadata, by partition."""
+        """Returns the group's committed offset and metadata, by partition."""
         wanted = list_of({topic: partitions}, END)
         try:
             check(RD.committed(self.client, wanted, ASK_MS), f"the offsets of {topic}")
@@ -198,7 +198,7 @@ class Client:
 
 
 class Reader(Client):
-    """Reads topics from their beginning, what is committed of them only."""
+    """Reads committed messages of topics from their beginning."""
 
     def __init__(self, broker, topics):
         """topics: name -> number of partitions"""
@@ -209,13 +209,13 @@ class Reader(Client):
         RD.topic_partition_list_destroy(wanted)
 
     def poll(self, timeout_ms=100):
-        """The next message, or None."""
+        """Returns the next message, or None."""
         message = RD.consumer_poll(self.client, timeout_ms)
         if not message:
             return None
         try:
             one = message.contents
-            if one.err:  # a broker that is away: librdkafka connects again
+            if one.err:  # the broker is away: librdkafka connects again
                 self.ends_ahead -= one.err == PARTITION_EOF
                 return None
             return Message(RD.topic_name(one.topic).decode(), one.partition, one.offset,
@@ -224,7 +224,7 @@ class Reader(Client):
             RD.message_destroy(message)
 
     def all(self, limit_s):
-        """What there is; to be called once, when nobody writes any more."""
+        """Returns all messages; to be called once, when no process writes any more."""
         deadline = time.monotonic() + limit_s
         while self.ends_ahead:
             if time.monotonic() > deadline:
@@ -235,7 +235,7 @@ class Reader(Client):
 
 
 class Writer:
-    """For what no program of ours makes."""
+    """Writes messages that no program of ours writes."""
 
     def __init__(self, broker, topic):
         self.client = client_new(PRODUCER, broker, acks="all", compression_codec="lz4", linger_ms="20",
@@ -258,7 +258,7 @@ class Writer:
 # ---- topics
 
 def administer(broker, what, made, of):
-    """One request, such as CreateTopics, with what was made for it, of the kind that `of` says."""
+    """Sends one request, such as CreateTopics, with its argument of this kind."""
     client = client_new(PRODUCER, broker)
     queue = RD.queue_new(client)
     getattr(RD, what)(client, ctypes.byref(ctypes.c_void_p(made)), 1, None, queue)
@@ -276,7 +276,7 @@ def administer(broker, what, made, of):
 
 
 def await_partitions(broker, topic, partitions):
-    """Until the broker tells others of them: it may have made them and not know it yet."""
+    """Waits until the broker reports the partitions, which it may do later than it makes them."""
     asker = Client(broker)
 
     def are_there():
@@ -308,7 +308,7 @@ def delete(broker, topic):
 
 
 def trim(broker, topic):
-    """Deletes what is in it, as retention does."""
+    """Deletes the messages, as retention does."""
     asker = Client(broker)
     wanted = list_of({topic: asker.partitions(topic)}, END)
     asker.close()
@@ -317,7 +317,7 @@ def trim(broker, topic):
 
 
 def read(broker, topic):
-    """All messages of the topic: (partition, offset, bytes)."""
+    """Returns all messages of the topic: (partition, offset, bytes)."""
     asker = Client(broker)
     reader = Reader(broker, {topic: asker.partitions(topic)})
     asker.close()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 500
-"""What others read from the topics that the sink writes to: Zipkin's own Kafka collector from "zipkin", and
-OpenTelemetry's kafkareceiver from "otlp_proto". All that was sent is stored, field by field.
+"""Other programs read the topics of the sink: Zipkin's own Kafka collector reads "zipkin", and OpenTelemetry's
+kafkareceiver reads "otlp_proto". They store all spans, field by field.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -21,8 +21,8 @@ import otlp  # noqa: E402
 from broker import ENVIRONMENT, JAVA, fetch_kafka, free_port, start_broker, start_part, wait_until  # noqa: E402
 
 TRACES = ("packed", "steps", "two-hosts")
-SPANS = 20000  # of the driver, besides
-FIRST = 1000001  # id; traces of theirs are no others'
+SPANS = 20000  # of the driver, in addition
+FIRST = 1000001  # id; both programs have their own traces
 START_MS = 1735732800000  # of its spans
 
 CONFIG = """
@@ -49,7 +49,7 @@ def module(path):
 
 
 def fetch(*command):
-    """Where it is; the test is skipped if it is not there: both are large."""
+    """Returns the program's path; the test is skipped without it, as both are large."""
     fetched = subprocess.run([f"{SRC}/scripts/{command[0]}", *command[1:], "--cached"], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, check=False)
     if fetched.returncode:
@@ -73,14 +73,14 @@ def drive(endpoint, *args):
 
 
 def as_zipkin_has_it(span):
-    """Names are lower-case there, and what has an order of its own is sorted."""
+    """Names are lower-case in Zipkin, and lists are sorted."""
     span = dict(span)
     if "name" in span:
         span["name"] = span["name"].lower()
     for name in ("localEndpoint", "remoteEndpoint"):
         if "serviceName" in span.get(name, {}):
             span[name] = dict(span[name], serviceName=span[name]["serviceName"].lower())
-        if span.get(name) == {}:  # it keeps none that says nothing
+        if span.get(name) == {}:  # Zipkin stores no empty member
             del span[name]
     span["annotations"] = sorted((note["timestamp"], note["value"]) for note in span.get("annotations", []))
     return span
@@ -96,7 +96,7 @@ class Collectors(unittest.TestCase):
         cls.broker = start_broker(cls, JARS, folder)
 
     def sent(self, sink):
-        """What the sink writes of the traces, into files."""
+        """Writes the sink's messages about the traces into files."""
         for trace in TRACES:
             path = f"{self.folder}/{trace}.{sink}"
             convert(trace, sink, "file:" + path)

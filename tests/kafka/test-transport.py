@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-# The sink's Kafka transport with a real broker: each span once in its trace's partition, in messages of the right
-# size; brokers that are away, killed, or do not want us; topics that are not there, or grow. In = out + counted.
+# The sink's Kafka transport with a real broker. Each span comes once, in its trace's partition, in messages of the
+# right size. Brokers are away, killed, or refuse the user; topics are missing, or grow. In = out + counted.
+#
 # KILLS: how often the broker is killed under load; then also for a sink with little patience.
-# timeout: 900
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 900
 import json
 import os
 import random
@@ -26,12 +27,12 @@ KILLS = int(os.environ.get("KILLS", "1"))
 # the sink's own for kafka://
 BATCHES = {"batch_spans": 8000, "batch_bytes": 8 << 20, "batch_timeout_ms": 20, "request_timeout_ms": 30000,
            "retry_timeout_ms": 60000}
-# with an outcome, at one time
+# outcomes that a span may have
 OUTCOMES = ("accepted", "refused", "invalid", "too_large", "possibly_persisted", "undelivered", "dropped", "no_memory")
 
 
 class Driver:
-    """exporter-driver, whose account is checked by itself all the time."""
+    """exporter-driver, which checks its account all the time."""
 
     def __init__(self, endpoint, *steps, **options):
         args = [f"{name.replace('_', '-')}={value}" for name, value in {**BATCHES, **options}.items()]
@@ -66,7 +67,7 @@ class Driver:
         return self
 
     def count(self, name):
-        """Of what went directly and of what came by the spool."""
+        """Returns a counter's sum over direct and spooled batches."""
         return self.counts[name] + self.counts["spool"][name]
 
 
@@ -82,7 +83,7 @@ def spans_of(message):
 
 
 def partition_of(trace, partitions):
-    """FNV-1a as signed number, its amount: what Sarama and librdkafka do with this key."""
+    """FNV-1a as a signed number, its absolute value: Sarama and librdkafka choose the partition of this key so."""
     value = 0x811c9dc5
     for byte in trace.encode():
         value = (value ^ byte) * 0x01000193 & 0xffffffff
@@ -125,7 +126,7 @@ class Transport(unittest.TestCase):
         return path
 
     def spans(self, topic=None):
-        """The ids of all spans in the log, having checked that each is in its partition."""
+        """Returns the ids of all spans in the log, after the check that each is in its partition."""
         ids, messages = [], self.broker.read(topic or self.topic)
         for _, _, message in messages:
             self.assertLessEqual(len(message), 900100)
@@ -149,7 +150,7 @@ class Transport(unittest.TestCase):
             messages = self.broker.read(topic)
             for partition, _, message in messages:
                 self.assertEqual({partition_of(trace, 8) for trace, _ in spans_of(message)}, {partition})
-                if form == "otlp":  # what is said of an endpoint is said once
+                if form == "otlp":  # a part of an endpoint that repeats is written once
                     self.assertEqual(len(otlp.request(message).resource_spans), 1)
             self.assertLess(len(messages), 40)  # of 3 batches
 
@@ -160,14 +161,14 @@ class Transport(unittest.TestCase):
         self.assertEqual([len(spans_of(message)) for _, _, message in self.broker.read(self.topic)], [2000] * 2)
 
     def test_large_spans(self):
-        """No message is above 900 kB; a topic that takes less has the spans that fit."""
+        """No message is above 900 kB. For a topic with a smaller limit, the messages have the spans that fit."""
         big = ",".join(f"{number}:200000" for number in range(0, 40, 2))
         self.broker.create(self.topic)
         run = drive(self.url(), "add:40", "flush", "close", big=big)
         self.assertEqual(run.counts["accepted"], 40)
         self.assertCountEqual(self.spans(), range(1, 41))
         self.broker.create(self.topic + "_small", max_message_bytes=20000)
-        # nothing of a text of one letter is left by lz4
+        # lz4 compresses a text of one letter to almost nothing
         run = drive(self.url("compression.codec=none", topic=self.topic + "_small"), "add:40", "flush", "close",
                     big="7:15000,21:40000")
         self.assertEqual((run.counts["accepted"], run.counts["too_large"]), (40, 0))
@@ -177,9 +178,9 @@ class Transport(unittest.TestCase):
         self.assertCountEqual(self.spans(self.topic + "_small"), range(1, 441))
 
     def test_parts_of_a_partition(self):
-        """A broker judges each message by itself, also where several go into one partition at once."""
+        """A broker judges each message by itself, even if several go into one partition at once."""
         self.broker.create(self.topic, max_message_bytes=20000)
-        for spans in range(278, 287):  # those of a message of 900 kB, and some
+        for spans in range(278, 287):  # the spans of a message of 900 kB, and some more
             run = drive(self.url("compression.codec=none"), f"add:{spans}", "flush", "close", noise=3000)
             self.assertEqual((run.counts["accepted"], run.counts["too_large"]), (spans, 0))
 
@@ -209,9 +210,9 @@ class Transport(unittest.TestCase):
         run = drive(self.url(), "add:1", status=1)
         self.assertIn("Unknown topic", run.messages)
         self.assertIn("make the topic", run.messages)
-        for form in ("zipkin", "otlp"):  # divided when it is known by how many
+        for form in ("zipkin", "otlp"):  # divided when the number of parts is known
             topic = f"{self.topic}_{form}"
-            # a message that was sent and not answered in time is not sent again, and not counted as accepted
+            # an unacknowledged message is neither sent again nor counted as accepted
             run = Driver(self.url(topic=topic), "add:5000", "flush", "close", require_collector="no", per_trace=3,
                          format=form, request_timeout_ms=60000)
             wait_until(lambda: "trying again" in run.messages, "it tries", 60)
@@ -222,7 +223,7 @@ class Transport(unittest.TestCase):
                 self.assertEqual({partition_of(trace, 8) for trace, _ in spans_of(message)}, {partition})
 
     def test_spooled_then_in_its_partition(self):
-        """What was encoded while nobody knew of partitions is put in order when it is sent."""
+        """Spans that were encoded before the partitions were known are ordered when they are sent."""
         self.broker.create(self.topic, 8)
         for form in ("zipkin", "otlp"):
             spool = f"{self.folder}/{form}"
@@ -242,15 +243,16 @@ class Transport(unittest.TestCase):
         self.assertIn("no broker is there", run.messages)
         self.assertIn("Connection refused", run.messages)
         self.assertLess(time.monotonic() - start, 15 * PATIENCE)
-        # who waits is told, and does not wait for ever
+        # a flush reports the failure, and does not wait for ever
         run = drive(self.url(port=free_port()), "add:10", "flush", "close", require_collector="no", retry_timeout_ms=1500)
         self.assertEqual((run.counts["undelivered"], run.counts["failed"]), (10, True))
 
     def test_hangs(self):
-        """A broker that stands still: an interruption is heeded, and what may be in the log is said."""
+        """A broker that stands still: an interruption ends the wait, and messages that may be in the log are
+        reported."""
         self.broker.create(self.topic, 4)
         run = Driver(self.url(), "add:100", "wait:accepted:100", "pause", "add:16000", "requests:5",
-                     "sleep:300", "interrupt", "close",  # the broker, which hangs, cannot say what it has got
+                     "sleep:300", "interrupt", "close",  # the broker, which hangs, cannot report its messages
                       flush_timeout_ms=1000, on_full="block")
         wait_until(lambda: len(self.spans()) == 100, "the first ones")
         self.broker.process.send_signal(signal.SIGSTOP)
@@ -286,9 +288,10 @@ class Transport(unittest.TestCase):
         return spans, run, self.spans()
 
     def test_killed_under_load(self):
-        """Patience, and a queue: all of it arrives, and once."""
+        """With patience and a queue, all spans arrive once."""
         self.broker.create(self.topic, 4)
-        # longer than a busy machine takes to start a broker: what times out before may be in the log, and is told so
+        # longer than a broker's start on a busy machine: messages that time out before may be in the log, and are
+        # reported so
         spans, run, log = self.under_kills(lambda: random.uniform(0, 2), request_timeout_ms=START_S * 3000,
                                            retry_timeout_ms=START_S * 6000)
         print(f"{KILLS} kills, {spans} spans: {run.count('accepted')} acknowledged, {len(log)} in the log, "
@@ -298,7 +301,7 @@ class Transport(unittest.TestCase):
 
     @unittest.skipUnless("KILLS" in os.environ, "a long one: KILLS=10")
     def test_killed_with_little_patience(self):
-        """What is reported is what is in the log: acknowledged, or possibly persisted, or not at all."""
+        """The report agrees with the log: acknowledged, or possibly persisted, or not at all."""
         self.broker.create(self.topic, 4)
         spans, run, log = self.under_kills(lambda: random.uniform(1, 4), request_timeout_ms=1500, retry_timeout_ms=1000,
                                            spool=self.folder + "/spool", spool_bytes=1 << 20, noise=200)
@@ -311,7 +314,7 @@ class Transport(unittest.TestCase):
         self.assertEqual(sum(run.count(name) for name in OUTCOMES) + run.counts["spool"]["expired"] +
                          run.counts["spool"]["waiting"], spans, run.counts)
 
-    # ---- users, TLS, and what is wrong
+    # ---- users, TLS, and wrong settings
 
     def user(self, password):
         return self.settings("security.protocol=sasl_plaintext", "sasl.mechanisms=PLAIN", "sasl.username=blkin",
@@ -326,7 +329,7 @@ class Transport(unittest.TestCase):
         self.assertNotIn("open-says-me", run.messages)
 
     def test_password_is_renewed(self):
-        """While we run: the file is read again."""
+        """The password file is read again while the sink runs."""
         self.broker.create(self.topic)
         run = Driver(self.url(port=self.broker.sasl_port), "add:4", "wait:accepted:4", "pause", "add:4", "flush", "close",
                      kafka_file=self.user(PASSWORD))

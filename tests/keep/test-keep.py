@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What blkin keep asks for, what it makes of the answers, and its exit status.
+"""The requests of blkin keep, its output for the answers, and its exit status.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -50,7 +50,7 @@ def answer(traces, hosts, done=True):
 
 
 def asked(*arguments, polls=None):
-    """The run, and the first request of it."""
+    """Runs the command. Returns the run and its first request."""
     polls = polls or [answer([trace(SHORT), trace(LONG)], [host("one"), host("two")])]
     with Agent(FOLDER, {"id": "one:1:1"}, polls) as agent:
         run = keep(*arguments)

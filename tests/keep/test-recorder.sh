@@ -1,16 +1,15 @@
 #!/bin/bash
-# blkin keep, with the agent itself: what was asked for is in Zipkin, whole, and nothing else.
-#
-# timeout: 200
+# blkin keep, with the agent itself: the requested traces are in Zipkin, whole, and no other traces.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 200
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 private_begin
 readonly sent=20
 
-# keep STATUS ARGUMENT...: into $WORK/kept
+# keep STATUS ARGUMENT...: writes to $WORK/kept
 keep() {
     local expected=$1
     shift
@@ -32,7 +31,7 @@ need_zipkin
 start_blkin_agent "$ZIPKIN_URL" || exit 1
 start_stack && run_client 1 || exit 1
 
-# One that is not there; and nobody has asked for the one that is.
+# A trace that does not exist; and no request was made for the one that exists.
 goes_back_6_s() {
     keep 1 --json 1234567890abcdef
     jq -e '(now - (.hosts[0].held_from | sub("\\.[0-9]+Z"; "Z") | fromdate)) > 6' "$WORK/kept" >/dev/null
@@ -45,7 +44,7 @@ kept_says "trace 1234567890abcdef: no span was found"
 began=$SECONDS
 start_stack && run_client "$sent" || exit 1
 
-# All that just happened.
+# All traces of the last seconds.
 keep 0 --last=$((SECONDS - began + 2))s
 kept_says "All was found"
 [ "$(grep -cE "^[0-9a-f]{16} .* 0  $(uname -n)\$" "$WORK/kept")" -eq "$sent" ] ||
@@ -56,19 +55,19 @@ wait_for 30 - "all spans in Zipkin" zipkin_holds "$(stack_spans "$sent")" || exi
 jq 'map(map(del(.tags["blkin.kept"])))' "$WORK/traces.json" >"$WORK/untagged.json"
 check_traces "$WORK/untagged.json" "$sent" || exit 1
 
-# Again, one of them, pasted as its page's address: Zipkin has the same span twice, and shows it once.
+# A trace again, pasted as its page's address: Zipkin has the same span twice, and shows it once.
 trace=$(jq -r '.[0][0].traceId' "$WORK/traces.json")
 keep 0 --json "$ZIPKIN_URL/zipkin/traces/$trace"
 [ "$(jq -r '[.complete, .done, (.traces | length), (.hosts[0].state)] | @csv' "$WORK/kept")" = \
     'true,true,1,"answered"' ] || fail "as JSON: $(<"$WORK/kept")"
 
-# Of one service; it has a part in all of them.
+# The traces of one service, which has spans in all of them.
 keep 0 --last=$((SECONDS - began + 2))s --service=store-2
 [ "$(grep -cE '^[0-9a-f]{16} ' "$WORK/kept")" -eq $((sent / 2)) ] ||
     fail "store-2 has a part in each write: $(<"$WORK/kept")"
 keep 1 --last=1s --service=nobody
 kept_says "nothing was found of service nobody"
 
-# What was before its time it does not have, and says so.
+# The agent does not have traces from before its start, and says so.
 keep 1 --last=60m
 kept_says "its ring goes back only"

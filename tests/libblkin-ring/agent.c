@@ -1,10 +1,11 @@
 /*
- * An agent for scripts: gives a memory of rings to whoever connects, until its standard input ends;
- * then it says what is in the rings.
+ * An agent for scripts: gives each program that connects a memory of rings, until its standard
+ * input ends. Then it prints the contents of the rings.
  *
  * usage: agent FOLDER
- * Makes FOLDER/socket. Prints "asked N" for each line of its standard input: how often it has
- * answered. In the end "spans N", "processes N" (of different ids that have recorded spans),
+ *
+ * Makes FOLDER/socket. Prints "asked N" for each line of its standard input: the number of its
+ * answers. In the end it prints "spans N", "processes N" (different ids that have recorded spans),
  * "lost N".
  *
  * SPDX-License-Identifier: BSD-2-Clause

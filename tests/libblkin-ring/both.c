@@ -1,8 +1,9 @@
 /*
- * For test-both.sh: records with both APIs, in itself and in a child, while it has rings, and says
- * how many events of each kind are in them.
+ * For test-both.sh: records with both APIs, in itself and in a child, while it has rings. Prints
+ * the number of events of each kind in them.
  *
  * usage: both TIMES [FILE]
+ *
  * FILE gets a copy of the memory.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Says what is in a memory of rings. Written from doc/format.md alone.
+"""Prints the contents of a memory of rings. Written from doc/format.md alone.
 
 usage: reader.py FILE    a copy of the memory
-Prints a line "EVENT COUNT" for each event that there may be.
+
+Prints a line "EVENT COUNT" for each possible event.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -43,7 +44,7 @@ def records(data, committed):
 
 
 def original(event, payload):
-    """The strings of an event of the original API."""
+    """Returns the strings of an event of the original API."""
     strings = payload[42:].split(b"\0")
     if strings.pop() != b"" or len(strings) != {64: 5, 65: 4, 66: 4}[event]:
         sys.exit(f"an event {event} has the strings {strings}")

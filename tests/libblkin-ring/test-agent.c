@@ -1,7 +1,7 @@
 /*
- * A program and its agent: one that is not there, comes late, says nothing, goes and comes again
- * with another memory; and a program that changes its user. Each in a process of its own, all of
- * them at once. No LTTng.
+ * A program and its agent. The agent is missing, comes late, does not answer, or goes and comes
+ * again with another memory; and the program changes its user. Each case is a process of its own;
+ * all run at once, without LTTng.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +22,7 @@
 #define LOWEST  200 /* number of the library's descriptor */
 #define HIGHEST 1024
 
-/* The library's, if it has one; or -1. */
+/* Returns the library's descriptor; -1: none. */
 static int high_descriptor(void)
 {
     struct stat status;
@@ -54,7 +54,7 @@ static void none(void)
     agent_stop(&agent);
 }
 
-/* Until it comes, the gate is open but nothing is recorded. */
+/* Before the rings come, the API is active, but does not record. */
 static void late(void)
 {
     struct blkin_span span;
@@ -72,8 +72,7 @@ static void late(void)
     CHECK(ring_find_state() == RING_FOUND);
 }
 
-/* A thread that makes spans as fast as it can does not look each time, and finds it all the same.
- */
+/* A thread that makes spans without a pause does not look each time, but finds the rings. */
 static void busy(void)
 {
     for (unsigned i = 0; i < 100000; i++)
@@ -87,7 +86,7 @@ static void busy(void)
     agent_stop(&agent);
 }
 
-/* The socket is there, nobody listens. */
+/* The socket exists, and nobody listens. */
 static void refused(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -104,7 +103,8 @@ static void refused(void)
 
 /* ---- an agent that does not answer ---- */
 
-/* A call that waited for it would wait for ever. The descriptor is closed in between. */
+/* The agent accepts, and never answers. The descriptor is closed meanwhile. A blocking call would
+ * hang. */
 static void silent(void)
 {
     bool is_closed = false;
@@ -124,7 +124,7 @@ static void silent(void)
     CHECK(high_descriptor() < 0);
 }
 
-/* Nobody accepts, and no more fit in: to connect and wait would be to wait for ever. */
+/* Nobody accepts, and the backlog is full: a blocking connect() would hang. */
 static void backlog(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -145,14 +145,14 @@ static void backlog(void)
     close(listener);
 }
 
-/* The program closes all descriptors and gets another one with the same number: it is its own. */
+/* The program closes all descriptors, and opens its own one with the same number. */
 static void closed(void)
 {
     struct stat status;
     int found;
 
     agent_start(&agent, NULL);
-    record(); /* blkin_init() would wait until nothing is awaited */
+    record(); /* blkin_init() would wait for the library */
     CHECK(ring_find_state() != RING_NEVER);
     found = high_descriptor();
     CHECK(found >= LOWEST && fcntl(found, F_GETFD) == FD_CLOEXEC);
@@ -162,14 +162,14 @@ static void closed(void)
     agent_stop(&agent);
 }
 
-/* In a child it is the parent's. */
+/* A child uses the parent's rings. */
 static void forked(void)
 {
     int status = -1;
     pid_t pid;
 
     agent_start(&agent, NULL);
-    record(); /* blkin_init() would wait until nothing is awaited */
+    record(); /* blkin_init() would wait for the library */
     CHECK(high_descriptor() >= 0);
     pid = fork();
     if (pid == 0)
@@ -179,7 +179,7 @@ static void forked(void)
     agent_stop(&agent);
 }
 
-/* What it sends is no memory. */
+/* The agent sends an invalid memory. */
 static void wrong(void)
 {
     memory.head->mark++;
@@ -192,8 +192,8 @@ static void wrong(void)
     agent_stop(&agent);
 }
 
-/* The agent has left what it gave before the program looks, which asks again: not only with the
- * periodic work, a second later. */
+/* The agent leaves the given memory before the program looks. The program asks again soon, not only
+ * with the periodic work a second later. */
 static void left_at_once(void)
 {
     memory.head->state = RING_LEFT;
@@ -246,7 +246,8 @@ static void exchanged(void)
     agent_stop(&agent);
 }
 
-/* A memory that comes again is where it was: nothing piles up in a program that outlives agents. */
+/* A memory that comes again is mapped at the same address, so that a program that outlives agents
+ * uses no more memory. */
 static void again(void)
 {
     const struct ring_map *first;
@@ -267,7 +268,8 @@ static void again(void)
     agent_stop(&agent);
 }
 
-/* Nobody has read for long: it asks, and gets the memory that it has, which it keeps meanwhile. */
+/* Nobody has read for a long time: the program asks, and gets the same memory, which it uses
+ * meanwhile. */
 static void quiet(void)
 {
     const struct ring_map *first;
@@ -312,8 +314,8 @@ static void user(void)
     agent_stop(&agent);
 }
 
-/* A server is the user of its clients for a while, and keeps its memory: it asks for a successor
- * as itself, or when that has lasted too long. */
+/* A server takes its clients' user for a while, and keeps its memory. It asks for a new memory
+ * under its own user, or after a long time. */
 static void user_for_a_while(void)
 {
     unsigned before;
@@ -343,7 +345,7 @@ static void user_for_a_while(void)
     agent_stop(&agent);
 }
 
-/* It may not ask: then nothing is recorded, and nothing goes into the old memory. */
+/* The program may not connect: it does not record, and does not write to the old memory. */
 static void user_without(void)
 {
     if (geteuid() != 0)
@@ -357,7 +359,7 @@ static void user_without(void)
     agent_stop(&agent);
 }
 
-/* In a root folder of its own, where the socket is not. */
+/* The program has a root folder of its own, without the socket. */
 static void another_root(void)
 {
     if (geteuid() != 0)
@@ -376,7 +378,8 @@ static void another_root(void)
     agent_stop(&agent);
 }
 
-/* A child that inherits a left memory gets another one with its first look, if the agent can. */
+/* A child that inherits a memory without an agent gets another one with its first look, if the
+ * agent is fast enough. */
 static void forked_from_left(void)
 {
     unsigned found = 0;
@@ -394,11 +397,11 @@ static void forked_from_left(void)
         CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
         found += WEXITSTATUS(status) == 1;
     }
-    CHECK(found > 0); /* a busy one may take longer than the child waits */
+    CHECK(found > 0); /* a busy agent may take longer than the child waits */
     agent_stop(&agent);
 }
 
-/* The agent's first answer comes later than the program waits for it. */
+/* The agent's first answer comes after the program has stopped waiting. */
 static void another_root_of_a_busy_agent(void)
 {
     if (geteuid() != 0)
@@ -419,7 +422,7 @@ static void another_root_of_a_busy_agent(void)
 }
 
 #ifndef __SANITIZE_ADDRESS__
-/* Rings are no reason for a program to run out of its address space. */
+/* Rings must not use up a program's address space. */
 static void narrow(void)
 {
     const struct rlimit little = {3 * memory.bytes, 3 * memory.bytes};
@@ -434,7 +437,7 @@ static void narrow(void)
 
 int main(void)
 {
-    (void)close_range(LOWEST, HIGHEST, 0); /* of the shell that runs tests */
+    (void)close_range(LOWEST, HIGHEST, 0); /* descriptors of the shell that runs tests */
     setenv("BLKIN_LTTNG", "no", 1);
     RUN(no_folder);
     RUN(none);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# LTTng and the agent's rings at once: both get each event that they want, and a ring does not turn
-# on streaming. Two readers agree on what is in the rings, one of them written from doc/format.md.
+# LTTng and the agent's rings at once: each gets the events that it records, and a ring does not turn on streaming.
+# Two readers agree on the contents of the rings; one of them is written from doc/format.md.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -12,7 +12,7 @@ times=200
 export BLKIN_PROVIDER=$BUILD/lib/libblkin-lttng.so.1
 start_sessiond || exit 1
 
-# check NAME EXPECTED...: what the rings have, and LTTng, in lines "EVENT COUNT"
+# check NAME EXPECTED...: compares the contents of the rings and of LTTng, in lines "EVENT COUNT"
 check() {
     local name=$1 event count
     LTTNG_UST_ALLOW_BLOCKING=1 LTTNG_UST_REGISTER_TIMEOUT=-1 timeout 60 "$programs/both" $times \
@@ -50,14 +50,14 @@ blkin:end $all
 blkin:annotation_info $all
 EOF
 
-# nobody wants anything of LTTng: the rings get it all the same
+# LTTng records no event: the rings get all
 timeout 60 "$programs/both" $times >"$WORK/alone" || fail "alone: both has failed"
 grep -qx "blkin:span $all" "$WORK/alone" && grep -qx "zipkin:timestamp $all" "$WORK/alone" || {
     cat "$WORK/alone"
     fail "the rings alone have not everything"
 }
 
-# the folder of the socket is there, and nobody in it: LTTng has each span
+# the folder of the socket exists without a socket: LTTng has each span
 mkdir "$WORK/nobody"
 export BLKIN_RINGS=$WORK/nobody/socket
 session nobody blkin:span

@@ -1,6 +1,6 @@
 /*
- * A program in a container with namespaces of its own: its records tell its pid namespace, and have
- * the agent's time. Root only.
+ * A program in a container with namespaces of its own. Its records have its pid namespace, and the
+ * agent's time. Root only.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -68,7 +68,8 @@ static int record_contained(void)
     return check_status();
 }
 
-/* A container's program has the pid 1, as others have, and its clock; so has the agent, perhaps. */
+/* A container's program has the pid 1, as others have, and its own clock. The agent may have
+ * another clock, too. */
 static void check_namespaces(int64_t agent_ahead_s)
 {
     const unsigned all = 1U << BLKIN_EVENT_SPAN | 1U << BLKIN_EVENT_PROCESS |
@@ -101,7 +102,7 @@ static void check_namespaces(int64_t agent_ahead_s)
     rings_close(&memory);
 }
 
-/* In a process of its own, whose children are others' from then on. */
+/* Runs in a process of its own, whose children have other namespaces. */
 static void run(int64_t agent_ahead_s)
 {
     int status = -1;

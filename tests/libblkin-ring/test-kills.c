@@ -1,6 +1,6 @@
 /*
- * Processes that write are killed at random moments, again and again, over the same memory: what a
- * process had finished is there, nothing is torn, and the next ones write on.
+ * Kills writing processes at random moments, again and again, over the same memory. All finished
+ * records are there, none is torn, and the next processes write on.
  *
  * SEED=N repeats a run; ROUNDS=N.
  *
@@ -45,7 +45,7 @@ static void write_on(uint64_t writer)
 
 struct seen {
     uint64_t torn;
-    uint64_t first_at[64]; /* what is older is of an earlier round; by ring */
+    uint64_t first_at[64]; /* positions by ring; older records are of an earlier round */
     uint64_t count[WRITERS], newest[WRITERS];
 };
 
@@ -66,7 +66,7 @@ static void see(void *context, const struct record *record)
         seen->newest[numbered.writer] = numbered.number;
 }
 
-/* Returns how many records were killed between their commit and the note of it. */
+/* Returns the number of kills between the commit of a record and its note. */
 static unsigned play_round(unsigned life_us)
 {
     struct seen seen = {0};

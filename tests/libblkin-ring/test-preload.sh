@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Servers that nobody instrumented, with the agent's rings and without LTTng: each request is there
-# twice, as the server's and as the client's; children record, too. A program that puts itself under a
-# seccomp filter is traced under it, and this library makes no call that the filter does not know.
+# Servers that nobody instrumented, with the agent's rings and without LTTng. Each request is there twice, as the
+# server's and as the client's; children record, too. A program that puts itself under a seccomp filter is traced
+# under it, and this library makes no call that the filter does not allow.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -10,7 +10,7 @@ set -u
 private_begin
 export BLKIN_LTTNG=no
 
-# agent_begins NAME: its socket is what the programs ask
+# agent_begins NAME: starts an agent for the programs
 agent_begins() {
     mkdir "$WORK/$1" && mkfifo "$WORK/$1/end"
     "$BUILD/tests/libblkin-ring/agent" "$WORK/$1" <"$WORK/$1/end" >"$WORK/$1.found" &
@@ -20,7 +20,7 @@ agent_begins() {
     wait_for 20 - "the agent" test -S "$BLKIN_RINGS" || exit 1
 }
 
-# agent_answered NAME TIMES: it has, so often at least
+# agent_answered NAME TIMES: checks that it has answered at least so often
 agent_answered() {
     echo >&9
     [ "$(sed -n 's/^asked //p' "$WORK/$1.found" | tail -n 1)" -ge "$2" ]
@@ -30,8 +30,9 @@ has_rings() {
     grep -q memfd:blkin-rings "/proc/$(pgrep -x serve | head -n 1)/maps"
 } 2>/dev/null
 
-# requests_of WAY PORT: the server waits 300 ms for rings, which its children have from it. Where the agent did not get a
-# CPU in that time, the next server has better luck. What is traced goes on when the agent has answered the client, too.
+# requests_of WAY PORT: sends requests to a server, which waits 300 ms for rings and gives them to its children. If
+# the agent did not get a CPU in that time, another server is started. The requests begin when the agent has answered
+# the client, too.
 requests_of() {
     local try
     for try in 1 2 3 4 5 6 7 8; do
@@ -47,7 +48,7 @@ requests_of() {
     served server
 }
 
-# agent_found NAME LEAST MOST PROCESSES: so many spans. Those before the agent's answer are not there.
+# agent_found NAME LEAST MOST PROCESSES: checks the number of spans. Spans from before the agent's answer are missing.
 agent_found() {
     local spans
     exec 9>&-
@@ -69,7 +70,7 @@ agent_begins fork
 requests_of fork 7702
 agent_found fork 15000 20000 6
 
-# a filter that ends the program at the first call of ours: three requests are recorded
+# a filter that ends the program at the library's first refused call: three requests are recorded
 port=7710
 for action in kill trap errno; do
     for when in before after; do
@@ -85,13 +86,13 @@ agent_begins left
 RUN=,seccomp=leave traced filtered timeout 20 "$programs/filtered" kill before prctl 7703 || fail "left: status $?"
 agent_found left 0 0 0
 
-# one that it is started under
+# a filter that the program inherits
 agent_begins inherited
 traced inherited setpriv --no-new-privs "$programs/inherits" "$programs/tricks" greeting 7704 >/dev/null ||
     fail "inherited: status $?"
 agent_found inherited 4 4 1
 
-# while it runs, the doctor does not say that it is not traced
+# the doctor does not call a running program untraced
 agent_begins doctor
 begins server setpriv --no-new-privs "$programs/inherits" "$programs/serve" 7706 epoll 2
 server=$!
@@ -106,7 +107,7 @@ wait $client || fail "the client: status $?"
 served server
 agent_found doctor 20 40 2
 
-# the folder of the socket is there, and nobody in it: LTTng has the requests
+# the folder of the socket exists without a socket: LTTng has the requests
 mkdir "$WORK/nobody"
 export BLKIN_RINGS=$WORK/nobody/socket
 unset BLKIN_LTTNG

@@ -68,7 +68,7 @@ static struct newest find_newest(unsigned event)
     return newest;
 }
 
-/* So that the newest record of a ring is the newest of all. */
+/* Stays on one CPU, so that the newest record of a ring is the newest of all. */
 static void stay_on_one_cpu(void)
 {
     cpu_set_t set;
@@ -124,7 +124,7 @@ static void test_packed_span(void)
     CHECK(spans() == before + 1);
 }
 
-/* The longest name and address that a service of a span may have; longer ones are cut to it. */
+/* The longest name and address of a span's service; longer ones are cut. */
 static void test_longest_service(void)
 {
     char name[101], ip[101];
@@ -184,7 +184,7 @@ static void test_original(void)
     long_text[sizeof(long_text) - 1] = '\0';
     BLKIN_KEYVAL_STRING(&trace, NULL, long_text, long_text);
     newest = find_newest(RING_ORIGINAL + ANNOT_STRING);
-    /* both are cut, and say so */
+    /* both are cut, and marked as cut */
     key = newest.payload + sizeof(head) +
           sizeof("op\0osd.12\0"
                  "10.0.0.1");
@@ -194,7 +194,7 @@ static void test_original(void)
     CHECK(memcmp(value, long_text, 2400) == 0);
     CHECK_TEXT(value + 2400, "...[2400 of 4999 bytes]");
     CHECK(newest.payload + newest.length == value + 2400 + sizeof("...[2400 of 4999 bytes]"));
-    /* as long as may be: whole */
+    /* the longest length that is not cut */
     long_text[2400] = '\0';
     BLKIN_KEYVAL_STRING(&trace, NULL, long_text + 2400 - 240, long_text);
     newest = find_newest(RING_ORIGINAL + ANNOT_STRING);
@@ -238,7 +238,7 @@ static void test_process(void)
     CHECK(find_newest(BLKIN_EVENT_PROCESS).length > sizeof(struct blkin_process_event));
 }
 
-/* Nobody wants them: the agent has whole spans. */
+/* The agent needs no streaming events, because it has whole spans. */
 static void test_no_streaming(void)
 {
     CHECK(rings_count(&memory, BLKIN_EVENT_BEGIN) == 0);
@@ -305,7 +305,7 @@ static void test_forks(void)
     check_child(pid, 1);
 }
 
-/* It shares the parent's memory, and its number. */
+/* The child shares the parent's memory, and its number. */
 static void test_vfork(void)
 {
     const unsigned before = spans();
@@ -331,7 +331,7 @@ static void handle(int signal)
     handled++;
 }
 
-/* It interrupts everything, and the sequence, too. Each span is there, or overwritten. */
+/* Signals interrupt everything, also the sequence. Each span is there, or overwritten. */
 static void test_signals(void)
 {
     const struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};

@@ -1,6 +1,6 @@
 /*
- * What a program takes over with its rings: the host's rules of slow spans, if it has none of its
- * own; and the flags with which its traces begin. No LTTng.
+ * Settings that a program gets with its rings: the host's rules of slow spans, if it has no rules
+ * of its own; and the flags with which its traces begin. No LTTng.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 
 /* ---- the host's rules ---- */
 
-/* Nothing there has rules of this test's. */
+/* Makes sure that no file or variable of the host has rules. */
 static bool rules_are_free(void)
 {
     return access("/run/blkin/slow", F_OK) != 0;
@@ -22,7 +22,7 @@ static bool rule_is_above_s(uint64_t seconds)
     return blkin_slow_least_ns == seconds * 1000000000 + 1;
 }
 
-/* They come with the rings, and change with the periodic work; what is damaged changes nothing. */
+/* Rules come with the rings, and change with the periodic work; damaged rules change nothing. */
 static void rules(void)
 {
     struct ring_rules *there = (struct ring_rules *)(void *)(memory.memory.at + RING_RULES_AT);

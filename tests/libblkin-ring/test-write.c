@@ -1,6 +1,6 @@
 /*
- * One record after the other: where it is to the byte, the end of the ring, the lengths that there
- * are, memories that lie.
+ * One record after the other: its position to the byte, the end of the ring, all lengths, invalid
+ * memories.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -66,7 +66,7 @@ static void test_bytes(void)
 }
 
 struct expected {
-    unsigned last; /* the number of the record before; 0: there is none */
+    unsigned last; /* number of the record before; 0: none */
     unsigned right;
 };
 
@@ -83,7 +83,7 @@ static void check_number(void *context, const struct record *record)
     expected->last = number;
 }
 
-/* All lengths, and so all ends of a ring: what is in it is the last ones, without a gap. */
+/* All lengths, and so all ends of a ring: the ring has the last records, without a gap. */
 static void test_laps(void)
 {
     const unsigned records = 20000;
@@ -98,7 +98,7 @@ static void test_laps(void)
         memcpy(payload, &i, sizeof(i));
         CHECK(
             ring_write(map, RING_EVENTS, ring_kind(i % 15), payload, RING_PAYLOAD_MIN + i % 1000));
-        if (i % 7 == 0) { /* nothing is in the padding */
+        if (i % 7 == 0) { /* the padding has no record */
             end = memory.heads[cpu].committed;
             memcpy(&trailer, data + ((end - 8) & (SMALL - 1)), 8);
             CHECK(ring_length_of(trailer) ==
@@ -132,7 +132,8 @@ static void test_lengths(void)
     memory.head->lost = 0;
 }
 
-/* Whoever scribbles over the state: nothing is written outside of the ring, and it heals. */
+/* Another process overwrites the state: no byte is written outside of the ring, and the ring
+ * recovers. */
 static void test_scribbled(void)
 {
     const uint32_t cpu = ring_this_cpu();
@@ -152,7 +153,7 @@ static void test_scribbled(void)
     CHECK(walk.records > 20);
 }
 
-/* A CPU that the memory does not know. */
+/* A CPU without a ring. */
 static void test_unknown_cpu(void)
 {
     struct ring_map none = *map;
@@ -181,7 +182,7 @@ static const char *refused(int descriptor, uint64_t bytes)
         *lying.head = before;                                         \
     } while (0)
 
-/* That a head is looked at, at the first time and again; tests/rings/test-memory.c tries all. */
+/* The head is checked, at the first time and again; tests/rings/test-memory.c has all cases. */
 static void test_lies(void)
 {
     static const char sizes[] = "its rings have impossible sizes";
@@ -195,7 +196,7 @@ static void test_lies(void)
         LIES(cpus, lying.cpus + 1, parts);
         LIES(event_bytes, SMALL + 8, sizes);
         LIES(event_bytes, SMALL * 2, parts);
-        LIES(alarm_bytes, SMALL, parts); /* something would follow the last ring */
+        LIES(alarm_bytes, SMALL, parts); /* bytes after the last ring */
         LIES(heads_at, lying.head->data_at, parts);
         LIES(data_at, lying.head->data_at + RING_PAGE, parts);
         LIES(bytes, lying.bytes + RING_PAGE, parts);
@@ -207,8 +208,8 @@ static void test_lies(void)
     rings_close(&lying);
 }
 
-/* One that comes again with rings of other sizes: this process has pointers to the rings of before.
- */
+/* A memory that comes again with rings of other sizes: the process has pointers to the former
+ * rings. */
 static void test_changed(void)
 {
     struct rings swapped;
@@ -225,7 +226,7 @@ static void test_changed(void)
     rings_close(&swapped);
 }
 
-/* What is not sealed could be shortened, and to write there would be the end. */
+/* An unsealed memory could be shortened, and a write there would end the program. */
 static void test_seals(void)
 {
     const int open = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -258,7 +259,7 @@ static void test_short(void)
     close(tiny);
 }
 
-/* Who has not noticed yet writes on without harm, and nobody sees it. */
+/* A process that has not noticed the agent's end writes on without harm, and without a reader. */
 static void test_left(void)
 {
     const uint32_t cpu = ring_this_cpu();
@@ -285,8 +286,8 @@ static long locked(void)
     return locked;
 }
 
-/* A program that locks all its memory, as iscsid does, does not lock the rings, nor what takes
- * their place: then all of that would be there at once. */
+/* A program that locks all its memory, as iscsid does, does not lock the rings nor the memory that
+ * takes their place. If it did, all pages would be in use at once. */
 static void test_locked(void)
 {
     struct rings large;

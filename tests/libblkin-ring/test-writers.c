@@ -1,9 +1,9 @@
 /*
  * Eight threads and three processes write at once, on fewer CPUs, while a reader copies all the
- * time: no torn record is accepted, and of each round, which fits into the rings, every record is
- * there once.
+ * time. No torn record is accepted. A round fits into the rings, and each of its records is there
+ * once.
  *
- * RECORDS=1000000000 tests/run build/tests/libblkin-ring/test-writers
+ *     RECORDS=1000000000 tests/run build/tests/libblkin-ring/test-writers
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -63,7 +63,7 @@ static void *thread(void *writer)
 
 struct seen {
     uint64_t records, torn;
-    uint64_t round; /* of those that are looked for; all others are old */
+    uint64_t round; /* the current round; all other records are old */
     uint64_t found, twice;
     uint8_t is_found[WRITERS][EACH];
 };
@@ -132,7 +132,7 @@ int main(void)
     begin_processes(processes);
     for (uintptr_t i = 0; i < THREADS; i++)
         CHECK(pthread_create(&threads[i], NULL, thread, (void *)i) == 0);
-    during.round = UINT64_MAX / EACH / 2; /* none */
+    during.round = UINT64_MAX / EACH / 2; /* no round */
     for (uint64_t round = 0; round < shared->rounds; round++) {
         shared->at_work = WRITERS;
         pthread_barrier_wait(&shared->begin);

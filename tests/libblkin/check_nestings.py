@@ -1,9 +1,9 @@
-"""What nestings.c has done, and what came of it: each step, annotation and tag once and where it belongs, or
+"""Compares the calls of nestings.c with its spans: each step, annotation and tag is there once and at its place, or
 counted.
 
 usage: check_nestings.py MODEL SPANS.json
 
-MODEL is what nestings has printed; each of its spans is a trace of its own. Prints how much was in it.
+MODEL is the output of nestings; each of its spans is a trace of its own. Prints the number of its parts.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -24,7 +24,7 @@ class Node:
 
     def __init__(self, name, above, depth):
         self.name, self.above, self.depth = name, above, depth
-        self.said, self.remotes = [], []  # (what, time before, time after), names
+        self.said, self.remotes = [], []  # (text or tag, time before, time after), names
         self.begin = self.end = self.id = self.parent_id = self.kind = None
         self.incomplete = False
 
@@ -86,7 +86,7 @@ def read_model(path):
 
 
 def things_of(span):
-    """What it says of itself, as the model has it; times of annotations."""
+    """Returns the span's texts and tags in the form of the model; times of annotations."""
     things = [(("annotation", note["value"]), note["timestamp"]) for note in span.get("annotations", [])]
     for key, value in span.get("tags", {}).items():
         if key.startswith("otlp.link."):
@@ -110,7 +110,7 @@ def end_of(span):
 
 
 def check_times(span, node, root_span, root):
-    """Within what the program has measured, counted from the root's end."""
+    """Checks that times are within the program's measured times, counted from the root's end."""
     def is_between(time, before, after):
         least, most = ((end_of(root_span) - time) * 1000 - (root.end[1] - before),
                        (end_of(root_span) - time) * 1000 - (root.end[0] - after))
@@ -126,7 +126,7 @@ def check_times(span, node, root_span, root):
 
 
 def count_missing(span, node):
-    """How much of what was said is not there: the least and the most that it can be."""
+    """Returns the minimum and the maximum of missing parts."""
     found = collections.Counter(what for what, _ in things_of(span)) if span else collections.Counter()
     said = collections.Counter(what for what, _ in node.said)
     check(not found - said, f"what was not said of it, or twice: {list(found - said)}", span)
@@ -143,7 +143,8 @@ def count_missing(span, node):
 
 
 def count_missing_starts(trace, root_span):
-    """Moved starts that found no room; once one has, all have. Which one it is, its time tells."""
+    """Counts changed starts that found no room; after the first one, all are missing. The time shows the first
+    one."""
     if not trace.starts:
         return 0, 0
     before, after = ((end - root_span["duration"] * 1000) for end in trace.root.end)

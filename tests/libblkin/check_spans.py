@@ -1,4 +1,4 @@
-"""What the program spans.c must look like in Zipkin's JSON: check_spans.py whole|streamed FILE.
+"""Checks the spans of spans.c in Zipkin's JSON: check_spans.py whole|streamed FILE.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -14,7 +14,7 @@ root = spans["root"]
 osd = {"serviceName": "osd", "ipv4": "10.0.0.1", "port": 50000}
 SECOND = 1_000_000
 
-# The same in both modes, but where a name says otherwise. "own": tags but those of the sink; "at": of each
+# The same in both modes, except for names that name a mode. "own": tags without those of the sink; "at": of each
 # annotation, the s since the start; "parent": its name, or its id; "lasts": s
 EXPECTED = {
     "root": {
@@ -112,7 +112,7 @@ check(len(root["traceId"]) == 32, "128-bit trace id", root)
 for name, expected in EXPECTED.items():
     check_span(spans[name], expected)
 
-# the one thing in which the modes differ
+# the only difference of the modes
 tags = spans["too much"]["tags"]
 check(tags["long"] == "x" * 240, "long", tags)
 if mode == "whole":

@@ -1,4 +1,4 @@
-"""Threads and sequences of whole-span events: check_threads.py EVENTS PROCESSES THREADS SPANS.
+"""Checks threads and sequences of whole-span events: check_threads.py EVENTS PROCESSES THREADS SPANS.
 
 EVENTS is babeltrace2's text of blkin:span and blkin:process events with the context vpid.
 
@@ -14,7 +14,7 @@ expected = [int(number) for number in expected]
 sequences = collections.defaultdict(list)
 pids = collections.defaultdict(set)
 ids = []
-steps = 0  # of their own event
+steps = 0  # with events of their own
 STEP = 8
 for event in packed.events(path):
     sequences[event["thread"]].append(event["sequence"])

@@ -1,9 +1,9 @@
-"""What usage.c has done, and whether its spans say so.
+"""Compares the spans of usage.c with its work.
 
 usage: check_usage.py planted|charges|storm|levels SPANS.json [OTLP]
 
-A name says what is expected: "nested 5", five units of page faults; "level 2", that level's tags; other names,
-no usage. OTLP: the same spans as one request.
+A span's name has the expectation: "nested 5": five units of page faults; "level 2": the tags of that level; other
+names: no usage. OTLP: the same spans as one request.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -32,7 +32,7 @@ def check(holds, what):
 
 
 def near(got, expected, least=0.0):
-    """Within 5 %, or what is not to be told apart anyway."""
+    """Returns whether a number is within 5 %, or within the noise."""
     return abs(got - expected) <= max(0.05 * expected, least)
 
 
@@ -45,7 +45,8 @@ def check_level(span, level):
 
 
 def check_times(span):
-    """All of a span's time is on a CPU or off it, and what is waited for one is a part of that."""
+    """Checks that a span's times on and off a CPU add up to its duration. Waiting for a CPU must be a part of
+    the time off it."""
     of = usage(span)
     check(near(of["cpu_us"] + of["off_cpu_us"], span["duration"], 3), f"{span['name']}: {of}, in {span['duration']} us")
     check(of["run_delay_us"] <= of["off_cpu_us"], f"{span['name']}: {of}")
@@ -66,7 +67,7 @@ def check_planted(spans):
         check(near(of["off_cpu_us"], expected["off_cpu_us"]), f"blocked of {expected}: {of}")
         check(of["switches"] == 1, f"blocked: {of}")
         check(of["cpu_us"] < 500, f"blocked: {of}")
-    # a thread that loses its CPU on the way to its pause waits for it while its timer runs
+    # a thread that loses its CPU on the way to its pause waits for a CPU while its timer runs
     blocked = statistics.median(of["off_cpu_us"] - of["run_delay_us"] for of, _ in names["sleeps"])
     check(blocked >= 9500, f"10 ms blocked: {blocked}")
     of, _ = names["faults"][0]
@@ -79,7 +80,7 @@ def check_planted(spans):
 
 
 def check_storm(spans):
-    """A handler that interrupts the reading itself has no usage: its two units are the interrupted span's."""
+    """A handler that interrupts the reading of meters has no usage: its two units count for the interrupted span."""
     found = collections.Counter((span["name"], usage(span).get("faults", 0) // PAGES) for span in spans[1:])
     for (name, units), count in found.items():
         if name.startswith("handler"):
@@ -89,7 +90,7 @@ def check_storm(spans):
     names = collections.Counter(span["name"] for span in spans)
     done = 2 * names["handler 2"] + names["stormed 1"] + names["stormed child 1"]
     charged = sum(units * count for (_, units), count in found.items())
-    # what a handler does between two spans may be nobody's
+    # the usage of a handler between two spans may belong to no span
     check(names["handler 2"] >= 200 and 0.8 * done <= charged <= done, f"{charged} of {done} units in a storm")
 
 
@@ -120,7 +121,7 @@ def check_levels(spans):
 
 
 def check_otlp(spans, path):
-    """The same numbers, as integers."""
+    """Checks that the request has the same numbers, as integers."""
     sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/otel"))
     import otlp
     with open(path, "rb") as file:

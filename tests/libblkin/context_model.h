@@ -1,10 +1,9 @@
 /*
- * A model of the trace context formats: naive readers, short to read and slow, and checks that the
- * library agrees with them on what is accepted and what it means. What is accepted survives writing
- * and reading again; what is refused leaves the context alone. Who includes this has REQUIRE().
+ * A model of the trace context formats: short and slow readers, and checks that the library accepts
+ * the same texts with the same meaning. An accepted text survives writing and reading again; a
+ * refused text leaves the context alone. A file that includes this header defines REQUIRE().
  *
- * Naive readers take a text that ends with a NUL, cut it up in place, and return whether it is
- * valid.
+ * The readers take a text that ends with a NUL, cut it up in place, and return whether it is valid.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,7 +26,7 @@
 #define RANDOM  BLKIN_CONTEXT_RANDOM
 #define REMOTE  BLKIN_CONTEXT_REMOTE
 
-/* Without slack, so that AddressSanitizer sees a read too far. */
+/* Allocates without slack, so that AddressSanitizer finds a read beyond the end. */
 static inline char *exact(size_t size)
 {
     char *buffer = malloc(size);
@@ -36,7 +35,7 @@ static inline char *exact(size_t size)
     return buffer;
 }
 
-/* A context that no reader makes, to see what is left of it. */
+/* Returns a context that no reader makes, to find changes. */
 static inline struct blkin_context marked(void)
 {
     struct blkin_context context;
@@ -179,7 +178,7 @@ static int naive_opencensus(char *text, size_t length, struct blkin_context *con
     return (context->trace_id_high || context->trace_id) && context->span_id;
 }
 
-/* The entries of a valid list; each ends with a NUL, in place. Returns how many, or -1. */
+/* Splits a valid list; each entry ends with a NUL, in place. Returns their number, or -1. */
 static int naive_tracestate(char *text, size_t length, char *entries[32])
 {
     int members = 0, count = 0;
@@ -217,7 +216,7 @@ static int naive_tracestate(char *text, size_t length, char *entries[32])
     return count;
 }
 
-/* Writes what a buffer of the given size may hold, as the specification says. */
+/* Writes the list for a buffer of the given size, as the specification says. */
 static void naive_truncate(char *entries[32], int count, size_t size, char *written)
 {
     for (;;) {
@@ -245,7 +244,7 @@ static void naive_truncate(char *entries[32], int count, size_t size, char *writ
     }
 }
 
-/* Trace id, span id, parent, sampled, flags; NULL: it did not come. */
+/* Reads trace id, span id, parent, sampled, flags; NULL: missing. */
 static int naive_fields(char *const texts[5], struct blkin_context *context)
 {
     const char *trace = texts[0], *span = texts[1], *parent = texts[2], *sampled = texts[3];
@@ -321,7 +320,7 @@ static int again(const struct format *format, const struct blkin_context *contex
     return length > 0;
 }
 
-/* text ends where the memory does */
+/* checks a text that ends where the memory ends */
 static void check_text(const struct format *format, const char *text, size_t length)
 {
     struct blkin_context context = marked(), untouched = context, naive = {0}, got;
@@ -364,7 +363,7 @@ static void check_tracestate(const char *text, size_t length, size_t size)
     context.tracestate_length = 0;
     REQUIRE(same(&context, &before));
     if (error) {
-        /* put in by hand: what is long enough to be looked at is refused */
+        /* set directly: a list that is long enough to be checked is refused */
         context.tracestate = text;
         context.tracestate_length = (uint32_t)length;
         written = blkin_context_to_tracestate(&context, buffer, size);
@@ -391,7 +390,7 @@ static void check_tracestate(const char *text, size_t length, size_t size)
     free(buffer);
 }
 
-/* A field as a string, if it came: NULL if not, or if it cannot be valid for it has a NUL. */
+/* Returns a field as a string; NULL if it is missing, or invalid because it has a NUL. */
 static char *field_string(const struct blkin_context_text *field)
 {
     char *text;
@@ -403,7 +402,7 @@ static char *field_string(const struct blkin_context_text *field)
         memcpy(text, field->text, field->length);
     text[field->length] = '\0';
     if (strlen(text) != field->length)
-        *text = '\0'; /* as malformed as the empty string */
+        *text = '\0'; /* malformed like the empty string */
     return text;
 }
 

@@ -1,11 +1,11 @@
 /*
- * Where programs meet libblkin for the first time, for test-corners.sh and test-setuid.sh.
+ * Unusual first calls of libblkin, for test-corners.sh and test-setuid.sh.
  *
- *     corners init          blkin_init() and no more
- *     corners span          a span and no more
+ *     corners init          only blkin_init()
+ *     corners span          only a span
  *     corners chroot DIR    after blkin_init(), the program's root becomes DIR
  *     corners stack SIZE    the first span is made on a thread with a stack of so many bytes
- *     corners coroutine     ... on a stack that the C library knows nothing of
+ *     corners coroutine     ... on a stack that the C library does not know
  *
  * The last two fail unless the span is recorded.
  *

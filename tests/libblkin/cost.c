@@ -1,14 +1,15 @@
 /*
- * What a recorded span, with its steps, costs beside time, for test-cost.sh: no allocation, no
- * system call, no store to memory that threads share. Needs a session that has blkin:span enabled.
+ * The costs of a recorded span, with its steps, other than time, for test-cost.sh: no allocation,
+ * no system call, no store to memory that threads share. Needs a session that has blkin:span
+ * enabled.
  *
  *     cost allocations   counts calls of malloc and its kin during many spans
  *     cost writes        many spans while the data of libblkin and its provider are read-only
- *     cost spans COUNT   just so many, for strace
+ *     cost spans COUNT   exactly so many, for strace
  *     cost handler       the first span of a thread is in a signal handler: no allocation there
  *     cost errno         when told: is errno kept while sub-buffers fill up?
  *     cost forks         children that make a span each, for strace
- *     cost start         prints what of LTTng a process has that only links libblkin
+ *     cost start         prints the parts of LTTng in a process that only links libblkin
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -67,7 +68,7 @@ BLKIN_PUBLIC void free(void *old)
 
 static const struct blkin_endpoint peer = {"10.0.0.1", 6789, "osd.1"};
 
-/* Now and then more of them than a log holds. */
+/* Makes steps, sometimes more than a log has room for. */
 static void make_steps(struct blkin_span *span, long i)
 {
     struct blkin_context context;
@@ -110,7 +111,7 @@ static void test_allocations(void)
 {
     long before;
 
-    CHECK(make_spans(1) == 1); /* the first one loads the provider */
+    CHECK(make_spans(1) == 1); /* the first span loads the provider */
     before = allocations;
     CHECK(make_spans(SPANS) == SPANS);
     if (allocations != before) {
@@ -118,7 +119,7 @@ static void test_allocations(void)
         check_failures++;
     }
     free(strdup("x"));
-    CHECK(allocations == before + 2); /* the counter counts, in shared objects too */
+    CHECK(allocations == before + 2); /* the counter counts calls in shared objects, too */
 }
 
 static volatile int made_in_handler;
@@ -134,7 +135,7 @@ static void *be_interrupted(void *unused)
     const long before = allocations;
 
     blkin_init_thread();
-    CHECK(allocations > before); /* else we count what does not matter */
+    CHECK(allocations > before); /* if not, the counter counts nothing */
     for (int i = 0; i < 2; i++) {
         const long before_handler = allocations;
 
@@ -156,7 +157,7 @@ static void test_handler(void)
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-/* Of both APIs: enough for some sub-buffers, while nobody is there any more to take them. */
+/* Makes spans of both APIs: enough for some sub-buffers, after LTTng's consumer has gone. */
 static void test_errno(void)
 {
     struct blkin_trace trace;
@@ -220,8 +221,8 @@ static uint64_t now_ms(void)
 }
 
 /*
- * A store would be the end of us. Short enough for what is due once a second not to come due; the
- * clock begins with shorter times.
+ * A store would end the program. Short enough for the periodic work not to come due; the clock
+ * begins with shorter intervals.
  */
 static void test_writes(void)
 {

@@ -1,7 +1,7 @@
 /*
  * A daemon for test-daemon.sh.
  *
- *     daemon PID-FILE GO-FIFO COUNT   becomes a daemon, waits to be told, records COUNT times
+ *     daemon PID-FILE GO-FIFO COUNT   becomes a daemon, waits for the FIFO, records COUNT times
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,16 +1,19 @@
 /*
- * What the library must not do to its host, for test-guest.sh.
+ * Effects on the host program that the library must not have, for test-guest.sh.
  *
  *     guest forks THREADS CHILDREN AT-ONCE
- * Threads record from their first instruction on. Meanwhile children are forked, so many at once,
+ *
+ * Threads record from their first instruction on. Meanwhile children are forked, AT-ONCE at a time,
  * which record a span and call exit(3). Fails if no child ends for a minute.
  *
  *     guest environ
+ *
  * A thread changes the environment while the library starts in another one: no change is undone,
  * and the library leaves nothing.
  *
  *     guest bare
- * A child of _Fork(3) and one of clone(2) begin and end spans below a span of their parent: no span
+ *
+ * A child of _Fork(3) and one of clone(2) begin and end spans below a span of their parent. No span
  * id, and no number of a thread, is the parent's. The parent's span must be recorded.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -50,7 +53,7 @@ static void *record_all_the_time(void *unused)
     return unused;
 }
 
-/* Waits for the end of one. */
+/* Waits for the end of a child. */
 static bool one_ends(void)
 {
     int status = -1;
@@ -170,7 +173,7 @@ static int bare(void)
     (void)blkin_init();
     blkin_span_begin(&parent, "parent", BLKIN_SERVER, NULL);
     CHECK(blkin_span_is_recorded(&parent));
-    record_below(&parent, &id); /* the periodic work is done */
+    record_below(&parent, &id); /* lets the periodic work run */
     fork_below(&parent, false);
     fork_below(&parent, true);
     blkin_span_end(&parent);

@@ -62,7 +62,7 @@ static void functions(void)
     blkin_step_context(&span, &context);
     blkin_step_end(&span);
     blkin_step_end(&span);
-    blkin_step_end(&span); /* there is none */
+    blkin_step_end(&span); /* no step is open */
     blkin_span_end_at(&child, 2);
     blkin_span_begin(&child, "child", BLKIN_INTERNAL, &span);
     blkin_span_drop(&child);
@@ -79,7 +79,7 @@ static void functions(void)
         printf("library %u, headers %d\n", blkin_version(), BLKIN_VERSION);
 }
 
-/* In every position; `struct bits` because sizeof would not take a bit field. */
+/* Uses the macros in every position; `struct bits` because sizeof would not take a bit field. */
 static int macros(int condition)
 {
     struct {
@@ -103,7 +103,7 @@ static int macros(int condition)
     default:
         BLKIN_ERROR(&span, costly());
     }
-    BLKIN_ANNOTATE(blkin_current(), costly()); /* there is none */
+    BLKIN_ANNOTATE(blkin_current(), costly()); /* there is no current span */
     {
         BLKIN_SCOPE(scope, "scope", BLKIN_INTERNAL, &span);
         BLKIN_CURRENT_SCOPE(&scope);
@@ -128,7 +128,7 @@ static int macros(int condition)
     return i;
 }
 
-/* Recorded or not: arguments of the macros are evaluated once or never. */
+/* Arguments of the macros are evaluated once if the span is recorded, and never if not. */
 int main(void)
 {
     int recorded;
@@ -136,7 +136,7 @@ int main(void)
     functions();
     recorded = macros(1);
 #ifdef BLKIN_DISABLE
-    spans++; /* not even that is evaluated */
+    spans++; /* not even the span is evaluated */
 #endif
     printf("%s: span %d, arguments %d\n", recorded ? "recorded" : "not recorded", spans, evaluated);
     return spans == 1 && evaluated == (recorded ? 10 : 0) ? 0 : 1;

@@ -122,7 +122,7 @@ static bool is_of(const blkin_context &context, const blkin_context &span)
            context.span_id == span.span_id;
 }
 
-// Where nothing records, a step passes on the context that its span was given.
+// Without recording, a step passes on the context of its span.
 static bool steps()
 {
     const blkin_context given = {0, 1, 2, 0, 0, 0, nullptr};

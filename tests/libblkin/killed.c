@@ -1,9 +1,9 @@
 /*
- * A process that is killed while it works, for test-killed.sh: it has ended COUNT spans, one is
- * open with an annotation, and SIGKILL takes it; or it dies in the middle of a record, having
- * reserved room in LTTng's buffer and written a part of it.
+ * A process that is killed while it works, for test-killed.sh. It has ended COUNT spans, one is
+ * open with an annotation, and SIGKILL ends it. Or it dies in the middle of a record, after it has
+ * reserved room in LTTng's buffer and written a part.
  *
- * usage: killed COUNT [mid-record]
+ *     usage: killed COUNT [mid-record]
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

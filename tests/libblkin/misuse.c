@@ -1,5 +1,5 @@
 /*
- * Misuse of spans, one of each kind and each twice at one place, for test-misuse.sh.
+ * Each kind of misuse of spans, twice at one place, for test-misuse.sh.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

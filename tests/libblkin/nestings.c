@@ -1,11 +1,11 @@
 /*
- * Random nestings of steps, for test-nestings.sh: more than a log holds, at every place, and deeper
- * than steps may be.
+ * Random nestings of steps, for test-nestings.sh: more than a log has room for, at every position,
+ * and deeper than the limit of steps.
  *
  *     nestings SEED COUNT
- *     nestings SEED all      one span with more steps than it may have; prints nothing
+ *     nestings SEED all      one span with more steps than the limit; prints nothing
  *
- * Prints what it does to COUNT spans, a line for each call, of words with blanks between them:
+ * Prints the calls for COUNT spans, a line for each call, of words with blanks between them:
  *
  *     span IDS NAME                  ids: trace id, high and low half, and span id
  *     step TIME TIME CONTEXT KIND NAME
@@ -19,7 +19,7 @@
  *     start TIME                     of the span
  *     done TIME TIME                 the end of the span
  *
- * CONTEXT is that which blkin_step_context() gives: id and parent's id.
+ * CONTEXT is the result of blkin_step_context(): id and parent's id.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -46,14 +46,14 @@ static uint64_t now(void)
 
 static uint64_t chance;
 
-/* Less than this. */
+/* Returns a random number below the limit. */
 static unsigned below(unsigned limit)
 {
     chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (unsigned)((chance >> 33) % limit);
 }
 
-/* Mostly short, now and then as long as may be, or longer. */
+/* Returns a length, mostly short, sometimes the longest, or longer. */
 static unsigned some_length(unsigned longest)
 {
     switch (below(8)) {
@@ -70,7 +70,7 @@ static unsigned some_length(unsigned longest)
 
 static unsigned texts;
 
-/* A text that is not made again, of about this length. */
+/* Makes a new text of about this length. */
 static const char *some_text(char *text, char first, unsigned length)
 {
     const int used = snprintf(text, TEXT_SIZE, "%c%u_", first, texts++);
@@ -89,17 +89,17 @@ static const char *some_text(char *text, char first, unsigned length)
 #define SIZE_MAX_ 2304
 #define CANARY    UINT64_C(0x5ca1ab1e0ddba115)
 
-/* Half of them are of the usual size. */
+/* Returns a size, half of them the usual one. */
 static unsigned some_size(void)
 {
     return below(2) ? BLKIN_SPAN_SIZE : 192 + 8 * below((SIZE_MAX_ - 192) / 8 + 1);
 }
 
 struct nesting {
-    uint64_t room[SIZE_MAX_ / 8 + 1]; /* with a word behind the span that stays as it is */
+    uint64_t room[SIZE_MAX_ / 8 + 1]; /* with a word behind the span that must not change */
     struct blkin_span *span;
-    unsigned calls;  /* still to be made */
-    unsigned deeper; /* of 16 steps that begin or end so many begin */
+    unsigned calls;  /* still to make */
+    unsigned deeper; /* of 16 calls of steps so many begin a step */
     unsigned long_texts;
 };
 
@@ -265,7 +265,7 @@ static void make_calls(struct nesting *nesting, unsigned count)
         calls[below(sizeof(calls) / sizeof(calls[0]))](nesting);
 }
 
-/* What is left, as another thread does it. */
+/* Makes the remaining calls on another thread. */
 static void *go_on(void *nesting)
 {
     make_calls(nesting, ((struct nesting *)nesting)->calls);
@@ -305,7 +305,7 @@ static void nest(void)
     printf("done %" PRIu64 " %" PRIu64 "\n", before, now());
 }
 
-/* At last short ones, for which the log still has room. */
+/* Fills the log, at last with short records, for which the log still has room. */
 static void use_up(void)
 {
     const unsigned count = BLKIN_STEPS_MAX + 100;

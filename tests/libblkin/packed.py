@@ -1,4 +1,4 @@
-"""The events of libblkin as babeltrace2 prints them, with what their packed texts begin with: see doc/format.md.
+"""Returns the events of libblkin as babeltrace2 prints them, with the heads of their packed texts: see doc/format.md.
 
 As a program: packed.py EVENTS FIELD... prints these fields of each line, with tabs between them.
 
@@ -12,7 +12,7 @@ DIGIT = "0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmno"
 
 
 def number(digits):
-    """The least digit comes first."""
+    """Reads digits, the lowest first."""
     value = 0
     for digit in reversed(digits):
         value = value * 64 + DIGIT.index(digit)
@@ -37,7 +37,7 @@ def detail_head(packed):
 
 
 def events(path):
-    """A dictionary for each event: its fields, and "event", its name."""
+    """Returns a dictionary for each event: its fields, and its name as "event"."""
     for line in open(path, encoding="utf-8"):
         name = re.search(r" (blkin:\w+): ", line)
         if not name:

@@ -3,15 +3,14 @@
  * and again, for test-dlopen.sh. Built twice: as the program, and with -DPLUGIN -shared as the
  * plug-in.
  *
- * usage: plugin FILE TIMES
- * Prints how many of the plug-in's spans were recorded. Fails if a round leaves address space
- * behind.
+ *     usage: plugin FILE TIMES
+ *
+ * Prints the number of the plug-in's recorded spans. Fails if a round does not return its address
+ * space.
  *
  * With -DPATIENT the plug-in calls blkin_init(), which waits for the agent on a busy machine, too.
  * With -DCONSTRUCTOR the plug-in records in its constructor too, while the first span of another
- * thread loads LTTng: each has a lock that the other one may need.
- *
- * usage: plugin FILE
+ * thread loads LTTng. Each has a lock that the other one may need.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -44,7 +43,7 @@ static bool waits_or_has_ended(void)
     return id < 0 || (id > 0 && is_asleep(id));
 }
 
-/* ld.so holds its lock: the thread, which loads LTTng, waits for that. */
+/* ld.so holds its lock, for which the thread that loads LTTng waits. */
 __attribute__((constructor)) static void record_early(void)
 {
     pthread_t thread;
@@ -84,7 +83,7 @@ static void *run(void *function)
     return work() ? function : NULL;
 }
 
-/* On this thread, on one that ends before the plug-in is closed, and in a child. */
+/* Records on this thread, on one that ends before the plug-in is closed, and in a child. */
 static int recorded_by(int (*work)(void))
 {
     pthread_t thread;
@@ -96,7 +95,7 @@ static int recorded_by(int (*work)(void))
     return recorded + (by_thread != NULL);
 }
 
-/* Of this process, in bytes. */
+/* Returns this process's address space in bytes. */
 static long address_space(void)
 {
     FILE *file = fopen("/proc/self/statm", "r");
@@ -108,8 +107,10 @@ static long address_space(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-#define ROUNDS_BEFORE 10 /* until what stays, such as LTTng and arenas of malloc(3), is there */
-#define MAY_STAY      (4 << 20) /* less than a memory of rings */
+#define ROUNDS_BEFORE                                                                             \
+    10                     /* until permanent memory, such as LTTng's and arenas of malloc(3), is \
+                            * there */
+#define MAY_STAY (4 << 20) /* less than a memory of rings */
 
 int main(int argc, char **argv)
 {
@@ -138,7 +139,7 @@ int main(int argc, char **argv)
         }
         if (i == ROUNDS_BEFORE)
             before = address_space();
-        /* what it has registered for fork must be gone */
+        /* its handlers for fork must be gone */
         if (i % 10 == 0) {
             const pid_t child = fork();
             int status = 1;

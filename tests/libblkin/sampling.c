@@ -1,7 +1,7 @@
 /*
  * Sampling decisions, for test-sampling.sh: needs a session that has blkin:span enabled.
  *
- *     sampling                  checks what can be seen from inside
+ *     sampling                  checks the results of calls
  *     sampling first            prints "recorded" or "not recorded", of the first root span
  *     sampling until recorded   makes root spans until one is recorded (or: not recorded)
  *     sampling back             checks a rate while CLOCK_MONOTONIC steps back
@@ -114,7 +114,7 @@ static void test_rate(void)
         before = now;
         sampled += sampled_of(100);
         now = seconds();
-        /* a burst of 0.1 s is all that is saved up while the machine does something else */
+        /* a burst has at most 0.1 s, even after a pause of the machine */
         least += now - before < 0.1 ? now - before : 0.1;
     } while (now - begin < 0.3);
     if (sampled < least * 1000 * 0.9 || sampled > (now - begin + 0.1) * 1000 * 1.1) {
@@ -125,7 +125,7 @@ static void test_rate(void)
 
 static time_t clock_offset;
 
-/* In place of the C library's, for libblkin too. */
+/* Replaces the C library's function, for libblkin too. */
 BLKIN_PUBLIC int clock_gettime(clockid_t clock, struct timespec *time)
 {
     const long result = syscall(SYS_clock_gettime, clock, time);
@@ -134,7 +134,7 @@ BLKIN_PUBLIC int clock_gettime(clockid_t clock, struct timespec *time)
     return (int)result;
 }
 
-/* No span ends here: LTTng shall not see such time stamps. */
+/* Ends no span, so that LTTng does not see such time stamps. */
 static void test_clock_that_steps_back(void)
 {
     clock_offset = 1000;
@@ -145,7 +145,7 @@ static void test_clock_that_steps_back(void)
     CHECK(sampled_of(1000) == 0);
 }
 
-/* The rule is about the whole name, also where the span has no room for it. */
+/* The rule matches the whole name, even if the span has no room for it. */
 static void test_rule_and_small_span(void)
 {
     BLKIN_SPAN_ROOM(BLKIN_SPAN_SIZE_MIN) room;
@@ -173,7 +173,7 @@ static void test_parents(void)
     CHECK(is_sampled("x", &context));
     context = remote(sampled | BLKIN_CONTEXT_DEBUG, 7);
     CHECK(is_sampled("x", &context));
-    context = remote(0, 7); /* no decision: ours */
+    context = remote(0, 7); /* without a decision: this process decides */
     CHECK(!is_sampled("x", &context));
     context = remote(sampled, 0); /* a decision without ids: a new trace */
     CHECK(is_sampled("x", &context));
@@ -230,7 +230,7 @@ static void record_severities(void)
     blkin_span_end(&span);
 }
 
-/* Fails after 20 s, or if it is so already. */
+/* Fails after 20 s, or if the first span is so already. */
 static int make_until(const char *wanted)
 {
     const bool recorded = strcmp(wanted, "recorded") == 0;
@@ -254,9 +254,9 @@ static int make_until(const char *wanted)
 
 /* ---- cancellation ---- */
 
-static bool has_read; /* what is due once a second was due in a thread */
+static bool has_read; /* whether the periodic work ran in a thread */
 
-/* Cancelled at the first place in the library where that may happen, or not at all. */
+/* Is cancelled at the first cancellation point in the library, or not at all. */
 static void *look(void *unused)
 {
     int state;
@@ -286,7 +286,7 @@ static void test_cancelled(const char *path)
     file = fopen(path, "w");
     CHECK(file && fputs("always\n", file) >= 0 && fclose(file) == 0);
     WORK_UNTIL(has_read, look_in_thread());
-    alarm(5); /* the lock was left behind */
+    alarm(5); /* the cancelled thread kept the lock */
     CHECK(blkin_set_sampling("never") == 0);
     CHECK(!is_root_sampled("changed by the program"));
 }

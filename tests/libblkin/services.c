@@ -1,6 +1,6 @@
 /*
  * Spans with services of their own, and with steps that begin before and after these are set, for
- * test-spans.sh. With a FILE, it opens that first, for test-absent.sh.
+ * test-spans.sh. With a FILE, the program opens it first, for test-absent.sh.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

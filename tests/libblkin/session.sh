@@ -1,4 +1,4 @@
-# session.sh: private LTTng sessions of the span API's events for the tests here; to be sourced first.
+# Private LTTng sessions of the span API's events for the tests here; to be sourced first.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
@@ -7,8 +7,8 @@
 # shellcheck disable=SC2034 # for the caller
 programs=$BUILD/tests/libblkin
 
-# session NAME EVENT...: records these, with room for what a short test writes at once. A program that is
-# started with LTTNG_UST_ALLOW_BLOCKING=1 waits where there is none.
+# session NAME EVENT...: records these, with room for the events of a short test. A program that is started with
+# LTTNG_UST_ALLOW_BLOCKING=1 waits for room.
 session() {
     local name=$1 event
     shift
@@ -27,7 +27,7 @@ session() {
     }
 }
 
-# recorded NAME: ends it; its events are in $WORK/NAME.events, one a line, and what sunk() makes of them.
+# recorded NAME: ends it; its events are in $WORK/NAME.events, one a line, beside the files of sunk().
 recorded() {
     sunk "$1"
     timeout 60 babeltrace2 "$WORK/$1" >"$WORK/$1.events" 2>"$WORK/babeltrace2.log" || {
@@ -47,7 +47,7 @@ sunk() {
     }
 }
 
-# lost_nothing NAME: nor did LTTng discard anything.
+# lost_nothing NAME: checks that neither the sink nor LTTng has lost events.
 lost_nothing() {
     if ! grep -q 'missing: 0 events' "$WORK/$1-sink.log" ||
         ! grep -q 'lost before by LTTng: 0 events' "$WORK/$1-sink.log"; then
@@ -56,7 +56,7 @@ lost_nothing() {
     fi
 }
 
-# spans NAME SPAN-NAME: how many of that name Zipkin would get.
+# spans NAME SPAN-NAME: prints the number of spans of that name.
 spans() {
     grep -o "\"name\":\"$2\"" "$WORK/$1.json" | wc -l
 }

@@ -1,10 +1,11 @@
 /*
- * A signal handler that records while the thread under it does, for test-signals.sh.
+ * A signal handler that records while the interrupted thread does, for test-signals.sh.
  *
- * usage: signals DELIVERIES|loading
- * Prints how many spans the thread and the handler have ended. The first spans are made before the
- * handler is installed, as doc/library.md asks. loading: a handler that does not wait for that
- * loses its events, no more.
+ *     usage: signals DELIVERIES|loading
+ *
+ * Prints the number of spans that the thread and the handler have ended. The first spans are made
+ * before the handler is installed, as doc/library.md requires. loading: a handler that does not
+ * wait for that only loses its events.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -114,7 +115,7 @@ int main(int argc, char **argv)
         blkin_step_end(&span);
         blkin_span_end(&span);
         spans++;
-        while (spans > delivered + 100L) /* not more than the ring buffer takes */
+        while (spans > delivered + 100L) /* the ring buffer has room for no more */
             sched_yield();
     }
     CHECK(pthread_join(interrupter, NULL) == 0);

@@ -1,5 +1,5 @@
 /*
- * Spans that are slow, for test-slow.sh; most only say so, by blkin_span_set_start().
+ * Slow spans, for test-slow.sh; most set their start back by blkin_span_set_start().
  *
  *     slow span SERVICE NAME MS [error] [keep=WHY] [tags=N]   a root span
  *     slow steps          spans whose steps are slow
@@ -7,10 +7,10 @@
  *     slow steady FILE    a slow span each 5 ms until the file is gone
  *     slow fork           alarms of a process and of its child
  *     slow threads        alarms of four threads at once
- *     slow signals        alarms of a signal handler and of what it interrupts
+ *     slow signals        alarms of a signal handler and of the interrupted code
  *     slow set            blkin_set_slow()
  *
- * Each prints the ids of what raises an alarm, as "TRACE-ID-HIGH TRACE-ID SPAN-ID NAME".
+ * Each prints the ids of its alarms, as "TRACE-ID-HIGH TRACE-ID SPAN-ID NAME".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -102,7 +102,7 @@ static void step(struct blkin_span *span, const char *name, long ms)
     blkin_step_end(span);
 }
 
-/* With rules that the spans themselves do not fit. */
+/* With rules that fit the steps, and not the spans themselves. */
 static int steps(void)
 {
     struct blkin_context context;
@@ -161,7 +161,7 @@ static int cap(void)
         blkin_span_keep(&span, "because");
         blkin_span_end(&span);
     }
-    /* what the old rules have held back is told all the same */
+    /* alarms that the old rules suppressed are reported all the same */
     CHECK(blkin_set_slow("*>1s") == 0);
     for (int i = 0; i < 30; i++) {
         sleep_ms(50);
@@ -225,7 +225,7 @@ static void handle(int number)
     errno = saved_errno;
 }
 
-/* What takes long to be taken over. */
+/* Sets rules that take long to read. */
 static void set_many_rules(uint64_t until_ns)
 {
     char rules[1024] = "*>1ms, max=1000000/s";
@@ -236,7 +236,7 @@ static void set_many_rules(uint64_t until_ns)
         CHECK(blkin_set_slow(rules) == 0);
 }
 
-/* At last while the lock of the rules is held nearly always: then the periodic work finds it so. */
+/* At the end the lock of the rules is nearly always taken: then the periodic work meets it. */
 static int signals(void)
 {
     const struct itimerval timer = {{0, 200}, {0, 200}};

@@ -37,7 +37,7 @@ static void child_scope(const struct blkin_span *parent)
     }
 }
 
-/* Begun from the wire form of a context, as another daemon does. */
+/* Begins a span from the wire form of a context, as another daemon does. */
 static void far_child(const struct blkin_span *parent)
 {
     char traceparent[BLKIN_TRACEPARENT_SIZE];
@@ -49,7 +49,7 @@ static void far_child(const struct blkin_span *parent)
         abort();
     blkin_span_begin_remote(&span, "far", BLKIN_SERVER, &context);
     blkin_span_end(&span);
-    blkin_span_end(&span); /* harmless */
+    blkin_span_end(&span); /* harmless second end */
 }
 
 static void times(const struct blkin_span *parent)
@@ -60,7 +60,7 @@ static void times(const struct blkin_span *parent)
     blkin_span_begin(&span, "times", BLKIN_CONSUMER, parent);
     blkin_span_log_at(&span, BLKIN_WARNING, "one second in", now - 2000000000);
     blkin_span_set_start(&span, now - 1000000000);
-    blkin_span_annotate(&span, "at its begin"); /* so to say: when the call was made */
+    blkin_span_annotate(&span, "at its begin"); /* at the time of its call */
     blkin_span_tag_int64(&span, "between", 1);
     blkin_span_set_start(&span, now - 3000000000);
     blkin_span_log_at(&span, BLKIN_WARNING, "two seconds in", now - 1000000000);
@@ -117,7 +117,7 @@ static void dropped(const struct blkin_span *parent)
     blkin_span_end(&span);
 }
 
-/* Contexts that a careless reader takes for something else. */
+/* Contexts that a careless reader misreads. */
 static void odd_contexts(void)
 {
     const struct blkin_context debug = {
@@ -137,7 +137,7 @@ static void odd_contexts(void)
     blkin_span_end(&span);
 }
 
-/* Two and three bytes a character: no cut may fall into one. */
+/* Two and three bytes a character: no text may be cut inside of one. */
 static void utf8(const struct blkin_span *parent)
 {
     char umlauts[301] = "x", euros[303] = "xx", key[120];
@@ -196,7 +196,7 @@ static void steps(const struct blkin_span *parent)
     blkin_step_end(&span);
     blkin_span_annotate(&span, "found");
     blkin_step_end(&span);
-    blkin_step_end(&span); /* harmless */
+    blkin_step_end(&span); /* harmless second end */
     blkin_span_tag_int64(&span, "own", 1);
     blkin_step_begin(&span, "left open", BLKIN_PRODUCER);
     blkin_span_end(&span);
@@ -205,7 +205,7 @@ static void steps(const struct blkin_span *parent)
     blkin_span_end(&child);
 }
 
-/* Below a span that has ended. */
+/* Begins a span below a span that has ended. */
 static void late(const struct blkin_span *parent)
 {
     const struct sockaddr_in6 mapped = {
@@ -256,7 +256,7 @@ int main(void)
     blkin_span_error(&root, "EIO");
     blkin_span_end(&root);
     late(&root);
-    /* never ended: seen only by the streaming events */
+    /* never ended: only the streaming events show it */
     blkin_span_begin(&root, "hung", BLKIN_SERVER, NULL);
     blkin_span_annotate(&root, "last sign of life");
     return 0;

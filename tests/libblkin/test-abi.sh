@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The ABI: the library has what abi/libblkin.abi says, doc/compatibility.md has a line for it, and the library runs
-# a program that was built against 0.9 (see abi/program.c).
+# The ABI: the library has the functions of abi/libblkin.abi, and doc/compatibility.md has a line for it. The library
+# runs a program that was built against 0.9 (see abi/program.c).
 #
-#   test-abi.sh --write   writes abi/libblkin.abi anew, and prints its digest for doc/compatibility.md
+# test-abi.sh --write   writes abi/libblkin.abi again, and prints its digest for doc/compatibility.md
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -28,7 +28,7 @@ private_begin
 grep -q "^| .*\`$(sha256sum "$abi/libblkin.abi" | cut -c 1-12)\` |$" "$SRC/doc/compatibility.md" ||
     fail "doc/compatibility.md has no line for the ABI of abi/libblkin.abi"
 
-# compare BASELINE: nothing is gone, changed or new
+# compare BASELINE: checks that nothing is gone, changed or new
 compare() {
     abidiff "$1" "$lib" >"$WORK/abidiff.log" 2>&1
 }
@@ -37,7 +37,7 @@ if type -P abidiff >/dev/null; then
         cat "$WORK/abidiff.log"
         fail "the ABI has changed: if that is meant, write it anew and say so in doc/compatibility.md"
     }
-    # it looks at what matters: a span's size, a function
+    # the comparison finds changes: of a span's size, of a function
     sed "s/\(name='blkin_span' size-in-bits=\)'[0-9]*'/\1'5184'/" "$abi/libblkin.abi" >"$WORK/size.abi"
     sed "s/blkin_span_drop_/blkin_span_forget_/g" "$abi/libblkin.abi" >"$WORK/function.abi"
     for other in size function; do

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Without LTTng, without its provider and without a session daemon an instrumented program just runs.
+# Without LTTng, without its provider and without a session daemon an instrumented program runs as ever.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/lib.sh"
 program=$BUILD/tests/libblkin/test-original-api
 
-# runs WHAT ENVIRONMENT...: it succeeds at once and says nothing
+# runs WHAT ENVIRONMENT...: checks that it succeeds at once without any message
 runs() {
     local what=$1 said
     shift
@@ -19,14 +19,14 @@ runs "tracing switched off" BLKIN_LTTNG=no
 runs "provider missing" BLKIN_LTTNG=yes BLKIN_PROVIDER=/nowhere/libblkin-lttng.so.1
 runs "provider is something else" BLKIN_LTTNG=yes BLKIN_PROVIDER="$program"
 
-# LTTng not installed: what the provider links is not found
+# LTTng is not installed: the provider's libraries are missing
 mkdir "$TMPDIR/without" || exit 1
 cp "$BUILD/lib/libblkin.so.1" "$TMPDIR/without/"
 sed 's/liblttng-ust\.so\.1/liblttng-ust.so.0/' "$BUILD/lib/libblkin-lttng.so.1" \
     >"$TMPDIR/without/libblkin-lttng.so.1"
 runs "LTTng not installed" BLKIN_LTTNG=yes LD_LIBRARY_PATH="$TMPDIR/without" LD_PRELOAD="$TMPDIR/without/libblkin.so.1"
 
-# asked, it says why
+# BLKIN_DEBUG gives the reason
 said=$(BLKIN_DEBUG=1 BLKIN_LTTNG=yes BLKIN_PROVIDER=/nowhere/x.so "$program" 2>&1)
 case $said in
 *"LTTng is not loaded"*/nowhere/x.so*) ;;

@@ -1,5 +1,5 @@
 /*
- * What of the API needs no session: spans that were never begun, rooms, the clock.
+ * The calls of the API that need no session: on spans that were never begun, rooms, the clock.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,7 +14,7 @@
 _Static_assert(sizeof(struct blkin_span) == BLKIN_SPAN_SIZE, "the size that doc/library.md tells");
 _Static_assert(offsetof(struct blkin_span, room_) == 64, "the header of the ABI");
 
-/* Every call on a span, as on one that was never begun: it stays as it is. */
+/* Makes every call on a span that was never begun: it stays as it is. */
 static void use_all(struct blkin_span *span)
 {
     struct blkin_context context;
@@ -83,7 +83,7 @@ static void test_clock(void)
     CHECK(blkin_time(&(struct timespec){3, 4}) == UINT64_C(3000000004));
 }
 
-/* A room that is too small holds a context and no more. */
+/* A room that is too small has a context and nothing else. */
 static void test_rooms(void)
 {
     const struct blkin_context received = {.trace_id = 7, .span_id = 8};

@@ -1,8 +1,8 @@
 // alone
 /*
- * The clock of spans: right from the start, however often a process starts; it never jumps but
- * where CLOCK_MONOTONIC and the counter have come apart, and does not stay wrong. The periodic work
- * that it drives come in time, also after a step back.
+ * The clock of spans is right from the start, however often a process starts. It only jumps where
+ * CLOCK_MONOTONIC and the counter have diverged, and does not stay wrong. The periodic work that it
+ * drives comes in time, also after a step back.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#define EXACT_NS 20000 /* what a busy host may add to a reading */
+#define EXACT_NS 20000 /* delay of a reading by a busy host */
 
 struct blkin_wiped blkin_wiped;
 
@@ -40,7 +40,7 @@ static void test_start(uint64_t rate)
     }
 }
 
-/* Over the short lines of the beginning, and some of the later ones. */
+/* Reads the clock over the short lines of the beginning, and some of the later ones. */
 static void test_no_jump(void)
 {
     const struct blkin_clock_line *line = blkin_clock.line;
@@ -53,8 +53,8 @@ static void test_no_jump(void)
         CHECK(ns >= before);
         before = ns;
         if (blkin_clock.line != line) {
-            /* on both lines it is the same time where the new one begins, if we were never held up
-             */
+            /* where the new line begins, both lines have the same time, unless the thread was
+             * delayed */
             CHECK((int64_t)(ticks - line->ticks - line->span) >
                       (int64_t)clock_ticks_in(UNREAD_NS, line->later) ||
                   difference(clock_ns_on_line(line, blkin_clock.line->ticks),
@@ -67,17 +67,16 @@ static void test_no_jump(void)
     CHECK(error_ns() < EXACT_NS);
 }
 
-/* As after a suspend, in which CLOCK_MONOTONIC stands still and the counter may go on, or begin
- * anew. */
+/* Steps as after a suspend: CLOCK_MONOTONIC stands still, and the counter goes on or restarts. */
 static void test_steps(void)
 {
     struct blkin_clock_line *line = (struct blkin_clock_line *)(uintptr_t)blkin_clock.line;
     uint64_t ticks;
 
-    while ((int64_t)((ticks = blkin_ticks()) - line->ticks) <= 0) /* it has not begun yet */
+    while ((int64_t)((ticks = blkin_ticks()) - line->ticks) <= 0) /* until the line begins */
         ;
     line->ns += UINT64_C(5000000000);
-    line->span = ticks - line->ticks; /* over now */
+    line->span = ticks - line->ticks; /* the line ends now */
     CHECK(difference(blkin_clock_ns(ticks), blkin_monotonic_ns()) < CLOCK_STEP_NS);
 
     line = (struct blkin_clock_line *)(uintptr_t)blkin_clock.line;
@@ -88,13 +87,13 @@ static void test_steps(void)
     CHECK(difference(blkin_clock_ns(ticks), blkin_monotonic_ns()) < CLOCK_STEP_NS);
     CHECK(error_ns() < EXACT_NS);
 
-    clock_last.ticks = ticks - (UINT64_C(1) << 63); /* no rate at all */
+    clock_last.ticks = ticks - (UINT64_C(1) << 63); /* not a rate */
     clock_last.ns = blkin_monotonic_ns() - 1;
     clock_line_compute(ticks);
     CHECK(error_ns() < EXACT_NS);
 }
 
-/* The first rate is wrong, and nobody looks for two seconds. */
+/* The first rate is wrong, and nobody reads the clock for two seconds. */
 static void test_idle(uint64_t rate)
 {
     const uint64_t wrong[] = {rate + rate / 10000, rate - rate / 10000};
@@ -113,7 +112,7 @@ static void test_idle(uint64_t rate)
     }
 }
 
-/* The last moment was 150 ms ago, by the true rate. */
+/* Sets the last reading 150 ms back, by the true rate. */
 static void begin_long_ago(uint64_t rate)
 {
     clock_last = clock_moment_now();
@@ -121,7 +120,7 @@ static void begin_long_ago(uint64_t rate)
     clock_last.ns -= 150000000;
 }
 
-/* As on another host after a migration: not believed once, but the second time. */
+/* A wrong rate, as on another host after a migration: refused once, accepted the second time. */
 static void test_wrong_rate(uint64_t rate)
 {
     struct blkin_clock_line *line = (struct blkin_clock_line *)(uintptr_t)blkin_clock.line;
@@ -145,7 +144,7 @@ static void write_source(const char *path, const char *source)
     CHECK(file && fputs(source, file) >= 0 && fclose(file) == 0);
 }
 
-/* Times do not go back, also where the counter was ahead; the file that is gone says nothing. */
+/* Times do not go back, even if the counter was ahead; a missing file has no effect. */
 static void test_fallback(void)
 {
     const char *folder = getenv("TMPDIR");
@@ -248,7 +247,7 @@ int main(void)
     struct moment begin, end;
     uint64_t rate;
 
-    /* before, and where there is no counter, ticks are ns */
+    /* before a line, and without a counter, ticks are ns */
     CHECK(blkin_clock_ns(UINT64_C(123456789012345678)) == UINT64_C(123456789012345678));
     test_periodic();
     test_concurrent_start();
@@ -259,7 +258,7 @@ int main(void)
     }
     test_periodic();
     begin = clock_moment_now();
-    pause_us(500000); /* what a rate is measured over */
+    pause_us(500000); /* the interval of a rate */
     end = clock_moment_now();
     rate = clock_rate_between(begin, end);
     test_start(rate);

@@ -1,13 +1,14 @@
 /*
- * Trace contexts: what the specifications publish, their limits, and malformed input. What a text
- * means, context_model.h knows as well; here is what is accepted, and how it is written again.
+ * Trace contexts: the specifications' examples, their limits, and malformed input. context_model.h
+ * checks the meaning of a text; this file checks which texts are accepted, and how they are written
+ * again.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-/* what the checks are about, for the message */
+/* the texts under test, for the message */
 static char subject[600];
 
 #define REQUIRE(condition)                                                                \
@@ -28,13 +29,13 @@ static void *exact_copy(const void *bytes, size_t length)
     return memcpy(exact(length), bytes, length);
 }
 
-/* A buffer without slack and without a NUL. */
+/* Returns a buffer without slack and without a NUL. */
 static char *marked_buffer(size_t size)
 {
     return memset(exact(size), '#', size);
 }
 
-/* The library and the model agree. Returns whether it is accepted. */
+/* Requires that library and model agree. Returns whether they accept the text. */
 static int is_accepted(int format, const char *text, size_t length)
 {
     char *copy = exact_copy(text, length);
@@ -60,7 +61,7 @@ static int is_accepted(int format, const char *text, size_t length)
 
 static const struct {
     int format;
-    const char *text, *written; /* NULL: as it came */
+    const char *text, *written; /* NULL: written unchanged */
 } accepted[] = {
     /* level 1, 3.2.3 and 3.1; level 2, the random flag */
     {TRACEPARENT, PARENT, NULL},
@@ -86,7 +87,7 @@ static const struct {
     {B3, TRACE_64 "-" SPAN "-0", NULL},
     {B3, TRACE_64 "-" SPAN "-0-" UP, NULL},
     {B3, TRACE_64 "-" SPAN "-" UP, NULL},
-    /* leading zeros are dropped, a parent of zeros is none */
+    /* leading zeros are dropped, a parent of zeros is no parent */
     {B3, ZEROS TRACE_64 "-" SPAN "-1", TRACE_64 "-" SPAN "-1"},
     {B3, TRACE_64 "-" SPAN "-1-" ZEROS, TRACE_64 "-" SPAN "-1"},
     {B3, TRACE_64 "-" SPAN "-" ZEROS, TRACE_64 "-" SPAN},
@@ -104,7 +105,7 @@ static const struct {
     {TRACEPARENT, "ff-" W3C "01"},
     {TRACEPARENT, "cc-" W3C "01.what-the-future-will-be-like"},
     {TRACEPARENT, "cc-" W3C "0x-"},
-    {TRACEPARENT, " " PARENT}, /* white space is the carrier's */
+    {TRACEPARENT, " " PARENT}, /* the carrier has removed white space */
     {TRACEPARENT, "00-00000000000000000000000000000000-1234567890123456-01"},
     {TRACEPARENT, "00-12345678901234567890123456789012-0000000000000000-01"},
     {B3, "2"},
@@ -141,14 +142,14 @@ static void test_texts(void)
     }
     for (size_t i = 0; i < COUNT(refused); i++)
         REQUIRE(!is_accepted(refused[i].format, refused[i].text, strlen(refused[i].text)));
-    /* one by its numbers, which no reader has made */
+    /* a context that no reader makes */
     REQUIRE(blkin_context_from_b3(&context, accepted[9].text, strlen(accepted[9].text)) == 0);
     REQUIRE(context.trace_id_high == 0x80f198ee56343ba8 && context.trace_id == 0x64fe8b2a57d3eff7);
     REQUIRE(context.span_id == 0xe457b5a2e4d86bd1 && context.parent_span_id == 0x05e3ac9a4f6e3b90);
     REQUIRE(context.flags == (SAMPLED | DECIDED | REMOTE) && !context.tracestate);
 }
 
-/* A valid text with each of its characters replaced by each byte, and cut at each length. */
+/* Replaces each character of a valid text by each byte, and cuts the text at each length. */
 static void test_each_byte(int format, const char *text)
 {
     const size_t length = strlen(text);
@@ -171,7 +172,7 @@ static void test_each_byte(int format, const char *text)
 static const struct blkin_context incomplete[] = {
     {.flags = REMOTE}, {.trace_id = 1, .flags = SAMPLED}, {.span_id = 1}, {.parent_span_id = 1}};
 
-/* What cannot be written leaves the buffer alone. */
+/* A context that cannot be written leaves the buffer alone. */
 static void test_writers(void)
 {
     struct blkin_context context = marked();
@@ -200,7 +201,7 @@ static struct blkin_context_text field(const char *text)
                                        text ? strlen(text) : 0};
 }
 
-/* trace id, span id, parent span id, sampled, flags; NULL: did not come */
+/* trace id, span id, parent span id, sampled, flags; NULL: missing */
 static int from_fields(struct blkin_context *context, const char *const texts[5])
 {
     const struct blkin_context_b3_fields fields = {
@@ -378,7 +379,7 @@ static void test_tracestate(void)
     REQUIRE(blkin_context_set_tracestate(&context, "a=b", 3) == 0 && context.tracestate);
     REQUIRE(blkin_context_set_tracestate(&context, "", 0) == 0 && !context.tracestate);
     REQUIRE(blkin_context_to_tracestate(&context, buffer, sizeof(buffer)) == 0 && !*buffer);
-    /* a traceparent comes without the tracestate of the one before */
+    /* a traceparent removes the tracestate of the one before */
     REQUIRE(blkin_context_set_tracestate(&context, "a=b", 3) == 0 && context.tracestate);
     REQUIRE(blkin_context_from_traceparent(&context, PARENT, 55) == 0 && !context.tracestate);
     /* too long, though only of white space */
@@ -389,14 +390,14 @@ static void test_tracestate(void)
     REQUIRE(blkin_context_set_tracestate(&context, NULL, 0) == -EINVAL);
     REQUIRE(blkin_context_to_tracestate(&context, NULL, 10) == -EINVAL);
     REQUIRE(blkin_context_to_tracestate(&context, buffer, 0) == -EINVAL);
-    /* none without a traceparent */
+    /* no tracestate without a traceparent */
     memset(&context, 0, sizeof(context));
     REQUIRE(blkin_context_set_tracestate(&context, "a=b", 3) == -EINVAL && !context.tracestate);
     REQUIRE(blkin_context_to_tracestate(&context, buffer, sizeof(buffer)) == -EINVAL);
     REQUIRE(blkin_context_set_tracestate(NULL, "a=b", 3) == -EINVAL);
 }
 
-/* What does not fit: see naive_truncate(). */
+/* Lists that are too long for the buffer: see naive_truncate(). */
 static void test_truncation(void)
 {
     static const struct {
@@ -404,7 +405,7 @@ static void test_truncation(void)
         size_t room;
         const char *wanted;
     } cases[] = {
-        {"a=1 , b=2", 9, "a=1 , b=2"}, /* all that fits is passed on as it is */
+        {"a=1 , b=2", 9, "a=1 , b=2"}, /* a list that fits is passed on as it is */
         {"a=1 , b=2", 8, "a=1,b=2"},   /* then white space and empty members go, */
         {",, a=1 ,,b=2 \t", 7, "a=1,b=2"},
         {"a=1,b=2", 6, "a=1"}, /* then whole entries, from the end */
@@ -450,7 +451,7 @@ static void test_opencensus(void)
     REQUIRE(context.flags == (SAMPLED | DECIDED | REMOTE) && !context.tracestate);
     REQUIRE(blkin_context_to_opencensus(&context, written) == 29);
     REQUIRE(memcmp(written, example, 29) == 0);
-    /* the last byte, options: not sampled, or not there, is undecided */
+    /* the last byte, options: not sampled, or undecided without it */
     memcpy(bytes, example, 29);
     for (int options = 0; options < 256; options++) {
         bytes[28] = (char)options;
@@ -540,7 +541,7 @@ static void test_environment(void)
     unsetenv("TRACESTATE");
     REQUIRE(blkin_context_from_environment(&context) == 0 && !context.tracestate);
 
-    /* what is written for a child is what the child reads */
+    /* a child reads the context that was written for it */
     REQUIRE(blkin_context_set_tracestate(&context, "rojo=1,congo=2", 14) == 0);
     REQUIRE(blkin_context_to_traceparent_variable(&context, parent) == 67);
     REQUIRE(memcmp(parent, "TRACEPARENT=" PARENT, 68) == 0);
@@ -553,7 +554,7 @@ static void test_environment(void)
     unsetenv("TRACEPARENT");
     unsetenv("TRACESTATE");
 
-    /* shortened to the buffer; nothing left, nothing there */
+    /* shortened to the buffer; then nothing remains */
     state = marked_buffer(18);
     REQUIRE(blkin_context_to_tracestate_variable(&context, state, 18) == 17);
     REQUIRE(strcmp(state, "TRACESTATE=rojo=1") == 0);

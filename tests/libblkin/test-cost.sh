@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What recording does not do: allocate, call the kernel, write shared memory, change errno; and where no session
-# daemon runs, a program that links libblkin starts without LTTng.
+# Recording does not allocate, call the kernel, write shared memory, or change errno. Without a session daemon, a
+# program that links libblkin starts without LTTng.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -8,11 +8,11 @@ set -u
 private_begin
 cost=$programs/cost
 
-# Where no session daemon runs, a fork asks no descriptor of its peer, and a child does little.
+# Without a session daemon, a fork looks at no descriptor of its peer, and a child makes few calls.
 if type -P strace >/dev/null && strace -o "$WORK/strace.log" true 2>/dev/null; then
     strace -ff -o "$WORK/forks" "$cost" forks || fail "cost forks: status $?"
     grep -l '^getpeername' "$WORK"/forks.* && fail "a fork without a session daemon asks descriptors of their peers"
-    # the smallest logs are those of the children
+    # the smallest logs are the children's
     wc -l "$WORK"/forks.* | sort -n | head -3 | awk '{ print $1 " system calls of a child"; many += $1 > 100 }
         END { exit many > 0 }' || fail "a child makes too many system calls"
 else
@@ -23,7 +23,7 @@ said=$("$cost" start) || fail "cost start: status $?"
 [ "$said" = "1 threads" ] || fail "a program that only links libblkin has: $said"
 start_sessiond || exit 1
 
-# Not read while it is written: what does not fit replaces the oldest, and nobody is woken up.
+# Without a reader: new events replace the oldest, and no reader is woken up.
 {
     lttng create cost --snapshot --output="$WORK/cost" &&
         lttng enable-channel -s cost -u --subbuf-size=1M --num-subbuf=4 flight &&
@@ -46,19 +46,19 @@ export BLKIN_SLOW='osd*:write>20ms, *>100s, error, max=50/s'
 BLKIN_SLOW='*>0ns, max=1000000/s' "$cost" allocations || fail "allocations with alarms: status $?"
 unset BLKIN_SLOW
 
-# Nor do the meters of usage, once a thread has opened its own.
+# The meters of usage make no call either, once a thread has opened its own.
 export BLKIN_SAMPLING=always,usage=3
 for mode in allocations handler; do
     "$cost" $mode || fail "$mode with usage: status $?"
 done
-# on a busy machine these take longer than until the periodic work is due, and those do write
+# on a busy machine these calls last until the periodic work is due, which does write
 for try in 1 2 3 4 5 6; do
     "$cost" writes && break
     [ "$try" -lt 6 ] || fail "writes with usage: status $?"
 done
 unset BLKIN_SAMPLING
 
-# Of all threads: LTTng's have their part in the start of both.
+# Counts the calls of all threads, because LTTng's threads take part in both starts.
 calls() {
     strace -f -c -o "$WORK/strace.log" "$cost" spans "$1" || fail "strace cost spans $1: status $?"
     awk '$1 + 0 > 0 && $NF != "total" || $1 == "0.00" { calls += $4 } END { print calls }' "$WORK/strace.log"
@@ -67,7 +67,7 @@ if type -P strace >/dev/null && strace -o "$WORK/strace.log" true 2>/dev/null; t
     few=$(calls 10)
     many=$(calls 100000)
     echo "system calls: $few for 10 pairs of spans, $many for 100000"
-    # LTTng has four for each full sub-buffer, the periodic work of each second has a stat
+    # LTTng makes four calls for each full sub-buffer, and the periodic work of each second a stat
     ((many > few / 2 && many < few + 500)) || {
         cat "$WORK/strace.log"
         fail "$few system calls for 10 pairs of spans, $many for 100000"
@@ -76,7 +76,7 @@ else
     echo "not tested: system calls: there is no strace that may trace"
 fi
 
-# Full sub-buffers that nobody takes, for LTTng's consumer daemon is gone: writing to its pipe fails.
+# Full sub-buffers without LTTng's consumer daemon: writing to its pipe fails.
 session broken blkin:span zipkin:timestamp
 # shellcheck disable=SC2154 # of private.sh
 consumer=$(pgrep -P "${private_pid[sessiond]}" lttng-consumerd) || fail "no consumer daemon"

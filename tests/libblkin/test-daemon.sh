@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A process that has become a daemon is seen at once, under its own pid, by sessions that start later: with
-# no LD_PRELOAD, and without a deadlock where liblttng-ust-fork is preloaded all the same.
+# Sessions that start later see a process that has become a daemon at once, under its own pid. This needs no
+# LD_PRELOAD, and does not deadlock with a preloaded liblttng-ust-fork.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -11,7 +11,6 @@ listed() {
     lttng list -u >"$WORK/list.log" && grep -qw "$1" "$WORK/list.log" # how it is shown depends on the version
 }
 
-# records NAME [ENVIRONMENT...]
 records() {
     local name=$1 pid events
     shift
@@ -36,7 +35,7 @@ preload=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p | sed -n 's/.*liblttng-ust-fork
 [ -n "$preload" ] || fail "no liblttng-ust-fork.so.1 on this machine"
 records preloaded LD_PRELOAD="$preload"
 
-# The tracepoints of a program that has its own are its child's before blkin has recorded anything.
+# A child has the program's own tracepoints before blkin has recorded anything.
 cat >"$WORK/own.c" <<'C'
 #include <lttng/tracef.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * The digits of packed texts: what each function writes is what a loop over the value writes, with
- * pdep and without (test-portable.sh runs the code of other processors).
+ * The digits of packed texts: each function writes the same as a loop over the value, with pdep and
+ * without. (test-portable.sh runs the code of other processors.)
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +17,7 @@ bool blkin_has_pdep; /* the library's own is hidden */
 #define set_pdep(value) (void)(value)
 #endif
 
-/* The least digit first; returns the place behind them. */
+/* Writes digits, the lowest first; returns the next position. */
 static char *put(char *at, uint64_t value, unsigned bits, unsigned digits)
 {
     while (digits-- > 0) {
@@ -29,7 +29,7 @@ static char *put(char *at, uint64_t value, unsigned bits, unsigned digits)
 
 #define TEXT 24
 
-/* No byte behind the digits is touched either. */
+/* No byte behind the digits is changed. */
 static int writes(uint64_t value)
 {
     char text[TEXT], expected[TEXT];

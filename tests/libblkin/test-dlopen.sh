@@ -10,7 +10,6 @@ private_begin
     -o "$WORK/plugin.so" "$SRC/tests/libblkin/plugin.c" -L"$BUILD/lib" -lblkin -Wl,-rpath,"$BUILD/lib" ||
     fail "the plug-in does not compile"
 
-# opens EXPECTED
 opens() {
     local said
     said=$(timeout 60 "$programs/plugin" "$WORK/plugin.so" 100) || fail "status $?"

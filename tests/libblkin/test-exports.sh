@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The ABI: what libblkin exports is what abi/libblkin.abi and Debian's lists of symbols have, and it links nothing but libc.
+# The ABI: libblkin and libblkin-lttng export exactly the symbols of abi/libblkin.abi and Debian's lists, and libblkin
+# links only libc.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# The library leaves its host alone: no child of 10,000 forks hangs while threads record, with a session daemon,
-# without one and with a stopped one; no change of the environment is undone in 400 starts; children that are made
-# without the handlers of fork(2) have ids of their own; LTTng is loaded at the start, or by blkin_init(), or never.
+# The library leaves its host program alone. No child of 10,000 forks hangs while threads record, with a session
+# daemon, without one and with a stopped one. No change of the environment is undone in 400 starts. Children that are
+# made without the handlers of fork(2) have ids of their own. LTTng is loaded at the start, or by blkin_init(), or
+# never.
+#
 # FORKS (4,000, and a quarter of them where a session daemon makes them slow) and STARTS: other numbers.
 #
-# timeout: 600
-#
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 600
 set -u
 . "$SRC/tests/libblkin/session.sh"
 private_begin
 guest=$programs/guest
 forks=${FORKS:-4000}
 
-# forks NAME [VARIABLE=VALUE]...
 forks() {
     local begin=$SECONDS
     setsid env "${@:2}" timeout 500 "$guest" forks 4 "$forks" 16 || fail "forks, $1: status $?"
@@ -51,7 +51,7 @@ kill -CONT "${private_pid[sessiond]}"
 
 # ---- when LTTng is loaded ----
 
-# says TEXT COMMAND...: a line of BLKIN_DEBUG
+# says TEXT COMMAND...: checks a line of BLKIN_DEBUG
 says() {
     local said
     said=$(BLKIN_DEBUG=1 "${@:2}" 2>&1) || fail "$*: status $?"

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Every public header compiles alone, in all dialects, with every compiler at hand, without a warning;
-# programs that use all of it link and run; -DBLKIN_DISABLE leaves nothing of the span API.
-#
-# timeout: 300
+# Every public header compiles alone, in all dialects, with every installed compiler, without a warning. Programs that
+# use all of it link and run. -DBLKIN_DISABLE leaves nothing of the span API.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
 set -u
 . "$SRC/tests/lib.sh"
 here=$SRC/tests/libblkin
@@ -27,7 +26,6 @@ readarray -t cpp_compilers < <(at_hand g++ clang++)
 # ---- each header alone ----
 
 jobs=()
-# alone HEADER STANDARD COMPILER...
 alone() {
     local header=$1 standard=$2 compiler disable language=c
     shift 2
@@ -64,7 +62,6 @@ echo "${#jobs[@]} ways to compile one header"
 
 # ---- programs ----
 
-# builds COMPILER STANDARD SOURCE OUTPUT FLAG...
 builds() {
     local language=c
     [[ $2 == c++* ]] && language=c++
@@ -76,7 +73,7 @@ symbols() {
     nm -u "$1" | grep -E 'blkin_(span|step|version|set_service|set_version|set_sampling|set_slow|heartbeat|current|set_current|gate)|costly'
 }
 
-# enabled: runs, the arguments of the macros are not evaluated; disabled: refers to nothing of it
+# enabled: runs, and does not evaluate the arguments of the macros; disabled: has no reference to the library
 program() {
     builds "$1" "$2" "$3" "$work/program" -O1 "${link[@]}"
     BLKIN_LTTNG=no timeout 10 "$work/program" || fail "$3 built with $1 -std=$2: status $?"
@@ -97,7 +94,7 @@ for compiler in "${cpp_compilers[@]}"; do
     builds "$compiler" c++17 "$here/headers.c" "$work/object.o" -c
 done
 
-# files of one program that disagree on it: what the one begins, the other one reads
+# files of one program that disagree on it: one begins spans, the other one reads them
 cat >"$work/mixed.c" <<'C'
 #include <blkin.h>
 #include <string.h>
@@ -155,14 +152,14 @@ for compiler in "${c_compilers[@]}"; do
     builds "$compiler" c11 "$work/example.c" "$work/object.o" -c
 done
 
-# blkin.h alone brings no name without a prefix
+# all names of blkin.h have a prefix
 echo '#include <blkin.h>' >"$work/names.c"
 # shellcheck disable=SC2312
 names=$("${c_compilers[0]}" -std=c11 -E -dM "${include[@]}" "$work/names.c" | awk '{ print $2 }' |
     grep -vxFf <(printf '#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n' |
         "${c_compilers[0]}" -std=c11 -E -dM - | awk '{ print $2 }') | grep -v '^BLKIN_')
 [ -z "$names" ] || fail "blkin.h defines: $names"
-# -DBLKIN_DISABLE needs no library: what it exports is all in the headers, and a program of both APIs runs
+# -DBLKIN_DISABLE needs no library: the headers have all its functions, and a program of both APIs runs
 {
     printf '#include <blkin.h>\n#include <zipkin_c.h>\n#include <stdio.h>\n'
     printf 'static const void *const all[] = {\n'
@@ -181,7 +178,7 @@ for compiler in "${cpp_compilers[@]}"; do
     timeout 10 "$work/disabled" || fail "headers.cpp built with $compiler -DBLKIN_DISABLE: status $?"
 done
 
-# files that disagree on it: no byte is read that nobody wrote
+# files that disagree on it read no uninitialized byte
 if type -P valgrind >/dev/null; then
     builds "${c_compilers[0]}" c11 "$here/disable/disagree.c" "$work/enabled.o" -c -g
     builds "${c_compilers[0]}" c11 "$here/disable/disagree.c" "$work/disabled.o" -c -g -DBLKIN_DISABLE
@@ -193,12 +190,12 @@ else
     echo "not tested: bytes that nobody wrote: there is no valgrind"
 fi
 
-# elsewhere than on 64-bit Linux with glibc one is told so
+# other systems than 64-bit Linux with glibc get a message
 "${c_compilers[0]}" -U__LP64__ -fsyntax-only "${include[@]}" -include zipkin_c.h -x c /dev/null 2>"$work/said" &&
     fail "compiles for 32 bits"
 grep -q '64-bit Linux with glibc' "$work/said" || fail "for 32 bits: $(cat "$work/said")"
 
-# what would be wrong must not compile
+# wrong uses must not compile
 wrong() {
     printf '#include <blkin.hpp>\nvoid f(blkin::Span &span) { %s; }\n' "$1" >"$work/wrong.cpp"
     "${cpp_compilers[0]}" -std=c++11 -fsyntax-only "${include[@]}" "$work/wrong.cpp" 2>/dev/null &&

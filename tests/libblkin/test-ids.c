@@ -1,6 +1,6 @@
 /*
- * Ids: 64 random bits, never 0, different in every thread and after fork; rand() is left alone.
- * Those of steps are what the same generator would give later.
+ * Ids: 64 random bits, never 0, different in every thread and after fork; rand() is left alone. Ids
+ * of steps are ids that the same generator would give later.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -144,8 +144,7 @@ static void test_counter_of_id(void)
 }
 
 /*
- * An id so many ids after this one, doubling the way: what the generator gives is tied to here by
- * the ids that it does give.
+ * Returns the id 2^doublings ids after this one: ties ids of steps to those of the generator.
  */
 static uint64_t id_later(uint64_t id, unsigned doublings)
 {
@@ -169,15 +168,15 @@ static void test_step_ids(void)
     }
     for (unsigned doubling = 0; doubling < 20; doubling++)
         CHECK(blkin_step_id(id, UINT64_C(1) << doubling) == id_later(id, 44 + doubling));
-    /* counted from another step, on and back */
+    /* counted from another step, forward and back */
     CHECK(blkin_step_id(blkin_step_id(id, 7), 5) == blkin_step_id(id, 12));
     CHECK(blkin_step_id(blkin_step_id(id, 12), (uint64_t)-5) == blkin_step_id(id, 7));
     CHECK(blkin_step_id(blkin_step_id(id, BLKIN_STEPS_MAX), (uint64_t)-BLKIN_STEPS_MAX) == id);
-    /* the one that would be 0 */
+    /* the id that would be 0 */
     CHECK(blkin_step_id(blkin_id_of_counter(-(BLKIN_ID_STEP << 44)), 1) == 1);
 }
 
-/* A million each: of spans in a row and their steps, and of one span. */
+/* A million ids each: of spans in a row and their steps, and of one span. */
 static void test_steps_are_different(void)
 {
     const size_t count = (size_t)STEPS * STEPS;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a process killed with SIGKILL leaves: every span that had ended, and of the open ones nothing in
-# one-event mode, everything so far in streaming mode; recorded, and in a snapshot.
+# After SIGKILL, a recording has every ended span. Of open spans it has nothing in one-event mode, and everything so
+# far in streaming mode. The same in a snapshot.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -10,7 +10,6 @@ count=5000
 
 start_sessiond || exit 1
 
-# killed MODE EVENT...
 killed() {
     local mode=$1
     session "$@"
@@ -33,9 +32,8 @@ grep -q 'last sign of life' "$WORK/streamed.json" || fail "streamed: its annotat
 [ "$(grep -o 'blkin.incomplete' "$WORK/streamed.json" | wc -l)" = 2 ] ||
     fail "streamed: span and step are not marked as incomplete"
 
-# In the middle of a record: nothing of that buffer is given out any more, from the sub-buffer on in
-# which the record is. What was in those before is all there; and where each process has its own
-# buffers, no other one loses anything.
+# Kills a process in the middle of a record. LTTng gives out nothing of that buffer from the sub-buffer with the
+# record on, but all of the sub-buffers before. If each process has its own buffers, no other process loses anything.
 torn() {
     local mode=$1
     {
@@ -50,13 +48,13 @@ torn() {
     "$programs/killed" $count mid-record
     [ $? = 139 ] || fail "it did not die in the middle of a record"
     "$programs/killed" $count
-    # without --no-wait it would wait for the rest for ever
+    # without --no-wait it would wait for ever
     lttng destroy --no-wait "$mode" >/dev/null || fail "lttng destroy --no-wait $mode"
     wait_for 20 - "$mode: at least $2 spans" has_spans "$mode" "$2" || exit 1
 }
 has_spans() {
     [ "$(timeout 60 babeltrace2 "$WORK/$1" 2>/dev/null | grep -c 'name = "ended"')" -ge "$2" ]
 }
-# a span is more than 96 bytes here
+# a span has more than 96 bytes here
 torn uid $((count - 65536 / 96))
 torn pid $((2 * count - 65536 / 96))

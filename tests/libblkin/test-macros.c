@@ -1,6 +1,6 @@
 /*
- * The macros: one statement each in every position, arguments evaluated once, NULL values harmless;
- * those of steps evaluate none but the span where nothing is recorded, as here.
+ * The macros: one statement each in every position, arguments evaluated once, NULL values harmless.
+ * Where nothing is recorded, as here, the macros of steps evaluate only the span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -44,7 +44,7 @@ static struct blkin_span *count_span(struct blkin_span *span)
     return span;
 }
 
-/* Of a span that is not recorded, nothing but the span is evaluated. */
+/* Only the span is evaluated if it is not recorded. */
 static void on_span(struct blkin_span *span, int condition)
 {
     evaluated = 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# BLKIN_DEBUG=check tells each misuse of a span once per place, with the function that did it, and nothing of
-# right use; the misuses that C allows are harmless.
+# BLKIN_DEBUG=check reports each misuse of a span once per place, with the calling function, and no right use. The
+# misuses that C allows are harmless.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -9,7 +9,7 @@ private_begin
 start_sessiond || exit 1
 session misuse blkin:span
 
-# check: says what BLKIN_DEBUG=check says, but for the line on LTTng and the one on rings
+# check: prints the messages of BLKIN_DEBUG=check without those on LTTng and on rings
 check() {
     BLKIN_DEBUG=check "$programs/misuse" "$@" 2>&1 >/dev/null | grep -vE '^libblkin: (LTTng is loaded|no rings)' >"$WORK/said"
     return "${PIPESTATUS[0]}"
@@ -21,7 +21,7 @@ check right || fail "right use: status $?"
 }
 check || fail "misuse: status $?"
 cat "$WORK/said"
-# told WHAT FUNCTION: the address is one of this function's
+# told WHAT FUNCTION: checks that the address is in this function
 told() {
     local places
     places=$(sed -n "s|.* $1 by [^;]*/misuse+\(0x[0-9a-f]*\).*|\1|p" "$WORK/said")
@@ -35,7 +35,7 @@ told 'has a step that another thread began, ended' end_step
 grep -q 'is ended by .*; it was ended by .*/misuse+0x' "$WORK/said" || fail "it is not told who has ended the span"
 [ "$(wc -l <"$WORK/said")" = 4 ] || fail "something is told twice"
 recorded misuse
-# each span that was begun came out once
+# each begun span was recorded once
 [ "$(spans misuse right) $(spans misuse twice) $(spans misuse used) $(spans misuse across)" = "6 1 1 1" ] ||
     fail "spans: $(spans misuse right) right, $(spans misuse twice) twice, $(spans misuse used) used"
 exit 0

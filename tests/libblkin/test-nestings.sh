@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Random nestings of steps, in logs that overflow at every place: what nestings.c has done comes out once
-# and where it belongs, or is counted, in one event per span, streamed, and with both.
+# nestings.c makes spans with random steps, and logs overflow at every position. Each step, tag and annotation must
+# appear once, under its parent, or be counted as dropped. Three recordings: whole spans, streamed spans, and both.
 #
-#   test-nestings.sh [SEED]   by default another one each time; NESTINGS=10000: so many, 3000 by default
+#   test-nestings.sh [SEED]   SEED: random by default; NESTINGS=10000: so many, 3000 by default
 #
 # timeout: 600
 #
@@ -30,7 +30,7 @@ check() {
         fail "$1, seed $seed: see above"
     }
     echo "$1: $said"
-    # what the spans tell of is what the sink has counted
+    # the spans' `dropped` add up to the number that the sink counts
     dropped=$(sed -n 's/.* missing: 0 events, \([0-9]*\) annotations and tags.*/\1/p' "$WORK/$1-sink.log")
     [[ $said == *", $dropped dropped,"* ]] || fail "$1: the sink counts $dropped"
     rm -rf "${WORK:?}/$1"*

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* Sizes and offsets as the original has them on LP64. */
+/* Sizes and offsets of the original on LP64. */
 _Static_assert(sizeof(struct blkin_endpoint) == 24, "struct blkin_endpoint");
 _Static_assert(offsetof(struct blkin_endpoint, port) == 8, "port");
 _Static_assert(offsetof(struct blkin_endpoint, name) == 16, "name");

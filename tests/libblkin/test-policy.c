@@ -1,5 +1,5 @@
 /*
- * Sampling policies: which texts there may be, and what is decided about which trace.
+ * Sampling policies: their texts, and their decisions about traces.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define BITS (UINT64_C(1) << 56) /* of an id, by which a ratio goes */
+#define BITS (UINT64_C(1) << 56) /* bits of an id that a ratio uses */
 
 static struct blkin_decision decide(const char *name, uint64_t trace_id)
 {
@@ -95,7 +95,7 @@ static void test_texts(void)
     CHECK(blkin_set_sampling(NULL) == -EINVAL);
 }
 
-/* As many rules as there may be, and one more. */
+/* The maximum of rules, and one more. */
 static void test_many_rules(void)
 {
     char text[4096] = "always";
@@ -144,7 +144,7 @@ static void test_names(void)
     CHECK(decide("deep", 1).sampled);
 }
 
-/* So many a second: a burst is let through, and then no more for a while. */
+/* A rate: a burst passes, and then nothing for a while. */
 static void test_rate(void)
 {
     unsigned sampled = 0;
@@ -153,10 +153,10 @@ static void test_rate(void)
     for (int i = 0; i < 1000; i++)
         sampled += decide("a", 1).sampled;
     CHECK(sampled == 1);
-    CHECK(decide("a", 1).ppm == 0); /* it is not known of how many */
+    CHECK(decide("a", 1).ppm == 0); /* the share is not known */
 }
 
-/* A thread that is held up after it has looked at the clock gets no second burst. */
+/* A thread that is delayed after its reading of the clock gets no second burst. */
 static void test_late(void)
 {
     const uint64_t second = 1000000000, now = 1000 * second, burst = second / 10;

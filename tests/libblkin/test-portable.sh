@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# The code for other processors than x86-64, with CLOCK_MONOTONIC and without SSE2: built and run on this
-# one, and on an emulated aarch64 as far as no LTTng is needed.
-#
-# timeout: 300
+# The code for other processors than x86-64, with CLOCK_MONOTONIC and without SSE2: built and run on this one, and on
+# an emulated aarch64 where no LTTng is needed.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
 set -u
 . "$SRC/tests/lib.sh"
 
@@ -33,7 +32,6 @@ if ! type -P $cross qemu-aarch64 >/dev/null || [ ! -d /usr/aarch64-linux-gnu ]; 
     echo "not tested: aarch64: there is no $cross, or no qemu-aarch64"
     exit 0
 fi
-# builds COMPILER OUTPUT SOURCE...
 builds() {
     "$1" -std=c11 -O2 -Wall -Wextra -Werror -pthread -D_GNU_SOURCE -iquote "$SRC" -I"$SRC/libblkin" -I"$SRC/tests" \
         -I"$BUILD/include" -o "${@:2}" || fail "$2 does not build with $1"
@@ -52,18 +50,17 @@ for name in "${unit[@]}"; do
     "${emulate[@]}" "$other/$name" || fail "$name on aarch64: status $?"
 done
 
-# The ring's sequence, which nothing interrupts here.
+# The ring's sequence, which no signal interrupts here.
 builds $cross "$other/test-write" -rdynamic "$SRC"/tests/libblkin-ring/{test-write,parts/rings,parts/sequence}.c \
     "$SRC"/babeltrace-plugin/base/unix_socket.c "$SRC"/tools/rings/{memory,ring_read}.c "$other"/lib/*.o
 "${emulate[@]}" "$other/test-write" || fail "test-write on aarch64: status $?"
 
-# The events, by a provider that prints them: on both processors the same.
+# A provider prints the events: both processors make the same.
 builds $cross "$other/provider.so" -shared -fPIC "$SRC/tests/libblkin/portable/provider.c"
 builds "${CC:-cc}" "$portable/provider.so" -shared -fPIC "$SRC/tests/libblkin/portable/provider.c"
 events() {
     grep '^[0-9]*: ' "$1" | grep -v '^4: ' # how many of the process there are is a matter of time
 }
-# same_events PROGRAM ARGUMENT...
 same_events() {
     BLKIN_LTTNG=yes BLKIN_PROVIDER=$portable/provider.so "$BUILD/tests/libblkin/$1" "${@:2}" >"$TMPDIR/here" &&
         BLKIN_LTTNG=yes BLKIN_PROVIDER=$other/provider.so "${emulate[@]}" "$other/$1" "${@:2}" >"$TMPDIR/there" ||

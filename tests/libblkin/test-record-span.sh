@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# blkin_record_span() as a binding uses it: Python crosses once per span; buffers that are wrong record nothing.
+# blkin_record_span() as a binding uses it: Python makes one call per span; wrong buffers record nothing.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -43,7 +43,7 @@ times = dict(start=now - 10000000, end=now - 1000000)
 assert record(buffer(b"whole", every, **times)) == 0
 assert record(buffer(b"root", b"", ids=(0, 0, 0, 0), flags=0, **times)) == 0
 assert record(buffer(b"unsampled", b"", flags=2, **times)) == 0
-# wrong anywhere: nothing of it
+# one wrong attribute: nothing is recorded
 right = buffer(b"wrong", every, **times)
 hostile = [right[:length] for length in range(56 + 5)] + [b"", right + b"x", right + b"s\5\0\0", right + b"s\0\xff\xff"]
 hostile += [buffer(b"wrong", every, version=version) for version in (0, 2, 255)] + [buffer(b"wrong", every, kind=5)]
@@ -53,7 +53,7 @@ hostile += [buffer(b"wrong", attribute(*bad)) for bad in (
     (b"l", b"k", b"1" * 24), (b"r", b"k", b"1"), (b"e", b"", b""), (b"z", b"k", b"v"), (b"\0", b"", b""))]
 for data in hostile:
     assert record(data) == -22, data
-# long ones and any bytes are cut, not refused
+# long texts and any bytes are cut, not refused
 big = b"".join(attribute(b"s", b"k" * 255, bytes([i]) * 65535) for i in range(1, 20))
 assert record(buffer(b"n" * 65535, big + attribute(b"r", b"r" * 255, b"\1\0" + b"9" * 60000), **times)) == 0
 seed = random.randrange(2**32)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The man pages made of the headers: everything public is in one, under a comment, and they are clean.
+# The man pages made of the headers: each public name is in one, under a comment, and they have no warning.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -19,7 +19,7 @@ make -s -C "$SRC" --no-print-directory -f - <<<$'include Makefile\nall_documente
     (cd "$SRC" && xargs "$PYTHON" scripts/reference --html <"$work/documented") | cmp - "$SRC/doc/api.html" ||
     fail "doc/api.html is not what the headers say: make api"
 
-# what the library exports, and the inline functions and macros
+# the exported functions, and the inline functions and macros
 public() {
     sed -n "s/.*<elf-symbol name='\([^']*\)'.*/\1/p" "$SRC/tests/libblkin/abi/libblkin.abi" | grep -v '_$'
     cat "${headers[@]}" | sed -n 's/^static inline .*[ *]\(blkin_[a-z0-9_]*[a-z0-9]\)(.*/\1/p
@@ -37,7 +37,7 @@ echo "$count public names"
 find "$work" -name "*.3" -printf "%f\n" | grep -vE '^(BLKIN_[A-Z0-9_]+|blkin_[a-z0-9_]+|ztrace_init|[a-z_]+\.h(pp)?)\.3$' && fail "a page of no name of ours"
 grep -n 'blkin_[a-z_]*_(' "$work"/*.3 && fail "private functions are in a page"
 
-# a comment that is missing is noticed
+# a missing comment is reported
 sed '/^\/\* Ends the span and records it/d' "$SRC/libblkin/blkin.h" >"$work/blkin.h"
 "$PYTHON" "$SRC/scripts/reference" 0.0 2000-01-01 "$work/broken" "$work/blkin.h" 2>"$work/said" &&
     fail "a function without a comment is accepted"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sampling: the policies, their texts, where they come from, and the share that the events tell.
+# Sampling: the policies, their texts, their sources, and the share in the events.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -13,7 +13,6 @@ export BLKIN_SAMPLING_FILE=$WORK/sampling
 "$sampling" || fail "sampling: status $?"
 "$sampling" back || fail "sampling back: status $?"
 
-# first EXPECTED ENVIRONMENT...
 first() {
     local expected=$1 said
     shift
@@ -36,7 +35,7 @@ BLKIN_SAMPLING_FILE=$WORK/cancelled "$sampling" cancelled "$WORK/cancelled" || f
 
 printf '  never\t \r\nalways\n' >"$WORK/sampling"
 first "not recorded" BLKIN_SAMPLING=
-# What would be another policy if it were cut after 1023 bytes is refused.
+# A text that would be another policy if it were cut after 1023 bytes is refused.
 {
     printf 'never'
     for number in {10..23}; do
@@ -52,7 +51,7 @@ first recorded BLKIN_SAMPLING=
 said=$(BLKIN_DEBUG=1 "$sampling" first 2>&1)
 [[ $said == *"less than 1024 bytes"* ]] || fail "BLKIN_DEBUG does not say why the file is refused: $said"
 
-# changed while it runs, by replacing the file and by writing to it
+# changes while the program runs, by replacing the file and by writing to it
 runs_until() {
     start_part until "$sampling" until "$1"
     wait_for 10 until "its reading of the file as it was" grep -q waits "$WORK/until.log" || exit 1
@@ -75,7 +74,7 @@ session shares blkin:span
 recorded shares
 lost_nothing shares
 "$PYTHON" "$SRC/tests/libblkin/packed.py" "$WORK/shares.events" name sampled trace_id >"$WORK/shares.txt"
-# share NAME MILLIONTHS, of root and child
+# share NAME MILLIONTHS: checks those of root and child
 share() {
     local root
     root=$(sed -n "s/^$1\t//p" "$WORK/shares.txt")
@@ -90,7 +89,6 @@ grep -q 'flags = 515,.*name = "debug"' "$WORK/shares.events" || fail "the debug 
 
 # ---- severities ----
 
-# severities EVENT POLICY-IN-FILE EXPECTED...
 severities() {
     local event=$1 name=$1 expected="${*:3}" got
     name=${name//[^a-z]/}
@@ -103,5 +101,5 @@ severities() {
 }
 severities blkin:span always,severity=notice alert crit emerg err literal emerg notice warning
 severities 'blkin:s*' always alert crit debug emerg err info literal literal emerg notice warning
-# streaming: LTTng's log levels do that
+# streaming: LTTng's log levels select severities
 severities 'blkin:*' always,severity=notice alert crit debug emerg err info literal literal emerg notice warning

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A set-user-ID program loads no code and heeds no variable of whom it serves.
+# A set-user-ID program loads no code and uses no variable of its caller.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -8,7 +8,7 @@ private_begin
 [ "$(id -u)" = 0 ] || skip "not root: cannot make a set-user-ID program"
 [ "$BLKIN_ISOLATED" = namespaces ] || skip "no mount namespace: there is no folder for a set-user-ID program"
 
-# where everybody may look and set-user-ID works, other than in the private /tmp
+# a place where set-user-ID works, and other users can read, unlike the private /tmp
 place=/mnt
 mount -n -t tmpfs -o mode=755 blkin $place || skip "cannot mount on $place"
 leave() {
@@ -21,7 +21,7 @@ leave() {
 trap leave EXIT
 mkdir $place/evil
 
-# what must not run: it says so; and a policy that must not be read: a FIFO, empty after that
+# code that must not run reports itself; the policy that must not be read is a FIFO, which must stay full
 cat >"$WORK/evil.c" <<'EOF'
 #include <stdio.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ mkfifo $place/evil/sampling
 exec 3<>$place/evil/sampling
 chmod 644 $place/evil/sampling
 
-# as_nobody NAME ENVIRONMENT...: PROGRAM's argv[0] is in the evil folder
+# as_nobody NAME ENVIRONMENT...: runs it; PROGRAM's argv[0] is in the evil folder
 as_nobody() {
     setpriv --reuid 65534 --regid 65534 --clear-groups env BLKIN_SAMPLING_FILE=$place/evil/sampling "${@:2}" \
         bash -c 'exec -a "$1" "$2" init' - $place/evil/x "$place/$1" 2>&1
@@ -61,7 +61,7 @@ setpriv --reuid 65534 --regid 65534 --clear-groups bash -c 'exec -a x $1 -u' - "
 cp "$(type -P id)" $place/id && chmod 4755 $place/id
 [ "$(setpriv --reuid 65534 --regid 65534 --clear-groups $place/id -u)" = 0 ] || skip "set-user-ID does not work on $place"
 
-# all of it works where it may
+# all of it works for an ordinary program
 echo never >&3
 said=$(as_nobody shared BLKIN_LTTNG=yes BLKIN_PROVIDER=$place/evil/libblkin-lttng.so.1) || fail "shared: status $?"
 [[ $said == *"evil code runs as user 65534"* ]] || fail "BLKIN_PROVIDER is not heeded: $said"
@@ -76,7 +76,7 @@ for program in static-setuid shared-setuid; do
         policy_is_read && fail "$program reads a file that its caller names"
     done
 done
-# nor does a static build believe argv[0] without that
+# a static build does not believe argv[0] either
 said=$(as_nobody static BLKIN_LTTNG=yes) || fail "static: status $?"
 [ -z "$said" ] || fail "static: $said"
 exit 0

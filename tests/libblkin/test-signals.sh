@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A signal handler that records 100000 times in a thread that records: no deadlock, nothing broken,
-# no span lost, with a session on and without.
+# A signal handler that records 100000 times in a thread that records: no deadlock, nothing broken, no span lost, with
+# a session on and without.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

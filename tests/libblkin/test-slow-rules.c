@@ -1,5 +1,5 @@
 /*
- * Rules of slow spans: which texts there may be, and which rule fits which span.
+ * Rules of slow spans: their texts, and the rule that fits a span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +17,7 @@ static void parse(const char *text)
     CHECK_TEXT(wrong ? wrong : "", "");
 }
 
-/* The number of the rule that fits; -1: none. */
+/* Returns the number of the rule that fits; -1: none. */
 static int find(const char *service, const char *name, uint64_t ns, bool has_failed)
 {
     const unsigned found = blkin_slow_find(&rules, service, name, ns, has_failed);
@@ -29,7 +29,7 @@ static void test_durations(void)
 {
     static const struct {
         const char *text;
-        uint64_t ns; /* the longest that is not slow */
+        uint64_t ns; /* the longest duration that is not slow */
     } cases[] = {
         {"*>0ns", 0},
         {"*>1ns", 1},
@@ -108,13 +108,14 @@ static void test_matching(void)
     CHECK(rules.least_ns == 20 * MS + 1);
     CHECK(find("osd.1", "write", 20 * MS + 1, false) == 0);
     CHECK(find("osd.1", "write", 20 * MS, false) == -1);
-    CHECK(find("mon", "write", 50 * MS, false) == -1); /* another service's: the fourth decides */
+    CHECK(find("mon", "write", 50 * MS, false) == -1); /* of another service: the fourth rule
+                                                        * decides */
     CHECK(find("mon", "write", 101 * MS, false) == 3);
     CHECK(find("osd", "writes", 101 * MS, false) == 3);
-    /* the first of duration whose globs fit decides, although a later one would be met */
+    /* the first rule of duration whose globs fit decides, even if a later one is exceeded */
     CHECK(find("mon", "scrub", 200 * MS, false) == -1);
     CHECK(find("mon", "scrub", 10001 * MS, false) == 1);
-    /* those of errors are for themselves */
+    /* rules of errors are separate */
     CHECK(find("osd.1", "read", MS, true) == 2);
     CHECK(find("osd.2", "read", MS, true) == 4);
     CHECK(find("mon", "scrub", 200 * MS, true) == 4);

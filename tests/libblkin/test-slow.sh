@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The alarm: which spans record blkin:slow, what it says, its cap and that one's account, and where the rules
-# come from.
+# The alarm: the spans that record blkin:slow, its fields, its cap and the counts of that, and the sources of the
+# rules.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -9,8 +9,8 @@ private_begin
 slow=$programs/slow
 export BLKIN_SLOW_FILE=$WORK/slow
 
-# check NAME <<CODE: Python, which sees the events of the session NAME: slow (a dictionary each), spans by id
-# and the lines of $WORK/NAME.txt as words.
+# check NAME <<CODE: runs Python code with the events of the session NAME: slow (a dictionary each), spans by id and
+# the lines of $WORK/NAME.txt as words.
 check() {
     cat - <<'PY' >"$WORK/check.py"
 import collections, sys
@@ -179,7 +179,7 @@ check set <<'PY'
 assert [event["name"] for event in slow] == ["in force", "still in force"], slow
 PY
 
-# alarms EXPECTED-WHY ENVIRONMENT...: of one span of 30 ms
+# alarms EXPECTED-WHY ENVIRONMENT...: checks those of one span of 30 ms
 alarms() {
     env "${@:2}" "$slow" span osd.1 write 30 >"$WORK/ids" || fail "with ${*:2}: status $?"
     sed "s/write$/$1/" "$WORK/ids" >>"$WORK/from.txt"
@@ -205,13 +205,13 @@ said=$(BLKIN_DEBUG=1 BLKIN_SLOW='*>1ms, wirte>2' "$slow" span a b 1 2>&1)
 [[ $said == *'BLKIN_SLOW: "wirte>2" is not a rule of slow requests'* ]] || fail "BLKIN_DEBUG says: $said"
 rm "$WORK/slow"
 
-# changed while it runs: by writing to it, by replacing it; removing it changes nothing. A provider prints the events: "0: "
-# of each span, "5: " and its rule of an alarm.
+# changes while the program runs: by writing to the file, by replacing it; removing it changes nothing. A provider
+# prints the events: "0: " for each span, "5: " and the rule for each alarm.
 "${CC:-cc}" -std=c11 -D_GNU_SOURCE -shared -fPIC -iquote "$SRC" -I"$BUILD/include" -I"$SRC/libblkin" \
     -o "$WORK/provider.so" "$SRC/tests/libblkin/portable/provider.c" || fail "provider.c does not compile"
 : >"$WORK/go"
 start_part steady env BLKIN_LTTNG=yes BLKIN_PROVIDER="$WORK/provider.so" stdbuf -oL "$slow" steady "$WORK/go"
-# raises RULE: the last spans; '': they raise nothing
+# raises RULE: checks the alarms of the last spans; '': none
 raises() {
     [ "$(tail -n 12 "$WORK/steady.log" | sed -n 's/^5: \([^|]*\).*/\1/p' | sort -u)" = "$1" ] && has_spans 4
 }
@@ -221,7 +221,8 @@ spans_made() {
 has_spans() {
     [ "$(spans_made)" -ge "$1" ]
 }
-# follows RULE WHAT: from $before spans on, at most a second's activity later, which is 200 spans; more for us to write the file
+# follows RULE WHAT: from $before spans on, after at most a second's activity, which is 200 spans, and the time to
+# write the file
 follows() {
     local at
     wait_for 20 steady "$2" raises "$1" || exit 1

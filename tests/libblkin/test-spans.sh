@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The span API, of C and C++, from the calls to the finished spans: in one event per span, streamed, and in two
-# sessions of which each has what it asks for.
+# sessions with different events.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -11,7 +11,7 @@ make_spans() {
     "$programs/spans" || fail "spans ended with status $?"
 }
 
-# check SESSION MODE DUPLICATES: its spans, and the account
+# check SESSION MODE DUPLICATES: checks its spans, and the account
 check() {
     recorded "$1"
     "$PYTHON" "$SRC/tests/libblkin/check_spans.py" "$2" "$WORK/$1.json" &&
@@ -25,19 +25,19 @@ start_sessiond || exit 1
 session whole blkin:span blkin:process
 make_spans
 check whole whole 0
-# "blkin:*" records both forms: each span comes out once, as it was streamed
+# "blkin:*" records both forms: each span comes out once, as the streamed one
 session streamed 'blkin:*'
 make_spans
 check streamed streamed 20
 
-# a session that streams takes nothing from the one that is always on
+# a session that streams does not affect the permanent session
 session always blkin:span blkin:process
 session debugging blkin:begin 'blkin:annotation_*' blkin:tag blkin:end blkin:process
 make_spans
 check always whole 0
 check debugging streamed 0
 
-# what LTTng selects: severities by log level,
+# LTTng's selection: severities by log level,
 lttng create some --output="$WORK/some" >/dev/null &&
     lttng enable-event -s some -u 'blkin:*' --loglevel=INFO --filter 'trace_id != 0' >/dev/null &&
     lttng start some >/dev/null || fail "cannot start the session some"
@@ -61,7 +61,7 @@ for name in whole-own streamed-own; do
         fail "$name: steps without the service of their span: $got"
 done
 
-# each call of the C++ API says what its name says: headers.cpp
+# each call of the C++ API has the effect of its name: headers.cpp
 "${CXX:-g++}" -std=c++11 -I"$BUILD/include" -I"$BUILD/include/blkin" -o "$WORK/cpp-program" "$SRC/tests/libblkin/headers.cpp" \
     -L"$BUILD/lib" -lblkin -Wl,-rpath,"$BUILD/lib" || fail "headers.cpp does not compile"
 session cpp blkin:span blkin:process
@@ -97,7 +97,7 @@ print(good, spans)
 sys.exit(not all(good))
 PY
 
-# and spans by filter, each by those of its fields that people ask for
+# and spans by filter, each by the usual fields
 declare -A names=(
     ['duration > 2000000000']="times"
     ['flags & 4']="root stepped" # what failed, or a step of it
@@ -108,7 +108,7 @@ declare -A names=(
     ['service == "journal"']="scope"
     ['trace_id == 2 && parent_id == 3']="debug"
 )
-# between two sessions that have no filter
+# between two sessions without a filter
 session before blkin:span
 number=0
 for filter in "${!names[@]}"; do

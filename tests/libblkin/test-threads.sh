@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Spans that wander between threads, threads that record at once, forks, parents of all threads: whole
-# spans, unique ids and thread numbers, sequences without gaps, parents that enclose their children, and no
-# data race that ThreadSanitizer sees.
+# Spans that move between threads, threads that record at once, forks, parents of all threads: whole spans, unique ids
+# and thread numbers, sequences without gaps, parents that enclose their children, and no data race in
+# ThreadSanitizer.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -10,7 +10,6 @@ private_begin
 
 start_sessiond || exit 1
 
-# run NAME PROCESSES THREADS SPANS
 run() {
     session "$1" blkin:span blkin:process
     timeout 60 "$programs/threads" "$1" || fail "threads $1: status $?"
@@ -34,7 +33,6 @@ run family 1 5 5001
 
 # ---- a parent encloses its children ----
 
-# encloses NAME SPANS
 encloses() {
     "$PYTHON" - "$WORK/$1.json" "$2" <<'PY' || fail "$1: a parent does not enclose its child"
 import json, sys

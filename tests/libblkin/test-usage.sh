@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Usage: what a span's thread has used is told by the span's tags, each unit of it by one span, and
-# by none if it is not known by which.
+# Usage: a span's tags have the resources that its thread used. Each unit is in one span, or in none if its span is
+# not known.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -21,7 +21,7 @@ usage_of() {
     [ "$check" != levels ] || program=$programs/usage_levels
     timeout 60 "$program" "$@" || fail "usage $*: status $?"
     recorded "$name"
-    # handlers within records take the numbers of events out of turn
+    # handlers within records disorder the numbers of events
     [ "$name" = storm ] || lost_nothing "$name"
     babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$name" -c sink.blkin.otlp \
         -p "endpoint=\"file:$WORK/$name.otlp\"" >"$WORK/otlp.log" 2>&1 || {

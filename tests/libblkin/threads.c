@@ -40,8 +40,8 @@ static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
 static struct request *queue;
 
 /*
- * To one processor of those there are, so that what the two threads record is in buffers of their
- * own: of all spans the root ends last, and finds room where the others have left none.
+ * Stays on one of the processors, so that each thread records into its own buffers. The root ends
+ * last of all, and finds room that the other spans cannot take.
  */
 static void stay_on(unsigned which)
 {
@@ -60,7 +60,7 @@ static void *complete(void *unused)
 {
     (void)unused;
     stay_on(1);
-    CHECK(blkin_current() == NULL); /* another thread's is not ours */
+    CHECK(blkin_current() == NULL); /* another thread's current span */
     for (int i = 0; i < REQUESTS; i++) {
         struct request *request;
 
@@ -265,7 +265,7 @@ static void family(void)
         CHECK(pthread_join(threads[i], NULL) == 0);
     pthread_barrier_destroy(&barrier);
     (void)pthread_barrier_init(&barrier, NULL, 1);
-    have_children(NULL); /* it has ended for sure */
+    have_children(NULL); /* it has ended in any case */
     pthread_barrier_destroy(&barrier);
 }
 
@@ -292,7 +292,7 @@ static void policies(void)
         int status = 1;
 
         if (child == 0) {
-            (void)alarm(10); /* the end of one that hangs */
+            (void)alarm(10); /* ends a child that hangs */
             _exit(blkin_set_sampling("always") != 0);
         }
         CHECK(waitpid(child, &status, 0) == child);

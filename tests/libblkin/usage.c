@@ -1,13 +1,14 @@
 /*
- * Spans of which it is known what their threads have used, for test-usage.sh: needs a session that
- * has blkin:span enabled. check_usage.py knows what each has to have.
+ * Spans with a known usage of their threads, for test-usage.sh: needs a session that has blkin:span
+ * enabled. check_usage.py knows the expected tags.
  *
- *     usage planted      four that burn, are blocked, fault and wait for a CPU, at level 3
+ *     usage planted      four spans that burn CPU, are blocked, fault and wait for a CPU, at level
+ *     3
  *     usage charges      spans that are nested, current, handed over, overtaken
  *     usage storm        the same while signal handlers have spans of their own
  *
- * What is charged are page faults, as those can be counted out. The tags "expected.*" are what the
- * program has measured itself.
+ * The unit of usage is page faults, which can be counted out. The tags "expected.*" have the
+ * program's own measurements.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -62,7 +63,7 @@ static void *hog(void *unused)
     return unused;
 }
 
-/* All of the process on one CPU: the span's thread has half of it. */
+/* All of the process is on one CPU: the span's thread has half of it. */
 static void planted_wait(void)
 {
     struct blkin_span span;
@@ -96,7 +97,7 @@ static void planted(void)
 
 /* ---- which span is charged ---- */
 
-/* A child's share is its own. */
+/* A child has its own share. */
 static void nested(void)
 {
     struct blkin_span span;
@@ -131,7 +132,7 @@ static void current(void)
     begin(&outer, "around all 11", NULL);
     fault(1);
     begin(&span, "current 5", &outer);
-    fault(8); /* the outer one's: it has its own only while it is current */
+    fault(8); /* of the outer span, which has its own usage only while it is current */
     {
         BLKIN_CURRENT_SCOPE(&span);
         fault(1);
@@ -155,7 +156,7 @@ static void current(void)
         blkin_span_end(&span);
         fault(4);
     }
-    /* the struct's next life, while it still is the current one of its thread */
+    /* the struct is used again, while it still is the current one of its thread */
     (void)blkin_set_current(&span);
     whole("root within none 2", NULL, 2);
     for (int i = 0; i < 2; i++) {
@@ -226,7 +227,7 @@ static void handed_over(void)
     blkin_span_end(&span);
 }
 
-/* One thread that has several requests at hand, and does not say for which it works. */
+/* One thread with several requests, which does not declare for which one it works. */
 static void in_turns(void)
 {
     struct blkin_span a, b;
@@ -266,7 +267,7 @@ static void in_turns(void)
     blkin_span_end(&b);
     blkin_span_end(&a);
 
-    /* and one that does */
+    /* a thread that declares it */
     begin(&a, "current in turns 5", NULL);
     begin(&b, "current in turns 5", NULL);
     for (int i = 0; i < 2; i++) {
@@ -292,7 +293,7 @@ static void deep(const struct blkin_span *parent, int levels)
     blkin_span_end(&span);
 }
 
-/* Of neither end, or of none. */
+/* Usage that belongs to neither end, or to no span. */
 static void odd_ends(void)
 {
     struct blkin_span span, child;
@@ -372,7 +373,7 @@ static void count_signal(int signal)
     on_signal(signal);
 }
 
-/* Wherever the handler comes in between: what is said is said of the right one. */
+/* A handler may interrupt at any place: usage counts for the right span. */
 static void storm(void)
 {
     const struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};

@@ -1,12 +1,12 @@
 /*
  * Levels of usage, for test-usage.sh: needs a session that has blkin:span enabled. check_usage.py
- * knows what each span has to have.
+ * knows the expected tags of each span.
  *
- *     usage_levels levels       each level, by call; and what is open while it changes
+ *     usage_levels levels       each level, by call; and spans that are open while it changes
  *     usage_levels file PATH    each level, by the sampling file PATH, which it writes
  *     usage_levels off          level 0: no meter is read
- *     usage_levels descriptors  level 3: those of the threads, closed behind its back, over fork
- *                               and exit
+ *     usage_levels descriptors  level 3: those of the threads, closed by the program, over fork and
+ *     exit
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -41,14 +41,14 @@ static void levels(void)
     set_level(2);
     CHECK(blkin_set_sampling("always,usage=1") == 0);
     whole("level 1", NULL, 1);
-    set_level(3); /* the text goes before */
+    set_level(3); /* the file wins */
     whole("level 1", NULL, 1);
     CHECK(blkin_set_sampling("always,usage=4") == -EINVAL);
     CHECK(blkin_set_sampling("always,usage=") == -EINVAL);
     CHECK(blkin_set_sampling("always,usage=12") == -EINVAL);
     CHECK(blkin_set_sampling("usage=1") == -EINVAL);
     whole("level 1", NULL, 1);
-    CHECK(blkin_set_sampling("always") == 0); /* without it, the program's word counts */
+    CHECK(blkin_set_sampling("always") == 0); /* without the file, the program's call counts */
     whole("level 3", NULL, 1);
     set_level(0);
     whole("level 0", NULL, 1);
@@ -62,7 +62,7 @@ static void write_file(const char *path, const char *text)
         abort();
 }
 
-/* Until a span reads the meters, or does not. False: not within PATIENCE_MS. */
+/* Waits until a span reads the meters, or does not. Returns false after PATIENCE_MS. */
 static bool reads_until(bool wanted)
 {
     int64_t end_ms = 0;
@@ -115,7 +115,7 @@ static void off(void)
 
 /* ---- descriptors ---- */
 
-/* How many of this process are schedstat files; *one is the last of them. */
+/* Returns the number of this process's schedstat files; *one is the last of them. */
 static int open_files(int *one)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -180,7 +180,7 @@ static void descriptors(const char *path)
         (void)pthread_join(threads[i], NULL);
     CHECK(open_files(&fd) == 1);
 
-    /* closed behind its back, and another file in its place, of another file system or of /proc */
+    /* closed by the program, with another file in its place, of another file system or of /proc */
     for (int i = 0; i < 2; i++) {
         CHECK(close(fd) == 0);
         other = open(i ? "/proc/self/stat" : path, O_RDONLY | O_CREAT, 0600);
@@ -191,7 +191,7 @@ static void descriptors(const char *path)
         fd = other;
     }
 
-    /* none to be had: the rest is there all the same */
+    /* no descriptor is free: the other meters are there */
     CHECK(close(other) == 0);
     {
         struct rlimit limit, none;

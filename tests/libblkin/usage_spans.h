@@ -1,5 +1,5 @@
 /*
- * Spans that use what is known, and how often their meters are read.
+ * Spans with a known usage, and the number of readings of their meters.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #define PAGE  4096
-#define PAGES 200 /* of one unit: next to it, what a record faults in does not count */
+#define PAGES 200 /* of one unit: the faults of a record itself do not count beside it */
 
 /* ---- how often meters are read: in place of the C library's, for libblkin too ---- */
 
@@ -99,7 +99,7 @@ static inline void set_level(int level)
     CHECK(blkin_set_usage(level) == 0);
 }
 
-/* On a thread of its own, to its end. */
+/* Runs work on a thread of its own, to its end. */
 static inline void elsewhere(void *(*work)(void *), void *argument)
 {
     pthread_t thread;

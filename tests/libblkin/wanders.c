@@ -20,7 +20,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Of those that this process may run on, another one each time. */
+/* Moves to another CPU each time, of those that this process may use. */
 static void move(int to)
 {
     static cpu_set_t all;

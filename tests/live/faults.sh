@@ -1,13 +1,17 @@
 #!/bin/bash
-# faults.sh SCENARIO COUNT: kills a part under `blkin live` COUNT times while a program records. Each time it must be
-# back at work at most 2 s after the part is (spans made from then on arrive). A reader that dies loses nothing; what else is
-# lost, and why, must be said. Prints a line of JSON.
+# Kills a part under `blkin live` COUNT times while a program records: faults.sh SCENARIO COUNT. Each time it must be
+# back at work at most 2 s after the part is: spans made from then on arrive. A reader that dies loses nothing. All
+# other losses, and their reasons, must be reported. Prints a line of JSON.
 #
-#   reader     the child that runs babeltrace2: SIGKILL       abort    the same: SIGABRT, as by a corrupted packet
-#   relayd     its relay daemon                               live     `blkin live` itself, started again
-#   sessiond   LTTng's session daemon, started again          consumerd   LTTng's consumer daemon, likewise:
-#              the session must be active 2 s after that, and spans come 2 s after the program has found the daemon
-#   collector  away for a second                              traced   another program that records
+# - reader: SIGKILL for the child that runs babeltrace2
+# - abort: the same with SIGABRT, as by a corrupted packet
+# - relayd: its relay daemon
+# - live: `blkin live` itself, started again
+# - sessiond: LTTng's session daemon, started again. The session must be active 2 s after that, and spans come 2 s
+#   after the program has found the daemon
+# - consumerd: LTTng's consumer daemon, likewise
+# - collector: away for a second
+# - traced: another program that records
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -23,7 +27,7 @@ now_ms() {
     echo $((${EPOCHREALTIME/[.,]/} / 1000))
 }
 
-# What is lost by the accounts of all `blkin live` so far: of one that is killed, by its last statistics.
+# The reported losses of all `blkin live` so far; for one that is killed, its last statistics count.
 said_lost=0
 note_account() {
     local lost
@@ -42,7 +46,7 @@ start_collector_part() {
     start_server collector "$PYTHON" "$SRC/tests/collector.py" "$port" "$WORK/collected" numbers || exit 1
 }
 
-# Each sets back_ms: when the part was back.
+# Each sets back_ms: the time at which the part was back.
 fault_reader() {
     local pid
     pid=$(status '.readers[0].pid')
@@ -75,7 +79,7 @@ restart_sessiond() {
     }
     wait_for 20 live "another session" is_active || exit 1
     ((($(now_ms) - active_from) > 2000)) && late=$((late + 1))
-    # A program looks for a session daemon that was killed each 5 s, LTTng has decided.
+    # A program looks for a killed session daemon each 5 s, by LTTng's choice.
     is_registered() {
         lttng_programs | grep -q "^${private_pid[writer]} "
     }
@@ -128,7 +132,7 @@ private_begin
 choose_live_places
 free_port port
 start_collector_part
-# At its end it reads the rest for as long as that, and 5 s: a busy machine must not cut it off.
+# At its end it reads the rest for that long and 5 s more, so that a busy machine does not cut it off.
 options=(--endpoint="http://127.0.0.1:$port" --batch-timeout-ms=100 --flush-timeout-ms=60000)
 start_sessiond || exit 1
 start_live "${options[@]}"
@@ -189,7 +193,7 @@ if os.environ.get("SHOW_GAPS"):
         last = n
 END
 )
-# Of readers: what is in their account, and what is said to be missing in it. One that was killed had done some more.
+# The readers' accounts, and the losses that they report. A reader that was killed had done some more.
 known=$(sed -n 's/^BK1002 blkin live: events: [0-9]* = \([0-9]*\) in spans.* missing: \([0-9]*\) events.*/\1 + \2/p' "$WORK/live.log" |
     tail -n 1)
 known=$((known))
@@ -197,7 +201,8 @@ lost=$((made - got)) unrecorded=$((made - $(number "$WORK/made" 1)))
 said_twice=$(($(sed -n 's/.*at most \([0-9]*\) spans come twice$/\1/p' "$WORK/earlier.log" | paste -sd +) + 0))
 printf '{"scenario": "%s", "faults": %d, "longest_ms": %d, "later_than_2_s": %d, "made": %d, "unrecorded": %d, "delivered": %d, "twice": %d, "twice_at_most": %d, "lost": %d, "counted": %d, "in_account": %d}\n' \
     "$scenario" "$count" "$longest" "$late" "$made" "$unrecorded" "$got" "$twice" "$said_twice" "$lost" "$said_lost" "$known"
-# What was recorded while nobody read, and is gone with a daemon, is counted by nobody: the log says how long that was.
+# No counter has the events that were recorded without a reader and lost with a daemon: the log has the length of that
+# time.
 case $scenario in
 reader | abort | away | collector | traced)
     [ "$lost" = 0 ] || fail "$lost spans did not arrive, though nothing was away that had them"
@@ -224,5 +229,5 @@ reader | abort | away | collector) # the session was never away: each event is i
     }
     ;;
 esac
-# how fast it is, is for a machine that has nothing else to do
+# speed is only checked on a machine without other load
 [ "$late" = 0 ] || [ -z "${FAULTS-}" ] || fail "$late of $count times it was later than 2 s"

@@ -1,4 +1,4 @@
-# live.sh: what the tests of `blkin live` share; to be sourced first.
+# The shared functions of the tests of `blkin live`; to be sourced first.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
@@ -8,7 +8,7 @@
 blkin=$BUILD/bin/blkin
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
 
-# Ports and folders of a `blkin live`, in LIVE_OPTIONS.
+# Chooses ports and folders of a `blkin live`, in LIVE_OPTIONS.
 choose_live_places() {
     free_port RELAYD_CONTROL
     free_port RELAYD_DATA
@@ -19,7 +19,7 @@ choose_live_places() {
     [ -e "$WORK/blkin.conf" ] || : >"$WORK/blkin.conf"
 }
 
-# start_live OPTION...: waits for nothing.
+# start_live OPTION...: starts it without waiting.
 start_live() {
     start_part live "$blkin" live "${LIVE_OPTIONS[@]}" "$@"
 }
@@ -28,7 +28,7 @@ relayd_is_gone() {
     ! listening "$RELAYD_LIVE"
 }
 
-# status FILTER: of `blkin status --json`, by jq.
+# status FILTER: prints jq's result for `blkin status --json`.
 status() {
     timeout 10 "$blkin" status --json --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" live 2>/dev/null |
         jq -r "$1"
@@ -38,7 +38,7 @@ status_is() {
     [ "$(status "$1")" = "$2" ]
 }
 
-# is_read [SESSION]: is our own session, or that one, attached to?
+# is_read [SESSION]: checks that it is attached to this session (default: our own).
 is_read() {
     [ "$(status "[.readers[] | select(.attached and .session == \"${1-$(uname -n)/blkin}\")] | length")" = 1 ]
 }
@@ -47,7 +47,7 @@ wait_read() {
     wait_for 20 live "a reader of the session ${1-}" is_read "$@"
 }
 
-# counter NAME: of all readers together.
+# counter NAME: prints the sum over all readers.
 counter() {
     status ".counters.$1"
 }
@@ -67,7 +67,7 @@ must_say() {
     }
 }
 
-# check_sum: the last line of an ended one adds up.
+# check_sum: checks that the last line of an ended reader adds up.
 check_sum() {
     must_say 'events: [0-9]'
     ! live_says 'the account does not add up' || fail "the account does not add up"

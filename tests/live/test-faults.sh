@@ -1,5 +1,5 @@
 #!/bin/bash
-# Parts under `blkin live` are killed: it is back at work, and counts what was lost. FAULTS=20: as many times each.
+# Parts under `blkin live` are killed: it is back at work, and counts the losses. FAULTS=20: kills each part so often.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 3600
 set -u

@@ -20,12 +20,12 @@ wait_for 20 live "its statistics" test -s "$WORK/live.stats" || exit 1
 wait_for 20 live "1000 spans" counter_is spans_accepted 1000 || exit 1
 wait_for 20 live "the statistics of 1000 spans" jq -e '.counters.spans_accepted == 1000' "$WORK/live.stats" || exit 1
 
-disk_hangs
+hang_disk
 "$BUILD/tests/live/writer" 1000 1000 10000 "$WORK/made.2" || fail "the writer failed"
 must_be_fed live
 wait_for 20 live "2000 spans beside a disk that hangs" counter_is spans_accepted 2000 || exit 1
 jq -e '.counters.spans_accepted == 1000' "$WORK/live.stats" >/dev/null || fail "the disk does not hang"
-disk_is_back
+release_disk
 wait_for 20 live "the statistics of 2000 spans" jq -e '.counters.spans_accepted == 2000' "$WORK/live.stats" || exit 1
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 jq -e '.state == "ended"' "$WORK/live.stats" >/dev/null || fail "the last statistics are not there"

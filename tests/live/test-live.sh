@@ -1,6 +1,6 @@
 #!/bin/bash
-# `blkin live` does by itself what takes seven commands by hand: the spans of the example stack arrive; status tells
-# how it is; another configuration is taken over; SIGTERM loses nothing; what is missing has its message.
+# `blkin live` replaces seven manual commands: the spans of the example stack arrive, and status shows its state. A
+# changed configuration takes effect. SIGTERM loses nothing. A missing program has its message.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -8,7 +8,7 @@ set -u
 . "$SRC/tests/live/live.sh"
 requests=20
 
-# refused STATUS TEXT OPTION...: it ends by itself, and says why.
+# refused STATUS TEXT OPTION...: checks that it ends by itself, with the reason.
 refused() {
     local expected=$1 text=$2
     shift 2
@@ -102,7 +102,7 @@ start_stack && run_client "$requests" || exit 1
 spans=$(stack_spans "$requests")
 wait_for 20 live "$spans spans" counter_is spans_accepted "$spans" || exit 1
 
-# what status and the page for Prometheus tell is one account
+# status and the page for Prometheus have the same counts
 curl -fsS "http://127.0.0.1:$metrics/metrics" >"$WORK/page" || fail "no page"
 for line in "blkin_spans_accepted_total $spans" 'blkin_session_active 1' 'blkin_readers 1' 'blkin_relayd_starts_total 1'; do
     grep -qx "$line" "$WORK/page" || fail "the page does not say: $line"
@@ -110,7 +110,7 @@ done
 "$blkin" status --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" >"$WORK/readable" || fail "blkin status"
 grep -q "spans accepted *$spans" "$WORK/readable" || fail "status: $(cat "$WORK/readable")"
 
-# a child has no privilege, and nobody sees what is private
+# a child has no privilege, and secrets stay secret
 reader=$(status '.readers[0].pid')
 grep -q '^NoNewPrivs:.1' "/proc/$reader/status" || fail "the reader can get privileges"
 grep -q '^CapEff:.0000000000000000' "/proc/$reader/status" || fail "the reader has capabilities"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The relay daemon is killed and comes back while the session daemon is asked something and does not answer: once it
-# does, the session is made anew, and read.
+# The relay daemon is killed and comes back while the session daemon does not answer a request. When it answers, the
+# session is made again, and read.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/live/live.sh

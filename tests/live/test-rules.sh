@@ -1,6 +1,7 @@
 #!/bin/bash
-# `blkin live` with rules: spans of a program that has no events of ours, who waits for whose mutex and how long its
-# plugins stay loaded, are delivered as they come; `blkin rules` and `blkin show --around` on the same events.
+# `blkin live` with rules delivers spans of a program that has only other events: the waits of its threads for
+# mutexes, and the time for which its plugins stay loaded. `blkin rules` and `blkin show --around` run on the same
+# events.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
@@ -28,7 +29,7 @@ lttng enable-event --session=blkin --userspace --channel=blkin 'lttng_ust_pthrea
 take_locks || fail "babeltrace2 failed under the wrappers"
 wait_for 20 live "100 spans by rules" has_spans || exit
 
-# the events of a live session, while they come; that of blkin live has its reader
+# the events of a live session, as they come; the session of blkin live has its own reader
 start_live_session mine && lttng enable-event --session=mine --userspace --channel=blkin 'lttng_ust_pthread:*' >/dev/null ||
     fail "cannot make another session"
 "$blkin" rules events --relayd="127.0.0.1:$RELAYD_LIVE" blkin 2>"$WORK/said" && fail "two readers of one session"

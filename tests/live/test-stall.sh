@@ -1,6 +1,6 @@
 #!/bin/bash
-# A program dies in the middle of a record, and its session stands still for ever: `blkin live` says so, and goes on in
-# another session. Then all of that is cleaned up, also after SIGKILL.
+# A program dies in the middle of a record, and its session stands still for ever: `blkin live` reports it, and goes
+# on in another session. Then all of that is cleaned up, also after SIGKILL.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
@@ -21,7 +21,7 @@ goes_on_or_says() {
     live_says 'session "blkin" stands still: recording goes on in session "blkin-2"' ||
         { repairs_itself && counter_is spans_accepted $((accepted + 20000)); }
 }
-# LTTng 2.16 has a watchdog: it mends the rings of a program that was killed, and nothing ever stands still
+# LTTng 2.16 has a watchdog: it repairs the rings of a killed program, and no session stands still
 repairs_itself() {
     [ "$(printf '%s\n' 2.16 "$(lttng --version | sed -n 's/.* \([0-9][0-9.]*\).*/\1/p')" | sort -V | head -n 1)" = 2.16 ]
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
-# `blkin live` as its unit runs it (a user of its own, with the host's samples) loses nothing while programs of three
-# other users come and go: each brings new streams into a session that is being read. RUNS=200 for the long one.
+# `blkin live` as its unit runs it: with a user of its own, and with the host's samples. It loses nothing while
+# programs of three other users come and go: each brings new streams into a session that is being read. RUNS=200 for a
+# long run.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 100
 set -u
@@ -18,34 +19,34 @@ private_begin
 chmod 711 "$BLKIN_PRIVATE" "$TMPDIR" "$WORK"
 export LTTNG_UST_REGISTER_TIMEOUT=60000
 
-# program USER [PER_SECOND]: 15 spans, then it ends.
+# program USER [PER_SECOND]: makes 15 spans, then ends.
 program() {
     setpriv --reuid "$1" --regid nogroup --clear-groups env -u LTTNG_HOME HOME=/nowhere \
         "$BUILD/bench/bench-load" span "$each" "${@:2}" >/dev/null || fail "the program of $1 failed"
 }
 
-# came: how many different spans the sink's own file has, and how many in all
+# came: prints the number of different spans in the sink's own file, and of all
 came() {
     cat "$place"/spans.json* 2>/dev/null | grep -oE '"id": ?"[0-9a-f]+"' | sort |
         awk '$0 != last { different++ } { last = $0 } END { print different + 0, NR }'
 }
 
-# delivered COUNT: each once
+# delivered COUNT: checks that so many spans came, each once
 delivered() {
     [ "$(came)" = "$1 $1" ]
 }
 
-# account_says COUNT: so many are in spans and were accepted, and nothing is missing.
+# account_says COUNT: checks that so many events are in spans and were accepted, and none is missing.
 account_says() {
     live_says "events: [0-9]* = $1 in spans .*missing: 0 events, .*spans: $1 = $1 accepted .*by LTTng: 0 events, 0 packets"
 }
 
-# is_saved: was its account written since?
+# is_saved: checks that its account was written since.
 is_saved() {
     [ "$(find "$place/run" -name 'live-*.json' -newer "$place/since" | wc -l)" = 1 ]
 }
 
-# kill_reader SPANS: when these are delivered, and it has noted that.
+# kill_reader SPANS: kills it when these are delivered and saved.
 kill_reader() {
     wait_for 20 live "the spans before the kill" delivered "$1" || exit 1
     for _ in 1 2; do # what is written first may have been begun before
@@ -68,11 +69,11 @@ one_run() {
     wait_for 20 live "the session" live_says recording: || exit 1
     sleep "$((RANDOM % 3)).$((RANDOM % 1000))" # the moment is what matters, see SEED
     for i in 0 1 2; do
-        # a reader that is killed in between: the next one reads what nobody has read
+        # a reader that is killed meanwhile: the next one reads the unread spans
         [ -z "${KILLS-}" ] || [ $i = 0 ] || kill_reader "$sent"
         program "${users[i]}" && sent=$((sent + each))
         sleep "0.$((RANDOM % 1000))" # the moment is what matters
-        # another one lives on while later ones come and go
+        # another program lives on while later ones come and go
         [ $((RANDOM % 2)) = 0 ] || {
             program "${users[RANDOM % 3]}" $((15 + RANDOM % 30)) &
             others+=($!) sent=$((sent + each))

@@ -1,12 +1,12 @@
 /*
- * Makes numbered spans at a steady rate: "n" with the tag i = FIRST, FIRST + 1, ... How many it has
- * made is in the file PROGRESS at all times, as 8 bytes; then, likewise, how many of them began
- * while a session recorded.
+ * Makes numbered spans at a steady rate: "n" with the tag i = FIRST, FIRST + 1, ... The file
+ * PROGRESS always has the number of spans so far, as 8 bytes. Then follows, likewise, the number of
+ * spans that began while a session recorded.
  *
  *     writer FIRST COUNT PER_SECOND PROGRESS [HOLD]
  *
- * With HOLD it makes all but the first and the last one while there is a file HOLD: those two tell
- * who reads them that something is missing between.
+ * With HOLD it makes all but the first and the last span while there is a file HOLD. Those two show
+ * the reader a gap between them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

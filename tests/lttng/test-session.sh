@@ -1,6 +1,6 @@
 #!/bin/bash
-# LTTng sessions made and adopted by liblttng-ctl (tools/lttng): with a real session daemon, and
-# compared with what LTTng's own client says of them.
+# LTTng sessions made and adopted by liblttng-ctl (tools/lttng), with a real session daemon, and compared with the
+# output of LTTng's own client.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/lib.sh"
@@ -10,15 +10,15 @@ session() {
     timeout 30 "$BUILD/tests/lttng/session" "$@" >"$WORK/answer"
 }
 
-# says TEXT: is it the last answer's beginning?
+# says TEXT: checks the beginning of the last answer.
 says() {
     [[ $(<"$WORK/answer") == "$1"* ]] || fail "expected \"$1\", got: $(<"$WORK/answer")"
 }
 
-# Of the session itself: its parts have the same element, followed by others.
+# The state of the session itself: its parts have the same element, followed by others.
 readonly active='<enabled>true</enabled><snapshot_mode>' inactive='<enabled>false</enabled><snapshot_mode>'
 
-# has NAME TEXT...: does the session have it, in LTTng's XML?
+# has NAME TEXT...: checks that the session has the text in LTTng's XML.
 has() {
     local name=$1 text
     shift
@@ -31,7 +31,7 @@ has() {
     done
 }
 
-# without a daemon: its own answer
+# without a daemon: an answer of its own
 session live l net://127.0.0.1:1:2 && fail "made a session without a daemon"
 says "no daemon: no LTTng session daemon answers"
 session look l && fail "looked without a daemon"
@@ -55,7 +55,7 @@ says adopted
 session look l
 says "active, 0 discarded, 0 lost"
 
-# inactive: it is started again; half made, as by a service that was killed: it is completed
+# inactive: it is started again; half made, as by a killed service: it is completed
 session stop l || fail "stop"
 has l "$inactive"
 session live l "$url"
@@ -66,7 +66,7 @@ session live half "$url"
 says adopted
 has half "$active" '<name>zipkin:\*<' '<subbuffer_count>4<'
 
-# another one of this name is left alone
+# another session of this name is left alone
 lttng create r --output="$WORK/r" >/dev/null || fail "lttng create"
 session live r "$url" && fail "took a recording for a live session"
 says 'other: LTTng session "r" exists already and is no live session'
@@ -80,7 +80,7 @@ lttng create snapshots --snapshot >/dev/null || fail "lttng create"
 session live snapshots "$url" && fail "took a snapshot session for a live one"
 says 'other: LTTng session "snapshots" exists already and is a snapshot session: set'
 
-# a filter reaches LTTng, and a wrong one is its own error; nothing half made stays
+# a filter reaches LTTng, and a wrong one has its own error; no half made session stays
 FILTER='duration > 5' session live f "$url" || fail "$(<"$WORK/answer")"
 has f '<filter_expression>duration &gt; 5<'
 FILTER='duration >' session live g "$url" && fail "took a wrong filter"

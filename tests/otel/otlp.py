@@ -1,12 +1,12 @@
-"""OTLP requests, read by Google's protobuf library: what any receiver sees of the bytes.
+"""Reads OTLP requests by Google's protobuf library, as any receiver does.
 
-The messages are those of opentelemetry-proto 1.x, made here from a table, as far as they are needed.
+The messages are those of opentelemetry-proto 1.x, made here from a table, as far as the tests need them.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-# message: "name=number:type", with [] for repeated; a type with a capital is a message
+# message: "name=number:type", with [] for repeated; a type with a capital letter is a message
 MESSAGES = {
     "ExportTraceServiceRequest": "resource_spans[]=1:ResourceSpans",
     "ResourceSpans": "resource=1:Resource scope_spans[]=2:ScopeSpans schema_url=3:string",
@@ -61,7 +61,7 @@ CLASSES = make_classes()
 
 
 def request(body):
-    """The request that these bytes are; raises an error if they are none, or hold a bad text."""
+    """Returns the request of these bytes; raises an error for invalid bytes or texts."""
     return CLASSES["ExportTraceServiceRequest"].FromString(bytes(body))
 
 
@@ -84,14 +84,14 @@ def value(any_value):
 
 
 def attributes(pairs):
-    """As a dict; no key may be there twice."""
+    """Returns a dict; no key may come twice."""
     result = {pair.key: value(pair.value) for pair in pairs}
     assert len(result) == len(pairs), "a key twice: %s" % [pair.key for pair in pairs]
     return result
 
 
 def spans(body):
-    """Each span with its resource's attributes, in the order in which they are there."""
+    """Returns each span with its resource's attributes, in the order of the request."""
     for group in request(body).resource_spans:
         resource = attributes(group.resource.attributes)
         for scope in group.scope_spans:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 150
-"""A real OpenTelemetry collector takes all that is sent, by OTLP: what it has stored is what was sent, field by
-field. Built by scripts/fetch-otelcol; without it, skipped.
+"""A real OpenTelemetry collector takes all spans by OTLP, and has stored them field by field. Built by
+scripts/fetch-otelcol; without it, skipped.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -34,7 +34,7 @@ def expect(condition, what):
 
 
 class Otelcol:
-    """A collector, and what it has stored."""
+    """A collector, and its stored spans."""
 
     def __init__(self, program, folder):
         self.port = free_port()
@@ -75,7 +75,7 @@ class Otelcol:
                 for scope in group["scopeSpans"] for span in scope["spans"]]
 
     def take(self, count):
-        """All that was stored since the last call, which is to be so many spans."""
+        """Returns the spans stored since the last call, which must be `count`."""
         self.wait_for(lambda: len(self.stored()) >= count, "%d spans are not all stored" % count)
         found = self.stored()
         self.taken = os.path.getsize(self.file)
@@ -107,7 +107,7 @@ def attributes_of(pairs):
 
 
 def plain(resource, span):
-    """What the collector has stored, in the form of readable()."""
+    """Returns the collector's stored span in the form of readable()."""
     return {
         "resource": attributes_of(resource.get("attributes", [])),
         "trace": span["traceId"], "id": span["spanId"], "parent": span.get("parentSpanId", ""),
@@ -123,7 +123,7 @@ def plain(resource, span):
 
 
 def readable(resource, span):
-    """The same as Google's library reads it."""
+    """Returns the span as Google's library reads it."""
     return {
         "resource": resource,
         "trace": span.trace_id.hex(), "id": span.span_id.hex(), "parent": span.parent_span_id.hex(),
@@ -145,7 +145,7 @@ def everything_is_stored(collector):
 
 
 def more_than_it_takes_at_once(collector):
-    """Above 20 MiB it answers 400: the batch is halved, and all of it is stored."""
+    """Above 20 MiB it answers 400: the batch is halved, and all spans are stored."""
     counts, said = drive(collector, "compression=none", "noise=4000", "batch-spans=100000", "batch-bytes=67108864",
                          "queue-bytes=200000000", "batch-timeout-ms=10000", "request-timeout-ms=60000", "add:7000",
                          "flush", "close")
@@ -154,7 +154,7 @@ def more_than_it_takes_at_once(collector):
 
 
 def all_fields(collector):
-    """Spans of all kinds, with hostile texts: the collector reads what Google's library does."""
+    """Spans of all kinds, with hostile texts: the collector reads the same as Google's library."""
     lines = encoder.Encoder()
     for name in ("osd.7", "", b"bad\xff name", "s" * 1100):
         lines.endpoint(service=name, ipv4="" if name == "" else "10.0.0.1", ipv6="2001:db8::1" if name == "" else "")
@@ -180,7 +180,7 @@ def all_fields(collector):
 
 
 def recorded_traces(collector):
-    """Through babeltrace2, by both component classes: the same spans, as Zipkin's JSON tells them."""
+    """Through babeltrace2, by both component classes: the same spans as in Zipkin's JSON."""
     folder = os.environ.get("TMPDIR", "/tmp")
     for name in ("packed", "original", "steps", "two-hosts", "any-bytes"):
         for sink, endpoint in (("zipkin", "file:" + folder + "/spans.json"), ("otlp", collector.url)):
@@ -207,7 +207,7 @@ def compare(name, spans, stored):
 
 
 def is_same(span, other):
-    """A span of Zipkin's JSON, and one that the collector has stored."""
+    """Compares a span of Zipkin's JSON with one that the collector has stored."""
     kinds = {None: 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
     tags = {key: value for key, value in span.get("tags", {}).items() if not key.startswith("otlp.link.")}
     theirs = {key: str(value) for key, value in other["attributes"].items()

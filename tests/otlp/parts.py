@@ -1,4 +1,4 @@
-# What the tests of the spans of SDKs share: the program that plays the agent, and requests.
+# The shared parts of the tests of the spans of SDKs: the program that plays the agent, and requests.
 # SPDX-License-Identifier: BSD-2-Clause
 import contextlib
 import gzip
@@ -18,7 +18,7 @@ import otlp  # noqa: E402
 from common import ENVIRONMENT, LIMIT_S, PATIENCE, free_port, wait_until  # noqa: E402
 
 PROTOBUF = "application/x-protobuf"
-# AddressSanitizer keeps what is freed for a while, and has a map of all memory
+# AddressSanitizer keeps freed memory for a while, and has a map of all memory
 SANITIZER_MB = 150 if "ASAN_OPTIONS" in os.environ else 0
 TAKER = BUILD + "/tests/otlp/taker"
 
@@ -29,14 +29,14 @@ def expect(condition, what):
 
 
 def cpu_s(pid, with_children=False):
-    """CPU time so far."""
+    """Returns the CPU time so far."""
     with open("/proc/%d/stat" % pid, encoding="ascii") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return sum(map(int, fields[11:15 if with_children else 13])) / os.sysconf("SC_CLK_TCK")
 
 
 def peak_mb(pid):
-    """The most memory that it had so far, without what AddressSanitizer may take."""
+    """Returns the peak memory, without AddressSanitizer's share."""
     with open("/proc/%d/status" % pid, encoding="ascii") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024 - SANITIZER_MB
 
@@ -58,7 +58,7 @@ class Taker:
         return json.loads(self.process.stdout.readline())
 
     def counts(self):
-        """The counts, whose sums hold."""
+        """Returns the counts, after a check of their sums."""
         one = self.ask()["otlp"]
         counts, held = one["counts"], one["held"]["spans"]
         refused = sum(counts["refused_" + why] for why in ("page", "type", "too_large", "broken", "rate", "memory"))
@@ -124,7 +124,7 @@ class Service:
             return json.loads(b"".join(iter(lambda: asked.recv(65536), b"")))
 
     def cpu_s(self):
-        """With its children that have ended."""
+        """Returns the CPU time with that of ended children."""
         return cpu_s(self.process.pid, True)
 
     def __enter__(self):
@@ -139,7 +139,7 @@ class Service:
 
 
 class LocalConnection(http.client.HTTPConnection):
-    """HTTP at a Unix socket."""
+    """HTTP over a Unix socket."""
 
     def __init__(self, path):
         super().__init__("localhost", timeout=LIMIT_S)

@@ -1,13 +1,14 @@
 /*
- * Plays the taker: opens the intake of the spans of SDKs, asks for the traces that alarms name
- * until nothing more of them is to be expected, and sends their spans on.
+ * A program with the agent's intake of the spans of SDKs. It requests the traces of alarms until no
+ * more of their spans are expected, and sends their spans.
  *
  *     taker KEY=VALUE...
  *
- * listen, socket, endpoint, format, store-bytes, message-bytes, connections, rate (spans/s), and
- * linger-ms (6000). A line with the URL tells that it is ready. A line "status" on the standard
- * input prints the status; "copy FROM UNTIL" sends on what was open in that time, in ns; "limits
- * MESSAGE-BYTES CONNECTIONS RATE" is a reload; SIGTERM ends it, with the status.
+ * Keys: listen, socket, endpoint, format, store-bytes, message-bytes, connections, rate (spans/s),
+ * and linger-ms (6000). When the program is ready, it prints a line with the URL. Lines of the
+ * standard input: "status" prints the status; "copy FROM UNTIL" sends the spans that were open in
+ * that time, in ns; "limits MESSAGE-BYTES CONNECTIONS RATE" is a reload. SIGTERM ends the program,
+ * and prints the status.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -35,7 +36,7 @@ struct wanted_trace {
 struct taker {
     struct loop *loop;
     struct otlp_in *otlp;
-    struct exporter *exporter; /* NULL: what is given is counted only */
+    struct exporter *exporter; /* NULL: given spans are only counted */
     struct endpoint_table *endpoints;
     struct span whole;
     struct watched input;
@@ -44,7 +45,7 @@ struct taker {
     struct wanted_trace wanted[WANTED_MAX];
     size_t wanted_count;
     uint64_t alarms, dropped, traces, overwritten, given, unreadable;
-    uint64_t copied; /* of those given, by the last copy */
+    uint64_t copied; /* by the last copy */
 };
 
 static struct taker taker;
@@ -187,7 +188,7 @@ static bool taker_set_own(const char *key, const char *value)
     return false;
 }
 
-/* The sink's own parameters: endpoint, format and so on. */
+/* Sets a parameter of the sink: endpoint, format and so on. */
 static bool taker_set_param(const char *key, const char *text)
 {
     const struct param_value value = {.text = text, .integer = atoll(text)};

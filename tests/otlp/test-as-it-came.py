@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A foreign span goes to a back end of OTLP as it came, and to Zipkin as OpenTelemetry maps it; one that a receiver
-might refuse is mapped for both, and harms no other one.
+"""A foreign span is sent unchanged to an OTLP back end, and to Zipkin as OpenTelemetry maps it. A span that a
+receiver might refuse is mapped for both, and harms no other span.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -28,7 +28,7 @@ def collected(collector, taken=None):
 
 
 def rich_span(trace, number):
-    """All that a span can have."""
+    """Makes a span with all possible fields."""
     one = span(trace, number, parent=number + 1, name="wr\u00efte", ms=51, text="\u20ac", truth=False, double=-0.5,
                amount=-3, **{"peer.service": "disk", "blkin.debug": "yes", "otel.status_code": "OK", "error": False})
     one.attributes.add(key="list").value.array_value.values.extend(
@@ -71,7 +71,7 @@ class AsItCame(unittest.TestCase):
             self.assertEqual(taker.end()["accepted"], len(spans))
 
     def test_schemas(self):
-        """URLs of schemas belong to resource and scope: spans that differ in one are of another group."""
+        """URLs of schemas belong to resource and scope: spans with different URLs are in different groups."""
         body, expected = otlp.CLASSES["ExportTraceServiceRequest"](), {}
         for number in range(1, 41):
             group = body.resource_spans.add(schema_url=("", "https://r/1", "https://r/2")[number % 3])
@@ -95,7 +95,7 @@ class AsItCame(unittest.TestCase):
             self.assertEqual(got(), expected)
 
     def test_what_is_not_known_here(self):
-        """Fields of a later version of OTLP go on, too."""
+        """Fields of a later version of OTLP are sent, too."""
         later = span(1, 1, ms=51).SerializeToString() + b"\xa2\x1f\x03abc"
         body = otlp.CLASSES["ExportTraceServiceRequest"]()
         body.resource_spans.add().scope_spans.add().spans.add().MergeFromString(later)
@@ -109,7 +109,7 @@ class AsItCame(unittest.TestCase):
         good, names = span(1, 1, ms=51, key="value"), {}
 
         def with_field(number, field):
-            """Google's library refuses to make them, so by hand."""
+            """Writes a field that Google's library refuses to make."""
             names[number.to_bytes(8, "big")] = field
             return span(number, number, ms=51, key="value").SerializeToString() + field
 
@@ -128,7 +128,7 @@ class AsItCame(unittest.TestCase):
         with Collector() as collector, self.taker(collector) as taker:
             status, _, message = post(taker.connect(), body)
             self.assertEqual((status, message.ByteSize()), (200, 0))
-            # Google's library reads what has arrived, and it refuses what is not UTF-8
+            # Google's library reads the requests, and refuses texts that are not UTF-8
             wait_until(lambda: len(collected(collector)) == 8, lambda: len(collected(collector)))
             for resource, scope, one in collected(collector):
                 self.assertEqual(one.name, "write")
@@ -157,7 +157,7 @@ class AsItCame(unittest.TestCase):
             taker.end()
 
     def test_values_in_zipkin(self):
-        """JSON at all depths, shortest numbers, and bytes as OpenTelemetry has them."""
+        """JSON at all depths, shortest numbers, and bytes in OpenTelemetry's form."""
         one, value = span(5 << 64, 7, ms=51), otlp.CLASSES["AnyValue"]
 
         def array(*values):
@@ -207,7 +207,7 @@ class AsItCame(unittest.TestCase):
             taker.end()
 
     def test_services_as_blkin_agent_delivers_them(self):
-        """Endpoints live as long as the exporter that borrows them: memory that is freed is overwritten here."""
+        """Endpoints live as long as the exporter that borrows them: this test overwrites freed memory."""
         with tempfile.TemporaryDirectory() as folder, Collector() as collector, \
                 Service(folder, "%s/api/v2/spans" % collector.url, RULES, MALLOC_PERTURB_="165") as service:
             connection = http.client.HTTPConnection(service.url.split("/")[2], timeout=LIMIT_S)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The receiver of the spans of SDKs: what it takes, what it refuses and how, its limits, and its account.
+"""The receiver of the spans of SDKs: accepted and refused requests, its limits, and its counts.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -19,7 +19,7 @@ sys.path[:0] = [os.environ["SRC"] + "/tests/otlp", os.environ["SRC"] + "/tests/p
 from faulty_collector import Collector  # noqa: E402
 from parts import LocalConnection, Service, Taker, attribute, otlp, post, request, span, wait_until  # noqa: E402
 
-MANY = 1 << 62  # no time is later
+MANY = 1 << 62  # later than any time
 
 
 class Receive(unittest.TestCase):
@@ -39,7 +39,7 @@ class Receive(unittest.TestCase):
             self.assertEqual(taker.end()["given"], 1000)
 
     def test_other_forms_are_taken(self):
-        """What SDKs and proxies may send by the RFCs, and what is made of an endpoint with a slash."""
+        """Forms of requests that the RFCs allow to SDKs and proxies, and endpoints with a slash at the end."""
         body = request([span(1, 1)])
         forms = [("/v1/traces/", body, {}), ("//v1/traces", body, {}),
                  ("/v1/traces", gzip.compress(body), {"Content_Encoding": "x-gzip"}),
@@ -70,7 +70,7 @@ class Receive(unittest.TestCase):
 
     def test_what_is_refused(self):
         good = request([span(1, 1)])
-        cases = [  # status, counter, words of the answer, what is posted
+        cases = [  # status, counter, words of the answer, body
             (404, "page", "OTEL_METRICS_EXPORTER=none", {"path": "/v1/metrics"}),
             (405, "page", "POST", {"method": "PUT"}),
             (403, "page", "web page", {"Origin": "http://example.org"}),
@@ -117,13 +117,13 @@ class Receive(unittest.TestCase):
             taker.end()
 
     def test_fields_in_any_order(self):
-        """Protobuf allows it, and unknown fields: nothing else is read."""
+        """Protobuf allows fields in any order, and unknown fields: the spans are the same."""
         seed = random.randrange(1 << 32)
         print("seed", seed)
         chance = random.Random(seed)
 
         def fields(message):
-            """Each field of it by itself, as bytes."""
+            """Returns each field of a message, as bytes."""
             for descriptor, value in message.ListFields():
                 for element in (value if descriptor.label == descriptor.LABEL_REPEATED else [value]):
                     one = type(message)()
@@ -188,7 +188,7 @@ class Receive(unittest.TestCase):
                 self.assertEqual(post(connection, request([span(1, number + 1)]))[0], 200)
             counts = taker.counts()
             self.assertEqual((counts["connections"], counts["hung_up"]), (30, 20))
-            # those that hold a request open keep their places, but for 30 s only; others wait or are told
+            # an open request keeps its connection, but for 30 s only; other connections wait or are refused
             for connection in connections[-10:]:
                 self.assertEqual(post(connection, request([span(2, 1)]))[0], 200)
             held = []
@@ -209,7 +209,7 @@ class Receive(unittest.TestCase):
             taker.end()
 
     def test_memory_for_bodies(self):
-        """Bodies that do not end take no more memory than is allowed: senders beyond it are to come again."""
+        """Bodies without an end take no more memory than the limit: other senders are told to retry."""
         with Taker() as taker:
             held = []
             for _ in range(14):
@@ -235,7 +235,7 @@ class Receive(unittest.TestCase):
             taker.end()
 
     def test_other_limits(self):
-        """A reload changes them for the next request."""
+        """A reload changes the limits for the next request."""
         body = request([span(1, i) for i in range(1, 101)])
         with Taker() as taker:
             connection = taker.connect()
@@ -256,7 +256,7 @@ class Receive(unittest.TestCase):
             taker.end()
 
     def test_resources_and_scopes_are_stored_once(self):
-        """A request costs what its bytes cost, however its spans share resources and scopes."""
+        """The cost of a request depends on its bytes, and not on the number of shared resources and scopes."""
         spans = b"".join(b"\x12\x1c" + span(1, i).SerializeToString()[:28] for i in range(1, 100001))
         self.assertEqual(spans[:2], b"\x12\x1c")
         scopes = b"".join(b"\x12\x27\x0a\x07\x0a\x05%05d" % i + spans[30 * i:30 * i + 30] for i in range(100000))
@@ -270,7 +270,7 @@ class Receive(unittest.TestCase):
         def resource(size):
             return otlp.CLASSES["Resource"](attributes=[attribute("k", "x" * size)]).SerializeToString()
 
-        cases = [  # spans that are refused, the resource's size, what follows it
+        cases = [  # refused spans, the resource's size, the rest of the request
             (100000, 3900000, field(2, spans)),
             (0, 65000, field(2, spans)),
             (0, 65000, scopes),
@@ -292,11 +292,11 @@ class Receive(unittest.TestCase):
             taker.end()
 
     def test_others_are_served_meanwhile(self):
-        """A request is taken in steps, between which the status is answered, and other requests are."""
+        """A request is read in steps. Between them the receiver answers the status and other requests."""
         large = request([span(1, 1)]) + request([span(2, i) for i in range(1, 1001)]) * 60
         with Taker("rate=1000000") as taker:
             seen, rounds = set(), 0
-            while len(seen) < 3 and rounds < 8:  # a busy machine may let nobody ask in the middle of one
+            while len(seen) < 3 and rounds < 8:  # on a busy machine no status request may fall into the time of a body
                 rounds += 1
                 posts = [threading.Thread(target=lambda: seen.add(post(taker.connect(), large)[0])) for _ in range(2)]
                 for one in posts:
@@ -308,7 +308,7 @@ class Receive(unittest.TestCase):
             taker.end()
 
     def test_an_end_meanwhile(self):
-        """SIGTERM while spans are taken: the request is cut off."""
+        """SIGTERM while spans are read: the request is cut off."""
         large = request([span(2, i) for i in range(1, 1001)]) * 60
         with Taker() as taker:
             connection = taker.connect()
@@ -317,7 +317,7 @@ class Receive(unittest.TestCase):
             taker.end()
 
     def test_a_million_spans(self):
-        """Memory is as configured, and the store says since when it holds."""
+        """Memory is as configured, and the store reports the time from which on it has all spans."""
         with Taker("store-bytes=16777216") as taker:
             connection = taker.connect()
             begin_ns = time.time_ns()
@@ -335,7 +335,7 @@ class Receive(unittest.TestCase):
             taker.end()
 
     def test_wanted_traces(self):
-        """A slow span has its trace taken: what came before, and what comes within some seconds."""
+        """A slow span makes its trace sent: earlier spans, and those of the next seconds."""
         with Taker("linger-ms=3000", rules="*>50ms, max=100000/s") as taker:
             connection = taker.connect()
             for trace in range(1, 201):
@@ -354,7 +354,7 @@ class Receive(unittest.TestCase):
 
 
 class Shares(unittest.TestCase):
-    """A sender on TCP takes all that a sender may have; another one, a user at the socket, is served as if alone."""
+    """One sender on TCP uses all of its shares; another one, a user at the socket, is served as if alone."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -368,7 +368,7 @@ class Shares(unittest.TestCase):
         return post(LocalConnection(self.socket), body)[0]
 
     def begin(self, taker, size=1):
-        """A request that does not go on, if its connection is taken."""
+        """Begins a request that does not end, if its connection is accepted."""
         sock = socket.create_connection(taker.address.split(":"))
         self.addCleanup(sock.close)
         with contextlib.suppress(ConnectionError):
@@ -407,7 +407,7 @@ class Shares(unittest.TestCase):
             taker.end()
 
     def flood(self, url, body):
-        """Sends until it is told to end."""
+        """Sends until the test ends it."""
         ends, connection = threading.Event(), http.client.HTTPConnection(url, timeout=60)
 
         def run():
@@ -419,7 +419,7 @@ class Shares(unittest.TestCase):
         self.addCleanup(ends.set)
 
     def send_slow(self, overwritten):
-        """20 traces, whose slow span comes when the flood has overwritten more."""
+        """Sends 20 traces, whose slow span comes after the flood has overwritten more."""
         for trace in range(1, 21):
             self.assertEqual(self.post(request([span(trace, 2, 1), span(trace, 3, 1)], service="user")), 200)
             before = overwritten()
@@ -427,7 +427,7 @@ class Shares(unittest.TestCase):
             self.assertEqual(self.post(request([span(trace, 1, ms=60)], service="user")), 200)
 
     def test_a_flood_of_failed_spans(self):
-        """Memory and alarms: it overwrites its own spans, and its own alarms are held back."""
+        """Memory and alarms: the flood overwrites its own spans, and its own alarms are suppressed."""
         failed = request([span(1000 + i, 1, error=True, k="v" * 100) for i in range(5000)])
         with Taker("socket=" + self.socket, "store-bytes=1048576", rules="error, *>50ms") as taker:
             self.flood(taker.address, failed)
@@ -439,7 +439,7 @@ class Shares(unittest.TestCase):
             self.doCleanups()
 
     def test_a_flood_at_blkin_agent(self):
-        """The user's traces are whole, and no other verdict is given of one."""
+        """The user's traces are whole, and none is reported as incomplete."""
         failed = request([span(1000 + i, 1, error=True, k="v" * 100) for i in range(5000)])
         with tempfile.TemporaryDirectory() as folder, Collector() as collector, \
                 Service(folder, "%s/api/v2/spans" % collector.url, "error, *>50ms", BLKIN_OTLP_SOCKET=self.socket,

@@ -1,5 +1,5 @@
 /*
- * The rules of slow and failed spans of SDKs: which spans, how many alarms, and the file.
+ * The rules of slow and failed spans of SDKs: their spans, the number of alarms, and the file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -84,7 +84,7 @@ static void names_of_any_length(void)
     CHECK(check(SPAN_SERVER, 1, 101 * MS, false, "") == ALARM);
 }
 
-/* What the limit holds back is told by a later alarm, or within a second. */
+/* A later alarm reports the suppressed ones, or a message within a second does. */
 static void the_limit(const char *path)
 {
     unsigned held_back = 0;

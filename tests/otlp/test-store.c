@@ -1,6 +1,6 @@
 /*
- * The store of the spans of SDKs: what is given, what is known to be gone, what is refused, its
- * memory. Against a model: fuzz/fuzz-sdk-store.c.
+ * The store of the spans of SDKs: given spans, known losses, refused spans, memory. Against a
+ * model: fuzz/fuzz-sdk-store.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -37,7 +37,7 @@ static struct otlp_origin origin_of(unsigned number)
                                 .service = {resource + 1, (size_t)service - 1}};
 }
 
-/* A message Span of that length or a bit more. */
+/* Returns a message Span of at least that length. */
 static struct text raw_of(const struct model_span *span)
 {
     static char bytes[1 << 18];
@@ -140,8 +140,8 @@ static void only_what_is_new_is_given(void)
     sdk_store_free(store);
 }
 
-/* A trace of which spans that were never given are gone is known as such; one whose spans were
- * given before is whole. */
+/* A trace is known to have lost spans if they were overwritten before they were given; a trace
+ * whose spans were given before is whole. */
 static void what_is_gone_is_known(void)
 {
     struct sdk_store *store = new_store(0);
@@ -177,7 +177,7 @@ static void too_large_is_refused(void)
     sdk_store_free(store);
 }
 
-/* An end in the future is no reason to hold nothing. */
+/* A span with an end in the future does not empty the store. */
 static void a_wrong_clock_is_no_harm(void)
 {
     struct sdk_store *store = new_store(0);
@@ -194,8 +194,8 @@ static void a_wrong_clock_is_no_harm(void)
 /* ---- two senders ------------------------------------------------------------------------------
  */
 
-/* A sender of many spans overwrites its own spans, and the other sender's trace stays whole: none
- * of its spans is known to be lost. */
+/* A sender of many spans overwrites its own spans. The other sender's trace stays whole: none of
+ * its spans is known to be lost. */
 static void a_flood_overwrites_its_own(void)
 {
     struct sdk_store *flood = new_store(0), *other = sdk_store_new(&memory);
@@ -223,7 +223,7 @@ static void a_flood_overwrites_its_own(void)
     CHECK(memory.used == 0);
 }
 
-/* One that has most of the memory gives it up to the others, in equal parts. */
+/* A sender with most of the memory loses it to the others, in equal parts. */
 static void each_gets_its_share(void)
 {
     struct sdk_store *stores[4] = {new_store(0)};
@@ -268,7 +268,7 @@ static void memory_is_bounded(void)
     CHECK(sdk_store_held(store).spans + sdk_store_held(store).overwritten == 1000000);
     CHECK(sdk_store_held(store).traces == sdk_store_held(store).spans);
     CHECK(sdk_store_held(store).bytes <= size);
-    /* the table of the traces that are held, at most twice as large as it need be */
+    /* the table of held traces has at most twice the needed size */
     CHECK(mallinfo2().uordblks + mallinfo2().hblkhd - before <= size / 128 * 16);
     sdk_store_free(store);
 }

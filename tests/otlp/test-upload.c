@@ -65,7 +65,7 @@ static void broken_gzip(struct text gzip)
     CHECK(read_body((struct text){plain, LENGTH}, true, LENGTH, 100) == UPLOAD_BROKEN);
 }
 
-/* RFC 1952, 2.2: members follow each other, with nothing between them; one may be empty. */
+/* RFC 1952, 2.2: members follow each other without a gap; one may be empty. */
 static void members(void)
 {
     static char bytes[2 * LENGTH];

@@ -1,5 +1,5 @@
 #!/bin/bash
-# In a world of check-packages that systemd has booted: installs the packages of ~/debs, uses them as an
+# Tests the packages of ~/debs in a system of check-packages that systemd has booted: installs them, uses them as an
 # operator does, upgrades, removes and purges them. Writes ~/summary; its last line is "all ok" or not.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -8,7 +8,6 @@ cd ~/check/packaging || exit
 exec 3>~/summary
 failed=
 
-# check WHAT COMMAND...
 check() {
     local what=$1
     shift
@@ -21,7 +20,7 @@ check() {
     fi
 }
 
-# within SECONDS COMMAND...: until it succeeds.
+# within SECONDS COMMAND...: repeats the command until it succeeds.
 within() {
     local deadline=$((SECONDS + $1))
     shift
@@ -43,7 +42,7 @@ version=$(dpkg-deb -f "$HOME"/debs/blkin_*.deb Version)
 
 # ---- what is there, before and after ------------------------------------------------------------------
 
-# Names, types, modes and owners of all files but those of apt, dpkg, logs, and what is kept of accounts.
+# Prints names, types, modes and owners of all files without those of apt, dpkg, logs, and backups of accounts.
 files() {
     find / \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /var/tmp -o -path "$HOME" -o -path /var/log \
         -o -path /var/cache -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /run ! -name '*blkin*' \) -prune \
@@ -63,7 +62,7 @@ spans_arrived() {
     [ "$(spans "$1")" -ge "$2" ]
 }
 
-# Whose programs are traced: another user's than the service's.
+# Runs a traced program as another user than the service's.
 program() {
     setpriv --reuid=daemon --regid=daemon --clear-groups /tmp/program "$@"
 }
@@ -89,7 +88,7 @@ is_registered() {
     lttng list --userspace | grep 'blkin:span'
 }
 
-# A server that nobody instrumented. systemd-nspawn runs all under a seccomp filter, which we know.
+# Runs a server that nobody instrumented. systemd-nspawn runs all programs under a seccomp filter, which we know.
 preloaded() {
     local server status
     lttng create unmodified --output="$HOME/unmodified" && lttng enable-event --userspace 'blkin:*' && lttng start ||
@@ -113,7 +112,7 @@ start() {
     systemctl start "blkin-$1" && within 10 state_is "$1" active
 }
 
-# Nobody reads: it is asked for.
+# Without a reader: blkin keep requests the trace.
 keeps() {
     local deadline=$((SECONDS + 30))
     until spans_arrived "$1" 1; do
@@ -123,7 +122,7 @@ keeps() {
     done
 }
 
-# Programs run until the spans of one are there: a live viewer sees nothing from before it came.
+# Runs programs until the spans of one arrive: a live viewer sees no event from before its start.
 delivers() {
     local deadline=$((SECONDS + 30))
     until spans_arrived "$1" 1; do
@@ -132,7 +131,7 @@ delivers() {
     done
 }
 
-# came_back NAME PID: as another process than this
+# came_back NAME PID: checks that the service has another process than PID
 came_back() {
     [ "$(systemctl show -P MainPID "blkin-$1")" != "$2" ] && state_is "$1" active
 }
@@ -144,7 +143,7 @@ restarts() {
     within 20 came_back "$1" "$pid"
 }
 
-# Hung, as its watchdog finds; that of the unit is too long for a test.
+# Stops the service until its watchdog fires; the unit's own time is too long for a test.
 hung() {
     local pid
     mkdir -p "/run/systemd/system/blkin-$1.service.d" &&
@@ -182,9 +181,9 @@ private() {
         stat -c '%n %U %a' $folder
         [ "$(stat -c '%U %a' $folder)" = "blkin 700" ] || return
     done
-    # what all programs read: sampling, and the rules of slow requests
+    # files that all programs read: sampling, and the rules of slow requests
     [ "$(stat -c '%U %a' /run/blkin)" = 'root 755' ] && [ "$(cat /run/blkin/slow)" = 'error, *>1s' ] || return
-    # in its chunks LTTng decides, and nobody else comes there
+    # LTTng chooses the modes in its chunks, and no other user reaches them
     find /run/blkin /var/lib/blkin \
         ! -path '/run/blkin/rings/*' ! -path /run/blkin/slow \
         ! -path '/var/lib/blkin/spool/*' \( -type f -o -type s \) -perm /077 | grep . && return 1
@@ -199,14 +198,14 @@ has_sampled() {
     [ "$(sampled)" -ge "$1" ]
 }
 
-# What the host does: while a session records it, it is sampled.
+# Samples of the host: it is sampled while a session records blkin:metric.
 samples() {
     local status
     lttng create samples --output="$HOME/samples" && lttng enable-event -s samples --userspace blkin:metric &&
         lttng start samples || return
     within 30 eval 'blkin status --json host | grep "\"state\": \"recording\""'
     status=$?
-    # it counts from the event on, the session has them from its start on
+    # the counter begins with the event, the session with its own start
     [ $status = 0 ] && within 30 has_sampled $(($(sampled) + 1))
     status=$?
     lttng destroy samples
@@ -216,7 +215,7 @@ samples() {
     return $status
 }
 
-# service NAME [HOW]: all that a unit promises; HOW: a program's spans arrive, if it has to do with them.
+# service NAME [HOW]: checks all promises of a unit. HOW: checks that a program's spans arrive.
 service() {
     check "blkin-$1: exposure below 3" systemd-analyze security --no-pager --threshold=29 "blkin-$1.service"
     check "blkin-$1: starts" start "$1"
@@ -248,7 +247,7 @@ version_is() {
     [ "$(dpkg-query -W -f '${Version}\n' "${packages[@]}" | uniq)" = "$1" ]
 }
 
-# what the operator has set is kept; nobody else reads it
+# the operator's settings stay, and no other user reads them
 configuration_kept() {
     grep -q '^# by the operator$' /etc/blkin/blkin.conf &&
         [ "$(stat -c '%U:%G %a' /etc/blkin/blkin.conf)" = "root:blkin 640" ]
@@ -265,7 +264,8 @@ switched() {
         "$3" "$1-$2"
 }
 
-# As root, after the service has run: what the service's user has it may use, and makes nothing of root's.
+# After the service has run, root runs it: root can use the files of the service's user, and leaves none that belong
+# to root.
 live_by_hand() {
     local by_hand status
     blkin live &
@@ -276,7 +276,7 @@ live_by_hand() {
     wait $by_hand && [ $status = 0 ] && private && no_session
 }
 
-# no_trace OF: what differs from before the installation
+# no_trace OF: prints the differences to before the installation
 no_trace() {
     files >/tmp/after
     diff /tmp/before /tmp/after

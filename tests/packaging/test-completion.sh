@@ -1,5 +1,5 @@
 #!/bin/bash
-# What bash completes of blkin is what the command has: its commands, flags and keys, and files.
+# Bash completes the commands, flags and keys of blkin, and files.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 PATH=$BUILD/bin:$PATH
@@ -7,7 +7,7 @@ PATH=$BUILD/bin:$PATH
 . "$SRC/packaging/completion/blkin"
 cd "$TMPDIR" || exit 1
 
-# completes WORDS... : EXPECTED...: the words of the line as bash splits them, the last one unfinished.
+# completes WORDS... : EXPECTED...: WORDS are the words of the line as bash splits them, the last one unfinished.
 completes() {
     local expected
     COMP_WORDS=(blkin)
@@ -25,7 +25,7 @@ completes() {
     }
 }
 
-# each command that there is
+# all commands
 mapfile -t commands < <(blkin --help | sed -nE 's/^  ([a-z]+)  .*/\1/p')
 [ ${#commands[@]} -gt 1 ] || exit 1
 completes '' : "${commands[@]}" --help --version

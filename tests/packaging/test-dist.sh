@@ -1,6 +1,6 @@
 #!/bin/bash
-# make dist: the files of the commit, the same bytes each time; outside a checkout it says why not; one
-# version everywhere.
+# make dist: the files of the commit, and the same bytes each time. Outside a checkout it prints the reason of its
+# failure. All parts have one version.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
 set -u
@@ -9,7 +9,7 @@ work=$(mktemp -d "$TMPDIR/dist.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 [ -e "$SRC/.git" ] && type -P git >/dev/null || skip "not a git checkout"
 
-# plain_make FOLDER TARGET...: as in a shell of the user's
+# plain_make FOLDER TARGET...: runs make as in a user's shell
 plain_make() {
     env -u MAKEFLAGS -u MAKELEVEL -u SRC -u BUILD make -s -C "$@" 2>"$work/said"
 }
@@ -28,14 +28,14 @@ diff <(cd "$SRC" && git ls-tree -r --name-only HEAD | sort) <(find . ! -type d -
 
 plain_make . dist >/dev/null && fail "make dist works outside a checkout"
 grep -q 'not a git checkout' "$work/said" || fail "make dist outside a checkout says: $(cat "$work/said")"
-# and does not take one around it
+# and ignores a checkout around it
 commit() {
     git -c user.name=t -c user.email=t@t commit -q --allow-empty -m t
 }
 (cd "$work" && git init -q . && git add "blkin-$version/Makefile" && commit) || exit 1
 plain_make . dist >/dev/null && fail "make dist packs another checkout"
 
-# it builds (all of it does in check-packages), as the same version
+# the archive builds (check-packages builds all of it), with the same version
 plain_make . build/lib/libblkin-lttng.so.1 pc || fail "make: $(cat "$work/said")"
 grep -q "^Version: $version$" build/blkin.pc || fail "what the tarball builds is of another version"
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# systemd takes the units without a word, and finds little that they are exposed to.
+# systemd accepts the units without a warning, and rates their exposure as low.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 flock "$BUILD" make -s -C "$SRC" units BINDIR="$BUILD/bin" || exit 1
@@ -13,7 +13,7 @@ for unit in blkin-live blkin-agent blkin-work@ blkin-work-root; do
         echo "systemd-analyze verify $unit.service: $said"
         exit 1
     }
-    # tenths of the exposure that it may have
+    # the maximal exposure in tenths
     timeout 60 systemd-analyze security --no-pager --offline=true --threshold=29 "./$unit.service" >exposure.log 2>&1 || {
         cat exposure.log
         exit 1
@@ -21,14 +21,14 @@ for unit in blkin-live blkin-agent blkin-work@ blkin-work-root; do
     tail -n 1 exposure.log
 done
 
-# the agent gives rings to programs: it keeps them over a kill, and may make the socket
+# the agent gives rings to programs, stores them over a kill, and may make the socket
 grep -q '^FileDescriptorStoreMax=' blkin-agent.service && grep -qx 'ReadWritePaths=-/run/blkin/rings' blkin-agent.service || {
     echo "blkin-agent.service cannot give rings to programs"
     exit 1
 }
 
-# its folder is of the service's user, and all others come there; programs have rules from the first start on, and
-# those that somebody wrote stay
+# its folder belongs to the service's user, and all other users reach it. Programs have rules from the first start on,
+# and an edited file of rules stays
 root=$TMPDIR/root
 mkdir -p "$root/etc" && echo 'root:x:0:0::/:/bin/sh
 blkin:x:990:991::/:/bin/sh' >"$root/etc/passwd" && echo 'root:x:0:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The account of a recorded trace's conversion, as it is shown: for test-account.sh.
+"""The account of a recorded trace's conversion, in all its forms: for test-account.sh.
 
-    account_scenarios.py TRACE SPANS FOLDER [NAME]...
+account_scenarios.py TRACE SPANS FOLDER [NAME]...
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -45,7 +45,7 @@ def file_endpoint():
 
 @scenario
 def slow_collector():
-    """File, page and progress line follow a run; what waits is seen waiting."""
+    """File, page and progress line follow a run, and show waiting spans."""
     stats_file = FOLDER + "/slow.stats"
     with Held(stats_file=stats_file, stats_period_ms=50, batch_spans=100) as held:
         def is_all(counters):
@@ -63,7 +63,7 @@ def slow_collector():
             r"^blkin: running for \d+ s: events: %d = %d in spans.*; spans: %d = %d waiting"
             % (page["events"], page["events_in_spans"], SPANS, SPANS), held.sink.said(), re.M),
                    "a progress line")
-        held.collector.gate.set()
+        held.collector.released.set()
         try:
             while True:
                 later = scrape(held.port)
@@ -71,7 +71,7 @@ def slow_collector():
                 page = later
                 held.sink.load_stats()
         except OSError:
-            pass  # it has ended
+            pass  # the run has ended
         expect(page["spans_finished"] == SPANS, page)
         said = held.finish()
         stats = held.sink.load_stats()
@@ -83,7 +83,7 @@ def slow_collector():
 
 @scenario
 def interrupted():
-    """What was waiting is counted as undelivered, and the account is printed."""
+    """Waiting spans are counted as undelivered, and the account is printed."""
     stats_file = FOLDER + "/interrupted.stats"
     for number, sigint in ((signal.SIGINT, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_DFL),
                            (signal.SIGHUP, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_IGN)):
@@ -100,7 +100,7 @@ def interrupted():
 
 @scenario
 def spooled():
-    """Without a collector a recorded trace is on disk, status 0; the next sink sends it."""
+    """Without a collector the spans of a recorded trace are on disk, with status 0; the next sink sends them."""
     stats_file, spool = FOLDER + "/spooled.stats", FOLDER + "/spool"
     with Sink("http://127.0.0.1:1", require_collector=False, spool=spool,
               stats_file=stats_file) as sink:
@@ -144,7 +144,7 @@ def port_in_use():
 
 @scenario
 def only_on_loopback():
-    """Nobody else on the network sees the page, unless asked for."""
+    """Other hosts reach the page only if a parameter asks for that."""
     with Held() as held:
         with open("/proc/net/tcp", encoding="ascii") as table:
             places = [line.split()[1] for line in table if line.split()[3] == "0A"
@@ -157,7 +157,7 @@ def only_on_loopback():
 
 @scenario
 def requests_of_all_kinds():
-    host = b"Host: blkin\r\n"  # newer versions of libmicrohttpd want it
+    host = b"Host: blkin\r\n"  # newer versions of libmicrohttpd require it
     page = b"GET /metrics HTTP/1.1\r\n" + host
     cases = [
         (b"GET /metrics HTTP/1.0\r\n\r\n", 200),
@@ -176,7 +176,7 @@ def requests_of_all_kinds():
         expect(status == 200 and int(headers["content-length"]) > 1000 and body == b"", headers)
         headers = split_answer(ask(held.port, b"PUT /metrics HTTP/1.1\r\n" + host + b"\r\n"))[1]
         expect(headers["allow"] == "get, head", headers)
-        for _ in range(50):  # who comes and goes, in good order or not
+        for _ in range(50):  # clients that connect and leave, in good order or not
             with socket.create_connection(("127.0.0.1", held.port)) as sock:
                 sock.sendall(page)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -188,7 +188,7 @@ def requests_of_all_kinds():
 
 @scenario
 def signals_are_not_its_own():
-    """SIGINT must get to the thread that reads the trace."""
+    """SIGINT must reach the thread that reads the trace."""
     with Held() as held:
         tasks = "/proc/%d/task/" % held.sink.process.pid
 
@@ -198,7 +198,7 @@ def signals_are_not_its_own():
                 with open(tasks + task + "/status", encoding="utf-8") as status:
                     fields = dict(line.split(":", 1) for line in status)
                 blocked[fields["Name"].strip()] = int(fields["SigBlk"], 16)
-            return blocked if "blkin-account" in blocked else None  # it has its name a bit later
+            return blocked if "blkin-account" in blocked else None  # the thread gets its name a bit later
 
         blocked = wait_until(signals_of_threads, "the thread of the account")
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
@@ -209,7 +209,7 @@ def signals_are_not_its_own():
 
 @scenario
 def idle_clients():
-    """However many say nothing, a scrape has its answer before they are put out."""
+    """With many idle clients, a scrape gets its answer before the server closes their connections."""
     with Held() as held:
         idle = []
         for _ in range(40):
@@ -232,15 +232,15 @@ def idle_clients():
 
 @scenario
 def slow_clients():
-    """They keep nobody waiting, are put out in time, and do not delay the end."""
+    """Slow clients delay no other client and not the end, and are closed in time."""
     with Held(stats_file=FOLDER + "/clients.stats", stats_period_ms=50) as held:
         def connect():
             return socket.create_connection(("127.0.0.1", held.port), timeout=LIMIT)
 
         begin = time.monotonic()
-        silent, dripping, deaf = connect(), connect(), connect()
+        silent, dripping, unread = connect(), connect(), connect()
         silent_ends = None
-        deaf.sendall(b"GET /metrics HTTP/1.1\r\nHost: blkin\r\n\r\n")  # and never reads
+        unread.sendall(b"GET /metrics HTTP/1.1\r\nHost: blkin\r\n\r\n")  # and never reads
         silent.settimeout(0.05)
         written = held.sink.load_stats()["written"]
         scrapes = 0
@@ -260,7 +260,7 @@ def slow_clients():
         expect(CLIENT_TIME - 0.5 < silent_ends, "put out after %.1f s" % silent_ends)
         expect(scrapes > 5, "only %d scrapes" % scrapes)
         expect(held.sink.load_stats()["written"] > written, "the file was not written meanwhile")
-        # more of them than there is room for: the next one waits for a place, but not for ever
+        # more clients than the server has room for: the next one waits for a free connection, but not for ever
         crowd = [connect() for _ in range(12)]
         scrape(held.port)
         # the end does not wait for them
@@ -268,7 +268,7 @@ def slow_clients():
         begin = time.monotonic()
         held.finish()
         expect(time.monotonic() - begin < 0.9 * CLIENT_TIME, "the end took %.1f s" % (time.monotonic() - begin))
-        for sock in crowd + [silent, dripping, deaf]:
+        for sock in crowd + [silent, dripping, unread]:
             sock.close()
 
 

@@ -1,4 +1,4 @@
-"""babeltrace2 with our sink, whose arguments are those of account_scenarios.py, and what it shows of itself.
+"""Runs babeltrace2 with our sink, with the arguments of account_scenarios.py, and reads its account.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -17,8 +17,8 @@ from faulty_collector import Collector, read
 from scenarios import expect, wait_until
 
 TRACE, SPANS, FOLDER = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-LIMIT = 30  # seconds to wait for anything
-CLIENT_TIME = 3  # of the server: how long it bears a client
+LIMIT = 30  # s, the longest wait of the test
+CLIENT_TIME = 3  # s that the server waits for a client
 
 EVENT_PARTS = ("in_spans", "foreign", "unreadable", "invalid", "no_room", "duplicate", "late",
                "of_processes")
@@ -26,12 +26,12 @@ SPAN_PARTS = ("accepted", "refused", "invalid", "too_large", "undelivered", "dro
               "spooled", "waiting")
 SPOOL_PARTS = ("delivered", "refused", "invalid", "too_large", "undelivered", "dropped", "expired",
                "corrupt", "waiting")
-EVENTS = []  # how many the trace has, once it is known
+EVENTS = []  # their number in the trace, once it is known
 NUMBERS = itertools.count()  # of the sinks
 
 
 def add_up(counters):
-    """All sums, exactly."""
+    """Checks all sums exactly."""
     expect(counters["events"] == sum(counters["events_" + part] for part in EVENT_PARTS),
            "events do not add up: %s" % counters)
     expect(counters["spans_finished"] == sum(counters["spans_" + part] for part in SPAN_PARTS),
@@ -45,7 +45,7 @@ def add_up(counters):
 
 
 class Sink:
-    """babeltrace2, converting the trace; ends with the with statement."""
+    """babeltrace2, which converts the trace; ends with the with statement."""
 
     def __init__(self, endpoint, sigint=signal.SIG_DFL, **params):
         params = {"endpoint": endpoint, **params}
@@ -54,7 +54,7 @@ class Sink:
         self.log = os.path.join(FOLDER, "scenario-sink-%d.log" % next(NUMBERS))
         self.stats = params.get("stats_file")
         env = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
-        before = signal.signal(signal.SIGINT, sigint)  # it inherits what is ignored
+        before = signal.signal(signal.SIGINT, sigint)  # the child inherits ignored signals
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 ["babeltrace2", "--plugin-path=" + os.environ["BUILD"] + "/plugins", TRACE,
@@ -75,7 +75,7 @@ class Sink:
             return log.read()
 
     def end(self, status=0):
-        """Waits for the end; all that was said."""
+        """Waits for the end; returns all messages."""
         expect(self.process.wait(LIMIT) == status,
                "status %s, expected %d: %s" % (self.process.returncode, status, self.said()))
         expect("does not add up" not in self.said(), self.said())
@@ -86,7 +86,7 @@ class Sink:
         return int(wait_until(lambda: re.search(pattern, self.said()), "a port")[1])
 
     def load_stats(self):
-        """The statistics file: whole at any time."""
+        """Reads the statistics file, which is whole at any time."""
         with open(self.stats, encoding="utf-8") as file:
             stats = json.load(file)
         expect(stats["pid"] == self.process.pid and stats["sink"] == "sink.blkin.zipkin", stats)
@@ -98,20 +98,20 @@ class Sink:
         return stats
 
 
-class GatedCollector(Collector):
-    """Takes nothing until it is opened: what is sent waits."""
+class DelayedCollector(Collector):
+    """Takes no request until it is opened: spans wait."""
 
     def __init__(self):
-        self.gate = threading.Event()
+        self.released = threading.Event()
         super().__init__(default=self.fault)
 
     def fault(self, connection):
         request = read(connection)
-        self.gate.wait(LIMIT)
+        self.released.wait(LIMIT)
         return connection.answer(202, request=request)
 
     def __exit__(self, *args):
-        self.gate.set()
+        self.released.set()
         return super().__exit__(*args)
 
 
@@ -119,7 +119,7 @@ class Held:
     """A run that has read the trace and waits for its collector, with the page of its account."""
 
     def __init__(self, **params):
-        self.collector = GatedCollector()
+        self.collector = DelayedCollector()
         self.sink = Sink(self.collector.url + "/api/v2/spans?key=s3cret", prometheus_listen="0",
                          **params)
 
@@ -136,7 +136,7 @@ class Held:
         self.collector.__exit__()
 
     def finish(self):
-        self.collector.gate.set()
+        self.collector.released.set()
         said = self.sink.end()
         expect(len(self.collector.accepted) == SPANS, "%d spans" % len(self.collector.accepted))
         return said
@@ -146,7 +146,7 @@ class Held:
 
 
 def ask(port, request, limit=LIMIT):
-    """The whole answer to these bytes."""
+    """Returns the whole answer to these bytes."""
     with socket.create_connection(("127.0.0.1", port), timeout=limit) as sock:
         sock.sendall(request)
         answer = b""
@@ -156,7 +156,7 @@ def ask(port, request, limit=LIMIT):
 
 
 def split_answer(answer):
-    """Status, headers and body of an answer; ConnectionError if it is not complete."""
+    """Returns status, headers and body of an answer; ConnectionError if it is not complete."""
     if b"\r\n\r\n" not in answer:
         raise ConnectionError("cut: %r" % answer)
     head, body = answer.split(b"\r\n\r\n", 1)
@@ -171,7 +171,7 @@ def split_answer(answer):
 
 
 def parse_page(text):
-    """Prometheus' text format, as strictly as its description allows: {name: (type, value)}."""
+    """Reads Prometheus' text format, as strictly as its description allows: {name: (type, value)}."""
     expect(text.endswith("\n") and "\r" not in text, repr(text[-20:]))
     metrics, lines = {}, text[:-1].split("\n")
     expect(len(lines) % 3 == 0, "not HELP, TYPE, value each")
@@ -192,7 +192,7 @@ def parse_page(text):
 
 
 def scrape(port):
-    """The page, checked: {name of the counter: value}."""
+    """Reads and checks the page: {name of the counter: value}."""
     status, headers, body = split_answer(ask(port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"))
     expect(status == 200, status)
     expect(headers["content-type"].startswith("text/plain; version=0.0.4"), headers)

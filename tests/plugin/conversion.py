@@ -1,4 +1,4 @@
-"""babeltrace2 with our sink on recorded traces: what it says, and what it leaves.
+"""Runs babeltrace2 with our sink on recorded traces. Gives its log, its spans and its counters.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -13,7 +13,8 @@ PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
 
 
 class Conversion:
-    """With parameters such as "batch-spans=10". The folder has its spans.json, stats and log."""
+    """A running conversion. It writes spans.json, stats and log to the folder. parameters: texts such as
+    "batch-spans=10"."""
 
     def __init__(self, folder, *traces, parameters=(), endpoint=None):
         self.output, self.stats, self.log = (os.path.join(folder, name) for name in ("spans.json", "stats", "log"))
@@ -27,7 +28,7 @@ class Conversion:
 
     @property
     def said(self):
-        """So far; with a blank for each line break."""
+        """Returns the log so far, on one line."""
         with open(self.log, encoding="utf-8") as log:
             return " ".join(log.read().split())
 

@@ -1,8 +1,8 @@
-# convert.sh: a recording, converted by babeltrace2; to be sourced after lib.sh.
+# Converts a recording with babeltrace2; to be sourced after lib.sh.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-# convert NAME PARAMETERS INPUT...: to $WORK/NAME.json, with its account in $WORK/NAME.stats
+# convert NAME PARAMETERS INPUT...: writes $WORK/NAME.json, and its account to $WORK/NAME.stats
 convert() {
     local name=$1 parameters=$2
     shift 2
@@ -15,7 +15,7 @@ convert() {
     grep -q "does not add up" "$WORK/$name.log" && fail "$name: the account does not add up"
 }
 
-# counter_of COUNTER NAME: of this run
+# counter_of COUNTER NAME: prints a counter of the run NAME
 counter_of() {
     jq ".counters.$1" "$WORK/$2.stats"
 }

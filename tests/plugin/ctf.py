@@ -92,7 +92,7 @@ def to_bytes(value):
 
 
 def members_tsdl(members):
-    """LTTng puts an underscore before every name, which readers take off."""
+    """Returns the members in TSDL. LTTng puts an underscore before every name, which readers remove."""
     return "\n\t\t".join(kind.tsdl("_" + name) for name, kind in members.items())
 
 
@@ -135,7 +135,7 @@ typealias integer {{ size = 32; align = 8; signed = false; map = clock.{clock}.v
 typealias integer {{ size = 64; align = 8; signed = false; map = clock.{clock}.value; }} := clock64_t;
 """
 
-# a member called timestamp would be given a clock by the reader
+# the reader would map a clock to a member that is called timestamp
 NO_CLOCK = """typealias integer { size = 32; align = 8; signed = false; } := clock32_t;
 typealias integer { size = 64; align = 8; signed = false; } := clock64_t;
 """
@@ -219,14 +219,15 @@ class Stream:
         self.sequence = 0
 
     def unknown_event(self, time):
-        """Makes the last packet end with an event of no class: the reader gives up there."""
+        """Ends the last packet with an event of no class, at which the reader fails."""
         event = struct.pack(self.trace.order + "HIQ", 65535, 1 << 20, time)
         packet = self.packets[-1]
         sizes = struct.pack(self.trace.order + "QQ", *[(len(packet) + len(event)) * 8] * 2)
         self.packets[-1] = packet[:48] + sizes + packet[64:] + event
 
     def packet(self, events, begin=None, end=None, discarded=0, skipped=0):
-        """events: (time, name, values, context). skipped: packets that are missing before this one."""
+        """Adds a packet. events: (time, name, values, context). skipped: number of missing packets before this
+        one."""
         times = [event[0] for event in events]
         begin = min(times, default=0) if begin is None else begin
         end = max(times, default=begin) if end is None else end

@@ -1,5 +1,5 @@
-# Drives the sender, and checks its account: what it counts as accepted is what the collector has taken, and nothing is
-# missing from the sum.
+# Drives the sender, and checks its account: the accepted spans are those that the collector has taken, and the sum is
+# complete.
 # SPDX-License-Identifier: BSD-2-Clause
 import json
 import os
@@ -13,11 +13,11 @@ from scenarios import PATIENCE, expect
 
 DRIVER = os.environ["BUILD"] + "/tests/plugin/exporter-driver"
 OUTCOMES = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory", "spooled")
-FORMAT = []  # of the driver's arguments: of test-otlp-http.py others
+FORMAT = []  # arguments of the driver; test-otlp-http.py sets other ones
 
 
 class Run:
-    """What a run of the driver has said."""
+    """The output of a run of the driver."""
 
     def __init__(self, args, env):
         clean = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
@@ -52,7 +52,7 @@ def drive(target, *steps, env=None, **options):
 
 
 def counts(run, **expected):
-    """These outcomes, and none of the others."""
+    """Checks these outcomes, and that all other ones are 0."""
     expect(run.status == 0, run.explain())
     for outcome in OUTCOMES:
         expect(run.counts[outcome] == expected.get(outcome, 0), "%s: expected %d: %s" %
@@ -60,7 +60,7 @@ def counts(run, **expected):
 
 
 def delivers(collector, spans=100, once=True, **options):
-    """All spans arrive; once: and none of them twice."""
+    """Checks that all spans arrive. once: and none arrives twice."""
     run = drive(collector, "add:%d" % spans, "flush", "close", **options)
     counts(run, accepted=spans)
     expect(set(collector.accepted) == set(range(1, spans + 1)), "some are missing")
@@ -70,7 +70,7 @@ def delivers(collector, spans=100, once=True, **options):
 
 
 def refuses_to_start(target, *said, **options):
-    # what it waits for is an answer, which takes its time on a busy machine
+    # the flush waits for an answer, which takes longer on a busy machine
     run = drive(target, "add:1", "flush", "close", **{"request_timeout_ms": 20000, **options})
     expect(run.status == 1, "it has started: " + run.explain())
     for words in said:
@@ -87,7 +87,7 @@ def compresses(coding, times):
 
 
 def is_not_understood(coding, good, **options):
-    """From then on it is sent as it is."""
+    """From then on bodies are sent without compression."""
     def respond(connection):
         request = read(connection)
         if "content-encoding" in request.headers:
@@ -112,7 +112,7 @@ def bisects(bad, spans=100, most_requests=None, script=(), **options):
 
 
 class FailsAtFirst:
-    """The first of these answers to anything, probes too; what comes later is well."""
+    """The first of these requests fails, probes too; the later ones succeed."""
 
     def __init__(self, code, times):
         self.code = code
@@ -135,7 +135,7 @@ class FailsAtFirst:
 
 
 class Fifo:
-    """A FIFO, and what its reader has got."""
+    """A FIFO, and the bytes that its reader has got."""
 
     def __init__(self, reads=None, waits_for=None):
         self.folder = tempfile.TemporaryDirectory()

@@ -1,20 +1,33 @@
 /*
- * Drives the exporter without a trace: makes spans, and prints what has become of them as JSON.
+ * Drives the exporter without a trace: makes spans, and prints their outcomes as JSON.
  *
  *     exporter-driver endpoint=URL [OPTION=VALUE]... STEP...
  *
- * Options are the component's parameters, and interrupted=yes: before the start. Span number N,
- * from 0, has the id N + 1, and the name "bad" if it is listed in bad=N,N,... or one tag of BYTES
- * more bytes if in big=N:BYTES; with per-trace=N every N of them are a trace, with noise=BYTES each
- * has a tag of so many random digits; services=N: they are of N services, at most 4, in turns that
- * look random.
+ * Options are the component's parameters, and:
  *
- * Steps: add:N (spans), live, wait:OUTCOME:N (until there are that many; of the spool's: with
- * "spool-" before), requests:N (until that many were begun), settled:N (until all below N
- * are), told (until the operator was told something), sleep:MS, interrupt, say:TEXT (on stderr),
- * number:N (of the first span, in place of 0), pace:US (after each span), settled (from now on
- * "settled N" is printed: all spans below N are), pause (until a line comes on stdin), flush,
- * close. Messages for the operator go to stderr. Status 1: the exporter did not start.
+ *     interrupted=yes    interrupts before the start
+ *     bad=N,N,...        these spans have the name "bad"
+ *     big=N:BYTES        this span has one tag of BYTES or more bytes
+ *     per-trace=N        every N spans are a trace
+ *     noise=BYTES        each span has a tag of so many random digits
+ *     services=N         the spans have N services, at most 4, in turns that look random
+ *
+ * Span number N, from 0, has the id N + 1. Steps:
+ *
+ *     add:N              adds spans
+ *     live               the trace is live from now on
+ *     wait:OUTCOME:N     waits for so many outcomes; with "spool-" before, for the spool's
+ *     requests:N         waits until so many requests were begun
+ *     settled:N          waits until all spans below N are settled
+ *     told               waits for a message to the operator
+ *     sleep:MS, interrupt, flush, close
+ *     say:TEXT           writes to stderr
+ *     number:N           number of the first span, in place of 0
+ *     pace:US            pauses after each span
+ *     settled            from now on prints "settled N": all spans below N are settled
+ *     pause              waits for a line on stdin
+ *
+ * Messages for the operator go to stderr. Status 1: the exporter did not start.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -30,7 +43,7 @@
 
 static struct params params;
 
-/* What is not as in the component. */
+/* Sets the defaults that differ from the component's. */
 static void set_defaults(void)
 {
     params_begin(&params);
@@ -97,7 +110,7 @@ static void check_spool(const struct exporter_counts *counts)
     exit(3);
 }
 
-/* The account must hold at any time. */
+/* Returns the counts, whose sums must hold at any time. */
 static struct exporter_counts checked_counts(void)
 {
     const struct exporter_counts counts = exporter_counts(exporter);
@@ -115,7 +128,7 @@ static struct exporter_counts checked_counts(void)
     return counts;
 }
 
-/* Is the number in a list such as 1,5:20,7? Sets *value to what follows a colon. */
+/* Is the number in a list such as 1,5:20,7? Sets *value to the number behind its colon. */
 static bool is_listed(const char *list, uint64_t number, unsigned long *value)
 {
     while (*list) {
@@ -130,7 +143,7 @@ static bool is_listed(const char *list, uint64_t number, unsigned long *value)
     return false;
 }
 
-/* Who kills us wants to know how far we were. */
+/* Prints the settled spans, for a test that kills this process. */
 static void say_settled(void)
 {
     static uint64_t said;
@@ -145,7 +158,7 @@ static void say_settled(void)
     fflush(stdout);
 }
 
-/* What hardly gets shorter by compression, and what does so by half. */
+/* Adds random digits, which compression makes half as long. */
 static void add_noise(struct span *span)
 {
     char text[4096];
@@ -262,7 +275,7 @@ static void take_step(const char *step)
     } else if (strcmp(step, "told") == 0) {
         while (!atomic_load(&has_told))
             wait_more(&end_ms, step);
-    } else if (strncmp(step, "sleep:", 6) == 0) { /* such tests say why */
+    } else if (strncmp(step, "sleep:", 6) == 0) { /* such tests give a reason */
         pause_us(integer_of(step) * 1000);
     } else if (strcmp(step, "interrupt") == 0) {
         is_interrupted = true;

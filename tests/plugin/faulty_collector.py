@@ -1,10 +1,9 @@
-"""A collector, of Zipkin JSON or of OTLP, that misbehaves on purpose, and remembers what it has taken.
+"""A collector, of Zipkin JSON or of OTLP, that misbehaves on purpose, and stores received spans.
 
-A Collector serves on a loopback port of its own. Its script is a list of faults, one for each
-request that has spans, in order; after the last it behaves. A fault is called with the connection,
-before the request is read, and returns whether the connection may be used again. The empty batch
-with which a sender looks whether a collector is there is answered as a collector should, unless
-probe says otherwise.
+A Collector serves on a loopback port of its own. Its script is a list of faults, one for each request that has spans,
+in order; after the last fault it behaves. A fault is called with the connection, before the request is read, and
+returns whether the connection may be used again. A sender's probe is an empty batch, which is answered as a collector
+should, unless `probe` has another answer.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -28,7 +27,7 @@ class Hangup(Exception):
 
 
 def otlp_spans(body):
-    """As Zipkin names what the scenarios look at."""
+    """Returns spans in the form of Zipkin, with the fields that the scenarios use."""
     import otlp  # pylint: disable=import-outside-toplevel; only where there is Google's library
 
     return [{"id": span.span_id.hex(), "name": span.name,
@@ -64,7 +63,7 @@ class Request:
 
 
 class Connection:
-    """What a fault works with."""
+    """A connection, for a fault."""
 
     def __init__(self, collector, sock):
         self.collector = collector
@@ -89,7 +88,7 @@ class Connection:
         return lines[0], headers
 
     def read(self, chunk=65536):
-        """The next request."""
+        """Reads the next request."""
         line, headers = self.read_head()
         length = int(headers.get("content-length", 0))
         while len(self.buffer) < length:
@@ -107,7 +106,7 @@ class Connection:
         return False
 
     def answer(self, status, headers=(), body=b"", request=None):
-        """A whole answer; a good one takes the request's spans."""
+        """Sends a whole answer; a good one takes the request's spans."""
         if request and 200 <= status < 300:
             self.collector.take(request)
         text = "HTTP/1.1 %d x\r\n" % status
@@ -128,10 +127,10 @@ class Collector:
         self.probe = probe
         self.default = default
         self.tls = tls
-        self.connect = connect or {}  # number of the connection, from 1: a fault before all else
+        self.connect = connect or {}  # number of the connection, from 1 -> a fault at its begin
         self.lock = threading.Lock()
         self.accepted = []  # ids, in order, with repetitions
-        self.requests = []  # those that had spans and were read
+        self.requests = []  # requests that had spans and were read
         self.connections = 0
         self.stopping = threading.Event()
         self.open = set()
@@ -215,8 +214,8 @@ class Collector:
             sock.close()
 
     def serve_request(self, connection):
-        """Returns whether another may follow."""
-        # A batch with spans begins after the head: peek at what is there without taking it.
+        """Returns whether another request may follow."""
+        # A batch with spans begins after the head: look at the bytes without reading them.
         while b"\r\n\r\n" not in connection.buffer:
             connection.receive()
         if self.is_probe(connection.buffer.lower()):
@@ -231,7 +230,8 @@ class Collector:
 
     @staticmethod
     def is_probe(head):
-        """An empty batch: "[]", or nothing; 22 and 20 bytes by zlib, 25 and 23 by libdeflate, 9 by zstd. No batch is that short."""
+        """Returns whether the batch is empty: "[]", or nothing; 22 and 20 bytes by zlib, 25 and 23 by libdeflate, 9
+        by zstd. No other batch is that short."""
         return any(b"content-length: %d\r\n" % length in head for length in (0, 2, 9, 20, 22, 23, 25))
 
 
@@ -255,7 +255,7 @@ def ok(status=202, headers=(), body=b"", keep=True):
 
 
 def status(code, headers=(), body=b"the collector says no"):
-    """Answers without taking anything."""
+    """Answers without taking spans."""
 
     def fault(connection):
         read(connection)
@@ -297,7 +297,7 @@ def forever(head, chunk, takes=False):
 
 
 def drip(head, seconds):
-    """Takes the spans, sends the head and then a byte of the body now and then."""
+    """Takes the spans, sends the head and then a byte of the body from time to time."""
 
     def fault(connection):
         connection.collector.take(read(connection))
@@ -318,7 +318,7 @@ def close_at_once():
 
 
 def reset_in_body():
-    """The head is read, the body is not."""
+    """Resets after the head, before the body."""
 
     def fault(connection):
         connection.read_head()
@@ -336,7 +336,7 @@ def reset_after_request():
 
 
 def take_and_reset():
-    """The worst: it has the spans, and the sender cannot know."""
+    """Takes the spans and resets, so that the sender cannot know."""
 
     def fault(connection):
         connection.collector.take(read(connection))
@@ -346,7 +346,7 @@ def take_and_reset():
 
 
 def hang():
-    """Reads the request and never answers: until the peer gives up."""
+    """Reads the request and never answers, until the peer closes."""
 
     def fault(connection):
         read(connection)
@@ -365,7 +365,7 @@ def hang_without_reading():
 
 
 def slow(seconds):
-    """A good answer, late."""
+    """Sends a good answer late."""
 
     def fault(connection):
         request = read(connection)
@@ -383,7 +383,7 @@ def read_slowly(chunk):
 
 
 def judge(refuses, code=400):
-    """Refuses a whole batch when refuses(request); takes it otherwise."""
+    """Refuses a whole batch if refuses(request); if not, takes it."""
 
     def fault(connection):
         request = read(connection)

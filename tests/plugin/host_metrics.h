@@ -1,5 +1,5 @@
 /*
- * Samples of hosts' metrics, and spans, made up for the tests of what is told of a host.
+ * Made-up samples of hosts' metrics, and spans, for the tests of the tags about hosts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -32,11 +32,11 @@
     "system.network.tcp.segments.retransmit:{segment}:c " \
     "system.network.tcp.segments.transmit:{segment}:c"
 
-/* One sample, of an agent whose numbers count on. */
+/* One sample, of a sampler that numbers its samples. */
 struct made_sample {
     const char *host, *group, *instance, *names, *values;
     int64_t time_ms;
-    uint64_t thread;    /* 0: that of the host */
+    uint64_t thread;    /* 0: the host's */
     uint64_t period_ms; /* 0: 100 */
 };
 
@@ -55,7 +55,7 @@ static inline struct event event_of_sample(const struct made_sample *made, uint6
     return event;
 }
 
-/* Returns false when out of memory. What it allocates is the caller's to free: span->log. */
+/* Returns false when out of memory. The caller frees span->log. */
 static inline bool span_of_host(struct span *span, const char *host, uint64_t id, int64_t start_ms,
                                 int64_t end_ms)
 {

@@ -1,5 +1,5 @@
 /*
- * A stage that joins made-up halves, what came out of it, and its sums.
+ * A stage that joins made-up halves, its output, and its sums.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +22,7 @@
 static const struct join_options options = {
     .wait_ns = 2 * SECOND, .root_wait_ns = 60 * SECOND, .skew_ns = MS, .max_bytes = 64 << 20};
 
-/* What came out: "TRACE/ID<PARENT", with "m" before the id of a trace that is marked. */
+/* The output: "TRACE/ID<PARENT", with "m" before the id of a trace that is marked. */
 static char out[1 << 16];
 static uint64_t out_count;
 static bool is_quiet;
@@ -39,7 +39,7 @@ static inline void note(const struct span *span)
 }
 
 static struct chain chain;
-static uint64_t held; /* by what was given, and what came out */
+static uint64_t held; /* given spans minus the output */
 
 static inline void deliver(void *context, const struct span *span)
 {
@@ -87,7 +87,7 @@ static inline struct join_counts end(struct stage *join)
     return counts;
 }
 
-/* At the time of its end, or when it comes. */
+/* Gives a span at the time of its end, or at the given time. */
 static inline void give_at(struct stage *join, int64_t now_ms, struct made made)
 {
     struct span span;

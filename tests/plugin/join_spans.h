@@ -1,5 +1,5 @@
 /*
- * Spans for the tests of joining, made up one by one.
+ * Made-up spans for the tests of joining.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,7 +25,7 @@ struct made {
     } proof;
 };
 
-/* Returns false when out of memory. What it allocates is the caller's to free: span->log. */
+/* Returns false when out of memory. The caller frees span->log. */
 static inline bool make_span(struct span *span, const struct made *made)
 {
     static const struct endpoint endpoint = {.service = {"s", 1}};

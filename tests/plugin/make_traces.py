@@ -1,7 +1,7 @@
 """Writes traces for tests into build/tests/plugin/traces: make_traces.py FOLDER
 
-They are what LTTng-UST could record of programs old and new, of several hosts, with losses, and what
-no tracer writes. Times are in s and ns after 1700000000 s (2023-11-14) unless a case says otherwise.
+These are traces that LTTng-UST could record of programs old and new, of several hosts, with losses; and traces that
+no tracer writes. Times are in s and ns after 1700000000 s (2023-11-14) unless a case has other ones.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -15,7 +15,7 @@ from trace_events import *  # noqa: E402,F401,F403 (its names are words here)
 # ---- the cases: each returns its traces by the names of their folders ----
 
 def original():
-    """As the original's library writes it: no contexts, a port wrapped by its int16_t."""
+    """As the original's library writes events: no contexts, a port wrapped by its int16_t."""
     trace = Trace()
     add_zipkin(trace, port=I16)
     trace.stream().packet([
@@ -34,7 +34,7 @@ def original():
 
 
 def original_late():
-    """What a server records under its client's id after its half is over."""
+    """Events of a server under its client's id after its half has ended."""
     trace = Trace(hostname="node1")
     add_zipkin(trace)
     gateway = {"service": "gateway", "ip": "10.0.0.9", "port": 0, "trace_id": 77}
@@ -106,7 +106,7 @@ def packed():
 
 
 def packed_moments():
-    """Moments have 48 bits, which is 78 h of the clock: it is before and after such a turn."""
+    """Moments have 48 bits, which is 78 h of the clock: events lie before and after such a turn."""
     trace = Trace(hostname="node1", offset=123 * MS)
     add_blkin(trace)
     thread = Thread(0x76)
@@ -124,7 +124,7 @@ def packed_moments():
 
 
 def packed_clock_other():
-    """Another clock than LTTng's own: moments cannot be placed on it, only stamps."""
+    """Another clock than LTTng's own: spans have the times of stamps, because moments have no meaning."""
     trace = Trace(clock="tai")
     add_blkin(trace)
     trace.stream().packet([Thread(2).span(10 * S, 2, age=MS, log=step(MS, "step", end=2 * MS))])
@@ -132,8 +132,7 @@ def packed_clock_other():
 
 
 def packed_other_types():
-    """Readable all the same: other types and orders, more fields, big-endian. What is in the packed text is
-    read there alone."""
+    """Readable all the same: other types and orders, more fields, big-endian. The values of packed texts count."""
     trace = Trace(big_endian=True)
     kinds = {"local": 0, "server": 512, "client error": 260}
     trace.event_class("blkin:span", dict(reversed({**BLKIN["blkin:span"], "packed": Sequence(), "duration": I64,
@@ -149,7 +148,7 @@ def packed_other_types():
 
 
 def steps():
-    """Steps in every way: in the log, nested, with all that a span may have; left open; spilled; streamed."""
+    """Steps in every way: in the log, nested, with all possible records; left open; spilled; streamed."""
     trace = Trace(hostname="node1", context=CONTEXT)
     add_blkin(trace)
     thread = Thread(0x78, context=context(100, 101, "osd"))
@@ -170,7 +169,7 @@ def steps():
                     log=step(10 * MS, "outer", step(20 * MS, "inner", annotation(30 * MS, "last")))),
         thread.span(12 * S, 4, name="moved", duration=2 * S,
                     log=counted_from(S) + step(MS, "step", annotation(2 * MS, "inside"), end=3 * MS)),
-        # the third of four found no room, with the fourth in it
+        # the third of four found no room, nor did the fourth in it
         thread.span(13 * S - 50 * MS, three, name="spilled", parent=10, duration=10 * MS, kind=1, flags=STEP,
                     log=step_number(3) + counted_from(-40 * MS) + annotation(42 * MS, "inside") +
                     step(44 * MS, "in it", end=45 * MS)),
@@ -197,7 +196,7 @@ def steps():
 
 
 def packed_hostile():
-    """Packed texts that are none, each broken in one place; what is read right is between and after them."""
+    """Invalid packed texts, each broken in one place, with valid ones between and after them."""
     trace = Trace()
     add_blkin(trace)
     thread = Thread(2)
@@ -234,8 +233,8 @@ def packed_hostile():
 
 
 def packed_newer():
-    """A newer format: refused, and said once. What may be added to the present one: records of unknown kinds
-    are counted and passed over, unknown flags too."""
+    """A newer format: refused, with one message. Possible additions to the present one: records of unknown kinds are
+    counted and skipped, unknown flags too."""
     trace = Trace(hostname="node1", context=CONTEXT)
     add_blkin(trace)
     thread = Thread(2, context=context(100, 101, "osd"))
@@ -257,7 +256,7 @@ def packed_newer():
 
 
 def two_threads():
-    """Begun in one stream, ended in the other one: their events come merged by time."""
+    """Begun in one stream, ended in the other one: events of both come merged by time."""
     trace = Trace(hostname="node1", context=CONTEXT)
     add_blkin(trace)
     one = Thread(2, context=context(100, 101, "osd"))
@@ -301,7 +300,7 @@ def contexts_missing():
 
 
 def contexts_odd():
-    """Contexts of other types than LTTng's are left alone; a name of 17 bytes has no end."""
+    """Contexts of other types than LTTng's are ignored; a name of 17 bytes has no end."""
     odd = Trace(1, hostname="", context={"vpid": TEXT, "vtid": U32, "procname": U64, "ip": TEXT})
     full = Trace(2, hostname="h" * 300, context=CONTEXT)
     for trace in (odd, full):
@@ -315,7 +314,7 @@ def contexts_odd():
 
 def discarded():
     """LTTng lost 2, then 5 events, then two packets. Of the loss up to the end of the first packet
-    babeltrace2 does not tell the size: it counts as one event. Since 2.1 it does not tell it at all."""
+    babeltrace2 does not report the size: it counts as one event. Since 2.1 it reports no such loss at all."""
     trace = Trace()
     add_blkin(trace)
     thread = Thread(2)
@@ -328,7 +327,7 @@ def discarded():
 
 
 def discarded_elsewhere():
-    """A channel of others of the same session lost 5 events: none of ours, so no span is touched."""
+    """A channel of other events of the same session lost 5 events: no span is marked."""
     ours = Trace(1, hostname="node1", context=CONTEXT)
     others = Trace(2, hostname="node1")
     add_blkin(ours)
@@ -343,7 +342,7 @@ def discarded_elsewhere():
 
 
 def foreign():
-    """Events of others, some with names much like ours, and ours among them."""
+    """Events of other providers, some with names much like ours, and ours among them."""
     trace = Trace(hostname="node1")
     add_blkin(trace)
     number = {"number": I32}
@@ -361,7 +360,7 @@ def foreign():
 
 
 def unreadable():
-    """Ours by name, but with a field too few or of another type; one good event at the end."""
+    """Our names, but with a missing field or one of another type; one good event at the end."""
     packed_end = detail_head(2, 1, 3, 10 * S)
     broken = {
         "zipkin:timestamp": ({**zipkin_common(), "event": U64}, zipkin(2, "osd", event=1)),
@@ -405,7 +404,7 @@ def other_types():
 
 
 def any_bytes():
-    """Texts that are no UTF-8, and control characters: what is sent is valid all the same."""
+    """Texts that are no UTF-8, and control characters: the sent texts are valid."""
     trace = Trace(hostname="node1")
     add_blkin(trace)
     add_zipkin(trace)
@@ -462,7 +461,7 @@ def clock_ticks():
 
 
 def clock_before_epoch():
-    """Before 1970: Zipkin has no such times, so that span goes without; the one after it has one."""
+    """Before 1970: Zipkin has no such times, so that span has none; the next one has one."""
     trace = Trace(offset_s=-20)
     add_zipkin(trace)
     trace.stream().packet([
@@ -473,7 +472,7 @@ def clock_before_epoch():
 
 
 def clock_none():
-    """Without a clock no event is at any time: none can be read."""
+    """Without a clock no event has a time, and none can be read."""
     trace = Trace(has_clock=False)
     add_blkin(trace)
     trace.stream().packet([Thread(2).span(10 * S, 2)])
@@ -491,7 +490,7 @@ def hangs():
 
 
 def corrupt():
-    """The reader gives up amid the second packet: what is before that is delivered, and it fails."""
+    """The reader fails in the second packet: earlier events are delivered, and the run fails."""
     trace = Trace()
     add_blkin(trace)
     thread = Thread(2)
@@ -504,7 +503,7 @@ def corrupt():
 
 
 def cut_off():
-    """The last packet of a stream is not whole: the reader takes nothing of such a trace, and says so."""
+    """The last packet of a stream is not whole: the reader refuses such a trace with a message."""
     trace = Trace()
     add_blkin(trace)
     thread = Thread(2)

@@ -1,19 +1,19 @@
 /*
- * The OTLP encoder for test-otlp.py: spans in, as lines on the standard input; requests out, as
- * hexadecimal digits, a line for each "frame". Texts are hexadecimal digits too, "-" is the empty
- * one.
+ * The OTLP encoder for test-otlp.py. It reads spans as lines on the standard input, and prints
+ * requests as hexadecimal digits, a line for each "frame". Texts are hexadecimal digits too, "-" is
+ * the empty one.
  *
  *     endpoint SERVICE IPV4 IPV6 PORT    the next one, from number 0
  *     span HIGH TRACE ID PARENT KIND FLAGS START END ENDPOINT REMOTE NAME
- *                                        ids and times as numbers; FLAGS: 1 debug, 2 shared;
- *                                        REMOTE: number of an endpoint, -1: none
+ *             ids and times as numbers; FLAGS: 1 debug, 2 shared;
+ *             REMOTE: number of an endpoint, -1: none
  *     annotation TIME VALUE SEVERITY     of the span
  *     text KEY VALUE
  *     integer KEY VALUE
  *     link HIGH TRACE ID
- *     add                                the span to the body; says "cut" or "whole"
+ *     add                                adds the span to the body; prints "cut" or "whole"
  *     frame FIRST END                    END 0: all
- *     reset                              the body
+ *     reset                              empties the body
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,7 +31,7 @@ static struct span span;
 static struct body body;
 static struct encoder *encoder;
 
-/* In place. */
+/* Decodes in place. */
 static struct text text_from(char *digits)
 {
     size_t length = 0;
@@ -39,11 +39,11 @@ static struct text text_from(char *digits)
     if (strcmp(digits, "-") == 0)
         return (struct text){digits, 0};
     for (unsigned byte; sscanf(digits + 2 * length, "%2x", &byte) == 1; length++)
-        digits[length] = (char)byte; /* never beyond what is still to be read */
+        digits[length] = (char)byte; /* the decoded text is shorter than the digits */
     return (struct text){digits, length};
 }
 
-/* The next word of the line. */
+/* Returns the next word of the line. */
 static char *word(void)
 {
     char *found = strtok(NULL, " \n");

@@ -1,4 +1,4 @@
-"""For tests of rules: traces of any events, and what the sink makes of them."""
+"""For tests of rules: traces of any events, converted by the sink."""
 # SPDX-License-Identifier: BSD-2-Clause
 import os
 import tempfile

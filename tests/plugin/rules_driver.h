@@ -1,5 +1,5 @@
 /*
- * Events for rules without a trace: pairing with an assembler and a chain, and the spans it makes.
+ * Events for rules without a trace: pairing with an assembler and a chain, and its spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,7 +21,7 @@ struct driver {
     struct stage *rules;
     struct rule_value values[64];
     struct rule_event ruled;
-    /* spans since they were last forgotten */
+    /* since the last reset */
     struct span_copy *spans[DRIVER_SPANS];
     size_t count;
     uint64_t spans_ever;
@@ -56,7 +56,7 @@ static void driver_forget(struct driver *driver)
         free(driver->spans[--driver->count]);
 }
 
-/* False: the rules are wrong, or there is no memory. */
+/* Returns false if the rules are wrong, or memory is short. */
 static bool driver_open(struct driver *driver, const char *rules, uint64_t max_open)
 {
     struct error error;
@@ -89,7 +89,8 @@ static void driver_close(struct driver *driver)
     assembler_free(driver->assembler);
 }
 
-/* The event of this name; false: no rule names it. Its values are set then, and it is given. */
+/* Begins the event of this name; the caller then sets its values and gives it. Returns false if no
+ * rule names it. */
 static bool driver_event(struct driver *driver, const char *name)
 {
     bool is_starved = false;

@@ -1,6 +1,6 @@
 /*
- * What rules make of events, slowly: a list of all that is open, searched from its end. For
- * test-pairing.c, which compares. Written from the contract, not from the code.
+ * A slow model of rules: a list of all open spans, searched from its end. For test-pairing.c, which
+ * compares. Written from the contract, not from the code.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -76,7 +76,7 @@ static bool model_same_thread(const struct model_event *a, const struct model_ev
     return a->pid == b->pid && a->tid == b->tid;
 }
 
-/* The newest one that the event of this rule is about; -1: none. */
+/* Returns the newest open span for the event of this rule; -1: none. */
 static int model_find(const struct model *model, int rule, const struct model_event *event)
 {
     for (int i = model->count - 1; i >= 0; i--) {
@@ -202,7 +202,7 @@ static void model_expire(struct model *model, int64_t now_ns)
     }
 }
 
-/* First what the event ends, then what it begins. */
+/* Ends spans first, then begins one. */
 static void model_take(struct model *model, const struct model_event *event)
 {
     int open;

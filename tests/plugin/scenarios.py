@@ -1,4 +1,4 @@
-# What the tests that are made of scenarios share: a function each, all of which can be named on the command line.
+# Shared by tests that are made of scenarios: a function each, which the command line can name.
 # SPDX-License-Identifier: BSD-2-Clause
 import concurrent.futures
 import functools
@@ -14,7 +14,7 @@ SCENARIOS = {}
 
 
 class Skipped(Exception):
-    """The machine cannot do it."""
+    """The machine cannot run the test."""
 
 
 def scenario(function):
@@ -23,7 +23,7 @@ def scenario(function):
 
 
 def scenarios_of(function, cases):
-    """One for each name: the function with these arguments."""
+    """Returns one scenario for each name: the function with these arguments."""
     for name, (positional, named) in cases.items():
         SCENARIOS[name] = functools.partial(function, *positional, **named)
 
@@ -34,7 +34,7 @@ def expect(condition, what):
 
 
 def attempt(name):
-    """Whether it failed, how it went, and what there is to say of it."""
+    """Returns whether it failed, how it went, and its messages."""
     begin = time.monotonic()
     try:
         note = SCENARIOS[name]()
@@ -46,7 +46,7 @@ def attempt(name):
 
 
 def run_scenarios(at_once):
-    """Of those that the arguments name, or all; returns the exit status."""
+    """Runs the scenarios in the arguments, or all; returns the exit status."""
     words = sys.argv[1:]
     names = [name for name in SCENARIOS if not words or any(word in name for word in words)]
     failures = 0

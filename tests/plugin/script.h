@@ -1,5 +1,5 @@
 /*
- * The words of a line of a script of events (see scripts/README.md), and numbers in them.
+ * Reads the words of a line of a script of events (see scripts/README.md), and numbers in them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +18,7 @@
 /* key=value, or a value alone: then key is NULL. */
 struct script_word {
     const char *key;
-    struct text value; /* and a NUL after it */
+    struct text value; /* with a NUL behind */
 };
 
 struct script_line {
@@ -28,7 +28,7 @@ struct script_line {
     struct script_word words[SCRIPT_WORDS_MAX];
 };
 
-/* A broken script is the author's to mend: no test goes on with it. */
+/* Ends the test: the author has to repair a broken script. */
 static inline _Noreturn void script_fail(const struct script_line *line, const char *what,
                                          const char *culprit)
 {
@@ -52,7 +52,7 @@ static inline char script_byte(const char **at)
     return *(*at)++ == 'n' ? '\n' : (*at)[-1];
 }
 
-/* Reads a word where it lies: its text is never longer than its source. */
+/* Reads a word in place, because its text is never longer than its source. */
 static inline char *script_read_word(struct script_line *line, char *source)
 {
     struct script_word *word = &line->words[line->count++];

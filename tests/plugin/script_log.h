@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-/* Digits of base 16, the least first, each '0' plus its value. */
+/* Writes digits of base 16, the lowest first, each '0' plus its value. */
 static inline void write_digits16(FILE *log, uint64_t value)
 {
     for (unsigned i = 0; i < 16; i++)

@@ -1,5 +1,5 @@
 /*
- * Finished spans and counters as text, for files of expected spans: one way of writing each.
+ * Writes finished spans and counters as text, for files of expected spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SPAN_TEXT_LONG 120 /* of a longer text the beginning is shown */
+#define SPAN_TEXT_LONG 120 /* only the beginning of a longer text is written */
 
 static inline void print_text(FILE *out, struct text text)
 {
@@ -33,7 +33,7 @@ static inline void print_text(FILE *out, struct text text)
         fprintf(out, "... of %zu bytes", text.length);
 }
 
-/* In the largest unit that leaves no fraction. */
+/* Writes a time in the largest unit without a fraction. */
 static inline void print_time(FILE *out, int64_t ns)
 {
     static const struct {
@@ -96,7 +96,7 @@ static inline bool is_same_entry(const struct span_entry *a, const struct span_e
            text_equal(span_entry_value(a), span_entry_value(b));
 }
 
-/* The tags of where a span is from, lttng.host and others, are one line. */
+/* The tags of a span's origin, lttng.host and others, are one line. */
 static inline bool is_of_origin(const struct span_entry *entry)
 {
     return entry->type != SPAN_ANNOTATION && entry->key_length > 6 &&
@@ -112,7 +112,7 @@ static inline void print_origin(FILE *out, const struct span_entry *entry)
         fprintf(out, "%" PRId64, entry->integer);
 }
 
-/* All entries, or of a long run of equal ones the first and how many there are. */
+/* Writes all entries; for a long run of equal ones, the first and their number. */
 static inline void print_entries(FILE *out, const struct span *span)
 {
     const struct span_entry *last = NULL;
@@ -174,7 +174,7 @@ static inline void print_span(FILE *out, const struct span *span)
     print_entries(out, span);
 }
 
-/* Those that are not 0. */
+/* Writes the counters that are not 0. */
 static inline void print_counts(FILE *out, const struct assembler_counts *counts)
 {
     const struct {

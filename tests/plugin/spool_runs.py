@@ -1,4 +1,4 @@
-"""Runs of a driver with a spool, and what is in the spool's files.
+"""Runs of a driver with a spool, and the spool's files.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -20,10 +20,10 @@ DONE = int.from_bytes(b"done", "little")
 
 
 class Run:
-    """What a run of the driver has said; its accounts have been checked all the time by itself."""
+    """The output of a run of the driver, which checks its account all the time."""
 
     def __init__(self, target, *steps, status=0, when=(), environment=None, **options):
-        """when: (words, function): called when the driver says that for the first time."""
+        """when: (words, function): called when the driver prints the words for the first time."""
         url = target if isinstance(target, str) else target.url
         args = [DRIVER, "endpoint=" + url, "require-collector=no"]
         args += ["%s=%s" % (key.replace("_", "-"), value) for key, value in options.items()]
@@ -47,7 +47,7 @@ class Run:
         return "status %d, %s\n%s" % (self.status, self.counts, self.messages)
 
     def has(self, **expected):
-        """These counters; of the spool with spool_ before the name."""
+        """Checks these counters; those of the spool have spool_ before the name."""
         for name, value in expected.items():
             counts = self.counts["spool"] if name.startswith("spool_") else self.counts
             got = counts[name.replace("spool_", "")]
@@ -61,7 +61,7 @@ class Run:
 
 @contextlib.contextmanager
 def folder():
-    """One for a spool, that is not there yet."""
+    """Returns a path for a new spool."""
     with tempfile.TemporaryDirectory() as path:
         yield path + "/spool"
 
@@ -70,7 +70,7 @@ AWAY = "http://127.0.0.1:1"  # nobody listens
 
 
 def fill(spool, spans, first=0, **options):
-    """Leaves so many spans in the spool, in records of 100 unless told otherwise."""
+    """Leaves so many spans in the spool, in records of 100 unless options have another number."""
     options.setdefault("batch_spans", 100)
     run = Run(AWAY, "number:%d" % first, "live", "add:%d" % spans, "flush", "close", spool=spool,
               **options)
@@ -78,7 +78,7 @@ def fill(spool, spans, first=0, **options):
 
 
 def drain(spool, target, **options):
-    """Delivers what is in the spool."""
+    """Delivers the spans of the spool."""
     return Run(target, "flush", "close", spool=spool, **options)
 
 
@@ -109,7 +109,7 @@ def change(path, at, data):
 
 
 def each_once(collector, spans):
-    """Each span was accepted once."""
+    """Checks that each span was accepted once."""
     expected, times = set(ids(spans)), collections.Counter(collector.accepted)
     expect(len(collector.accepted) == spans and set(times) == expected,
            "of %d spans %d never came, %d came again" %

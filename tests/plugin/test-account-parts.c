@@ -1,5 +1,5 @@
 /*
- * What is made of the account's table; counters that are read while they are written.
+ * Outputs made from the account's table; counters that are read while they are written.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -54,7 +54,7 @@ static void test_sums(void)
     CHECK(!counts_add_up(&counts));
 }
 
-/* One that was put in is in two accounts, which must agree. */
+/* A spooled span is in two accounts, which must agree. */
 static void test_spool_sums(void)
 {
     struct counts counts = plausible();
@@ -77,7 +77,7 @@ static void test_spool_sums(void)
     CHECK(!counts_add_up(&counts));
 }
 
-/* It is in lines where there is a spool, and only there. */
+/* Lines have the spool's counts only if there is a spool. */
 static void test_spool_line(void)
 {
     struct counts counts = plausible();
@@ -114,7 +114,7 @@ static void test_lines(void)
                "spans: 5 = 3 accepted + 0 refused + 0 invalid + 0 too large + 0 undelivered"
                " + 1 dropped + 0 no memory + 1 waiting; lost before by LTTng: 0 events, 0 packets; "
                "also: 2 spans open");
-    memset(&huge, 0xff, sizeof(huge)); /* the longest that there can be */
+    memset(&huge, 0xff, sizeof(huge)); /* the longest numbers */
     counts_line(&huge, LINE_WHOLE, line);
     CHECK(strlen(line) < COUNTS_LINE_MAX - 1024);
 }
@@ -174,7 +174,7 @@ static bool may_be_at(const char *path, struct error *error)
     return is_open;
 }
 
-/* Two sinks on one file would take turns in it: the second does not start, the third may. */
+/* Two sinks must not write one file: the second does not start, the third may. */
 static void test_two_files(const char *path)
 {
     const struct counts counts = plausible();
@@ -189,7 +189,7 @@ static void test_two_files(const char *path)
             CHECK(!may_be_at(path, &error));
             CHECK(strstr(error.text, "another sink writes it") != NULL);
         }
-        if (!exists) { /* both have found nothing: who writes first has it */
+        if (!exists) { /* both have found no file: the first to write owns it */
             CHECK(!stats_file_write(&second, &counts, &run, &error));
             CHECK(strstr(error.text, "another sink writes it") != NULL);
         }
@@ -199,7 +199,7 @@ static void test_two_files(const char *path)
     CHECK(unlink(path) == 0);
 }
 
-/* Never in place of what is not its own. */
+/* The sink does not replace files of other programs. */
 static void test_file(const char *folder)
 {
     const struct counts counts = plausible();
@@ -215,7 +215,7 @@ static void test_file(const char *folder)
     CHECK(stats_file_open(&stats, path, &error));
     CHECK(stats_file_write(&stats, &counts, &run, &error));
     stats_file_close(&stats);
-    CHECK(may_be_at(path, &error)); /* that of an earlier run */
+    CHECK(may_be_at(path, &error)); /* a file of an earlier run */
     CHECK(symlink(path, link_path) == 0);
     CHECK(!may_be_at(link_path, &error));
     CHECK(!may_be_at(folder, &error));
@@ -281,7 +281,7 @@ static void warn(void *context, const char *message)
     check_failures++;
 }
 
-/* The page's text; "" if there is none. */
+/* Returns the page's text; "" if there is none. */
 static void scrape(char *text, size_t size)
 {
     static const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -322,7 +322,7 @@ static void *scrape_all(void *context)
 
         scrape(page, sizeof(page));
         if (strncmp(page, "HTTP/1.1 200 OK\r\n", 17) != 0)
-            continue; /* at the end */
+            continue; /* the sink ends */
         events = value_in(page, "blkin_events_total");
         spans = value_in(page, "blkin_spans_finished_total");
         CHECK(events == value_in(page, "blkin_events_in_spans_total") +
@@ -416,7 +416,7 @@ static void count_warning(void *context, const char *message)
     warnings++;
 }
 
-/* Each failure is counted, and the first one is said. */
+/* Each failure is counted, and the first one has a message. */
 static void test_file_errors(const char *folder)
 {
     char gone[400], away[400], path[512], left[512];
@@ -446,7 +446,7 @@ static void test_file_errors(const char *folder)
 /* ---- a live session that stands still -----------------------------------------------------------
  */
 
-#define STUCK 99 /* streams: the graph's thread does not come back */
+#define STUCK 99 /* streams: the graph's thread is stuck */
 
 static void check_word(struct watch *watch, const struct input_counts *input, int64_t now_ms,
                        const char *expected)

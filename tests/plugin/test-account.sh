@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The account, shown while real babeltrace2 runs: statistics file, Prometheus page, progress lines.
-# timeout: 150
+# The account while real babeltrace2 runs: statistics file, Prometheus page, progress lines.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 150
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
@@ -15,7 +15,7 @@ lttng destroy recorded >/dev/null || fail "lttng destroy"
 "$PYTHON" "$SRC/tests/plugin/account_scenarios.py" "$WORK/trace" "$(stack_spans "$requests")" "$WORK" ||
     exit 1
 
-# A live session that is not there yet: nothing is read, and the account is shown all the same.
+# A live session that does not exist yet: no event is read, and the account is there all the same.
 start_relayd || exit 1
 live=net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/live
 start_part collector env --ignore-signal=INT \
@@ -37,7 +37,7 @@ is_newer() {
 }
 wait_for 20 collector "newer counters of events, idle" is_newer || exit 1
 
-# And it follows what comes.
+# The account follows the events.
 start_live_session live || exit 1
 wait_attached || exit 1
 start_stack && run_client 10 || exit 1
@@ -51,7 +51,7 @@ tells_distance() {
 }
 wait_for 20 collector "how far behind it is" tells_distance || exit 1
 
-# With SIGINT ignored, as in a script's background job: it says so, and SIGTERM ends it in good order.
+# With SIGINT ignored, as in a script's background job: the sink reports that, and SIGTERM ends it in good order.
 grep -q '^blkin: SIGINT is ignored' "$WORK/collector.log" || fail "it does not say that SIGINT is ignored"
 stop_part collector TERM
 status=$?

@@ -1,5 +1,5 @@
 /*
- * The assembler, what scripts/ does not try: clocks that were set, its limits, its end in steps.
+ * The assembler, beside the cases in scripts/: clocks that were set, its limits, its end in steps.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #define SECOND INT64_C(1000000000)
 
 static int64_t start_ns, end_ns, annotation_ns;
-static char tags[256]; /* those that are texts */
+static char tags[256]; /* tags with texts */
 
 static void take(void *context, struct span *span)
 {
@@ -64,7 +64,7 @@ static struct event event_of(enum event_kind kind, int64_t second, uint64_t span
 
 /* ---- spans of a host whose wall clock was set after its session had begun ---- */
 
-/* At second, a process says that the wall clock of host is off the trace's. */
+/* At that second, a process reports that the host's wall clock differs from the trace's. */
 static void process_of(struct assembler *assembler, int64_t pid, int64_t second, const char *host,
                        int64_t offset_ns)
 {
@@ -82,7 +82,7 @@ static void process(struct assembler *assembler, int64_t second, const char *hos
     process_of(assembler, 1, second, host, offset_ns);
 }
 
-/* By how much a span of five seconds was moved: the same for all of its times. */
+/* Returns the move of a span of five seconds: the same for all of its times. */
 static int64_t moved_whole(struct assembler *assembler, int64_t second, const char *host)
 {
     struct event event = event_of(EVENT_SPAN, second, 2);
@@ -106,7 +106,7 @@ static void annotate_at(struct assembler *assembler, int64_t second, const char 
     assembler_add(assembler, &event);
 }
 
-/* Noise moves nothing, and neither does a process that was interrupted. */
+/* Noise moves no span, nor does a process that was interrupted. */
 static void test_noise(void)
 {
     struct assembler *assembler = begin();
@@ -122,7 +122,7 @@ static void test_noise(void)
     assembler_free(assembler);
 }
 
-/* The clock was set: what the original's library recorded follows, and no other host's spans do. */
+/* A set clock moves the spans of the original's library, and no other host's spans. */
 static void test_step(void)
 {
     struct assembler *assembler = begin();
@@ -141,8 +141,8 @@ static void test_step(void)
     assembler_free(assembler);
 }
 
-/* What is off from the first event on is meant so, as with --clock-offset: nothing is moved, but
- * for a step that comes later. Where the trace's own offset proves right, it always was. */
+/* A difference from the first event on is intended, as with --clock-offset: no span moves, except
+ * by a later step. If the trace's own offset turns out right, it counts from the begin on. */
 static void test_off_from_the_first(void)
 {
     for (int sign = -1; sign <= 1; sign += 2) {
@@ -178,8 +178,8 @@ static void test_step_back(void)
     assembler_free(assembler);
 }
 
-/* A process whose clock is wrong moves nothing on a host where another one says that it is right.
- */
+/* One process with a wrong clock moves no span on a host where another one reports that the clock
+ * is right. */
 static void test_one_is_wrong(void)
 {
     struct assembler *assembler = begin();
@@ -192,7 +192,7 @@ static void test_one_is_wrong(void)
     CHECK(assembler_counts(assembler)->spans_corrected == 0);
     assembler_free(assembler);
 
-    /* it was the first */
+    /* the wrong process is the first */
     assembler = begin();
     for (int64_t i = 100; i < 120; i++)
         process_of(assembler, 2, i, "a", 3600 * SECOND);
@@ -211,8 +211,7 @@ static void test_one_is_wrong(void)
     assembler_free(assembler);
 }
 
-/* The clock is set while many processes run: the spans follow when the most of them have said so.
- */
+/* The clock is set while many processes run: spans move when most of them have reported it. */
 static void test_vote(void)
 {
     struct assembler *assembler = begin();
@@ -225,17 +224,17 @@ static void test_vote(void)
         process_of(assembler, pid, 110, "a", 7 * SECOND);
     CHECK(moved_whole(assembler, 115, "a") == 0);
     process_of(assembler, 3, 111, "a", 7 * SECOND);
-    CHECK(moved_whole(assembler, 112, "a") == 0); /* began before it was set */
+    CHECK(moved_whole(assembler, 112, "a") == 0); /* began before the clock was set */
     CHECK(moved_whole(assembler, 115, "a") == 7 * SECOND);
 
-    /* four have gone: the one that is left is believed again */
+    /* four have ended: the remaining one counts again */
     for (int64_t second = 130; second < 130 + CLOCK_SAMPLES; second++)
         process_of(assembler, 5, second, "a", -3 * SECOND);
     CHECK(moved_whole(assembler, 140, "a") == -3 * SECOND);
     assembler_free(assembler);
 }
 
-/* Most of the processes are new at each step: their places are taken only when they are silent. */
+/* Most of the processes are new at each step: only silent processes give up their slots. */
 static void test_many_processes(void)
 {
     struct assembler *assembler = begin();
@@ -249,7 +248,7 @@ static void test_many_processes(void)
     assembler_free(assembler);
 }
 
-/* What cannot be is not believed, and what does not fit is not moved. */
+/* Impossible times are ignored, and spans without room for the move are not moved. */
 static void test_nonsense(void)
 {
     struct assembler *assembler = begin();
@@ -298,7 +297,7 @@ static void test_long_service(void)
     endpoint_table_free(table);
 }
 
-/* Between the steps something else can be heeded: each span is given out once. */
+/* The end in steps lets other work run between: each span is given out once. */
 static void test_flush_in_steps(void)
 {
     struct assembler *assembler = begin();

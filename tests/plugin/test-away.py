@@ -4,7 +4,7 @@
 
 In every case the account is exact: see delivery.py.
 
-    test-away.py [NAME]...     all scenarios, or those whose names contain one of these
+test-away.py [NAME]...     all scenarios, or those whose names contain one of these
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -102,13 +102,13 @@ def collector_goes_and_comes_back():
         thread.join()
         with second[0]:
             counts(run, accepted=100)
-            # a batch that was taken, and its answer cut off, came twice
+            # a batch that was taken, but whose answer was cut off, came twice
             expect(set(first.accepted + second[0].accepted) == set(range(1, 101)), "not all")
 
 
 @scenario
 def never_there_recorded():
-    """A recorded trace: the conversion fails soon, rather than to read on."""
+    """A recorded trace: the conversion fails soon, and does not read on."""
     run = drive("http://127.0.0.1:%d" % free_port(), "add:5000", "flush", "close",
                 require_collector="no", batch_spans=100, retry_timeout_ms=500)
     counts(run, undelivered=5000)
@@ -118,7 +118,7 @@ def never_there_recorded():
 
 @scenario
 def never_there_live():
-    """A live trace: all that the queue has room for is kept, until the end."""
+    """A live trace: the queue keeps all spans that it has room for, until the end."""
     run = drive("http://127.0.0.1:%d" % free_port(), "live", "add:100", "requests:3", "add:100",
                 "flush", "close", require_collector="no", batch_spans=100, retry_timeout_ms=1)
     counts(run, undelivered=200)
@@ -126,7 +126,7 @@ def never_there_live():
 
 @scenario
 def away_longer_than_patience_live():
-    """Being away is no reason to give a batch up while there is room for it."""
+    """The sink does not give up a batch for an absent collector while the queue has room."""
     with Collector(listening=False) as collector:
         timer = threading.Timer(1.2, collector.start)
         timer.start()
@@ -157,7 +157,7 @@ def one_request_of_a_batch_always_fails_live():
 
 @scenario
 def passing_refusal():
-    """A proxy that is configured anew, a token server that is away: no fault of the spans'."""
+    """A proxy that is configured again, a token server that is away: not a fault of the spans."""
     for code in (400, 401, 403, 404, 405, 301, 501):
         trouble = FailsAtFirst(code, 6)
         with Collector(default=trouble.send, probe=trouble.probe) as collector:
@@ -168,7 +168,7 @@ def passing_refusal():
 
 @scenario
 def passing_refusal_live():
-    """Longer than a batch is tried, while the queue has room."""
+    """The refusal lasts longer than a batch is tried, while the queue has room."""
     trouble = FailsAtFirst(404, 12)
     with Collector(default=trouble.send, probe=trouble.probe) as collector:
         run = drive(collector, "live", "add:100", "wait:accepted:100", "close", retry_timeout_ms=20)
@@ -188,7 +188,7 @@ def refusal_for_ever():
 
 @scenario
 def peer_accepts_and_closes_live():
-    """A tunnel whose far end is away: every connection is taken and closed."""
+    """A tunnel whose far end is away: every connection is accepted and closed."""
 
     class First:
         def __init__(self, count):
@@ -211,15 +211,15 @@ def peer_accepts_and_closes_live():
 
 @scenario
 def full_queue_keeps_the_newest():
-    gate = threading.Event()
+    released = threading.Event()
 
-    def wait_for_gate(connection):
+    def wait_for_release(connection):
         request = read(connection)
-        gate.wait(10)
+        released.wait(10)
         return connection.answer(202, request=request)
 
-    with Collector([wait_for_gate]) as collector:
-        threading.Timer(1.0, gate.set).start()
+    with Collector([wait_for_release]) as collector:
+        threading.Timer(1.0, released.set).start()
         run = drive(collector, "live", "add:10", "requests:1", "add:5000", "flush",
                     "close", queue_bytes=100000, batch_bytes=20000, batch_spans=10)
         expect(run.dropped > 1000 and run.accepted + run.dropped == 5010, run.explain())
@@ -230,7 +230,7 @@ def full_queue_keeps_the_newest():
 
 @scenario
 def full_queue_is_said_at_once():
-    """Not only when the collector is back, and then how many spans it was."""
+    """The message comes at once, and not only with the number of spans when the collector is back."""
     with Collector(default=hang()) as collector:
         run = drive(collector, "live", "add:10", "add:20000", "say:all added", "close",
                     queue_bytes=50000, batch_bytes=20000, flush_timeout_ms=100,
@@ -275,7 +275,7 @@ def interrupted_while_blocked():
 
 @scenario
 def interrupted_and_more_to_come():
-    """What the assembler still holds follows an interruption: there must be a sender for it."""
+    """The assembler's held spans come after an interruption: a sender must still run."""
     with Collector(default=slow(0.01)) as collector:
         run = drive(collector, "interrupt", "add:5000", "wait:accepted:5000", "add:300",
                     "close", on_full="block", queue_bytes=50000, batch_bytes=20000, batch_spans=100,
@@ -365,10 +365,10 @@ def pipe():
 
 @scenario
 def pipe_reader_pauses():
-    """As long as it likes, also at the very end: nobody is interrupted."""
-    gate = threading.Event()
-    with Fifo(waits_for=gate) as fifo:
-        threading.Timer(1.0, gate.set).start()
+    """The pause may be long, also at the very end, without an interruption."""
+    released = threading.Event()
+    with Fifo(waits_for=released) as fifo:
+        threading.Timer(1.0, released.set).start()
         run = drive(fifo, "add:20000", "flush", "close", retry_timeout_ms=100, request_timeout_ms=100,
                     flush_timeout_ms=100)
         counts(run, accepted=20000)
@@ -378,7 +378,7 @@ def pipe_reader_pauses():
 
 @scenario
 def pipe_reader_stands_still():
-    """An interruption is heeded, and the account is exact."""
+    """An interruption ends the wait, and the account is exact."""
     with Fifo(waits_for=threading.Event()) as fifo:
         run = drive(fifo, "interrupt", "add:20000", "flush", "close", on_full="block", queue_bytes=50000,
                     batch_bytes=20000, flush_timeout_ms=300)
@@ -390,7 +390,7 @@ def pipe_reader_stands_still():
 
 @scenario
 def pipe_reader_leaves():
-    """No death by SIGPIPE, but an account."""
+    """The sink does not die by SIGPIPE, but prints an account."""
     with Fifo(reads=1) as fifo:
         run = drive(fifo, "add:20000", "flush", "close")
         expect(run.status == 0, run.explain())

@@ -1,5 +1,5 @@
 /*
- * How long is waited before the next attempt.
+ * The wait before the next attempt.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,7 +8,7 @@
 
 #include <limits.h>
 
-/* What is not a power of two times the first wait is cut at the limit. */
+/* A wait that is not a power of two times the first wait is cut at the limit. */
 static void test_waits(void)
 {
     static const int64_t expected[] = {200, 200, 400, 800, 1600, 3200, 6400, 10000, 10000};
@@ -21,7 +21,7 @@ static void test_waits(void)
     CHECK(backoff_ms(1, 5000, 1000) == 1000);
 }
 
-/* Anything up to the wait; after a success from the start again. */
+/* Any time up to the wait; after a success from the start again. */
 static void test_jitter(void)
 {
     static const int64_t limits_ms[] = {100, 200, 400, 800, 1500, 1500};

@@ -1,6 +1,6 @@
 /*
- * The chain with all of its stages in every order: the sums are exact after each span, and no span
- * that was given before the first mark in use is held.
+ * The chain with all of its stages in every order: the sums are exact after each span, and no stage
+ * holds a span that was given before the first mark in use.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,10 +29,10 @@ struct run {
     int order[STAGES];
     uint64_t fed, left_out;
     struct marks marks;
-    uint64_t settled; /* so many are not held any more */
+    uint64_t settled; /* spans from the first on that no stage holds */
     bool is_over;
     uint64_t delivered;
-    uint64_t held_once[STAGES]; /* the stage has held spans when it was looked at */
+    uint64_t held_once[STAGES]; /* the stage has held spans at a check */
     int64_t now_ms;
     uint64_t samples;
 };
@@ -118,8 +118,8 @@ static void sample(struct run *run)
     hosts_stage_add(run->hosts, &event, event.time_ns, event.time_ns);
 }
 
-/* One of a request of three spans: a client's, the server's that it may be joined with, one below.
- */
+/* Gives a span of a request of three: a client's, the server's that it may be joined with, one
+ * below. */
 static void give(struct run *run, uint64_t id)
 {
     const uint64_t request = id / 3 + 1, role = id % 3;

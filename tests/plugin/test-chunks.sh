@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# timeout: 120
-# The loop of doc/sink.md that sends a recording in chunks: it goes on over chunks without events, keeps chunks while
-# the collector is away, and in the end the collector has every span, and each chunk is moved away.
+# The loop of doc/sink.md that sends a recording in chunks. It passes chunks without events, and keeps chunks while
+# the collector is away. In the end the collector has every span, and each chunk is moved away.
 #
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
@@ -17,7 +17,7 @@ sed -n '/^<!-- recipe: chunks/,/^```$/p' "$SRC/doc/sink.md" | sed '/^<!--/d; /^`
 sed "s,/var/traces,$WORK/traces,g; s,http://localhost:9411,http://127.0.0.1:$COLLECTOR,; s/sleep 10/sleep 0.2/" "$WORK/page" >"$WORK/loop.sh"
 [ "$(diff "$WORK/page" "$WORK/loop.sh" | grep -c '^>')" = 6 ] || fail "the loop has other lines: $(<"$WORK/loop.sh")"
 
-# numbers: of the spans that the collector has, in order
+# numbers: prints those of the collector's spans, in order
 numbers() {
     jq -r '.[][0]' "$WORK/taken" | sort -n
 }

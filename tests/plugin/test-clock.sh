@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# babeltrace2's --clock-offset moves all spans of a trace by what it says: what is off from the first
-# event on is no step of the wall clock.
+# babeltrace2's --clock-offset moves all spans of a trace by its value: a difference from the first event on is no
+# step of the wall clock.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -8,8 +8,8 @@ set -u
 . "$SRC/tests/lib.sh"
 private_begin
 
-# convert NAME CLOCK-OFFSET PARAMETERS: the trace, its clock moved by so many seconds, to NAME.times:
-# a line of id and start in seconds per span.
+# convert NAME CLOCK-OFFSET PARAMETERS: converts the trace with its clock moved, to NAME.times: a line of id and start
+# in seconds per span.
 convert() {
     rm -f "$WORK/$1.json"
     start_part "$1" babeltrace2 --plugin-path="$BUILD/plugins" --clock-offset="$2" "$WORK/trace" \
@@ -18,7 +18,7 @@ convert() {
     jq -r '.[] | "\(.id) \(.timestamp / 1000000)"' "$WORK/$1.json" | sort >"$WORK/$1.times"
 }
 
-# is_moved NAME SECONDS: all spans, to within a second, from where they are by themselves.
+# is_moved NAME SECONDS: checks that all spans have moved so far, to within a second.
 is_moved() {
     join "$WORK/plain.times" "$WORK/$1.times" | awk -v by="$2" '
         { moved = $3 - $2 - by; if (moved > 1 || moved < -1) { print "moved: " $0; wrong = 1 } }

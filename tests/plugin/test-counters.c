@@ -30,7 +30,7 @@ static void test_table(void)
     for (size_t i = 0; i < counters_count; i++) {
         const struct counter *counter = &counters[i];
 
-        /* no two entries are the same number */
+        /* no two entries show the same number */
         CHECK(counter_value(counter, &counts) == i + 1);
         CHECK(strspn(counter->name, "abcdefghijklmnopqrstuvwxyz_") == strlen(counter->name));
         CHECK(strpbrk(counter->help, "\"\\\n") == NULL && counter->help[0]);
@@ -42,7 +42,8 @@ static void test_table(void)
     CHECK(totals == 5);
 }
 
-/* Names are for ever, and a swapped one adds up all the same: those that no other test reads. */
+/* These names are public, and a swapped one keeps the sums: checks the names that no other test
+ * reads. */
 /* clang-format off */
 #define IS(name, member)  {name, offsetof(struct counts, member)}
 #define SPANS(name, of)   IS("spans_" #name, output.outcome[OUTCOME_##of])
@@ -98,21 +99,22 @@ static void test_names(void)
     }
 }
 
-/* Whoever adds a counter to one of these structs, all of 64 bits, is to show it: one line. */
+/* Each counter of these structs, all of 64 bits, must be shown: a new counter needs a line in the
+ * table. */
 static void test_all_are_shown(void)
 {
     /*
      * core.events and core.spans_finished: the same as totals; input.trace_time_ns: a time; the
-     * four of input.settled: a place; the three of the stages' spans, which counts_add_stages()
-     * makes part of output; of the spool: in_use, a flag; lost_own, a part of others; the outcomes
-     * spooled, skipped, sampled out and no memory, that nothing in it can have
+     * four of input.settled: a position; the three of the stages' spans, which counts_add_stages()
+     * makes part of output; of the spool: in_use, a flag; lost_own, a part of others; and outcomes
+     * that the spool cannot have: spooled, skipped, sampled out and no memory
      */
     const size_t not_shown = 16;
 
     CHECK(counters_count == sizeof(struct counts) / sizeof(uint64_t) - not_shown);
 }
 
-/* Spans that the exporter got after the stages were counted are held no more, and counted once. */
+/* Spans that the exporter got after the stages were counted are not held, and count once. */
 static void test_stages(void)
 {
     struct counts counts = {

@@ -1,6 +1,5 @@
 /*
- * What a span's host did meanwhile: from made-up samples, late ones, lost ones, and from somebody
- * who wants to do harm.
+ * Tags about a span's host: from made-up samples, late ones, lost ones, and malicious ones.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,12 +12,12 @@
 
 #include <string.h>
 
-#define TENTH 100 /* ms: the period of most groups in here */
+#define TENTH 100 /* ms: the usual period of a group */
 
 static const struct hosts_options options = {
     .min_ns = 100 * MS, .max_history_bytes = 8 << 20, .max_held_bytes = 1 << 20};
 
-/* What came out, a line for each span: its id, then its tags "KEY=VALUE" with blanks between. */
+/* The output, a line for each span: its id, then its tags "KEY=VALUE" with blanks between. */
 static char out[1 << 16];
 static uint64_t out_count;
 static uint64_t held;
@@ -95,14 +94,14 @@ static void sample(struct stage *hosts, const struct made_sample *made)
     hosts_stage_add(hosts, &event, made->time_ms * MS, made->time_ms * MS);
 }
 
-/* Of a group without instances. */
+/* Makes a sample of a group without instances. */
 static void sample_group(struct stage *hosts, const char *host, const char *group,
                          const char *names, const char *values, int64_t time_ms)
 {
     sample(hosts, &(struct made_sample){host, group, "", names, values, time_ms, 0, 0});
 }
 
-/* Is it held? Else it needs none. */
+/* Gives a span. Returns whether the stage holds it. */
 static bool give(struct stage *hosts, const char *host, uint64_t id, int64_t start_ms,
                  int64_t end_ms)
 {
@@ -120,7 +119,7 @@ static bool give(struct stage *hosts, const char *host, uint64_t id, int64_t sta
     return is_wanted;
 }
 
-/* A disk: so many ms of work, and ms of all its requests, since it was made. */
+/* Makes a sample of a disk: ms of work, and ms of all its requests, since it was made. */
 static void sample_disk(struct stage *hosts, const char *name, int64_t time_ms, int64_t busy_ms,
                         int64_t queue_ms)
 {
@@ -160,8 +159,8 @@ static void test_disk(void)
     CHECK(end(hosts).spans_tagged == 1);
 }
 
-/* Requests that are short, one after the other: the kernel counts all of a tick as busy in which
- * there was one, and less than one is under way at a time. */
+/* Short requests, one after the other: the kernel counts all of a tick as busy if it had one, and
+ * less than one request is in flight at a time. */
 static void test_disk_without_queue(void)
 {
     struct stage *hosts = begin();
@@ -173,7 +172,7 @@ static void test_disk_without_queue(void)
     end(hosts);
 }
 
-/* Least and most are of the steps; what stood out is of the span's own time. */
+/* Minimum and maximum are of the steps; the outstanding value is of the span's own time. */
 static void test_least_and_most(void)
 {
     struct stage *hosts = begin();
@@ -227,7 +226,7 @@ static void test_quiet_host(void)
     end(hosts);
 }
 
-/* The same group twice, all else being quiet: what a span of that time says. */
+/* Returns the tags of a span, with the same group twice while the host is quiet. */
 static const char *found_by(const char *group, const char *names, const char *before,
                             const char *after)
 {
@@ -270,8 +269,8 @@ static void test_what_stands_out(void)
     }
 }
 
-/* Two CPUs that are used up; who waits for them is told by pressure, or without it by threads. Of
- * threads that were seen at the moments of samples there may be too few to use two CPUs up. */
+/* Two CPUs that are used up. Pressure shows waiting threads; without it, samples of threads do.
+ * Threads that were seen at the moments of samples may be too few to use up two CPUs. */
 static void test_crowded_cpus(void)
 {
     static const struct {
@@ -334,19 +333,19 @@ static void test_waiting(void)
     CHECK(out_count == 2 && shows("2 system.device") &&
           shows("busy.min=1 system.disk.busy.max=87"));
 
-    /* no sample comes: two periods, and it has what is known */
+    /* no sample comes for two periods: the span gets the known values */
     CHECK(give(hosts, "store-2", 4, 1250, 1450));
     chain_advance(&chain, 1649 * MS);
     CHECK(out_count == 2);
     chain_advance(&chain, 1650 * MS);
     CHECK(out_count == 3 && shows("4 system.device=\"vdb\"") && shows("blkin.host_ms=200"));
 
-    /* one that has gone silent is not waited for */
+    /* the stage does not wait for a silent group */
     CHECK(give(hosts, "store-2", 5, 9000, 9500) && out_count == 4 && shows("5\n"));
     CHECK(end(hosts).spans_tagged == 3);
 }
 
-/* A group that is read once in a while holds nothing up, and the slowest of the others does. */
+/* A group that is read rarely delays no span, and the slowest of the others does. */
 static void test_periods(void)
 {
     struct stage *hosts = begin();
@@ -376,11 +375,11 @@ static void test_begun_anew(void)
     sample_disk(hosts, "vdb", 1200, 3, 0);
     CHECK(hosts_stage_counts(hosts).resets == 1);
     CHECK(give(hosts, "store-2", 1, 1100, 1200) && shows("1\n"));
-    /* another agent's counters are no continuation, even where they are larger */
+    /* another sampler's counters are no continuation, even if they are larger */
     sample(hosts, &(struct made_sample){"store-2", "disk", "vdb", DISK_NAMES, "9 9 9 9 100000000 9",
                                         1300, 2, 0});
     CHECK(give(hosts, "store-2", 2, 1200, 1300) && shows("2\n"));
-    /* a disk that was read again has what is before and after */
+    /* a disk that is sampled again has the values before and after */
     sample_disk(hosts, "vdb", 1200, 0, 0);
     CHECK(end(hosts).resets == 1);
 }
@@ -395,7 +394,7 @@ static void test_names_come_late(void)
     CHECK(hosts_stage_counts(hosts).unnamed == 2);
     CHECK(give(hosts, "h", 1, 1000, 1200) &&
           shows("running.min=1 system.process.count.running.max=9"));
-    /* another list: what was is of no use */
+    /* another list of names: the former values are of no use */
     sample_group(hosts, "h", "run_queue", "", "1 2", 1300);
     CHECK(hosts_stage_counts(hosts).unnamed == 3);
     end(hosts);
@@ -426,14 +425,14 @@ static void test_nonsense(void)
 
     for (size_t i = 0; i < count; i++)
         sample_group(hosts, "h", "run_queue", cases[i].names, cases[i].values, 1000 + (int64_t)i);
-    /* a blank at the end is none between */
+    /* a blank at the end separates nothing */
     CHECK(hosts_stage_counts(hosts).invalid == count - 2);
-    /* groups that nobody asks for, and instances of what has none */
+    /* unknown groups, and instances of a group that has none */
     sample(hosts, &(struct made_sample){"h", "process", "x", "", "1", 2000, 0, 0});
     sample(hosts, &(struct made_sample){"h", "cpu", "cpu0", "", "1", 2000, 0, 0});
     sample_group(hosts, "h", "disk", "", "1", 2000);
     CHECK(hosts_stage_counts(hosts).invalid == count - 2 && hosts_stage_counts(hosts).unnamed == 0);
-    /* any time, and a span of any */
+    /* any time, and a span at any time */
     sample_group(hosts, "h", "run_queue", RUN_QUEUE_NAMES, "1", INT64_MIN / MS);
     CHECK(give(hosts, "h", 1, INT64_MIN / MS, INT64_MAX / MS));
     end(hosts);
@@ -468,7 +467,7 @@ static void test_long_span(void)
     CHECK(give(hosts, "store-2", 1, 1000, 601000));
     CHECK(shows("busy.min=50 system.disk.busy.max=100") && shows("blkin.host_ms=600000\n"));
     CHECK(give(hosts, "store-2", 2, 600000, 601000) && shows("blkin.host=\"vdb was 100 % busy"));
-    /* what a long step tells of a short span is nothing */
+    /* a long step says nothing about a short span */
     CHECK(give(hosts, "store-2", 3, 20000, 20200) && shows("3\n"));
     end(hosts);
 }
@@ -495,14 +494,14 @@ static void test_memory(void)
         CHECK(hosts_stage_counts(hosts).held_bytes <= small.max_held_bytes);
     }
     CHECK(hosts_stage_counts(hosts).spans_early == out_count && out_count > 50);
-    /* what has gone makes room after a while */
+    /* the slots of vanished instances are free after a while */
     sample_disk(hosts, "new", 2000000, 0, 0);
     sample_disk(hosts, "new", 2000100, 100, 0);
     CHECK(give(hosts, "store-2", 999, 2000000, 2000100) && shows("999 system.device=\"new\""));
     end(hosts);
 }
 
-/* Each of them would make the next sample slower. */
+/* Each instance would make the next sample slower. */
 static void test_instances_without_end(void)
 {
     struct stage *hosts = begin();
@@ -513,7 +512,7 @@ static void test_instances_without_end(void)
         sample_disk(hosts, name, 1000, 0, 0);
     }
     CHECK(hosts_stage_counts(hosts).no_room == 100000 - 256);
-    /* those that are known go on, and others take the place of silent ones */
+    /* known instances go on, and others take the slots of silent ones */
     sample_disk(hosts, "disk7", 1100, 100, 0);
     CHECK(hosts_stage_counts(hosts).no_room == 100000 - 256);
     sample_disk(hosts, "new", 2000000, 0, 0);

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # timeout: 150
-"""Delivery by HTTP over TLS, with credentials, and by way of proxies: to whom, and that no secret is told.
+"""Delivery by HTTP over TLS, with credentials, and by way of proxies: the right peer gets the spans, and no message
+has a secret.
 
-    test-http-tls.py [NAME]...     all scenarios, or those whose names contain one of these
+test-http-tls.py [NAME]...     all scenarios, or those whose names contain one of these
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -90,7 +91,8 @@ def tls():
 
 
 def tls_refused(server, *said, **files):
-    """Of a server of that certificate, or (its name, True): of one that asks for ours. files: of parameters."""
+    """Checks a refusal by or of a server with that certificate; (its name, True): the server asks for ours. files: of
+    parameters."""
     name, wants_client = server if isinstance(server, tuple) else (server, False)
     with Collector(tls=CERTIFICATES.server(name, wants_client)) as collector:
         refuses_to_start(collector, *said, **{option: CERTIFICATES.path(file) for option, file in files.items()})
@@ -102,7 +104,7 @@ scenarios_of(tls_refused, {
     "tls_wrong_host": (("wrong_host", "no alternative certificate subject name"), {"tls_ca": "ca.pem"}),
     "tls_expired": (("expired", "certificate has expired"), {"tls_ca": "ca.pem"}),
     "tls_client_certificate_missing": ((("good", True), "client certificate", "tls-cert"), {"tls_ca": "ca.pem"}),
-    # no question on the terminal, which would never be answered
+    # no question on the terminal, which nobody would answer
     "tls_encrypted_key": ((("good", True), "tls-key"),
                           {"tls_ca": "ca.pem", "tls_cert": "client.pem", "tls_key": "encrypted.key"}),
 })
@@ -123,7 +125,7 @@ def tls_client_certificate():
 
 @scenario
 def tls_reset_after_handshake():
-    """So ends TLS 1.3 with a certificate missing, if the RST overtakes the alert."""
+    """TLS 1.3 ends so without a certificate, if the RST overtakes the alert."""
     def fault(connection):
         context = CERTIFICATES.server("good")
         connection.sock = context.wrap_socket(connection.sock, server_side=True)
@@ -183,7 +185,7 @@ def wants_at_probe(authorization):
 
 
 class Secret:
-    """A file with a secret in it."""
+    """A file with a secret."""
 
     def __init__(self, text):
         self.file = tempfile.NamedTemporaryFile("w+")
@@ -253,7 +255,7 @@ def secret_in_url():
 
 @scenario
 def secret_in_something_else():
-    """What is no URL of ours may be one with a secret."""
+    """A text that is no URL may have a secret, too."""
     for url in ("htp://user:s3cret@host/", "postgres:user:s3cret@host", "htp:/user:s3cret@host",
                 "//user:s3cret@host", "ftp://host/?key=s3cret", "user:s3/cret@host"):
         run = refuses_to_start(url, "expected http://")
@@ -263,7 +265,7 @@ def secret_in_something_else():
 
 @scenario
 def secret_in_the_open():
-    """Over http:// to another host: said once."""
+    """A secret over http:// to another host: one warning."""
     proxy = Proxy()
     secret = Secret("t0p-s3cret")
     with proxy.collector:

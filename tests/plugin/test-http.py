@@ -2,10 +2,10 @@
 # timeout: 150
 """Delivery by HTTP to collectors that misbehave: faults that pass, batches, several requests at once, refusals.
 
-Where the fault passes, every span arrives; in every case the account is exact: see delivery.py.
-A collector that is away is in test-away.py; TLS, credentials and proxies are in test-http-tls.py.
+If the fault passes, every span arrives; in every case the account is exact: see delivery.py. A collector that is away
+is in test-away.py; TLS, credentials and proxies are in test-http-tls.py.
 
-    test-http.py [NAME]...     all scenarios, or those whose names contain one of these
+test-http.py [NAME]...     all scenarios, or those whose names contain one of these
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -139,7 +139,7 @@ def retry_after_date():
 
 @scenario
 def retry_after_beyond_patience():
-    """Who asks for more time than there is gets no second request."""
+    """A collector that asks for more time than there is gets no second request."""
     with Collector(default=status(503, ["Retry-After: 3600"])) as collector:
         run = drive(collector, "add:10", "flush", "close", retry_timeout_ms=3000 * PATIENCE)
         counts(run, undelivered=10)
@@ -214,7 +214,7 @@ def batches_by_bytes():
     with Collector() as collector:
         delivers(collector, spans=1000, batch_bytes=10000)
         sizes = [request.bytes for request in collector.requests]
-        # what is left of a batch is a request of its own
+        # the rest of a batch is a request of its own
         expect(max(sizes) <= 10000 and sum(sizes) / len(sizes) > 5000, sizes)
 
 
@@ -242,7 +242,7 @@ def gzip_not_understood():
 
 @scenario
 def requests_at_once():
-    """None of four is answered before all are there."""
+    """The collector answers none of four requests before all have arrived."""
     together = threading.Barrier(4)
 
     def wait_for_others(connection):
@@ -270,21 +270,21 @@ def requests_at_once_in_trouble():
 
 @scenario
 def requests_at_once_settle_in_order():
-    """What is told to be settled is all of the first so many spans, though later ones are faster."""
-    gate = threading.Event()
+    """The settled spans are the first ones without a gap, although later ones are faster."""
+    released = threading.Event()
 
-    def wait_for_gate(connection):
+    def wait_for_release(connection):
         request = read(connection)
-        gate.wait(30)
+        released.wait(30)
         return connection.answer(202, request=request)
 
-    def open_gate_late(connection):
+    def release_late(connection):
         request = read(connection)
         if 101 in request.ids():
-            gate.set()
+            released.set()
         return connection.answer(202, request=request)
 
-    with Collector([wait_for_gate], default=open_gate_late) as collector:
+    with Collector([wait_for_release], default=release_late) as collector:
         run = drive(collector, "settled", "add:100", "wait:accepted:90", "add:1", "settled:101",
                     "add:1", "close", batch_spans=10, requests=3)
         counts(run, accepted=102)
@@ -295,7 +295,7 @@ def requests_at_once_settle_in_order():
 
 @scenario
 def requests_at_once_and_an_end():
-    """An interruption ends all of them."""
+    """An interruption ends all requests."""
     with Collector(default=hang()) as collector:
         run = drive(collector, "add:1000", "requests:4", "close", batch_spans=100, requests=4,
                     flush_timeout_ms=300, request_timeout_ms=20000)
@@ -305,7 +305,7 @@ def requests_at_once_and_an_end():
 
 @scenario
 def requests_at_once_without_collector():
-    """A recorded trace: the first that gives up ends all."""
+    """A recorded trace: the first request that is given up ends all."""
     run = drive("http://127.0.0.1:%d" % free_port(), "add:5000", "flush", "close",
                 require_collector="no", batch_spans=100, retry_timeout_ms=500, requests=6)
     counts(run, undelivered=5000)
@@ -333,7 +333,7 @@ def refuses(code):
     with Collector(default=status(code)) as collector:
         run = drive(collector, "add:100", "flush", "close", batch_spans=50)
         counts(run, refused=100)
-        # each batch once more, after an empty one was taken: the trouble might have passed
+        # each batch once more, after an empty one was accepted: the fault might have passed
         expect(len(collector.requests) == 4 and collector.accepted == [], run.explain())
         expect(run.messages.count("spans refused") == 1, "said not once: " + run.explain())
         expect("answered %d" % code in run.messages, run.messages)
@@ -345,7 +345,7 @@ scenarios_of(refuses, {"status_%d" % code: ([code], {}) for code in (
 
 @scenario
 def redirect():
-    """Not followed: it could lead spans and credentials anywhere."""
+    """A redirect is not followed, because it could lead spans and credentials anywhere."""
     with Collector() as other:
         for code in (301, 302, 303, 307, 308):
             location = "Location: %s/api/v2/spans" % other.url
@@ -386,7 +386,7 @@ BISECTS = {
     "every_third_span_bad": ([range(0, 100, 3)], {}),
     "all_spans_bad": ([range(100)], {"most_requests": 200}),
     "bad_span_with_gzip": ([[5, 60]], {"compression": "gzip"}),
-    # the search goes on where it was interrupted
+    # the search goes on after the interruption
     "bad_span_in_trouble": ([[42]], {"script": [judge(has_bad_span), status(503), reset_after_request(),
                                                 judge(has_bad_span), status(500), close_at_once()]}),
 }
@@ -401,7 +401,7 @@ def bad_spans_in_many_batches():
 
 @scenario
 def trouble_for_ever_in_search():
-    """What was settled before stays settled."""
+    """Settled spans stay settled."""
     with Collector([judge(has_bad_span)] * 2, default=status(503)) as collector:
         run = drive(collector, "add:100", "flush", "close", bad=99, retry_timeout_ms=300)
         counts(run, accepted=50, undelivered=50)

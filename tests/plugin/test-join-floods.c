@@ -1,5 +1,5 @@
 /*
- * Joining, where somebody wants to do harm: memory stays bounded, and every span comes out.
+ * Joining with malicious spans: memory stays bounded, and every span comes out.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -42,7 +42,7 @@ static struct made one_trace(uint64_t i)
     return CALL(7, i + 1, 5, 1, 2);
 }
 
-/* Each server is called by the next one: a chain of all of them. */
+/* Returns a span of a chain: each server is called by the next one. */
 static struct made endless_chain(uint64_t i)
 {
     return i % 2 ? CLIENT(MARK, i / 2 + 2, i + 1, 5, 1, 2, i / 2 + 1)

@@ -20,7 +20,7 @@ static void test_server_first(void)
     CHECK_TEXT(out, "1/10<3 "); /* that one never waits */
     chain_advance(&chain, 16 * MS + JOIN_SETTLE_NS);
     CHECK_TEXT(out, "1/10<3 1/72<71 1/71<10 ");
-    give(join, CALL(7, 73, 71, 12, 40)); /* what ends after its root, too */
+    give(join, CALL(7, 73, 71, 12, 40)); /* also a span that ends after its root */
     CHECK_TEXT(out, "1/10<3 1/72<71 1/71<10 1/73<71 ");
     counts = end(join);
     CHECK(counts.halves == 1 && counts.joined == 1 && counts.rootless == 0);
@@ -138,7 +138,8 @@ static void test_places(void)
     }
 }
 
-/* A killed server: what there is of the request. A root that comes later still is counted. */
+/* A killed server: the spans of the request come without a root. A root that comes later still is
+ * counted. */
 static void test_rootless(void)
 {
     struct stage *join = begin(&options);
@@ -252,7 +253,7 @@ static void test_twice(void)
     CHECK(counts.halves == 1 && counts.joined == 1);
 }
 
-/* What is none of ours goes through at once. */
+/* Spans that are not for joining pass at once. */
 static void test_others(void)
 {
     struct stage *join = begin(&options);
@@ -332,7 +333,7 @@ static void test_circle(void)
     CHECK(out_count == 6 && counts.joined == 1 && counts.ambiguous == 2);
 }
 
-/* ---- many, at random: what is joined is the truth */
+/* ---- many, at random: all joins are true */
 
 struct arrival {
     struct made made;

@@ -1,5 +1,5 @@
 /*
- * The Zipkin encoder: what a span becomes, for ordinary spans and for hostile ones.
+ * The Zipkin encoder: the JSON of a span, for ordinary spans and for hostile ones.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,12 +22,12 @@ static bool cut;
 #define MS INT64_C(1000000)
 #define T0 INT64_C(1735732800123456789)
 
-/* A literal with any bytes in it. */
+/* A literal with any bytes. */
 #define BYTES(literal) ((struct text){(literal), sizeof(literal) - 1})
 
 static void begin(void)
 {
-    /* a new encoder, as the one endpoint changes */
+    /* a new encoder, because the one endpoint changes */
     encoder = zipkin_protocol.encoder_new();
     endpoint = (struct endpoint){.service = text_of("osd.7"), .ipv4 = "10.0.0.1", .port = 6800};
     span = (struct span){
@@ -50,7 +50,8 @@ static void tag(struct text key, struct text value)
     CHECK(span_add(&span, SPAN_TAG_TEXT, key, value, 0));
 }
 
-/* The span as a decoder sees it, having checked that every decoder takes it. The caller frees. */
+/* Returns the span as a decoder sees it, after a check that every decoder accepts it. The caller
+ * frees. */
 static json_t *encoded(void)
 {
     json_error_t error;
@@ -105,7 +106,7 @@ static void test_typical(void)
             "\"-4096\"}}");
 }
 
-/* What the original's events never have. */
+/* Fields that the original's events never have. */
 static void test_span_api(void)
 {
     static struct endpoint peer = {.ipv6 = "2001:db8::2", .port = 6789};
@@ -193,7 +194,7 @@ static void test_integers(void)
     }
 }
 
-/* Any byte at any place of texts of any length comes back as it was put in. */
+/* Any byte at any place of texts of any length comes back unchanged. */
 static void test_every_byte_at_every_place(void)
 {
     for (size_t length = 1; length <= 40; length++) {
@@ -270,7 +271,7 @@ static void test_receivers_traps(void)
     json_decref(json);
 }
 
-/* A collector would move these from one span of a request to all of its service. */
+/* Keys that a collector would move from one span of a request to all of its service. */
 static void test_resource_keys(void)
 {
     static const char *const taken[] = {"host.name",
@@ -317,7 +318,7 @@ static const char *annotation_of(json_t *json, size_t i)
         json_object_get(json_array_get(json_object_get(json, "annotations"), i), "value"));
 }
 
-/* Shown after the text; nothing for info and for the original's annotations. */
+/* Severities stand behind the text; info and the original's annotations have none. */
 static void test_severities(void)
 {
     json_t *json;
@@ -336,7 +337,7 @@ static void test_severities(void)
     json_decref(json);
 }
 
-/* No value is lost, also where the number that makes a key unique is a key already. */
+/* No value is lost, even if the number that makes a key unique is a key already. */
 static void test_repeated_keys(void)
 {
     static const char *const keys[] = {"k", "k#2", "k", "k", "k#2", "blkin.span.kind", "span.kind"};
@@ -356,7 +357,7 @@ static void test_repeated_keys(void)
     json_decref(json);
 }
 
-/* The keys that are all alike, or made to be in each other's way, as many as there may be. */
+/* The maximum of keys, all equal, or made to collide. */
 static void test_many_keys(bool alike)
 {
     json_t *json;
@@ -424,7 +425,7 @@ static void test_too_many_entries(void)
     CHECK_TEXT(tag_of(json, "blkin.left_out"), "annotations: 3, tags: 4");
     json_decref(json);
 
-    /* the word for it is taken, and an annotation has no time that can be written */
+    /* the word for it is taken, and an annotation's time cannot be written */
     begin();
     tag(text_of("blkin.left_out"), text_of("mine"));
     annotate(text_of("before 1970"), -5);
@@ -434,7 +435,7 @@ static void test_too_many_entries(void)
     json_decref(json);
 }
 
-/* As large as a span can be, every byte of it becoming six. */
+/* The largest span, whose every byte becomes six. */
 static void test_size_limit(void)
 {
     static char control[LIMIT_VALUE];
@@ -450,7 +451,7 @@ static void test_size_limit(void)
     CHECK(buffer.length < LIMIT_SPAN + 6 * LIMIT_VALUE + 4096);
 }
 
-/* Endpoints that share a place in the encoder's table do not share a name. */
+/* Endpoints that share a slot in the encoder's table do not share a name. */
 static void test_many_endpoints(void)
 {
     static struct endpoint endpoints[1000];

@@ -1,7 +1,7 @@
 /*
- * The Kafka transport, where a broker stops taking our password while messages are on their way:
- * they get their reports, and later ones go through another handle of librdkafka. The cluster is
- * librdkafka's own mock, and the test says what a broker would.
+ * The Kafka transport, when a broker refuses the password while messages are in flight: these get
+ * their reports, and later ones go through another handle of librdkafka. The cluster is
+ * librdkafka's own mock, and the test plays the broker's answers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,7 +23,7 @@ typedef void error_fn(rd_kafka_t *handle, int code, const char *reason, void *co
 
 static error_fn *note_error; /* the transport's */
 static void *note_context;
-static bool refuses; /* the next time that the transport asks for events */
+static bool refuses; /* at the next time that the transport asks for events */
 
 static void *real(const char *name)
 {
@@ -81,7 +81,7 @@ int main(void)
     payload.partitions = transport->partitions;
     transport->send(transport, &payload, &replies[0]);
     refuses = true;
-    transport->send(transport, &payload, &replies[1]); /* hears of it */
+    transport->send(transport, &payload, &replies[1]); /* notices the refusal */
     transport->send(transport, &payload, &replies[2]);
     transport->await(transport);
     CHECK(replies[0].outcome == OUTCOME_ACCEPTED && replies[1].outcome == OUTCOME_ACCEPTED);

@@ -1,5 +1,6 @@
 /*
- * Statistics that a service makes while somebody asks: their bounds, and what came since.
+ * Statistics that a service makes while somebody asks for them: their bounds, and their
+ * differences.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -47,7 +48,7 @@ static uint64_t sum_of(const json_t *document, const char *histogram, const char
     return sum;
 }
 
-/* More names than there is room for, and traces that never end. */
+/* More names than the limit, and traces that never end. */
 static void test_statistics_bounds(const struct endpoint *endpoint)
 {
     struct live_statistics *live = live_statistics_new();
@@ -74,7 +75,7 @@ static void test_statistics_bounds(const struct endpoint *endpoint)
     live_statistics_free(live);
 }
 
-/* Times of all lengths take more memory than histograms may: the statistics begin again. */
+/* Times of all lengths need more memory than the limit: the statistics begin again. */
 static void test_statistics_begin_again(const struct endpoint *endpoint)
 {
     struct live_statistics *live = live_statistics_new();
@@ -116,7 +117,7 @@ static void test_statistics_since(const struct endpoint *endpoint)
     CHECK(row->spans == 2 && row->duration.count == 2 && row->duration.sum == 5001000);
     CHECK(row->duration.min == 1000 && row->duration.max == 5000000);
     CHECK(row->self.count == 1002);
-    /* the greatest one was told before: now it is the greatest of the others, roughly */
+    /* the maximum was reported before: now it is that of the others, roughly */
     add_span(live, endpoint, 7, "read", 100000);
     statistics_clear(since);
     json_decref(before);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A ring buffer that is too small: the spans that were open when LTTng lost events say so, each by
-# itself, and the account tells how many they are.
+# A ring buffer that is too small: each span that was open when LTTng lost events is tagged, and the account has their
+# number.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -15,7 +15,7 @@ fail() {
     exit 1
 }
 
-# record MODE EVENTS: more within one second, after which they are fetched, than 8 KiB hold.
+# record MODE EVENTS: records more within one second than 8 KiB have room for, and then reads them.
 record() {
     mode=$1
     {
@@ -35,7 +35,7 @@ record() {
         -c sink.blkin.zipkin -p "endpoint=\"file:$WORK/$mode.json\""
     wait_part "$mode-sink" 20 || fail "babeltrace2 ended with status $?"
     grep -q 'lost before by LTTng: [1-9]' "$WORK/$mode-sink.log" || fail "LTTng has lost nothing"
-    # what jq prints: the name of each span that is tagged
+    # the name of each tagged span
     jq -r '.[] | select(.tags."blkin.lost") | .name' "$WORK/$mode.json" >"$WORK/tagged.log"
     grep -q "[:,] $(wc -l <"$WORK/tagged.log") spans touched by losses" "$WORK/$mode-sink.log" ||
         fail "$(wc -l <"$WORK/tagged.log") spans are tagged, the account says another number"
@@ -43,7 +43,7 @@ record() {
 
 start_sessiond || exit 1
 
-# only the span above all others tells that some of them may be missing; it may be among the lost ones itself
+# only the top span shows that spans may be missing; it may itself be missing
 has_root() {
     jq -e 'any(.[]; .name == "root")' "$WORK/$mode.json" >/dev/null
 }

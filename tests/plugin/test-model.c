@@ -1,6 +1,6 @@
 /*
- * A trace as a tree: calls between services, and traces that were made to take long. Against a slow
- * reference: fuzz/fuzz-trace-model.c.
+ * A trace as a tree: calls between services, and reasons for long traces. Against a slow reference:
+ * fuzz/fuzz-trace-model.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +20,7 @@ static void test_empty(void)
     trace_model_destroy(&model);
 }
 
-/* Times that cannot be. */
+/* Impossible times. */
 static void test_times(void)
 {
     static const int64_t times[] = {INT64_MIN, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
@@ -160,12 +160,12 @@ static const char *calls_of(const struct trace_span *spans, size_t count)
         CHECK_TEXT(calls_of(spans, sizeof(spans) / sizeof(spans[0])), (expected)); \
     } while (0)
 
-/* As Zipkin's linker counts, and what it does not. */
+/* Counts calls as Zipkin's linker does, and differs where it is wrong. */
 static void test_calls(void)
 {
     CALLS("A>B ", SPAN(1, 0, SPAN_SERVER, A), SPAN(2, 1, SPAN_CLIENT, A),
           SPAN(3, 2, SPAN_SERVER, B));
-    /* halves of one id, said to be or not */
+    /* halves of one id, marked as shared or not */
     CALLS("A>B ", SPAN(1, 0, SPAN_CLIENT, A), SPAN(1, 0, SPAN_SERVER, B, .is_shared = true));
     CALLS("A>B ", SPAN(1, 0, SPAN_CLIENT, A), SPAN(1, 0, SPAN_SERVER, B));
     /* local spans between */
@@ -173,7 +173,7 @@ static void test_calls(void)
           SPAN(4, 3, SPAN_SERVER, B));
     /* a service that calls itself */
     CALLS("A>A ", SPAN(1, 0, SPAN_CLIENT, A), SPAN(2, 1, SPAN_SERVER, A));
-    /* what is not traced */
+    /* a service that is not traced */
     CALLS("A>C ", SPAN(1, 0, SPAN_SERVER, A), SPAN(2, 1, SPAN_CLIENT, A, .remote_service = S(C)));
     CALLS("C>A ", SPAN(1, 0, SPAN_SERVER, A, .remote_service = S(C)));
     CALLS("A>C ", SPAN(1, 0, SPAN_LOCAL, A, .remote_service = S(C)));
@@ -183,19 +183,19 @@ static void test_calls(void)
     CALLS("", SPAN(1, 0, SPAN_CLIENT, A));
     /* a client whose server is traced counts by its server */
     CALLS("A>B ", SPAN(1, 0, SPAN_CLIENT, A, .remote_service = S(C)), SPAN(2, 1, SPAN_SERVER, B));
-    /* a hop that is missing between a server and a client */
+    /* a missing hop between a server and a client */
     CALLS("A>B B>C ", SPAN(1, 0, SPAN_SERVER, A),
           SPAN(2, 1, SPAN_CLIENT, B, .remote_service = S(C)));
-    /* errors: the server's own, or the client's that it was called by */
+    /* errors: the server's own, or its client's */
     CALLS("A>B! ", SPAN(1, 0, SPAN_CLIENT, A), SPAN(2, 1, SPAN_SERVER, B, .is_error = true));
     CALLS("A>B! ", SPAN(1, 0, SPAN_CLIENT, A, .is_error = true), SPAN(2, 1, SPAN_SERVER, B));
     CALLS("A>B ", SPAN(1, 0, SPAN_SERVER, A, .is_error = true), SPAN(2, 1, SPAN_SERVER, B));
-    /* no kinds: by the change of service */
+    /* without kinds: by the change of service */
     CALLS("A>B B>C! ", SPAN(1, 0, SPAN_LOCAL, A), SPAN(2, 1, SPAN_LOCAL, B),
           SPAN(3, 2, SPAN_LOCAL, B), SPAN(4, 3, SPAN_LOCAL, C, .is_error = true));
     /* messages count by the broker that they name, as in Zipkin */
     CALLS("", SPAN(1, 0, SPAN_PRODUCER, A), SPAN(2, 1, SPAN_CONSUMER, B));
-    /* a parent that is missing is not the root */
+    /* a span with a missing parent is not the root */
     CALLS("", SPAN(1, 0, SPAN_SERVER, A), SPAN(2, 9, SPAN_SERVER, B));
     CALLS("", SPAN(1, 0, SPAN_LOCAL, NOBODY), SPAN(2, 1, SPAN_LOCAL, A));
 }

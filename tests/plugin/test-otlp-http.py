@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # timeout: 150
-"""OTLP to collectors that misbehave: the faults of test-http.py and test-away.py, and those that OTLP has of its own.
+"""OTLP to collectors that misbehave: the faults of test-http.py and test-away.py, and those of OTLP alone.
 
-As there, where the fault passes every span arrives, and in every case the account is exact.
+As there, every span arrives if the fault passes, and in every case the account is exact.
 
-    test-otlp-http.py [NAME]...     all scenarios, or those whose names contain one of these
+test-otlp-http.py [NAME]...     all scenarios, or those whose names contain one of these
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -31,9 +31,9 @@ RECOVERS = importlib.import_module("test-http").RECOVERS
 importlib.import_module("test-away")
 FORMAT.append("format=otlp")
 
-# Of these two: all faults of the connection and of the answer, and what divides or refuses a batch.
-# What has nothing to do with how spans are written is not repeated: pipes, TLS, credentials, proxies, the
-# queue; nor what OTLP judges in another way.
+# From both files: all faults of the connection and of the answer, and faults that divide or refuse a batch. Scenarios
+# that do not depend on the format are not repeated: pipes, TLS, credentials, proxies, the queue. Nor are those whose
+# outcome differs in OTLP.
 SHARED = [name for name in RECOVERS if name not in (
     "status_408", "status_500_for_a_while", "unasked_gzip_answer", "chunks_broken_after_500")] + [
     "retry_after_seconds", "retry_after_beyond_patience", "keep_alive", "batches_by_spans",
@@ -62,7 +62,7 @@ def request_is_as_receivers_want_it():
 
 @scenario
 def format_by_path():
-    """Without the parameter: the path tells."""
+    """Without the parameter, the path gives the format."""
     with Collector() as collector:
         run = drive(collector.url + "/tenant/v1/traces?a=b", "add:1", "flush", "close", format="auto")
     counts(run, accepted=1)
@@ -92,14 +92,14 @@ def one_bad_span():
 
 @scenario
 def bad_span_in_trouble():
-    """The search goes on where it was interrupted."""
+    """The search goes on after the interruption."""
     bisects([42], script=[judge(has_bad_span), status(503), reset_after_request(),
                           judge(has_bad_span), status(502), close_at_once()])
 
 
 @scenario
 def whole_groups():
-    """Each half that is sent says whose spans it has."""
+    """Each sent half has the services of its spans."""
     seen = []
 
     def look(connection):
@@ -121,7 +121,7 @@ def whole_groups():
 
 
 def services_of(requests):
-    """The service of each span; none may have two."""
+    """Returns the service of each span; no span may have two."""
     found = {}
     for request in requests:
         for span in request.spans:
@@ -141,7 +141,7 @@ def grouped_by_service():
 
 @scenario
 def divided_services():
-    """However a batch is cut, each span stays with its service, and none is lost or doubled."""
+    """In any division of a batch, each span stays with its service, and none is lost or doubled."""
     with Collector() as collector:
         delivers(collector, spans=500, services=4)
         right = services_of(collector.requests)
@@ -153,7 +153,7 @@ def divided_services():
 
 @scenario
 def spool_of_services():
-    """Records of the spool, and parts of them: to be read without the batch that they were of."""
+    """Records of the spool, and parts of them, can be read without their former batch."""
     with tempfile.TemporaryDirectory() as folder:
         with Collector(listening=False) as collector:
             timer = threading.Timer(0.5 * PATIENCE, collector.start)
@@ -184,17 +184,17 @@ def spool_of_another_format():
 
 @scenario
 def half_of_a_batch_is_not_settled():
-    """Its spans go in another order than they came in: the first ten that were taken are not the first ten."""
-    gate = threading.Event()
+    """Spans of a batch are sent in another order than they came in: the first ten sent are not the first ten."""
+    released = threading.Event()
 
     def hold_back(connection):
         request = read(connection)
         if len(request.spans) > 10:
             return connection.answer(413)
         if 41 in request.ids():
-            gate.set()
+            released.set()
         elif min(request.ids()) <= 20 and any(ident <= 20 for ident in connection.collector.accepted):
-            gate.wait(30)
+            released.wait(30)
         return connection.answer(200, request=request)
 
     with Collector(default=hold_back) as collector:
@@ -206,7 +206,7 @@ def half_of_a_batch_is_not_settled():
 
 @scenario
 def killed_at_random():
-    """What is told to be settled was taken: in whatever order a batch is sent, and by how many requests."""
+    """Settled spans were accepted, in any order of a batch, and with any number of requests."""
     random_ = random.Random(os.getpid())
     for _ in range(int(os.environ.get("KILLS", "6"))):
         with Collector(default=judge(lambda request: len(request.spans) > 40, 413)) as collector:
@@ -231,7 +231,8 @@ def killed_at_random():
 
 
 def final(code):
-    """Not to be repeated; but a collector that takes an empty request is asked once more."""
+    """A status that must not be retried; but if the collector accepts an empty request, the batch is sent once
+    more."""
     with Collector(default=status(code)) as collector:
         run = drive(collector, "add:100", "flush", "close", batch_spans=50)
         counts(run, refused=100)
@@ -244,7 +245,7 @@ scenarios_of(final, {"final_%d" % code: ([code], {}) for code in (408, 500, 507)
 
 @scenario
 def passing_500():
-    """Of a proxy that is set up anew: not the spans' fault, as an empty request is not taken either."""
+    """A proxy that is set up again: not the spans' fault, because an empty request is refused, too."""
     trouble = FailsAtFirst(500, 6)
     with Collector(default=trouble.send, probe=trouble.probe) as collector:
         run = delivers(collector, batch_spans=50)
@@ -253,7 +254,7 @@ def passing_500():
 
 @scenario
 def reason_of_a_refusal():
-    """A google.rpc.Status, as receivers answer: its message is shown, not its bytes."""
+    """A google.rpc.Status, as receivers answer: the message is shown, not its bytes."""
     body = otlp.rpc_status(3, "trace id has the wrong length")
     with Collector(default=status(422, ["Content-Type: application/x-protobuf"], body)) as collector:
         run = drive(collector, "add:10", "flush", "close")
@@ -265,7 +266,7 @@ def reason_of_a_refusal():
 
 
 def partial(rejected, message="", takes=True):
-    """Says 200, and refuses the first so many spans for good."""
+    """Answers 200, and refuses the first `rejected` spans for good."""
 
     def fault(connection):
         request = read(connection)
@@ -279,7 +280,7 @@ def partial(rejected, message="", takes=True):
 
 @scenario
 def partial_none():
-    """What each receiver answers: 0a 00."""
+    """The usual answer of receivers: 0a 00."""
     with Collector(default=raw(b"HTTP/1.1 200 x\r\nContent-Length: 2\r\n\r\n\n\0", takes=True,
                                keep=True)) as collector:
         run = delivers(collector)
@@ -305,7 +306,7 @@ def partial_all():
 
 @scenario
 def partial_more_than_all():
-    """A number from the network: no more than there are."""
+    """A number from the network: no more spans than sent can be refused."""
     with Collector(default=partial(10**15, "nonsense")) as collector:
         counts(drive(collector, "add:100", "flush", "close"), refused=100)
 
@@ -326,7 +327,7 @@ def partial_without_reason():
 
 @scenario
 def partial_warning():
-    """None is refused, but it has something to say."""
+    """No span is refused, but the answer has a message."""
     with Collector(default=partial(0, "deprecated field")) as collector:
         run = delivers(collector, batch_spans=50)
         expect(run.messages.count("deprecated field") == 1, run.messages)
@@ -350,14 +351,14 @@ def partial_in_trouble():
 
 @scenario
 def partial_of_a_half():
-    """Halves of a batch that was refused have answers of their own."""
+    """Halves of a refused batch have answers of their own."""
     with Collector([judge(has_bad_span), partial(10, "late")], default=judge(has_bad_span)) as collector:
         run = drive(collector, "add:100", "flush", "close", bad="70")
         counts(run, accepted=89, refused=10, invalid=1)
 
 
 def odd_answer(body):
-    """A good status: the spans were accepted, whatever is in the body."""
+    """A good status: the spans were accepted, with any body."""
     with Collector(default=ok(200, ["Content-Type: application/x-protobuf"], body)) as collector:
         delivers(collector)
 
@@ -379,7 +380,7 @@ def start_with_wrong_path():
 
 @scenario
 def start_with_zipkin():
-    """It answers an empty text with 415 or 400."""
+    """Zipkin answers an empty text with 415 or 400."""
     with Collector(probe=lambda connection, _: connection.answer(415)) as collector:
         refuses_to_start(collector, "not an OTLP collector")
 
@@ -389,7 +390,7 @@ def start_with_zipkin():
 
 @scenario
 def file():
-    """One request after the other is one request, whatever the batches were."""
+    """Requests one after the other are one request in the file, for any batches."""
     for spans in (0, 1, 2500):
         with tempfile.TemporaryDirectory() as folder:
             run = drive("file:" + folder + "/spans", "add:%d" % spans, "flush", "close", batch_spans=100)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a span becomes in OTLP, as Google's protobuf library reads it: fields, limits, hostile texts. Batches of any
-run of the spans of a body: fuzz/fuzz-otlp.c.
+"""A span in OTLP, as Google's protobuf library reads it: fields, limits, hostile texts. Batches of any run of the
+spans of a body: fuzz/fuzz-otlp.c.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -29,7 +29,7 @@ def digits(text):
 
 
 class Encoder:
-    """Lines for the program; run() gives what it says."""
+    """Lines for the program; run() returns its output."""
 
     def __init__(self):
         self.lines = []
@@ -57,7 +57,7 @@ class Encoder:
 
 
 def one(*entries, **fields):
-    """Encodes a span alone; gives resource, scope, span and whether it was cut."""
+    """Encodes a span alone; returns resource, scope, span and whether it was cut."""
     encoder = Encoder()
     encoder.endpoint(**fields.pop("at", {}))
     if "peer" in fields:
@@ -70,7 +70,7 @@ def one(*entries, **fields):
 
 
 def many(*of_each, **fields):
-    """Spans of these entries each, in one body; gives the spans."""
+    """Encodes spans of these entries in one body; returns the spans."""
     encoder = Encoder()
     encoder.endpoint()
     for entries in of_each:
@@ -83,7 +83,7 @@ OWN_ADDRESS = {"network.local.address": "10.0.0.1", "network.local.port": 6800}
 
 
 def tags(span):
-    """The attributes besides the own address of one()'s spans."""
+    """Returns the attributes without the own address of one()'s spans."""
     attributes = otlp.attributes(span.attributes)
     expect({key: attributes.pop(key) for key in OWN_ADDRESS} == OWN_ADDRESS, span)
     return attributes
@@ -114,7 +114,7 @@ def test_typical():
     expect(span.parent_span_id.hex() == "8" + "0" * 15 and span.name == "write" and span.kind == 3, span)
     expect((span.start_time_unix_nano, span.end_time_unix_nano) == (T0, T0 + MS), span)
     expect(tags(span) == {"object": "rbd.1", "length": -4096}, span)
-    # what kind and times say already is left out, as for Zipkin
+    # annotations that repeat kind and times are left out, as for Zipkin
     expect([(event.time_unix_nano, event.name) for event in span.events] == [(T0 + MS // 2, "queued")], span)
     expect(span.flags == 0x101 and not span.HasField("status") and not cut, span)
 
@@ -150,7 +150,7 @@ def test_own_attributes():
 
 
 def test_addresses_by_kind():
-    """The server's address is the other side's, but for a server."""
+    """server.address is the peer's address, except for a server's span."""
     own, peer = ("10.0.0.1", 6800), ("10.0.0.2", 40000)
     for kind, server, client in ((LOCAL, None, None), (SERVER, own, peer), (CLIENT, peer, None),
                                  (PRODUCER, peer, None), (CONSUMER, peer, None)):
@@ -171,7 +171,7 @@ def test_addresses_of_the_program():
 
 
 def resources(*spans):
-    """Of spans of these endpoints and entries, in one body: the resources."""
+    """Returns the resources of spans of these endpoints and entries, in one body."""
     encoder = Encoder()
     for endpoint, entries in spans:
         encoder.span(*entries, endpoint=encoder.endpoint(**endpoint))
@@ -181,7 +181,7 @@ def resources(*spans):
 
 
 def test_resource_has_no_port():
-    """A process has one resource, however many connections it has."""
+    """A process has one resource for all of its connections."""
     found = resources(*[({"service": "nginx", "port": 40000 + i}, [text("lttng.host", "web-1")]) for i in range(180)])
     expect(found == [{"service.name": "nginx", "host.name": "web-1", "host.ip": ["10.0.0.1"]}], found)
 
@@ -193,7 +193,7 @@ def test_resource_has_no_loopback():
 
 
 def test_resource_of_tags():
-    """Host and version of the service; neither is an attribute too, but for a second one."""
+    """Host and version of the service; neither is an attribute as well, except for a second one."""
     host = text("lttng.host", "web-1")
     resource, _, span, _ = one(host, text("service.version", "1.2"), text("lttng.host", "other"))
     expect(resource == {"service.name": "osd.7", "service.version": "1.2", "host.name": "web-1",
@@ -272,7 +272,7 @@ def test_times():
 
 
 def test_every_length():
-    """Lengths of one byte, two and three; what is not plain, at either end."""
+    """Lengths of one byte, two and three; escaped bytes at either end."""
     values = []
     for length in list(range(0, 70)) + [125, 126, 127, 128, 129, 255, 256, 300, 16000, 16383, 16384]:
         plain = "".join(chr(97 + i % 26) for i in range(length))
@@ -307,7 +307,7 @@ def test_hostile_texts():
 
 
 def test_keys_that_become_equal():
-    """Different bytes, the same once they are mended or cut."""
+    """Different bytes that become equal by mending or cutting."""
     span = one(text(b"a\xff", "1"), text(b"a\xfe", "2"), text("k" * 300, "3"), text("k" * 300, "4"),
                text("", "5"), text("", "6"))[2]
     attributes = tags(span)
@@ -316,7 +316,7 @@ def test_keys_that_become_equal():
 
 
 def test_keys_of_our_own():
-    """What the trace calls alike gets another name; ours are what receivers look for."""
+    """A trace's key that equals one of ours gets another name, because receivers read ours."""
     span = one(text("peer.service", "fake"), text("blkin.left_out", "fake"), peer={"service": "mon"})[2]
     attributes = tags(span)
     expect(attributes["peer.service"] == "mon" and attributes["peer.service#2"] == "fake", attributes)

@@ -1,5 +1,5 @@
 /*
- * Spans by rules: against a slow model, at every bound, and what each form makes.
+ * Spans by rules: against a slow model, at every bound, and the spans of each form of a rule.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -40,7 +40,7 @@ static void check_counts(const struct driver *driver, const struct model *model)
 
 #define IDS 256
 
-/* Ids of what the model numbers, as far as they were seen. */
+/* The ids of the spans that the model numbers, as far as they were seen. */
 struct ids {
     struct {
         uint64_t serial, id, trace;
@@ -112,7 +112,7 @@ static void test_model(unsigned events)
     for (unsigned i = 0; i < events && !check_failures; i++) {
         struct model_event event = {.what = (int)dice(MODEL_EVENTS)};
 
-        if (i % 500 == 0) /* many of few keys, then few of many: bounds are reached */
+        if (i % 500 == 0) /* many of few keys, then few of many, so that bounds are reached */
             keys = dice(2) ? 3 : 300;
         now_ns += (int64_t)(dice(3) ? dice(4) : dice(40) * (keys < 10));
         event.time_ns = now_ns;
@@ -149,7 +149,7 @@ static void give(struct driver *driver, const char *name, int64_t k, int64_t tim
     driver_give(driver, time_ns, 1, 2);
 }
 
-/* Begins that never end: what is open stays below its bound. Returns the CPU time of one. */
+/* Begins that never end: the open spans stay below their bound. Returns the CPU time of one. */
 static double cost_of_begins(uint64_t begins, uint64_t keys)
 {
     struct driver driver;
@@ -169,7 +169,7 @@ static double cost_of_begins(uint64_t begins, uint64_t keys)
     return seconds / (double)begins;
 }
 
-/* A stack of that depth, with ends that no begin has for each; then all end, from below. */
+/* Measures a stack of that depth, with ends that match no begin; then all end, from below. */
 static double cost_of_stack(uint64_t depth)
 {
     struct driver driver;
@@ -197,7 +197,7 @@ static double cost_of_stack(uint64_t depth)
     return seconds / (double)depth;
 }
 
-/* The cost of one stays what it is, with room for caches that are too small. */
+/* The cost of one event does not grow, with room for cache misses. */
 static void check_linear(const char *what, double few, double many)
 {
     printf("%s: %.0f ns each, of ten times as many %.0f ns\n", what, few * 1e9, many * 1e9);
@@ -309,7 +309,7 @@ static void test_lookup_and_tags(void)
     driver_close(&driver);
 }
 
-/* A real duration that no clock counts makes no span, however it is converted. */
+/* A real duration beyond any clock makes no span, in any conversion. */
 static void test_times_absurd(void)
 {
     static const struct {
@@ -353,7 +353,7 @@ static void test_not_a_number(void)
     driver_close(&driver);
 }
 
-/* A loss while the span was open is told by a tag. */
+/* A tag reports a loss while the span was open. */
 static void test_loss(void)
 {
     struct driver driver;
@@ -376,7 +376,7 @@ static void test_loss(void)
     driver_close(&driver);
 }
 
-/* Without a thread's number there is no stack; a field that is not there is no key. */
+/* Without a thread's number there is no stack; a missing field is no key. */
 static void test_keyless(void)
 {
     struct driver driver;
@@ -392,7 +392,7 @@ static void test_keyless(void)
 
 /* ---- what is wrong in a file ----------------------------------------------------------------- */
 
-/* A stack of two that begin at one time, and another begin between them at a later one. */
+/* A stack of two begins at one time, and another begin between them at a later time. */
 static void test_backwards(void)
 {
     struct driver driver;

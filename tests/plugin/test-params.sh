@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# The plugin is found, and what is wrong with a parameter is said by its name, with status 1.
+# babeltrace2 finds the plugin, and the message for a wrong parameter has its name, with status 1.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 
-# sink ARGUMENT...: converts nothing.
+# sink ARGUMENT...: starts the sink without a trace.
 sink() {
     timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" run \
         --component=source:src.text.dmesg --params="path=\"$TMPDIR/empty\"" \
         --component=sink:sink.blkin.zipkin "$@" --connect=source:sink 2>&1
 }
 
-# accepts PARAMETER
 accepts() {
     local said
     said=$(sink --params="$1" --params="endpoint=\"file:$TMPDIR/spans\"") || {
@@ -23,7 +22,7 @@ accepts() {
 
 : >"$TMPDIR/empty"
 status=0
-# refuses WHAT-IT-SAYS PARAMETER
+# refuses TEXT PARAMETER: checks the message
 refuses() {
     local said
     if said=$(sink --params="$2"); then

@@ -1,5 +1,6 @@
 /*
- * The queue: who gets a batch, what every span's outcome is, and up to where all spans have one.
+ * The queue: the taker of a batch, every span's outcome, and the position up to which all spans
+ * have one.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,7 +32,7 @@ static void add(struct span_queue *queue, unsigned count)
         CHECK(queue_add(queue, &span) == QUEUE_ADDED);
 }
 
-/* There is one: it does not take so long. */
+/* Returns the spooler's batch, which must be ready soon. */
 static struct batch *aside(struct span_queue *queue)
 {
     return queue_take_for_spool(queue, clock_ms() + LONG);
@@ -109,7 +110,7 @@ static void test_ways(void)
     }
 }
 
-/* While the spooler has a batch, a sender gets none: the order of spans would be another one. */
+/* While the spooler has a batch, a sender gets none, to keep the order of spans. */
 static void test_spooler_first(void)
 {
     struct span_queue *queue = queue_new(&usual);
@@ -119,7 +120,7 @@ static void test_spooler_first(void)
     queue_set_route(queue, QUEUE_AWAY);
     batch = aside(queue);
     CHECK(batch && batch->count == BATCH && batch->first == 0);
-    queue_put_back(queue, batch); /* the disk does not take it: as without a spool */
+    queue_put_back(queue, batch); /* the disk refuses it: as without a spool */
     queue_set_route(queue, QUEUE_DIRECT);
     batch = queue_take(queue);
     CHECK(batch && batch->first == 0);
@@ -152,9 +153,9 @@ static void test_outcomes(bool is_arranged)
     has(queue, OUTCOME_REFUSED, 1, BATCH);
     queue_finish(queue, second);
     CHECK(queue_settled(queue) == (is_arranged ? 0 : 1));
-    queue_finish(queue, first); /* the other one has no outcome */
+    queue_finish(queue, first); /* the other batch has no outcome */
     has(queue, OUTCOME_UNDELIVERED, 1, 1);
-    CHECK(queue_settled(queue) == 2 * BATCH); /* the open batch is not */
+    CHECK(queue_settled(queue) == 2 * BATCH); /* the open batch is not settled */
     queue_close(queue);
     CHECK(!queue_is_done(queue));
     first = queue_take(queue);
@@ -173,7 +174,7 @@ static void test_outcomes(bool is_arranged)
     queue_free(queue);
 }
 
-/* A batch that is put back has lost those that were settled. */
+/* A batch that is put back has lost its settled spans. */
 static void test_put_back(void)
 {
     struct span_queue *queue = queue_new(&usual);
@@ -193,12 +194,12 @@ static void test_put_back(void)
     batch = queue_take(queue);
     CHECK(batch && batch->count == 1);
     queue_finish(queue, batch);
-    CHECK(queue_wait(queue, QUEUE_HAS_ROOM, 0)); /* its bytes are given back, once */
+    CHECK(queue_wait(queue, QUEUE_HAS_ROOM, 0)); /* its bytes are free again, once */
     queue_free(queue);
 }
 
-/* Of a batch the spooler has put a part on disk, in the order in which the spans came, as there was
- * no memory to sort them: a sender sends the rest, and nothing else. */
+/* The spooler has put a part of a batch on disk in the order of arrival, because memory was too
+ * short to sort them. A sender sends exactly the rest. */
 static void test_arrange_the_rest(void)
 {
     static const struct endpoint endpoints[] = {{.service = {"s", 1}}, {.service = {"t", 1}}};
@@ -224,8 +225,8 @@ static void test_arrange_the_rest(void)
     batch_list_clear(&batches);
 }
 
-/* At the end, with a disk that fails, nothing but what is on its way is left: who waits for that
- * takes no CPU. */
+/* At the end, with a failing disk, only the batches in flight remain: waiting for them takes no
+ * CPU. */
 static void test_idle_spooler(void)
 {
     struct span_queue *queue = queue_new(&usual);
@@ -236,7 +237,7 @@ static void test_idle_spooler(void)
     sent = queue_take(queue);
     queue_set_route(queue, QUEUE_AWAY);
     queue_put_back(queue, aside(queue));
-    pause_us(1100000); /* until the disk would be tried again */
+    pause_us(1100000); /* until the next try of the disk */
     queue_stop(queue, clock_ms());
     queue_close(queue);
     begin = clock();
@@ -261,14 +262,14 @@ static void test_late(bool has_spool)
     CHECK(queue_time_limit(queue).is_limited && queue_time_limit(queue).stop_ms == CLOCK_NEVER);
     queue_stop(queue, clock_ms() + LONG);
     queue_stop(queue, clock_ms() - 1);
-    queue_stop(queue, clock_ms() + LONG); /* the earliest counts */
+    queue_stop(queue, clock_ms() + LONG); /* the earliest deadline counts */
     CHECK(queue_time_limit(queue).stop_ms < clock_ms());
     CHECK(queue_pause(queue, clock_ms() + LONG) == has_spool);
     CHECK(clock_ms() - begin_ms < LONG / 2); /* at once */
     CHECK(queue_add(queue, &span) == QUEUE_ADDED);
     has(queue, OUTCOME_UNDELIVERED, has_spool ? 0 : 1, has_spool ? 2 : 1);
     queue_close(queue);
-    if (has_spool) { /* also what is late */
+    if (has_spool) { /* also later spans */
         struct batch *batch = aside(queue);
 
         CHECK(batch && batch->count == 2);

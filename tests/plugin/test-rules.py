@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-# timeout: 240
-# Spans by rules, in the plugin: every form of a rule; fields of all types; a recording in several traces; other events
-# and spans are what they are without rules. Rules against a model: test-pairing.c.
+# Spans by rules, in the plugin: every form of a rule; fields of all types; a recording in several traces. Other
+# events and spans are the same as without rules. Rules against a model: test-pairing.c.
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 240
 import os
 import unittest
 
@@ -40,7 +40,8 @@ class Rules(Recorded):
             "spans", "shorter", "begun_again", "dropped", "begins_unmatched", "unusable", "open")))
 
     def test_where(self):
-        """Fields with other names in some events: in the key, the parent's key, the name, tags and errors; not in conditions."""
+        """Fields with other names in some events: in the key, the parent's key, the name, tags and errors; not in
+        conditions."""
         classes = {"t:a": {"id": Integer(64), "what": String(), "size": Integer(32)}, "t:in": {"of": Integer(64), "id": Integer(64)},
                    "t:out": {"id": Integer(64)}, "t:b": {"old": Integer(64), "id": Integer(64), "why": String()}}
         folder = self.record(classes, [
@@ -78,7 +79,8 @@ class Rules(Recorded):
         self.assertEqual(spans[0]["localEndpoint"]["serviceName"], "prog")
 
     def test_pods(self):
-        """Two containers of a host, whose programs are both pid 1 and thread 1: the pid namespace tells them apart."""
+        """Two containers of a host, whose programs are both pid 1 and thread 1: the pid namespace distinguishes
+        them."""
         events = [(ms * 1000 * US, name, {"id": 5, "pod": pod}, {"vpid": 1, "vtid": 1, "procname": "p", "pid_ns": space})
                   for ms, name, pod, space in ((0, "p:begin", "a", 4026531836), (100, "p:begin", "b", 4026531837),
                                                (300, "p:end", "a", 4026531836), (400, "p:end", "b", 4026531837))]
@@ -92,7 +94,7 @@ class Rules(Recorded):
                                   for span in sorted(spans, key=lambda span: span["name"])],
                                  [(pod, 300 * 1000, None, "1") for pod in "ab"])
                 self.assertEqual(len({span["traceId"] for span in spans}), 2)
-        # a number of the host stays one of all its containers
+        # a number of the host is one number in all its containers
         spans, _ = self.convert(folder, rules=self.rules(
             "[span s]\nbegin = p:begin if pod == a\nend = p:end if pod == b\nkey = id\nscope = host\n"))
         self.assertEqual([span["duration"] for span in spans], [400 * 1000])
@@ -142,7 +144,7 @@ class Rules(Recorded):
         self.assertEqual((spans, counters["events_foreign"]), (without, before["events_foreign"]))
 
     def test_several_files(self):
-        """Files and folders, with commas in between; a parent is looked for in its own file first."""
+        """Files and folders, with commas in between; a parent's own file comes first."""
         folder = self.record({"t:a": {"k": Integer(64)}, "t:b": {"k": Integer(64)}, "t:c": {"k": Integer(64)}},
                              [(1000, "t:a", {"k": 1}), (2000, "t:b", {"k": 1}), (3000, "t:c", {"k": 1})])
         first = self.rules("[span s]\nbegin = t:a\nend = t:c\nkey = k\n", "first.rules")

@@ -2,8 +2,8 @@
  * Scripts of events (scripts/NAME.events, see scripts/README.md) through the assembler: the spans
  * must be those of NAME.spans, and after every line every event must be in a span or in a counter.
  *
- *   test-scripts                     all scripts of SRC/tests/plugin/scripts
- *   test-scripts FILE.events >FILE.spans   what becomes of this one
+ *     test-scripts                     all scripts of SRC/tests/plugin/scripts
+ *     test-scripts FILE.events >FILE.spans   writes the spans of this script
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,9 +25,9 @@ struct run {
     struct event event;
     FILE *out;
     uint64_t spans; /* given out */
-    uint64_t pad;   /* bytes to be added to the value */
+    uint64_t pad;   /* bytes that are added to the value */
     uint64_t copies;
-    bool hide; /* spans are counted only */
+    bool hide; /* spans are only counted */
     uint64_t hidden;
 };
 
@@ -124,7 +124,7 @@ static void check_account(struct run *run)
     check_failures++;
 }
 
-/* What an event is called, and how many values (of no key) it has. */
+/* The word for an event, and its number of values (without a key). */
 static const struct {
     const char *name;
     enum event_kind kind;
@@ -142,7 +142,7 @@ static const struct {
     {"metric", EVENT_METRIC, 0},
 };
 
-/* A value is a word without a key: TEXT, or KEY and VALUE. */
+/* Sets a value, a word without a key: TEXT, or KEY and VALUE. */
 static void set_value(struct run *run, unsigned value, unsigned count, struct text text)
 {
     struct event *event = &run->event;
@@ -232,7 +232,7 @@ static void add_event(struct run *run)
     free(log);
 }
 
-/* They last as long as the run: a script is a few KB. */
+/* Sets defaults for the rest of the run, whose memory is not freed: a script is a few KB. */
 static void set_defaults(struct run *run)
 {
     for (unsigned i = 1; i < run->line.count; i++) {
@@ -411,7 +411,7 @@ static void run_script(const char *path, FILE *out)
     assembler_free(run.assembler);
 }
 
-/* diff says what is different, and its status that something is. */
+/* diff prints the differences, and its status tells of them. */
 static void test_script(const char *path)
 {
     const int stem = (int)(strlen(path) - strlen(".events"));

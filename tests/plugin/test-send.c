@@ -84,7 +84,7 @@ static void end(struct sender *one)
     free(one->replies);
 }
 
-/* What the peer has accepted is not spooled, too. */
+/* The spool does not get spans that the peer has accepted. */
 int main(void)
 {
     static struct reporter reporter = {.report = report};

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-# timeout: 120
-# The rules that come with BlkKin, on events as the newest release of each program records them: names and types of
-# fields are from the sources that each test names. Nothing is left over.
+# The rules that come with BlkKin, on events as the newest release of each program records them. Names and types of
+# fields are from the sources that each test names. No event is left over.
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
 import os
 import unittest
 
@@ -19,7 +19,7 @@ class Shipped(Recorded):
     tested = set()
 
     def spans(self, name, classes, events, context=None, **left_over):
-        """Events: (ms, thread, name, values). For each span: name, start and end in ms, its parent's name."""
+        """events: (ms, thread, name, values). Returns for each span: name, start and end in ms, its parent's name."""
         self.tested.add(name)
         folder = self.record(classes, [
             ((1 + ms) * MS, event, values, {"vpid": 10, "vtid": thread, "procname": "daemon" if thread == 10 else f"t{thread}",
@@ -35,7 +35,7 @@ class Shipped(Recorded):
                        self.made.get(span.get("parentId"), {}).get("name")) for span in made)
 
     def tags(self, name):
-        """The tags of the spans of this name, by their start."""
+        """Returns the tags of the spans of this name, by their start."""
         return [span["tags"] for span in sorted(self.made.values(), key=lambda span: span["timestamp"]) if span["name"] == name]
 
     def services(self):
@@ -93,7 +93,7 @@ class Shipped(Recorded):
         self.assertEqual(self.services(), {"nfs-ganesha"})
 
     def test_nfs_ganesha_before_6(self):
-        """nfs-ganesha 4.3, src/include/gsh_lttng/nfs_rpc.h: NFSv4 operations do not tell their request."""
+        """nfs-ganesha 4.3, src/include/gsh_lttng/nfs_rpc.h: NFSv4 operations have no number of their request."""
         op = {"op_num": I32, "op_code": I32, "op_name": TEXT}
         classes = {"nfs_rpc:start": {"req": HEX}, "nfs_rpc:end": {"req": HEX}, "nfs_rpc:op_end": {"req": HEX},
                    "nfs_rpc:op_start": {"req": HEX, "op_name": TEXT, "export_id": I32},
@@ -108,7 +108,8 @@ class Shipped(Recorded):
             ("nfs4_Compound", 1, 6, "rpc"), ("rpc", 0, 7, None), ("v4 OP_GETATTR", 2, 3, None)])
 
     def test_libcamera(self):
-        """libcamera 0.7.2, include/libcamera/internal/tracepoints: LTTng refuses request_complete and request_cancel there."""
+        """libcamera 0.7.2, include/libcamera/internal/tracepoints: LTTng refuses request_complete and request_cancel
+        there."""
         status = Enum(32, False, {"RequestPending": 0, "RequestComplete": 1, "RequestCancelled": 2})
         request, call = {"request": HEX, "cookie": U64, "status": status}, {"pipeline_name": TEXT, "function_name": TEXT}
         names = ("construct", "reuse", "queue", "device_queue", "complete", "cancel", "destroy")
@@ -128,7 +129,7 @@ class Shipped(Recorded):
             begins_unmatched=1, begun_again=1), [
             ("ipa processStats", 2, 3, None), ("request until a buffer", 0, 5, None), ("request until a buffer", 11, 15, None)])
         self.assertEqual([tags.get("error") for tags in self.tags("request until a buffer")], [None, "FrameCancelled"])
-        # where LTTng takes them; without cookies
+        # where LTTng accepts them; without cookies
         self.assertEqual(self.spans("libcamera", classes, [
             event(0, "construct", 0), event(10, "queue", 0), event(11, "device_queue", 0), event(15, "complete", 0), event(20, "reuse", 0),
             event(21, "queue", 0), event(25, "cancel", 0), event(30, "destroy", 0)]), [("request", 0, 5, None), ("request", 11, 15, None)])
@@ -142,10 +143,10 @@ class Shipped(Recorded):
         events = [(0, "malloc", {"size": 1, "ptr": 0x10}), (1, "calloc", {"nmemb": 2, "size": 2, "ptr": 0x20}),
                   (2, "realloc", {"in_ptr": 0, "size": 3, "ptr": 0x30}), (3, "memalign", {"alignment": 64, "size": 4, "ptr": 0x40}),
                   (4, "posix_memalign", {"out_ptr": 0x50, "alignment": 64, "size": 5, "result": 0}),
-                  (5, "posix_memalign", {"out_ptr": 0x50, "alignment": 3, "size": 9, "result": 22}),  # EINVAL: left as it was
+                  (5, "posix_memalign", {"out_ptr": 0x50, "alignment": 3, "size": 9, "result": 22}),  # EINVAL: the block stays
                   (6, "realloc", {"in_ptr": 0x10, "size": 6, "ptr": 0x60}),  # moved
                   (7, "realloc", {"in_ptr": 0x60, "size": 7, "ptr": 0x60}),  # where it was
-                  (8, "realloc", {"in_ptr": 0x60, "size": 1 << 60, "ptr": 0}),  # no memory: it lives on
+                  (8, "realloc", {"in_ptr": 0x60, "size": 1 << 60, "ptr": 0}),  # no memory: the block stays
                   (9, "realloc", {"in_ptr": 0x30, "size": 0, "ptr": 0}),  # freed
                   (10, "free", {"ptr": 0}), (11, "free", {"ptr": 0x20}), (12, "free", {"ptr": 0x40}), (13, "free", {"ptr": 0x50}),
                   (14, "free", {"ptr": 0x60}), (15, "malloc", {"size": 8, "ptr": 0})]
@@ -263,7 +264,7 @@ class Shipped(Recorded):
         self.assertEqual([len(span["annotations"]) for span in self.made.values()], [1])
 
     def test_phases(self):
-        """A pattern, and no program's."""
+        """A pattern, not rules for a program."""
         api = {"operation": TEXT, "phase": Enum(8, False, {"ENTER": 0, "EXIT": 1}), "correlation_id": U64}
         self.assertEqual(self.spans("phases", {"gpu:api": api, "gpu:kernel": {"name": TEXT, "begin_ns": U64, "correlation_id": U64}}, [
             (0, 11, "gpu:api", {"operation": "launch", "phase": 0, "correlation_id": 1}),
@@ -273,7 +274,7 @@ class Shipped(Recorded):
 
     @classmethod
     def tearDownClass(cls):
-        """Each file that is shipped is tried."""
+        """Checks that each shipped file was tested."""
         super().tearDownClass()
         missing = {name.removesuffix(".rules") for name in os.listdir(RULES)} - cls.tested
         if missing:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # timeout: 200
-"""The spool's bounds: bytes, age, a disk that is full, slow or broken, and whose the spool is.
+"""The spool's bounds: bytes, age, a disk that is full, slow or broken, and the owner of the spool.
 
-    test-spool-bounds.py [NAME]...     all scenarios, or those whose names contain one of these
+test-spool-bounds.py [NAME]...     all scenarios, or those whose names contain one of these
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -26,7 +26,7 @@ from spool_runs import AWAY, DRIVER, HEAD, Run, change, drain, each_once, files,
 
 @scenario
 def full_of_bytes_live():
-    """The oldest go."""
+    """The oldest records are removed."""
     with folder() as spool, Collector() as collector:
         run = Run(AWAY, "live", "add:20000", "flush", "close", spool=spool, spool_bytes=1 << 20,
                   batch_spans=100, noise=200)
@@ -41,7 +41,7 @@ def full_of_bytes_live():
 
 @scenario
 def full_of_bytes_recorded():
-    """Nothing of a recorded trace is dropped: it is there to be read again."""
+    """No span of a recorded trace is dropped, because the trace can be read again."""
     with folder() as spool:
         run = Run(AWAY, "add:20000", "flush", "close", spool=spool, spool_bytes=1 << 20,
                   batch_spans=100, noise=200, queue_bytes=1 << 20, retry_timeout_ms=500)
@@ -62,10 +62,10 @@ def too_old():
 def too_old_while_away():
     with folder() as spool:
         fill(spool, 1000)
-        # young while the sink starts, however busy the machine is: a reader would find them old otherwise
+        # young while the sink starts on a busy machine: if not, a reader would find them old
         run = Run(AWAY, "sleep:5500", "live", "add:100", "flush", "close", spool=spool,  # older than spool_age_ms
                   spool_age_ms=5000, batch_spans=100)
-        # what a sender had was removed under it
+        # a sender's record was removed while the sender read it
         expect(run.counts["spool"]["dropped"] >= 100, run.explain())
         expect(run.counts["spool"]["expired"] + run.counts["spool"]["dropped"] == 1000, run.explain())
 
@@ -75,7 +75,7 @@ def boot_ms():
 
 
 def written_at(spool, time_ms):
-    """As if the wall clock had said that when the records were written."""
+    """Sets the wall clock's time in the records."""
     for path in files(spool):
         for at, _, _ in records(path):
             with open(path, "rb") as file:
@@ -102,14 +102,14 @@ def not_too_old_where_the_clock_was_wrong():
 
 @scenario
 def too_old_after_another_boot():
-    """The time that the host was off is not counted, but what came later is newer."""
+    """The time while the host was off does not count, but later records are newer."""
     with folder() as spool:
         fill(spool, 1000)
         written_at(spool, int(time.time() * 1000) - 3600000)
         os.truncate(spool + "/lock", 0)
         fill(spool, 100, first=2000, spool_age_ms=1800000).has(spool_expired=0)
         run = Run(AWAY, "live", "add:1", "flush", "close", spool=spool, spool_age_ms=1)
-        expect(run.counts["spool"]["expired"] in (1100, 1101), run.explain())  # the new one may be old, too
+        expect(run.counts["spool"]["expired"] in (1100, 1101), run.explain())  # the new record may be old, too
 
 
 FAILING_FSYNC = """
@@ -125,7 +125,8 @@ int fdatasync(int fd)
 
 @scenario
 def failed_fsync_is_told():
-    """Within a second: it is said and counted. Before a batch counts: spans wait for a disk that does."""
+    """A failed fsync is reported and counted within a second. Before a batch counts, spans wait for a disk that
+    works."""
     with folder() as spool:
         library = os.path.dirname(spool) + "/failing.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=FAILING_FSYNC, text=True, check=True)
@@ -165,7 +166,7 @@ int unlinkat(int folder, const char *name, int flags)
 
 @scenario
 def a_slow_disk_holds_up_nobody():
-    """Files are stored and removed without the lock of the spool: who adds spans, or asks for the account, does not wait
+    """Files are synced and removed without the lock of the spool: adding spans, and reading the account, do not wait
     for the disk."""
     with folder() as spool, Collector() as collector:
         library = os.path.dirname(spool) + "/slow.so"
@@ -175,7 +176,7 @@ def a_slow_disk_holds_up_nobody():
                   batch_spans=100)
         run.says("sync").has(spooled=3000)
         expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * PATIENCE, run.explain())
-        # what is found is sent and removed while others are added
+        # found records are sent and removed while others are added
         run = Run(collector, "number:3000", "live", "pace:1000", "add:3000", "flush", "close", spool=spool,
                   environment=environment, batch_spans=100)
         run.says("gone").has(spool_accepted=3000)
@@ -214,7 +215,7 @@ int openat(int folder, const char *name, int flags, ...)
 
 @scenario
 def no_descriptors():
-    """What cannot be opened now is not lost: a start says so, and who runs tries again."""
+    """A file that cannot be opened now is not lost: a start reports it, and a running sink tries again."""
     with folder() as spool, Collector() as collector:
         library = os.path.dirname(spool) + "/none.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=NO_DESCRIPTORS, text=True, check=True)
@@ -241,7 +242,7 @@ def small_disk(size):
 
 @scenario
 def full_disk():
-    """What the disk has not taken waits in the queue, as without a spool; all arrives."""
+    """Spans that the disk refuses wait in the queue, as without a spool; all arrive."""
     with small_disk(500000) as disk, Collector(listening=False) as collector:
         run = Run(collector, "live", "add:10000", "wait:spool-accepted:1000", "flush", "close",
                   when=("No space left on device", collector.start), spool=disk + "/spool",
@@ -253,7 +254,7 @@ def full_disk():
 
 @scenario
 def full_disk_and_queue():
-    """Then the oldest of the queue are dropped, and counted; the spool's are kept."""
+    """Then the oldest of the queue are dropped, and counted; the spool's stay."""
     with small_disk(500000) as disk, Collector() as collector:
         spool = disk + "/spool"
         run = Run(AWAY, "live", "add:50000", "flush", "close", spool=spool, batch_spans=100, noise=200,
@@ -266,7 +267,7 @@ def full_disk_and_queue():
 
 @scenario
 def full_disk_recorded():
-    """Neither disk nor collector: the conversion fails, as without a spool, and does not hang."""
+    """Without disk and collector, the conversion fails as without a spool, and does not hang."""
     with small_disk(500000) as disk:
         run = Run(AWAY, "add:50000", "flush", "close", spool=disk + "/spool", batch_spans=100, noise=200,
                   queue_bytes=1 << 20, retry_timeout_ms=500)
@@ -276,7 +277,7 @@ def full_disk_recorded():
 
 @scenario
 def file_that_finds_no_room():
-    """Any transport: what a full disk does not take is spooled on another one."""
+    """Any transport: spans that do not fit on a full disk are spooled on another one."""
     with folder() as spool, small_disk(300000) as disk:
         ballast = disk + "/ballast"
         with open(ballast, "wb") as file:
@@ -341,7 +342,7 @@ def folder_of_others():
 
 @scenario
 def interrupted_while_it_hangs():
-    """What is in the queue, and on its way, goes to the spool within flush-timeout-ms."""
+    """Spans in the queue and in flight go to the spool within flush-timeout-ms."""
     with folder() as spool, Collector(default=hang()) as hung, Collector() as collector:
         begin = time.monotonic()
         run = Run(hung, "add:5000", "interrupt", "close", spool=spool, on_full="block",

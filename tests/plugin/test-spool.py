@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # timeout: 200
-"""The spool: what a collector does not take now is on disk, and arrives later.
+"""The spool: spans that a collector does not accept now are on disk, and arrive later.
 
-    test-spool.py [NAME]...     all scenarios, or those whose names contain one of these
+test-spool.py [NAME]...     all scenarios, or those whose names contain one of these
 
 KILLS=N: how often the sink is killed (default 20; each takes some 0.3 s).
 
@@ -40,7 +40,7 @@ def untouched_while_the_collector_is_well():
 
 @scenario
 def away_then_back_in_order():
-    """With one sender all is in order: what waited, what came meanwhile, what came later."""
+    """With one sender all is in order: waiting spans, those that came meanwhile, later ones."""
     with folder() as spool, Collector(listening=False) as collector:
         run = Run(collector, "live", "add:1000", "wait:spooled:1000", "say:back", "pace:1000",
                   "add:1000",
@@ -64,14 +64,14 @@ def away_then_back_with_many_senders():
 
 @scenario
 def faults_that_pass():
-    """Whatever goes wrong with single requests, each span arrives, by several senders.
+    """With any faults of single requests, each span arrives, by several senders.
 
-    No fault is one that a batch can be blamed for, as 404 and 500 are, however often one batch has
-    it. A batch whose connection breaks again and again is blamed after retry-timeout-ms.
+    No fault is one for which a batch is given up, as for 404 and 500, however often one batch meets it. A batch whose
+    connection breaks again and again is given up after retry-timeout-ms.
     """
     faults = [status(503), reset_after_request(), close_at_once(), status(429), raw(b"HTTP/1.1 2"),
               status(502), reset_at_once(), status(504), raw(b"")] * 3
-    script = [step for fault in faults for step in (fault, ok())]  # else the pauses grow
+    script = [step for fault in faults for step in (fault, ok())]  # if not, the pauses grow
     with folder() as spool, Collector(script) as collector:
         run = Run(collector, "live", "add:3000", "flush", "wait:spool-accepted:1000", "close",
                   spool=spool, batch_spans=50, retry_timeout_ms=600000)
@@ -82,7 +82,7 @@ def faults_that_pass():
 
 @scenario
 def slow_collector_and_full_queue():
-    """A live session whose collector is slower than what comes: nothing is dropped."""
+    """A live session whose collector is slower than the spans come: none is dropped."""
     with folder() as spool, Collector(default=slow(0.2)) as collector:
         run = Run(collector, "live", "pace:20", "add:5000", "flush", "close", spool=spool,
                   batch_spans=50, batch_bytes=1 << 16, queue_bytes=1 << 19)
@@ -93,7 +93,7 @@ def slow_collector_and_full_queue():
 
 @scenario
 def recorded_and_slow_goes_directly():
-    """Who waits for room needs no disk for a collector that is merely slow."""
+    """A conversion that waits for room needs no disk for a slow collector."""
     with folder() as spool, Collector(default=slow(0.02)) as collector:
         run = Run(collector, "add:10000", "flush", "close", spool=spool, batch_spans=200,
                   queue_bytes=1 << 18, on_full="block")
@@ -124,10 +124,10 @@ def several_requests_at_once():
 
 @scenario
 def one_asks_while_it_is_away():
-    """Eight senders do not knock at once: each would do so some ten times."""
+    """Eight senders do not try at once: each would do so some ten times."""
     with folder() as spool:
         fill(spool, 10000)
-        run = Run(AWAY, "sleep:2000", "interrupt", "close", spool=spool)  # as long as it is watched
+        run = Run(AWAY, "sleep:2000", "interrupt", "close", spool=spool)  # for as long as the test watches
         run.has(spool_waiting=10000)
         expect(run.counts["requests"] < 50, run.explain())
 
@@ -170,7 +170,7 @@ def refused_record():
 
 @scenario
 def poison_does_not_stop_the_others():
-    """A batch that the collector answers with 500 for ever is given up; nothing waits for it."""
+    """A batch that the collector always answers with 500 is given up, and delays no other."""
     poison = lambda connection: judge(has_bad_span, 500)(connection)  # noqa: E731
     with folder() as spool, Collector(default=poison) as collector:
         fill(spool, 1000, bad="5")
@@ -184,7 +184,7 @@ def poison_does_not_stop_the_others():
 
 @scenario
 def corrupt_records():
-    """A changed text, a changed head, a changed start, a torn end: the others arrive."""
+    """A changed text, a changed head, a changed start, a torn end: the other records arrive."""
     with folder() as spool, Collector() as collector:
         fill(spool, 1000)
         [path] = files(spool)
@@ -236,7 +236,7 @@ def done_records_are_not_sent_again():
 
 
 class Flighty:
-    """A collector that comes and goes, at one port; remembers ids and how often each came."""
+    """A collector that comes and goes, at one port; remembers ids and their number."""
 
     def __init__(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -260,7 +260,7 @@ class Flighty:
             self.stopping.wait(source.uniform(0, 0.4))
 
     def take_late(self, request):
-        """Of a connection that outlives its collector: its answer may arrive."""
+        """Takes a request of a connection that outlives its collector: its answer may arrive."""
         self.taken.update(request.ids())
 
     def __enter__(self):

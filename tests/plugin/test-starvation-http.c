@@ -57,7 +57,7 @@ static bool serve_request(int connection)
     return write(connection, answer, sizeof(answer) - 1) > 0;
 }
 
-/* One after the other would do, but for what has several connections. */
+/* One thread for each connection, because one transport has several. */
 static void *serve_connection(void *context)
 {
     const int connection = (int)(intptr_t)context;
@@ -80,7 +80,6 @@ static void *serve(void *context)
     return context;
 }
 
-/* Returns its port. */
 static unsigned start_collector(pthread_t *thread)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -135,7 +134,7 @@ static void add_spans(struct exporter *exporter, unsigned count)
 
 #define BATCH_SPANS 2
 
-/* Returns false where it did not even start. */
+/* Returns false if the exporter did not start. */
 static bool deliver(struct exporter_counts *counts)
 {
     struct error error = {""};
@@ -172,15 +171,16 @@ static void check_account(const struct exporter_counts *counts)
     CHECK(counts->spans == 5 && counts->waiting == 0);
     CHECK(counts->spans == accepted + undelivered + counts->outcome[OUTCOME_NO_MEMORY]);
     CHECK((undelivered == 0) == (reports == 0));
-    /* One that is given up may have arrived all the same, and one whose answer there was no memory
-     * for comes again: by libcurl itself if it came on a connection that was used before. What is
-     * compressed, nobody has read. */
+    /* A span that is given up may have arrived all the same. A span for whose answer there was no
+     * memory comes again: libcurl itself sends it if the connection was used before. Nobody has
+     * read compressed bodies. */
     if (compression == COMPRESSION_NONE)
         CHECK(received >= accepted &&
               received <= (counts->requests + (starve.failed != 0)) * BATCH_SPANS);
 }
 
-/* Returns whether something has failed: with two threads the same number is not always the same. */
+/* Returns whether an allocation has failed: with two threads the same number is not always the same
+ * allocation. */
 static bool check_failure(uint64_t fail_at, bool and_after)
 {
     struct exporter_counts counts;
@@ -236,7 +236,7 @@ static struct exporter_counts close_spooling(struct exporter *exporter)
     return counts;
 }
 
-/* Without failures: what is there arrives, each span once. Returns how many were there. */
+/* Empties the spool without failures: its spans arrive once. Returns their number. */
 static uint64_t empty_spool(void)
 {
     struct exporter *exporter;
@@ -295,7 +295,7 @@ static bool check_taking_out(uint64_t fail_at, bool and_after)
     if (exporter) {
         int64_t end_ms = 0, failed_end_ms = 0;
 
-        /* all goes out, unless something has failed: then some may stay */
+        /* all leave, unless an allocation has failed: then some may stay */
         while (exporter_counts(exporter).spool.waiting &&
                (__atomic_load_n(&starve.failed, __ATOMIC_RELAXED)
                     ? wait_up_to(50, &failed_end_ms)
@@ -341,7 +341,7 @@ static void check_spool(void)
     check_all("putting in", check_putting_in);
     check_all("taking out", check_taking_out);
     snprintf(lock, sizeof(lock), "%s/lock", folder);
-    CHECK(unlink(lock) == 0 && rmdir(folder) == 0); /* nothing else is left */
+    CHECK(unlink(lock) == 0 && rmdir(folder) == 0); /* no other file is left */
 }
 
 int main(void)
@@ -349,7 +349,7 @@ int main(void)
     pthread_t thread;
 
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/api/v2/spans", start_collector(&thread));
-    /* these are the failing ones: see starve.h */
+    /* failing functions: see starve.h */
     curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, free, realloc, strdup, calloc);
     for (compression = COMPRESSION_NONE; compression <= COMPRESSION_GZIP; compression++)
         check_all(compression == COMPRESSION_GZIP ? "gzip" : "plain", check_failure);

@@ -1,6 +1,6 @@
 /*
  * Each allocation of joining fails in turn, once or from then on: nothing crashes or leaks, and
- * each span comes out once, be it unjoined.
+ * each span comes out once, unjoined if need be.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -86,7 +86,7 @@ int main(void)
 
     (void)run_once(0, false, &count);
     CHECK(count > 60);
-    /* until there are no more of its own */
+    /* until it makes no more allocations */
     for (; !check_failures && run_once(fail_at, false, &ignored); fail_at++)
         CHECK(run_once(fail_at, true, &ignored) >= 1);
     CHECK(fail_at > 50);

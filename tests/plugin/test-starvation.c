@@ -1,7 +1,6 @@
 /*
  * Each allocation fails in turn, once or from then on: nothing crashes, leaks, hangs or is lost
- * without a count, and what is delivered is well-formed. From events to the file, without
- * babeltrace.
+ * without a count, and the output is well-formed. From events to the file, without babeltrace.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,14 +18,14 @@
 
 #define MS INT64_C(1000000)
 
-/* A workload, and what became of it. */
+/* A workload and its results. */
 struct run {
     struct assembler *assembler;
     struct exporter *exporter;
     struct assembler_counts core;
     struct exporter_counts out;
     bool set_up;
-    json_t *spans; /* in the file; of OTLP an object: how often each span is there */
+    json_t *spans; /* in the file; for OTLP an object: the number of each span */
     int64_t time_ns;
     uint32_t sequence;
 };
@@ -80,7 +79,7 @@ static void add_whole(struct run *run, uint64_t span_id, const char *service, co
     struct event event = next_event(run, EVENT_SPAN, span_id, service);
 
     event.duration_ns = (uint64_t)MS;
-    /* long enough for the log to have to grow at the number after it */
+    /* long enough to make the log grow at the next number */
     event.origin.process = (struct text){large, 150};
     event.dropped = span_id % 3;
     event.log = text_of(log);
@@ -103,7 +102,7 @@ static void few(struct run *run)
 {
     char service[32];
 
-    /* steps in steps, before any memory was given back and kept for others */
+    /* steps in steps, before any memory was freed for reuse */
     for (uint64_t i = 1; i <= 2; i++)
         add_whole(run, 500 + i, "osd",
                   "(3000000000one"
@@ -137,7 +136,7 @@ static void few(struct run *run)
     add_whole(run, 400, "osd", "broken");
 }
 
-/* More open spans than the table has buckets at first, then more than may be open. */
+/* More open spans than the table has buckets at first, then more than the limit. */
 static void many(struct run *run)
 {
     for (uint64_t i = 1; i <= 1300; i++)
@@ -200,7 +199,7 @@ static bool set_up(struct run *run)
 
 /* ---- what is in the file ---- */
 
-/* Each field of this number, which are all that there are besides number 1. */
+/* Returns the next field of this number; beside number 1 there are no others. */
 static struct text next_of(struct pb_reader *reader, uint32_t number, struct text *first)
 {
     struct pb_member field = {.tag = 0};
@@ -229,7 +228,7 @@ static void count_span(json_t *counts, struct text resource, struct text span)
     free(name);
 }
 
-/* A whole request, with nothing left over. */
+/* Reads a whole request, without a rest. */
 static json_t *load_otlp(void)
 {
     FILE *file = fopen(path, "rb");
@@ -326,7 +325,7 @@ static void check_account(const struct run *run)
     CHECK(out->waiting == 0);
 }
 
-/* What was lost is in a counter: where all are as without failures, so are the spans. */
+/* Every loss is in a counter: if all counters are as without failures, so are the spans. */
 static void check_nothing_silent(const struct run *run, const struct run *whole)
 {
     if (memcmp(&run->core, &whole->core, sizeof(run->core)) == 0 &&
@@ -334,12 +333,12 @@ static void check_nothing_silent(const struct run *run, const struct run *whole)
         CHECK(json_equal(run->spans, whole->spans));
 }
 
-/* Of a failure that has passed no more is lost than what it hit. */
+/* A single failure loses no more than the one span or event. */
 static void check_small_loss(const struct run *run, const struct run *whole)
 {
     CHECK(run->core.events == whole->core.events);
     CHECK(run->core.events_no_room <= 1);
-    /* with a step, the steps in it, and with an event all of its steps */
+    /* a lost step takes its inner steps along, and a lost event all of its steps */
     CHECK(run->out.outcome[OUTCOME_ACCEPTED] + 1 + run->core.log_errors - whole->core.log_errors +
               STEPS * run->core.events_no_room >=
           whole->out.outcome[OUTCOME_ACCEPTED]);
@@ -369,7 +368,7 @@ static bool check_failure(void (*workload)(struct run *), const struct run *whol
     return failed != 0;
 }
 
-/* least: allocations that must have failed in their turn. */
+/* least: allocations that must have failed in turn. */
 static void test(const char *name, void (*workload)(struct run *), uint64_t least)
 {
     struct run whole;
@@ -400,7 +399,7 @@ int main(void)
         return 2;
     path = endpoint + strlen("file:");
     test("few spans", few, 60);
-    /* each span's own memory would take long, and is the same as above */
+    /* the memory of each span would take long, and was tested above */
     min_size = 16384;
     test("many spans", many, 2);
     format = FORMAT_OTLP;

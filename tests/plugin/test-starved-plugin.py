@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The plugin in babeltrace2, each allocation of its own failing in turn, once or from then on: it ends
-in good order, says so where a span was lost, and its account holds. See starvation/starve.h. And the
-same on a disk that is full, for a while or for ever, or that cannot store in the end what it took.
+"""The plugin in babeltrace2, with each of its own allocations failing in turn, once or from then on: it ends in good
+order, reports lost spans, and its account holds. See starvation/starve.h. And the same on a disk that is full, for a
+while or for ever, or that cannot sync written data.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -20,7 +20,7 @@ OUTPUT = os.path.join(os.environ["TMPDIR"], "spans.json")
 
 
 def run(trace, fail_at, and_after, disk=None, parameters=""):
-    """Returns the exit status, what was said, and the spans."""
+    """Returns the exit status, the messages, and the spans."""
     environment = dict(os.environ, STARVE_AT=str(fail_at), **(disk or {}))
     if and_after:
         environment["STARVE_AFTER"] = "1"
@@ -36,12 +36,12 @@ def run(trace, fail_at, and_after, disk=None, parameters=""):
         with open(OUTPUT) as file:
             text = file.read()
         os.remove(OUTPUT)
-        spans = json.loads(text or "[]")  # made, but not written to, where the start failed
+        spans = json.loads(text or "[]")  # made, but not written to, if the start failed
     return done.returncode, done.stderr, spans
 
 
 def sums(said):
-    """The account's sums: (total, parts) of the events and of the spans; none without an account."""
+    """Returns the account's sums: (total, parts) of the events and of the spans; none without an account."""
     account = re.search(r"^blkin: (events: .*)", said, re.M)
     if not account:
         return []
@@ -50,7 +50,7 @@ def sums(said):
 
 
 def faults(status, said, spans, whole):
-    """What is wrong with a run."""
+    """Returns the faults of a run."""
     live = re.search(r"^starve: \d+ allocations, \d+ failed, (-?\d+) live", said, re.M)
     if status not in (0, 1):
         yield f"exit status {status}"
@@ -77,7 +77,7 @@ def faults(status, said, spans, whole):
 
 
 def check_sums(trace, what, parameters):
-    """What is not delivered is left out, and counted."""
+    """Undelivered spans are left out, and counted."""
     found = []
     fail_at, said = 0, ""
     while ", 0 failed," not in said:

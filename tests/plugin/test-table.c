@@ -22,7 +22,7 @@ static struct thing *thing_of(struct table_link *link)
     return caa_container_of(link, struct thing, in_table);
 }
 
-/* Returns how many there are, or 0 if they are not the newest first. */
+/* Returns their number, or 0 if the newest is not first. */
 static unsigned count_in_order(const struct table *table, uint64_t hash)
 {
     struct table_link *link = table_first_of(table, hash);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# tail-sampling="FILE": of 1000 traces just those are delivered that the rules name, each of them whole; and
-# every span is in the account.
+# tail-sampling="FILE": of 1000 traces exactly those that the rules name are delivered, each of them whole; and every
+# span is in the account.
 # SPDX-License-Identifier: BSD-2-Clause
 import collections
 import json
@@ -23,7 +23,7 @@ def low(request):
 
 
 def one_of(request, number):
-    """As model/tail.c: by a hash of the trace id."""
+    """Chooses by a hash of the trace id, as model/tail.c does."""
     x = low(request)
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
     x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
@@ -41,12 +41,12 @@ class Recording:
         self.todo = []
 
     def renew(self):
-        """Another trace of the same programs."""
+        """Begins another trace of the same programs."""
         self.trace = Trace(1, hostname="node1", context=CONTEXT)
         add_blkin(self.trace)
 
     def request(self, number, duration=5 * MS, log="", root=True, name="write", at=None):
-        """A client's span, a server's below it, and one below that; the last to begin ends first."""
+        """Adds a client's span, a server's below it, and one below that; the last to begin ends first."""
         at = 10 * S + number * 3 * MS if at is None else at
         span, ids = 10 * number, {"trace_id": low(number), "high": HIGH}
         self.todo += [(at + 3 * MS, self.osd, (span + 3, "flush", span + 2, MS, 0, ""), ids),
@@ -98,7 +98,7 @@ class Tail(unittest.TestCase):
         return counters
 
     def delivered(self):
-        """The spans of each trace, and its reason, which one span has."""
+        """Returns the spans of each trace, and its reason, which one span has."""
         traces = collections.defaultdict(list)
         for span in self.spans():
             traces[int(span["traceId"][-16:], 16) - low(0)].append(span)
@@ -149,7 +149,7 @@ class Tail(unittest.TestCase):
         self.assertIn(f"{all_spans - kept} sampled out", said)
 
     def test_off(self):
-        """Without it there is nothing of it, not even in the line."""
+        """Without the parameter there is no sampling, and no part of it in the line."""
         self.recording.request(1)
         self.recording.write()
         said = self.start().end().said
@@ -159,7 +159,7 @@ class Tail(unittest.TestCase):
         self.assertFalse(any("blkin.sampled" in span["tags"] for span in self.spans()))
 
     def test_late(self):
-        """What comes when its trace is decided goes the same way."""
+        """A span that comes when its trace is decided follows the decision."""
         for i in range(200):
             self.recording.request(i, log=tag("error", "EIO") if i % 2 else "")
         for i in range(200):
@@ -170,7 +170,7 @@ class Tail(unittest.TestCase):
         self.assertEqual(delivered, {i: 4 for i in range(1, 200, 2)})
         counters = self.counters()
         self.assertEqual((counters["spans_late"], counters["spans_sampled_out"]), (200, 400))
-        # one that waits long enough is no late one
+        # a trace that waits long enough has no late span
         self.run_sink("error\n", "tail-wait-ms=60000")
         self.assertEqual(self.delivered()[0], delivered)
         self.assertEqual(self.counters()["spans_late"], 0)
@@ -185,7 +185,7 @@ class Tail(unittest.TestCase):
         self.assertGreater(counters["traces_early"], 0)
         self.assertEqual(counters["spans_finished"], 18000)
         self.assertEqual(counters["spans_accepted"], len(self.spans()))
-        # a trace's parts are decided on together or follow, so each one is whole
+        # a trace's parts are decided together, or follow the decision, so each trace is whole
         self.assertEqual(set(self.delivered()[0].values()), {3})
 
     def test_without_end(self):
@@ -200,7 +200,7 @@ class Tail(unittest.TestCase):
         self.assertEqual(len(self.spans()), 25000)
 
     def test_interrupted(self):
-        """Ended by a signal, with what is held: that is decided, too."""
+        """Ended by a signal: held traces are decided, too."""
         for i in range(3000):
             self.recording.request(i, log=tag("error", "EIO") if i % 2 else "")
         self.recording.write()
@@ -210,17 +210,17 @@ class Tail(unittest.TestCase):
         run = self.start(f'tail-sampling="{self.rules}"', "queue-bytes=8192", "batch-bytes=4096", "on-full=block",
                          "flush-timeout-ms=60000", endpoint="file:" + fifo)
         with open(fifo) as file:
-            first = file.read(1)  # something is delivered
+            first = file.read(1)  # the first delivered byte
             run.process.send_signal(signal.SIGTERM)
             spans = json.loads(first + file.read())
-        run.end(2)  # babeltrace2's, of what was interrupted
+        run.end(2)  # the status of an interrupted babeltrace2
         counters = self.counters()
         self.assertEqual(counters["spans_accepted"], len(spans))
         self.assertEqual(counters["spans_held"], 0)
         self.assertTrue(all(int(span["traceId"], 16) % 2 for span in spans))
 
     def test_changed_rules(self):
-        """The file is read again when it changes; what cannot be used is told, and changes nothing."""
+        """The file is read again when it changes; a wrong file has a message, and changes nothing."""
         for i in range(4000):
             self.recording.request(i)
         self.recording.write()
@@ -232,7 +232,7 @@ class Tail(unittest.TestCase):
         parts = []
 
         def read_until(file, word):
-            """A little at a time, so that the trace lasts until then."""
+            """Reads a little at a time, so that the trace lasts until then."""
             def is_said():
                 parts.append(file.read(2000))
                 return word in run.said

@@ -1,5 +1,6 @@
 /*
- * Names, histograms, statistics and the rules of tail sampling: as they are counted, and what fits.
+ * Names, histograms, statistics and the rules of tail sampling: their counts, and the rules that
+ * fit.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -51,7 +52,7 @@ static int64_t random_value(void)
     return (int64_t)((dice(UINT64_C(1) << 31) << 32 | dice(UINT64_C(1) << 31) << 1) >> dice(62));
 }
 
-/* Of each value the bucket is that of the definition. */
+/* Each value has the bucket of the definition. */
 static void test_buckets(void)
 {
     for (int n = 0; n < 60000; n++) {
@@ -68,7 +69,7 @@ static void test_buckets(void)
     }
 }
 
-/* A value that is in the bucket of this bound: doubles are rounded. */
+/* Returns a value in the bucket of this bound, although doubles are rounded. */
 static int64_t last_of(double upper)
 {
     if (upper > 1e12)
@@ -83,7 +84,7 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* A coarser scale has the same values, in buckets that are those of the finer one added up. */
+/* A coarser scale has the same values; its buckets are sums of the finer one's. */
 static void test_scales(void)
 {
     static int64_t values[20000];
@@ -152,7 +153,7 @@ static void test_quantiles(void)
 
 /* ---- statistics */
 
-/* A client's span and a server's; the names have these numbers. */
+/* Makes a client's span and a server's; the names have these numbers. */
 static void make_trace(struct trace_model *model, uint32_t client, uint32_t server, uint32_t name,
                        int64_t duration, bool is_error)
 {
@@ -186,7 +187,7 @@ static uint32_t number_of(struct names *names, const char *what, uint64_t i)
     return names_id(names, text_of(text));
 }
 
-/* More services than there is room for: bounded, and nothing is left uncounted. */
+/* More services than the limit: bounded, and everything is counted. */
 static void test_many(void)
 {
     struct names *names = names_new(65536, 1 << 20);
@@ -247,7 +248,7 @@ static void end(struct sampling *sampling)
     trace_model_destroy(&sampling->model);
 }
 
-/* "": none fits. */
+/* Returns the rule that fits; "": none. */
 static const char *why(struct sampling *sampling, const char *server, const char *name,
                        int64_t duration, bool is_error)
 {
@@ -295,7 +296,7 @@ static void test_rare(void)
     end(&s);
 }
 
-/* Of what was seen in periods before, once that was 1000 spans. */
+/* Compares with the spans of earlier periods, from 1000 spans on. */
 static void test_unusual(void)
 {
     struct sampling s;
@@ -315,7 +316,7 @@ static void test_unusual(void)
     end(&s);
 }
 
-/* Each trace's share is its own, and that of 1/100 is in that of 1/10. */
+/* Each trace's share is its own, and the traces of 1/100 are among those of 1/10. */
 static void test_shares(void)
 {
     struct sampling hundredth, tenth;
@@ -341,7 +342,7 @@ static void test_shares(void)
     end(&tenth);
 }
 
-/* Rules of before know nothing of other names. */
+/* Former rules have no statistics of other names. */
 static void test_other_statistics(void)
 {
     struct sampling first, second;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The traces of make_traces.py through babeltrace2 and the sink: status, account, messages and spans are those of
-traces/NAME.expected; where babeltrace2 itself tells less since 2.1, of NAME.expected-2.1.
+traces/NAME.expected. Where babeltrace2 itself reports less since 2.1, those of NAME.expected-2.1.
 
-  test-traces.py           all of them
-  test-traces.py --write   writes traces/*.expected anew: read the difference
+test-traces.py           all of them
+test-traces.py --write   writes traces/*.expected again: read the difference
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -23,7 +23,7 @@ EXPECTED = os.path.join(SRC, "tests/plugin/traces")
 
 
 def brief(line):
-    """The account without what is 0."""
+    """Returns the account without zeros."""
     line = re.sub(r" \+ 0 [a-z ]+?(?= \+|;)", "", line)
     line = line.replace("missing: 0 events, 0 annotations and tags, 0 spans cut short; ", "")
     line = line.replace("; lost before by LTTng: 0 events, 0 packets", "")
@@ -31,7 +31,7 @@ def brief(line):
 
 
 def messages(stderr, folder):
-    """What the sink says, and of what babeltrace2 says only the causes of a failure in the sink."""
+    """Returns the sink's messages, and of babeltrace2's only the causes of a failure in the sink."""
     for line in stderr.replace(folder, "FOLDER").splitlines():
         if line.startswith("blkin: "):
             yield brief(line)
@@ -40,7 +40,7 @@ def messages(stderr, folder):
 
 
 def result(name, *options):
-    """What becomes of the traces in a folder, as text."""
+    """Returns the results of the traces in a folder, as text."""
     folder = os.environ.get("TMPDIR", "/tmp")
     output = os.path.join(folder, f"spans-{os.getpid()}.json")
     done = subprocess.run(
@@ -99,12 +99,12 @@ def check(name, *options):
     return False
 
 
-# What the sink's own memory may be in KiB, on top of babeltrace2's, for a trace of 900 streams.
+# The limit of the sink's own memory in KiB, beside babeltrace2's, for a trace of 900 streams.
 STREAMS_KIB = 16 * 1024
 
 
 def peak_kib(folder, *sink):
-    """The most memory that a conversion has taken."""
+    """Returns the most memory of a conversion."""
     child = subprocess.Popen(["babeltrace2", f"--plugin-path={PLUGINS}", "convert", folder, *sink],
                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
@@ -114,7 +114,7 @@ def peak_kib(folder, *sink):
 
 
 def check_memory():
-    """Memory goes with what is in a trace, not with what its metadata claims."""
+    """Memory depends on the contents of a trace, not on the claims of its metadata."""
     folder = os.path.join(os.environ["TMPDIR"], "streams")
     make_traces.many_streams().write(folder)
     alone = peak_kib(folder, "--component=sink.utils.dummy")
@@ -133,7 +133,7 @@ def main():
         write()
         return 0
     results = [check_memory()] + [check(name) for name in names()]
-    if since_2_1():  # as CTF 2 needs it
+    if since_2_1():  # as CTF 2 requires it
         results += [check(name, "--allowed-mip-versions=1") for name in names()]
     print(f"{len(results)} cases")
     return 0 if all(results) else 1

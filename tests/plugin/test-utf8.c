@@ -1,5 +1,5 @@
 /*
- * Mending of UTF-8: of each sequence of up to four bytes that can matter, against the definition by
+ * Mending of UTF-8: each sequence of up to four bytes with an effect, against the definition by
  * code points.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -10,13 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How long a sequence is that these bits begin; 0: none. */
+/* Returns the length of a sequence that these bits begin; 0: none. */
 static size_t length_of(unsigned char lead)
 {
     return lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
 }
 
-/* Is there a code point that is written so, and no shorter way to write it? */
+/* Are the bytes the shortest form of a code point? */
 static bool is_right(const unsigned char *bytes, size_t count)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -34,12 +34,12 @@ static bool is_right(const unsigned char *bytes, size_t count)
     return point >= least[length] && point <= 0x10ffff && point >> 11 != 0x1b;
 }
 
-/* Could more bytes make it right? */
+/* Could more bytes complete a valid sequence? */
 static bool can_become_right(const unsigned char *bytes, size_t count)
 {
     const size_t length = length_of(bytes[0]);
     unsigned char whole[4];
-    /* what follows the second byte has no influence, so that any right one will do */
+    /* the bytes behind the second one have no influence, so that any valid ones do */
     static const unsigned char more[] = {0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf};
 
     if (count >= length)
@@ -54,7 +54,8 @@ static bool can_become_right(const unsigned char *bytes, size_t count)
     return false;
 }
 
-/* The longest beginning of an ill-formed sequence that a right one could have: at least a byte. */
+/* Returns the longest beginning of an ill-formed sequence that a valid one could have: at least a
+ * byte. */
 static size_t wrong_part(const unsigned char *bytes, size_t count)
 {
     size_t taken = 1;
@@ -101,7 +102,7 @@ static void test_beginning(void)
 
     for (size_t limit = 0; limit < sizeof(ends) / sizeof(ends[0]) - 1; limit++)
         CHECK(utf8_beginning(text_of(text), limit).length == ends[limit]);
-    /* what is no UTF-8 loses three bytes at most */
+    /* a text that is no UTF-8 loses three bytes at most */
     CHECK(utf8_beginning(text_of("\x80\x80\x80\x80\x80\x80"), 5).length == 2);
 }
 

@@ -1,4 +1,4 @@
-"""Events of the providers as traces have them: times, contexts and payloads, for traces that tests write.
+"""Makes events of the providers as traces have them: times, contexts and payloads, for traces that tests write.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -57,17 +57,17 @@ def add_blkin(trace):
 
 
 def digits(value, count=16):
-    """A number of a log record: of base 16, the least digit first."""
+    """Writes a number of a log record: of base 16, the lowest digit first."""
     return "".join(chr(48 + (value >> 4 * at & 15)) for at in range(count))
 
 
 def number(value, count=8):
-    """Of base 64, the least digit first."""
+    """Writes a number of base 64, the lowest digit first."""
     return "".join(chr(48 + (value >> 6 * at & 63)) for at in range(count))
 
 
 def two_words(low, *more):
-    """Numbers one after the other: (value, bits)."""
+    """Writes numbers one after the other: (value, bits)."""
     value, shift = low, 64
     for part, bits in more:
         value |= part << shift
@@ -96,7 +96,7 @@ def annotation(at, text, severity=6):
 
 
 def step(at, name, *inside, end=None, kind=0):
-    """A step with what is in it; without an end it is left open."""
+    """Writes a step with its contents; without an end it is left open."""
     return "".join((f"({number(len(name) | kind << 7, 2)}{number(at % 2**48)}{name}", *inside,
                     "" if end is None else f"){number(end % 2**48)}"))
 
@@ -118,7 +118,7 @@ def number_tag(type, key, bits):
 
 
 def step_id(span, steps):
-    """As tracepoints/format/step_id.h derives it."""
+    """Derives the id as tracepoints/format/step_id.h does."""
     factor, mask = 0xBF58476D1CE4E5B9, 2**64 - 1
     span ^= span >> 29 ^ span >> 58
     counter = span * pow(factor, -1, 2**64) & mask
@@ -128,7 +128,7 @@ def step_id(span, steps):
 
 
 class Thread:
-    """The events of one recording thread, numbered; those that stream are numbered on their own."""
+    """The events of one recording thread, numbered; streaming events have numbers of their own."""
 
     def __init__(self, thread, service="osd", ip="10.0.0.1", port=6800, context=None):
         self.thread, self.context, self.service = thread, context, service

@@ -1,6 +1,6 @@
 /*
- * What both Zipkin's own and the Go decoders (OpenTelemetry collector, Jaeger, Tempo) take: the
- * rules that every encoded span must keep, because one that breaks them costs a whole batch.
+ * Rules of both Zipkin's own and the Go decoders (OpenTelemetry collector, Jaeger, Tempo). Every
+ * encoded span must keep them, because one that breaks them costs a whole batch.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -84,7 +84,7 @@ static inline const char *annotations_fault(json_t *annotations)
     return NULL;
 }
 
-/* What a collector makes a link of: trace id, span id, no state, no attributes, none lost. */
+/* A link as a collector reads it: trace id, span id, no state, no attributes, none lost. */
 static inline bool rule_is_link(const json_t *value)
 {
     const char *text = json_string_value(value);
@@ -93,7 +93,7 @@ static inline bool rule_is_link(const json_t *value)
            strspn(text + 33, "0123456789abcdef") == 16 && strcmp(text + 49, "||{}|0") == 0;
 }
 
-/* Does the OpenTelemetry collector's receiver take a tag of this name for something else? */
+/* Does the OpenTelemetry collector's receiver give a tag of this name another meaning? */
 static inline bool rule_is_taken(const char *key)
 {
     static const char *const prefixes[] = {"aws.",     "cloud.",   "container.", "deployment.",
@@ -183,7 +183,7 @@ static inline const char *member_fault(json_t *span, const char *key, json_t *va
     return "unknown member";
 }
 
-/* NULL if the span keeps the rules, else which it breaks. */
+/* Returns the rule that the span breaks; NULL: none. */
 static inline const char *span_fault(json_t *span)
 {
     const char *key;
@@ -202,7 +202,7 @@ static inline const char *span_fault(json_t *span)
     return NULL;
 }
 
-/* The same of the text, before anything else is looked at. */
+/* The same for the text, before it is parsed. */
 static inline const char *text_fault(const char *text, size_t length)
 {
     static const char v1_marker[] = "yAnnotations\"";
@@ -216,7 +216,7 @@ static inline const char *text_fault(const char *text, size_t length)
     return NULL;
 }
 
-/* Loads it as strictly as any decoder does: no key twice, no NUL. The caller frees. */
+/* Loads JSON as strictly as any decoder does: no key twice, no NUL. The caller frees. */
 static inline json_t *span_load(const char *text, size_t length, json_error_t *error)
 {
     return json_loadb(text, length, JSON_REJECT_DUPLICATES, error);

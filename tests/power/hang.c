@@ -1,6 +1,6 @@
 /*
- * To be preloaded: a disk that hangs. While the file HANG_WHILE is there, fsync() of a file with
- * HANG_NAME in its path does not return, nor does a call that gives a file such a name.
+ * To be preloaded: a disk that hangs. While the file HANG_WHILE exists, two kinds of calls do not
+ * return: fsync() of a file with HANG_NAME in its path, and a call that gives a file such a name.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,6 +1,6 @@
 /*
- * To be preloaded: each fsync() begins late, as on a slow disk. So a power cut falls between what
- * is said and what is on disk far more often, if there is such a moment.
+ * To be preloaded: each fsync() begins late, as on a slow disk. So a power cut falls far more often
+ * between a report and its data on disk, if there is such a moment.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # timeout: 120
-"""Power cuts: nothing that was said to be safe is missing afterwards.
+"""Power cuts: after a cut, all data that were reported as safe are there.
 
-    RUNS=100 SEED=N test-power.py [NAME]...     so many images of each workload (default 3)
+RUNS=100 SEED=N test-power.py [NAME]...     so many images of each workload (default 3)
 
-A program works on an ext4 on a loop device. At random moments its image is copied as the disk has it at that
-instant, and the copy is mounted: the journal is replayed, as after a cut. What the program had said until then must
-be there.
+A program works on an ext4 on a loop device. At random moments the test copies its image as the disk has it at that
+instant, and mounts the copy: the journal is replayed, as after a cut. All data that the program had reported until
+then must be there.
 
-The image lies in memory (tmpfs), so that what the loop device was given is in it, and what waits in the kernel is
-not. A copy is of one instant: it is read twice, and again until both are equal. What this disk does not do is to
-change the order of writes that it was given: a disk's own cache, which a flush empties, is not simulated. fsync is
-slowed down (slow.c), replacing a file by rename does not store it (noauto_da_alloc), and names are stored each
-second (commit=1) without their data (delayed allocation): the worst that ext4 may do.
+The image lies in memory (tmpfs), so that it has the data given to the loop device, and not those that wait in the
+kernel. A copy is of one instant: it is read twice, and again until both are equal. The disk keeps the order of its
+writes: a disk's own cache, which a flush empties, is not simulated. The test uses the worst settings of ext4. fsync
+is slowed down (slow.c). Replacing a file by rename does not store it (noauto_da_alloc). Names are stored each second
+(commit=1) without their data (delayed allocation).
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -34,7 +34,7 @@ from scenarios import expect, run_scenarios, scenario  # noqa: E402
 
 RUNS = int(os.environ.get("RUNS", "3"))
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 30)
-IMAGE_BYTES = 12 << 20  # small: the faster it is copied, the shorter the moments that it can be of
+IMAGE_BYTES = 12 << 20  # small, because a faster copy is one of a shorter moment
 PER_RUN = 5  # images of one run of the program
 AWAY = "http://127.0.0.1:1"  # nobody listens
 
@@ -60,7 +60,7 @@ class Mount:
 
 
 def read_at_once(path):
-    """What was in the file at one instant."""
+    """Returns the contents of a file at one instant."""
     before, after = bytearray(IMAGE_BYTES), bytearray(IMAGE_BYTES)
     with open(path, "rb", buffering=0) as file:
         for turn in range(500):
@@ -73,7 +73,7 @@ def read_at_once(path):
 
 
 def images(chance, workload, count):
-    """Runs its command on a fresh image, and takes so many of it: (image, what was said until then)."""
+    """Runs its command on a fresh image, and takes `count` images: (image, reports until then)."""
     image = tempfile.mkdtemp(dir=SHELF) + "/image"
     taken = []
     shutil.copyfile(EMPTY, image)
@@ -96,7 +96,7 @@ def images(chance, workload, count):
         finally:
             program.kill()
             program.communicate()
-            # what it has started ends with it, but maybe a moment later
+            # its child processes end with it, but maybe a moment later
             wait_until(lambda: subprocess.run(["fuser", "-s", "-M", "-m", folder], check=False,
                                               stderr=subprocess.DEVNULL).returncode, "nobody uses the folder")
     os.unlink(image)
@@ -104,7 +104,7 @@ def images(chance, workload, count):
 
 
 class Workload:
-    """A program, and what must be there after a cut. It says "safe N" or "settled N": 1 to N are safe."""
+    """A program, and its data that must be there after a cut. It prints "safe N" or "settled N": 1 to N are safe."""
 
     slow_ms = 15
     waits = False
@@ -113,7 +113,7 @@ class Workload:
         self.program, self.text, self.last = None, b"", 0
 
     def prepare(self, folder):
-        """The file system before it begins."""
+        """Prepares the file system before the program begins."""
 
     def environment(self, folder):  # pylint: disable=unused-argument
         return {}
@@ -122,7 +122,7 @@ class Workload:
         raise NotImplementedError
 
     def check(self, folder, word):
-        """How many things were said to be safe, and how many of them are missing."""
+        """Returns how many things were reported as safe, and how many of them are missing."""
         raise NotImplementedError
 
     def wait(self, chance, program, folder):  # pylint: disable=unused-argument
@@ -140,12 +140,12 @@ class Workload:
         return self.last
 
     def said_since(self, word):
-        """The image was copied meanwhile."""
+        """Reads reports of the time while the image was copied."""
         return word
 
 
 def cut(workload):
-    """RUNS power cuts."""
+    """Makes RUNS power cuts."""
     chance = random.Random(f"{SEED} {type(workload).__name__} {bool(workload.waits)}")
     cuts = safe = missing = 0
     while cuts < RUNS:

@@ -1,6 +1,7 @@
-"""What the preload has recorded: check_interactions.py SPANS.json EXPECTATION...
+"""Checks the interactions that the preload has recorded: check_interactions.py SPANS.json EXPECTATION...
 
-Each EXPECTATION is SERVICE:SIDE:COUNT[:FEATURE...], SIDE server or client. Of the features,
+Each EXPECTATION is SERVICE:SIDE:COUNT[:FEATURE...], SIDE server or client. Features:
+
   joined   every span has a key, and a span of the other side has the same one and fits in time
   keyed    every span has a key
   keyless  no span has a key
@@ -44,7 +45,7 @@ def end(span):
 
 
 def covers(client, server):
-    """A server's end may be late: it is taken after the write, when others may have run first."""
+    """A server's end may be late, because it is taken after the write, when others may have run first."""
     return client["timestamp"] <= server["timestamp"] + SKEW and end(client) >= server["timestamp"] - SKEW
 
 

@@ -1,10 +1,9 @@
 /*
- * A server of one thread, which knows nothing of tracing. A request is a line of calls on its file,
- * such as "pread 4096 0; fdatasync", and the answer is "done". Requests of several clients that are
- * there at once are answered at once, by one commit, if the line is "commit" (as of a group
- * commit).
+ * A server of one thread without tracing. A request is a line of calls on its file, such as "pread
+ * 4096 0; fdatasync", and the answer is "done". If the line is "commit", the requests of all
+ * waiting clients are answered at once, by one group commit.
  *
- * usage: files PORT FILE CLIENTS: ends when so many clients have come and gone
+ *     usage: files PORT FILE CLIENTS: ends when so many clients have come and gone
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -40,7 +39,7 @@ static void must(int holds, const char *what)
     }
 }
 
-/* Closes by one way and opens by another one: the descriptor's number stays. */
+/* Closes by one call and opens by another one: the descriptor's number stays. */
 static void reopen(const char *path)
 {
     FILE *stream = fdopen(file, "r+");
@@ -134,7 +133,7 @@ static void commit(void)
         answer(waiting[--waiting_count]);
 }
 
-/* Not by a call that waits for events: that is another round. */
+/* Gathers requests without a call that waits for events, which would be another round. */
 static void gather(void)
 {
     int ready = 0, bytes_there;

@@ -1,5 +1,6 @@
 /*
  * A server that puts itself under a seccomp filter: filtered ACTION WHEN HOW PORT
+ *
  * ACTION: kill, trap or errno, for every call that serving does not need. WHEN: before its first
  * request, or after it. HOW: prctl; fork, where a child serves under the filter; or tsync, by a
  * thread that does not serve, for all threads. A client of its own, which is not traced, makes
@@ -55,7 +56,7 @@ static void install(void)
         fail("filter");
 }
 
-/* By calls that are not traced. */
+/* Uses calls that are not traced. */
 static void ask(int fd)
 {
     static unsigned id;
@@ -82,8 +83,7 @@ static void *serve_all(void *first)
     pid_t child;
     char byte;
 
-    /* LTTng is loaded where a server first waits: a filter that holds for its threads must come
-     * before */
+    /* LTTng is loaded when a server first waits, so a filter for its threads must come before */
     if (!is_for_all || first)
         fd = accept(listener, NULL, NULL);
     for (; count < (first ? 1 : 0); count++)

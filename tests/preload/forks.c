@@ -2,29 +2,30 @@
  * Servers that fork for each connection, and their client.
  *
  *     forks serve PORT COUNT
- * answers one byte with one byte, COUNT times.
+ *         answers one byte with one byte, COUNT times.
  *
  *     forks close PORT COUNT FILES
- * the same, but the first time without a fork. Each child closes all that it has from 4 on, opens
- * FILES files, and they are its own until it ends, or it says so and fails.
+ *         the same, but the first time without a fork. Each child closes all descriptors from 4 on,
+ *         and opens FILES files, which must be its own until it ends; if not, it fails with a
+ *         message.
  *
  *     forks bare PORT COUNT
- * answers by turns itself, in a child of _Fork(3), and in one of clone(2).
+ *         answers by turns itself, in a child of _Fork(3), and in one of clone(2).
  *
  *     forks twice PORT COUNT
- * each connection is a grandchild's. The process in between ends at once, or after the grandchild,
- * by turns.
+ *         each connection is a grandchild's. The process in between ends at once, or after the
+ *         grandchild, by turns.
  *
  *     forks busy PORT COUNT
- * two threads ask and answer each other all the time. Meanwhile COUNT children are forked, which
- * call exit(3). It fails if one has not ended after a minute.
+ *         two threads send requests to each other all the time. Meanwhile COUNT children are
+ *         forked, which call exit(3). The program fails if a child has not ended after a minute.
  *
  *     forks ask PORT COUNT
- * asks COUNT times. Prints how long the slowest took, in us.
+ *         sends COUNT requests. Prints the time of the slowest one, in us.
  *
  *     forks compare PORT PORT COUNT
- * asks both by turns, COUNT blocks of 20 connections. Prints the median of a connection at each, in
- * us, and the median ratio.
+ *         sends to both by turns, COUNT blocks of 20 connections. Prints the median of a connection
+ *         at each, in us, and the median ratio.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

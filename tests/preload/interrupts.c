@@ -3,16 +3,17 @@
  * recording in the middle of a wait.
  *
  *     interrupts WAY PORT
- * A server that only sets a flag at SIGUSR1, and waits until it is set. WAY: poll, ppoll, select,
- * pselect, epoll_wait, epoll_pwait, epoll_pwait2, accept or accept4. The signal comes in the look.
+ *         A server that only sets a flag at SIGUSR1, and waits until it is set. WAY: poll, ppoll,
+ *         select, pselect, epoll_wait, epoll_pwait, epoll_pwait2, accept or accept4. The signal
+ *         comes during the look.
  *
  *     interrupts idle PORT
- * The same, and the signal comes while the answer to a request is recorded in the middle of
- * poll(2).
+ *         The same, and the signal comes while the answer to a request is recorded in the middle of
+ *         poll(2).
  *
  *     interrupts restart PORT | ignored PORT
- * A signal that does not end the call: accept(2) goes on after a handler of SA_RESTART, and poll(2)
- * if the signal is ignored.
+ *         A signal that does not end the call: accept(2) goes on after a handler of SA_RESTART, and
+ *         poll(2) if the signal is ignored.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -48,9 +49,9 @@ static int64_t now_ms(void)
 
 /* ---- the signal ---- */
 
-static int64_t tell_after_ms; /* 0: not at all */
+static int64_t tell_after_ms; /* 0: never */
 
-/* The library takes the time when it looks for what is over. Threads of LTTng take it, too. */
+/* The library reads the clock when it looks for expired spans. LTTng's threads read it, too. */
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *now)
 {
     if (tell_after_ms && now_ms() >= tell_after_ms && gettid() == getpid()) {
@@ -177,7 +178,7 @@ int main(int count, char **arguments)
     const char *way = count == 3 ? arguments[1] : "";
     const int listener = count == 3 ? listen_at(arguments[2]) : -1;
 
-    alarm(20); /* one that is not woken */
+    alarm(20); /* ends a call that is not interrupted */
     if (strcmp(way, "idle") == 0)
         wait_idle(arguments[2], listener);
     else if (strcmp(way, "restart") == 0)

@@ -1,7 +1,7 @@
 """A server or a client: peer.py serve|stall IP PORT REQUESTS MS IN OUT, peer.py request IP PORT REQUESTS FROM IN OUT
 
-One connection of REQUESTS requests of IN bytes, from the client's port FROM (0: any), each answered after MS ms
-with OUT bytes. stall: as an event loop, and the first byte of each answer is sent before that time.
+One connection of REQUESTS requests of IN bytes, from the client's port FROM (0: any), each answered after MS ms with
+OUT bytes. stall: as an event loop, and the first byte of each answer is sent before that time.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -31,7 +31,7 @@ if role in ("serve", "stall"):
                 connection.sendall(bytes(1))
                 select.select([listener], [], [], ms_or_from / 1000)
             else:
-                time.sleep(ms_or_from / 1000)  # the request takes so long
+                time.sleep(ms_or_from / 1000)  # the duration of the request
             connection.sendall(bytes(size_out - (role == "stall")))
         connection.recv(1)
 else:

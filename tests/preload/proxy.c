@@ -1,7 +1,8 @@
 /*
  * A proxy of one thread: proxy ADDRESS UPSTREAM POOL|0 CONNECTIONS
- * Passes each request on over one of POOL connections, or over a new one (0); a request that finds
- * all in use waits for one. Ends when so many connections were served.
+ *
+ * Passes each request on over one of POOL connections, or over a new one (0). If all are in use, a
+ * request waits for one. Ends when so many connections were served.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,11 +18,11 @@ struct client {
     int upstream; /* -1: none */
     char request[LINE + IN_MAX];
     size_t length;
-    unsigned in, out; /* bytes of the response still to come */
+    unsigned in, out; /* bytes of the response, to read */
 };
 
 static struct client clients[65536];
-static int of_upstream[65536]; /* whose it is, or -1 */
+static int of_upstream[65536]; /* the client of a descriptor, or -1 */
 static int idle[4096];
 static unsigned idle_count;
 static struct client *queue[4096];
@@ -45,7 +46,7 @@ static void pass_on(struct client *client)
     watch(client->upstream, EPOLLIN, EPOLL_CTL_MOD);
 }
 
-/* A new connection is written to when it is there, in a later round. */
+/* Finds a connection. A new one is written to in a later round, when it is connected. */
 static void find_upstream(struct client *client)
 {
     if (!is_pooled) {

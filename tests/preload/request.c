@@ -1,10 +1,13 @@
 /*
  * A client: request ADDRESS CONNECTIONS REQUESTS [IN OUT [FIRST-ID [DEPTH [keep]]]]
- * Makes so many requests on each of so many connections at once, each with IN bytes sent and OUT
- * returned; DEPTH of them at once as one message; ids from FIRST-ID on, or all 0 without one. What
- * follows the line begins with a number of its own. keep: DEPTH are always under way, the next one
- * is sent when one is answered, which is not in order. REQUEST_HOLD=FILE in the environment: after
- * the first one of each connection they wait until there is such a file.
+ *
+ * Makes REQUESTS requests on each of CONNECTIONS connections at once, with IN bytes sent and OUT
+ * returned each. DEPTH requests are one message. Ids count from FIRST-ID on, or are all 0 without
+ * one. The data behind the line begin with a number of their own. keep: DEPTH requests are always
+ * in flight: each answer, in any order, lets the next one go.
+ *
+ * REQUEST_HOLD=FILE in the environment: after the first request of each connection the client waits
+ * until the file exists.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

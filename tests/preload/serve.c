@@ -1,7 +1,8 @@
 /*
- * A server as there are many: serve ADDRESS threads|shared|fork|epoll|poll|select|pool CONNECTIONS
- * Ends when so many connections were served. shared: eight threads for each connection, of which
- * each reads a request and answers it, in two parts. pool: one thread reads, another one answers.
+ * A server of a usual kind: serve ADDRESS threads|shared|fork|epoll|poll|select|pool CONNECTIONS
+ *
+ * Ends when so many connections were served. shared: eight threads for each connection; each reads
+ * a request and answers it, in two parts. pool: one thread reads, another one answers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,7 +18,7 @@
 
 static char body[BODY_MAX];
 static int listener;
-static int left; /* connections that are still to end */
+static int left; /* connections that are still open */
 
 /* ---- a thread or a process for each connection ---- */
 
@@ -69,8 +70,8 @@ struct shared {
     pthread_t threads[SHARERS];
 };
 
-/* The second part of an answer may be sent when the peer has the next request of another thread on
- * its way. */
+/* Sends the second part of an answer, perhaps after the peer has sent the next request, to another
+ * thread. */
 static void give_parts(unsigned way, int fd, unsigned out)
 {
     unsigned first = out / 2;
@@ -167,7 +168,7 @@ static int efd;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct client queue[1024]; /* copies */
+static struct client queue[1024]; /* of copies */
 static unsigned queue_first, queue_end;
 static bool has_ended;
 
@@ -200,7 +201,7 @@ static void hand_over(struct client *client)
 
 /* ---- events ---- */
 
-/* True if the response is sent, or will be by the other thread. */
+/* Returns true if the response is sent, or will be by the other thread. */
 static bool answer(struct client *client)
 {
     if (client->is_answered_by_other) {
@@ -219,7 +220,7 @@ static bool answer(struct client *client)
     return true;
 }
 
-/* All that can be done without waiting; 0: the connection has ended, else what to wait for. */
+/* Does all that needs no wait. Returns the events to wait for; 0: the connection has ended. */
 static int go_on(struct client *client)
 {
     static char taken[65536];

@@ -1,4 +1,4 @@
-# session.sh: programs below the preload, in a private LTTng session; to be sourced first.
+# Runs programs with the preload, in a private LTTng session; to be sourced first.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
@@ -8,27 +8,27 @@
 programs=$BUILD/tests/preload
 preload=$BUILD/lib/libblkin-preload.so
 
-# traced SERVICE PROGRAM ARGUMENT...: below the preload, under that name. Its account is in
-# $WORK/account.log. BEFORE and AFTER: libraries that are preloaded too, with their colon.
-# timeout is not below it: a fork of a program that has LTTng's threads ends with ThreadSanitizer.
+# traced SERVICE PROGRAM ARGUMENT...: runs the program with the preload, under that name. Its account is in
+# $WORK/account.log. BEFORE and AFTER: other preloaded libraries, with their colon. timeout itself is not traced,
+# because ThreadSanitizer ends a fork of a program that has LTTng's threads.
 traced() {
     ${in_background:+exec} timeout $((60 * PATIENCE)) env BLKIN_RUN="service=$1${RUN-}" BLKIN_DEBUG=1 \
         LTTNG_UST_ALLOW_BLOCKING=1 LD_PRELOAD="${BEFORE-}$preload${AFTER-}" "${@:2}" 2>>"$WORK/account.log"
 }
 
-# begins SERVICE PROGRAM ARGUMENT...: the same in the background: $! is what to wait for, and to kill.
+# begins SERVICE PROGRAM ARGUMENT...: the same in the background, with its pid in $!.
 begins() {
     in_background=1 traced "$@" &
 }
 
-# serves SERVICE ADDRESS WAY CONNECTIONS: in the background, its pid in $server.
+# serves SERVICE ADDRESS WAY CONNECTIONS: starts the server in the background, with its pid in $server.
 serves() {
     begins "$1" "$programs/serve" "$2" "$3" "$4"
     server=$!
     wait_for 20 - "$1 at $2" listening "$2" || exit 1
 }
 
-# listening ADDRESS: seen from outside, without a connection that the server would count.
+# listening ADDRESS: checks that a server listens, without a connection that the server would count.
 listening() {
     case $1 in
     */*) [ -S "$1" ] ;;
@@ -37,7 +37,7 @@ listening() {
     esac
 }
 
-# served SERVICE: it has ended well.
+# served SERVICE: checks that it has ended well.
 served() {
     wait "$server" || {
         show_log account 40
@@ -45,7 +45,7 @@ served() {
     }
 }
 
-# found NAME EXPECTATION...: of check_interactions.py
+# found NAME EXPECTATION...: runs check_interactions.py
 found() {
     sunk "$1"
     lost_nothing "$1"

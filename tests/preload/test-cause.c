@@ -1,5 +1,5 @@
 /*
- * What has caused a call: each step of the rule, and where it has to say that it does not know.
+ * The cause of a call: each step of the rule, and the cases in which the cause is not known.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,7 +24,7 @@ static struct bytes bytes(const char *text)
     return (struct bytes){text, strlen(text)};
 }
 
-/* A request that this thread has taken now, begun so long ago. */
+/* Makes a request that this thread has taken now, begun so long ago. */
 static struct interaction *request_of_before(const char *text, uint64_t age_ns)
 {
     struct interaction *request = interaction_make(&server, interaction_worker(), 0, blkin_now());
@@ -50,7 +50,7 @@ static void is_over(struct interaction *interaction)
     interaction_release(interaction);
 }
 
-/* It has called, and waits for the answer. */
+/* The request has made a call, and waits for the answer. */
 static void waits(struct interaction *interaction)
 {
     interaction->calls++;
@@ -72,7 +72,7 @@ static bool is_caused(const char *head, enum preload_cause how, const struct int
     return cause.how == how && cause.interaction == by;
 }
 
-/* Nothing of one test is left to the next. */
+/* Begins a test without remains of the one before. */
 static void begin(void)
 {
     CHECK(!interaction_thread.worker || interaction_thread.worker->open_count == 0);
@@ -105,7 +105,7 @@ static void test_owner(void)
     other = request("get b of ten bytes");
     client.opener = one;
     CHECK(is_caused("get b of ten bytes", PRELOAD_BY_OWNER, one));
-    one->phase = PHASE_ANSWERED; /* who has opened it is done: the connection is anybody's */
+    one->phase = PHASE_ANSWERED; /* its opener is done: the connection may belong to any request */
     CHECK(is_caused("get b of ten bytes", PRELOAD_BY_BEING_ONLY, other));
     client.opener = NULL;
     is_over(one);
@@ -120,7 +120,7 @@ static void test_only(void)
     one = request("get a");
     CHECK(is_caused("nothing alike", PRELOAD_BY_BEING_ONLY, one));
     CHECK(is_caused(NULL, PRELOAD_BY_BEING_ONLY, one) && cause_of_connect() == one);
-    /* who waits for an answer cannot be the one who calls */
+    /* a request that waits for an answer cannot be the caller */
     other = request("get b");
     waits(one);
     CHECK(is_caused("get a", PRELOAD_BY_BEING_ONLY, other));
@@ -128,8 +128,7 @@ static void test_only(void)
     is_over(one);
 }
 
-/* After the thread has waited, what it does may be for something that is not seen, such as a timer.
- */
+/* After the thread has waited, its calls may be for an unseen event, such as a timer. */
 static void test_rounds(void)
 {
     struct interaction *one;
@@ -143,12 +142,12 @@ static void test_rounds(void)
 
     one = request("get a");
     wait_for_events();
-    interaction_add_open(interaction_thread.worker, one); /* heard of again */
+    interaction_add_open(interaction_thread.worker, one); /* read again */
     CHECK(is_caused("ping", PRELOAD_BY_BEING_ONLY, one));
     is_over(one);
 }
 
-/* Just read, as served.c tells it. */
+/* Makes a request that was just read, as served.c reports it. */
 static struct interaction *heard(const char *text)
 {
     struct interaction *one = request(text);
@@ -158,7 +157,7 @@ static struct interaction *heard(const char *text)
     return one;
 }
 
-/* A part of the answer to its call is there. */
+/* Makes a request whose call has a part of its answer. */
 static struct interaction *half_answered(void)
 {
     struct interaction *one = request("a");
@@ -175,7 +174,7 @@ static void test_order(void)
     half = half_answered();
     wait_for_events();
     one = heard("b");
-    CHECK(cause_of_connect() == NULL); /* half may call for a second time */
+    CHECK(cause_of_connect() == NULL); /* half may make a second call */
     is_over(one);
     wait_for_events();
     one = heard("b");
@@ -188,7 +187,7 @@ static void test_order(void)
     is_over(one);
     wait_for_events();
 
-    /* a thread that reads the next one after the call for the last */
+    /* a thread that reads the next request after the call for the last */
     one = heard("b");
     CHECK(cause_of_connect() == NULL && !interaction_thread.is_in_order);
     waits(one);
@@ -204,7 +203,7 @@ static void test_order(void)
     is_over(other);
     is_over(one);
     one = heard("b");
-    client.is_fresh = true; /* this was decided when the connection began: for whom? */
+    client.is_fresh = true; /* decided when the connection began, for an unknown request */
     CHECK(is_caused("x", PRELOAD_BY_GUESS, one));
     client.is_fresh = false;
     is_over(one);
@@ -212,7 +211,7 @@ static void test_order(void)
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
     is_over(one);
 
-    /* a thread that calls for one after it has turned to something else */
+    /* a thread that makes a call for one request after it has turned to another one */
     is_over(half);
     wait_for_events();
     one = heard("b");
@@ -227,7 +226,7 @@ static void test_order(void)
     is_over(half);
 }
 
-/* A connection that is there is to be written to later: an event loop was asked for that. */
+/* A connected socket is to be written to later: an event loop waits for that. */
 static void test_will_write(void)
 {
     struct interaction *one, *other;
@@ -239,7 +238,7 @@ static void test_will_write(void)
     wait_for_events();
     other = request("b");
     CHECK(is_caused("b", PRELOAD_BY_OWNER, one));
-    called_await_write(&client); /* it was asked again */
+    called_await_write(&client); /* the loop waits again */
     CHECK(client.opener == one && other->calls == 0);
     called_forget_opener(&client);
     CHECK(one->calls == 0);
@@ -265,7 +264,7 @@ static void test_prefix(void)
     is_over(one);
     is_over(two);
 
-    /* as many bytes are the same, or all that are kept of both */
+    /* as many bytes are equal, or all stored bytes of both */
     one = request("GET /abc/1");
     two = request("GET /abc/2");
     CHECK(is_caused("GET /abc/3", PRELOAD_BY_GUESS, one));
@@ -278,7 +277,7 @@ static void test_prefix(void)
     is_over(two);
 }
 
-/* One of them has called: which one is not known, so that none is certain by elimination. */
+/* One of them has made a call, it is not known which: so none is certain by elimination. */
 static void test_guess(void)
 {
     struct interaction *one, *two;
@@ -286,12 +285,12 @@ static void test_guess(void)
     begin();
     one = request_of_before("a", SECOND);
     two = request("b");
-    CHECK(is_caused("x", PRELOAD_BY_GUESS, one)); /* the eldest */
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, one)); /* the oldest */
     CHECK(one->is_ambiguous && two->is_ambiguous);
     is_over(one);
     CHECK(is_caused("x", PRELOAD_BY_GUESS, two) && cause_of_connect() == NULL);
     is_over(two);
-    /* and what comes after them is certain again */
+    /* later requests are certain again */
     one = request("a");
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
     is_over(one);
@@ -307,11 +306,11 @@ static void test_work(void)
     waits(one);
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one)); /* a second call beside the first */
     two = request("b");
-    CHECK(is_caused("x", PRELOAD_BY_GUESS, two)); /* or is it that of the one just taken? */
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, two)); /* or that of the request just taken */
     is_over(two);
     one->is_ambiguous = true;
     CHECK(is_caused("x", PRELOAD_BY_GUESS, one));
-    /* another thread has heard the answer: it is open again, though not in the list */
+    /* another thread has read the answer: the request is open again, though not in the list */
     one->is_ambiguous = false;
     one->calls = 0;
     CHECK(one->open_at == 0 && is_caused("x", PRELOAD_BY_BEING_ONLY, one) && one->open_at == 1);
@@ -333,7 +332,7 @@ static void test_stale(void)
     is_over(one);
 }
 
-/* Another thread has answered it, or has found the connection closed. */
+/* Another thread has answered the request, or has found the connection closed. */
 static void test_answered_elsewhere(void)
 {
     struct interaction *one, *two;
@@ -377,11 +376,11 @@ static void test_program(void)
     one = request("a");
     interaction_work_for(one);
     CHECK(blkin_current() == &one->span);
-    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one)); /* that span is ours, not the program's */
+    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one)); /* libblkin's own span */
     (void)blkin_set_current(&own);
     CHECK(is_caused("x", PRELOAD_BY_PROGRAM, NULL) && cause_of_connect() == NULL);
     CHECK(cause_of_file_call().how == PRELOAD_BY_PROGRAM);
-    /* it ends after the work has, and puts back what it has found */
+    /* the work ends before the request, and restores the former state */
     interaction_stop_work();
     CHECK(blkin_current() == &own);
     (void)blkin_set_current(&one->span);
@@ -394,7 +393,7 @@ static void test_program(void)
     is_over(one);
 }
 
-/* A file call is made by who works; of several requests that came at once, for any of them. */
+/* A file call belongs to the working request; if several requests came at once, to any of them. */
 static void test_files(void)
 {
     struct interaction *one, *two;
@@ -414,7 +413,8 @@ static void test_files(void)
     is_over(two);
 }
 
-/* A request that was read before anybody looked, when a session begins say, may have caused it. */
+/* A request that was read before tracing began, at the start of a session, say, may have caused the
+ * call. */
 static void test_unseen(void)
 {
     struct interaction *one;
@@ -445,7 +445,7 @@ static void test_unseen(void)
 static struct connection accepted = {.item = {.word = UINT64_C(1) << 32 | 1000000},
                                      .role = ROLE_SERVER};
 
-/* A request that another thread has taken, and hands on. */
+/* Takes a request on another thread, and hands it on. */
 static void *take_elsewhere(void *text)
 {
     struct interaction *taken = interaction_make(&accepted, interaction_worker(), 0, blkin_now());

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What has caused a call: a proxy of one thread between clients and a server, all below the preload. With
-# requests that differ, each call is below its own request, and none below another one's; with equal ones none
-# is, but those that are tagged as guesses, which are not linked unless that is asked for. By new connections
-# and by a pool that is smaller than what comes at once. (What tells equal ones apart here is behind the bytes
-# that the preload compares.) And the three tiers are one trace.
+# The cause of a call: a proxy of one thread between clients and a server, all with the preload. If requests differ,
+# each call is below its own request, and none below another one's. If they are equal, no call has a parent, except
+# those that are tagged as guesses, which are linked only on request. Connections are new ones, or of a pool that is
+# smaller than the number of requests at once. (Equal requests differ only behind the bytes that the preload
+# compares.) The three tiers are one trace.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -12,7 +12,7 @@ private_begin
 
 start_sessiond || exit 1
 
-# chain NAME POOL FIRST-ID FEATURES: through a proxy with so many connections, requests with ids from that on
+# chain NAME POOL FIRST-ID FEATURES: sends through a proxy with POOL connections, requests with ids from FIRST-ID on
 chain() {
     local name=$1 pool=$2 first=$3 requests=${REQUESTS:-100} upstream=$((++port)) at=$((++port))
     local count=$((16 * requests)) connections=$(($2 ? $2 : 16 * requests)) back_end

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Clocks of two hosts. A server on one whose monotonic clock began a day earlier, in a time namespace with a session daemon
-# of its own, joins as any other; so does one whose clock was set since. Of one whose clock is wrong, and nobody knows, all
-# is counted and nothing joins, until join-skew-us allows for such clocks.
+# Clocks of two hosts. A server whose monotonic clock began a day earlier, in a time namespace with a session daemon
+# of its own, joins like any other; so does one whose clock was set since. If its clock is wrong without a report, all
+# halves are counted and none joins, until join-skew-us allows for such clocks.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
@@ -11,7 +11,7 @@ private_begin
 # shellcheck disable=SC2034 # for traced
 RUN=,payload=18
 
-# Waits for the client's host to say that all has come, or to be gone.
+# Serves until the client's host reports that all has arrived, or is gone.
 serve_as_host() {
     session other blkin:span blkin:process
     [ -z "${SETTER-}" ] || timeout $((60 * PATIENCE)) "$SETTER" || fail "the program that sees the clock set: status $?"
@@ -29,7 +29,7 @@ if [ "${1-}" = --host ]; then
     exit
 fi
 
-# sunk_as NAME PARAMS TRACE...: its spans are in $WORK/NAME.json
+# sunk_as NAME PARAMS TRACE...: writes its spans to $WORK/NAME.json
 sunk_as() {
     local name=$1 params=$2
     shift 2
@@ -42,7 +42,8 @@ sunk_as() {
     lost_nothing "$name"
 }
 
-# halves NAME JOINED: all 400 or none, but for some that took longer than the clocks are apart; each is the right one's
+# halves NAME JOINED: checks that all 400 or none are joined, and each with the right one; a few may take longer than
+# the clocks' difference
 halves() {
     "$PYTHON" "$SRC/tests/preload/check_interactions.py" "$WORK/$1.json" server:server:400:true client:client:400:root ||
         fail "$1: see above"
@@ -58,7 +59,7 @@ PY
 }
 
 port=7650
-# asks HOST-COMMAND...: 400 requests to a server on a host that is started by the command.
+# asks HOST-COMMAND...: sends 400 requests to a server on a host that the command starts.
 asks() {
     rm -rf "$WORK/client" "$WORK/server"
     mkdir "$WORK/server" # seen by the host, as it is there
@@ -73,7 +74,7 @@ asks() {
     lttng destroy client >/dev/null || fail "lttng destroy"
 }
 
-# asks_off SECONDS: the same, with a realtime clock of the server's that is off.
+# asks_off SECONDS: the same, with a server whose realtime clock differs.
 asks_off() {
     "${CC:-cc}" -shared -fPIC -o "$WORK/clock.so" -x c - <<C || fail "no library that sets a clock"
 #include <sys/syscall.h>
@@ -90,7 +91,8 @@ C
     asks env CLOCK="$WORK/clock.so"
 }
 
-# asks_set: the same, and before the server, a program of its host tells the time a second ago, and then the right one.
+# asks_set: the same. Before the server, a program of its host reports the time of a second ago, and then the right
+# one.
 asks_set() {
     "${CC:-cc}" -I"$BUILD/include/blkin" -o "$WORK/setter" -x c - -x none "$BUILD/lib/libblkin.so" -Wl,-rpath,"$BUILD/lib" <<C ||
 #include <blkin.h>
@@ -116,7 +118,7 @@ C
     asks env SETTER="$WORK/setter"
 }
 
-# set_clock SECONDS: in the server's trace, as what LTTng took down of its host. The texts keep their lengths.
+# set_clock SECONDS: changes the host's clock that LTTng wrote into the server's trace. The texts keep their lengths.
 set_clock() {
     "$PYTHON" - "$WORK/server" "$1" <<'PY' || fail "no clock to set"
 import glob, re, sys
@@ -142,7 +144,7 @@ else
     echo "not tested: another day: there are no time namespaces"
 fi
 
-# the host's clock was set after its first event: its programs tell
+# the host's clock was set after its first event: its programs report it
 asks_set
 sunk_as same '' "$WORK/client" "$WORK/server"
 halves same 400
@@ -151,7 +153,7 @@ sunk_as stepped '' "$WORK/client" "$WORK/server"
 halves stepped 400
 grep -q "400 spans of a corrected clock" "$WORK/stepped-sink.log" || fail "no clock was corrected"
 
-# it is wrong, and nobody knows
+# the clock is wrong, without a report
 for seconds in 3 -3; do
     asks_off $seconds
     set_clock $seconds

@@ -1,5 +1,5 @@
 /*
- * The run-time configuration: its text, right and wrong, and the file that changes it.
+ * The run-time configuration: right and wrong texts, and the file that changes it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -124,7 +124,7 @@ static void test_words(void)
     CHECK(is_said("nonsense", "nonsense", "ports="));
 }
 
-/* The longest texts that there may be, of globs of a byte each. */
+/* The longest texts, of globs of a byte each. */
 static void test_lengths(void)
 {
     char text[PRELOAD_CONFIG_MAX + 1] = "files=";
@@ -155,7 +155,7 @@ static void write_file(const char *path, const char *text)
     CHECK(utimensat(AT_FDCWD, path, times, 0) == 0);
 }
 
-/* What preload_config_refresh() says at a second. */
+/* Returns the message of preload_config_refresh() at a second. */
 static const char *said_at(uint64_t now_ns, const char *path)
 {
     static char said[4096];
@@ -183,7 +183,7 @@ static void test_file(const char *folder)
     snprintf(log, sizeof(log), "%s/stderr", folder);
     setenv("BLKIN_RUN_FILE", path, 1);
     setenv("BLKIN_RUN", "ports=7,usage=1", 1);
-    preload_config_init(); /* once more: the first one was before main() */
+    preload_config_init(); /* once more: the first time was before main() */
     CHECK(preload_config()->is_traced && preload_config()->range_count == 1 &&
           preload_config()->usage == 1);
 
@@ -191,7 +191,7 @@ static void test_file(const char *folder)
     CHECK_TEXT(said_at(SECOND, log), "");
     CHECK(preload_config()->usage == 2 && preload_config()->range_count == 1);
 
-    /* looked at once a second, said once, and what was in force stays */
+    /* read once a second, reported once, and the former configuration stays */
     generation = preload_config()->generation;
     write_file(path, "usage=9");
     CHECK_TEXT(said_at(SECOND + SECOND / 2, log), "");
@@ -199,7 +199,7 @@ static void test_file(const char *folder)
     CHECK_TEXT(said_at(3 * SECOND, log), "");
     CHECK(preload_config()->usage == 2 && preload_config()->generation == generation);
 
-    /* what it does not name is as the environment has it */
+    /* keys that the file does not name have the environment's values */
     write_file(path, "");
     CHECK_TEXT(said_at(4 * SECOND, log), "");
     CHECK(preload_config()->usage == 1 && preload_config()->is_traced &&
@@ -217,7 +217,7 @@ static void test_file(const char *folder)
     CHECK(unlink(path) == 0 && unlink(log) == 0);
 }
 
-/* Whose file others can write has no say, until that is mended. */
+/* A file that other users can write has no effect, until its mode is right. */
 static void test_trust(const char *folder)
 {
     static const mode_t modes[] = {0666, 0664, 0622};
@@ -244,7 +244,7 @@ static void test_trust(const char *folder)
         CHECK(chown(path, 65534, 65534) == 0);
         CHECK(strstr(said_at(++seconds * SECOND, log), "it must belong to root or to user 0"));
         CHECK(preload_config()->usage == 1);
-        /* as daemons do that begin as root; but the folder is root's */
+        /* as in daemons that begin as root; but the folder belongs to root */
         CHECK(prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP) == 0 && seteuid(65534) == 0);
         CHECK_TEXT(said_at(++seconds * SECOND, "/dev/null"), "");
         CHECK(seteuid(0) == 0 && prctl(PR_SET_SECUREBITS, 0) == 0);
@@ -253,7 +253,7 @@ static void test_trust(const char *folder)
     CHECK(unlink(path) == 0 && unlink(log) == 0);
 }
 
-/* Replaced by one of the same size, with the time of the last change kept, as by cp -p or rsync. */
+/* Replaced by a file of the same size and modification time, as by cp -p or rsync. */
 static void test_kept_time(const char *folder)
 {
     char path[256], other[256], log[256];

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Calls on files of a server that nobody instrumented: each is a span of the request that it was made for,
-# with its path, offset and bytes; or it is summed up, and what several requests share is none's alone.
+# Calls on files of a server that nobody instrumented. Each is a span of its request, with its path, offset and bytes;
+# or it is only summed up. A call for several requests belongs to none of them.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -15,8 +15,8 @@ start_sessiond || exit 1
 session files blkin:span blkin:process
 
 cat >"$WORK/client.py" <<'TXT'
-# client.py PORT LINE...: one request after the other; "commits N" by N clients at once; "/FILE TEXT"
-# writes a file; of the run file, waits until it is to be looked at
+# client.py PORT LINE...: sends one request after the other; "commits N" by N clients at once; "/FILE TEXT" writes a
+# file. For the run file, it waits until the file is due to be read
 import os, socket, sys, time
 
 def connect():
@@ -48,13 +48,13 @@ for line in sys.argv[2:]:
         end = time.monotonic() + (1.1 if path == os.environ["BLKIN_RUN_FILE"] else 0)
         while time.monotonic() < end:
             ask([one], "none")
-            time.sleep(0.02)  # the pace of the requests
+            time.sleep(0.02)  # between requests
     else:
         ask([one], line)
 one.close()
 TXT
 
-# traced NAME CLIENTS OPTION... -- LINE...: the server does these, as the service of this name
+# traced NAME CLIENTS OPTION... -- LINE...: runs the server on these lines, as the service NAME
 traced() {
     local name=$1 clients=$2 options=() port
     shift 2
@@ -75,7 +75,8 @@ traced() {
     wait_part server-"$name" 20 || fail "$name: the server ended with status $?"
 }
 
-# spans_are NAME <<PYTHON: of this service: with `spans`, and `requests`: SERVER spans by start, each with its `calls`
+# spans_are NAME <<PYTHON: checks the spans of this service: `spans`, and `requests`: SERVER spans by start, each with
+# its `calls`
 cat >"$WORK/spans.py" <<'TXT'
 import json, sys
 spans = [s for s in json.load(open(sys.argv[1])) if s["localEndpoint"]["serviceName"] == sys.argv[2]]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Programs under seccomp filters that end them at any call which they do not expect: they serve and end as without the
-# preload. What they were asked before they installed the filter is recorded, nothing after it, and nothing of one that
-# was started under a filter, unless that filter is said to be trusted.
+# Programs under seccomp filters that end them at any unexpected call serve and end as without the preload. Requests
+# from before a filter are recorded, later ones are not. A program that was started under a filter is not recorded,
+# unless the filter is trusted.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -13,7 +13,6 @@ session filters blkin:span blkin:process
 
 port=7400
 expected=()
-# filtered ACTION WHEN HOW SERVED
 filtered() {
     local name=$1-$2-$3
     timeout 20 "$programs/filtered" "$1" "$2" "$3" $((++port)) || fail "$name alone: status $?"
@@ -24,12 +23,12 @@ filtered() {
     expected+=("$name:server:$4:honest" "$name:client:0:honest")
 }
 for action in kill trap errno; do
-    # not with tsync: the filter would hold for LTTng's threads, too
+    # not with tsync: the filter would apply to LTTng's threads, too
     filtered "$action" before prctl 0
     filtered "$action" after prctl 1
 done
 
-# inherited, as from a container's manager: a filter that allows all that is asked of it
+# inherited, as from a container's manager: a filter that allows all needed calls
 inherits() {
     traced "$1" setpriv --no-new-privs "$programs/inherits" "$programs/tricks" greeting $((++port))
 }

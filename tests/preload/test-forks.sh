@@ -61,7 +61,7 @@ compared with-session
 made_by forked $((blocks * 20)) $((blocks * 20))
 lost_nothing forked
 
-# no handler of forks runs: what the parent has served is not the child's; LTTng records nothing in the children
+# without handlers of forks: requests that the parent has served are not the child's; LTTng records no event in the children
 answers bare 7706 30 10 1
 
 # a server that forks twice, as vsftpd does: whether the process in between lives does not matter
@@ -72,7 +72,7 @@ session busy blkin:span
 LD_PRELOAD=$preload timeout 300 "$forks" busy 7708 "${FORKS:-300}" || fail "busy: status $?"
 lttng destroy busy >/dev/null
 
-# LTTng's descriptors are nobody else's, whatever session daemons do meanwhile
+# LTTng's descriptors belong to no other part, during all actions of session daemons
 (
     for ((i = 0; ; i++)); do
         session "random$i" 'blkin:*' 'zipkin:*'

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Servers and clients that know nothing of tracing, below the preload: as many interactions on both sides as
-# there were requests, each with a key that exactly one of the other side has at that time. Servers of all
-# kinds: a thread or a process for each connection, epoll, poll, select, one thread that reads and another one
-# that answers; by every call that moves bytes; small and large, pipelined, in pieces.
+# Servers and clients without tracing, with the preload: as many interactions on both sides as requests, each with a
+# key that exactly one of the other side has at that time. Servers of all kinds: a thread or a process for each
+# connection, epoll, poll, select, one thread that reads and another one that answers. They use every call that moves
+# bytes; small and large, pipelined, in pieces.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -13,7 +13,6 @@ start_sessiond || exit 1
 session all blkin:span blkin:process
 
 expected=()
-# exchange NAME ADDRESS WAY CONNECTIONS REQUESTS [MORE OF REQUEST...]
 exchange() {
     serves "$1" "$2" "$3" "$4"
     traced "$1-client" "$programs/request" "$2" "$4" "$5" "${@:6}" || fail "$1-client: status $?"
@@ -29,16 +28,16 @@ done
 exchange big-threads $((++port)) threads 4 20 900000 900000
 exchange big-epoll $((++port)) epoll 4 20 900000 900000
 exchange big-select $((++port)) select 4 20 900000 900000
-# sixteen requests in one message are one interaction of who sends them; of who reads and answers one after
-# the other, sixteen, of which the first has its key
+# sixteen requests in one message are one interaction of the sender. For a server that reads and answers one after the
+# other they are sixteen, of which the first has the key
 for way in threads epoll; do
     serves "pipelined-$way" $((++port)) $way 4
     traced "pipelined-$way-client" "$programs/request" $port 4 400 0 8 0 16 || fail "pipelined-$way: status $?"
     served "pipelined-$way"
     expected+=("pipelined-$way:server:1600" "pipelined-$way-client:client:100:joined:root")
 done
-# threads that share a connection, on which many requests are under way: no more of the client is known than
-# that; its own process is not traced
+# threads that share a connection with many requests in flight: the client knows only that; its own process is not
+# traced
 serves shared $((++port)) shared 4
 timeout 60 "$programs/request" $port 4 2000 100 4000 0 16 keep || fail "shared: status $?"
 served shared
@@ -46,7 +45,7 @@ expected+=("shared:server:8000:alike")
 exchange six 6:$((++port)) epoll 4 50
 exchange unix "$WORK/socket" epoll 4 50
 exchange unix-threads "$WORK/another" threads 4 50
-# an answer that pauses, and that of an event loop that passes it on
+# an answer with pauses, and one that an event loop passes on
 RUN=,file-calls=off begins stalled "$PYTHON" "$SRC/tests/preload/peer.py" stall 127.0.0.1 $((++port)) 4 300 37 20
 stalled=$!
 wait_for 20 - stalled listening $port || exit 1
@@ -58,7 +57,7 @@ served stalled-proxy
 server=$stalled
 served stalled
 expected+=("stalled:server:4:joined:slow" "stalled-proxy:client:4:joined:below:slow" "stalled-proxy:server:4:slow")
-# a client that may not ask sock_diag(7): the server finds the client's key
+# a client that may not use sock_diag(7): the server finds the client's key
 if [ -e /usr/include/x86_64-linux-gnu/asm/unistd_64.h ]; then
     echo 'RestrictAddressFamilies=AF_UNIX AF_INET' >"$WORK/unit"
     serves unix-narrow "$WORK/third" epoll 2

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A signal whose handler only sets a flag ends a wait, also if it comes while the library looks for rings in that wait,
-# or records in the middle of it.
+# A signal whose handler only sets a flag ends a wait. The signal may come while the library looks for rings in that
+# wait, or records in the middle of it.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/preload/session.sh"
 private_begin
 port=7730
-# meets WAY EXPECTED [VARIABLE=VALUE]...: it says that
+# meets WAY EXPECTED [VARIABLE=VALUE]...: checks the output
 meets() {
     local said
     said=$(env LD_PRELOAD="$preload" "${@:3}" timeout 60 "$programs/interrupts" "$1" $((++port))) ||

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A session that begins while servers and clients talk, ROUNDS times (3): what has begun before is not
-# told, what is told is whole: each half that has its other half belongs to it, as the payload of both says, and
-# no call has a parent that is another request.
+# A session that begins while servers and clients talk, ROUNDS times (3). Requests from before are not recorded, and
+# recorded ones are whole. Both halves of a request belong together, as the payload of both shows. No call has a
+# parent that is another request.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

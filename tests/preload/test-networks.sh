@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Two networks with the same private addresses, as of Docker on two hosts. A client in one and a server in the
-# other, whose peers nobody traces, are not joined though addresses, ports, offset and time agree: ambiguous.
-# A client and a server of one network are, though each has a network namespace of its own.
+# Two networks with the same private addresses, as of Docker on two hosts. A client in one and a server in the other,
+# whose peers are not traced, are not joined although addresses, ports, offset and time agree: ambiguous. A client and
+# a server of one network are joined, although each has a network namespace of its own.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -12,7 +12,7 @@ set -u
 { [ "$(id -u)" -eq 0 ] && unshare --net true; } 2>/dev/null || skip "no network namespaces here"
 private_begin
 
-# network NAME: a client's and a server's end of a wire, each in a namespace of its own.
+# network NAME: makes a pair of interfaces for a client and a server, each in a namespace of its own.
 network() {
     local end
     for end in client server; do
@@ -39,7 +39,7 @@ is_listening() {
     inside "$1" cat /proc/net/tcp | grep -q ':1B58 .* 0A '
 }
 
-# peers NETWORK traced|plain ROLE NUMBER...: of peer.py, in the background.
+# peers NETWORK traced|plain ROLE NUMBER...: starts peer.py in the background.
 peers() {
     local as=()
     [ "$2" = plain ] || as=(env "BLKIN_RUN=service=$1-$3" LTTNG_UST_ALLOW_BLOCKING=1 "LD_PRELOAD=$preload")
@@ -51,7 +51,7 @@ peers() {
     [ "$3" = request ] || wait_for 20 - "a server of $1" is_listening "$1-$end" || exit 1
 }
 
-# All peers have ended well.
+# Checks that all peers have ended well.
 ended() {
     local pid
     for pid in "${running[@]}"; do
@@ -60,7 +60,7 @@ ended() {
     running=()
 }
 
-# spans_of SERVICE FILTER: how many there are.
+# spans_of SERVICE FILTER: prints their number.
 spans_of() {
     jq --arg service "$1" "[.[] | select(.localEndpoint.serviceName == \$service) | select($2)] | length" \
         "$WORK/networks.json"

@@ -1,5 +1,6 @@
 /*
- * The preload's pool: who has an object, what an old name finds, and several threads at once.
+ * The preload's pool: the owner of an object, the results of old names, and several threads at
+ * once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,14 +17,14 @@
 
 struct object {
     struct pool_item item;
-    uint64_t owner; /* of who has taken it; 0: nobody */
+    uint64_t owner; /* the thread that has taken it; 0: none */
     uint64_t value;
     uint64_t check; /* ~value */
 };
 
 static struct pool pool = {.size = sizeof(struct object)};
 
-/* One that all find. */
+/* Takes an object that all threads find. */
 static struct object *take(void)
 {
     struct object *object = pool_take(&pool);
@@ -75,7 +76,7 @@ static void count_it(void *object)
     looked_at++;
 }
 
-/* Who has taken one fills it in before anybody else finds it, by whatever way. */
+/* A thread that has taken an object fills it in before other threads find it in any way. */
 static void test_publishing(void)
 {
     struct object *before = take(), *object;
@@ -112,14 +113,14 @@ static void test_names(void)
     let_go(object);
 }
 
-/* In a child of fork(2): all is free, and no name of before finds what is made then. */
+/* In a child of fork(2) all objects are free, and no former name finds a new object. */
 static void test_forget(void)
 {
     struct object *before = take(), *given = take(), *after[3];
     const pool_name name = pool_name_of(&before->item);
 
     let_go(given);
-    pool_ref(&before->item); /* by another thread of the parent's, which is not there any more */
+    pool_ref(&before->item); /* by another thread of the parent, which the child does not have */
     pool_forget(&pool);
     CHECK(pool_find(&pool, name) == NULL && pool_at(&pool, 0) == NULL);
     for (int i = 0; i < 3; i++) {
@@ -128,10 +129,10 @@ static void test_forget(void)
     }
     CHECK(after[0] == before);
     for (int i = 0; i < 3; i++)
-        CHECK(let_go(after[i])); /* who holds it is who has taken it */
+        CHECK(let_go(after[i])); /* its holder is the taker */
 }
 
-/* All that a pool has; more than that is refused, and what comes back is had again. */
+/* Takes all objects of a pool; more are refused, and returned objects are taken again. */
 static void test_full(void)
 {
     static struct pool full = {.size = sizeof(struct pool_item)};
@@ -156,7 +157,7 @@ static void test_full(void)
 static pthread_barrier_t all_are_here;
 static pool_name shared[SHARED]; /* of objects of any thread, gone or not */
 
-/* An object of another thread's stays what it is as long as it is held. */
+/* An object of another thread stays the same while it is held. */
 static uint64_t look_at_shared(unsigned at)
 {
     struct object *found =
@@ -176,7 +177,7 @@ static uint64_t look_at_shared(unsigned at)
 
 static uint64_t half_filled;
 
-/* Of all threads' objects. */
+/* Visits the objects of all threads. */
 static void look_at_any(void *found)
 {
     const struct object *object = found;
@@ -185,7 +186,7 @@ static void look_at_any(void *found)
         (void)__atomic_add_fetch(&half_filled, 1, __ATOMIC_RELAXED);
 }
 
-/* Takes some, is the only one who has them, and gives them back in another order. */
+/* Takes some, checks that no other thread has them, and returns them in another order. */
 static void *take_and_give(void *argument)
 {
     const uint64_t own = (uintptr_t)argument;
@@ -231,7 +232,7 @@ static void test_threads(void)
     }
     pthread_barrier_destroy(&all_are_here);
     CHECK(half_filled == 0);
-    /* nothing is lost: all that was ever taken is free again, each once */
+    /* nothing is lost: all objects are free again, each once */
     while (pool_at(&pool, used))
         used++;
     CHECK(used >= HANDFUL && used <= THREADS * (HANDFUL + 1));

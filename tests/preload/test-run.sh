@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# blkin run: the program is what runs, in the right environment; what cannot be traced is told.
+# blkin run: the given program runs, in the right environment; a program that cannot be traced is reported.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 unset BLKIN_RUN BLKIN_RUN_FILE LD_PRELOAD
 cd "$work" || exit 1
 
-# says STATUS PATTERN ARGUMENT...: blkin run ends so, and says something that fits.
+# says STATUS PATTERN ARGUMENT...: checks status and messages of blkin run.
 says() {
     local status=$1 pattern=$2 said got
     shift 2
@@ -64,14 +64,14 @@ says 2 '*unrecognized option*--nonsense*--help*' --nonsense true
 says 2 '*--run-file: expected*' --run-file= true
 [ "$("$blkin" run --help | head -n 1)" = "usage: blkin run [OPTION]... [--] PROGRAM [ARGUMENT]..." ] || fail "--help"
 
-# ---- what is not there, and what cannot be run
+# ---- missing programs, and files that are none
 
 says 127 '*no-such-program: not found' no-such-program
 says 127 '*no/such: not found' no/such
 says 126 '*Permission denied' /etc/passwd
 says 126 '*Permission denied' /tmp
 
-# ---- what cannot be traced: says why and what to do, and does not run
+# ---- programs that cannot be traced: a message with reason and remedy, and no run
 
 cc=${CC:-cc}
 cat >program.c <<'TXT'
@@ -82,7 +82,6 @@ int main(void)
     return puts("it runs") < 0;
 }
 TXT
-# refused PATTERN PROGRAM
 refused() {
     says 125 "*$1*" "$2"
     [[ $("$blkin" run "$2" 2>/dev/null) != *"it runs"* ]] || fail "$2 was run"
@@ -117,7 +116,7 @@ done
 echo x >note
 objcopy --add-section .go.buildinfo=note program go || fail "objcopy"
 refused 'is a Go program' ./go
-# heads that are cut and lengths that are wrong are no reason to crash
+# cut heads and wrong lengths do not crash it
 for length in 1 4 20 64 100; do
     head -c $length program >"./cut" && chmod +x ./cut
     "$blkin" run ./cut 2>/dev/null
@@ -128,7 +127,7 @@ head -c 512 /dev/urandom | dd of=wild bs=1 seek=24 conv=notrunc status=none
 timeout 10 "$blkin" run ./wild >/dev/null 2>&1
 [ $? -ne 124 ] || fail "a program with a wild head hangs"
 
-# scripts: it is the interpreter that counts
+# scripts: the interpreter counts
 printf '#!%s\n' "$work/static" >script && chmod +x script
 [ ! -e static ] || refused 'static is linked statically' ./script
 printf '#!/usr/bin/env -S A=1 static -x\n' >script2 && chmod +x script2
@@ -138,7 +137,7 @@ says 0 'script 7' ./script3 7
 printf 'echo plain $1\n' >script4 && chmod +x script4
 says 0 'plain 7' ./script4 7
 
-# set-user-ID: only for who gains by it
+# set-user-ID: refused only for a program with another user's rights
 if [ "$(id -u)" != 0 ]; then
     echo "not tested: set-user-ID: needs root"
 else
@@ -165,7 +164,7 @@ fi
 
 # ---- which of a unit's filters are in the way?
 
-# of_unit LINE...: what --print says of a unit with these lines, without the rest
+# of_unit LINE...: prints the output of --print for a unit with these lines
 of_unit() {
     printf '%s\n' '[Service]' "$@" >some.service
     "$blkin" run --print ./some.service | grep '#' | tr '\n' ' '
@@ -183,7 +182,6 @@ of_unit() {
 
 # ---- is a running program traced?
 
-# doctor PID ID LEVEL PATTERN
 doctor() {
     local said
     said=$("$blkin" doctor --json --pid="$1" | jq -r --arg id "$2" --arg level "$3" \
@@ -197,7 +195,7 @@ traced=$!
 tail -f /dev/null &
 plain=$!
 trap 'kill $traced $plain; rm -rf "$work"' EXIT
-# is_program PID PROGRAM [LIBRARY]: it has become this program, and has loaded this library
+# is_program PID PROGRAM [LIBRARY]: checks that the process runs this program, and has loaded this library
 is_program() {
     [[ $(readlink "/proc/$1/exe") == */$2 ]] && grep -q "${3-}" "/proc/$1/maps"
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Servers and clients built with AddressSanitizer and ThreadSanitizer, below the preload, which is built so, too:
-# no report, and every interaction.
+# Servers and clients built with AddressSanitizer and ThreadSanitizer, with a preload that is built so, too: no
+# report, and every interaction.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
@@ -10,7 +10,6 @@ private_begin
 
 start_sessiond || exit 1
 port=7500
-# sanitized NAME FLAGS RUNTIME
 sanitized() {
     local name=$1 build=$BUILD/$1 way
     local tricks='' relative=${build#"$SRC/"}
@@ -27,9 +26,9 @@ sanitized() {
         }
     done
     preload=$build/lib/libblkin-preload.so
-    # Behind the preload, as with blkin run. Before it, our wrappers would run within ThreadSanitizer's. Those of gcc
-    # 15 and later take what is called within read(2) or recvmsg(2) for the kernel's: they do not see our atomics
-    # there, only our memory accesses, and report races that are none.
+    # The sanitizer comes after the preload, as with blkin run. Before it, our wrappers would run within
+    # ThreadSanitizer's. Those of gcc 15 and later attribute calls within read(2) or recvmsg(2) to the kernel: they do
+    # not see our atomics there, only our memory accesses, and report races that are none.
     # shellcheck disable=SC2086 # ccache gcc is two words
     AFTER=:$(${CC:-cc} -print-file-name="$3")
     [[ $AFTER == :/* ]] || skip "no $3"
@@ -54,7 +53,7 @@ sanitized() {
         fail "$name: shared: status $?"
     }
     expected+=(shared:server:800:alike)
-    # ThreadSanitizer knows no new threads after a fork of a process that has some
+    # ThreadSanitizer does not know new threads after a fork of a process that has some
     [ "$name" = tsan ] || tricks="raw-dup-over ranges"
     for way in dups passing-back cancelling signalling files $tricks; do
         traced $way "$programs/tricks" $way $((++port)) >/dev/null || fail "$name: $way: status $?"
@@ -71,10 +70,11 @@ sanitized() {
 }
 # LTTng's own headers are not clean: the provider is the plain one
 export BLKIN_PROVIDER=$BUILD/lib/libblkin-lttng.so.1
-# what a cancelled thread leaves on its stack is no overflow: with stacks of its own AddressSanitizer does not take it for one
+# a cancelled thread's remains on its stack are no overflow: AddressSanitizer must not report them, so it gets stacks
+# of its own
 export ASAN_OPTIONS=exitcode=66:detect_leaks=0:detect_stack_use_after_return=1:verify_asan_link_order=0
-# LTTng's threads are there from the start, and each child of a fork starts its own: ThreadSanitizer ends such a child,
-# unless told not to
+# LTTng's threads run from the start, and each child of a fork starts its own: ThreadSanitizer ends such a child,
+# unless this option is set
 export TSAN_OPTIONS=exitcode=66:die_after_fork=0
 sanitized asan address,undefined libasan.so
 sanitized tsan thread libtsan.so

@@ -19,7 +19,7 @@
 static struct connection server = {.item = {.word = UINT64_C(1) << 32 | 1000000},
                                    .role = ROLE_SERVER};
 
-/* One that this thread has taken. */
+/* Makes a request that this thread has taken. */
 static struct interaction *request(void)
 {
     struct interaction *taken = interaction_make(&server, interaction_worker(), 0, blkin_now());
@@ -44,8 +44,7 @@ static void *calls_once(void *unused)
     return unused;
 }
 
-/* The child's account is of what its threads have done, once the parent's thread has ended there.
- */
+/* The child's account has the work of its threads, once the parent's thread has ended there. */
 static void *goes_on_in_child(void *parents_thread)
 {
     char said[1024] = "";
@@ -85,7 +84,8 @@ static void test_forked(void)
 
 /* ---- a thread that ends in the middle of this library's code ---- */
 
-/* As a handler leaves it that comes while interaction_remove_open() moves the last request. */
+/* Leaves the state of a handler that comes while interaction_remove_open() moves the last request.
+ */
 static void *ends_in_the_middle(void *unused)
 {
     struct interaction_worker *worker;

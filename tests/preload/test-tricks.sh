@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What programs do with descriptors, below the preload: closed behind its back, doubled, passed on, inherited by
-# fork and exec; in a child of vfork; threads cancelled in a read, signals in it, and that leave calls by siglongjmp;
-# recvmmsg of a part, _exit by a thread that serves nobody; what is no request. All results and errors are what they are without it, and the interactions are as many as there
-# were requests, with keys that the other side has, or none where the preload cannot know them. CONNECTIONS=N: so
-# many at once, not 10000.
+# Unusual uses of descriptors, with the preload: closed by raw calls, duplicated, passed on, inherited by fork and
+# exec, and in a child of vfork. Threads are cancelled in a read, get signals in it, and leave calls by siglongjmp.
+# A part is read by recvmmsg; a thread that serves nobody calls _exit; data are no request. All results and errors are
+# the same as without the preload. There are as many interactions as requests, with keys that the other side has, or
+# none where the preload cannot know them. CONNECTIONS=N: so many at once, not 10000.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -16,7 +16,6 @@ session tricks blkin:span blkin:process
 port=7300
 # shellcheck disable=SC2034 # for traced
 RUN=,payload=37
-# trick NAME SERVED FEATURES-SERVED CALLED FEATURES-CALLED
 trick() {
     local name=$1 status
     timeout 20 "$programs/tricks" "$name" $((++port)) >"$WORK/$name.plain" || fail "$name alone: status $?"
@@ -32,7 +31,7 @@ trick() {
     expected+=("$name:server:$2$3:honest" "$name:client:$4$5:honest")
 }
 
-# As many as there may be descriptors, but for some that all have.
+# Prints the maximum of descriptors without those that all programs have.
 most_connections() {
     local most
     most=$(ulimit -Hn)
@@ -88,7 +87,7 @@ found tricks "${expected[@]}"
 jq -e '[.[] | select(.localEndpoint.serviceName == "binary").tags.payload | . == "\\x00\\x0b\\xab\\x01A\\x5c \\x7f\\xff\\x00"] == [true, true]' "$WORK/tricks.json" >/dev/null ||
     fail "payloads of bytes that are no text"
 
-# what was left in the middle of LTTng's work does not keep the program from its end
+# a jump out of the middle of LTTng's work does not keep the program from its end
 session abandoned blkin:span
 for round in 1 2 3; do
     traced abandoning "$programs/tricks" abandoning $((++port)) || fail "abandoning, round $round: status $?"

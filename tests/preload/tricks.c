@@ -1,7 +1,7 @@
 /*
- * What programs do with descriptors that a watcher does not expect: tricks NAME PORT. Each trick
- * makes requests between a client and a server in one program, and prints results of calls that
- * must be the same without the preload.
+ * Uses of descriptors that a watcher does not expect: tricks NAME PORT. Each trick makes requests
+ * between a client and a server in one program. It prints results of calls that must be the same
+ * without the preload.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,7 +27,7 @@ int listener;
 
 /* ---- both sides ---- */
 
-/* No two requests are the same: whoever takes one for another is found out. */
+/* No two requests are the same, so that a mix-up is found. */
 unsigned next_id(void)
 {
     static unsigned count;
@@ -51,7 +51,7 @@ void is_answered(int fd)
         fail("answer");
 }
 
-/* The client: so many requests on one connection, in a process of its own. */
+/* Starts the client, a process of its own: so many requests on one connection. */
 pid_t asks(int requests)
 {
     const pid_t pid = fork();
@@ -85,7 +85,7 @@ int taken(void)
     return fd;
 }
 
-/* One request. */
+/* Serves one request. */
 void serve(int fd)
 {
     char line[LINE];
@@ -126,7 +126,7 @@ static void greeting(void)
     expect_end(fd);
 }
 
-/* A request as of DNS over TCP: it begins with a NUL. */
+/* A request like one of DNS over TCP: it begins with a NUL. */
 static void binary(void)
 {
     static const char query[] = "\0\x0b\xab\1A\\ \x7f\xff";
@@ -164,7 +164,7 @@ static void stdio(void)
     close(ours);
 }
 
-/* No interaction: a request that is not answered; and datagrams, a pipe, a pair. */
+/* No interaction: a request without an answer; and datagrams, a pipe, a pair. */
 static void nothing(void)
 {
     const int ours = connect_to(port, 0), fd = taken();
@@ -228,8 +228,8 @@ static void *ends_process(void *nothing)
     return nothing;
 }
 
-/* 1 request, and one whose answer does not come, as another thread ends the process; 4 calls on a
- * file for each. */
+/* 1 request, and one without an answer, because another thread ends the process; 4 calls on a file
+ * for each. */
 static void unfinished(void)
 {
     const int ours = connect_to(port, 0), fd = taken(), file = open("/proc/self/exe", O_RDONLY);
@@ -263,7 +263,7 @@ static void unfinished(void)
         printf("%-40.40s %ld, errno %d\n", #call, result < 0 ? -1 : result, errno); \
     } while (0)
 
-/* Behind the preload's back, which would see a wait. */
+/* Waits by a raw system call, which the preload does not see. */
 static void await(int fd, short events)
 {
     struct pollfd one = {fd, events, 0};
@@ -272,12 +272,13 @@ static void await(int fd, short events)
         fail("ppoll");
 }
 
-/* No interaction, and all that calls may return: to be the same as without the preload. */
+/* No interaction, and all possible results of calls: the same as without the preload. */
 static void results(void)
 {
     const int ours = connect_to(port, SOCK_NONBLOCK), fd = taken();
     const int none = 5000, zero = open("/dev/zero", O_RDONLY);
-    void *volatile nowhere = (void *)8, *volatile null = NULL; /* for the kernel to find out */
+    void *volatile nowhere = (void *)8, *volatile null = NULL; /* invalid, for the kernel to find
+                                                                * out */
     volatile int minus = -1;
     struct iovec bad = {nowhere, 10};
     struct msghdr bad_message = {.msg_iov = &bad, .msg_iovlen = 1};
@@ -314,8 +315,7 @@ static void results(void)
     SHOW(send(ours, nowhere, 10, 0));
     SHOW(write(fd, "", 0));
     SHOW(write(fd, "def", 3));
-    /* an answer is held now, so that waits are split: bad arguments are still the kernel's to find
-     */
+    /* an answer is held now, so that waits are split: the kernel must still find bad arguments */
     SHOW(ppoll(many, 2, &bad_time, NULL));
     SHOW(pselect(fd + 1, &set, NULL, NULL, &bad_time, NULL));
     SHOW(epoll_pwait2(listener, &event, 1, nowhere, NULL));
@@ -367,7 +367,7 @@ static void results(void)
     SHOW(close(fd));
 }
 
-/* When the other side has taken what there was. */
+/* Sends the rest when the other side has read the first part. */
 static void *send_rest(void *argument)
 {
     const int *ends = argument;
@@ -382,7 +382,7 @@ static void *send_rest(void *argument)
     return argument;
 }
 
-/* 1 request that recvmmsg(2) takes in two parts, the first one into a buffer that is larger. */
+/* 1 request that recvmmsg(2) takes in two parts, the first one into a larger buffer. */
 static void pieces(void)
 {
     int ends[] = {connect_to(port, 0), taken()};
@@ -418,7 +418,7 @@ static void *serve_and_stay(void *argument)
     return argument;
 }
 
-/* 1 request; the thread that has answered it is there when another one, which has served nobody,
+/* 1 request; the thread that has answered it is there when another thread, which has served nobody,
  * ends the process by _exit(2). */
 static void leaving(void)
 {
@@ -445,7 +445,7 @@ static void need_descriptors(int count)
         fail("RLIMIT_NOFILE");
 }
 
-/* The client: a request on each of so many connections, all of them before the first answer. */
+/* The client: sends a request on each of many connections, all before the first answer. */
 static void ask_on_many(int count)
 {
     int *ours = calloc((size_t)count, sizeof(int));
@@ -463,8 +463,8 @@ static void ask_on_many(int count)
 }
 
 /*
- * So many connections at once, one request each. The server reads all of them before it answers the
- * first one.
+ * So many connections at once, one request each. The server reads all requests before it answers
+ * the first one.
  */
 static void many(void)
 {

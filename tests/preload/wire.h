@@ -1,6 +1,6 @@
 /*
- * The protocol of the servers and clients here: a request is a line of 37 bytes that says how many
- * bytes follow it and how many are to come back, and these bytes.
+ * The protocol of the servers and clients here. A request is a line of 37 bytes with the number of
+ * bytes behind it and the number of returned bytes, and these bytes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -52,7 +52,7 @@ union address {
     struct sockaddr_un un;
 };
 
-/* A port of 127.0.0.1, 6:PORT of ::1, or the path of a UNIX socket. */
+/* Reads a port of 127.0.0.1, 6:PORT of ::1, or the path of a UNIX socket. */
 static inline socklen_t address_of(union address *address, const char *text)
 {
     memset(address, 0, sizeof(*address));
@@ -149,7 +149,7 @@ static inline ssize_t give_by(unsigned way, int fd, const void *buffer, size_t s
     }
 }
 
-/* All of it; false: the peer has closed. */
+/* Reads all of it; returns false if the peer has closed. */
 static inline bool take_all(unsigned way, int fd, char *buffer, size_t size)
 {
     while (size) {

@@ -1,4 +1,4 @@
-"""Traces of a storage stack that never ran: a gateway, a mapper, three stores that replicate, a journal.
+"""Makes traces of a storage stack that never ran: a gateway, a mapper, three stores that replicate, a journal.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -33,7 +33,7 @@ class Trace:
         return span
 
     def call(self, parent, service, other, name, start, duration, wire=40, error=None, **tags):
-        """A client's span and the server's below it; returns the latter and where it begins."""
+        """Adds a client's span and the server's below it; returns the latter and its begin."""
         client = self.span(parent, service, name, start, duration, "CLIENT", error=error)
         wire = min(wire, duration // 4)
         server = self.span(client, other, name, start + wire, duration - 2 * wire, "SERVER", error=error, **tags)
@@ -50,28 +50,28 @@ def write(trace):
     replica = [int(flush * chance.uniform(0.8, 1.3)) + (25000 if slow and i == 1 else 0) for i in range(2)]
     store = max(flush, *replica) + 420
     root = trace.span(None, "client", "write", 0, store + 900, **{"offset": trace.number * 4096, "length": 4096})
-    gate, at = trace.call(root, "client", "gateway", "write", 30, store + 820, object=f"rbd.{trace.number}")
-    trace.call(gate, "gateway", "mapper", "lookup", at + 60, 150 + chance.randrange(80))
-    osd, at = trace.call(gate, "gateway", "osd.0", "write", at + 330, store + 160, error=failed, pool="rbd")
+    gateway, at = trace.call(root, "client", "gateway", "write", 30, store + 820, object=f"rbd.{trace.number}")
+    trace.call(gateway, "gateway", "mapper", "lookup", at + 60, 150 + chance.randrange(80))
+    osd, at = trace.call(gateway, "gateway", "osd.0", "write", at + 330, store + 160, error=failed, pool="rbd")
     trace.span(osd, "osd.0", "journal", at + 90, flush)
     for i in range(2):
         peer, begin = trace.call(osd, "osd.0", f"osd.{i + 1}", "replicate", at + 70 + 10 * i, replica[i] + 160)
         trace.span(peer, f"osd.{i + 1}", "journal", begin + 30, replica[i] - 10)
-    trace.span(gate, "gateway", "audit", at + store + 20, 12, "CLIENT", remote="audit-log")
+    trace.span(gateway, "gateway", "audit", at + store + 20, 12, "CLIENT", remote="audit-log")
 
 
 def read(trace):
     took = int(trace.chance.lognormvariate(5.6, 0.4))
     store = f"osd.{trace.chance.randrange(3)}"
     root = trace.span(None, "client", "read", 0, took + 700)
-    gate, at = trace.call(root, "client", "gateway", "read", 20, took + 650)
-    trace.call(gate, "gateway", "mapper", "lookup", at + 50, 140 + trace.chance.randrange(90))
-    osd, at = trace.call(gate, "gateway", store, "read", at + 310, took + 120)
+    gateway, at = trace.call(root, "client", "gateway", "read", 20, took + 650)
+    trace.call(gateway, "gateway", "mapper", "lookup", at + 50, 140 + trace.chance.randrange(90))
+    osd, at = trace.call(gateway, "gateway", store, "read", at + 310, took + 120)
     trace.span(osd, store, "disk", at + 30, took - 20)
 
 
 def stack(count, seed=1):
-    """A list of traces, as Zipkin's API gives them."""
+    """Returns a list of traces, in the form of Zipkin's API."""
     chance = random.Random(seed)
     traces = []
     for number in range(1, count + 1):

@@ -1,4 +1,4 @@
-"""What a page of blkin report is in a real browser, and as text.
+"""A page of blkin report in a real browser, and as text.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -13,7 +13,7 @@ VOID = {"meta", "br", "link", "img", "hr", "input"}
 
 
 class Balance(html.parser.HTMLParser):
-    """Every element is closed, in the right order."""
+    """Checks that every element is closed, in the right order."""
 
     def __init__(self, text):
         super().__init__()
@@ -53,7 +53,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
                                     {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
         self.driver.get(f"file://{path}")
-        # what is of the page; a browser that is new also says something of its own first page
+        # messages about the page; a new browser also has messages about its own first page
         said = [entry for entry in self.driver.get_log("browser") if not entry["message"].startswith("chrome:")]
         events = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
         if said:
@@ -69,7 +69,7 @@ class Browser:
         self.run("document.querySelectorAll('details').forEach(d => d.open = true)")
 
     def too_wide(self):
-        """What stands out of the window, but for what is in a box of its own that scrolls."""
+        """Returns the elements wider than the window, without those in a box that scrolls."""
         return self.run("""
             const width = document.documentElement.clientWidth;
             if (document.documentElement.scrollWidth > width) return ['the page scrolls sideways'];
@@ -78,7 +78,7 @@ class Browser:
                 .map(e => e.outerHTML.slice(0, 200)).slice(0, 5)""")
 
     def pale(self):
-        """Texts that do not stand out of what is behind them by 4.5 : 1, as WCAG AA asks for."""
+        """Returns texts with less contrast than 4.5 : 1, the minimum of WCAG AA."""
         return self.run("""
             const parse = c => (c.match(/[\\d.]+/g) || []).map(Number);
             const light = c => { const [r, g, b] = c.slice(0, 3).map(v => (v /= 255) <= 0.03928 ? v / 12.92

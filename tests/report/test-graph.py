@@ -24,7 +24,7 @@ def graph(*args, traces=None, text=None, locale="C.UTF-8", path=os.environ["PATH
 
 
 def calls_of(pairs, seed=1):
-    """Traces in which the first of each pair calls the second, so many times."""
+    """Returns traces in which the first of each pair calls the second, so many times."""
     traces = []
     for i, (caller, callee) in enumerate(pairs):
         trace = Trace(seed * 100000 + i, BASE + i * 1000, random.Random(i))
@@ -59,7 +59,7 @@ class Graph(unittest.TestCase):
         self.golden("stack.dot", self.shown(traces, "-f", "dot"))
 
     def test_figures(self):
-        """Services and calls, counted anew; exact but for quantiles."""
+        """Services and calls, counted independently; exact except for quantiles."""
         traces = stack(200)
         report = self.json(traces)
         spans, calls = collections.defaultdict(list), collections.defaultdict(list)
@@ -105,14 +105,14 @@ class Graph(unittest.TestCase):
         return text[text.index("who calls whom"):text.index("\n\n", text.index("who calls whom"))].splitlines()[1:]
 
     def test_tree(self):
-        """Each call is one line; what was shown above is marked; circles end."""
+        """Each call is one line; a repeated one is marked; circles end."""
         pairs = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "e"), ("e", "d"), ("d", "d")]
         lines = self.lines(calls_of(pairs))
         self.assertEqual([line[:line.index("  ") if "  " in line.strip() else None].rstrip() if line[0] not in "| `" else
                           re.split(r"  +\d", line)[0].rstrip() for line in lines],
                          ["a", "|- b", "|  `- d", "|     |- d *", "|     `- e", "|        `- d *", "`- c", "   `- d *",
                           "* what it calls is shown above"])
-        # nobody calls them but each other
+        # they call only each other
         lines = self.lines(calls_of([("x", "y"), ("y", "x")]))
         self.assertEqual([line.split("  ")[0].rstrip() for line in lines[:2]], ["x", "`- y"])
         self.assertIn("no service calls another one", self.shown([stack(1)[0][:1]]))
@@ -126,7 +126,7 @@ class Graph(unittest.TestCase):
         self.assertTrue(self.shown(chain, "--ascii").isascii())
 
     def test_limit(self):
-        """What is beyond it is one service, and nothing is lost of the sums."""
+        """Services beyond the limit are one service, and no sum changes."""
         traces = stack(100)
         whole, cut = self.json(traces), self.json(traces, "-n", "3")
         self.assertEqual([s["name"] for s in cut["services"]][:3], [s["name"] for s in whole["services"]][:3])
@@ -152,7 +152,8 @@ class Graph(unittest.TestCase):
         self.assertEqual(names, set(evil))
 
     def test_picture(self):
-        """dot draws a box for each service and an arrow for each pair, also of hostile names; without dot, graph says so."""
+        """dot draws a box for each service and an arrow for each pair, with hostile names, too; without dot, graph
+        prints an error."""
         shapes = [[("a", "b")], [("a", "a")], [(f"s{i}", f"s{i + 1}") for i in range(40)], [("a&lt;\\N", "\ufffe\"</text>")]]
         for shape in shapes:
             with self.subTest(shape=str(shape[:4])):
@@ -173,10 +174,10 @@ class Graph(unittest.TestCase):
             self.assertIn("did not draw", result.stderr)
 
     def test_document_of_a_root(self):
-        """What blkin work --root has counted: {"blkin": "statistics"}."""
+        """The statistics of blkin work --root: {"blkin": "statistics"}."""
         empty = {"count": 0, "zeros": 0, "sum": 0, "min": 0, "max": 0, "buckets": []}
 
-        def histogram(count):  # of 1 ms; bucket 2551 of scale 7 is the one
+        def histogram(count):  # of 1 ms, which is in bucket 2551 of scale 7
             return {"count": count, "zeros": 0, "sum": 1e6 * count, "min": 1000000, "max": 1000000, "buckets": [2551, count]}
         document = {"blkin": "statistics", "version": "1.0.0", "from": "2026-11-21T11:00:00.000Z", "scale": 7,
                     "to": "2026-11-21T11:00:10.000Z", "seconds": 10.0, "spans": 300, "errors": 3,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# blkin report: its figures, and how the page is in a real browser, wide and narrow, light and dark, with hostile names.
+# blkin report: its figures, and the page in a real browser, wide and narrow, light and dark, with hostile names.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 import json
@@ -57,7 +57,7 @@ class Page(unittest.TestCase):
         cls.folder.cleanup()
 
     def page(self, traces, *args):
-        """Writes it; returns its path and its text, which is checked."""
+        """Writes a page; returns its path and its checked text."""
         path = os.path.join(self.folder.name, "page.html")
         result = blkin("report", "-", "-o", path, *args, text=json.dumps(traces))
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
@@ -72,7 +72,7 @@ class Page(unittest.TestCase):
         return path, text
 
     def look(self, path, sections=None):
-        """In all widths and colours: nothing is asked for, nothing stands out, all of it can be read."""
+        """In all widths and colours: no request is made, no element is too wide, all texts have contrast."""
         for width, scheme in ((1400, "light"), (1400, "dark"), (400, "light"), (400, "dark")):
             with self.subTest(width=width, scheme=scheme):
                 asked = self.browser.open(path, width, scheme)
@@ -86,7 +86,7 @@ class Page(unittest.TestCase):
                 self.assertEqual(self.browser.run("return document.querySelectorAll('svg:not([role=img])').length"), 0)
 
     def test_figures(self):
-        """The table says what blkin stat says, and the tiles."""
+        """The table has the figures of blkin stat, and so have the tiles."""
         traces = stack(400)
         path, _ = self.page(traces)
         rows = {(r["service"], r["name"]): r
@@ -122,7 +122,7 @@ class Page(unittest.TestCase):
             self.browser.driver.save_screenshot(os.path.join(os.environ["PICTURES"], "page.png"))
 
     def test_slowest(self):
-        """The slowest traces, each with the spans that it has; the first one is open, as is what is clicked."""
+        """The slowest traces, each with its spans; the first one is open, and a click opens others."""
         traces = stack(200)
         path, _ = self.page(traces, "--traces=4", "--title=a <b> title")
         self.browser.open(path, 400)
@@ -152,7 +152,8 @@ class Page(unittest.TestCase):
             self.assertAlmostEqual(width, share, delta=0.01)
 
     def test_usage_of_threads(self):
-        """Where spans tell what their threads did, there are columns of it, and the last word on the longest one."""
+        """If spans have their threads' usage, there are columns for it, and the line about the longest span has
+        it."""
         def trace(number, run_delay):
             made = Trace(number, BASE, None)
             extra = {"usage.run_delay_us": 300} if run_delay else {}
@@ -194,13 +195,13 @@ class Page(unittest.TestCase):
             self.assertIn(part, shown)
         self.assertNotIn("a" * 300, text)
         self.assertFalse([c for c in text if c != "\n" and not c.isprintable()])
-        # Hebrew does not turn what is beside it round
+        # Hebrew does not reverse the text beside it
         self.assertTrue(self.browser.run("return [...document.querySelectorAll('*')].filter(e => e.children.length === 0 "
                                          "&& /[\\u0590-\\u05ff]/.test(e.textContent)).every(e => getComputedStyle(e)"
                                          ".unicodeBidi.startsWith('isolate') || e.closest('title'))"))
 
     def test_large(self):
-        """A trace of 10^5 spans, and 20,000 operations of as many services: still a page, and quick to open."""
+        """A trace of 10^5 spans, and 20,000 operations of as many services: the page opens fast."""
         trace = Trace(1, BASE, None)
         for i in range(100000):
             span = trace.span(trace.spans[i // 2] if i else None, f"osd.{i % 20000}", f"op {i % 20000}", i, 200000 - i,
@@ -221,8 +222,8 @@ class Page(unittest.TestCase):
                     {"traceId": "aa", "id": "2", "timestamp": BASE + 5, "duration": 1, "parentId": "1"}]])
 
     def test_document_of_a_root(self):
-        """Statistics alone: no traces, and nothing that seems to be of some."""
-        def histogram(count):  # of 1 ms; bucket 2551 of scale 7 is the one
+        """Statistics alone: no traces, and no part of the page that needs them."""
+        def histogram(count):  # of 1 ms, which is in bucket 2551 of scale 7
             return {"count": count, "zeros": 0, "sum": 1e6 * count, "min": 1000000, "max": 1000000, "buckets": [2551, count]}
         document = {"blkin": "statistics", "version": "1.0.0", "from": "2026-11-21T11:00:00.000Z", "scale": 7,
                     "to": "2026-11-21T11:00:10.000Z", "rows": [
@@ -252,7 +253,7 @@ class Page(unittest.TestCase):
             file.write("old")
         os.chmod(old, 0o600)
         self.assertEqual(blkin("report", "-", "-o", old, text=json.dumps(stack(1))).returncode, 0)
-        self.assertEqual(os.stat(old).st_mode & 0o777, 0o600)  # nobody else reads it now
+        self.assertEqual(os.stat(old).st_mode & 0o777, 0o600)  # only its owner reads it now
         with open(old, "w", encoding="utf-8") as file:
             file.write("old")
         result = blkin("report", "-", "-o", old, text="{")

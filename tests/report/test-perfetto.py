@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-# blkin show --format=perfetto: what Perfetto makes of it, by the rules of its trace processor, which no registry has:
-# events are taken by time, those of the same time in the file's order; what shares a thread has to nest, or is dropped;
-# a flow begins at the innermost slice of its thread, and ends at the next one.
+# blkin show --format=perfetto, as Perfetto reads it, by the rules of its trace processor, which no registry has.
+# Events are ordered by time, those of the same time by their order in the file. Slices of a thread must nest; others
+# are dropped. A flow begins at the innermost slice of its thread, and ends at the next one.
 # SPDX-License-Identifier: BSD-2-Clause
 import json
 import os
@@ -47,7 +47,7 @@ class Processor:
             if event["ph"] in "Xi":
                 self.add_slice(event, stack_of, awaited)
             else:
-                # what has ended is not closed before the next slice comes
+                # an ended slice is closed only when the next slice comes
                 if event["ph"] == "s":
                     assert event["id"] not in begun
                     begun[event["id"]] = stack_of[-1]
@@ -76,7 +76,7 @@ class Processor:
 
 class Perfetto(unittest.TestCase):
     def check(self, traces, *args):
-        """Every span is a slice, within nothing that does not wait for it; returns what was made of them."""
+        """Checks that every span is a slice, inside of slices that wait for it; returns the slices."""
         document, _ = export(traces, *args)
         got = Processor(document)
         self.assertEqual(got.dropped, [])
@@ -97,7 +97,7 @@ class Perfetto(unittest.TestCase):
         return got, spans
 
     def calls(self, spans):
-        """Parent and child of different services, by ids."""
+        """Returns parent and child of different services, by ids."""
         found = set()
         for (trace, _), span in spans.items():
             parent = spans.get((trace, span.get("parentId")))
@@ -112,7 +112,7 @@ class Perfetto(unittest.TestCase):
                           "osd.2 10.0.1.3"])
         self.assertEqual({(a["args"]["trace"], a["args"]["span"], b["args"]["span"]) for a, b in got.flows},
                          self.calls(spans))
-        # requests that are one after the other share a lane
+        # requests one after the other share a lane
         self.assertLess(len(got.threads), 60)
         told = sorted((e["name"], e["ts"]) for e in got.slices if e["ph"] == "i")
         self.assertEqual(told, sorted((a["value"], a["timestamp"]) for s in spans.values()
@@ -142,7 +142,7 @@ class Perfetto(unittest.TestCase):
                                        if spans[t, c]["timestamp"] >= spans[t, p]["timestamp"]})
 
     def test_many_at_once(self):
-        """30,000 spans under way at the same time: a lane each, and no quadratic time."""
+        """30,000 open spans at the same time: a lane each, and no quadratic time."""
         trace = Trace(1, BASE, None)
         for i in range(30000):
             trace.span(trace.spans[0] if i else None, "osd", "x", i, 300000 - i)

@@ -1,8 +1,8 @@
 #!/bin/bash
-# blkin stat, graph and report of a recorded trace, of a file and of Zipkin's API say what Zipkin says of the same spans: its
-# dependencies (who calls whom, how often, with how many errors), spans, durations, self times, the slowest traces.
-# timeout: 300
+# blkin stat, graph and report agree with Zipkin, on a recorded trace, a file and Zipkin's API. They agree on
+# dependencies (caller, callee, calls, errors), spans, durations, self times, and the slowest traces.
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
@@ -31,7 +31,7 @@ import random
 
 traces = stack(300)
 chance = random.Random(5)
-for number in range(1000, 1030):  # client and server share a span; the client alone has seen an error
+for number in range(1000, 1030):  # client and server share a span; only the client has an error
     trace = Trace(number, BASE + number * 1000, chance)
     client = trace.span(None, "client", "get", 0, 500, "CLIENT", error="timeout" if number % 3 == 0 else None)
     server = trace.span(None, "osd.0", "get", 40, 400, "SERVER")
@@ -58,7 +58,7 @@ zipkin_get "api/v2/traces?serviceName=client&limit=10000&lookback=86400000" >"$W
     zipkin_get "api/v2/dependencies?endTs=$(date +%s)000&lookback=86400000" >"$WORK/recorded-calls.json" &&
     zipkin_get "api/v2/dependencies?$window" >"$WORK/made-calls.json" || exit 1
 
-# of the same time, and not in what was asked above: errors of steps
+# of the same time, and not in the requests above: errors of steps
 start_collector "$ZIPKIN_URL/api/v2/spans" "$BUILD/tests/plugin/traces/steps"
 wait_part collector 60 || fail "babeltrace2 of steps"
 steps_are_there() {
@@ -66,7 +66,6 @@ steps_are_there() {
 }
 wait_for 30 - "the spans with an error in Zipkin" steps_are_there || exit 1
 
-# blkin COMMAND SOURCE FILE
 blkin() {
     # shellcheck disable=SC2086 # the command has options
     "$BUILD/bin/blkin" $1 "$2" >"$3" 2>"$WORK/blkin.log" || {
@@ -121,7 +120,7 @@ for name, of in (("recorded-folder", "recorded"), ("recorded-file", "recorded"),
     report = load(f"{name}.stat")
     check(test, report, load(f"{of}.json"))
     print(f"{name}.stat: {report['spans']} spans, {len(report['rows'])} rows: as Zipkin says")
-# the same figures in the same order, however they come
+# the same figures in the same order, for each way to read them
 for name in ("file", "url"):
     test.assertEqual(load("recorded-folder.stat")["rows"], load(f"recorded-{name}.stat")["rows"])
 assert sum(row["errors"] for row in load("steps-folder.stat")["rows"]) == 2

@@ -2,7 +2,8 @@
  * For test-dump.sh: programs record into rings, and the service that holds the rings is killed.
  * Then a follower and a dump read the rings.
  *
- * usage: dumping FOLDER
+ *     usage: dumping FOLDER
+ *
  * Makes FOLDER/followed.json with the events of the follower, and the trace FOLDER/dump with the
  * same.
  *

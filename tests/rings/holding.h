@@ -160,7 +160,7 @@ static inline int ask_until(void)
     int fd = ask();
 
     for (int64_t end_ms = 0; fd < 0 && wait_up_to(PATIENCE_MS, &end_ms); fd = ask())
-        store_drain(&store); /* no harm in a child: then it is no memory of its user's */
+        store_drain(&store); /* a child has no memory of its user: no harm */
     return fd;
 }
 
@@ -195,14 +195,14 @@ static inline pid_t start_program(unsigned number, int (*run)(unsigned number))
 
     if (pid != 0)
         return pid;
-    (void)close(store.socket); /* it drains nothing */
+    (void)close(store.socket); /* its own end must not drain the store */
     store.socket = -1;
     if (is_root && seteuid(user_of(number)) != 0)
         _exit(9);
     _exit(run(number));
 }
 
-/* The store goes on meanwhile. */
+/* Waits for the process; the store goes on meanwhile. */
 static inline int result_of(pid_t pid)
 {
     int status = 0;
@@ -299,7 +299,7 @@ static inline void forget_all(void)
     options.size = small;
 }
 
-/* The store goes on meanwhile. */
+/* Waits; the store goes on meanwhile. */
 static inline void drain(void)
 {
     store_drain(&store);

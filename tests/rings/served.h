@@ -82,7 +82,7 @@ static inline void served_run(const struct served *served, uint64_t event_bytes,
     _exit(1);
 }
 
-/* Programs can ask when this returns. */
+/* Programs can connect when this returns. */
 static inline void served_begin(struct served *served, const char *folder, uint64_t event_bytes)
 {
     int ready[2];
@@ -181,7 +181,7 @@ static inline void served_kill_service(const struct served *served)
     served_kill(served->service);
 }
 
-/* Ends the fdserver with all its descriptors. */
+/* Kills the fdserver with all its descriptors. */
 static inline void served_kill_keeper(const struct served *served)
 {
     served_kill(served->keeper);

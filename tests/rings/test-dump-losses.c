@@ -1,5 +1,5 @@
 /*
- * Dumps of rings that have lost records: babeltrace2 reads all records, and tells the losses.
+ * Dumps of rings that have lost records: babeltrace2 reads all records, and reports the losses.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -169,7 +169,7 @@ static void test_too_long(void)
     CHECK(lines_with("zipkin:timestamp") == 1 && lines_with("iscarded 1 packet") == 1);
 }
 
-/* Overwritten records are told as missing packets, as the number of events is not known. */
+/* Overwritten records are reported as missing packets, as the number of events is not known. */
 static void test_overwritten(void)
 {
     const struct writer writer = begin_ring(0);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A dump of rings, made after the service was killed: babeltrace2 and the sink find in it what the
-# follower gives, to the field, and what LTTng has recorded beside.
+# A dump of rings, made after the service was killed. Both babeltrace2 and the sink find the same fields in it
+# as the follower, and as LTTng's own recording.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -10,12 +10,12 @@ private_begin
 export BLKIN_PROVIDER=$BUILD/lib/libblkin-lttng.so.1
 start_sessiond || exit 1
 
-# sorted FILE: its spans, one a line
+# sorted FILE: prints its spans, one a line
 sorted() {
     sed 's/},{"traceId"/}\n{"traceId"/g' "$1" | sed -n 's/,$//; /"traceId"/p' | sort
 }
 
-# classes FOLDER: how many events of each class it has
+# classes FOLDER: prints the number of events of each class
 classes() {
     timeout 60 babeltrace2 "$1" 2>"$WORK/babeltrace2.log" | grep -oE ' (blkin|zipkin):[a-z_]+:' |
         sort | uniq -c
@@ -42,7 +42,7 @@ diff "$WORK/followed" "$WORK/dumped" | head -n 6 | cut -c 1-700 | grep . &&
 
 classes "$WORK/streamed" >"$WORK/streamed.classes"
 classes "$WORK/dump" >"$WORK/dump.classes"
-# before it had the rings, the program has recorded that it is there
+# the program recorded its process event before it had the rings
 diff <(grep -v process "$WORK/streamed.classes") <(grep -v process "$WORK/dump.classes") || fail "LTTng's trace has other events"
 # all but the annotations of six severities
 [ "$(wc -l <"$WORK/dump.classes")" -eq 12 ] || {

@@ -46,7 +46,7 @@ static int connect_to(void)
     return fdserver;
 }
 
-/* While the fdserver is behind: it goes on when the service waits for it. */
+/* Puts descriptors while the fdserver is behind: it goes on when the service waits for it. */
 static void put_all(int fdserver, pid_t keeper)
 {
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -84,7 +84,8 @@ static void test_rules(void)
     forget_all();
 }
 
-/* It connects as often as it can, never reads, and says of every second one that it is gone. */
+/* The program connects as often as it can, never reads, and says for every second connection that
+ * it is gone. */
 static int stall(unsigned number)
 {
     int connected = 0;
@@ -247,7 +248,8 @@ static void test_lies(void)
     forget_all();
 }
 
-/* As root, and as another user through the same connection. The kernel says which user asks. */
+/* A program that asks as root, and as another user through the same connection. The kernel reports
+ * the user. */
 static int ask_twice(unsigned number)
 {
     const uid_t user = user_of(number);

@@ -103,7 +103,7 @@ static void test_too_large(void)
     CHECK(strstr(error.text, "rings of 562") != NULL);
 }
 
-/* Makes a file by hand, with the size that its head tells. */
+/* Makes a file by hand, with the size in its head. */
 static int forge(const struct ring_memory *head, off_t bytes, int seals)
 {
     const int fd = memfd_create("forged", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -83,7 +83,7 @@ static inline uint64_t writer_put(const struct writer *writer, unsigned event, u
     return at - begin;
 }
 
-/* An event of the original API: its span has that number. */
+/* Writes an event of the original API, whose span has that number. */
 static inline void writer_put_original(const struct writer *writer, int64_t time_ns, uint64_t trace,
                                        uint64_t number)
 {

@@ -1,7 +1,7 @@
-"""Is what the workers have counted and kept what was sent?
+"""Checks that the workers have counted and kept all sent spans.
 
-The generator (produce.c) writes down how often each of its templates was made: from that follow the number,
-the errors and the durations of every operation and edge, to the last one, and which traces are to be kept.
+The generator (produce.c) writes the number of traces of each template. From these follow the exact number, errors and
+durations of every operation and edge, and the traces to keep.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -12,7 +12,7 @@ import math
 import received
 
 SLOW_NS = 50_000_000
-RULES = "error\n* > 50ms\n"  # of what the expected traces are kept
+RULES = "error\n* > 50ms\n"  # the expected traces are kept by these rules
 MASK = (1 << 64) - 1
 
 
@@ -35,7 +35,7 @@ class Row:
 
 
 class Expected:
-    """What a run of the generator has sent."""
+    """The spans sent by a run of the generator."""
 
     def __init__(self, account):
         self.account = account
@@ -55,13 +55,13 @@ class Expected:
 
 
 def read_expected(path):
-    """Of the account that the generator writes."""
+    """Reads the generator's account."""
     with open(path, encoding="ascii") as file:
         return Expected(json.load(file))
 
 
 def buckets(values, scale):
-    """value -> number as an exponential histogram has it."""
+    """Returns value -> number, as in an exponential histogram."""
     found = collections.Counter()
     for value, times in values.items():
         found[math.ceil(math.log2(value) * 2 ** scale) - 1] += times
@@ -69,7 +69,7 @@ def buckets(values, scale):
 
 
 class Faults(list):
-    """What is wrong, as texts: the first of each kind, for a person to read."""
+    """Faults as texts: the first of each kind, for a person to read."""
 
     def differ(self, what, found, wanted):
         if found != wanted:
@@ -93,7 +93,7 @@ def check_histogram(faults, what, histogram, values):
 
 
 def check_table(expected, deltas):
-    """Counts, errors, durations, self times and edges: every one of them."""
+    """Checks counts, errors, durations, self times and edges: every one of them."""
     faults = Faults()
     rows = deltas.rows
     faults.differ("spans counted", deltas.spans(), expected.acknowledged)
@@ -125,7 +125,7 @@ class Kept:
 
 
 def check_trace(expected, trace_id, spans):
-    """None, or what is wrong with it."""
+    """Returns the fault of a trace, or None."""
     high, low = int.from_bytes(trace_id[:8], "big"), int.from_bytes(trace_id[8:], "big")
     template = high & 0xffffffff
     if high >> 32 != 0xb1c1 << 16 | expected.seed or template >= len(expected.templates):
@@ -145,7 +145,7 @@ def check_trace(expected, trace_id, spans):
 
 
 def check_kept(expected, kept):
-    """Every trace that the rules fit, whole, once, and no other."""
+    """Checks that every trace that fits the rules is there, whole, once, and no other."""
     faults = Faults()
     faults.differ("kept traces", len(kept.traces), expected.kept)
     wrong = [(trace_id, what) for trace_id, spans in kept.traces.items()

@@ -1,4 +1,4 @@
-"""Spans that an enemy writes: whoever may write to the topic may write anything.
+"""Makes malicious spans: a program that may write to the topic may write anything.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -14,7 +14,7 @@ MESSAGE_SPANS = 500
 
 
 def resource_spans(service, trace_high, trace_low, span_id, parent_id=0):
-    """A request of one span."""
+    """Returns a request of one span."""
     request, now = otlp.CLASSES["ExportTraceServiceRequest"](), time.time_ns()
     group = request.resource_spans.add()
     group.resource.attributes.add(key="service.name").value.string_value = service
@@ -26,28 +26,28 @@ def resource_spans(service, trace_high, trace_low, span_id, parent_id=0):
 
 
 def endless(count):
-    """One trace, whose root never comes and that never ends."""
+    """One trace without a root, which never ends."""
     return ((0, resource_spans("client", 1, 1, 1000 + n, 1)) for n in range(count))
 
 
 def services(count):
-    """Each trace of a service that nobody has heard of."""
+    """Each trace has a new service."""
     return ((n % 12, resource_spans(f"service-{n}", 2, n + 1, 1)) for n in range(count))
 
 
 def alike(count):
-    """Trace ids that differ in their upper half only, in steps: what a bad hash puts into one place."""
+    """Trace ids that differ in their upper half only, in steps: a bad hash would put them into one slot."""
     return ((n % 12, resource_spans("client", (n + 1) << 32, 1, 1)) for n in range(count))
 
 
 def alone(count):
-    """As many traces, of ids as they should be: what `alike` is compared with."""
+    """As many traces with normal ids, for comparison with `alike`."""
     return ((n % 12, resource_spans("client", 3, n * 0x9e3779b97f4a7c15 + 1 & (1 << 64) - 1, 1))
             for n in range(count))
 
 
 def write(broker, topic, messages, rate):
-    """Packs them, some hundred to a message of the topic. Returns how many spans that were."""
+    """Writes them, some hundred to a message of the topic. Returns the number of spans."""
     writer = kafka.Writer(broker, topic)
     began, sent = time.monotonic(), 0
     while chunk := list(itertools.islice(messages, MESSAGE_SPANS)):

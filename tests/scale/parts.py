@@ -1,4 +1,4 @@
-"""What the scale runs start: a cluster of one broker, loads and workers; and what all of them came to.
+"""The parts of the scale runs: a cluster of one broker, loads and workers; and the sum of their results.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -29,14 +29,14 @@ PRODUCE = BUILD / "tests/scale/produce"
 SLOW = BUILD / "tests/scale/slow.so"
 PARTITIONS = 12
 OUT_PARTITIONS = 4  # of deltas and kept traces
-FOR_SPEED = ["java", "-Xmx1g", "-XX:-UsePerfData"]  # not for a quick start, as what the tests have
+FOR_SPEED = ["java", "-Xmx1g", "-XX:-UsePerfData"]  # not for a quick start, unlike the options of the tests
 
 
 wait_until = functools.partial(common.wait_until, every_s=0.3, fails=Failed)
 
 
 class Cluster:
-    """A broker, and a folder that goes with it."""
+    """A broker, and its folder."""
 
     def __init__(self, java=None):
         self.temporary = tempfile.TemporaryDirectory()
@@ -57,7 +57,7 @@ class Cluster:
 
 
 class Load:
-    """produce, and what it says each second."""
+    """produce, and its line of each second."""
 
     def __init__(self, run, rate, seconds, *more, seed=1):
         self.account = run.folder / "made.json"
@@ -111,7 +111,7 @@ class Worker:
         return self.process is not None and self.process.poll() is None
 
     def keep_up(self):
-        """As systemd does: what has ended by itself is started again, but not what was stopped or killed."""
+        """Restarts a worker that has ended by itself, as systemd does, but not one that was stopped or killed."""
         if self.process is not None and self.process.poll() is not None:
             self.ends += 1
             self.start()
@@ -123,16 +123,16 @@ class Worker:
         self.kills += 1
 
     def stop(self):
-        """In good order, or, if its group was about to share anew, by giving up what it had not committed."""
+        """Stops it in good order; while its group rebalances, it may give up uncommitted work."""
         self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(60)
         self.process = None
         self.ends += status == 1
-        if status not in (0, 1, -signal.SIGTERM):  # the latter: it had hardly begun
+        if status not in (0, 1, -signal.SIGTERM):  # the latter, at its start
             raise Failed(f"worker {self.name} ended with status {status}: {self.said()[-1500:]}")
 
     def page(self):
-        """name -> value of its metrics that have no labels but its own; {} while it does not answer."""
+        """Returns name -> value of its metrics without labels other than its own; {} while it does not answer."""
         try:
             with urllib.request.urlopen(self.url, timeout=2) as answer:
                 text = answer.read().decode()
@@ -149,14 +149,14 @@ class Worker:
 
 
 class Results:
-    """What the workers have given out so far: their deltas as they come."""
+    """The workers' output so far: their deltas in order of arrival."""
 
     def __init__(self, run):
         self.reader = kafka.Reader(run.broker, {run.deltas: OUT_PARTITIONS})
         self.deltas = received.Deltas()
 
     def pump(self, seconds):
-        """Reads for so long; returns how many spans were counted."""
+        """Reads for so long; returns the number of counted spans."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             message = self.reader.poll(int(min(left, 0.1) * 1000) + 1)
@@ -187,7 +187,7 @@ class Run:
         wait_until(self.has_topics, "the broker knows its topics", 30)
 
     def has_topics(self):
-        """What was just made is not known at once."""
+        """The broker reports new topics with a delay."""
         try:
             for topic, partitions in ((self.topic, PARTITIONS), (self.deltas, OUT_PARTITIONS),
                                       (self.kept, OUT_PARTITIONS)):
@@ -208,7 +208,8 @@ class Run:
             worker.keep_up()
 
     def is_read(self):
-        """Has the group left nothing behind? What is committed is the beginning of the oldest open trace."""
+        """Checks that the group has read everything. The committed offset is the beginning of the oldest open
+        trace."""
         try:
             ends = self.of_group.ends(self.topic, PARTITIONS)
             committed = self.of_group.committed(self.topic, PARTITIONS)
@@ -235,7 +236,7 @@ class Run:
                 worker.stop()
 
     def results(self):
-        """Once all workers have ended: what the deltas add up to, and the kept traces."""
+        """Returns the sum of the deltas, and the kept traces, once all workers have ended."""
         deltas, kept = received.Deltas(), check.Kept()
         reader = kafka.Reader(self.broker, {self.deltas: OUT_PARTITIONS, self.kept: OUT_PARTITIONS})
         for message in reader.all(limit_s=300):
@@ -244,7 +245,7 @@ class Run:
         return deltas, kept
 
     def check(self, expected):
-        """Once all workers have ended. Returns what is wrong, and what the deltas add up to."""
+        """Returns the faults, and the sum of the deltas, once all workers have ended."""
         deltas, kept = self.results()
         faults = check.Faults()
         if expected.failed:

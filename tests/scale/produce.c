@@ -1,10 +1,9 @@
 /*
- * Sends traces (see traces.h) to a topic of Kafka at a given rate, each service's spans in messages
- * of their own, those of one trace over a time, as several hosts do.
+ * Sends traces (see traces.h) to a topic of Kafka at a given rate. Each service's spans are in
+ * messages of their own, and those of one trace are spread over a time, as from several hosts.
  *
- * While it runs it prints a line each second: "TIME_MS MADE ACKNOWLEDGED FAILED QUEUED", of spans,
- * and at the end the account and what was made as JSON into a file. SIGTERM ends it as if the time
- * were over.
+ * Prints a line each second: "TIME_MS MADE ACKNOWLEDGED FAILED QUEUED", in spans. At the end it
+ * writes the account and the numbers of its traces as JSON into a file. SIGTERM ends it early.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,13 +21,13 @@
 
 #define MESSAGE_SPANS 500
 #define FLUSH_NS      INT64_C(50000000)
-#define WINDOW        (1U << 16) /* traces of which not all services have sent their spans yet */
+#define WINDOW        (1U << 16) /* traces of which some services have not sent their spans */
 #define PARTITIONS    256
-#define CHUNK         64 /* traces between two looks at the clock */
+#define CHUNK         64 /* traces between two readings of the clock */
 #define TICK_NS       1000000
 #define TOPIC_TICKS   200
-#define END_S         300                /* until what was made is acknowledged */
-#define TRACE_NS      INT64_C(200000000) /* no trace takes longer; it is sent when it is over */
+#define END_S         300                /* until all is acknowledged */
+#define TRACE_NS      INT64_C(200000000) /* the longest trace; each is sent when it is over */
 
 /* The spans of a service that go into one partition. */
 struct message {
@@ -57,7 +56,7 @@ struct load {
     rd_kafka_t *producer;
     rd_kafka_topic_t *rd_topic;
     uint64_t acknowledged, failed, possibly_stored, messages_sent;
-    double began, asked; /* s; spans that should have been made by now */
+    double began, asked; /* s; spans that were due by now */
     double waited;       /* s, for room in the producer's queue */
 };
 
@@ -109,7 +108,8 @@ static bool set(rd_kafka_conf_t *conf, const char *key, const char *value)
     return false;
 }
 
-/* A topic that was just made is not known at once. Returns how many partitions it has; 0: none. */
+/* Waits for a new topic, which the broker reports with a delay. Returns its number of partitions;
+ * 0: none. */
 static uint32_t wait_topic(const struct load *load)
 {
     const struct timespec tick = {.tv_nsec = TICK_NS * 50};
@@ -202,7 +202,7 @@ static void send_old(struct load *load, int64_t now_ns)
     }
 }
 
-/* The later in the list, the later a service sends what it has of a trace. */
+/* Sends spans: a service later in the list sends its part of a trace later. */
 static bool give_out(struct load *load, int64_t now_ns)
 {
     bool is_any = false;

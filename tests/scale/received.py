@@ -1,4 +1,4 @@
-"""What workers have written: kept traces, read by Google's protobuf library, and deltas, which are JSON.
+"""Reads the workers' output: kept traces by Google's protobuf library, and deltas, which are JSON.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -14,14 +14,14 @@ Span = collections.namedtuple("Span", "trace id parent name service start end is
 
 
 def spans(message):
-    """Of an ExportTraceServiceRequest."""
+    """Returns the spans of an ExportTraceServiceRequest."""
     for resource, _, span in otlp.spans(message):
         yield Span(span.trace_id, *(int.from_bytes(one, "little") for one in (span.span_id, span.parent_span_id)), span.name,
                    resource.get("service.name", ""), span.start_time_unix_nano, span.end_time_unix_nano, span.status.code == 2)
 
 
 class Histogram:
-    """An exponential one, at whatever scale it comes; merged by adding."""
+    """An exponential histogram of any scale; merged by adding."""
 
     def __init__(self):
         self.count, self.zeros, self.total, self.scale = 0, 0, 0.0, None
@@ -38,7 +38,7 @@ class Histogram:
             self.buckets[index] += count
 
     def quantile(self, q):
-        """The upper border of the bucket that it is in."""
+        """Returns the upper bound of the quantile's bucket."""
         passed, rank = self.zeros, q * self.count
         if passed >= rank:
             return 0
@@ -50,7 +50,7 @@ class Histogram:
 
 
 class Deltas:
-    """What the deltas of all workers add up to."""
+    """The sum of all workers' deltas."""
 
     def __init__(self):
         self.messages = 0
@@ -71,5 +71,5 @@ class Deltas:
             self.counters.update({name: value for name, value in worker.items() if name != "instance"})
 
     def spans(self):
-        """Counted."""
+        """Returns the number of counted spans."""
         return sum(one.count for one in self.rows["span", "duration"].values())

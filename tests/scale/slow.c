@@ -1,9 +1,9 @@
 /*
- * Loaded into a worker (LD_PRELOAD), puts its clock forward by CLOCK_AHEAD_MS, and lets every span
- * take it SLOW_SPAN_NS longer, asleep, so that one machine shows what many workers would do: a span
- * of the load has 190 bytes.
+ * Loaded into a worker (LD_PRELOAD), sets its clock forward by CLOCK_AHEAD_MS, and makes every span
+ * take SLOW_SPAN_NS longer, asleep. So one machine shows the behaviour of many workers: a span of
+ * the load has 190 bytes.
  *
- * It is the time of a message that a worker asks for once, when it works on it.
+ * A worker reads a message's time once, when it works on it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# What the scale runs are checked with: does it find a span that is counted twice, or a trace that is kept in part?
+# The checks of the scale runs find a span that is counted twice, and a trace that is kept in part.
 # SPDX-License-Identifier: BSD-2-Clause
 import collections
 import json
@@ -25,7 +25,7 @@ def histogram(values):
 
 
 def deltas(fast=20, failed=2, errors=2):
-    """As a worker writes them, of so many traces."""
+    """Returns deltas as a worker writes them, for so many traces."""
     rows = [{"service": service, "name": "read", "errors": errors if row else 0,
              "duration": histogram([FAST[row][2]] * fast + [FAILS[row][2]] * failed),
              "self": histogram([FAST[row][3]] * fast + [FAILS[row][3]] * failed)} for row, service in enumerate(("client", "store"))]
@@ -34,7 +34,7 @@ def deltas(fast=20, failed=2, errors=2):
 
 
 def kept_trace(n, template=1, spans=(0, 1)):
-    """As it is written to the topic of kept traces."""
+    """Returns a trace as in the topic of kept traces."""
     low = check.mix(n + 1)
     request = otlp.CLASSES["ExportTraceServiceRequest"]()
     for k in spans:

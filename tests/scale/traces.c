@@ -1,10 +1,10 @@
 /*
- * The traces of the load: see traces.h. A write goes to one store, which has two others replicate
+ * The traces of the load: see traces.h. A write goes to one store, which lets two others replicate
  * it at the same time; a read comes from one of the three.
  *
  * Trace ids: "b1c1", the seed in 16 bits, the template's number, and the trace's number through a
- * bijection; the id of span k is the lower half plus k through the same one. tests/scale/check.py
- * takes them apart again.
+ * bijection. The id of span k is the lower half plus k through the same one. tests/scale/check.py
+ * decodes them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOW_NS  INT64_C(60000000) /* at least; what is not slow takes a sixth of it at most */
+#define SLOW_NS  INT64_C(60000000) /* at least; fast traces take a sixth of it at most */
 #define FAILED   "EIO"
 #define INTERNAL 1
 #define SERVER   2
@@ -29,7 +29,7 @@ struct plan {
     unsigned service;
     int parent;
     unsigned kind;
-    bool is_beside; /* begins when the one before, of the same parent, does */
+    bool is_beside; /* begins together with the one before, of the same parent */
 };
 
 static const struct plan write_plan[] = {
@@ -66,7 +66,7 @@ static uint64_t mix(uint64_t x)
 
 /* ---- what a trace is ------------------------------------------------------------------------- */
 
-/* From 20 us to 800 us, every power of two as likely as the others. */
+/* Returns a time from 20 us to 800 us, every octave with the same probability. */
 static int64_t some_time(uint64_t random)
 {
     const unsigned octave = (unsigned)(random % 5);
@@ -75,7 +75,7 @@ static int64_t some_time(uint64_t random)
     return least + (int64_t)(mix(random) % (uint64_t)(octave < 4 ? least : least * 3 / 2));
 }
 
-/* The duration is the span's own time and that in which some child is under way. */
+/* Sets durations: a span's own time and the time with an open child. */
 static void set_durations(struct template *template, const struct plan *plan)
 {
     for (unsigned k = template->spans; k-- > 0;) {
@@ -95,7 +95,7 @@ static void set_durations(struct template *template, const struct plan *plan)
     }
 }
 
-/* Half of the own time before the first child, the rest after the last one. */
+/* Sets starts: half of the own time before the first child, the rest after the last one. */
 static void set_starts(struct template *template, const struct plan *plan)
 {
     for (unsigned k = 0; k < template->spans; k++) {
@@ -135,7 +135,7 @@ static void plan_trace(struct template *template, unsigned number)
                                                .kind = plan[k].kind,
                                                .self_ns = some_time(mix(random + k + 1))};
     }
-    if (number % 256 == 7 || number % 256 == 132) { /* the last one of a read, of a write */
+    if (number % 256 == 7 || number % 256 == 132) { /* the last span of a read, of a write */
         struct made_span *failed = &template->span[template->spans - 1];
 
         failed->is_error = true;
@@ -154,7 +154,7 @@ static void put_byte(struct piece *piece, unsigned byte)
     piece->bytes[piece->length++] = (char)byte;
 }
 
-/* Of two bytes, so that it is known before what follows is. */
+/* Writes a length of two bytes, so that its size is known in advance. */
 static void put_length(char *to, size_t length)
 {
     to[0] = (char)(length | 0x80);
@@ -164,7 +164,7 @@ static void put_length(char *to, size_t length)
 static void put_text(struct piece *piece, unsigned tag, const char *text)
 {
     put_byte(piece, tag);
-    put_byte(piece, (unsigned)strlen(text)); /* < 128 all of them */
+    put_byte(piece, (unsigned)strlen(text)); /* all below 128 */
     memcpy(piece->bytes + piece->length, text, strlen(text));
     piece->length += strlen(text);
 }
@@ -292,7 +292,7 @@ size_t piece_write(char *to, const struct piece *piece, const struct trace *trac
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Lengths of four bytes, see message_close(). */
+/* Writes a length of four bytes, see message_close(). */
 static void put_long_length(char *to, size_t length)
 {
     for (unsigned i = 0; i < 3; i++, length >>= 7)
@@ -312,12 +312,12 @@ size_t message_open(char *to, unsigned service)
     put_byte(&resource, 0x12);
     put_byte(&resource, (unsigned)(2 + strlen(service_name(service))));
     put_text(&resource, 0x0a, service_name(service));
-    to[0] = 0x0a; /* its length is set when it is closed */
+    to[0] = 0x0a; /* its length is set when the message is closed */
     to[5] = 0x0a;
     to[6] = (char)resource.length;
     memcpy(to + 7, resource.bytes, resource.length);
     length = 7 + resource.length;
-    to[length] = 0x12; /* as is this one's */
+    to[length] = 0x12; /* like this one's */
     memcpy(to + length + 5,
            "\x0a\x07\x0a\x05"
            "blkin",
@@ -335,7 +335,7 @@ void message_close(char *message, size_t length)
 
 /* ---- which one ------------------------------------------------------------------------------- */
 
-/* FNV-1a of the id's hex digits: as the exporters choose a partition. */
+/* FNV-1a of the id's hex digits, by which exporters choose a partition. */
 static uint32_t hash_of(uint64_t high, uint64_t low)
 {
     uint32_t hash = UINT32_C(2166136261);

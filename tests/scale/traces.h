@@ -1,10 +1,10 @@
 /*
- * What the load is made of: traces of a small storage cluster, of whose every span it is known how
- * long it took, how much of that by itself, and whether it failed.
+ * The contents of the load: traces of a small storage cluster. For every span, the duration, the
+ * self time and the failure are known.
  *
- * There are TEMPLATES different traces. Of each the spans are encoded once, as OTLP, by service;
- * another trace of it is these bytes with other ids and times. So a million spans a second cost
- * little, and what a reader has to find is a sum over the templates.
+ * There are TEMPLATES different traces. The spans of each are encoded once, as OTLP, by service.
+ * Another trace of it is the same bytes with other ids and times. So a million spans a second cost
+ * little, and the expected result is a sum over the templates.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,7 +24,7 @@
 #define PIECE_MAX   (PIECE_SPANS * 400)
 #define OPENING_MAX 128
 
-/* All times of it are since the trace's beginning. */
+/* All times are since the trace's beginning. */
 struct made_span {
     const char *name;
     unsigned service;
@@ -57,7 +57,7 @@ struct template
     struct piece piece[SERVICES];
 };
 
-/* A trace: its template is told by its id, and the ids of its spans follow from it. */
+/* A trace: its id has its template, and the ids of its spans follow from it. */
 struct trace {
     uint64_t id_high;
     uint64_t id_low;
@@ -66,25 +66,25 @@ struct trace {
     uint32_t partition;
 };
 
-/* Of every seed they are the same. */
+/* The same for every seed. */
 struct template *templates_new(void);
 
-/* Number n of the seed. */
+/* Returns trace number n of the seed. */
 struct trace trace_of(uint32_t seed, uint64_t n, uint32_t partitions);
 
 /* Writes the piece with the trace's ids and times; to must have PIECE_MAX. Returns its length. */
 size_t piece_write(char *to, const struct piece *piece, const struct trace *trace);
 
 /*
- * A message is an opening, pieces of that service, and then the lengths in the opening are right:
- * message_close(). Returns the length of the opening, of OPENING_MAX at most.
+ * Opens a message. A message is an opening and pieces of that service; message_close() then sets
+ * the lengths in the opening. Returns the length of the opening, of OPENING_MAX at most.
  */
 size_t message_open(char *to, unsigned service);
 void message_close(char *message, size_t length);
 
 const char *service_name(unsigned service);
 
-/* The templates as JSON, with how often each was made. */
+/* Prints the templates as JSON, with the number of their traces. */
 void templates_print(FILE *out, const struct template *templates, const uint64_t *made);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * graph_run() by itself: graph ENDPOINT URL-or-FOLDER...
+ * Runs graph_run() alone: graph ENDPOINT URL-or-FOLDER...
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

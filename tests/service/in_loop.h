@@ -19,7 +19,7 @@ static inline void stop(void *context)
 
 static const struct loop_signals signals = {stop, stop, NULL};
 
-/* Whatever does not happen: the test ends. */
+/* Runs the loop until stop() or a signal, for at most `ms`. */
 static inline void run_for(int64_t ms)
 {
     struct timer limit = {.due = stop};

@@ -1,5 +1,5 @@
 /*
- * The lines of a configuration file: what there may be, what there may not, and where.
+ * The lines of a configuration file: valid and invalid ones, and their positions.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -45,7 +45,7 @@ static void test_lines(void)
 {
     static const char *const cases[][2] = {
         {"", ""},
-        {"a = b", "1[]a=b;"}, /* the last line has no end */
+        {"a = b", "1[]a=b;"}, /* the last line has no newline */
         {"a = b\n", "1[]a=b;"},
         {"\na=b\n\n[live]\nc=d", "2[]a=b;5[live]c=d;"},
         {"\xef\xbb\xbf"

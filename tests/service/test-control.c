@@ -1,5 +1,5 @@
 /*
- * The Unix socket of a service: who asks gets an answer, who is slow or greedy harms nobody.
+ * The Unix socket of a service answers its clients, and slow or greedy ones harm no other.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -48,7 +48,7 @@ struct asking {
     char folder[4096], request[64];
 };
 
-/* Takes the folder from the order. */
+/* Reads the folder from the order. */
 static const char *request_of(const void *order)
 {
     const struct asking *asking = order;
@@ -76,7 +76,7 @@ static int ask(const void *order, size_t size)
     return check_status();
 }
 
-/* Connections that say nothing, more than there is room for; then one that asks. */
+/* Idle connections, more than the socket has room for; then one with a request. */
 static int crowd(const void *order, size_t size)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -121,7 +121,7 @@ static void serve(const struct job *job, const char *request)
 static bool has_none;
 static unsigned refused;
 
-/* In the place of the C library's. */
+/* Replaces the C library's. */
 int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {
     if (!has_none)
@@ -137,7 +137,7 @@ static void has_some(void *context)
     has_none = false;
 }
 
-/* The loop waits, and does not turn as fast as it can; later there is an answer. */
+/* Without a free descriptor, the loop does not spin; later there is an answer. */
 static void test_no_descriptor(void)
 {
     struct timer later = {.due = has_some};
@@ -170,8 +170,8 @@ static int open_too(const void *order, size_t size)
 
 static const struct job open_too_job = {.name = "open-too", .run = open_too};
 
-/* Its standard output is a socket, by which it says that it does not die with its parent. Then it
- * waits for the other end to be closed. */
+/* Its standard output is a socket, by which it reports that it does not die with its parent. Then
+ * it waits for the other end to be closed. */
 static int outlive(const void *order, size_t size)
 {
     char byte;
@@ -184,7 +184,7 @@ static int outlive(const void *order, size_t size)
 
 static const struct job outlive_job = {.name = "outlive", .run = outlive};
 
-/* One that is killed leaves its socket, and a child of its own runs on. */
+/* A killed service leaves its socket, and a child of its own runs on. */
 static void wait_for_kill(int orphan_waits)
 {
     struct loop *killed = loop_new(&signals);
@@ -198,7 +198,7 @@ static void wait_for_kill(int orphan_waits)
     (void)pause();
 }
 
-/* Its child lives until the returned descriptor is closed. */
+/* Returns a descriptor; the child lives until it is closed. */
 static int test_killed(void)
 {
     int fds[2];
@@ -239,7 +239,7 @@ static void remove_folder(void)
 
     snprintf(path, sizeof(path), "%s/test.lock", folder);
     CHECK(unlink(path) == 0);
-    CHECK(rmdir(folder) == 0); /* the socket went with the service */
+    CHECK(rmdir(folder) == 0); /* the socket ended with the service */
 }
 
 int main(int argc, char *argv[])

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A service takes no state folder that others may write or that is another user's: whoever can write there could
-# have it read, send or delete what is not its own.
+# A service refuses a state folder that other users may write to or own: they could make the service read, send or
+# delete files that are not theirs.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 fail() { echo "$*"; exit 1; }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# babeltrace2's graph as the services run it: recorded traces, a live session, what ends it, and what it says when
-# something is missing.
+# babeltrace2's graph as the services run it: recorded traces, a live session, its end, and its messages about missing
+# parts.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -11,7 +11,7 @@ graph=$BUILD/tests/service/graph
 record() {
     "$BUILD/tests/libblkin/killed" "$@" 2>/dev/null
 }
-# The program ends by itself with STATUS, and one line of it begins so.
+# Checks that the program ends by itself with STATUS, and with a line that begins so.
 ends() {
     local name=$1 expected=$2 text=$3 status
     wait_part "$name" 20
@@ -41,7 +41,7 @@ mapfile -t folders < <(find "$WORK/trace1" "$WORK/trace2" -name metadata -printf
 start_part recorded "$graph" "file:$WORK/recorded.json" "${folders[@]}"
 ends recorded 0 'blkin: events: 2002 = .* spans: 2000 = 2000 accepted' # two sessions: each event twice
 
-# What is missing, in one line that names it.
+# A missing part has a one-line message with its name.
 closed=
 free_port closed
 start_part no-relayd "$graph" "file:$WORK/no1.json" "net://127.0.0.1:$closed/host/h/s"
@@ -55,8 +55,8 @@ ends no-collector 1 "blkin: cannot start the sink: no collector is there: http:/
 start_part no-plugin env BABELTRACE_PLUGIN_PATH="$WORK" "$graph" "file:$WORK/no.json" "${folders[@]}"
 ends no-plugin 1 "blkin: BlkKin's plugin for babeltrace2 is not found"
 
-# A live session is read until one signal comes, also while the relay daemon hangs; what was read is delivered.
-# INT and TERM come while the graph waits for a packet: there are always more, and the network is slow.
+# A live session is read until one signal comes, also while the relay daemon hangs; all read events are delivered. INT
+# and TERM come while the graph waits for a packet: there are always more, and the network is slow.
 start_relayd || exit 1
 slow=
 free_port slow

@@ -1,5 +1,5 @@
 /*
- * The table of keys: which values it takes, what it says of others, and what was probably meant.
+ * The table of keys: accepted values, messages about others, and suggestions for unknown keys.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -90,7 +90,7 @@ static void test_values(void)
     }
 }
 
-/* The default of each is a value that the key takes, and what is expected is said of each. */
+/* Each key accepts its default, and its table entry has the expected values. */
 static void test_defaults(void)
 {
     char text[512];

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Where the locale has a decimal comma, all is as without: the unit tests of what reads and writes numbers pass (all:
-# make check-odd), what commands print has points.
+# With a decimal comma in the locale all is the same: the unit tests of reading and writing numbers pass (all tests:
+# make check-odd), and commands print points.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

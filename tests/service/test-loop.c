@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char log_text[256]; /* what happened, a letter each */
+static char log_text[256]; /* the events, a letter each */
 
 static void note(void *context)
 {
@@ -49,7 +49,7 @@ static void test_times(void)
     timer_set(loop, &b, 20);
     timer_set(loop, &c, 30);
     timer_set(loop, &a, 500);
-    timer_set(loop, &a, 1); /* anew */
+    timer_set(loop, &a, 1); /* again */
     timer_set(loop, &d, 5);
     timer_clear(loop, &d);
     timer_clear(loop, &d);
@@ -93,7 +93,7 @@ static void test_descriptors(void)
     loop_watch(loop, &pair.b);
     CHECK(write(pair.to_a, "1", 1) == 1 && write(pair.to_b, "1", 1) == 1);
     run_for(5000);
-    CHECK_TEXT(log_text, "x"); /* both were ready; the first has put out the second */
+    CHECK_TEXT(log_text, "x"); /* both were ready; the first has removed the second */
     end();
     close(pair.a.fd);
     close(pair.b.fd);
@@ -114,7 +114,8 @@ static void child_ended(void *context, int status)
     loop_stop(loop);
 }
 
-/* Default signals, and none of the loop's descriptors: the loop's own is the first one free. */
+/* A child has default signals, and none of the loop's descriptors: the loop's own is the first one
+ * free. */
 static int look_around(const void *order, size_t size)
 {
     struct sigaction action;
@@ -173,7 +174,7 @@ static bool starts(struct child *child, const struct job *job, int number)
     return child_start(loop, child, &order);
 }
 
-/* What it prints is told line by line, the last one without its end too. */
+/* The loop gives its output line by line, the last line without a newline, too. */
 static void test_output(void)
 {
     struct child child = {.ended = child_ended, .context = &child};
@@ -293,7 +294,7 @@ static void check_task(const struct job *job, const char *expected, int64_t limi
     CHECK_TEXT((const char *)is_done, expected);
 }
 
-/* The process that does it, which counts how often. */
+/* The process that does the tasks, and counts them. */
 struct server {
     pid_t pid;
     int times;
@@ -327,7 +328,7 @@ static void ask_server(struct task *task, int argument)
     CHECK(!task->is_running);
 }
 
-/* One child does them all, also after one that has failed. One that was killed is replaced. */
+/* One child does all tasks, also after one that has failed. A killed child is replaced. */
 static void test_child_that_stays(void)
 {
     struct task task = {.done = has_served};
@@ -362,7 +363,7 @@ static void test_tasks(void)
     check_task(&fail_job, "no", 4000);
     check_task(&be_killed_job, "no", 4000);
     check_task(&hang_job, "no", 20);
-    check_task(&count_up_job, "yes", 4000); /* what has hung is not in the way */
+    check_task(&count_up_job, "yes", 4000); /* a hanging task does not block others */
     end();
 }
 
@@ -384,7 +385,7 @@ static void note_and_stop(void *context)
     loop_stop(loop);
 }
 
-/* The loop may call once too often, by the number of a descriptor that was another one's. */
+/* The loop may call once too often, by the number of a descriptor that another one had before. */
 static void test_thread_job(void)
 {
     static char done[] = "d";

@@ -60,7 +60,7 @@ static void ask(int fd)
     CHECK(send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) == (ssize_t)sizeof(request) - 1);
 }
 
-/* Runs the loop until the answer is there, whole, and the server has hung up. */
+/* Runs the loop until the whole answer is there, and the server has hung up. */
 static void check_answer(int fd)
 {
     char answer[4096] = "";
@@ -83,7 +83,7 @@ static void check_answer(int fd)
 /* ---- children ---- */
 
 struct own {
-    int fds[3]; /* that the test has itself: they are no leak */
+    int fds[3]; /* the test's own, which are no leak */
 };
 
 static bool is_own(const struct own *own, int fd)
@@ -94,7 +94,7 @@ static bool is_own(const struct own *own, int fd)
     return false;
 }
 
-/* How many descriptors are sockets or epoll sets. */
+/* Returns how many descriptors are sockets or epoll sets. */
 static int count_of_server(const struct own *own)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -129,7 +129,7 @@ static void ended(void *context, int status)
     loop_stop(loop);
 }
 
-/* A child has nothing of the server; the server does not notice that it was there. */
+/* A child inherits nothing of the server, and the server does not notice it. */
 static void test_child(void)
 {
     struct own own = {{-1, -1, -1}};
@@ -169,7 +169,8 @@ static double cpu_ms(void)
     return (double)used.tv_sec * 1e3 + (double)used.tv_nsec / 1e6;
 }
 
-/* Nobody can be accepted: the loop does not spin, and accepts when there are descriptors again. */
+/* Without descriptors no connection can be accepted: the loop does not spin, and accepts when there
+ * are descriptors again. */
 static void test_no_descriptors(void)
 {
     struct rlimit limit;

@@ -1,5 +1,5 @@
 /*
- * What systemd is told, by a socket of the test's own.
+ * The messages to systemd, read at a socket of the test's own.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,6 +1,6 @@
 #!/bin/bash
-# blkin reload: what it says to hold is in force; it names each key that needs a restart, and then status and the
-# service have the old value.
+# blkin reload: its message is true. Applied keys are in force. It names each key that needs a restart, and then
+# status and service have the old value.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
@@ -20,7 +20,7 @@ runtime-dir = $WORK/run
 prometheus-listen = $page_port
 log-level = info"
 
-# set_keys LINE...: the configuration is this beside $base, where a line of the same key wins.
+# set_keys LINE...: writes $base as the configuration with these lines; a line replaces one of the same key.
 set_keys() {
     local line key text=$base
     for line; do
@@ -45,7 +45,7 @@ begin() {
     wait_for 20 "$service" "its start" is_up || exit 1
 }
 
-# reload STATUS TEXT: its exit status, and what it says
+# reload STATUS TEXT: checks its exit status, and its message
 reload() {
     local got=0
     timeout 20 "$BLKIN" reload --runtime-dir="$WORK/run" "$service" >"$WORK/said" 2>&1 || got=$?
@@ -53,7 +53,7 @@ reload() {
         fail "$service: reload ends with $got and says: $(<"$WORK/said"); expected $1 and \"$2\""
 }
 
-# has FILTER VALUE: of the status
+# has FILTER VALUE: checks the status
 has() {
     [ "$(status | jq -r "$1")" = "$2" ] || fail "$service: status has $1 = $(status | jq -r "$1"), not $2"
 }
@@ -62,7 +62,8 @@ end() {
     stop_part "$service" TERM 20 || fail "$service: exit status $?"
 }
 
-# needs_restart KIND LINE: a key whose change needs a restart is named, and keeps its value; then it is as before.
+# needs_restart KIND LINE: checks that a key whose change needs a restart is named, and keeps its value; then restores
+# it.
 needs_restart() {
     local key=${2%% =*}
     set_keys "$2" "max-open-spans = 54321"

@@ -1,6 +1,6 @@
 /*
- * The thread that writes a service's state: in order, the newest text of a file only, and the loop
- * goes on while the disk hangs. A pipe that nobody reads stands for the disk.
+ * The thread that writes a service's state: in order, only the newest text of a file, and without
+ * blocking the loop while the disk hangs. A pipe without a reader stands for the disk.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +20,7 @@
 
 #define ROUNDS     20000
 #define LONGEST_US 60
-#define LOST_MS    30000 /* then no wake-up comes any more */
+#define LOST_MS    30000 /* after that no wake-up comes */
 
 static struct loop *loop;
 static char folder[] = "/tmp/saver.XXXXXX";
@@ -103,7 +103,7 @@ static void test_hung(void)
     WAIT_UNTIL(saver_busy_ms());
     save("other", "old");
     save("last", "1");
-    save("other", "new"); /* in the place of the old one */
+    save("other", "new"); /* replaces the old text */
     saver_then(&wait_of);
     timer_set(loop, &timer, 20);
     CHECK(loop_run(loop) && ticks == 5 && calls == before);
@@ -123,7 +123,7 @@ static void save_in_turn(const char *name, const char *text)
     saver_write_in_turn(in_folder(name), strdup(text), strlen(text));
 }
 
-/* Hangs until it is let go, and is a failure then. */
+/* Hangs until it is released, and then fails. */
 static void hang_at(const char *name)
 {
     char path[256];
@@ -145,8 +145,7 @@ static void let_go(const char *name)
         close(fd);
 }
 
-/* What relies on a text that was given before is on disk after it; what relies on itself, before.
- */
+/* A text is on disk after the texts that it depends on, and before the texts that depend on it. */
 static void test_in_turn(void)
 {
     hang_at("hung-1");
@@ -155,7 +154,7 @@ static void test_in_turn(void)
     save_in_turn("account", "2");
     save("list", "1");
     hang_at("hung-2");
-    save_in_turn("account", "3"); /* has what is in the list */
+    save_in_turn("account", "3"); /* has the list's text */
     save("list", "2");
     save_in_turn("account", "4");
     let_go("hung-1");
@@ -205,8 +204,8 @@ static void give_up(void *context)
 }
 
 /*
- * The loop is woken for the first of two jobs. The second one is done at any time of what the loop
- * does then: it is not missed.
+ * The loop is woken for the first of two jobs. The second one ends at any moment of the loop's
+ * work: it is not missed.
  */
 static void test_wake_up(void)
 {

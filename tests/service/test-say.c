@@ -1,4 +1,4 @@
-// What `blkin status` shows of what a service has said: lines that differ in numbers only are one.
+// `blkin status` shows a service's messages: lines that differ only in numbers are one.
 //
 // SPDX-License-Identifier: BSD-2-Clause
 #include "check.h"
@@ -36,7 +36,7 @@ static void test_alike(void)
     json_decref(list);
 }
 
-/* The oldest go. */
+/* The oldest messages go. */
 static void test_many(void)
 {
     json_t *list;
@@ -56,7 +56,7 @@ static const char *id_at(const json_t *list, size_t i)
     return json_string_value(json_object_get(json_array_get(list, i), "id"));
 }
 
-/* A child's line keeps its own id; what it begins with is told once. */
+/* A child's line keeps its own id, and its prefix is shown once. */
 static void test_lines(void)
 {
     json_t *list;
@@ -76,7 +76,7 @@ static void test_lines(void)
     json_decref(list);
 }
 
-/* As the table has them. */
+/* The levels of the table. */
 static void test_levels(void)
 {
     CHECK(message_level(BK1001) == BT_LOGGING_LEVEL_WARNING);

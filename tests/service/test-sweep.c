@@ -1,5 +1,5 @@
 /*
- * What `blkin live` deletes of the files that its relay daemon has kept, and what it leaves.
+ * `blkin live` deletes old files that its relay daemon has kept, and leaves others.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -37,7 +37,7 @@ static bool is_there(const char *path)
     return access(path, F_OK) == 0;
 }
 
-/* The loop has not yet seen the end of one. */
+/* The loop has not yet seen the end of the child. */
 static bool has_child(void)
 {
     siginfo_t info;
@@ -54,7 +54,7 @@ static void look_whether_it_goes(void *context)
         loop_stop(loop);
 }
 
-/* When the last one is gone, so is the rest; the loop has seen the end of the child. */
+/* Sweeps until the last one is gone, and the loop has seen the end of the child. */
 static void do_sweep(const struct listing *live)
 {
     make(GOES, OLD_S);
@@ -84,7 +84,7 @@ static void check_others(void)
         CHECK(is_there(others[i]));
 }
 
-/* By their age, whatever the time in their name; and nothing that is not ours. */
+/* Files go by their age, not by the time in their names; and foreign files stay. */
 static void test_age(void)
 {
     static const struct listing none;
@@ -103,7 +103,7 @@ static void test_age(void)
     check_others();
 }
 
-/* Of a live session that has been idle for long, the folder in use stays, not one before it. */
+/* For a live session that has been idle for long, the folder in use stays, not one before it. */
 static void test_live(void)
 {
     struct listing live = {.count = 2, .sessions = {{"a", "s", 0, 0}, {"b", "other", 0, 0}}};
@@ -119,7 +119,7 @@ static void test_live(void)
     CHECK(!is_there("b/s-20260101-000001"));
 }
 
-/* Without a relay daemon all go, also where the folder has a pattern's characters. */
+/* Without a relay daemon all files go, also if the folder has a pattern's characters. */
 static void test_all(void)
 {
     CHECK(mkdir("[x]*", 0700) == 0 && chdir("[x]*") == 0);

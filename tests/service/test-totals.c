@@ -34,7 +34,7 @@ static void test_readers_killed(void)
     CHECK(sum.output.outcome[OUTCOME_UNDELIVERED] == 30 && sum.output.waiting == 2);
 }
 
-/* Begins, halves and spans that wait for more are the next run's. */
+/* Begins, halves and held spans belong to the next run. */
 static void test_open(void)
 {
     struct counts first = run(70, 30), sum = {0};
@@ -56,7 +56,7 @@ static void test_open(void)
     CHECK(counts_add_up(&sum) && sum.output.spans == 70 && sum.input.rules.open == 0);
 }
 
-/* A run that has found so many in its spool, put in as many, and delivered as many of these. */
+/* Returns the counts of a run: spans found in its spool, put into it, and delivered from it. */
 static struct counts spooled(uint64_t found, uint64_t put, uint64_t delivered)
 {
     struct counts counts = {.output = {.spans = put}};
@@ -76,14 +76,15 @@ static void test_spool(void)
 
     CHECK(counts_close(&first) == 0);
     counts_follow(&sum, &first);
-    CHECK(counts_add_up(&sum) && sum.output.spool.waiting == 90); /* they are there still */
+    CHECK(counts_add_up(&sum) && sum.output.spool.waiting == 90); /* they are still there */
     counts_follow(&sum, &second);
     CHECK(counts_add_up(&sum));
     CHECK(sum.output.spool.spans == 160 && sum.output.spool.found == 10);
     CHECK(sum.output.spool.outcome[OUTCOME_ACCEPTED] == 160 && sum.output.spool.waiting == 0);
 }
 
-/* The first was killed after its last account, and 7 more had left by then: nobody knows how. */
+/* The first run was killed after its last account, and 7 more spans had left the spool by then,
+ * with an unknown outcome. */
 static void test_spool_of_killed(void)
 {
     struct counts first = spooled(0, 100, 20), second = spooled(73, 0, 0), sum = {0};
@@ -100,7 +101,7 @@ static void test_spool_of_killed(void)
 
 static struct counts sinks; /* of all runs */
 
-/* A run, as far as it has told before its end or its kill. */
+/* Adds a run, as far as it was reported before its end or its kill. */
 static void add(const struct counts *counts)
 {
     struct counts told = *counts;
@@ -146,7 +147,7 @@ static void test_going_on(void)
     CHECK(counts_add_up(&sum) && sum.output.spool.spans == 110 && sum.output.spool.waiting == 85);
 }
 
-/* What waited in the memory of one that was killed comes again. */
+/* Spans in the memory of a killed run come again. */
 static void test_killed(void)
 {
     struct counts counts = {.output = {.spans = 100, .waiting = 30}};
@@ -157,8 +158,8 @@ static void test_killed(void)
     CHECK(sinks.output.spans == 70 && sinks.output.waiting == 0);
 }
 
-/* The trace time of runs that come one after the other would look like a session that stands still.
- */
+/* The page has no trace time, because that of several runs would look like a session that stands
+ * still. */
 static void test_page(void)
 {
     const struct counts counts = {.input = {.events = 7, .trace_time_ns = 5000000000}};

@@ -1,7 +1,7 @@
 /*
- * The filter before the relay daemon's viewer port: it holds times, tells of new streams before a
- * later time passes, with a packet of its own where there is none, gives metadata only when it is
- * whole and before what it describes, and survives any bytes that a relay daemon sends.
+ * The filter before the relay daemon's viewer port. It holds times, and reports new streams before
+ * a later time passes, with a packet of its own if there is none. It gives metadata only when it is
+ * whole, and before the events that it describes. It survives any bytes from a relay daemon.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,11 +26,11 @@
 #define METADATA_STREAM 9 /* of the trace of stream 8 */
 
 static int listener;
-static uint64_t beacon_ns; /* what the relay daemon answers: 0: noise */
-static int new_streams;    /* how many it has */
-static int metadata_parts; /* of the trace's metadata: that it has and has not given; -1: no trace
-                              has any */
-static unsigned metadata_asks; /* how often the relay daemon was asked for it */
+static uint64_t beacon_ns; /* the relay daemon's answer; 0: noise */
+static int new_streams;    /* their number */
+static int metadata_parts; /* parts of the metadata that the relay daemon has not given yet; -1: no
+                            * trace has any */
+static unsigned metadata_asks; /* requests for it */
 static unsigned seed;
 
 static uint64_t now_ns(void)
@@ -205,7 +205,7 @@ struct index {
     uint32_t status, flags;
 };
 
-/* Until it is no "retry". */
+/* Asks until the answer is not "retry". */
 static struct index index_of(int fd, uint64_t id)
 {
     const uint64_t sent = htobe64(id);
@@ -237,7 +237,7 @@ static void check_times(const char *url)
     request[19] = 84;
     ask(fd, 5, request, 20);
     CHECK(get(fd, packet, sizeof(packet)));
-    /* a beacon after a new stream: it tells of it, to babeltrace2 2.0 as a packet */
+    /* a beacon after a new stream: it announces the stream, to babeltrace2 2.0 as a packet */
     new_streams = 1;
     beacon_ns = now_ns();
     index = index_of(fd, 1);
@@ -283,7 +283,7 @@ static uint32_t index_status(int fd, uint64_t stream, struct index *index)
 #define FIRST  (METADATA_STREAM - 1) /* two streams of the trace */
 #define SECOND (METADATA_STREAM + 1)
 
-/* LTTng gives it in parts, and what it describes before the last one. */
+/* LTTng gives the metadata in parts, and events before the last part. */
 static void check_metadata(const char *url)
 {
     unsigned char streams[8 + 3 * STREAM_BYTES], request[20] = {[7] = 1}, packets[2048];
@@ -318,7 +318,7 @@ static void check_metadata(const char *url)
     CHECK(metadata_status(fd, &size) == 1 && size == 3 * 512);
     CHECK(get(fd, packets, (size_t)size) && strstr((char *)packets + 1024 + 37, "eam {"));
     CHECK(metadata_status(fd, &size) == 2 && size == 0);
-    /* nothing of it has changed: nobody asks */
+    /* unchanged: no request */
     asks = metadata_asks;
     for (int round = 0; round < 10; round++)
         CHECK(index_status(fd, FIRST, &index) == 5 && index_status(fd, SECOND, &index) == 5);
@@ -369,7 +369,7 @@ static void check_texts(void)
     CHECK(metadata_is_whole(&metadata) && metadata_has(&metadata, 7));
 }
 
-/* Whatever it sends, the connection ends with its own, at the latest. */
+/* After any bytes from the relay daemon, the connection ends, at the latest with the daemon's. */
 static void check_noise(const char *url)
 {
     unsigned char data[255] = "", taken[4096];

@@ -1,4 +1,4 @@
-"""What blkin stat has to say of spans, computed anew from their JSON.
+"""The report that blkin stat must make of spans, computed independently from their JSON.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -9,7 +9,7 @@ ERROR = 0.01  # of a quantile, as blkin-stat(1) promises
 
 
 def tree(spans):
-    """The children of each span of a trace, by its place in the list."""
+    """Returns the children of each span of a trace, by its index."""
     children = collections.defaultdict(list)
     for i, span in enumerate(spans):
         wanted = span["id"] if span.get("shared") else span.get("parentId")
@@ -26,7 +26,7 @@ def tree(spans):
 
 
 def self_time(span, children):
-    """Its duration without the times in which a child is under way."""
+    """Returns the duration without the times with an open child."""
     start, end = span["timestamp"], span["timestamp"] + span["duration"]
     busy = sorted((max(c["timestamp"], start), min(c["timestamp"] + c.get("duration", 0), end))
                   for c in children if "timestamp" in c)
@@ -60,7 +60,7 @@ def expected(traces):
 
 
 def check(test, report, traces):
-    """That the report is that of the traces: exact, but for quantiles."""
+    """Checks that the report is that of the traces: exact except for quantiles."""
     rows = expected(traces)
     test.assertEqual(report["spans"], sum(len(spans) for spans in traces))
     test.assertEqual({(row["service"], row["name"]) for row in report["rows"]}, set(rows))

@@ -1,5 +1,5 @@
 #!/bin/bash
-# blkin stat beside `blkin agent` with send = all: its intervals add up to what was delivered.
+# blkin stat beside `blkin agent` with send = all: its intervals add up to the delivered spans.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/agent/recording.sh
@@ -16,12 +16,12 @@ start_part other "$BUILD/bin/blkin" stat --runtime-dir="$WORK/run" --config=/dev
 wait_for 10 stat "the first interval" grep -q seconds "$WORK/stat.log" || exit 1
 start_stack && run_client "$requests" || exit 1
 
-# sum KEY: over all intervals so far.
+# sum KEY: prints the sum over all intervals so far.
 sum() {
     grep '^{' "$WORK/stat.log" | jq -s "map($1) | add"
 }
 
-# A program records nothing before it has its rings: so what the service has accepted is what counts.
+# A program does not record before it has its rings: so the service's accepted spans count.
 seen_all() {
     local spans
     spans=$(status counters spans_accepted)
@@ -47,7 +47,7 @@ for span in json.load(open(f"{folder}/spans.json")):
 got = collections.defaultdict(lambda: [0, 0, 0, 0, 0])
 for line in open(f"{folder}/stat.log"):
     if not line.startswith("{"):
-        continue  # that the service has ended
+        continue  # the service has ended
     for row in json.loads(line)["rows"]:
         sums = got[row["service"], row["name"]]
         for i, value in enumerate((row["spans"], row["errors"], row["duration"]["sum"], row["self"]["sum"])):

@@ -28,7 +28,7 @@ is_attached() {
     [ "$(status '[.readers[] | select(.attached)] | length')" = 1 ]
 }
 
-# before a program records there is nothing to be attached to
+# before a program records there is no session to attach to
 start_stack || exit 1
 run_client 1 || exit 1
 wait_for 30 live "the reader" is_attached || exit 1
@@ -39,7 +39,7 @@ one_source() {
 }
 
 wait_for 10 stat "the reader's statistics" one_source || exit 1
-# What comes of the first request afterwards would be counted as the others'.
+# Late spans of the first request would count as the others'.
 is_calm() {
     jq -es ".[-4:] | length == 4 and (map(.spans) | add) == 0 and (last | .services.live.spans_accepted == $(stack_spans 1))" "$WORK/stat.log" >/dev/null
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# blkin stat of files: its figures are those of the spans, and its table fits.
+# blkin stat of files: its figures are those of the spans, and its table fits the terminal.
 # SPDX-License-Identifier: BSD-2-Clause
 import collections
 import json
@@ -34,7 +34,7 @@ def span(trace, span_id, parent, name, start, duration, service="osd", **more):
 
 
 def random_traces(count, seed=13):
-    """Trees of all shapes: children overlap, outlive their parents and come out of order."""
+    """Makes trees of all shapes: children overlap, outlive their parents and come out of order."""
     dice = random.Random(seed)
     traces = []
     for number in range(1, count + 1):
@@ -81,7 +81,7 @@ class Stat(unittest.TestCase):
             self.assertAlmostEqual(row["rate"], row["spans"] / seconds, 2)
 
     def test_quantiles_of_all_sizes(self):
-        """Each power of two and its neighbours, and what lies between, up to 142 years."""
+        """Each power of two and its neighbours, and values between, up to 142 years."""
         values = sorted({max(2**e + d, 1) for e in range(53) for d in (-1, 0, 1)})
         for some in (values, values[:7], values[30:32], [5], [2**52], list(range(1, 3000))):
             traces = [[span(i, 1, 0, "n", 0, value)] for i, value in enumerate(some, 1)]
@@ -107,7 +107,7 @@ class Stat(unittest.TestCase):
         self.assertEqual((bare["seconds"], bare["rows"][0]["rate"]), (0, 0))
 
     def test_edges(self):
-        """Who calls whom: by kinds as Zipkin counts, else by the change of service."""
+        """Edges: by kinds as Zipkin counts them, or by the change of service."""
         shared = [span(1, 1, 0, "get", 0, 90, "client", kind="CLIENT"),
                   span(1, 1, 0, "get", 20, 50, "osd", kind="SERVER", shared=True, tags={"error": "EIO"}),
                   span(1, 2, 1, "read", 30, 20, "osd", kind="CLIENT", remoteEndpoint={"serviceName": "disk"})]
@@ -161,7 +161,7 @@ class Stat(unittest.TestCase):
         self.assertTrue(all(c.isprintable() for line in evil for c in line), evil)
 
     def test_many_names(self):
-        """Memory is bounded: what there is no row for is counted as other."""
+        """Memory is bounded: names without a row count as other."""
         with tempfile.NamedTemporaryFile("w") as file:
             for i in range(30000):
                 json.dump([span(i + 1, 1, 0, f"name {i}", i, 1 + i % 977)], file)

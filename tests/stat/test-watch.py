@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# blkin stat of running services: an interval is what they tell now, without what they told before.
+# blkin stat of running services: an interval is their current counts minus the earlier ones.
 # SPDX-License-Identifier: BSD-2-Clause
 import fcntl
 import json
@@ -22,7 +22,7 @@ BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
 
 
 def histogram(*counts):
-    """Of values in ns: (value, count). The buckets of 2^n end at the value."""
+    """Returns a histogram of values in ns: (value, count). The buckets of 2^n end at the value."""
     values = [value for value, count in counts if count]
     return {"count": sum(count for _, count in counts), "zeros": 0, "sum": sum(value * count for value, count in counts),
             "min": min(values, default=0), "max": max(values, default=0),
@@ -86,7 +86,7 @@ class Watch(unittest.TestCase):
         return json.loads(line)
 
     def until(self, process, condition):
-        """The reports until one is as wanted."""
+        """Returns the reports until the condition holds."""
         reports = [self.report(process)]
         while not condition(reports[-1]):
             reports.append(self.report(process))
@@ -100,7 +100,7 @@ class Watch(unittest.TestCase):
 
     def test_intervals(self):
         source = Source("1-1")
-        source.add("before", 20, 1000)  # it counted for somebody else
+        source.add("before", 20, 1000)  # counted before this reader
         service = self.service("live", source)
         self.addCleanup(service.end)
         process = self.stat("--json")
@@ -116,14 +116,14 @@ class Watch(unittest.TestCase):
         self.assertAlmostEqual(row["rate"], 2 / reports[-1]["seconds"], 2)
         source.traces, source.open = 1, 0
         source.add("child", 15, 0, selfs=2)
-        source.add("before", 10, 5)  # shorter than those of before
+        source.add("before", 10, 5)  # shorter than the earlier spans
         reports = self.until(process, lambda report: any(row["self"]["count"] for row in report["rows"]))
         rows = {row["name"]: row for row in reports[-1]["rows"]}
         self.assertEqual((reports[-1]["traces"], rows["child"]["spans"], rows["child"]["self"]["sum"]), (1, 0, 65.536))
         self.assertEqual(rows["before"]["duration"]["count"], 5)
         for least_or_greatest in ("min", "p50", "max"):
             self.assertEqual(rows["before"]["duration"][least_or_greatest], 1)
-        # nothing is left of an interval in the next
+        # the next interval has no spans of the last
         self.assertEqual(self.report(process)["rows"], [])
 
     def test_services_and_sources(self):
@@ -145,7 +145,7 @@ class Watch(unittest.TestCase):
         self.assertEqual(report["services"]["live"]["lttng_events_discarded"], 4711)
         self.assertEqual(report["only"], {"agent": "slow and failed requests"})
         live.sources.remove(one)  # a session has ended
-        again = Source("1-2")  # and begins again: not less than before, but another one
+        again = Source("1-2")  # and begins again: with larger counts, but another session
         again.add("one", 15, 7)
         live.sources.append(again)
         report = self.until(process, lambda report: report["spans"])[-1]
@@ -193,13 +193,13 @@ class Watch(unittest.TestCase):
             document = {**right.document(), **wrong}
             with Service(os.path.join(self.folder, "live.sock"), {"status": {}, "statistics": {"sources": [document]}}.get):
                 self.ends(self.stat("--json"), 1, "the answer of a service")
-        # what has no sources has no spans; what is no number is 0
+        # without sources there are no spans; a value that is no number is 0
         for answer in ({}, [], {"sources": 7}, {"sources": [7, [], {"seconds": "x", "spans": []}]}):
             with Service(os.path.join(self.folder, "live.sock"), {"status": {}, "statistics": answer}.get):
                 self.assertEqual(self.report(self.stat("--json"))["spans"], 0)
 
     def on_terminal(self, rows, columns, *args):
-        """What it writes to a terminal of this size in its first intervals."""
+        """Returns the output on a terminal of this size in its first intervals."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         service = self.service("live")
@@ -235,13 +235,13 @@ class Watch(unittest.TestCase):
                 self.assertLessEqual(taken, rows - 1, lines)
             self.assertTrue(all(len(line) <= columns for line in lines[3:]), lines)
             self.assertIn("op 100 of", screens[0])
-            # nothing is left out: what is not shown is summed up
+            # nothing is left out: hidden rows are summed up
             more = next(line for line in lines if "more)" in line)
             shown = [line for line in lines if line.startswith("osd: ")]
             self.assertEqual(int(more[1:].split()[0]) + len(shown), 100)
 
     def test_stopped_and_killed(self):
-        """The service does not wait for whoever asks."""
+        """The service does not wait for its clients."""
         source = Source("1-1")
         service = self.service("live", source)
         self.addCleanup(service.end)

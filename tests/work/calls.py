@@ -1,7 +1,8 @@
-"""3,033 spans of services that OpenTelemetry's libraries trace, as an SDK would send them, with 88 edges: 47 between two
-services that are traced, and 41 to peers that are not, which only the attribute peer.service names.
+"""3,033 made-up spans of services that OpenTelemetry's libraries trace, as an SDK would send them. They have 88
+edges: 47 between two traced services, and 41 to peers that are not traced, which only the attribute peer.service
+names.
 
-It is a made-up set: always the same, and what is in it is known by how it is made.
+The set is always the same, and its contents follow from its code.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -66,7 +67,7 @@ class Set:
         self.add_edge((client, peer), error)
 
     def requests(self, size=50):
-        """ExportTraceServiceRequests as JSON: each of one service, as its exporter would write it."""
+        """Returns ExportTraceServiceRequests as JSON: each of one service, as its exporter would write it."""
         for service, spans in sorted(self.by_service.items()):
             resource = {"attributes": attributes({"service.name": service, "host.name": "web-1", "telemetry.sdk.language": "java"})}
             for begin in range(0, len(spans), size):

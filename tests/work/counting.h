@@ -1,6 +1,6 @@
 /*
- * Workers that count made-up spans, and one that counts them all: what the workers' deltas add up
- * to is what it has.
+ * Workers that count made-up spans, and one that counts them all: the sum of the workers' deltas
+ * must equal its counts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +16,7 @@
 #define SERVICES 7
 #define SPANS    9 /* names of each */
 
-/* From 1 us to 100 s, as many in each octave; sometimes 0, or not known. */
+/* Returns a duration from 1 us to 100 s, as many in each octave; sometimes 0, or unknown. */
 static inline int64_t some_duration(void)
 {
     const uint64_t kind = dice(50);
@@ -28,7 +28,7 @@ static inline uint32_t some_name(struct names *names, const char *kind, uint64_t
 {
     char text[64];
 
-    /* any characters: of bytes that are none, see the pages */
+    /* valid characters only: for invalid bytes, see the pages */
     (void)snprintf(text, sizeof(text), number % 5 == 4 ? "%s \"%d\" \\ \xc3\xa9\n" : "%s-%d", kind,
                    (int)number);
     return names_id(names, text_of(text));

@@ -1,6 +1,6 @@
 /*
- * feed BROKER TOPIC ROUNDS PAUSE_MS: what three workers write, in transactions of which some are
- * aborted; and on its output, what it adds up to, as a document: once all is committed.
+ * Writes the deltas of three workers: feed BROKER TOPIC ROUNDS PAUSE_MS. Some transactions are
+ * aborted. Once all is committed, prints their sum as a document.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define WORKERS 3
-#define LIMIT   240000 /* ms, of a machine on which all takes long */
+#define LIMIT   240000 /* ms, for a slow machine */
 
 struct worker {
     struct names *names;
@@ -48,7 +48,8 @@ static void begin_worker(struct worker *worker, const char *broker, int number)
     char instance[64], id[320], cause[256];
 
     (void)snprintf(instance, sizeof(instance), "worker-%d", number);
-    (void)snprintf(id, sizeof(id), "%s-%s", topic, instance); /* others may feed other topics */
+    (void)snprintf(id, sizeof(id), "%s-%s", topic, instance); /* other programs may feed other
+                                                               * topics */
     *worker = (struct worker){.names = names_new(10000, 1 << 20)};
     worker->statistics = statistics_new(worker->names);
     (void)snprintf(worker->head.instance, sizeof(worker->head.instance), "%s", instance);
@@ -69,7 +70,7 @@ static bool produce(void *context, const char *data, size_t length)
                              RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END) == 0;
 }
 
-/* One that is aborted is as if it had not been: what it had is in the next one. */
+/* An aborted transaction has no effect: its deltas are in the next one. */
 static void commit(struct worker *worker, bool is_aborted)
 {
     worker->head.end_ns = now_ns();

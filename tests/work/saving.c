@@ -1,5 +1,5 @@
 /*
- * Saves the root's state again and again, and says so: saving FILE
+ * Saves the root's state again and again, with a line each time: saving FILE
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,4 +1,4 @@
-# What tests with a broker start: `blkin work`, or its root.
+# Services of tests with a broker: `blkin work`, or its root.
 # SPDX-License-Identifier: BSD-2-Clause
 import json
 import os
@@ -10,7 +10,7 @@ BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 
 
 class Service(Part):
-    """Started again under the same name. keys: a_b=C is --a-b=C."""
+    """A service that starts again under the same name. keys: a_b=C is --a-b=C."""
 
     def __init__(self, folder, name, *flags, **keys):
         self.name, self.port = name, free_port()
@@ -28,7 +28,7 @@ class Service(Part):
 
 
 def field(number, data):
-    """Of a protobuf message: bytes, fewer than 128."""
+    """Returns a field of a protobuf message: bytes, fewer than 128."""
     return bytes([number << 3 | 2, len(data)]) + data
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 300
-"""Spans that a real OpenTelemetry collector writes to a real Kafka by its kafkaexporter: `blkin work` counts each of them,
-and has every edge. It writes the fields of protobuf messages backwards: a value comes before its key.
+"""A real OpenTelemetry collector writes spans to a real Kafka by its kafkaexporter: `blkin work` counts each of them,
+and has every edge. The exporter writes the fields of protobuf messages backwards: a value comes before its key.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

@@ -1,5 +1,5 @@
 /*
- * What workers' deltas add up to; the document and Prometheus' page that are made of it.
+ * The sum of workers' deltas; the document and Prometheus' page that are made of it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -110,7 +110,7 @@ static uint32_t same_name(const struct merged *merged, const struct names *names
     return id == NAMES_OTHER ? NAMES_OTHER : names_id(merged->names, names_text(names, id));
 }
 
-/* All that one worker has counted who had all spans. */
+/* Compares with a worker that had all spans. */
 static void check_sum(const struct merged *merged, const struct worker *whole)
 {
     CHECK(statistics_size(merged->statistics, STATISTICS_ROWS) ==
@@ -149,7 +149,7 @@ static void shuffle_messages(void)
     }
 }
 
-/* Each span is counted by one of the workers, and by the one that has all. */
+/* Counts each span with one of the workers, and with the one that has all. */
 static void count_all(struct worker workers[WORKERS], struct worker *whole)
 {
     begin_worker(whole, "whole");
@@ -208,7 +208,7 @@ static void test_sum(void)
 
 /* ---- the document ---------------------------------------------------------------------------- */
 
-/* What is written is read as the same, and can be added to. Of what test_sum() has left. */
+/* A document reads back the same, and can be added to. Uses the result of test_sum(). */
 static void test_document(void)
 {
     struct merged *merged = merge(), *read = merged_new();
@@ -268,7 +268,7 @@ static void test_foreign_messages(void)
     CHECK(error.text[0] != '\0');
     CHECK(merged_add_message(merged, "", 0, NOW, &error));
     CHECK(merged->messages == 2 && merged->refused == 2);
-    /* bits that have changed: anything may be counted then, but nothing breaks */
+    /* changed bits: any counts are possible, but nothing breaks */
     for (int i = 0; i < 60; i++) {
         const size_t which = dice(messages.count);
         char *data = messages.all[which].data;
@@ -283,8 +283,8 @@ static void test_foreign_messages(void)
     merged_free(merged);
 }
 
-/* Numbers that JSON does not have: the document is one all the same, or a restart would lose all.
- */
+/* Numbers that JSON does not have: the document is valid all the same; if not, a restart would lose
+ * all. */
 static void test_foreign_numbers(void)
 {
     struct merged *merged, *again = merged_new();
@@ -318,7 +318,8 @@ static void test_foreign_numbers(void)
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-/* No more series than are wanted, the calls of all services in them, and how many have none. */
+/* Checks the limit of series, with the calls of all services in them, and the number of services
+ * without one. */
 static void check_series(const struct merged *merged, size_t series)
 {
     static const char calls[] = "\nblkin_traces_spanmetrics_calls_total{service=\"";
@@ -347,7 +348,7 @@ static void check_series(const struct merged *merged, size_t series)
     free(page);
 }
 
-/* MANY=1000000 services: as many rows as there may be, and no span is missing. */
+/* MANY=1000000 services: the maximum of rows, and no span is missing. */
 static void test_many_services(void)
 {
     const char *given = getenv("MANY");
@@ -412,7 +413,7 @@ static void test_many_workers(void)
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-/* Bounds are powers of two in ns: a value that is one is not above it. */
+/* Bounds are powers of two in ns: a value equal to a bound is not above it. */
 static void test_page(void)
 {
     static const char *const lines[] = {

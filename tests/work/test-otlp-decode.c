@@ -1,5 +1,5 @@
 /*
- * What our encoder writes as OTLP is read back as it was; and what others write, too.
+ * Our encoder's OTLP reads back unchanged; and so does that of other encoders.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -118,8 +118,8 @@ static void test_own(void)
 #define IDS \
     0x0a, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0x12, 8, 0, 0, 0, 0, 0, 0, 0, 8
 
-/* The resource after its spans, a list as an attribute, and what there may be in a newer version.
- */
+/* Other encoders: the resource after its spans, a list as an attribute, and fields of newer
+ * versions. */
 static void test_others(void)
 {
     const struct text request =
@@ -140,14 +140,14 @@ static void test_others(void)
     CHECK(text_is(tag_of(&read_back, "l", &integer), "[7,null]"));
     decoded = otlp_decode(zero_id, on_span, &fast);
     CHECK(decoded.spans == 1 && decoded.invalid == 1 && !decoded.is_broken && calls == 1);
-    /* cut off anywhere it is broken, or it ends between two fields */
+    /* cut anywhere, it is invalid, or ends between two fields */
     for (size_t length = 1; length < request.length; length++)
         CHECK(otlp_decode((struct text){request.data, length}, on_span, &fast).is_broken);
     CHECK(!otlp_decode((struct text){"", 0}, on_span, &fast).is_broken);
 }
 
-/* A name, a time and flags that are longer than their span has room for: the next one's bytes are
- * not theirs. */
+/* A name, a time and flags that are longer than the rest of their span: they must not take bytes of
+ * the next span. */
 static void test_overlap(void)
 {
     const struct text requests[] = {
@@ -199,8 +199,8 @@ static char *put_pairs(char *at, char tag, const struct pair *pairs)
     return at;
 }
 
-/* Of a span with these attributes, of a scope "lib" 1.2 and a resource with two attributes: the
- * JSON from its remote endpoint on. */
+/* Returns the JSON, from its remote endpoint on, of a span with these attributes, of a scope "lib"
+ * 1.2 and a resource with two attributes. */
 static const char *as_zipkin(unsigned kind, struct text status, const struct pair *pairs)
 {
     static const struct pair resource[] = {
@@ -250,7 +250,7 @@ static const char *as_zipkin(unsigned kind, struct text status, const struct pai
 
 enum { OTLP_KIND_INTERNAL = 1, OTLP_KIND_SERVER, OTLP_KIND_CLIENT };
 
-/* OpenTelemetry's mapping: keys stay as they are, the status is two tags. */
+/* OpenTelemetry's mapping: keys stay unchanged, the status is two tags. */
 static void test_foreign_tags(void)
 {
     const struct pair none[] = {{NULL, NULL, 0}};
@@ -266,7 +266,7 @@ static void test_foreign_tags(void)
     CHECK_TEXT(as_zipkin(OTLP_KIND_INTERNAL, error, failed),
                "\"tags\":{\"error\":\"lost\",\"otel.status_code\":\"ERROR\","
                "\"k8s.pod.name\":\"p\"," SCOPE_TAGS);
-    /* the tag error is the status's; an attribute of that name is another one */
+    /* the tag error is the status's; an attribute of that name gets another name */
     CHECK_TEXT(as_zipkin(OTLP_KIND_INTERNAL, error, own),
                "\"tags\":{\"error\":\"lost\",\"otel.status_code\":\"ERROR\","
                "\"error#2\":\"own\"," SCOPE_TAGS);
@@ -283,7 +283,7 @@ static void test_foreign_tags(void)
                "\"tags\":{\"error\":\"\",\"otel.status_code\":\"ERROR\"," SCOPE_TAGS);
 }
 
-/* The remote endpoint of these attributes, in whatever order they come. */
+/* Checks the remote endpoint of these attributes, in any order. */
 static void check_remote(unsigned kind, const struct pair *pairs, const char *expected)
 {
     struct pair turned[16] = {{NULL, NULL, 0}};
@@ -342,7 +342,7 @@ static void test_foreign_remote(void)
 
     for (unsigned i = 0; i < sizeof(remotes) / sizeof(remotes[0]); i++)
         check_remote(OTLP_KIND_CLIENT, &all[i], remotes[i]);
-    /* of a server it is its own address */
+    /* for a server this is its own address */
     check_remote(OTLP_KIND_SERVER, server, "{\"ipv4\":\"10.0.0.4\",\"port\":40000}");
     check_remote(OTLP_KIND_CLIENT, server,
                  "{\"serviceName\":\"us\",\"ipv4\":\"10.0.0.4\",\"port\":40000}");

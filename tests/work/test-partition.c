@@ -1,6 +1,6 @@
 /*
- * The traces of a partition: what is counted is a function of the log, whoever reads it, and
- * however often it is killed.
+ * The traces of a partition: the counts are a function of the log, for any reader and any number of
+ * kills.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -42,7 +42,7 @@ static void clear_log(void)
     log_end = 0;
 }
 
-/* A message; ids ends in 0. Spans are numbered in the order of the log. */
+/* Appends a message; ids ends with 0. Spans are numbered in the order of the log. */
 static void append_traces(int64_t time_ms, const uint64_t *ids)
 {
     static uint64_t number;
@@ -60,7 +60,7 @@ static void append_traces(int64_t time_ms, const uint64_t *ids)
 
 #define APPEND(time_ms, ...) append_traces((time_ms), (const uint64_t[]){__VA_ARGS__, 0})
 
-/* What was committed: of each trace how many spans were counted with it, in how many pieces. */
+/* The committed counts: for each trace the number of its counted spans, and of its pieces. */
 #define TRACES 4096
 
 struct results {
@@ -74,7 +74,7 @@ struct worker {
     struct assembly assembly;
     struct partition partition;
     struct results since;           /* the last commit */
-    struct work_counts last_counts; /* at that */
+    struct work_counts last_counts; /* at the last commit */
 };
 
 static struct results committed;
@@ -134,7 +134,7 @@ static void commit(struct worker *worker)
     worker->last_counts = worker->counts;
 }
 
-/* As killed: what was not committed is gone. */
+/* Stops like a kill: uncommitted work is lost. */
 static void stop(struct worker *worker)
 {
     partition_close(&worker->partition);
@@ -190,7 +190,7 @@ static void test_closing(void)
     CHECK(worker.counts.traces_closed == 2 && worker.counts.spans_counted == 5);
     CHECK(worker.counts.spans_late == 1 && worker.counts.spans_open == 2);
     CHECK(worker.since.spans[1] == 3 && worker.since.spans[2] == 2);
-    /* 3 is the oldest one now; of messages before it nothing is held */
+    /* 3 is the oldest trace now; no earlier message is held */
     CHECK(partition_place(&worker.partition).watermark == 1 && worker.assembly.messages == 3);
     CHECK(partition_due_ms(&worker.partition) == 1150);
     partition_pass(&worker.partition, 1149);
@@ -205,7 +205,7 @@ static void test_closing(void)
     stop(&worker);
 }
 
-/* A trace is remembered until nothing came of it for twice the time; then it is another one. */
+/* A trace is remembered until no span of it came for twice the time; then it is another trace. */
 static void test_late_and_later(void)
 {
     struct worker worker;
@@ -225,7 +225,7 @@ static void test_late_and_later(void)
     stop(&worker);
 }
 
-/* One that never ends: it has so many spans at the most, and no more memory. */
+/* A trace that never ends: it has a limited number of spans, and no more memory. */
 static void test_endless_trace(void)
 {
     struct worker worker;
@@ -291,7 +291,7 @@ static void test_what_is_wrong(void)
         memcpy(entries[log_end].bytes.data, bytes, length);
         entries[log_end++].bytes.length = length;
     }
-    APPEND(900, 1); /* the clock of a broker that took over */
+    APPEND(900, 1); /* the clock of a new broker */
     APPEND(1100, 2);
     start(&worker);
     read_all(&worker);
@@ -333,22 +333,22 @@ static bool is_place(struct place place, int64_t read_back, int64_t watermark, i
            place.read_to == read_to && place.time_ms == 5;
 }
 
-/* A log that has lost its end: nothing that was read is read as new. */
+/* A log that has lost its end: no message that was read is read as new. */
 static void test_cut(void)
 {
     const struct place place = {.watermark = 50, .read_back = 30, .read_to = 80, .time_ms = 5};
 
-    CHECK(is_place(place_cut(&place, 0, 60), 30, 50, 60)); /* traces are open still */
+    CHECK(is_place(place_cut(&place, 0, 60), 30, 50, 60)); /* traces are still open */
     CHECK(is_place(place_cut(&place, 0, 40), 30, 40, 40));
     CHECK(is_place(place_cut(&place, 0, 20), 20, 20, 20));
     CHECK(is_place(place_cut(&place, 35, 40), 35, 40, 40));
     CHECK(is_place(place_cut(&place, 55, 60), 55, 55, 60));
-    CHECK(is_place(place_cut(&place, 0, 0), 0, 0, 0)); /* made anew */
+    CHECK(is_place(place_cut(&place, 0, 0), 0, 0, 0)); /* made again */
 }
 
 /* ---- workers killed at any time -------------------------------------------------------------- */
 
-/* Traces of some spans each, over a time that is mostly shorter than the wait; some never end. */
+/* Makes a log: traces of some spans each, mostly shorter than the wait; some never end. */
 static void make_log(uint64_t seed)
 {
     uint64_t first = 1, next = 1;
@@ -373,7 +373,7 @@ static void make_log(uint64_t seed)
     APPEND(time_ms + 1000, TRACES - 1);
 }
 
-/* Reads the log to its end; killed now and then, if it is. */
+/* Reads the log to its end, with some kills if is_killed. */
 static struct results run(uint64_t seed, bool is_killed)
 {
     struct worker worker;
@@ -445,7 +445,7 @@ static bool on_message(void *context, uint32_t partition, const char *data, size
     return true;
 }
 
-/* Spans of equal resources that differ in a schema are of different groups, as they came. */
+/* Spans of equal resources that differ in a schema are in different groups, as in the input. */
 static void test_schemas(void)
 {
     static const char *const schemas[][2] = {

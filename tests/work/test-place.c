@@ -1,5 +1,5 @@
 /*
- * Where a worker stands: as the text of a commit and back, and after the log has lost messages.
+ * The position of a worker: as the text of a commit and back, and after the log has lost messages.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -40,7 +40,7 @@ static void test_other_texts(void)
         {"", {10, 10, 10, 0}},
         {"blkin1", {10, 10, 10, 0}},
         {"blkin1 3", {10, 10, 10, 0}},
-        {"blkin1 3 12", {10, 3, 12, 0}}, /* as written before there were times */
+        {"blkin1 3 12", {10, 3, 12, 0}}, /* as written by versions without times */
         {"blkin1 3 12 77", {10, 3, 12, 77}},
         {"blkin1 3 12 -77", {10, 3, 12, 0}},
         {"blkin1 0 10", {10, 0, 10, 0}},
@@ -59,7 +59,7 @@ static void test_other_texts(void)
         CHECK(is_place(place_read(10, text_of(cases[i].text)), place->watermark, place->read_back,
                        place->read_to, place->time_ms));
     }
-    /* one that fills the room, and one that is longer than any of ours */
+    /* a text that fills the room, and one that is longer than any of ours */
     (void)snprintf(text, sizeof(text), "blkin1 3 12%*s", PLACE_TEXT_MAX - 1 - 11, "");
     CHECK(is_place(place_read(10, text_of(text)), 10, 3, 12, 0));
     (void)snprintf(text, sizeof(text), "blkin1 3 12%*s", PLACE_TEXT_MAX - 11, "");

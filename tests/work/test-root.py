@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-# The root on a real Kafka: what it shows is what three workers have committed, also when it is killed at random
-# moments (KILLS=N), when the broker is away, and when the topic has lost something; its page.
-# timeout: 300
+# The root on a real Kafka shows the sum of three workers' commits. It does so after kills at random moments
+# (KILLS=N), after the broker was away, and after the topic has lost messages. Its page has the same.
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
 import json
 import os
 import random
@@ -26,7 +26,7 @@ SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 30)
 
 
 def same(document):
-    """What two documents of the same spans have in common, in one order."""
+    """Returns the common parts of two documents of the same spans, in one order."""
     def histogram(one):
         return {**one, "sum": float(f"{one['sum']:.9g}")}
     rows = [(row["service"], row["name"], row["spans"], row["errors"], histogram(row["duration"]), histogram(row["self"]))
@@ -95,7 +95,7 @@ class RootTest(unittest.TestCase):
                                          stdout=subprocess.PIPE, check=True, timeout=LIMIT_S).stdout)
 
     def test_killed(self):
-        """What was committed is counted once, whenever the root was killed; and numbers never fall."""
+        """Committed counts are counted once, after any kills of the root; and numbers never fall."""
         print("SEED", SEED)
         chance = random.Random(SEED)
         root = self.root()
@@ -118,7 +118,7 @@ class RootTest(unittest.TestCase):
         self.assertEqual(sorted(worker["instance"] for worker in document["workers"]),
                          ["worker-0", "worker-1", "worker-2"])
         self.assertEqual(sum(worker["spans_counted"] for worker in document["workers"]), expected["spans"])
-        # in order: what it has kept is all
+        # ended in order: its file has everything
         self.assertEqual(root.end(), 0)
         self.assertEqual(os.stat(self.folder + "/state/work-root.json").st_mode & 0o777, 0o600)
         self.broker.delete(self.topic_name)
@@ -149,7 +149,7 @@ class RootTest(unittest.TestCase):
         self.assertGreater(status["deltas"], 0)
         self.assertIn("BK7047", [message["id"] for message in status["messages"]])
         self.check_no_reload(root)
-        # a worker that was not heard of for 10 s is away
+        # a worker that was silent for 10 s is away
         feeding = self.feed(10000, 100)
         self.addCleanup(feeding.stdout.close)
         self.addCleanup(feeding.wait)
@@ -157,7 +157,7 @@ class RootTest(unittest.TestCase):
         wait_until(lambda: root.get("/metrics").count("\nblkin_work_busy_ratio{") == 3, lambda: root.get("/metrics"))
 
     def check_no_reload(self, root):
-        """Asked on the socket and by a signal, it says that it does not, and is as before."""
+        """A reload, by socket or signal, is refused with a message, and changes nothing."""
         words = "the root reads its configuration only at its start"
         run = subprocess.run([BLKIN, "reload", f"--runtime-dir={self.folder}/run", "work-root"], stderr=subprocess.PIPE,
                              text=True, timeout=LIMIT_S, check=False)
@@ -196,7 +196,7 @@ class RootTest(unittest.TestCase):
             self.assertEqual(checked.returncode, 0, checked.stdout[:2000])
 
     def test_the_broker_is_away(self):
-        """It says so, shows what it had, and goes on; after a restart it waits."""
+        """It reports the absent broker, shows its former counts, and goes on; after a restart it waits."""
         expected = self.fed(self.feed(2, 0))
         root = self.root()
         root.wait_spans(expected["spans"])
@@ -218,7 +218,7 @@ class RootTest(unittest.TestCase):
         self.check_same(document, expected)
 
     def check_answers(self, root):
-        """Nothing else waits for a broker that is away: it is asked every 3 s."""
+        """Other work goes on while the broker is away: the root asks it every 3 s."""
         took = []
 
         def look():
@@ -229,7 +229,8 @@ class RootTest(unittest.TestCase):
         self.assertLess(max(took), 0.6 * PATIENCE)
 
     def test_what_the_topic_has_lost(self):
-        """What it has not kept until the root came back is missing, and that is counted, once; the rest is not."""
+        """Messages that the topic lost before the root came back, and that the root had not saved, are missing:
+        counted, once. The others are not missing."""
         first = self.fed(self.feed(2, 0))
         root = self.root()
         root.wait_spans(first["spans"])
@@ -249,8 +250,8 @@ class RootTest(unittest.TestCase):
         self.assertEqual((document["spans"], document["gaps"]), (first["spans"] + last["spans"], 2))
 
     def test_what_it_knows_cannot_be_saved(self):
-        """It says so, once, and goes on; killed then, it reads again what it has not saved, and counts it once. When it can be
-        saved, it is."""
+        """It reports, once, that it cannot save, and goes on. After a kill, it reads unsaved messages again, and
+        counts them once. When saving works again, it saves."""
         in_its_way = self.folder + "/state/work-root.json.new"
         os.makedirs(in_its_way, 0o700)
         expected = self.fed(self.feed(2, 0))
@@ -258,7 +259,7 @@ class RootTest(unittest.TestCase):
         root.wait_spans(expected["spans"])
         words = f"cannot write {self.folder}/state/work-root.json: Is a directory: a restart reads again the messages since the last save"
         wait_until(lambda: words in root.said(), root.said)
-        again = self.fed(self.feed(1, 0))  # saved is tried, and fails, again
+        again = self.fed(self.feed(1, 0))  # saving is tried again, and fails again
         root.wait_spans(expected["spans"] + again["spans"])
         root.kill()
         self.assertEqual(root.said().count(words), 1)
@@ -270,8 +271,8 @@ class RootTest(unittest.TestCase):
         wait_until(lambda: os.path.exists(in_its_way[:-4]), "what it knows is saved")
 
     def test_the_disk_hangs(self):
-        """It goes on reading and answering; when the disk is back what it knows is saved, at its end at the latest. A pipe that
-        nobody reads stands for the disk."""
+        """It goes on reading and answering. When the disk is back, it saves its counts, at its end at the latest. A
+        pipe without a reader stands for the disk."""
         pipe = self.folder + "/state/work-root.json.new"
         os.makedirs(os.path.dirname(pipe), 0o700)
         os.mkfifo(pipe)
@@ -282,7 +283,7 @@ class RootTest(unittest.TestCase):
         root.wait_spans(600)
         self.assertGreater(self.status()["saving_ms"], 0)
         os.rename(pipe, self.folder + "/pipe")
-        with open(self.folder + "/pipe", "rb") as file:  # what was being written has failed: that is said
+        with open(self.folder + "/pipe", "rb") as file:  # the interrupted write has failed, with a message
             file.read()
         wait_until(lambda: "a restart reads again the messages since the last save" in root.said(), root.said)
         self.assertEqual(self.fed(feeding)["spans"], 600)
@@ -291,7 +292,7 @@ class RootTest(unittest.TestCase):
             self.assertEqual(json.load(file)["statistics"]["spans"], 600)
 
     def doctor(self, *args):
-        """Level and words of each check."""
+        """Returns level and words of each check."""
         run = subprocess.run([BLKIN, "doctor", "--json", "--section=work", f"--runtime-dir={self.folder}/run",
                               f"--state-dir={self.folder}", *args], stdout=subprocess.PIPE, timeout=LIMIT_S, env=ENVIRONMENT,
                              check=False)
@@ -300,7 +301,7 @@ class RootTest(unittest.TestCase):
         return {check["id"]: (check["level"], check["saw"] + " -> " + check.get("mend", "")) for check in checks}
 
     def test_doctor(self):
-        """What is wrong with brokers, topics and what is in them."""
+        """Faults of brokers, topics and their contents."""
         mine = f"--deltas={self.topic_name}"
 
         def names(check, level, words, topic, *args):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # timeout: 300
-"""Workers with a real broker: one is killed in the middle, and still each span is counted once, each kept trace is
+"""Workers with a real broker: although one is killed in the middle, each span is counted once, and each kept trace is
 there once. The long runs are in tests/scale.
 
 SPDX-License-Identifier: BSD-2-Clause
@@ -31,7 +31,7 @@ class Work(unittest.TestCase):
         return run
 
     def check(self, run, expected):
-        """Counted is everything; what a busy machine made late is in the rates, and only there."""
+        """All spans are counted; spans that a busy machine delayed are in the rates, and only there."""
         faults, deltas = run.check(expected)
         self.assertEqual(deltas.spans(), expected.acknowledged)
         self.assertGreater(expected.acknowledged, 10000)
@@ -44,7 +44,8 @@ class Work(unittest.TestCase):
     def test_one_is_killed(self):
         run = self.run_of("killed", wait_ms=2000)
         first, second = run.worker(), run.worker()
-        # before there is anything to count; one whose commit meets the other's joining ends, and is started again
+        # before there are spans to count; a worker whose commit falls into the other's joining ends, and is started
+        # again
         wait_until(lambda: run.keep_up() or [worker.page().get("blkin_work_partitions") for worker in (first, second)] == [6, 6],
                    lambda: f"both have partitions: {first.said()}{second.said()}", 60)
         load = Load(run, rate=8000, seconds=6)
@@ -65,13 +66,13 @@ class Work(unittest.TestCase):
         self.check(run, expected)
 
     def test_some_end_as_they_begin(self):
-        """While the group shares its partitions: Worker.stop() fails for one that is aborted."""
+        """Some workers end while the group shares its partitions: Worker.stop() fails for one that is aborted."""
         run = self.run_of("early")
         first = run.worker()
         wait_until(lambda: first.page().get("blkin_work_partitions", 0) == 12, "the first has partitions", 60)
         others = [run.worker() for _ in range(6)]
         for number, worker in enumerate(others):
-            pause(0.1 * number)  # they are at different points
+            pause(0.1 * number)  # so that they are at different points
             worker.stop()
         run.workers = [first]
         wait_until(lambda: run.keep_up() or first.page().get("blkin_work_partitions", 0) == 12,
@@ -98,8 +99,8 @@ class Work(unittest.TestCase):
             self.assertEqual(len({(span["traceId"], span["id"]) for span in spans}), len(spans))
 
     def test_a_broker_loses_the_end(self):
-        """The log is shorter than what was read, while a worker runs, and while another one is away: nothing is counted twice,
-        and what is written then is counted."""
+        """The log loses messages that were read, while a worker runs, and while another one is away. No span is
+        counted twice, and new ones are counted."""
         runs = [self.run_of(name, wait_ms=1000) for name in ("cut", "cut-away")]
         systemd = self.enterContext(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         systemd.bind(str(self.cluster.folder / "notify"))
@@ -109,7 +110,7 @@ class Work(unittest.TestCase):
         for run in runs:
             run.wait_read()
         runs[1].end_workers()
-        self.cluster.broker.produce(runs[0].topic, 0, b"of somebody else")  # so that there is something to commit
+        self.cluster.broker.produce(runs[0].topic, 0, b"of somebody else")  # so that there is an offset to commit
         wait_until(lambda: runs_on.page().get("blkin_work_messages_broken_total"), runs_on.said)
         self.cluster.broker.kill()
         self.check_waits(runs_on, systemd)
@@ -129,7 +130,7 @@ class Work(unittest.TestCase):
         for run in runs:
             run.wait_read()
         for worker, before in zip((runs_on, is_away), ends):
-            if worker.ends == before:  # since: what was not committed is counted anew, what was is in the deltas only
+            if worker.ends == before:  # since the start: uncommitted spans are counted again, committed ones are in the deltas only
                 self.assertGreater(worker.page()["blkin_work_offsets_missing_total"], 10)
         for run, *expected in zip(runs, first, second):
             run.end_workers()
@@ -141,7 +142,7 @@ class Work(unittest.TestCase):
             self.assertGreater(deltas.counters["offsets_missing"], 10)
 
     def check_waits(self, worker, systemd):
-        """For the broker, in a commit: the watchdog is fed, or systemd would kill what only waits."""
+        """While a worker waits for the broker, in a commit, it feeds the watchdog; if not, systemd would kill it."""
         wait_until(lambda: "the worker tries again, nothing is lost" in worker.said(), worker.said, 60)
         systemd.setblocking(False)
         try:
@@ -153,8 +154,8 @@ class Work(unittest.TestCase):
             pass
 
     def test_a_clock_is_ahead(self):
-        """Of a worker's host, by more than it waits for a trace: none is closed before its time. A busy machine has
-        4.5 s to give out what belongs together."""
+        """The clock of a worker's host is ahead by more than the wait for a trace: none is closed before its time. A
+        busy machine has 4.5 s to deliver spans that belong together."""
         run = self.run_of("ahead", wait_ms=6000)
         worker = run.worker(ahead_ms=12000)
         wait_until(lambda: worker.page().get("blkin_work_partitions", 0) == 12, worker.said, 60)

@@ -1,6 +1,6 @@
-"""Real servers, what loads them, and what must come of it: each case is one server or one behind the other.
+"""Real servers, their loads, and the expected results: each case is one server or one behind the other.
 
-A case raises Failed, or returns what it has found as a line of words.
+A case raises Failed, or returns its result as a line of words.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -13,8 +13,8 @@ from load import Dns, Failed, Http, Memcached, load
 from parts import (fio, haproxy, lighttpd, memcached, nbdkit_file, nbdkit_nbd, nginx, postgres, redis, served, sql)
 from spans import Spans, numbered, numbered_by_files, parents
 
-WHOLE = 0.98  # of the traces: a loop's order is not known at first
-SHARE = 0.995  # of the requests that are interactions where a server's threads share a connection
+WHOLE = 0.98  # of the traces: an event loop's order is not known at first
+SHARE = 0.995  # of the requests that are interactions if a server's threads share a connection
 
 
 def recorded(world, start, work):
@@ -28,14 +28,14 @@ def recorded(world, start, work):
 
 
 def names_below(spans, service):
-    """How many spans of a name are right below the interactions."""
+    """Returns how many spans of a name are directly below the interactions."""
     return collections.Counter(child["name"] for span in spans.servers(service) for child in spans.children(span))
 
 
 def counted(world, service, start, work, requests, connections, hellos):
-    """The spans of work(port, requests, connections), and how many requests are interactions. Real clients say hello
-    and ask for settings before what they were told to do: what they make with a request on each of so many
-    connections is taken off."""
+    """Returns the spans of work(port, requests, connections), and the number of requests that are interactions. Real
+    clients first say hello and read settings: the interactions of a run with one request on each connection are
+    subtracted."""
     few, _ = recorded(world, start, lambda port: work(port, hellos, hellos))
     spans, _ = recorded(world, start, lambda port: work(port, requests, connections))
     hello = len(few.servers(service)) - hellos
@@ -56,7 +56,7 @@ def exactly(spans, service, requests):
 # ---- one server ---------------------------------------------------------------------------------------
 
 def case_redis(world, requests, connections):
-    """Each SET is on disk before it is answered: with one client each has its own write and fdatasync."""
+    """Each SET is on disk before its answer: with one client each has its own write and fdatasync."""
     def work(port, count, clients):
         world.run("redis-benchmark", "-p", port, "-c", clients, "-n", count, "-t", "set", "-q")
 
@@ -116,7 +116,7 @@ def case_lighttpd(world, requests, connections):
 
 
 def preads(spans, service):
-    """Its reads and writes of the disk, and how many of them are below an interaction."""
+    """Returns the reads and writes of the disk, and how many of them are below an interaction."""
     found = [span for span in spans.all if span["localEndpoint"]["serviceName"] == service and
              span["name"] in ("pread", "pwrite", "preadv", "pwritev")]
     return len(found), sum("parentId" in span for span in found)
@@ -134,8 +134,8 @@ def case_nbdkit(world, requests, depth):
 # ---- one behind the other -------------------------------------------------------------------------------
 
 def proxied(world, start_front, requests, connections, keep, unique, hands_on=False):
-    """HTTP through a front in front of nginx: the numbers of each, by the client and by the log of the one behind.
-    Where one thread of the front hands on to another one, there are only guesses, or none."""
+    """HTTP through a front before nginx: the numbers of each, by the client and by the log of the server behind. If
+    one thread of the front hands on to another one, there are only guesses, or none."""
     (world.folder / "back.access").unlink(missing_ok=True)
 
     def start():
@@ -170,7 +170,7 @@ def varnishes(unique):
 
 
 def chain(spans, of_front, of_back, requests, share=WHOLE):
-    """Each span of the back is a request of the front, and so many are one trace with that."""
+    """Checks that each span of the back is a request of the front, and that so many are one trace with it."""
     found = parents(spans, "front", of_front, "back", of_back)
     said = (f"{requests} requests, {len(of_back)} behind, {found.whole} whole traces, {found.wrong} wrong, "
             f"{found.guesses} guesses ({found.wrong_guesses} wrong), {found.alone} alone")
@@ -202,7 +202,7 @@ def case_stunnel(world, requests, connections):
 
 
 def case_unbound(world, requests, connections):
-    """DNS over TCP. With more than one client it sends the next query before it has the answer to the last."""
+    """DNS over TCP. With more than one client, each sends the next query before it has the answer to the last."""
     def start():
         return unbound(world, "front", named(world, "back"))
 
@@ -217,8 +217,8 @@ def case_unbound(world, requests, connections):
 
 
 def case_nbd(world, requests, depth):
-    """nbdkit's nbd plugin in front of nbdkit's file plugin. The plugin sends all requests that it has through one
-    connection, several in a message: of those not each can have a trace of its own in the back."""
+    """nbdkit's nbd plugin in front of nbdkit's file plugin. The plugin sends all its requests through one connection,
+    several in a message: so not each can have a trace of its own in the back."""
     def start():
         return nbdkit_nbd(world, "front", nbdkit_file(world, "back"))
 

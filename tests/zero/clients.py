@@ -1,7 +1,7 @@
-"""Clients that ask one request after the other, know how many were answered, and keep the answers.
+"""Clients that send one request after the other, know the number of answers, and store the answers.
 
-Each has ask(number), close(), `asked`: the requests that the server has answered, hello and good-bye among them, and
-`answers`: all bytes of these that must be the same each time.
+Each has ask(number) and close(). `asked` counts the answered requests, hello and good-bye among them. `answers` has
+all bytes that must be the same each time.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -48,7 +48,7 @@ class Client:
 
 
 class Mqtt(Client):
-    """Publishes with acknowledgements, and has subscribed to what it publishes."""
+    """Publishes with acknowledgements, and has subscribed to its own messages."""
 
     def __init__(self, port):
         super().__init__(port)
@@ -63,7 +63,7 @@ class Mqtt(Client):
     def ask(self, number):
         text = b"\0\1t" + b"%032d" % number
         self.send(0x32, text[:3] + struct.pack(">H", number % 0xFFFF + 1) + text[3:])
-        got = self.receive(4 + 2 + len(text))  # PUBACK, and the message, in whatever order
+        got = self.receive(4 + 2 + len(text))  # PUBACK, and the message, in any order
         self.keep(got if got[0] == 0x40 else got[-4:] + got[:-4])
 
     def close(self):
@@ -174,7 +174,7 @@ class Iscsi(Client):
             raise Failed(f"tgtd refuses the login: {header!r}")
         self.command = 1
         self.keep(header[:4])
-        self.scsi(bytes(6))  # TEST UNIT READY: what was before, as a reset, is told once
+        self.scsi(bytes(6))  # TEST UNIT READY: earlier events, such as a reset, are reported once
 
     def send(self, header, data=b""):
         self.socket.sendall(header + data + bytes(-len(data) % 4))
@@ -233,7 +233,7 @@ class Smb(Client):
 
     NEGOTIATE, SESSION_SETUP, LOGOFF, TREE_CONNECT, CREATE, READ, WRITE = 0, 1, 2, 3, 5, 8, 9
     PENDING, MORE_PROCESSING = 0x103, 0xC0000016
-    NTLM_FLAGS = 0x20080205  # no key exchange: nothing is signed
+    NTLM_FLAGS = 0x20080205  # no key exchange: no signature
 
     def __init__(self, port):
         super().__init__(port)
@@ -241,7 +241,7 @@ class Smb(Client):
         self.command(self.NEGOTIATE, struct.pack("<HHHHI16sQH", 36, 1, 1, 0, 0, b"client".ljust(16), 0, 0x0210))
         hello = b"NTLMSSP\0" + struct.pack("<II", 1, self.NTLM_FLAGS) + bytes(16)
         self.set_up(hello, self.MORE_PROCESSING)
-        nobody, after = struct.pack("<HHI", 0, 0, 64), struct.pack("<HHI", 1, 1, 64)  # the user's name is none
+        nobody, after = struct.pack("<HHI", 0, 0, 64), struct.pack("<HHI", 1, 1, 64)  # an anonymous user
         self.set_up(b"NTLMSSP\0" + struct.pack("<I", 3) + after + 5 * nobody +
                     struct.pack("<I", self.NTLM_FLAGS | 0x800) + b"\0")
         path = "\\\\127.0.0.1\\share".encode("utf-16-le")
@@ -259,7 +259,7 @@ class Smb(Client):
                              self.session, bytes(16))
         self.message += 1
         self.socket.sendall(struct.pack(">I", len(header + body)) + header + body)
-        status = self.PENDING  # what takes long is answered twice
+        status = self.PENDING  # a slow request is answered twice
         while status == self.PENDING:
             got = self.receive(int.from_bytes(self.receive(4), "big"))
             status, tree, self.session = (*struct.unpack_from("<I", got, 8), *struct.unpack_from("<IQ", got, 36))
@@ -308,21 +308,21 @@ class Redis(Client):
 
 
 class Sentinel(Redis):
-    """Asks for the address of the server that it watches."""
+    """Requests the address of the server that it watches."""
 
     def ask(self, number):
         self.command(*((b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", b"main") if number % 2 else (b"PING",)))
 
 
 class Lines(Redis):
-    """Of protocols where the server speaks first, and answers with lines."""
+    """A client of protocols in which the server speaks first, and answers with lines."""
 
     def __init__(self, port):
         super().__init__(port)
         self.line()
 
     def tell(self, text, kept):
-        """Up to the last line of the answer; of that the first bytes are always the same."""
+        """Reads up to the last line of the answer; the first `kept` bytes of that are always the same."""
         self.socket.sendall(text)
         got = b""
         while True:
@@ -375,7 +375,7 @@ class Imap(Lines):
         mail = b"Subject: %d\r\n\r\n" % number + block(number) + b"\r\n"
         self.tell(b"a APPEND INBOX {%d}\r\n" % len(mail), 4)
         self.tell(mail + b"\r\n", 4)
-        self.answers.pop()  # how many mails there are
+        self.answers.pop()  # the number of mails
 
     def close(self):
         self.tell(b"a LOGOUT\r\n", 4)
@@ -431,7 +431,7 @@ class Web(Proxied):
 
 
 class Tls(Web):
-    """The same. The server has answered twice before: hello, and with tickets."""
+    """The same over TLS. The server has answered twice before: hello, and with tickets."""
 
     def __init__(self, port):
         super().__init__(port)
@@ -443,7 +443,7 @@ class Tls(Web):
 
 
 class Dns(Client):
-    """Over TCP: of a connection dnsmasq answers 100 requests."""
+    """Over TCP: dnsmasq answers 100 requests per connection."""
 
     def __init__(self, port):
         super().__init__(port)
@@ -512,7 +512,7 @@ class Rsync(Client):
 
 
 class Amqp(Client):
-    """Puts a message into a queue, which is confirmed, and gets it, in turns: AMQP 0-9-1."""
+    """Puts a message into a queue, waits for the confirmation, and gets it, in turns: AMQP 0-9-1."""
 
     def __init__(self, port):
         super().__init__(port)
@@ -525,7 +525,7 @@ class Amqp(Client):
         self.heard(1)
         self.call(1, 20, 10, b"\0")
         self.call(1, 50, 10, bytes(2) + b"\1q\0" + bytes(4))
-        self.answers.pop()  # how many messages there are
+        self.answers.pop()  # the number of messages
         self.call(1, 85, 10, b"\0")
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Daemons that are tried under `blkin run` by tests/zero/services: each starts plain or traced, and returns its port.
+"""Daemons that tests/zero/services runs under `blkin run`: each starts plain or traced, and returns its port.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -11,7 +11,7 @@ from parts import NOBODY, lighttpd, nginx, postgres, sql, wait_until
 
 
 def data(world, name):
-    """A new folder each time."""
+    """Makes a new folder each time."""
     folder = world.folder / f"{name}.data"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -48,14 +48,14 @@ def postgresql(world, name, traced=True):
 
 
 def open_folder(world, name):
-    """For a daemon that serves files as another user."""
+    """Makes a folder for a daemon that serves files as another user."""
     folder = data(world, name)
     folder.chmod(0o755)
     return folder
 
 
-# Of Debian's users, daemon has a home that is there. The rest are defaults, as that each session has namespaces and a
-# root folder of its own, but for the filter: with Debian 12's C library sessions end by it, plain ones too.
+# Of Debian's users, daemon has an existing home. The rest are defaults: each session has namespaces and a root folder
+# of its own. Except for the filter: with Debian 12's C library it ends sessions, plain ones too.
 VSFTPD = """
 listen=YES
 listen_address=127.0.0.1
@@ -174,7 +174,7 @@ def apache(world, name, traced=True):
     return port
 
 
-# Nothing is taken from the cache: each request goes to apache.
+# Nothing is served from the cache: each request goes to apache.
 VCL = """
 vcl 4.1;
 backend default {{ .host = "127.0.0.1"; .port = "{behind}"; }}
@@ -208,7 +208,7 @@ clear_env = no
 
 
 def php_fpm(world, name, traced=True):
-    """Its scripts are files of the world's folder; returns the path of its socket."""
+    """Starts php-fpm, whose scripts are files of the world's folder; returns the path of its socket."""
     socket = world.folder / f"{name}.socket"
     socket.unlink(missing_ok=True)
     config = world.make(f"{name}.conf", PHP_FPM.format(socket=socket))
@@ -318,7 +318,7 @@ def unbound(world, name, behind, traced=True):
 
 
 def files(folder):
-    """200 for web servers."""
+    """Makes 200 files for web servers."""
     folder.mkdir(exist_ok=True)
     for number in range(200):
         (folder / str(number)).write_text(f"{number}".zfill(100), encoding="ascii")

@@ -1,4 +1,4 @@
-"""Daemons as Debian's packages install them: below their paths, with their users, and by their units.
+"""Daemons as Debian's packages install them: at their paths, with their users, and by their units.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -18,7 +18,7 @@ FIRST_USER = 65101
 
 
 def install(world):
-    """As if the packages were installed, for this test's processes only: once, with mounts over /usr and /etc."""
+    """Installs the packages for this test's processes only: once, with mounts over /usr and /etc."""
     if os.path.exists("/etc/blkin-test"):
         return
     if os.environ.get("BLKIN_ISOLATED") != "namespaces":
@@ -41,7 +41,7 @@ def install(world):
 
 
 def by_unit(world, unit):
-    """What is put before a program to start it as the unit does."""
+    """Returns the prefix of a command that starts a program as the unit does."""
     return sys.executable, SRC / "tests/zero/unit.py", f"{world.servers_folder}/lib/systemd/system/{unit}.service"
 
 
@@ -61,7 +61,7 @@ def redis(world, name, traced=True):
 
 
 def sentinel(world, name, traced=True):
-    """Its server is not there, so that it talks to nobody else."""
+    """Its server does not exist, so that it has no other peer."""
     install(world)
     port = world.port()
     folder = folder_of(world, name, "redis")
@@ -108,7 +108,7 @@ def dovecot(world, name, traced=True):
     install(world)
     port = world.port()
     folder = folder_of(world, name, "mail")
-    # it clears the environment of its processes but for these
+    # it clears the environment of its processes except for these
     variables = "import_environment = $import_environment LD_PRELOAD BLKIN_RUN BLKIN_RINGS"
     config = world.make(f"{name}.conf", DOVECOT.format(port=port, folder=folder, environment=variables if traced else ""))
     world.serve(name, port, "/usr/sbin/dovecot", "-F", "-c", config, before=by_unit(world, "dovecot"), traced=traced)
@@ -208,7 +208,7 @@ def squid(world, name, behind, traced=True):
     port = world.port()
     folder = folder_of(world, name, "proxy")
     config = world.make(f"{name}.conf", SQUID.format(port=port, folder=folder))
-    # as root it would start its worker with two users, for which ld.so takes no LD_PRELOAD
+    # as root it would start its worker with two users, for which ld.so ignores LD_PRELOAD
     world.serve(name, port, "/usr/sbin/squid", "--foreground", "-sYC", "-f", config, before=PROXY, traced=traced)
     return port
 
@@ -311,14 +311,14 @@ def pgpool(world, name, traced=True):
 
 
 def haproxy_as_installed(world, name, behind, traced=True):
-    """In a root folder of its own, as another user, as Debian's own settings have it."""
+    """In a root folder of its own, as another user, with Debian's own settings."""
     empty = world.folder / f"{name}.empty"
     empty.mkdir(exist_ok=True)
     return haproxy(world, name, behind, traced, leaves=f"chroot {empty}\n    user proxy\n    group proxy")
 
 
 def before_apache(front):
-    """A proxy, whose clients ask it for a file of apache's."""
+    """A proxy, from which clients request a file of apache's."""
     def start(world, name, traced=True):
         install(world)
         behind = apache(world, f"{name}-apache", traced)

@@ -4,8 +4,9 @@
     joined_servers.py ask HOST:PORT CLIENTS REQUESTS EACH   each EACH-th request is slow; prints the paths of these
     joined_servers.py judge COLLECTED [HOST]                 standard input has the paths
 
-A request is whole if one trace has the halves of all servers, each below its caller. It is marked if each trace with one
-of its halves is marked as incomplete, and named if each mark has the name of HOST, and silent if one of these traces is not marked. A link is wrong if the parent is a
+A request is whole if one trace has the halves of all servers, each below its caller. It is marked if each
+trace with one of its halves is marked as incomplete, and silent if one of these traces is not. It is named if each mark
+has the name of HOST. A link is wrong if the parent is a
 span of another request, or of another server than the caller; it is apart if the parent is in another trace.
 
 SPDX-License-Identifier: BSD-2-Clause

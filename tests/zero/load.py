@@ -9,11 +9,11 @@ import ssl
 import struct
 import time
 
-SILENT_S = 30  # so long a server may keep all of its clients waiting
+SILENT_S = 30  # a server may keep all of its clients waiting for so long
 
 
 class Failed(Exception):
-    """Said to the user."""
+    """A failure with a message for the user."""
 
 
 class Connection:
@@ -39,8 +39,8 @@ class Connection:
 
 
 def load(port, requests, connections, protocol, keep=True, with_tls=False):
-    """The numbers of the requests of each client's port, in the order in which they were sent. Without keep, each
-    request has a connection of its own."""
+    """Returns the numbers of the requests of each client's port, in the order of sending. Without keep, each request
+    has a connection of its own."""
     sent = collections.defaultdict(list)
     waiting = selectors.DefaultSelector()
     numbers = iter(range(requests))
@@ -74,7 +74,7 @@ def load(port, requests, connections, protocol, keep=True, with_tls=False):
 
 
 class Http:
-    """With unique URLs, or with requests that differ only far behind what a server may look at."""
+    """With unique URLs, or with requests that differ only beyond the bytes that the preload compares."""
 
     def __init__(self, port, unique=True):
         self.port, self.unique = port, unique

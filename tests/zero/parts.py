@@ -1,6 +1,6 @@
-"""What the tests of servers that nobody instrumented start: real servers under `blkin run`, and a session of LTTng's.
+"""Parts of the tests of servers that nobody instrumented: real servers under `blkin run`, and a session of LTTng's.
 
-To be used under scripts/isolate. Each server has a name of the test's, which is what its spans have as their service.
+To be used under scripts/isolate. The test names each server, and its spans have that name as their service.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -23,13 +23,13 @@ from load import Failed
 SRC = pathlib.Path(os.environ["SRC"])
 BUILD = pathlib.Path(os.environ["BUILD"])
 BLKIN = BUILD / "bin/blkin"
-NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")  # for what refuses to be root
+NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")  # for programs that refuse to be root
 LIMIT_S = 30 * common.PATIENCE
-DESCRIPTORS = 12000  # that a server may have: nginx closes waiting clients when few are left
+DESCRIPTORS = 12000  # of a server: nginx closes waiting clients when few are left
 
 
 def fetch(*packages):
-    """The folder of Debian's packages; Failed if they cannot be had."""
+    """Returns the folder of Debian's packages; raises Failed without them."""
     done = subprocess.run([SRC / "scripts/fetch-servers", *packages], stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, check=False)
     if done.returncode != 0:
@@ -48,19 +48,19 @@ def listens(port):
 
 
 class World:
-    """A folder, and what runs; all of it goes at the end."""
+    """A folder, and the running parts; all of it goes at the end."""
 
     def __init__(self, packages=()):
         self.servers_folder = fetch(*packages) if packages else None
         self.folder = pathlib.Path(tempfile.mkdtemp())
-        self.folder.chmod(0o711)  # for what refuses to be root
+        self.folder.chmod(0o711)  # for programs that refuse to be root
         self.running = {}  # name -> process
         self.ends_at = {}  # name -> the signal at which it ends in good order, or a function that ends it
-        self.is_killed = set()  # those that leave it to the signal
+        self.is_killed = set()  # those that end by the signal itself
         self.ports = set()
-        self.status_of = {}  # name of a `blkin live` -> a function that asks it
+        self.status_of = {}  # name of a `blkin live` -> a function that reads its status
         self.sessions = 0
-        # LTTng's own 3 s to be known to its daemon are short on a busy machine: then a program goes on untraced
+        # LTTng's own 3 s for the registration are short on a busy machine: then a program goes on untraced
         self.environment = {**os.environ, "PATH": self.path(), "LTTNG_UST_ALLOW_BLOCKING": "1",
                             "LTTNG_UST_REGISTER_TIMEOUT": "60000",
                             "PGSSLMODE": "disable", "PGGSSENCMODE": "disable"}
@@ -70,7 +70,7 @@ class World:
             self.environment["LD_LIBRARY_PATH"] = ":".join(libraries)
 
     def path(self):
-        """Postgres' own programs before the wrappers that Debian has for them."""
+        """Puts Postgres' own programs before Debian's wrappers."""
         roots = ([str(self.servers_folder)] if self.servers_folder else []) + [""]
         places = [place for root in roots for place in (
             *glob.glob(f"{root}/usr/lib/postgresql/*/bin"), f"{root}/usr/sbin", f"{root}/usr/bin")]
@@ -91,7 +91,7 @@ class World:
         return found
 
     def port(self):
-        """One that nobody uses, below those that the kernel gives to connections."""
+        """Returns an unused port below those that the kernel gives to connections."""
         for candidate in range(21000 + os.getpid() % 5000, 32000):
             if candidate not in self.ports and not listens(candidate):
                 self.ports.add(candidate)
@@ -109,7 +109,7 @@ class World:
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
     def start(self, name, *command, port=None, environment=None):
-        """In the background; waits until it listens."""
+        """Starts a program in the background; waits until it listens."""
         with open(self.folder / f"{name}.log", "ab") as log:
             self.running[name] = subprocess.Popen(
                 [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -124,7 +124,7 @@ class World:
 
     def serve(self, name, port, program, *arguments, options=(), before=(), traced=True, ends_at=signal.SIGTERM,
               is_killed=False):
-        """A server under `blkin run`, whose service is the name."""
+        """Starts a server under `blkin run`, whose service is the name."""
         self.ends_at[name] = ends_at
         if is_killed:
             self.is_killed.add(name)
@@ -152,12 +152,12 @@ class World:
             self.end(name)
 
     def end_servers(self):
-        """All but the session daemon, and the sessions."""
+        """Ends all parts except the session daemon and the sessions."""
         self.end_all_but("sessiond")
         self.lttng("destroy", "--all")
 
     def run(self, *command, limit_s=300):
-        """To its end; what it says."""
+        """Runs a command to its end; returns its output."""
         done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               cwd=self.folder, env=self.environment, timeout=limit_s, check=False)
         if done.returncode != 0:
@@ -167,7 +167,7 @@ class World:
     # ---- the agent's rings ----------------------------------------------------------------------
 
     def record_rings(self):
-        """The same without LTTng: `blkin agent` with send=all. To be given to read_rings()."""
+        """Records without LTTng: `blkin agent` with send=all. The result is for read_rings()."""
         self.sessions += 1
         name = f"rings{self.sessions}"
         socket, spans = self.folder / name / "socket", self.folder / f"{name}.json"
@@ -189,7 +189,7 @@ class World:
         return self.status_of[name]()["counters"]["spans_accepted"] > 0
 
     def read_rings(self, name, may_miss=False):
-        """may_miss: a process that changes its user loses the spans of the moment before it has that one's rings."""
+        """Returns the spans. may_miss: a process that changes its user loses spans until it has that user's rings."""
         self.end(name)
         said = self.log(name)
         if "account does not add up" in said or not (may_miss or "missing: 0 events" in said):
@@ -212,14 +212,14 @@ class World:
         self.lttng.wait_ready()
 
     def record(self):
-        """A session that loses nothing: programs wait for room. Returns it, to be given to read()."""
+        """Begins a session that loses nothing, because programs wait for room. The result is for read()."""
         self.sessions += 1
         name = f"zero{self.sessions}"
         self.lttng.session(name, f"--output={self.folder / name}", channel=tracing.LOSES_NOTHING, contexts=("vpid", "vtid"))
         return name
 
     def read(self, session, *params):
-        """Ends the session: the sink's spans, as Zipkin gets them; nothing was lost."""
+        """Ends the session. Returns the sink's spans, as for Zipkin, after a check that none was lost."""
         self.lttng("destroy", session)
         path = self.folder / f"{session}.json"
         done = subprocess.run(
@@ -243,8 +243,7 @@ class World:
 
 # ---- the servers --------------------------------------------------------------------------------------
 
-# Nginx gives its workers an environment of its own, in which LTTng finds neither its daemon nor what to do when its
-# buffers are full.
+# Nginx gives its workers an environment of its own, without the variables for LTTng's daemon and for full buffers.
 NGINX = """
 daemon off;
 pid {folder}/{name}.pid;
@@ -269,7 +268,7 @@ NGINX_PATHS = "client_body", "proxy", "fastcgi", "uwsgi", "scgi"
 
 
 def nginx(world, name, behind=None, pooled=True, traced=True, options=()):
-    """Of a file; or in front of the port behind, with new connections or pooled ones."""
+    """Serves a file; or is in front of the port behind, with new connections or pooled ones."""
     port = world.port()
     upstream, location = "", f"root {world.folder}; rewrite ^ /file break;"
     if isinstance(behind, pathlib.Path):  # the socket of php-fpm
@@ -294,7 +293,7 @@ def nginx(world, name, behind=None, pooled=True, traced=True, options=()):
 
 
 def served(world, name):
-    """The numbers that the server's own log has of each port of its clients, in their order."""
+    """Returns the numbers in the server's own log for each port of its clients, in their order."""
     found = {}
     for line in (world.folder / f"{name}.access").read_text(encoding="ascii").splitlines():
         port, number = line.split()
@@ -321,11 +320,11 @@ backend back
 
 
 def haproxy(world, name, behind, traced=True, pooled=True, leaves=""):
-    """leaves: settings by which it leaves the files and the user that it starts with."""
+    """leaves: settings by which it leaves its first files and user."""
     port = world.port()
     config = world.make(f"{name}.conf", HAPROXY.format(
         port=port, behind=behind, leaves=leaves, reuse="http-reuse always" if pooled else "option http-server-close"))
-    # at SIGTERM it drops what it has at hand
+    # at SIGTERM it drops its open requests
     world.serve(name, port, "haproxy", "-db", "-f", config, traced=traced, ends_at=signal.SIGUSR1)
     return port
 
@@ -344,7 +343,7 @@ def lighttpd(world, name, traced=True):
 
 
 def redis(world, name, *arguments, traced=True, options=()):
-    """Each write is on disk before it is answered, if it is not said otherwise."""
+    """Each write is on disk before its answer, unless options change that."""
     port = world.port()
     folder = world.folder / f"{name}.data"
     folder.mkdir(exist_ok=True)
@@ -374,7 +373,7 @@ def postgres(world, name, traced=True):
         shutil.chown(folder, "nobody", "nogroup")
     world.run(*before, world.program("initdb"), "-D", folder, "-A", "trust", "-U", "postgres", "--no-sync",
               "--locale=C", "-E", "UTF8")
-    # what its background processes write to the log would not be there for a commit to write
+    # without background processes, whose log writes a commit would not have to write
     settings = {"port": port, "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "autovacuum": "off",
                 "wal_writer_delay": "10s", "fsync": "on", "synchronous_commit": "on", "wal_sync_method": "fdatasync"}
     world.serve(name, port, "postgres", "-D", folder, *(word for key, value in settings.items()

@@ -1,4 +1,4 @@
-"""What servers that nobody instrumented have recorded, against what their clients and their own logs say.
+"""Compares the spans of servers that nobody instrumented with the records of their clients and logs.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -37,7 +37,7 @@ class Spans:
         return self.below[span["traceId"], span["id"]]
 
     def first_above(self, span, service):
-        """The nearest SERVER span of the service that it is below."""
+        """Returns the nearest SERVER span of the service above this one."""
         while span is not None:
             span = self.parent(span)
             if span and span.get("kind") == "SERVER" and span["localEndpoint"]["serviceName"] == service:
@@ -50,7 +50,7 @@ def tag(span, name, default=None):
 
 
 def firsts(spans, size):
-    """Of the requests of a connection, which one each span begins with."""
+    """Returns the request of a connection with which each span begins."""
     first = 0
     for span in spans:
         yield first
@@ -58,10 +58,10 @@ def firsts(spans, size):
 
 
 def numbered(spans, numbers, what, has_hello=False, size=0):
-    """By the span's id: the number of the request that a SERVER span is. The numbers that each port of a client has
-    sent, or that the server has logged, are in their order, and so are the spans of its connections, one after the
-    other. has_hello: after others, as of TLS. size: of a request, where one span may have several: then it has the first
-    one's number."""
+    """Returns the number of its request, by the id of each SERVER span. The numbers that each port of a client has
+    sent, or the server has logged, are in order. So are the spans of its connections, one after the other.
+    has_hello: after other requests, as of TLS. size: of a request, if one span may have several: then it has the
+    first one's number."""
     by_port = collections.defaultdict(list)
     for span in spans:
         by_port[span["remoteEndpoint"]["port"]].append(span)
@@ -84,7 +84,7 @@ Parents = collections.namedtuple("Parents", "whole wrong guesses wrong_guesses a
 
 
 def numbered_by_files(spans, service):
-    """The same of a server that has read a file of that number, from a folder "number", for each request."""
+    """The same for a server that has read a file of that number, from a folder "number", for each request."""
     found = {}
     for span in spans.servers(service):
         paths = (tag(child, "file.path", "").rpartition("/number/") for child in spans.children(span))
@@ -96,9 +96,9 @@ def numbered_by_files(spans, service):
 
 
 def parents(spans, front, of_front, back, of_back):
-    """Of the requests through front to back, by numbers of their spans: how many traces have both, of the same request (whole); of
-    two different ones (wrong), not counting those that say that it is a guess; guesses, linked or not, and how many
-    of them are wrong; the rest is alone."""
+    """Counts the requests through front to back, by numbers of their spans. whole: traces that have both, of the same
+    request. wrong: traces of two different requests, without those that are marked as guesses. Then guesses, linked
+    or not, and the wrong ones among them. The rest is alone."""
     whole = wrong = guesses = wrong_guesses = alone = 0
     for span in spans.servers(back):
         number = of_back[span["traceId"], span["id"]]
@@ -121,7 +121,7 @@ def parents(spans, front, of_front, back, of_back):
 
 
 def outside(spans, span, slack_us=1):
-    """Is a span not within its parent in time?"""
+    """Returns whether a span is not within its parent's time."""
     above = spans.parent(span)
     return above is not None and (
         span["timestamp"] + slack_us < above["timestamp"] or

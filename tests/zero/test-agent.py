@@ -84,7 +84,7 @@ class Agent:
         return not (status["is_scanning"] or status["pending_traces"] or counters["spans_waiting"] or counters["spool_waiting"])
 
     def check(self, service):
-        """What was slow just now was sent whole, and nothing that was not slow."""
+        """Checks that the slow request was sent whole, and no fast one."""
         try:
             wait_until(lambda: self.slow_of(service), f"the slow trace of {service}")
             wait_until(self.is_delivered, "the delivery")
@@ -140,7 +140,7 @@ def try_redis(world, agent):
 
 
 def has_sshd_user(world):
-    """Sshd wants one of that name. Where its package is not installed, for this test's processes only."""
+    """Sshd needs a user of that name. If its package is not installed, it is made for this test's processes only."""
     try:
         return pwd.getpwnam("sshd") is not None
     except KeyError:
@@ -152,7 +152,7 @@ def has_sshd_user(world):
 
 
 def try_sshd(world, agent):
-    """The command that knows the user's keys takes its time, once."""
+    """The command that finds the user's keys is slow, once."""
     port, folder = world.port(), world.folder
     for name in "host", "user":
         world.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name)
@@ -172,7 +172,7 @@ def try_sshd(world, agent):
     login()
 
 
-SERVERS = {  # name -> how it is tried, its program
+SERVERS = {  # name -> its test, its program
     "nbdkit": (try_nbdkit, "nbdkit"),
     "postgresql": (try_postgresql, "postgres"),
     "redis": (try_redis, "redis-server"),

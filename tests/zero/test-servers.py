@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Real servers that nobody instrumented, under `blkin run`: redis, nginx in front of nginx, and nbdkit. All requests of
-# their clients are counted, one by one and 16 at once, and belong to the right ones. All the others: tests/zero/matrix.
+# Real servers that nobody instrumented, under `blkin run`: redis, nginx in front of nginx, and nbdkit. All requests
+# of their clients are counted, one by one and 16 at once, with the right parents. All the others: tests/zero/matrix.
 # SPDX-License-Identifier: BSD-2-Clause
 import sys
 

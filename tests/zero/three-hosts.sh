@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# fio, nbdkit's nbd plugin and nbdkit's file plugin on three hosts, none of them instrumented, in networks of
-# their own: nearly all requests are one trace of all tiers; and a bottleneck that is planted, a slow disk, a
-# slow proxy or a slow network, is named in the last line of `blkin show`, every time.
+# fio, nbdkit's nbd plugin and nbdkit's file plugin on three hosts, none of them instrumented, in networks of their
+# own. Nearly all requests are one trace of all tiers. The last line of `blkin show` always names a planted
+# bottleneck: a slow disk, a slow proxy or a slow network.
 #
-# Prints "hosts whole SHARE OF 0", "hosts whole_many SHARE OF 0" (several requests on a connection at once) and
-# "hosts named SHARE OF 0". To be run under scripts/isolate.
+# Prints "hosts whole SHARE OF 0", "hosts whole_many SHARE OF 0" (several requests on a connection at once) and "hosts
+# named SHARE OF 0". Runs under scripts/isolate.
 #
 # In the environment: REQUESTS (2000), RUNS (20) of each fault, DELAY (50 ms) of a fault; SHORT: without whole_many.
 #
@@ -23,24 +23,24 @@ requests=${REQUESTS:-2000} runs=${RUNS:-20} delay=${DELAY:-50}
 tiers=$SRC/tests/zero/three_tiers.py
 PORT=10809
 
-# A wire without a delay, whatever the kernel can do.
+# Links have no delay, on any kernel.
 delay_wire() {
     :
 }
 
 # ---- servers ----------------------------------------------------------------------------------------
 
-# run_on HOST SERVICE PROGRAM...: traced, though nobody instrumented it.
+# run_on HOST SERVICE PROGRAM...: runs it traced, without instrumentation.
 run_on() {
     start_on "$1" "$2" "$blkin" run --service="$2" --usage=3 -- "${@:3}"
 }
 
-# nbd_listens HOST: does nbdkit there?
+# nbd_listens HOST: checks that nbdkit listens there.
 nbd_listens() {
     on "$1" cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ":$(printf %04X $PORT) [0-9A-F:]* 0A "
 }
 
-# start_servers BACK-END-ADDRESS [PROXY-FILTER [BACK-END-FILTER]]: of nbdkit, with their parameters.
+# start_servers BACK-END-ADDRESS [PROXY-FILTER [BACK-END-FILTER]]: starts nbdkit twice, with parameters.
 start_servers() {
     # shellcheck disable=SC2086 # words
     run_on 3 back-end nbdkit -f -p $PORT ${3:+--filter=${3%% *}} file "$WORK/disk" ${3:+${3#* }} &&
@@ -57,7 +57,7 @@ stop_servers() {
 
 # ---- recording --------------------------------------------------------------------------------------
 
-# begin_record NAME: on all hosts.
+# begin_record NAME: begins it on all hosts.
 begin_record() {
     local host
     rm -rf "$WORK"/[123]/trace
@@ -74,7 +74,7 @@ begin_record() {
     done
 }
 
-# end_record NAME: its spans, of all hosts together, in $WORK/spans.json.
+# end_record NAME: ends it, with the spans of all hosts in $WORK/spans.json.
 end_record() {
     local host
     for host in 1 2 3; do
@@ -88,7 +88,7 @@ end_record() {
     }
 }
 
-# fio_with READS-OR-WRITES OPTION...: from host 1.
+# fio_with READS-OR-WRITES OPTION...: runs fio on host 1.
 fio_with() {
     run_on 1 client fio --name=client --ioengine=nbd --uri="nbd://10.77.2.2:$PORT" --bs=4k --size=16M \
         --output-format=json --output="$WORK/fio.json" --number_ios="$1" "${@:2}" && wait_part client-1 120 || {
@@ -100,7 +100,7 @@ fio_with() {
 
 # ---- one trace of all tiers -------------------------------------------------------------------------
 
-# whole FIGURE READS-OR-WRITES OPTION...: of fio, shared by 4 connections.
+# whole FIGURE READS-OR-WRITES OPTION...: runs fio, with 4 connections.
 whole() {
     local figure=$1 found all
     begin_record "$figure"
@@ -115,7 +115,7 @@ whole() {
 
 # ---- bottlenecks ------------------------------------------------------------------------------------
 
-# wire_of_delay: between hosts 2 and 3, some way off.
+# start_wire: starts the delayed link between hosts 2 and 3.
 start_wire() {
     start_part wire "$PYTHON" "$SRC/tests/zero/wire.py" "${private_pid[host-2]}" "${private_pid[host-3]}" "$delay"
     wait_for 10 wire "the long wire" grep -q wire "$WORK/wire.log" || return
@@ -124,8 +124,8 @@ start_wire() {
 }
 
 named=0 planted=0
-# find_fault FAULT EXPECTED [NOT]: in the last line of each trace that fio's reads have made, but for those that it makes
-# before LTTng has it, on a busy machine.
+# find_fault FAULT EXPECTED [NOT]: checks the last line of each trace of fio's reads. On a busy machine fio makes some
+# before LTTng has it: these do not count.
 find_fault() {
     local fault=$1 expected=$2 unexpected=${3-^$} run trace line="" all good
     for ((run = 1; run <= runs; run++)); do

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Traces of fio through a proxy into a back end.
+"""Checks traces of fio through a proxy into a back end.
 
-    three_tiers.py whole SPANS   prints how many requests are one trace of all tiers; standard error says how the
-                                 others are
+    three_tiers.py whole SPANS   prints how many requests are one trace of all tiers; describes the others on standard
+    error
     three_tiers.py ids SPANS     prints the ids of these traces, and of those without a call on the file
 
-Such a trace is fio's CLIENT span, the proxy's SERVER and CLIENT, the back end's SERVER and its calls on the
-file, each below the one before. NBD's negotiation reaches no file: it does not count.
+Such a trace has fio's CLIENT span, the proxy's SERVER and CLIENT, the back end's SERVER and its calls. Each is below
+the one before. NBD's negotiation, which reaches no file, does not count.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -41,7 +41,7 @@ def read(path):
 
 
 def is_whole(trace, wanted=tuple(WANTED), spans=None):
-    """Is there a span of each, below the one before, and only one of each?"""
+    """Checks that there is one span of each, below the one before, and only one of each."""
     spans = trace.roots if spans is None else spans
     fitting = [span for span in spans if (service(span), span.get("kind")) == wanted[0]]
     if len(wanted) == 1:

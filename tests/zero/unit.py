@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Starts a program as systemd would by a unit's file, as far as the unit has a user and seccomp filters.
+"""Starts a program as systemd would by a unit's file, with the unit's user and seccomp filters.
 
 usage: unit.py UNIT PROGRAM [ARGUMENT]...
 
-Which system calls are in systemd's sets, systemd-analyze says.
+systemd-analyze prints the system calls in systemd's sets.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -37,7 +37,7 @@ def settings(path):
 
 
 def calls_of(words):
-    """The names of the system calls, of sets, too."""
+    """Returns the names of the system calls, for sets, too."""
     calls = set()
     for word in words:
         word = word.partition(":")[0]
@@ -55,7 +55,7 @@ def statement(code, value, then=0, otherwise=0):
 
 
 def filter_of(numbers, inside, outside):
-    """The one for these system calls, the other one for the rest."""
+    """Returns a filter with one result for these system calls, and another one for the rest."""
     code = [statement(LOAD, WHERE), statement(EQUAL, ARCHITECTURE, 1, 0), statement(RETURN, KILL), statement(LOAD, NUMBER)]
     for number in sorted(numbers):
         code += [statement(EQUAL, number, 0, 1), statement(RETURN, inside)]
@@ -63,7 +63,7 @@ def filter_of(numbers, inside, outside):
 
 
 def filter_of_argument(number, argument, test, value, matched, other):
-    """Of one system call, by one of its arguments."""
+    """Returns a filter of one system call, by one of its arguments."""
     return b"".join((statement(LOAD, NUMBER), statement(EQUAL, number, 1, 0), statement(RETURN, ALLOW),
                      statement(LOAD, ARGUMENTS + 8 * argument), statement(test, value, 0, 1), statement(RETURN, matched),
                      statement(RETURN, other)))

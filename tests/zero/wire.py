@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A long wire between two network namespaces: IP packets come out of its other end, later.
+"""A long link between two network namespaces: IP packets arrive at its other end later.
 
     wire.py PID PID MILLISECONDS
 
-The namespaces are those of the processes; each gets a device "far", to be given an address. Unlike a proxy
-it leaves addresses and ports as they are, so that both ends see the same connection.
+The namespaces are those of the processes; each gets a device "far", which needs an address. Unlike a proxy it leaves
+addresses and ports unchanged, so that both ends see the same connection.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -18,12 +18,12 @@ import sys
 import time
 
 TUNSETIFF, IFF_TUN, IFF_NO_PI, CLONE_NEWNET = 0x400454CA, 1, 0x1000, 0x40000000
-PACKETS_MAX = 10000  # on their way; a real wire loses what is too much, as well
+PACKETS_MAX = 10000  # in flight; a real link loses further packets, too
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 def end_in(pid):
-    """One end, in the namespace of that process."""
+    """Makes one end, in the namespace of that process."""
     namespace = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
     if libc.setns(namespace, CLONE_NEWNET) != 0:
         sys.exit(f"wire: setns: {os.strerror(ctypes.get_errno())}")

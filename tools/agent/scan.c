@@ -39,10 +39,10 @@ struct scan {
     const struct scan_order *order;
     struct ring_clock clock;
     struct scan_wanted *wanted; /* a hash table; id 0: a free slot */
-    size_t mask;                /* the number of slots, less one */
+    size_t mask;                /* number of slots, less one */
     bool *has_records;          /* for each slot and memory: whether the memory has records of it */
-    int64_t begin_ns; /* CLOCK_MONOTONIC: the earliest begin of a trace; INT64_MIN: not known */
-    int64_t from_ns, until_ns; /* the window: CLOCK_REALTIME */
+    int64_t begin_ns;           /* that of the order, or of a record with an earlier begin */
+    int64_t from_ns, until_ns;  /* the window: CLOCK_REALTIME */
     struct scan_records *found;
     bool is_starved, is_limited;
     struct memory *mapped; /* in the order of scan_order.memories */
@@ -81,12 +81,9 @@ static bool scan_want_all(struct scan *scan)
     scan->wanted = calloc(slots, sizeof(*scan->wanted));
     scan->has_records = calloc(slots, order->memory_count + 1);
     scan->mask = slots - 1;
-    scan->begin_ns = order->is_window ? order->window.from_ns : INT64_MAX;
-    for (size_t i = 0; i < order->wanted_count && scan->wanted; i++) {
+    scan->begin_ns = order->begin_ns;
+    for (size_t i = 0; i < order->wanted_count && scan->wanted; i++)
         *scan_slot(scan, order->wanted[i].id) = order->wanted[i];
-        if (order->wanted[i].begin_ns < scan->begin_ns)
-            scan->begin_ns = order->wanted[i].begin_ns;
-    }
     return scan->wanted && scan->has_records;
 }
 

@@ -1,5 +1,6 @@
 /*
- * Makes the order of a scan.
+ * Makes the order of a scan: duplicates the memories' descriptors, collects the wanted traces and
+ * the sent spans, and copies the host's samples.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,16 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Samples from before the first trace, so that a counter has a value to begin with, and its name.
- */
+/* Samples from so long before the first trace give counters a first value and a name. */
 #define SCAN_SAMPLES_LEAD_NS INT64_C(10000000000)
 
-/* An order that is being made. */
+/* An incomplete order. */
 struct scan_making {
     struct scan_order *order;
     const struct scan_source *source;
-    int64_t first_mono_ns; /* the begin of the first trace; INT64_MIN: not known */
-    bool is_starved;
+    bool is_starved; /* out of memory */
 };
 
 /* ---- memories -------------------------------------------------------------------------------- */
@@ -47,9 +46,9 @@ static bool scan_list_memories(struct scan_making *making)
     return order->memories != NULL;
 }
 
-/* ---- which traces ---------------------------------------------------------------------------- */
+/* ---- wanted traces --------------------------------------------------------------------------- */
 
-/* Spans that were sent before are not sent again. */
+/* Lets the scan skip records of spans that were sent. */
 static void scan_skip_sent(const struct scan_making *making, const struct fetched_trace *before,
                            struct scan_wanted *wanted)
 {
@@ -75,8 +74,8 @@ static void scan_want(struct scan_making *making, const struct request *request,
     *made = (struct scan_wanted){.id = wanted->id.low, .begin_ns = request_begin(request, wanted)};
     if (before)
         scan_skip_sent(making, before, made);
-    if (made->begin_ns < making->first_mono_ns)
-        making->first_mono_ns = made->begin_ns;
+    if (made->begin_ns < order->begin_ns)
+        order->begin_ns = made->begin_ns;
 }
 
 /* Returns false when out of memory. */
@@ -88,7 +87,7 @@ static bool scan_want_all(struct scan_making *making)
     order->wanted = calloc(requests_traces(requests) + 1, sizeof(*order->wanted));
     if (!order->wanted)
         return false;
-    making->first_mono_ns = INT64_MAX;
+    order->begin_ns = INT64_MAX;
     for (const struct request *r = requests; r; r = r->next)
         for (size_t i = 0; i < r->count; i++)
             scan_want(making, r, &r->traces[i]);
@@ -96,12 +95,12 @@ static bool scan_want_all(struct scan_making *making)
     if (order->is_window) {
         order->is_look = requests->is_look;
         order->window = requests_window(requests);
-        making->first_mono_ns = order->window.from_ns;
+        order->begin_ns = order->window.from_ns;
     }
     return true;
 }
 
-/* ---- the wanted traces, and the spans that were sent ----------------------------------------- */
+/* ---- the filter of spans: wanted traces, sent spans ------------------------------------------ */
 
 static void scan_add_filter(struct scan_making *making, const struct trace_id *id, int64_t from_ns,
                             int64_t until_ns, const char *why)
@@ -140,7 +139,7 @@ static void scan_add_sent_trace(void *context, struct fetched_trace *trace)
                         NULL);
 }
 
-/* A window would send these spans once more. */
+/* Excludes sent spans: a window would send them again. */
 static void scan_add_sent(struct scan_making *making)
 {
     const int64_t offset_ns = making->order->offset_ns;
@@ -172,7 +171,7 @@ static bool scan_make_only(struct scan_making *making)
     return !making->is_starved;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the order ------------------------------------------------------------------------------- */
 
 static void scan_add_sample(void *context, const char *payload, size_t length)
 {
@@ -188,9 +187,8 @@ static void scan_add_sample(void *context, const char *payload, size_t length)
 static void scan_add_samples(const struct scan_making *making)
 {
     struct scan_order *order = making->order;
-    const int64_t from_ns = making->first_mono_ns > INT64_MIN
-                                ? making->first_mono_ns - SCAN_SAMPLES_LEAD_NS
-                                : INT64_MIN;
+    const int64_t from_ns =
+        order->begin_ns > INT64_MIN ? order->begin_ns - SCAN_SAMPLES_LEAD_NS : INT64_MIN;
 
     (void)sampler_read(making->source->sampler, 0, from_ns, scan_add_sample, &order->samples);
 }

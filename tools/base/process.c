@@ -1,5 +1,5 @@
 /*
- * Processes.
+ * Reads processes from /proc.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -77,7 +77,7 @@ static void take_path(const char *line, const char *wanted, char path[PROCESS_PA
         (void)snprintf(path, PROCESS_PATH_MAX, "%.*s", (int)strcspn(start, "\n"), start);
 }
 
-/* A kernel thread has empty maps. */
+/* Finds nothing in a kernel thread, whose maps are empty, and returns true. */
 bool process_find_libraries(struct process *process, const char *library, const char *provider)
 {
     FILE *file = open_file(process->pid, "maps");
@@ -158,7 +158,8 @@ static int open_as(int folder, const char *path, uid_t user, gid_t group, const 
     return fd;
 }
 
-/* Opens the root folder with this process's rights: the user may not open it. */
+/* Opens /proc/PID/root with the caller's rights, because the user may lack permission. Opens the
+ * file with that user's rights. */
 int process_open(const struct process *process, const char *path)
 {
     const char *const inside = path + strspn(path, "/");

@@ -29,7 +29,7 @@ struct process {
 /* Calls the function for each process except this one and its parent. */
 void process_each(void (*look)(void *context, struct process *process), void *context);
 
-/* Sets library and provider to the paths of mapped files that contain these texts. Returns false if
+/* Sets library and provider to the first mapped paths that contain these texts. Returns false if
  * /proc/PID/maps is not readable. */
 bool process_find_libraries(struct process *process, const char *library, const char *provider);
 
@@ -37,27 +37,27 @@ bool process_find_libraries(struct process *process, const char *library, const 
  */
 bool process_variable(pid_t pid, const char *name, char *value, size_t size);
 
-/* Opens a file for reading in the root folder and with the rights of the process. Returns -1 with
- * errno set. */
+/* Opens a file of the process's root file system for reading. If this process is root, with the
+ * rights of that process. Returns -1 with errno set. */
 int process_open(const struct process *process, const char *path);
 
 /* For root: returns whether the user may read the file. */
 bool process_user_reads(const struct passwd *user, const char *path);
 
-/* Returns whether libblkin in the process ignores the file because a third user may write it. See
- * libblkin/policy/policy.c. */
+/* Returns whether libblkin in the process ignores the file: a user other than root and the
+ * process's user may write it. See libblkin/policy/policy.c. */
 bool process_distrusts(const struct process *process, const struct stat *status);
 
-/* Returns whether the command line is `blkin COMMAND`. */
+/* Returns whether the command line begins with `blkin COMMAND`, where blkin may have a path. */
 bool process_is_command(const struct process *process, const char *command);
 
-/* Returns whether a thread of the process has a name with this end. */
+/* Returns whether a thread of the process has a name with this suffix. */
 bool process_has_thread(pid_t pid, const char *end);
 
 /* Returns the start in clock ticks since boot; 0: unknown. */
 uint64_t process_start(pid_t pid);
 
-/* Returns whether the path is another folder for the process than for this one, as in a container.
+/* Returns whether the process has another folder at this path than the caller, as in a container.
  */
 bool process_is_elsewhere(pid_t pid, const char *folder);
 

@@ -22,10 +22,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* A text to write. */
+/* A job: a text to write to a file. */
 struct save {
     struct save *next;
-    char *text;
+    char *text; /* NULL: a later job writes a newer text */
     size_t length;
     saver_write_fn *write; /* NULL: file_write() */
     void *context;
@@ -39,10 +39,10 @@ static struct save *first, **last = &first; /* without the running job */
 static int64_t begun_ms;                    /* the start of the running job; 0: none */
 static char begun_path[PATH_ROOM];
 static bool has_thread;
-static uint64_t given, done; /* numbers of jobs */
+static uint64_t given, done;
 
-/* The thread's last failure. The loop logs it: the loop forks children, which must not inherit a
- * lock of say() that the thread holds. */
+/* The thread's last failure. The loop logs it, not the thread: a child that is forked meanwhile
+ * would inherit a locked say(). */
 static struct error problem;
 
 /* Used by the loop's thread only. */
@@ -65,7 +65,7 @@ static void save_free(struct save *save)
 
 static bool save_run(const struct save *save, struct error *error)
 {
-    if (!save->text) /* a newer text waits behind */
+    if (!save->text)
         return true;
     if (save->write)
         return save->write(save->context, save->text, error);
@@ -117,8 +117,7 @@ static bool saver_start(void)
     return has_thread;
 }
 
-/* A newer text will wait at the end of the queue. Drops the older text unless a job behind it
- * relies on it. */
+/* Frees a waiting text that the newest job replaces, unless a later job is in_turn. */
 static void saver_skip(struct save *older)
 {
     const struct save *save = older->next;
@@ -179,10 +178,8 @@ static uint64_t done_until_now(void)
     return done;
 }
 
-/*
- * done() may call saver_then() again. The function clears the eventfd before it reads `done`, so a
- * save that ends afterwards wakes the loop again.
- */
+/* Clears the eventfd before it reads done, so that a later job wakes the loop again. The calls
+ * may call saver_then(). */
 static void call_waits(void *context, short events)
 {
     uint64_t count, until;
@@ -230,7 +227,8 @@ void saver_then(struct saver_wait *wait)
     last_wait = &wait->next;
 }
 
-/* Owns the job. Runs it at once if no thread can be started. */
+/* Takes the job. Puts its text in place of a waiting one of the same path, or appends the job to
+ * the queue. Runs the job at once if no thread can be started. */
 static void saver_give(struct save *save)
 {
     struct save *waiting = NULL;

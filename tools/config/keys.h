@@ -1,4 +1,5 @@
-/* The table of keys: the commands' keys, and the sink's parameters under the same names.
+/* The table of keys: the commands' own keys, and the sink's parameters, which have their names as
+ * keys.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,15 +22,17 @@ const char *key_section(int section);
 int key_find_section(const char *name);
 bool key_section_is_old(const char *name);
 
-/* Returns the rules in the order of the man page: the commands' keys, then the sink's. NULL: no
- * more. */
+/* Returns the rule of the key with this index; NULL after the last. The order is that of the man
+ * page: the commands' keys, then the sink's. */
 const struct param_rule *key_rule(int key);
-int key_find(const char *name); /* -1 */
+/* Returns the index of the key; -1: unknown. */
+int key_find(const char *name);
 bool key_is_sinks(int key);
-/* Returns whether the parameter is no key because the services set it. */
+/* Returns whether the services, not users, set the parameter. Then it is no key. */
 bool key_is_services(const char *name);
 
-/* Returns the only section of the key, beside the first; 0: all. */
+/* Returns the section in which the key may be, besides the section for all commands. 0: every
+ * section. */
 int key_only_section(int key);
 
 /* The time when a running service uses a new value. */
@@ -40,8 +43,8 @@ enum key_when {
 };
 enum key_when key_when(int key);
 
-/* Returns whether one value can be for the agents of all hosts, from a broker: a reload changes it,
- * and it is no path, no address and no secret. */
+/* Returns whether a broker may give all agents one value of the key. Such a key takes effect at a
+ * reload, and is no path, address or secret. */
 bool key_is_shared(int key);
 
 /* Returns the known name that is most similar, or NULL. */
@@ -65,8 +68,8 @@ typedef bool keys_check_fn(const char *key, const char *text, struct error *erro
 /* Sets the check for the keys of the sampler. main() calls this once, before any value is read. */
 void keys_set_host_check(keys_check_fn *check);
 
-/* Converts a text by the rule. The value's text is the same pointer. Returns false with error set.
- */
+/* Converts a text by the rule. For a text, value->text points to `text` itself. Returns false with
+ * error set. */
 bool key_read(const struct param_rule *rule, const char *text, struct param_value *value,
               struct error *error);
 

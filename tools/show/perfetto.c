@@ -1,13 +1,14 @@
 /*
  * Traces in the Trace Event Format, for Perfetto.
  *
- * A process is a service at an address. Its threads are lanes. A span is in the lane of its parent
- * if no other span is open there and the span ends before its parent. If not, the span gets a free
- * lane. So spans of a lane nest. Between processes, a flow connects parent and child.
+ * A process is a service at an address. Its threads are lanes; a span is a slice of a lane. A span
+ * is in its parent's lane if the parent is the innermost open span there and does not end earlier.
+ * If not, the span gets a free lane. So spans of a lane nest. Between processes, a flow connects
+ * parent and child.
  *
- * Perfetto sorts by time and keeps the order of the file for equal times. A flow begins at the
- * innermost slice of the thread, so "s" follows its slice. A flow ends at the next slice of the
- * thread, so "f" precedes it.
+ * Perfetto sorts by time and keeps the order of the file for equal times. The event "s" of a flow's
+ * start must follow the parent's slice in the file, because a flow begins at the innermost slice.
+ * The event "f" of its end must precede the child's slice, because a flow ends at the next slice.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,13 +25,13 @@ struct item {
     int64_t start_us;
     int64_t end_us; /* rounded up, so that spans still nest */
     int64_t self_us;
-    uint32_t parent; /* index of items; NONE: not in the file */
+    uint32_t parent; /* index of items; NONE: none, or not among the items */
     uint32_t depth;
     uint32_t process;
     uint32_t lane;
-    uint32_t below;      /* the open item below this one in the lane */
-    uint32_t first_flow; /* the list of children in other processes */
-    uint32_t next_flow;
+    uint32_t below;      /* the open item around this one in the lane */
+    uint32_t first_flow; /* the first child in another process */
+    uint32_t next_flow;  /* the next such child of the same parent */
 };
 
 struct lane {
@@ -75,7 +76,7 @@ static void add_items(struct perfetto *export, const struct trace_model *model, 
 {
     const uint32_t base = export->count;
 
-    /* spans without a time come last */
+    /* spans without a time are last in the model, so indexes of the others do not change */
     for (uint32_t i = 0; i < model->count; i++) {
         const struct trace_span *span = &model->spans[i];
         const struct trace_node *node = &model->nodes[i];
@@ -174,7 +175,7 @@ static void place_items(struct perfetto *export)
 
 /* ---- events */
 
-/* Pids begin with 1. */
+/* A pid is the id of the process's name, which is never 0. */
 static json_int_t pid_of(uint32_t process)
 {
     return process;
@@ -227,8 +228,8 @@ static json_t *event(const struct perfetto *export, const struct item *item, con
                      pid_of(item->process), "tid", tid_of(export, item->lane));
 }
 
-/* Writes a flow's begin at the parent, or its end at the child. The child's index is the flow's id.
- */
+/* Writes a flow's start at the parent, or its end at the child. The flow's id is the child's index
+ * plus 1. */
 static bool put_flow(struct perfetto *export, const struct item *item, const char *phase,
                      uint32_t child)
 {

@@ -26,8 +26,8 @@ struct keeper *keeper_new_topic(uint32_t partitions, keeper_emit_fn *emit, void 
 struct keeper *keeper_new_exporter(const struct exporter_options *options,
                                    const struct exporter_callbacks *callbacks, struct error *error);
 
-/* Returns false if emit failed, or when out of memory. Counts spans that are too large for a
- * message. */
+/* Adds a trace's spans, and counts them and spans that are too large for a message. Returns false
+ * if emit failed, a span cannot be decoded, or memory is short. */
 bool keeper_add(struct keeper *keeper, const struct held_trace *trace, struct work_counts *counts);
 
 /* Emits all added spans. With an exporter: delivers them, or stores them in its spool, or counts

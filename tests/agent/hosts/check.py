@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""What the collector has got beside what was planted: prints one JSON object, and to standard error
-what there is to say about each trace that is not whole.
+"""Compares the collector's spans with the planted requests. Prints one JSON object, and to standard error a line
+about each trace that is not whole.
 
     check.py FOLDER HOSTS COLLECTED [--seed N] [--wait SECONDS] [--linger SECONDS] [--after K]
              [--faults FILE] [--storm]
 
-A planted request is complete if each span that its hosts have recorded is there. --wait: until all
-are complete or tagged. --linger: of the agents; of a trace neither complete nor tagged, all of whose
-missing spans were recorded later than that after its first alarm (on a busy machine the load falls
-behind), it is said that they were late. --after: only requests from the K-th on. --faults: lines "ns since 1970, what":
-those of the last 30 s before a request's end, and of the 30 s after it, are said beside it. --storm: most
-are held back by caps, which is no fault: of those that came, all is said.
+A planted request is complete if each span that its hosts have recorded arrived.
+--wait: waits until all requests are complete or tagged.
+--linger: the agents' time to linger. A trace is late if all its missing spans were recorded later than that after its
+first alarm. (On a busy machine the load falls behind.)
+--after: only requests from the K-th on.
+--faults: a file with lines "ns since 1970, fault". A line about a trace has the faults of the 30 s before the
+request's end and of the 30 s after it.
+--storm: caps hold back most requests, which is no failure. The result has those that arrived.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -41,14 +43,14 @@ def parse():
 class Trace:
     def __init__(self):
         self.spans = collections.Counter()
-        self.first = self.last = None  # ns since 1970, of a span's arrival
+        self.first = self.last = None  # ns since 1970 of a span's arrival
         self.arrived = {}  # id -> ns
-        self.tags = []  # of spans that say "incomplete"
-        self.kept = False  # a span says why
+        self.tags = []  # of spans with "incomplete"
+        self.kept = False  # whether a span has the reason
 
 
 class Collected:
-    """Reads on where it was."""
+    """The collector's file, which is read on from the last position."""
 
     def __init__(self, path):
         self.file = open(path, encoding="utf-8")
@@ -76,7 +78,7 @@ def share(values, part):
 
 
 def is_late(request, trace, linger):
-    """Were the spans that are missing recorded when the others had been asked for?"""
+    """Returns whether the missing spans were recorded after the other spans were requested."""
     first = min(at for host, at in request.ended.items() if at and host <= request.where)
     return all(request.ended[host] > first + linger * 1e9 for host, ids in request.ids.items()
                if not set(ids) <= set(trace.spans))
@@ -92,7 +94,7 @@ class Result:
         for request in requests.values():
             if request.k >= arguments.after:
                 self.judge(arguments, request, collected.traces.get(request.trace_id))
-        of_load = f"626c6b696e{arguments.seed:06x}"  # what is said late of an earlier load is not of this one
+        of_load = f"626c6b696e{arguments.seed:06x}"  # messages about an earlier load do not count
         self.fast = [trace_id for trace_id in collected.traces
                      if trace_id.startswith(of_load) and trace_id not in requests]
         self.doubles = sum(count - 1 for trace in collected.traces.values()

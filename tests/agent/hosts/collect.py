@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A Zipkin collector that writes down what it got, and when.
+"""A Zipkin collector that writes received spans and their time to a file.
 
     collect.py PORT FILE [URL]
 
-Each POST is a line of FILE: {"at": ns since 1970, "spans": [[trace id, id, parent id, service, name,
-tags whose keys begin with "blkin."]...]}. With URL it is handed on to the collector there first.
+Each POST is a line of FILE: {"at": ns since 1970, "spans": [[trace id, id, parent id, service, name, tags whose keys
+begin with "blkin."]...]}. With URL the collector passes each POST on to that collector first.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

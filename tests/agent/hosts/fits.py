@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How many spans of the load a rule fits: of a slow or failed request, that of the host and of each that calls it.
+"""Prints how many spans of the load fit a rule: in a slow or failed request, the span of its host and of each calling
+host.
 
     fits.py FOLDER HOSTS
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""joined.py COLLECTED: how the slow requests of tier.py, whose numbers standard input has, were collected.
+"""Checks how the slow requests of tier.py were collected. Standard input has their numbers.
 
-Prints {"slow": n, "whole": n, "marked": n, "silent": n, "links": n, "wrong": n, "fast": n, "doubles": n, "hosts": "of the
-marked"}. whole: one trace has the request of all servers, each below its caller. wrong: links to a span of another
+    joined.py COLLECTED
+
+Prints {"slow": n, "whole": n, "marked": n, "silent": n, "links": n, "wrong": n, "fast": n, "doubles": n, "hosts": "of
+the marked"}. whole: one trace has the spans of all servers, each below its caller. wrong: links to a span of another
 request.
 
 SPDX-License-Identifier: BSD-2-Clause

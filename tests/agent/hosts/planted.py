@@ -1,4 +1,4 @@
-"""What load.c has planted: its files made-HOST.
+"""Reads the requests that load.c has planted, from its files made-HOST.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -17,7 +17,7 @@ class Request:
         self.k = k
         self.why = why
         self.where = where
-        self.ids = {}  # host -> ids of the spans that it has begun
+        self.ids = {}  # host -> ids of the spans that began there
         self.ended = {}  # host -> ns since 1970; 0: has not ended there
 
     def is_made(self, hosts):
@@ -28,7 +28,8 @@ class Request:
 
 
 class Planted:
-    """Reads on where it was: requests is trace id (as collectors have it) -> Request."""
+    """The planted requests, which are read on from the last position. requests: trace id (as collectors have it) ->
+    Request."""
 
     def __init__(self, folder, hosts, seed=1):
         self.folder = folder
@@ -36,7 +37,7 @@ class Planted:
         self.high = HIGH + seed
         self.requests = {}
         self.read_up_to = [0] * hosts
-        self.open = []  # places of those that had not ended when they were read
+        self.open = []  # file positions of requests that were open when they were read
 
     def read(self):
         for host in range(self.hosts):

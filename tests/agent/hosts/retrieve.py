@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How long it takes until a planted request's whole trace can be had from Zipkin: asks its API for
-those that are not whole yet, ten times a second, until SIGTERM or SECONDS are over.
+"""Measures the time until Zipkin has a planted request's whole trace. Requests the incomplete traces from its API ten
+times a second, until SIGTERM or SECONDS are over.
 
     retrieve.py URL FOLDER HOSTS SECONDS
 
-Prints {"retrieved": n, "p50": s, "p99": s, "max": s, "missing": n}; the time is from the end of the span
-that was slow or failed.
+Prints {"retrieved": n, "p50": s, "p99": s, "max": s, "missing": n}. The time begins with the end of the span that was
+slow or failed.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -44,7 +44,7 @@ class Retrieval:
         waiting = self.waiting()
         for i in range(0, len(waiting), AT_ONCE):
             some = waiting[i:i + AT_ONCE]
-            # Zipkin wants two ids at least.
+            # Zipkin requires two ids at least.
             ids = [request.trace_id for request in some] + ["1"]
             got = {}
             for trace in fetch(self.url, ids):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A server that knows nothing of traces, and its client.
+"""A server without any tracing, and its client.
 
-    tier.py serve PORT [HOST:PORT]     answers each request of 16 bytes, after it has asked the next server, if there is
-                                       one; the last one takes 0.4 s for a slow request
+    tier.py serve PORT [HOST:PORT]     answers each request of 16 bytes, after the next server has answered, if
+                                       there is one; the last server takes 0.4 s for a slow request
     tier.py ask HOST:PORT COUNT EACH   sends requests, each EACH-th of them slow; prints the numbers of the slow ones
 
 SPDX-License-Identifier: BSD-2-Clause
@@ -20,7 +20,7 @@ def connect(address):
 
 
 def receive(connection):
-    """16 bytes; nothing at the end."""
+    """Returns 16 bytes; nothing at the end of the connection."""
     taken = b""
     while len(taken) < SIZE:
         more = connection.recv(SIZE - len(taken))

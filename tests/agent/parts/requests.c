@@ -1,6 +1,6 @@
 /*
  * Makes requests and prints their trace ids. Each request has three spans: "request", "work" in
- * "request", and "disk" in "work". The lines of the standard input tell the requests:
+ * "request", and "disk" in "work". Lines of the standard input describe the requests:
  *
  *     fast N        N requests that take no time; "fast" when they are made
  *     slow MS       one request with so many ms in "disk"; "slow ID" when it has ended

@@ -1,6 +1,6 @@
 /*
  * Runs a fuzzer as a test, without libFuzzer: random inputs, always the same ones, for a second
- * or 200000 of them. Its models so guard each change; what takes guided search is for make fuzz.
+ * or 200000 of them. So its models check each change; `make fuzz` has the guided search.
  *
  *     fuzz-x [RUNS [FIRST]]     so many inputs, from that number on
  *
@@ -30,7 +30,7 @@ static uint64_t below(uint64_t limit)
     return (state >> 33) % limit;
 }
 
-/* Bytes of one sort: any, small numbers, what texts are made of, or mostly zeros. */
+/* Bytes of one sort: any, small numbers, text characters, or mostly zeros. */
 static size_t make_input(uint8_t *input)
 {
     static const char texts[] = "0123456789abcdef -=:,.*[]\"\\{}%\n";

@@ -1,20 +1,20 @@
 /*
- * Makes a request while something is wrong with its host, as the lines of its standard input say,
- * and prints its trace id, as "CAUSE ID". What is wrong begins BEFORE_MS before the request, and
- * ends AFTER_MS after it:
+ * Makes a request while its host has a fault, as the lines of its standard input say. Prints its
+ * trace id, as "CAUSE ID". The fault begins BEFORE_MS before the request, and ends AFTER_MS after
+ * it:
  *
  *     disk FILE         31 threads write to FILE, around the page cache; so does the request
  *
- *     memory FILE       threads read pages of FILE, more than there is memory for; so does the
- *                       request
+ *     memory FILE       threads read pages of FILE, more than the memory has room for; so does the
+ *     request
  *
  *     cpu THREADS       so many threads compute; so does the request
  *
  *     network PORT      threads, and the request, send to a server there, which answers; 127.0.0.1
  *
- *     quiet             nothing; the request sleeps
+ *     quiet             no fault; the request sleeps
  *
- * A request takes REQUEST_MS or more, and as much longer as what it is at then takes.
+ * A request takes REQUEST_MS or more, until its current operation ends.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -57,7 +57,7 @@ static void wait_ms(long ms)
     (void)nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-/* Of each thread its own. */
+/* A random number of the thread's own sequence. */
 static uint64_t dice(uint64_t sides)
 {
     static _Thread_local uint64_t state;
@@ -73,7 +73,7 @@ static uint64_t dice(uint64_t sides)
 /* ---- what there is to do ----------------------------------------------------------------------
  */
 
-/* Once; what it works on is made for each thread. */
+/* Works once; each thread has its own `on`. */
 typedef void work_fn(void *on);
 
 struct cause {
@@ -128,7 +128,8 @@ static void read_at(const struct file *file, uint64_t page)
         err(1, "read");
 }
 
-/* So the kernel knows it for a part of a working set: only of these one waits "for memory". */
+/* Reads a page often, so that it belongs to the working set: only such a page makes readers wait
+ * "for memory". */
 static void read_often(const struct file *file, uint64_t page)
 {
     for (int i = 0; i < 8; i++)
@@ -142,7 +143,7 @@ static void *make_memory(const char *path)
     if (file)
         return file;
     file = open_file(path, O_RDONLY);
-    /* what is in the cache by who wrote it is not counted as ours */
+    /* the control group must not count pages that it has not read */
     (void)fdatasync(file->fd);
     (void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
     for (uint64_t i = 0; i < file->pages; i++)
@@ -262,7 +263,7 @@ static const struct cause causes[] = {
     {"quiet", "wait", 0, make_nothing, sleep_a_while},
 };
 
-/* ---- the request, and what is wrong -----------------------------------------------------------
+/* ---- the request, and the fault ---------------------------------------------------------------
  */
 
 static const struct cause *cause;

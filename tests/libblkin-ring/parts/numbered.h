@@ -1,5 +1,5 @@
 /*
- * Records that say who has written them, and which one of theirs they are: a torn one shows.
+ * Records with their writer and number, so that a torn record is found.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,10 +13,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#define NUMBERED_WORDS 48 /* at most; four at least */
+#define NUMBERED_WORDS 48 /* the maximum; the minimum is four */
 
 struct numbered {
-    uint64_t sum; /* of all that follows */
+    uint64_t sum; /* sum of all following words */
     uint64_t writer, number;
     uint64_t words[NUMBERED_WORDS - 3];
 };
@@ -32,7 +32,6 @@ static inline uint64_t numbered_sum(const struct numbered *record, size_t length
     return sum;
 }
 
-/* Returns its length. */
 static inline size_t numbered_make(struct numbered *record, uint64_t writer, uint64_t number,
                                    uint64_t *state)
 {

@@ -1,8 +1,4 @@
-/*
- * See rings.h.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "rings.h"
 
 #include "babeltrace-plugin/base/unix_socket.h"
@@ -53,7 +49,7 @@ void rings_close(struct rings *rings)
 void rings_walk(const struct rings *rings, uint32_t ring, struct walk *walk, record_fn *record,
                 void *context)
 {
-    static struct ring_reader reader; /* with its copy of the time before */
+    static struct ring_reader reader; /* copies the clock */
     struct ring_entry entry;
 
     reader.ring = memory_ring(&rings->memory, ring);
@@ -104,7 +100,7 @@ void agent_prepare(struct agent *agent)
     (void)snprintf(agent->folder, sizeof(agent->folder), "%.40s/rings.XXXXXX",
                    folder ? folder : "/tmp");
     if (!mkdtemp(agent->folder) || chmod(agent->folder, 0755) != 0 ||
-        (folder && chmod(folder, 0755) != 0)) /* for another user */
+        (folder && chmod(folder, 0755) != 0)) /* so that another user can connect */
         fail(agent->folder);
     (void)snprintf(agent->path, sizeof(agent->path), "%s/socket", agent->folder);
     setenv(RING_VARIABLE, agent->path, 1);
@@ -119,7 +115,7 @@ static void answer(const struct agent *agent, int connection)
         (void)unix_socket_send(connection, &hello, sizeof(hello), rings->descriptor, 0);
 }
 
-/* A connection that gets no answer stays open until the end. */
+/* Serves connections. A connection without an answer stays open until the end. */
 static void *serve(void *argument)
 {
     struct agent *agent = argument;
@@ -167,7 +163,8 @@ void agent_start(struct agent *agent, const struct rings *rings)
     agent->rings = rings;
     agent->bytes = rings ? rings->bytes : 0;
     agent->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* who sees the socket can connect: a program that is refused asks again only a second later */
+    /* the socket appears with its listener: a program that is refused asks again only after a
+     * second */
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", agent->path);
     if (agent->listener < 0 ||
         bind(agent->listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||

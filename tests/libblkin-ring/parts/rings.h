@@ -1,5 +1,5 @@
 /*
- * The other side of the rings, for tests of libblkin's: the memory, the socket, a reader.
+ * The agent's side of the rings, for tests of libblkin: the memory, the socket, a reader.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,7 +22,7 @@ struct rings {
     uint64_t bytes;
 };
 
-/* With rings for all CPUs of this host. Ends the test if it fails. */
+/* Makes rings for all CPUs of this host. Ends the test on failure. */
 void rings_make(struct rings *rings, uint64_t event_bytes, uint64_t alarm_bytes);
 void rings_close(struct rings *rings);
 
@@ -38,18 +38,18 @@ typedef void record_fn(void *context, const struct record *record);
 
 struct walk {
     uint64_t records;
-    uint64_t bad;         /* bytes that are no record, where a whole one must be */
-    uint64_t overwritten; /* bytes before what was read */
+    uint64_t bad;         /* bytes that are no record in place of one */
+    uint64_t overwritten; /* overwritten bytes before the first record */
 };
 
 /* Calls for each record of a ring, from the oldest to the newest. */
 void rings_walk(const struct rings *rings, uint32_t ring, struct walk *walk, record_fn *record,
                 void *context);
 
-/* Of all rings. */
+/* Walks all rings. */
 struct walk rings_walk_all(const struct rings *rings, record_fn *record, void *context);
 
-/* How many records of the event are in the rings. */
+/* Returns the number of the event's records in the rings. */
 unsigned rings_count(const struct rings *rings, unsigned event);
 
 /* ---- the agent's socket ---- */
@@ -59,18 +59,18 @@ struct agent {
     int listener;
     pthread_t thread;
     int stop[2];
-    const struct rings *rings; /* NULL: it accepts and says nothing */
-    uint64_t bytes;            /* that it says the memory has */
+    const struct rings *rings; /* NULL: accepts, and does not answer */
+    uint64_t bytes;            /* size in the answer */
     unsigned asked;
-    uid_t user;    /* of the last who has asked */
+    uid_t user;    /* of the last program that asked */
     bool is_quiet; /* does not raise the number of beats */
-    bool is_busy;  /* accepts nobody */
+    bool is_busy;  /* does not accept */
     bool stays;    /* keeps the last connection, and answers once more for each message */
 };
 
 /* Makes a folder and sets BLKIN_RINGS to the socket in it. */
 void agent_prepare(struct agent *agent);
-/* From now on there is a socket. */
+/* Makes the socket. */
 void agent_start(struct agent *agent, const struct rings *rings);
 void agent_give(struct agent *agent, const struct rings *rings);
 unsigned agent_asked(const struct agent *agent);

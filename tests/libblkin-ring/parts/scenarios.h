@@ -1,6 +1,6 @@
 /*
- * Programs with an agent each: a scenario is a process of its own. All of them run at once, as most
- * wait for the periodic work of a program.
+ * Programs with an agent each: a scenario is a process of its own. All scenarios run at once,
+ * because most of them wait for a program's periodic work.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -35,7 +35,7 @@ static unsigned spans(const struct rings *of)
     return rings_count(of, BLKIN_EVENT_SPAN);
 }
 
-/* A program that works, until the condition holds. */
+/* Lets the program work until the condition holds. */
 #define RECORD_UNTIL(condition) WORK_UNTIL(condition, record())
 
 static struct {

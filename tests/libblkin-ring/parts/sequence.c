@@ -1,14 +1,14 @@
 /*
- * Programs with this file take restartable sequences for there, also where no kernel knows them, as
- * under valgrind and qemu: to be linked with -rdynamic, before the C library. Nothing interrupts a
- * sequence then, so one thread only.
+ * Programs with this file use restartable sequences also where no kernel supports them, as under
+ * valgrind and qemu. To be linked with -rdynamic, before the C library. No signal interrupts a
+ * sequence then, so a program has one thread only.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <stddef.h>
 #include <stdint.h>
 
-/* As the kernel's: cpu_id_start, cpu_id, rseq_cs. All on CPU 0. */
+/* The kernel's struct: cpu_id_start, cpu_id, rseq_cs. All threads are on CPU 0. */
 static _Thread_local struct {
     uint32_t cpu_id_start, cpu_id;
     uint64_t sequence;

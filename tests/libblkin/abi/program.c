@@ -1,9 +1,9 @@
 /*
- * A program of today, for ever: abi/program-0.9 is this, compiled against the headers of 0.9 and
- * never again until 1.0. It calls every function that 0.9 has for spans, and looks that the library
- * stays within the memory that 0.9 has given to a span.
+ * A program that stays the same: abi/program-0.9 is this file, compiled against the headers of 0.9,
+ * and never again until 1.0. It calls every function that 0.9 has for spans, and checks that the
+ * library stays within the memory that 0.9 gives to a span.
  *
- * How it was made, on Debian 12, in this folder (not to be done again):
+ * Made on Debian 12, in this folder (not to be repeated):
  *
  *     gcc -std=gnu11 -Os -s -Wall -Wextra -I../../../build/include -o program-0.9 program.c \
  *         -Wl,--build-id=none,-z,noseparate-code,-z,norelro,--hash-style=gnu \
@@ -51,7 +51,7 @@ static void log_of_child(struct blkin_span *span)
     blkin_span_set_start(span, blkin_now() - 1000000000);
 }
 
-/* To the end of what a room holds, and beyond. */
+/* Fills a room to its end, and beyond. */
 static void small(void)
 {
     struct blkin_span *span = blkin_span_begin_in(&memory.room, sizeof(memory.room), "small",
@@ -64,7 +64,7 @@ static void small(void)
     blkin_span_end(span);
 }
 
-/* Completed, with one tag. */
+/* Records a completed span with one tag. */
 static int completed(void)
 {
     struct __attribute__((packed)) {
@@ -97,7 +97,7 @@ static int completed(void)
     return blkin_record_span(&buffer, sizeof(buffer));
 }
 
-/* To the end of what a span holds, and beyond. */
+/* Fills a span to its end, and beyond. */
 static void fill(struct blkin_span *span)
 {
     static char text[240];

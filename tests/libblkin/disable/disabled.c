@@ -1,6 +1,6 @@
 /*
- * What a program gets that is built with -DBLKIN_DISABLE and without the library, for
- * test-headers.sh: nothing is traced, what comes from other processes is passed on.
+ * A program that is built with -DBLKIN_DISABLE and without the library, for test-headers.sh:
+ * nothing is traced, and contexts from other processes are passed on.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -66,7 +66,7 @@ static const char *costly(void)
     return "";
 }
 
-/* No step, but a context is passed on. */
+/* There are no steps, but a context is passed on. */
 static void test_steps(void)
 {
     const struct blkin_context received = {.trace_id = 7, .span_id = 8, .parent_span_id = 9};

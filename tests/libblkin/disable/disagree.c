@@ -1,6 +1,6 @@
 /*
  * A program of two files that disagree on -DBLKIN_DISABLE, for test-headers.sh: built twice, once
- * in each way. Each begins spans for the other one, which looks at all that there is to see.
+ * in each way. Each file begins spans for the other one, which checks their contents.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,7 +1,7 @@
 /*
- * A provider without LTTng, for test-portable.sh: prints the events that libblkin lays out, with
- * what differs from run to run as dots. With STREAMING in the environment all events are on, else
- * those of one event per span.
+ * A provider without LTTng, for test-portable.sh. It prints the events that libblkin lays out, with
+ * dots in place of data that differ from run to run. With STREAMING in the environment all events
+ * are on, else only one event per span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -37,7 +37,7 @@ static size_t size_of(enum blkin_packed_event number)
     }
 }
 
-/* Returns the place behind so many bytes, which are printed. */
+/* Prints bytes, and returns the next position. */
 static const char *print(const char *at, size_t length)
 {
     while (length-- > 0) {
@@ -47,7 +47,7 @@ static const char *print(const char *at, size_t length)
     return at;
 }
 
-/* The same, but they are not. */
+/* Skips bytes, and returns the next position. */
 static const char *pass(const char *at, size_t length)
 {
     while (length-- > 0) {
@@ -62,7 +62,7 @@ static size_t length_at(const char *at)
     return (size_t)(at[0] - '0') + 64 * (size_t)(at[1] - '0');
 }
 
-/* Each record of a log, but for its time and ids. */
+/* Prints a record of a log without its time and ids. */
 static const char *print_record(const char *at)
 {
     const char type = *at;
@@ -109,7 +109,7 @@ static void print_log(const char *at, const char *end)
         abort();
 }
 
-/* Of a span's event, where the head begins and all of it ends. */
+/* Prints a span's event from its head to its end. */
 static const char *print_packed_span(const char *head, const char *end)
 {
     const char *const tail = head + strlen(head) - BLKIN_TAIL_SIZE;

@@ -1,10 +1,10 @@
 /*
- * The allocator that fails on request. In a plugin, where nobody sets struct starve, the
- * environment does: STARVE_AT=N, and STARVE_AFTER=1 for all after that one too. A last line on
- * stderr then tells how many allocations there were, failed, and were not freed.
+ * The allocator that fails on request. In a plugin, the environment sets struct starve:
+ * STARVE_AT=N, and STARVE_AFTER=1 for all later allocations, too. A last line on stderr then has
+ * the numbers of allocations, of failed ones, and of blocks that were not freed.
  *
- * There is a disk, too: with STARVE_DISK=N the first N writes after the one that begins a file find
- * it full; with STARVE_SYNC=1, what was written cannot be stored in the end.
+ * The disk can fail, too: with STARVE_DISK=N the first N writes after the one that begins a file
+ * fail for want of space; with STARVE_SYNC=1, written data cannot be synced.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -99,7 +99,7 @@ char *__wrap_strdup(const char *string)
 static long full_writes;
 static bool has_bad_sync;
 
-/* The file transport's; it writes "[" at 0 and the tail at 1 before all spans. */
+/* Replaces the file transport's, which writes "[" at 0 and the tail at 1 before all spans. */
 ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t at)
 {
     if (at == 0 || size < 10 || full_writes == 0)

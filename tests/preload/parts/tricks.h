@@ -1,5 +1,5 @@
 /*
- * What the tricks share: both sides of a connection, and the names of the tricks.
+ * Shared by the tricks: both sides of a connection, and the names of the tricks.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,21 +16,21 @@ extern const char *port;
 extern char body[BODY_MAX];
 extern int listener;
 
-/* No two requests are the same: whoever takes one for another is found out. */
+/* No two requests are the same, so that a mix-up is found. */
 unsigned next_id(void);
 
-/* Both halves of one, for the client. */
+/* Sends both halves of a request, for the client. */
 void request(int fd);
 void is_answered(int fd);
 
-/* The client: so many requests on one connection, in a process of its own. */
+/* Starts the client, a process of its own: so many requests on one connection. */
 pid_t asks(int requests);
 
 void has_asked(pid_t pid);
 
 int taken(void);
 
-/* One request. */
+/* Serves one request. */
 void serve(int fd);
 
 void expect_end(int fd);

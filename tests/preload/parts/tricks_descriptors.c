@@ -1,5 +1,5 @@
 /*
- * Tricks with descriptors: closed, copied and passed behind the back of those who watch.
+ * Tricks with descriptors that the library does not see: closed, copied and passed.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-/* 2 requests. Then the number is a pipe's, of which nobody was told. */
+/* 2 requests. Then the number becomes a pipe's, by a raw system call. */
 void raw_close(void)
 {
     const pid_t client = asks(2);
@@ -30,7 +30,7 @@ void raw_close(void)
     }
 }
 
-/* 2 + 3 requests: a connection is closed without a word, and the next one has its number. */
+/* 2 + 3 requests: a raw system call closes a connection, and the next one has its number. */
 void raw_reuse(void)
 {
     pid_t client = asks(2);
@@ -65,7 +65,7 @@ static void expect_pipe_at(int fd)
     syscall(SYS_close, ends[1]);
 }
 
-/* 2 + 2 requests: close_range(2), as the library's function and without a word. */
+/* 2 + 2 requests: close_range(2), as the library's function and as a raw system call. */
 void ranges(void)
 {
     for (int i = 0; i < 2; i++) {
@@ -125,14 +125,14 @@ static void over(bool is_raw)
     expect_end(fd);
 }
 
-/* 1 + 2 requests: the second connection takes the number of the first one, which is open still. */
+/* 1 + 2 requests: the second connection takes the number of the first one, which is still open. */
 void dup_over(void)
 {
     over(false);
 }
 
-/* 2 + 1 requests: the same without a word, so that the last one is on a connection that is not the
- * number's. */
+/* 2 + 1 requests: the same by a raw system call, so that the last request is on another connection
+ * than the library assumes. */
 void raw_dup_over(void)
 {
     over(true);
@@ -172,7 +172,7 @@ static int passed_descriptor(int from)
     return fd;
 }
 
-/* 3 requests, taken by one process and served by another one. */
+/* 3 requests, accepted by one process and served by another one. */
 void passing(void)
 {
     int ends[2], fd;
@@ -196,8 +196,8 @@ void passing(void)
     has_asked(server);
 }
 
-/* 1 + 2 + 1 requests: another process has the connection for a while, and then the first one again,
- * which has kept its number and does not know what went through it meanwhile. */
+/* 1 + 2 + 1 requests: another process has the connection for a while, and then the first one again.
+ * The first process kept its number, and does not know the data of the time between. */
 void passing_back(void)
 {
     int ends[2], fd;
@@ -266,7 +266,7 @@ void fork_over(void)
     has_asked(server);
 }
 
-/* 3 requests: children of vfork(2) close what is their own and open others, in our memory. */
+/* 3 requests: children of vfork(2) close descriptors and open others, in the parent's memory. */
 void vfork_close(void)
 {
     const pid_t client = asks(3);
@@ -282,7 +282,7 @@ void vfork_close(void)
     serve(fd);
     if (vfork() == 0) {
         syscall(SYS_close, fd);
-        open("/dev/null", O_RDONLY); /* of the same number */
+        open("/dev/null", O_RDONLY); /* the same number */
         syscall(SYS_close, fd);
         socket(AF_INET, SOCK_STREAM, 0);
         syscall(SYS_close, fd);

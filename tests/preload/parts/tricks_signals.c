@@ -25,7 +25,7 @@ static void was_cancelled(void *count)
 
 static int cancelled;
 
-/* Calls that wait; in the last one not a byte of the answer goes. */
+/* Calls that wait; in the last one no byte of the answer is sent. */
 enum {
     WAYS_TO_READ = 6,
     POLL = WAYS_TO_READ,
@@ -72,11 +72,11 @@ static void wait_for_ever(int how, int fd)
 
 struct victim {
     int how, fd;
-    bool is_ready; /* all that it does before it waits is done */
+    bool is_ready; /* all steps before the wait are done */
 };
 
-/* What nobody reads, unseen. Since glibc 2.41 a write() that has written something is not
- * cancelled, but returns: then there is an answer. */
+/* Fills the socket by raw calls with data that nobody reads. Since glibc 2.41 a write() that has
+ * written some bytes is not cancelled, but returns: then there is an answer. */
 static void fill(int fd)
 {
     static const char much[65536];
@@ -113,14 +113,14 @@ static void cancel_in(int how, int fd)
     for (int64_t end_ms = 0; !__atomic_load_n(&victim.is_ready, __ATOMIC_ACQUIRE);)
         if (!wait_up_to(PATIENCE_MS, &end_ms))
             fail("not ready");
-    pause_us(5000); /* it is in its call, or will be */
+    pause_us(5000); /* until the thread is in its call */
     pthread_cancel(thread);
     pthread_join(thread, &result);
     printf("cancelled %d %d %d\n", how, result == PTHREAD_CANCELED, cancelled);
 }
 
-/* 2 requests, before and after threads are cancelled in every call that waits; and one that is not
- * answered, as its thread is cancelled in the middle of that. */
+/* 2 requests, before and after threads are cancelled in every call that waits; and one without an
+ * answer, whose thread is cancelled in the middle of it. */
 void cancelling(void)
 {
     const int ours = connect_to(port, 0), fd = taken();
@@ -149,8 +149,7 @@ static void on_signal(int number)
         _exit(3);
 }
 
-/* 1 request, of which a signal handler sends a byte of the answer while its thread waits to read.
- */
+/* 1 request: a signal handler sends a byte of the answer while its thread waits to read. */
 void signalling(void)
 {
     const int ours = connect_to(port, 0), fd = taken();
@@ -182,8 +181,8 @@ static void leave_call(int number)
     siglongjmp(before_call, 1);
 }
 
-/* Once: signals that came again and again could nest, as siglongjmp() lets them in before it leaves
- * the handler's stack. 0: no more. */
+/* Rings once: repeated signals could nest, because siglongjmp() lets them in before it leaves the
+ * handler's stack. 0: no more. */
 static void ring_in_us(int us)
 {
     const struct itimerval once = {.it_value.tv_usec = us};
@@ -194,7 +193,7 @@ static void ring_in_us(int us)
 
 #define JUMPS 20000
 
-/* Until so many of them were left, at any place. */
+/* Makes calls until so many of them were left, at any place. */
 static void make_calls(int fd)
 {
     static volatile int jumps;
@@ -210,7 +209,7 @@ static void make_calls(int fd)
     }
 }
 
-/* An answer, not a byte of which goes; the timer ends that. */
+/* Begins an answer of which no byte is sent; the timer ends it. */
 static void begin_answer(int fd)
 {
     static char much[65536];
@@ -226,8 +225,9 @@ static void begin_answer(int fd)
     }
 }
 
-/* 3 requests, between which a signal handler leaves calls by siglongjmp(3): the first one is told
- * before, so that LTTng is not left. And one that is not answered, as its write is left. */
+/* 3 requests, between which a signal handler leaves calls by siglongjmp(3). The first span is
+ * recorded before, so that the jump does not leave LTTng. And one without an answer, whose write is
+ * left. */
 void jumping(void)
 {
     int ours[2], theirs[2];
@@ -262,7 +262,7 @@ void jumping(void)
 #define ABANDONED 2000
 
 /* Requests without an end, until a handler leaves by siglongjmp(3), at any place: often in the
- * middle of recording, also by LTTng. */
+ * middle of recording, also inside LTTng. */
 static void abandon(int ours, int theirs)
 {
     char line[LINE + 1], answer[OUT];
@@ -279,7 +279,7 @@ static void abandon(int ours, int theirs)
     }
 }
 
-/* The program has to end. */
+/* The program must end. */
 void abandoning(void)
 {
     signal(SIGALRM, leave_call);
@@ -294,7 +294,7 @@ void abandoning(void)
 
 static volatile int wakings;
 
-/* What a handler may do where signals are let in only around a wait: PostgreSQL forks there. */
+/* Calls of a handler if signals are only let in around a wait: PostgreSQL forks there. */
 static void allocate_and_fork(int number)
 {
     static void *last;
@@ -383,8 +383,8 @@ static void *limit_threads(void *unused)
     return unused;
 }
 
-/* A server that allows itself no further threads, as haproxy 3, each of whose threads sets that
- * limit: LTTng is loaded before the first does. */
+/* A server that sets its limit of threads to the current number, as each thread of haproxy 3 does:
+ * LTTng is loaded before the first does. */
 void limiting(void)
 {
     pthread_t threads[LIMITERS];
