@@ -77,8 +77,8 @@ static void test_cap(void)
     requests_free(taken);
 }
 
-/* Each asker has a limit of its own. A scan is for one asker, and who rests holds up nobody else.
- */
+/* Each asker has a limit of its own. A scan is for one asker. An asker that rests holds up no
+ * other. */
 static void test_askers(void)
 {
     struct pending pending = {.max = 3, .rest_ms = 500};
