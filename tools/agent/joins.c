@@ -120,9 +120,12 @@ void joins_note(struct joins *joins, const json_t *message, bool is_refused)
         if (!trace_id_read(text_in(wanted, "id"), &id))
             continue;
         trace = joins_get(joins, id, text_in(wanted, "why"), JOINS_TRACES_MAX / share);
-        joins->agent->totals.halves_dropped +=
-            trace ? 0 : json_array_size(json_object_get(wanted, "halves"));
-        json_array_foreach(trace ? json_object_get(wanted, "halves") : NULL, k, text)
+        if (!trace) {
+            joins->agent->totals.halves_dropped +=
+                json_array_size(json_object_get(wanted, "halves"));
+            continue;
+        }
+        json_array_foreach(json_object_get(wanted, "halves"), k, text)
         {
             if (!half_read(text, &half) || !half_is_of(&half, id))
                 continue;
