@@ -27,7 +27,7 @@ struct scanning {
     size_t count;
     int locks[SCANNING_MAX][SCANNING_CPUS];
     struct places *places;
-    struct fetched *fetched;
+    struct collected *collected;
     struct request *requests;
     struct scan_order order;
 };
@@ -49,14 +49,14 @@ static inline void scanning_begin(struct scanning *scanning)
 {
     memset(scanning, 0, sizeof(*scanning));
     scanning->places = places_new();
-    scanning->fetched = fetched_new();
+    scanning->collected = collected_new();
 }
 
 static inline void scanning_end(struct scanning *scanning)
 {
     scan_order_free(&scanning->order);
     requests_free(scanning->requests);
-    fetched_free(scanning->fetched);
+    collected_free(scanning->collected);
     places_free(scanning->places);
     for (size_t i = 0; i < scanning->count; i++)
         memory_close(&scanning->held[i].memory);
@@ -99,7 +99,7 @@ static inline uint64_t scanning_order(struct scanning *scanning, int64_t until_m
 {
     struct held *first = scanning->count ? &scanning->held[scanning->count - 1] : NULL;
     const struct scan_source source = {
-        .requests = scanning->requests, .fetched = scanning->fetched, .first = first};
+        .requests = scanning->requests, .collected = scanning->collected, .first = first};
 
     scan_order_free(&scanning->order);
     scanning->order = (struct scan_order){.until_mono_ns = until_mono_ns,

@@ -312,7 +312,7 @@ static void begin(struct config *config)
                                           fetch, answer, mark,        host};
 
         *host = (struct host){
-            .agent = {.config = config, .host = {(char)('a' + i)}, .pending = {.max = 200}}};
+            .agent = {.config = config, .host = {(char)('a' + i)}, .scan_queue = {.max = 200}}};
         host->joins = joins_new(&host->agent, &calls);
         host->is_away = faults.has_away && i == 2;
     }

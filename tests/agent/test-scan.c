@@ -135,10 +135,10 @@ static void test_unreadable(void)
 /* Marks the trace as read by the last scan, as the agent does. */
 static void note(uint64_t trace)
 {
-    const struct fetched_span span = {result.reach_ns, scanning.order.until_mono_ns,
-                                      result.from_place, scanning.order.place};
+    const struct collected_span span = {result.reach_ns, scanning.order.until_mono_ns,
+                                        result.from_place, scanning.order.place};
 
-    fetched_note(scanning.fetched, (struct trace_id){0, trace}, &span);
+    collected_note(scanning.collected, (struct trace_id){0, trace}, &span);
 }
 
 /* ---- later scans ----------------------------------------------------------------------------- */
@@ -354,8 +354,8 @@ static void test_window(void)
     CHECK(!only_wants(scanning.order.only, 0, 3, sent.recorded_ns - 2 * SECOND));
     CHECK(!only_was_sent(scanning.order.only, &sent));
     CHECK(text_is(only_why(scanning.order.only, 0, 3), "blkin keep --last 3000ms"));
-    fetched_note_window(scanning.fetched,
-                        (struct fetched_window){now_ns - 6 * SECOND, now_ns - 3 * SECOND, 0});
+    collected_note_window(scanning.collected,
+                          (struct collected_window){now_ns - 6 * SECOND, now_ns - 3 * SECOND, 0});
     fetch_now();
     CHECK(only_was_sent(scanning.order.only, &sent));
     scanning_end(&scanning);

@@ -16,7 +16,7 @@
 
 static struct memory memory, other;
 static const struct memory *written_memory = &memory; /* the next alarms are written here */
-static struct heard heard;
+static struct alarms_seen alarms_seen;
 static struct watcher watcher;
 static struct alarm last;
 static char given[4096]; /* "PID:NUMBER " of each given alarm */
@@ -72,16 +72,16 @@ static void write_alarm(uint32_t cpu, uint32_t pid, uint32_t sequence, uint64_t 
 /* Starts a new watcher that reads the saved state of the one before; NULL: no state. */
 static void start(json_t *saved)
 {
-    memset(&heard, 0, sizeof(heard));
-    heard_read(&heard, saved);
+    memset(&alarms_seen, 0, sizeof(alarms_seen));
+    alarms_seen_read(&alarms_seen, saved);
     json_decref(saved);
-    watcher = (struct watcher){.heard = &heard, .alarm = record_given};
+    watcher = (struct watcher){.alarms_seen = &alarms_seen, .alarm = record_given};
     watcher_add(&watcher, &memory, 1000, NULL);
 }
 
 static void restart(void)
 {
-    json_t *saved = heard_json(&heard);
+    json_t *saved = alarms_seen_json(&alarms_seen);
 
     watcher_drop(&watcher, &memory);
     start(saved);

@@ -39,38 +39,38 @@ bool agent_open(struct agent *agent, struct error *error)
 
     askers_begin(&agent->askers);
     agent_path(agent, "state-dir", "agent.json", agent->totals_file);
-    agent_path(agent, "state-dir", "agent.fetched", agent->fetched_file);
+    agent_path(agent, "state-dir", "agent.fetched", agent->collected_file);
     if (!folder_own(config_text(agent->config, "state-dir"), "state-dir", error))
         return false;
     agent_take_over(agent, "record.json", agent->totals_file);
-    agent_take_over(agent, "record.fetched", agent->fetched_file);
+    agent_take_over(agent, "record.fetched", agent->collected_file);
     agent_path(agent, "state-dir", "record", folder);
     if (access(folder, F_OK) == 0)
         say(BK4045,
             "%s has slow traces of an earlier version, which are not sent: delete the folder",
             folder);
-    agent->pending.max = (size_t)config_integer(agent->config, "fetch-traces");
-    agent->heard = agent_totals_load(&agent->totals, agent->totals_file);
-    if (!agent->heard && access(agent->totals_file, F_OK) == 0)
+    agent->scan_queue.max = (size_t)config_integer(agent->config, "fetch-traces");
+    agent->alarms_seen = agent_totals_load(&agent->totals, agent->totals_file);
+    if (!agent->alarms_seen && access(agent->totals_file, F_OK) == 0)
         say(BK4001, "%s is damaged: the totals begin at 0 again", agent->totals_file);
-    if (!agent->heard)
-        agent->heard = json_array();
-    agent->fetched = fetched_new();
-    if (agent->fetched)
-        fetched_load(agent->fetched, agent->fetched_file);
+    if (!agent->alarms_seen)
+        agent->alarms_seen = json_array();
+    agent->collected = collected_new();
+    if (agent->collected)
+        collected_load(agent->collected, agent->collected_file);
     else
         error_set(error, "out of memory");
-    return agent->fetched != NULL;
+    return agent->collected != NULL;
 }
 
 void agent_close(struct agent *agent)
 {
-    requests_free(agent->pending.list);
-    requests_free(agent->pending.taken);
+    requests_free(agent->scan_queue.list);
+    requests_free(agent->scan_queue.taken);
     payers_end(&agent->askers);
-    json_decref(agent->heard);
-    if (agent->fetched)
-        fetched_free(agent->fetched);
+    json_decref(agent->alarms_seen);
+    if (agent->collected)
+        collected_free(agent->collected);
 }
 
 bool agent_sends_all(const struct agent *agent)
@@ -91,18 +91,18 @@ void agent_save(struct agent *agent)
 
     if (agent->export)
         export_add_account(agent->export, &totals.sinks, true);
-    text = agent_totals_text(&totals, json_incref(agent->heard), &length);
+    text = agent_totals_text(&totals, json_incref(agent->alarms_seen), &length);
     /* written after the file of traces, which must have the trace of each alarm in this file */
     saver_write_in_turn(agent->totals_file, text, length);
 }
 
-void agent_save_fetched(struct agent *agent)
+void agent_save_collected(struct agent *agent)
 {
     size_t length = 0;
-    char *text = fetched_text(agent->fetched,
-                              agent->export ? export_settled(agent->export) : UINT64_MAX, &length);
+    char *text = collected_text(
+        agent->collected, agent->export ? export_settled(agent->export) : UINT64_MAX, &length);
 
-    saver_write(agent->fetched_file, text, length);
+    saver_write(agent->collected_file, text, length);
 }
 
 void agent_say_state(struct agent *agent, enum message_id id, const char *text)

@@ -19,17 +19,17 @@
 
 struct alarms {
     struct agent *agent;
-    struct asking *asking;
+    struct wants *wants;
     struct watcher watcher;
     struct timer poll;
     bool is_stopped;
     struct request *collected; /* the traces of one poll, a request of each asker */
     int64_t lost_said_ms;
-    struct heard heard;
+    struct alarms_seen alarms_seen;
     bool has_heard; /* true: an alarm came since the last poll */
     struct {        /* counts since the last poll */
         uint64_t alarms, held_back, doubles, dropped;
-    } heard_now;
+    } polled;
 };
 
 /* ---- one alarm ------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static bool alarms_collect(struct alarms *alarms, const struct alarm *alarm, str
     struct request *request = requests_of(&alarms->collected, alarm->asker, agent->host);
 
     return request && !alarms->is_stopped &&
-           request->count < pending_room(&agent->pending, alarm->asker) &&
+           request->count < scan_queue_room(&agent->scan_queue, alarm->asker) &&
            alarms_are_allowed(alarms, alarm->asker) &&
            request_add(request, id, alarms_begin_of(alarm), alarm->why);
 }
@@ -82,8 +82,8 @@ static bool alarms_are_double(const struct alarms *alarms, const struct alarm *a
 
     while (request && !request_has(request, id))
         request = request->next;
-    return request || fetched_has(alarms->agent->fetched, id, alarm->monotonic_ns) ||
-           pending_has(&alarms->agent->pending, id, NULL);
+    return request || collected_has(alarms->agent->collected, id, alarm->monotonic_ns) ||
+           scan_queue_has(&alarms->agent->scan_queue, id, NULL);
 }
 
 static void alarms_take(void *context, const struct alarm *alarm)
@@ -94,32 +94,32 @@ static void alarms_take(void *context, const struct alarm *alarm)
 
     alarms->has_heard = true;
     asker->held_back += alarm->dropped;
-    alarms->heard_now.held_back += alarm->dropped;
+    alarms->polled.held_back += alarm->dropped;
     if (!id.high && !id.low)
         return;
     asker->alarms++;
-    alarms->heard_now.alarms++;
+    alarms->polled.alarms++;
     (void)snprintf(asker->why, sizeof(asker->why), "%s", alarm->why);
     if (alarms_are_double(alarms, alarm, id)) {
         asker->doubles++;
-        alarms->heard_now.doubles++;
+        alarms->polled.doubles++;
     } else if (!alarms_collect(alarms, alarm, id)) {
         asker->dropped++;
-        alarms->heard_now.dropped++;
+        alarms->polled.dropped++;
     }
 }
 
-/* Adds the counts of this poll to the totals, when the list of heard alarms is made. The state file
+/* Adds the counts of this poll to the totals, when the list of read alarms is made. The state file
  * has the counts and the list of one moment. */
 static void alarms_count_heard(struct alarms *alarms)
 {
     struct agent_totals *totals = &alarms->agent->totals;
 
-    totals->alarms += alarms->heard_now.alarms;
-    totals->alarms_held_back += alarms->heard_now.held_back;
-    totals->alarms_double += alarms->heard_now.doubles;
-    totals->alarms_dropped += alarms->heard_now.dropped;
-    memset(&alarms->heard_now, 0, sizeof(alarms->heard_now));
+    totals->alarms += alarms->polled.alarms;
+    totals->alarms_held_back += alarms->polled.held_back;
+    totals->alarms_double += alarms->polled.doubles;
+    totals->alarms_dropped += alarms->polled.dropped;
+    memset(&alarms->polled, 0, sizeof(alarms->polled));
 }
 
 static void alarms_say_lost(struct alarms *alarms, uint64_t lost)
@@ -152,7 +152,7 @@ static void alarms_ask(struct alarms *alarms)
         request->next = NULL;
         alarms->agent->totals.traces_asked += request->count;
         if (request->count)
-            asking_ask_for_alarms(alarms->asking, request);
+            wants_send_for_alarms(alarms->wants, request);
         else
             requests_free(request);
     }
@@ -170,8 +170,8 @@ static void alarms_look(struct alarms *alarms)
     alarms_ask(alarms);
     if (alarms->has_heard || poll.lost) {
         alarms_count_heard(alarms);
-        json_decref(agent->heard);
-        agent->heard = heard_json(&alarms->heard);
+        json_decref(agent->alarms_seen);
+        agent->alarms_seen = alarms_seen_json(&alarms->alarms_seen);
     }
     if (alarms->has_heard || poll.lost || poll.newer) {
         agent_save(agent);
@@ -191,17 +191,17 @@ static void alarms_poll(void *context)
 
 /* ---- begin and end --------------------------------------------------------------------------- */
 
-struct alarms *alarms_new(struct agent *agent, struct asking *asking)
+struct alarms *alarms_new(struct agent *agent, struct wants *wants)
 {
     struct alarms *alarms = calloc(1, sizeof(*alarms));
 
     if (!alarms)
         return NULL;
     alarms->agent = agent;
-    alarms->asking = asking;
-    heard_read(&alarms->heard, agent->heard);
-    alarms->watcher =
-        (struct watcher){.heard = &alarms->heard, .alarm = alarms_take, .context = alarms};
+    alarms->wants = wants;
+    alarms_seen_read(&alarms->alarms_seen, agent->alarms_seen);
+    alarms->watcher = (struct watcher){
+        .alarms_seen = &alarms->alarms_seen, .alarm = alarms_take, .context = alarms};
     alarms->poll = (struct timer){.due = alarms_poll, .context = alarms};
     return alarms;
 }

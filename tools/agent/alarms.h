@@ -6,14 +6,14 @@
 #ifndef BLKIN_TOOLS_ALARMS_H
 #define BLKIN_TOOLS_ALARMS_H
 
-#include "asking.h"
+#include "wants.h"
 #include "tools/otlp/otlp_in.h"
 #include "tools/rings/held.h"
 
 struct alarms;
 
 /* Returns NULL when out of memory. */
-struct alarms *alarms_new(struct agent *agent, struct asking *asking);
+struct alarms *alarms_new(struct agent *agent, struct wants *wants);
 void alarms_free(struct alarms *alarms); /* NULL is allowed */
 
 /* Adds or removes a memory. Before it is removed, its last alarms are read. */

@@ -26,7 +26,7 @@ static json_t *by_hand_problem(const char *text)
 }
 
 /* text: "ID ID ..."; the function changes the text. */
-static json_t *by_hand_keep(struct agent *agent, struct asking *asking, char *text)
+static json_t *by_hand_keep(struct agent *agent, struct wants *wants, char *text)
 {
     struct request *request;
     char *rest = NULL;
@@ -45,20 +45,20 @@ static json_t *by_hand_keep(struct agent *agent, struct asking *asking, char *te
                              "got \"",
                              word, "\"");
         }
-        if (request->count < pending_room(&agent->pending, NULL))
+        if (request->count < scan_queue_room(&agent->scan_queue, NULL))
             (void)request_add(request, id, 0, "blkin keep");
         else
             request->left_out++;
     }
     if (request && request->left_out == 0 && request->count)
-        return asking_ask_by_hand(asking, request);
+        return wants_send_by_hand(wants, request);
     agent->totals.traces_dropped += request ? request->left_out : 0;
     requests_free(request);
     return by_hand_problem("expected one trace id at least, and not more than fetch-traces allows "
                            "together with those that are waiting");
 }
 
-json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, int64_t last_ms,
+json_t *by_hand_keep_last(struct agent *agent, struct wants *wants, int64_t last_ms,
                           const char *service, const char *why)
 {
     const char *refusal;
@@ -66,7 +66,7 @@ json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, int64_t la
 
     if (by_hand_all_is_in_file(agent))
         return by_hand_problem(LOOK_THERE);
-    refusal = asking_refuses(asking, agent->host);
+    refusal = wants_refuses(wants, agent->host);
     if (refusal)
         return json_pack("{ss+}", "error", "this agent ", refusal);
     request = request_new("", agent->host);
@@ -75,33 +75,33 @@ json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, int64_t la
     request->last_ms = last_ms;
     request_set_why(request, why);
     (void)snprintf(request->service, sizeof(request->service), "%s", service);
-    return asking_ask_by_hand(asking, request);
+    return wants_send_by_hand(wants, request);
 }
 
 /* text: "MS [SERVICE]" */
-static json_t *by_hand_parse_last(struct agent *agent, struct asking *asking, const char *text)
+static json_t *by_hand_parse_last(struct agent *agent, struct wants *wants, const char *text)
 {
     char *end;
     const long long ms = strtoll(text, &end, 10);
 
     if (end == text || (*end && *end != ' ') || ms < 1 || ms > 86400000)
         return by_hand_problem("expected a number of 1 to 86400000 ms, and perhaps a service");
-    return by_hand_keep_last(agent, asking, ms, end + strspn(end, " "), "");
+    return by_hand_keep_last(agent, wants, ms, end + strspn(end, " "), "");
 }
 
-json_t *by_hand_answer(struct agent *agent, struct asking *asking, const char *request)
+json_t *by_hand_answer(struct agent *agent, struct wants *wants, const char *request)
 {
     char text[8192];
     json_t *answer;
 
     (void)snprintf(text, sizeof(text), "%s", request);
     if (strncmp(text, "keep ", 5) == 0)
-        return by_hand_keep(agent, asking, text + 5);
+        return by_hand_keep(agent, wants, text + 5);
     if (strncmp(text, "keep-last ", 10) == 0)
-        return by_hand_parse_last(agent, asking, text + 10);
+        return by_hand_parse_last(agent, wants, text + 10);
     if (strncmp(text, "kept ", 5) != 0)
         return NULL;
-    answer = asking_known(asking, text + 5);
+    answer = wants_known(wants, text + 5);
     return answer ? answer
                   : by_hand_problem("the agent does not know this request: the agent was "
                                     "restarted, or the request is too old");

@@ -6,14 +6,14 @@
 #ifndef BLKIN_TOOLS_BY_HAND_H
 #define BLKIN_TOOLS_BY_HAND_H
 
-#include "asking.h"
+#include "wants.h"
 
 /* Requests all traces of the last last_ms. service: only traces of this service; "": of all. why:
  * the value of the tag blkin.kept; "": a person's request. The answer has "id" or "error". */
-json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, int64_t last_ms,
+json_t *by_hand_keep_last(struct agent *agent, struct wants *wants, int64_t last_ms,
                           const char *service, const char *why);
 
 /* Answers the requests keep, keep-last and kept. Returns NULL for another request. */
-json_t *by_hand_answer(struct agent *agent, struct asking *asking, const char *request);
+json_t *by_hand_answer(struct agent *agent, struct wants *wants, const char *request);
 
 #endif

@@ -2,8 +2,8 @@
  * The agent's export: one exporter with its spool, which all pipelines of the agent share, and the
  * counts of their spans.
  *
- * The saved state marks a trace as unsent (fetched.h) until its spans are settled: accepted by the
- * collector, stored in the spool, or counted as lost. Before that, a kill would lose the spans.
+ * The saved state marks a trace as unsent (collected.h) until its spans are settled: accepted by
+ * the collector, stored in the spool, or counted as lost. Before that, a kill would lose the spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -7,7 +7,7 @@
 #ifndef BLKIN_TOOLS_INCOMPLETE_H
 #define BLKIN_TOOLS_INCOMPLETE_H
 
-#include "ledger.h"
+#include "judge.h"
 #include "export.h"
 
 /* Gives the span to the export. */

@@ -139,8 +139,8 @@ void joins_note(struct joins *joins, const json_t *message, bool is_refused)
 void joins_hear(struct joins *joins, struct request *request)
 {
     request->next = NULL;
-    *joins->last_heard = request;
-    joins->last_heard = &request->next;
+    *joins->last_other = request;
+    joins->last_other = &request->next;
 }
 
 void joins_hear_settled(struct joins *joins, const json_t *message)
@@ -184,7 +184,7 @@ static int64_t joins_look_from(struct joins *joins, int64_t now_ms)
         if (is_due && trace->from_ns && trace->from_ns < from_ns)
             from_ns = trace->from_ns;
     }
-    for (const struct request *request = joins->heard; request; request = request->next) {
+    for (const struct request *request = joins->others; request; request = request->next) {
         for (size_t i = 0; i < request->count; i++) {
             trace = joins_trace(joins, request->traces[i].id);
             if (trace && trace->from_ns && trace->from_ns < from_ns)
@@ -200,15 +200,15 @@ static void joins_start_look(struct joins *joins, int64_t now_ms)
     int64_t from_ns = joins_look_from(joins, now_ms);
     struct request *look;
 
-    if (from_ns == INT64_MAX && !joins->heard)
+    if (from_ns == INT64_MAX && !joins->others)
         return;
     if (from_ns > now_ns)
         from_ns = now_ns;
     if (from_ns < now_ns - JOINS_WAIT_MAX * INT64_C(1000000))
         from_ns = now_ns - JOINS_WAIT_MAX * INT64_C(1000000);
-    joins->looked = joins->heard;
-    joins->heard = NULL;
-    joins->last_heard = &joins->heard;
+    joins->looked = joins->others;
+    joins->others = NULL;
+    joins->last_other = &joins->others;
     look = request_new("", joins->agent->host);
     joins->is_looking = true;
     joins->is_cut = false;
@@ -366,7 +366,7 @@ static void joins_tell_settled(struct joins *joins, const struct joins_trace *tr
     (void)json_array_append_new(joins->settled, json_string(text));
 }
 
-/* Returns true if the trace is to be fetched now. */
+/* Returns true if the trace is to be collected now. */
 static bool joins_place(struct joins *joins, struct joins_trace *trace, int64_t now_ms)
 {
     struct request *request = trace->request;
@@ -383,7 +383,7 @@ static bool joins_place(struct joins *joins, struct joins_trace *trace, int64_t 
         joins_tell_settled(joins, trace);
         joins_settle(joins, trace);
     }
-    if (!pending_room(&joins->agent->pending, request->asker))
+    if (!scan_queue_room(&joins->agent->scan_queue, request->asker))
         return false; /* until the next scan */
     trace->request = NULL;
     trace->state = JOINS_DONE;
@@ -484,7 +484,7 @@ struct joins *joins_new(struct agent *agent, const struct joins_calls *calls)
     if (!joins)
         return NULL;
     *joins = (struct joins){.agent = agent, .on = *calls};
-    joins->last_heard = &joins->heard;
+    joins->last_other = &joins->others;
     if (table_init(&joins->traces) && table_init(&joins->halves))
         return joins;
     joins_free(joins);
@@ -500,7 +500,7 @@ void joins_free(struct joins *joins)
     table_for_each(trace, &joins->traces, in_table) joins_forget(joins, trace);
     table_destroy(&joins->halves, NULL);
     table_destroy(&joins->traces, NULL);
-    requests_free(joins->heard);
+    requests_free(joins->others);
     requests_free(joins->looked);
     json_decref(joins->settled);
     free(joins);

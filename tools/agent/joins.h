@@ -29,7 +29,7 @@ struct joins_calls {
     /* Scans the rings for halves; takes the request. joins_looked() tells the end. */
     void (*look)(void *context, struct request *request);
     /* Asks all hosts for a trace, telling them its halves (takes the list); sets the request's
-     * id. The trace is not fetched yet. */
+     * id. The trace is not collected yet. */
     void (*want)(void *context, struct request *request, json_t *halves);
     /* True if all hosts that are connected have answered the want. */
     bool (*is_answered)(void *context, const struct request *request);
@@ -54,8 +54,8 @@ void joins_free(struct joins *joins); /* NULL is allowed */
 /* Takes the marked traces out of a request of this host. Those that were sent before stay. */
 void joins_take(struct joins *joins, struct request *request, int64_t due_ms);
 
-/* Notes the halves in a want of another host. is_refused: the want is not heard, and its halves get
- * half of the room. */
+/* Notes the halves in a want of another host. is_refused: the want is not obeyed, and its halves
+ * get half of the room. */
 void joins_note(struct joins *joins, const json_t *message, bool is_refused);
 /* Looks for halves that fit those of the noted want. Takes the request. */
 void joins_hear(struct joins *joins, struct request *request);

@@ -19,7 +19,7 @@ enum joins_state {
     JOINS_ELSEWHERE, /* a trace of another host */
     JOINS_LOOK,      /* its halves are not all known */
     JOINS_ASKED,     /* its place is not known */
-    JOINS_DONE       /* to be fetched now, or fetched */
+    JOINS_DONE       /* to be collected now, or collected */
 };
 
 struct known_half {
@@ -50,10 +50,10 @@ struct joins_trace {
 struct joins {
     struct agent *agent;
     struct joins_calls on;
-    struct table traces, halves;         /* halves that hosts have told, or that were found here */
-    struct request *heard, **last_heard; /* wants of other hosts that wait for a look */
-    struct request *looked;              /* the requests that wait for the running look */
-    json_t *settled;                     /* the next message about settled traces; NULL: none */
+    struct table traces, halves;          /* halves that hosts have told, or that were found here */
+    struct request *others, **last_other; /* wants of other hosts that wait for a look */
+    struct request *looked;               /* the requests that wait for the running look */
+    json_t *settled;                      /* the next message about settled traces; NULL: none */
     bool is_looking;
     bool is_cut;            /* the look has found traces for which there was no room */
     int64_t looked_ms;      /* when the look began */

@@ -49,7 +49,7 @@ static bool scan_list_memories(struct scan_making *making)
 /* ---- wanted traces --------------------------------------------------------------------------- */
 
 /* Lets the scan skip records of spans that were sent. */
-static void scan_skip_sent(const struct scan_making *making, const struct fetched_trace *before,
+static void scan_skip_sent(const struct scan_making *making, const struct collected_trace *before,
                            struct scan_wanted *wanted)
 {
     const struct places *places = making->order->places;
@@ -67,7 +67,7 @@ static void scan_skip_sent(const struct scan_making *making, const struct fetche
 static void scan_want(struct scan_making *making, const struct request *request,
                       const struct wanted *wanted)
 {
-    const struct fetched_trace *before = fetched_find(making->source->fetched, wanted->id);
+    const struct collected_trace *before = collected_find(making->source->collected, wanted->id);
     struct scan_order *order = making->order;
     struct scan_wanted *made = &order->wanted[order->wanted_count++];
 
@@ -130,7 +130,7 @@ static void scan_add_windows(struct scan_making *making)
     }
 }
 
-static void scan_add_sent_trace(void *context, struct fetched_trace *trace)
+static void scan_add_sent_trace(void *context, struct collected_trace *trace)
 {
     struct scan_making *making = context;
 
@@ -143,15 +143,15 @@ static void scan_add_sent_trace(void *context, struct fetched_trace *trace)
 static void scan_add_sent(struct scan_making *making)
 {
     const int64_t offset_ns = making->order->offset_ns;
-    const struct fetched *fetched = making->source->fetched;
+    const struct collected *collected = making->source->collected;
     size_t count;
-    const struct fetched_window *windows = fetched_windows(fetched, &count);
+    const struct collected_window *windows = collected_windows(collected, &count);
 
     for (size_t i = 0; i < count; i++)
         scan_add_filter(making, NULL, windows[i].from_ns + offset_ns,
                         windows[i].until_ns + offset_ns, NULL);
     if (making->order->is_window)
-        fetched_each(fetched, scan_add_sent_trace, making);
+        collected_each(collected, scan_add_sent_trace, making);
 }
 
 /* Returns false when out of memory. */

@@ -9,7 +9,7 @@
 
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/base/error.h"
-#include "fetched.h"
+#include "collected.h"
 #include "only.h"
 #include "places.h"
 #include "request.h"
@@ -58,7 +58,7 @@ struct scan_order {
 /* The sources of an order. */
 struct scan_source {
     const struct request *requests; /* at least one */
-    const struct fetched *fetched;
+    const struct collected *collected;
     const struct held *first; /* the list of all memories */
     struct sampler *sampler;  /* NULL: no samples */
 };

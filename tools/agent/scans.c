@@ -25,9 +25,9 @@
 
 struct scans {
     struct agent *agent;
-    struct asking *asking;
-    const struct holding *holding;
-    struct later *later; /* NULL: no spans of SDKs */
+    struct wants *wants;
+    const struct agent_rings *agent_rings;
+    struct late_spans *late_spans; /* NULL: no spans of SDKs */
     struct sampler *const *sampler;
     struct places *places;
     struct timer look;
@@ -54,21 +54,21 @@ struct scans {
 static void scans_set_rest(struct scans *scans)
 {
     struct agent *agent = scans->agent;
-    struct asker *asker = agent->pending.taken->asker;
+    struct asker *asker = agent->scan_queue.taken->asker;
     const int64_t interval_ms =
         scans->begun_ms + config_integer(agent->config, "fetch-interval-ms");
     const int64_t crowd = 1 + payers_crowd(&agent->askers, asker ? &asker->payer : NULL);
     const int64_t rest_ms = clock_ms() + REST * crowd * scans->result.cpu_ns / 1000000;
 
     scans->next_ms = interval_ms > rest_ms ? interval_ms : rest_ms;
-    if (agent->pending.taken->last_ms == 0) {
-        pending_rest(&agent->pending, asker, scans->next_ms);
+    if (agent->scan_queue.taken->last_ms == 0) {
+        scan_queue_rest(&agent->scan_queue, asker, scans->next_ms);
         return;
     }
     scans->last_allowance -= (int64_t)scans->result.bytes_found;
     scans->next_last_ms = scans->next_ms;
     /* after a look, waiting traces by id follow at once: looks must not starve them */
-    scans->next_ms = scans->agent->pending.taken->is_look ? 0 : interval_ms;
+    scans->next_ms = scans->agent->scan_queue.taken->is_look ? 0 : interval_ms;
 }
 
 /* Adds the passed time's share of keep-minute-bytes to the allowance of windows. Returns true if
@@ -88,29 +88,29 @@ static bool scans_allow_window(struct scans *scans)
     return scans->last_allowance > 0;
 }
 
-/* Notes the fetched traces and windows. The exporter has got all found spans. */
-static void scans_note_fetched(struct scans *scans)
+/* Notes the collected traces and windows. The exporter has got all found spans. */
+static void scans_note_collected(struct scans *scans)
 {
-    struct fetched *fetched = scans->agent->fetched;
+    struct collected *collected = scans->agent->collected;
     const uint64_t given = export_given(scans->agent->export);
-    const struct fetched_span span = {scans->result.reach_ns, scans->order.until_mono_ns,
-                                      scans->result.from_place, scans->order.place};
+    const struct collected_span span = {scans->result.reach_ns, scans->order.until_mono_ns,
+                                        scans->result.from_place, scans->order.place};
 
     const struct scan_wanted *wanted = scans->order.wanted; /* in the order of the requests */
 
-    for (const struct request *r = scans->agent->pending.taken; r; r = r->next) {
+    for (const struct request *r = scans->agent->scan_queue.taken; r; r = r->next) {
         for (size_t i = 0; i < r->count; i++) {
             const struct trace_id id = r->traces[i].id;
 
-            fetched_note(fetched, id, &span);
-            fetched_note_held(fetched, id, wanted++->held_from_ns);
-            fetched_note_given(fetched, id, given);
+            collected_note(collected, id, &span);
+            collected_note_held(collected, id, wanted++->held_from_ns);
+            collected_note_given(collected, id, given);
         }
         if (r->last_ms > 0 && !request_is_list(r)) {
             const struct request_window window = request_window(r);
 
-            fetched_note_window(fetched,
-                                (struct fetched_window){window.from_ns, window.until_ns, given});
+            collected_note_window(
+                collected, (struct collected_window){window.from_ns, window.until_ns, given});
         }
     }
 }
@@ -138,20 +138,21 @@ static void scans_try_again(struct scans *scans, const char *problem)
 
     scans->agent->totals.fetches_failed++;
     agent_say_state(scans->agent, BK4033, problem);
-    if (scans->later)
-        later_take_back(scans->later, scans->agent->pending.taken);
-    while ((request = scans->agent->pending.taken) != NULL) {
-        scans->agent->pending.taken = request->next;
+    if (scans->late_spans)
+        late_spans_take_back(scans->late_spans, scans->agent->scan_queue.taken);
+    while ((request = scans->agent->scan_queue.taken) != NULL) {
+        scans->agent->scan_queue.taken = request->next;
         request->next = NULL;
         if (++request->failures < FAILURES_MAX && !scans->is_last_call) {
             request->due_ms = clock_ms() + RETRY_MS;
-            scans->agent->totals.traces_dropped += pending_add(&scans->agent->pending, request);
+            scans->agent->totals.traces_dropped +=
+                scan_queue_add(&scans->agent->scan_queue, request);
             continue;
         }
         if (request->is_look)
-            asking_looked(scans->asking, &scans->halves, 0, problem);
+            wants_looked(scans->wants, &scans->halves, 0, problem);
         else
-            asking_answer(scans->asking, request, NULL, NULL, problem);
+            wants_answer(scans->wants, request, NULL, NULL, problem);
         requests_free(request);
     }
 }
@@ -159,7 +160,7 @@ static void scans_try_again(struct scans *scans, const char *problem)
 /* Ends the scan. problem: why it failed, or NULL. */
 static void scans_finish(struct scans *scans, const json_t *found, const char *problem)
 {
-    const struct answer_reach reach = {scans->result.held_from_ns, scans->result.reach_ns};
+    const struct found_reach reach = {scans->result.held_from_ns, scans->result.reach_ns};
 
     scan_records_free(&scans->input.records);
     buffer_free(&scans->input.sdk_spans);
@@ -168,18 +169,18 @@ static void scans_finish(struct scans *scans, const json_t *found, const char *p
         scans->next_ms = clock_ms() + RETRY_MS;
         scans_try_again(scans, problem);
     } else {
-        scans_note_fetched(scans);
-        if (scans->agent->pending.taken->is_look)
-            asking_looked(scans->asking, &scans->halves, scans->result.held_from_ns, NULL);
+        scans_note_collected(scans);
+        if (scans->agent->scan_queue.taken->is_look)
+            wants_looked(scans->wants, &scans->halves, scans->result.held_from_ns, NULL);
         else
-            asking_found(scans->asking, scans->agent->pending.taken, &reach, found);
-        requests_free(scans->agent->pending.taken);
-        scans->agent->pending.taken = NULL;
+            wants_found(scans->wants, scans->agent->scan_queue.taken, &reach, found);
+        requests_free(scans->agent->scan_queue.taken);
+        scans->agent->scan_queue.taken = NULL;
     }
     halves_free(&scans->halves);
     scan_order_free(&scans->order);
-    asking_save(scans->asking);
-    agent_save_fetched(scans->agent);
+    wants_save(scans->wants);
+    agent_save_collected(scans->agent);
     agent_save(scans->agent);
     agent_step(scans->agent);
 }
@@ -196,7 +197,7 @@ static bool scans_place(void *context, struct trace_id id, struct join_place *pl
 {
     const struct scans *scans = context;
 
-    return asking_place(scans->asking, id, place);
+    return wants_place(scans->wants, id, place);
 }
 
 /* Runs in the thread. */
@@ -211,17 +212,17 @@ static void scans_done(void *context)
 {
     struct scans *scans = context;
     const struct scan_result *result = &scans->result;
-    const struct request *first = scans->agent->pending.taken;
+    const struct request *first = scans->agent->scan_queue.taken;
 
     scans->is_running = false;
     if (!scans->is_scanned) {
         scans_finish(scans, NULL, result->error.text);
         return;
     }
-    /* for other requests, later.c has noted this time for each trace with spans of SDKs */
-    if (scans->order.is_window && scans->later &&
-        later_held_from(scans->later) > result->held_from_ns)
-        scans->result.held_from_ns = later_held_from(scans->later);
+    /* for other requests, late_spans.c has noted this time for each trace with spans of SDKs */
+    if (scans->order.is_window && scans->late_spans &&
+        late_spans_held_from(scans->late_spans) > result->held_from_ns)
+        scans->result.held_from_ns = late_spans_held_from(scans->late_spans);
     scans_count(scans);
     scans_set_rest(scans);
     if (!result->records_found && !scans->input.sdk_spans.length) {
@@ -238,24 +239,25 @@ static void scans_done(void *context)
 static void scans_start(struct scans *scans, struct request *requests)
 {
     const struct scan_source source = {.requests = requests,
-                                       .fetched = scans->agent->fetched,
-                                       .first = holding_first(scans->holding),
+                                       .collected = scans->agent->collected,
+                                       .first = agent_rings_first(scans->agent_rings),
                                        .sampler = *scans->sampler};
 
-    scans->agent->pending.taken = requests;
+    scans->agent->scan_queue.taken = requests;
     scans->begun_ms = clock_ms();
     scans->result = (struct scan_result){.records = 0};
     scans->order = (struct scan_order){
         .max_bytes = (uint64_t)config_integer(scans->agent->config, "wanted-max-bytes"),
         .places = scans->places,
-        .place = places_take(scans->places, holding_first(scans->holding)),
+        .place = places_take(scans->places, agent_rings_first(scans->agent_rings)),
         .offset_ns = ring_clock_offset(),
         .early_ns = config_text(scans->agent->config, "cluster")[0] ? SCANS_EARLY_NS : 0,
         .begun_mono_ns = scans->begun_mono_ns};
     scans->order.until_mono_ns =
         clock_ns(); /* read after the place is made, so records before the place are older */
-    if (scans->later)
-        later_take(scans->later, requests, scans->order.offset_ns, &scans->input.sdk_spans);
+    if (scans->late_spans)
+        late_spans_take(scans->late_spans, requests, scans->order.offset_ns,
+                        &scans->input.sdk_spans);
     scans->is_busy = true;
     errno = ENOMEM;
     scans->is_running = true;
@@ -274,7 +276,7 @@ static void scans_look(void *context)
     struct scans *scans = context;
 
     if (!scans->is_running)
-        places_look(scans->places, holding_first(scans->holding));
+        places_look(scans->places, agent_rings_first(scans->agent_rings));
     timer_set(scans->agent->loop, &scans->look, PLACES_EACH_MS);
 }
 
@@ -287,17 +289,18 @@ static int64_t scans_later_ms(int64_t one_ms, int64_t other_ms)
  * overwritten soon. A window waits for at most LAST_WAITS_MS. */
 static void scans_take(struct scans *scans, int64_t now_ms, int64_t named_ms, int64_t last_ms)
 {
-    const bool is_last = last_ms <= now_ms &&
-                         (named_ms > now_ms || pending_has_look(&scans->agent->pending) ||
-                          now_ms - pending_due_ms(&scans->agent->pending, true) > LAST_WAITS_MS);
-    struct request *requests = pending_take(&scans->agent->pending, now_ms, is_last);
+    const bool is_last =
+        last_ms <= now_ms &&
+        (named_ms > now_ms || scan_queue_has_look(&scans->agent->scan_queue) ||
+         now_ms - scan_queue_due_ms(&scans->agent->scan_queue, true) > LAST_WAITS_MS);
+    struct request *requests = scan_queue_take(&scans->agent->scan_queue, now_ms, is_last);
 
     if (!is_last || request_is_list(requests) || scans_allow_window(scans)) {
         scans_start(scans, requests);
         return;
     }
-    asking_answer(scans->asking, requests, NULL, NULL,
-                  "has no bytes left of keep-minute-bytes: try again in a minute");
+    wants_answer(scans->wants, requests, NULL, NULL,
+                 "has no bytes left of keep-minute-bytes: try again in a minute");
     requests_free(requests);
 }
 
@@ -308,8 +311,8 @@ int64_t scans_step(struct scans *scans)
 
     if (scans->is_busy)
         return INT64_MAX;
-    named_ms = pending_due_ms(&scans->agent->pending, false);
-    last_ms = scans_later_ms(pending_due_ms(&scans->agent->pending, true),
+    named_ms = scan_queue_due_ms(&scans->agent->scan_queue, false);
+    last_ms = scans_later_ms(scan_queue_due_ms(&scans->agent->scan_queue, true),
                              scans_later_ms(scans->next_ms, scans->next_last_ms));
     due_ms = named_ms < last_ms ? named_ms : last_ms;
     if (due_ms > now_ms)
@@ -330,8 +333,9 @@ void scans_hurry(struct scans *scans)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-struct scans *scans_new(struct agent *agent, struct asking *asking, const struct holding *holding,
-                        struct later *later, struct sampler *const *sampler)
+struct scans *scans_new(struct agent *agent, struct wants *wants,
+                        const struct agent_rings *agent_rings, struct late_spans *late_spans,
+                        struct sampler *const *sampler)
 {
     struct scans *scans = calloc(1, sizeof(*scans));
 
@@ -339,9 +343,9 @@ struct scans *scans_new(struct agent *agent, struct asking *asking, const struct
         return NULL;
     *scans = (struct scans){
         .agent = agent,
-        .asking = asking,
-        .holding = holding,
-        .later = later,
+        .wants = wants,
+        .agent_rings = agent_rings,
+        .late_spans = late_spans,
         .sampler = sampler,
         .job = {.run = scans_run, .done = scans_done, .context = scans},
         .places = places_new(),
@@ -374,7 +378,7 @@ void scans_free(struct scans *scans)
 
 void scans_end(struct scans *scans)
 {
-    pending_hurry(&scans->agent->pending, clock_ms());
+    scan_queue_hurry(&scans->agent->scan_queue, clock_ms());
     scans->next_ms = 0;
 }
 

@@ -6,17 +6,18 @@
 #ifndef BLKIN_TOOLS_SCANS_H
 #define BLKIN_TOOLS_SCANS_H
 
-#include "asking.h"
-#include "holding.h"
-#include "later.h"
+#include "wants.h"
+#include "agent_rings.h"
+#include "late_spans.h"
 #include "tools/sampler/sampler.h"
 
 struct scans;
 
 /* later: NULL without spans of SDKs. sampler: the scans read *sampler at each scan. Returns NULL
  * when out of memory. */
-struct scans *scans_new(struct agent *agent, struct asking *asking, const struct holding *holding,
-                        struct later *later, struct sampler *const *sampler);
+struct scans *scans_new(struct agent *agent, struct wants *wants,
+                        const struct agent_rings *agent_rings, struct late_spans *late_spans,
+                        struct sampler *const *sampler);
 void scans_free(struct scans *scans); /* NULL is allowed; waits for a running scan */
 
 /* Starts a scan if one is due. Returns the latest time of the next call. */

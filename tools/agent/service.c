@@ -32,7 +32,7 @@ static const char usage[] =
 /* At the end, after flush-timeout-ms: the time for a running scan to end. */
 #define LAST_CALL_MS 2000
 #define SAVE_MS      10000
-/* After a change from slow to all, slow traces are fetched for so long. */
+/* After a change from slow to all, slow traces are collected for so long. */
 #define SWITCH_MS 60000
 
 struct service {
@@ -69,7 +69,7 @@ static void service_begin_to_stop(struct service *service)
 
     service->is_stopping = true;
     alarms_stop(service->parts.alarms);
-    asking_end_joins(service->parts.asking);
+    wants_end_joins(service->parts.wants);
     scans_end(service->parts.scans);
     timer_set(agent->loop, &service->deadline, config_integer(agent->config, "flush-timeout-ms"));
     agent_step(agent);
@@ -78,10 +78,10 @@ static void service_begin_to_stop(struct service *service)
 static void service_step_to_stop(struct service *service)
 {
     const struct agent_parts *parts = &service->parts;
-    const bool is_posting = asking_is_posting(parts->asking);
+    const bool is_posting = wants_is_posting(parts->wants);
 
-    if (!parts->agent.pending.list && !scans_is_busy(parts->scans) &&
-        asking_open_count(parts->asking) == 0)
+    if (!parts->agent.scan_queue.list && !scans_is_busy(parts->scans) &&
+        wants_open_count(parts->wants) == 0)
         service->is_last_call = true;
     if (service->is_last_call && !scans_is_busy(parts->scans) && !is_posting)
         loop_stop(parts->agent.loop);
@@ -109,13 +109,14 @@ static void service_step(void *context)
     int64_t next_ms = now_ms + STEP_MS, scan_ms, judge_ms;
 
     if (service->planned_ms && now_ms - service->planned_ms > STALL_MS)
-        asking_note_stall(parts->asking, now_ms - service->stepped_ms);
+        wants_note_stall(parts->wants, now_ms - service->stepped_ms);
     service->stepped_ms = now_ms;
-    if (parts->later)
-        next_ms = later_look(parts->later) < next_ms ? later_look(parts->later) : next_ms;
-    asking_again(parts->asking);
+    if (parts->late_spans)
+        next_ms = late_spans_look(parts->late_spans) < next_ms ? late_spans_look(parts->late_spans)
+                                                               : next_ms;
+    wants_repeat(parts->wants);
     scan_ms = scans_step(parts->scans);
-    judge_ms = asking_judge(parts->asking);
+    judge_ms = wants_judge(parts->wants);
     next_ms = scan_ms < next_ms ? scan_ms : next_ms;
     next_ms = judge_ms < next_ms ? judge_ms : next_ms;
     service->planned_ms = next_ms > now_ms ? next_ms : now_ms;
@@ -152,7 +153,7 @@ static void service_add_late(void *context, struct request *request)
 {
     struct service *service = context;
 
-    (void)pending_add(&service->parts.agent.pending, request);
+    (void)scan_queue_add(&service->parts.agent.scan_queue, request);
     agent_step(&service->parts.agent);
 }
 
@@ -176,8 +177,8 @@ static bool service_open_otlp(struct service *service, struct error *error)
     if (!parts->otlp)
         return false;
     error_set(error, "out of memory");
-    parts->later = later_new(&parts->agent, parts->otlp, service_add_late, service);
-    return parts->later != NULL;
+    parts->late_spans = late_spans_new(&parts->agent, parts->otlp, service_add_late, service);
+    return parts->late_spans != NULL;
 }
 
 /* ---- samples of this host -------------------------------------------------------------------- */
@@ -186,7 +187,7 @@ static bool service_keep_last(void *context, int64_t last_ms, const char *why, s
 {
     struct service *service = context;
     json_t *answer =
-        by_hand_keep_last(&service->parts.agent, service->parts.asking, last_ms, "", why);
+        by_hand_keep_last(&service->parts.agent, service->parts.wants, last_ms, "", why);
     const bool is_taken = json_object_get(answer, "id") != NULL;
 
     if (!is_taken)
@@ -225,8 +226,8 @@ static void service_export_settled(void *context)
     struct service *service = context;
     struct agent *agent = &service->parts.agent;
 
-    if (fetched_waits(agent->fetched))
-        agent_save_fetched(agent);
+    if (collected_waits(agent->collected))
+        agent_save_collected(agent);
     else if (clock_ms() < service->saved_ms + SAVE_MS)
         return;
     service->saved_ms = clock_ms();
@@ -256,7 +257,7 @@ static bool service_open_all(struct service *service, struct error *error)
     if (!parts->all)
         return false;
     send_all_set_sampler(parts->all, parts->sampler);
-    for (struct held *held = holding_first(parts->holding); held; held = held->next)
+    for (struct held *held = agent_rings_first(parts->agent_rings); held; held = held->next)
         send_all_memory_came(parts->all, &held->memory);
     parts->agent.fetches_until_ms = clock_ms();
     return true;
@@ -269,7 +270,7 @@ static void service_close_all(struct service *service)
 
     if (!parts->all)
         return;
-    for (struct held *held = holding_first(parts->holding); held; held = held->next)
+    for (struct held *held = agent_rings_first(parts->agent_rings); held; held = held->next)
         send_all_memory_goes(parts->all, &held->memory);
     send_all_close(parts->all);
     parts->all = NULL;
@@ -325,14 +326,14 @@ static bool service_take(void *context, struct config **given, struct error *err
     if (!service_endpoint_fits(config, error) || !service_sample(service, config, error))
         return false;
     agent->config = config;
-    if (!holding_configure(service->parts.holding, error) ||
+    if (!agent_rings_configure(service->parts.agent_rings, error) ||
         !service_change(service, config, error)) {
         agent->config = service->frame.config;
-        (void)holding_configure(service->parts.holding, &ignored);
+        (void)agent_rings_configure(service->parts.agent_rings, &ignored);
         (void)service_sample(service, service->frame.config, &ignored);
         return false;
     }
-    agent->pending.max = (size_t)config_integer(config, "fetch-traces");
+    agent->scan_queue.max = (size_t)config_integer(config, "fetch-traces");
     if (service->parts.otlp) {
         const struct otlp_in_options options = service_otlp_options(config);
 
@@ -365,7 +366,7 @@ static json_t *service_ask(void *context, const char *request)
 
     if (strcmp(request, "statistics") == 0)
         return service_statistics(parts);
-    return by_hand_answer(&parts->agent, parts->asking, request);
+    return by_hand_answer(&parts->agent, parts->wants, request);
 }
 
 static char *service_page(void *context)
@@ -401,25 +402,25 @@ static bool service_open_parts(struct service *service, struct error *error)
     const struct export_calls calls = {service_export_failed, service_export_settled, service};
     struct agent_parts *parts = &service->parts;
 
-    parts->asking = asking_open(&parts->agent, error);
-    if (!parts->asking || !frame_open_page(&service->frame, error))
+    parts->wants = wants_open(&parts->agent, error);
+    if (!parts->wants || !frame_open_page(&service->frame, error))
         return false;
     parts->agent.export = export_open(parts->agent.loop, parts->agent.config, &calls, error);
     if (!parts->agent.export)
         return false;
     error_set(error, "out of memory");
-    parts->alarms = alarms_new(&parts->agent, parts->asking);
+    parts->alarms = alarms_new(&parts->agent, parts->wants);
     if (parts->alarms)
-        parts->holding = holding_open(&parts->agent, &callbacks, error);
-    if (!parts->holding)
+        parts->agent_rings = agent_rings_open(&parts->agent, &callbacks, error);
+    if (!parts->agent_rings)
         return false;
     if (send_all_is_wanted(parts->agent.config) && !service_open_all(service, error))
         return false;
     if (service_wants_otlp(parts->agent.config) && !service_open_otlp(service, error))
         return false;
     error_set(error, "out of memory");
-    parts->scans =
-        scans_new(&parts->agent, parts->asking, parts->holding, parts->later, &parts->sampler);
+    parts->scans = scans_new(&parts->agent, parts->wants, parts->agent_rings, parts->late_spans,
+                             &parts->sampler);
     /* the sampler is last: its thread reads the environment, which other parts change before */
     return parts->scans && service_sample(service, parts->agent.config, error);
 }
@@ -444,12 +445,12 @@ static void service_close(struct service *service)
     struct agent_parts *parts = &service->parts;
 
     service_close_all(service);
-    holding_close(parts->holding); /* reads the last alarms */
-    asking_close(parts->asking);
+    agent_rings_close(parts->agent_rings); /* reads the last alarms */
+    wants_close(parts->wants);
     alarms_free(parts->alarms);
     scans_free(parts->scans);
     service_close_export(service);
-    later_free(parts->later);
+    late_spans_free(parts->late_spans);
     otlp_in_close(parts->otlp);
     sampler_close(parts->sampler);
     agent_close(&parts->agent);
@@ -461,7 +462,7 @@ static void service_serve(struct service *service)
     struct agent *agent = &parts->agent;
 
     alarms_start(parts->alarms);
-    asking_load(parts->asking);
+    wants_load(parts->wants);
     agent_step(agent);
     notify("READY=1\nSTATUS=records: programs get their rings at %s",
            config_text(agent->config, "ring-socket"));
@@ -471,7 +472,7 @@ static void service_serve(struct service *service)
     parts->scans = NULL;
     service_close_export(service);
     agent_save(agent);
-    agent_save_fetched(agent);
+    agent_save_collected(agent);
     service->has_failed |= !saver_end();
 }
 

@@ -31,9 +31,9 @@ static json_t *agent_endpoint_json(const struct agent *agent)
     return text;
 }
 
-static json_t *agent_rings_json(const struct agent_parts *parts)
+static json_t *status_rings_json(const struct agent_parts *parts)
 {
-    json_t *rings = holding_json(parts->holding);
+    json_t *rings = agent_rings_json(parts->agent_rings);
 
     if (parts->all) {
         json_t *read = send_all_json(parts->all);
@@ -49,16 +49,16 @@ json_t *agent_status_json(const struct agent_parts *parts)
     const struct agent *agent = &parts->agent;
     const struct counts counts = agent_counts(parts);
 
-    return json_pack("{ss, ss, ss, so, so, so*, sI, sb, sI, so*, so, so, so, sI, so}", "state",
-                     "recording", "send", parts->all ? "all" : "slow", "host", agent->host,
-                     "endpoint", agent_endpoint_json(agent), "rings", agent_rings_json(parts),
-                     "otlp", parts->otlp ? otlp_in_json(parts->otlp) : NULL, "pending_traces",
-                     (json_int_t)agent->pending.traces, "is_scanning", scans_is_busy(parts->scans),
-                     "open_traces", (json_int_t)asking_open_count(parts->asking), "cluster",
-                     asking_cluster_json(parts->asking), "shares", askers_json(&agent->askers),
-                     "totals", totals_own_json(&agent_table, &agent->totals), "host_metrics",
-                     sampler_json(parts->sampler), "saving_ms", (json_int_t)saver_busy_ms(),
-                     "counters", counts_json(&counts));
+    return json_pack(
+        "{ss, ss, ss, so, so, so*, sI, sb, sI, so*, so, so, so, sI, so}", "state", "recording",
+        "send", parts->all ? "all" : "slow", "host", agent->host, "endpoint",
+        agent_endpoint_json(agent), "rings", status_rings_json(parts), "otlp",
+        parts->otlp ? otlp_in_json(parts->otlp) : NULL, "pending_traces",
+        (json_int_t)agent->scan_queue.traces, "is_scanning", scans_is_busy(parts->scans),
+        "open_traces", (json_int_t)wants_open_count(parts->wants), "cluster",
+        wants_cluster_json(parts->wants), "shares", askers_json(&agent->askers), "totals",
+        totals_own_json(&agent_table, &agent->totals), "host_metrics", sampler_json(parts->sampler),
+        "saving_ms", (json_int_t)saver_busy_ms(), "counters", counts_json(&counts));
 }
 
 /* ---- Prometheus ------------------------------------------------------------------------------ */
@@ -66,17 +66,18 @@ json_t *agent_status_json(const struct agent_parts *parts)
 static void agent_print_own(struct printer *printer, const struct agent_parts *parts)
 {
     const struct agent *agent = &parts->agent;
-    json_t *hosts = asking_hosts(parts->asking);
+    json_t *hosts = wants_hosts(parts->wants);
 
     print_metric(printer, "blkin_agent_ring_bytes_per_second", "gauge",
-                 "Written into all rings, at the last look.", holding_bytes_per_s(parts->holding));
+                 "Written into all rings, at the last look.",
+                 agent_rings_bytes_per_s(parts->agent_rings));
     print_metric(printer, "blkin_agent_ring_holds_seconds", "gauge",
                  "How long the busiest ring lasts at this rate; 0: nothing is written.",
-                 holding_holds_s(parts->holding));
+                 agent_rings_holds_s(parts->agent_rings));
     print_metric(printer, "blkin_agent_pending_traces", "gauge",
-                 "Traces that wait for a scan of the rings.", agent->pending.traces);
+                 "Traces that wait for a scan of the rings.", agent->scan_queue.traces);
     print_metric(printer, "blkin_agent_open_traces", "gauge",
-                 "Traces that are asked for and not judged yet.", asking_open_count(parts->asking));
+                 "Traces that are asked for and not judged yet.", wants_open_count(parts->wants));
     print_metric(printer, "blkin_agent_hosts", "gauge", "Connected agents, with this one.",
                  json_array_size(hosts));
     if (parts->otlp)

@@ -12,11 +12,11 @@
 
 struct agent_parts {
     struct agent agent;
-    struct asking *asking;
+    struct wants *wants;
     struct alarms *alarms;
-    struct holding *holding;
+    struct agent_rings *agent_rings;
     struct otlp_in *otlp; /* NULL: no SDK sends spans here */
-    struct later *later;
+    struct late_spans *late_spans;
     struct scans *scans;
     struct sampler *sampler; /* NULL: host = no */
     struct send_all *all;    /* NULL: send = slow */

@@ -48,22 +48,22 @@ const struct totals_table agent_table = {"agent", own, sizeof(own) / sizeof(own[
 
 json_t *agent_totals_load(struct agent_totals *totals, const char *path)
 {
-    json_t *json = json_read(path), *heard = NULL;
+    json_t *json = json_read(path), *alarms_seen = NULL;
 
     *totals = (struct agent_totals){.alarms = 0};
     if (totals_read(json, &totals->sinks, &agent_table, totals))
-        heard = json_incref(json_object_get(json, "heard"));
+        alarms_seen = json_incref(json_object_get(json, "heard"));
     totals->ring_bytes = (uint64_t)number_in(json, "ring_bytes");
     json_decref(json);
-    return heard;
+    return alarms_seen;
 }
 
-char *agent_totals_text(const struct agent_totals *totals, json_t *heard, size_t *length)
+char *agent_totals_text(const struct agent_totals *totals, json_t *alarms_seen, size_t *length)
 {
     json_t *json = totals_json(&totals->sinks, &agent_table, totals);
     char *text;
 
-    if (json_object_set_new(json, "heard", heard) != 0 ||
+    if (json_object_set_new(json, "heard", alarms_seen) != 0 ||
         json_object_set_new(json, "ring_bytes", json_integer((json_int_t)totals->ring_bytes)) !=
             0) {
         json_decref(json);

@@ -39,10 +39,10 @@ struct agent_totals {
 
 extern const struct totals_table agent_table;
 
-/* Returns the list of heard alarms (heard.h), which the caller frees. A missing or damaged file
- * gives zeros and NULL. */
+/* Returns the list of read alarms (alarms_seen.h), which the caller frees. A missing or damaged
+ * file gives zeros and NULL. */
 json_t *agent_totals_load(struct agent_totals *totals, const char *path);
 /* Returns the text of the file; NULL: out of memory. Takes the list `heard`. */
-char *agent_totals_text(const struct agent_totals *totals, json_t *heard, size_t *length);
+char *agent_totals_text(const struct agent_totals *totals, json_t *alarms_seen, size_t *length);
 
 #endif

@@ -101,7 +101,7 @@ static void watcher_give(struct watcher *watcher, const struct ring_alarm *from,
                           .sequence = event->sequence,
                           .dropped = event->dropped};
 
-    if (!heard_alarm(watcher->heard, &alarm))
+    if (!alarms_seen_alarm(watcher->alarms_seen, &alarm))
         return;
     watcher_set_text(alarm.why, sizeof(alarm.why), from->why);
     watcher->alarm(watcher->context, &alarm);
@@ -132,13 +132,13 @@ struct watcher_poll watcher_look(struct watcher *watcher)
     uint64_t lost;
 
     if (!watcher->has_looked)
-        heard_begin(watcher->heard);
-    heard_look(watcher->heard);
+        alarms_seen_begin(watcher->alarms_seen);
+    alarms_seen_look(watcher->alarms_seen);
     for (struct watched_memory *watched = watcher->memories; watched; watched = watched->next)
         for (uint32_t cpu = 0; cpu < watched->memory->size.cpus; cpu++)
             watcher_read(watcher, watched, cpu, &poll);
-    heard_end(watcher->heard);
-    lost = heard_lost(watcher->heard);
+    alarms_seen_end(watcher->alarms_seen);
+    lost = alarms_seen_lost(watcher->alarms_seen);
     if (lost > watcher->lost) {
         poll.lost = lost - watcher->lost;
         watcher->lost = lost;

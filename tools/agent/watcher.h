@@ -7,7 +7,7 @@
 #define BLKIN_TOOLS_WATCHER_H
 
 #include "babeltrace-plugin/base/text.h"
-#include "heard.h"
+#include "alarms_seen.h"
 #include "tools/rings/holder.h"
 
 struct watcher_poll {
@@ -16,7 +16,7 @@ struct watcher_poll {
 };
 
 struct watcher {
-    struct heard *heard;
+    struct alarms_seen *alarms_seen;
     void (*alarm)(void *context, const struct alarm *alarm); /* gets each new alarm */
     void *context;
     /* private */
@@ -25,7 +25,7 @@ struct watcher {
     uint64_t lost; /* the sum of watcher_poll.lost so far */
 };
 
-/* Watches a memory from its oldest record on. Alarms that were heard before are not given. The
+/* Watches a memory from its oldest record on. Alarms that were read before are not given. The
  * asker pays for all alarms. */
 void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t user,
                  struct asker *asker);

@@ -1,15 +1,15 @@
 /*
- * The ledger: when a trace is complete, and the text of the verdict if it is not.
+ * When a trace is complete, and the text of the verdict if it is not.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "tools/agent/ledger.h"
+#include "tools/agent/judge.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-static char said[4096]; /* the calls of the ledger, a line each */
+static char said[4096]; /* the calls of the judge, a line each */
 
 static void say(const char *format, uint64_t low, const char *more)
 {
@@ -54,11 +54,11 @@ static void earlier(void *context, struct asker *asker, const struct wanted *wan
     say("%" PRIu64 " began at %s\n", wanted->id.low, begin);
 }
 
-static const struct ledger_callbacks callbacks = {judged, left, listed, earlier, NULL};
+static const struct judge_callbacks callbacks = {judged, left, listed, earlier, NULL};
 
 /* Returns a request of this host for the traces first to last. The hosts are "a" (this one) and
  * "b". */
-static void ask(struct ledger *ledger, const char *id, int64_t at_ns, uint64_t first, uint64_t last,
+static void ask(struct judge *judge, const char *id, int64_t at_ns, uint64_t first, uint64_t last,
                 const char *name)
 {
     struct request *request = request_new(id, "a");
@@ -67,13 +67,13 @@ static void ask(struct ledger *ledger, const char *id, int64_t at_ns, uint64_t f
     request->at_ns = at_ns;
     for (uint64_t low = first; low <= last; low++)
         (void)request_add(request, (struct trace_id){0, low}, 1000, "rule");
-    CHECK(ledger_ask(ledger, request, hosts, name, 100));
+    CHECK(judge_ask(judge, request, hosts, name, 100));
     requests_free(request);
     json_decref(hosts);
 }
 
 /* The same, with a known begin of the traces. */
-static void ask_from(struct ledger *ledger, int64_t at_ns, int64_t begin_ns, uint64_t first,
+static void ask_from(struct judge *judge, int64_t at_ns, int64_t begin_ns, uint64_t first,
                      uint64_t last)
 {
     struct request *request = request_new("r1", "a");
@@ -82,24 +82,24 @@ static void ask_from(struct ledger *ledger, int64_t at_ns, int64_t begin_ns, uin
     request->at_ns = at_ns;
     for (uint64_t low = first; low <= last; low++)
         (void)request_add(request, (struct trace_id){0, low}, begin_ns, "rule");
-    CHECK(ledger_ask(ledger, request, hosts, NULL, 100));
+    CHECK(judge_ask(judge, request, hosts, NULL, 100));
     requests_free(request);
     json_decref(hosts);
 }
 
-static void answer(struct ledger *ledger, const char *text)
+static void answer(struct judge *judge, const char *text)
 {
     json_t *json = json_loads(text, 0, NULL);
 
     CHECK(json != NULL);
-    ledger_answer(ledger, json, 0);
+    judge_answer(judge, json, 0);
     json_decref(json);
 }
 
-static struct ledger *begin(void)
+static struct judge *begin(void)
 {
     said[0] = '\0';
-    return ledger_new(&callbacks);
+    return judge_new(&callbacks);
 }
 
 #define ANSWER(host, rest) \
@@ -109,51 +109,51 @@ static struct ledger *begin(void)
 
 static void test_complete(void)
 {
-    struct ledger *ledger = begin();
+    struct judge *judge = begin();
 
-    ask(ledger, "r1", 1, 1, 1, NULL);
-    answer(ledger, ANSWER("a", TRACE("1", "10", "20")));
-    (void)ledger_judge(ledger, 50);
+    ask(judge, "r1", 1, 1, 1, NULL);
+    answer(judge, ANSWER("a", TRACE("1", "10", "20")));
+    (void)judge_due(judge, 50);
     CHECK_TEXT(said, ""); /* b has not answered */
-    CHECK(ledger_open(ledger) == 1);
-    answer(ledger, ANSWER("b", TRACE("1", "20", "20")));
-    answer(ledger, ANSWER("b", TRACE("1", "21", "99"))); /* a second answer does not count */
-    CHECK(ledger_judge(ledger, 50) == INT64_MAX);
+    CHECK(judge_open(judge) == 1);
+    answer(judge, ANSWER("b", TRACE("1", "20", "20")));
+    answer(judge, ANSWER("b", TRACE("1", "21", "99"))); /* a second answer does not count */
+    CHECK(judge_due(judge, 50) == INT64_MAX);
     CHECK_TEXT(said, "1 complete: a, b\n");
-    CHECK(ledger_open(ledger) == 0);
-    ledger_free(ledger);
+    CHECK(judge_open(judge) == 0);
+    judge_free(judge);
 }
 
 static void test_incomplete(void)
 {
-    struct ledger *ledger = begin();
+    struct judge *judge = begin();
 
     /* 1: no host has a parent; 2: only b could have more spans; 3: no spans */
-    ask(ledger, "r1", 1, 1, 3, NULL);
-    answer(ledger, ANSWER("a", TRACE("1", "10", "20") ", " TRACE("2", "11", "11")));
-    CHECK(ledger_judge(ledger, 99) == 100);
+    ask(judge, "r1", 1, 1, 3, NULL);
+    answer(judge, ANSWER("a", TRACE("1", "10", "20") ", " TRACE("2", "11", "11")));
+    CHECK(judge_due(judge, 99) == 100);
     CHECK_TEXT(said, "");
-    (void)ledger_judge(ledger, 100);
+    (void)judge_due(judge, 100);
     CHECK_TEXT(said, "1 incomplete: 1 parent that no host has; b: has not answered\n"
                      "2 incomplete: b: has not answered\n"
                      "3 incomplete: no host has a span of this trace; b: has not answered\n");
 
     /* a parent may end later and come with a later request: the verdict waits for the deadline */
-    ledger_free(ledger);
-    ledger = begin();
-    ask(ledger, "r1", 1, 1, 2, NULL);
-    answer(ledger, ANSWER("a", TRACE("1", "10", "20") ", " TRACE("2", "11", "11")));
-    answer(ledger, ANSWER("b", ""));
-    (void)ledger_judge(ledger, 50);
+    judge_free(judge);
+    judge = begin();
+    ask(judge, "r1", 1, 1, 2, NULL);
+    answer(judge, ANSWER("a", TRACE("1", "10", "20") ", " TRACE("2", "11", "11")));
+    answer(judge, ANSWER("b", ""));
+    (void)judge_due(judge, 50);
     CHECK_TEXT(said, "2 complete: a, b\n");
-    ask(ledger, "r2", 2, 1, 1, NULL);
-    (void)ledger_judge(ledger, 100); /* this host has not answered yet */
+    ask(judge, "r2", 2, 1, 1, NULL);
+    (void)judge_due(judge, 100); /* this host has not answered yet */
     CHECK_TEXT(said, "2 complete: a, b\n1 left to a later one\n");
-    answer(ledger, "{\"id\": \"r2\", \"host\": \"a\", \"traces\": []}");
-    (void)ledger_judge(ledger, 100);
+    answer(judge, "{\"id\": \"r2\", \"host\": \"a\", \"traces\": []}");
+    (void)judge_due(judge, 100);
     CHECK_TEXT(said, "2 complete: a, b\n1 left to a later one\n"
                      "1 incomplete: no host has a span of this trace; b: has not answered\n");
-    ledger_free(ledger);
+    judge_free(judge);
 }
 
 #define REACH(host, reach, rest)                                                        \
@@ -164,44 +164,44 @@ static void test_incomplete(void)
  * parent may have ended before that time. Without that request, the trace is incomplete. */
 static void test_earlier(void)
 {
-    struct ledger *ledger = begin();
+    struct judge *judge = begin();
     const int64_t at_ns = INT64_C(1000000000);
     const char *root = "{\"id\": \"1\", \"spans\": 1, \"have\": [\"20\"], \"want\": [], "
                        "\"begin\": 700000000}";
     char text[512];
 
-    ask_from(ledger, at_ns, 900000000, 1, 3);
-    answer(ledger,
+    ask_from(judge, at_ns, 900000000, 1, 3);
+    answer(judge,
            REACH("a", "101",
                  TRACE("1", "10", "20") ", " TRACE("2", "11", "11") ", " TRACE("3", "12", "22")));
     (void)snprintf(text, sizeof(text), REACH("b", "2100", "%s"), root);
-    answer(ledger, text);
-    (void)ledger_judge(ledger, 50);
+    answer(judge, text);
+    (void)judge_due(judge, 50);
     CHECK_TEXT(said, "1 began at 700000000\n2 complete: a, b\n");
-    (void)ledger_judge(ledger, 100);
+    (void)judge_due(judge, 100);
     CHECK_TEXT(said, "1 began at 700000000\n2 complete: a, b\n"
                      "1 incomplete: a: its ring does not reach back to this trace\n"
                      "3 began at 0\n");
-    (void)ledger_judge(ledger, 101);
+    (void)judge_due(judge, 101);
     CHECK(strstr(said, "3 incomplete: 1 parent that no host has\n") != NULL);
-    ledger_free(ledger);
+    judge_free(judge);
 }
 
 /* A stopped process reads no answers: the stall does not count as silence of other hosts. */
 static void test_stall(void)
 {
-    struct ledger *ledger = begin();
+    struct judge *judge = begin();
 
-    ask(ledger, "r1", 1, 1, 2, NULL);
-    answer(ledger, ANSWER("a", TRACE("1", "10", "10") ", " TRACE("2", "11", "11")));
-    CHECK(ledger_judge(ledger, 50) == 100);
-    ledger_note_stall(ledger, 5000);
-    CHECK(ledger_judge(ledger, 5050) == 5100);
+    ask(judge, "r1", 1, 1, 2, NULL);
+    answer(judge, ANSWER("a", TRACE("1", "10", "10") ", " TRACE("2", "11", "11")));
+    CHECK(judge_due(judge, 50) == 100);
+    judge_note_stall(judge, 5000);
+    CHECK(judge_due(judge, 5050) == 5100);
     CHECK_TEXT(said, "");
-    answer(ledger, ANSWER("b", ""));
-    (void)ledger_judge(ledger, 5051);
+    answer(judge, ANSWER("b", ""));
+    (void)judge_due(judge, 5051);
     CHECK_TEXT(said, "1 complete: a, b\n2 complete: a, b\n");
-    ledger_free(ledger);
+    judge_free(judge);
 }
 
 /* The verdict of a trace that a person requests by its id has the begin of the first span. If that
@@ -214,26 +214,26 @@ static void test_time(void)
     static const int64_t times[] = {9000, 9000, 700};
 
     for (size_t i = 0; i < 3; i++) {
-        struct ledger *ledger = begin();
+        struct judge *judge = begin();
         struct request *request = request_new("r1", "a");
         json_t *hosts = json_pack("[s, s]", "a", "b");
         char text[512];
 
         request->at_ns = 9000;
         (void)request_add(request, (struct trace_id){0, 1}, 0, "by hand");
-        CHECK(ledger_ask(ledger, request, hosts, "kept", 100));
+        CHECK(judge_ask(judge, request, hosts, "kept", 100));
         (void)snprintf(text, sizeof(text), ANSWER("a", "%s"), answers[i]);
-        answer(ledger, text);
+        answer(judge, text);
         (void)snprintf(text, sizeof(text), ANSWER("b", "%s"),
                        i < 2 ? ""
                              : "{\"id\": \"1\", \"begin\": 700, \"spans\": 1, \"have\": [\"11\"], "
                                "\"want\": [\"10\"]}");
-        answer(ledger, text);
-        (void)ledger_judge(ledger, 100);
+        answer(judge, text);
+        (void)judge_due(judge, 100);
         CHECK(judged_time_ns == times[i]);
         requests_free(request);
         json_decref(hosts);
-        ledger_free(ledger);
+        judge_free(judge);
     }
 }
 
@@ -253,90 +253,90 @@ static void test_held(void)
     };
 
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-        struct ledger *ledger = begin();
+        struct judge *judge = begin();
         char text[512];
 
-        ask(ledger, "r1", 1, 1, i == 2 ? 2 : 1, NULL);
+        ask(judge, "r1", 1, 1, i == 2 ? 2 : 1, NULL);
         (void)snprintf(text, sizeof(text), ANSWER("a", "%s"), answers[i][0]);
-        answer(ledger, text);
+        answer(judge, text);
         (void)snprintf(text, sizeof(text), "{\"id\": \"r1\", \"host\": \"b\", %s}", answers[i][1]);
-        answer(ledger, text);
-        (void)ledger_judge(ledger, 50);
+        answer(judge, text);
+        (void)judge_due(judge, 50);
         CHECK_TEXT(said, answers[i][2]);
-        ledger_free(ledger);
+        judge_free(judge);
     }
 }
 
 static void test_yield(void)
 {
-    struct ledger *ledger = begin();
-    struct request *earlier = request_new("x", "b"), *later = request_new("y", "b");
+    struct judge *judge = begin();
+    struct request *earlier = request_new("x", "b"), *late_spans = request_new("y", "b");
 
     earlier->at_ns = 1;
-    later->at_ns = 3;
+    late_spans->at_ns = 3;
     (void)request_add(earlier, (struct trace_id){0, 1}, 0, "");
-    (void)request_add(later, (struct trace_id){0, 2}, 0, "");
-    ask(ledger, "r1", 2, 1, 2, NULL);
-    ledger_yield(ledger, earlier);
+    (void)request_add(late_spans, (struct trace_id){0, 2}, 0, "");
+    ask(judge, "r1", 2, 1, 2, NULL);
+    judge_yield(judge, earlier);
     CHECK_TEXT(said, "");
-    ledger_yield(ledger, later);
+    judge_yield(judge, late_spans);
     CHECK_TEXT(said, "2 left to another\n");
-    CHECK(ledger_open(ledger) == 1);
+    CHECK(judge_open(judge) == 1);
     requests_free(earlier);
-    requests_free(later);
-    ledger_free(ledger);
+    requests_free(late_spans);
+    judge_free(judge);
 }
 
 /* ---- requests of persons ---- */
 
 static void test_by_hand(void)
 {
-    struct ledger *ledger = begin();
+    struct judge *judge = begin();
     json_t *kept;
 
-    ask(ledger, "r1", 1, 1, 1, "mine");
-    kept = ledger_json(ledger, "mine");
+    ask(judge, "r1", 1, 1, 1, "mine");
+    kept = judge_json(judge, "mine");
     CHECK(kept && json_is_false(json_object_get(kept, "done")));
     json_decref(kept);
-    answer(ledger, ANSWER("a", TRACE("1", "10", "20")));
-    answer(ledger, ANSWER("b", TRACE("1", "20", "20")));
-    (void)ledger_judge(ledger, 50);
-    kept = ledger_json(ledger, "mine");
+    answer(judge, ANSWER("a", TRACE("1", "10", "20")));
+    answer(judge, ANSWER("b", TRACE("1", "20", "20")));
+    (void)judge_due(judge, 50);
+    kept = judge_json(judge, "mine");
     CHECK(kept && json_is_true(json_object_get(kept, "done")));
     CHECK(json_array_size(json_object_get(kept, "hosts")) == 2);
     CHECK(json_integer_value(
               json_object_get(json_array_get(json_object_get(kept, "traces"), 0), "spans")) == 2);
     json_decref(kept);
-    CHECK(ledger_json(ledger, "nobody's") == NULL);
-    ledger_free(ledger);
+    CHECK(judge_json(judge, "nobody's") == NULL);
+    judge_free(judge);
 }
 
 /* A request for the traces of a service is done when the listed traces are done. Traces that the
  * answer does not list count as left out. */
 static void test_service(void)
 {
-    struct ledger *ledger = begin();
+    struct judge *judge = begin();
     struct request *request = request_new("r1", "a");
     json_t *hosts = json_pack("[s]", "a"), *kept;
 
     request->last_ms = 1000;
     strcpy(request->service, "osd");
-    CHECK(ledger_ask(ledger, request, hosts, "mine", 100));
-    answer(ledger, "{\"id\": \"r1\", \"host\": \"a\", \"more\": 7, \"traces\": [" TRACE(
-                       "1", "10", "10") ", " TRACE("2", "10", "10") "]}");
-    (void)ledger_judge(ledger, 50);
+    CHECK(judge_ask(judge, request, hosts, "mine", 100));
+    answer(judge, "{\"id\": \"r1\", \"host\": \"a\", \"more\": 7, \"traces\": [" TRACE(
+                      "1", "10", "10") ", " TRACE("2", "10", "10") "]}");
+    (void)judge_due(judge, 50);
     CHECK_TEXT(said, "2 listed for mine, 7 left out\n");
-    kept = ledger_json(ledger, "mine");
+    kept = judge_json(judge, "mine");
     CHECK(json_is_false(json_object_get(kept, "done")));
     json_decref(kept);
     requests_free(request);
     json_decref(hosts);
-    ledger_free(ledger);
+    judge_free(judge);
 }
 
-/* Listed traces are requested while ledger_judge() runs: it must not free the entry that it visits.
+/* Listed traces are requested while judge_due() runs: it must not free the entry that it visits.
  */
-static struct ledger *asking;
+static struct judge *wants;
 static unsigned listings;
 
 static void ask_listed(void *context, const char *name, const struct request *traces)
@@ -346,7 +346,7 @@ static void ask_listed(void *context, const char *name, const struct request *tr
 
     (void)context;
     CHECK(traces->count == 1 && request_add(request, traces->traces[0].id, 0, ""));
-    CHECK(ledger_ask(asking, request, hosts, name, 100));
+    CHECK(judge_ask(wants, request, hosts, name, 100));
     listings++;
     requests_free(request);
     json_decref(hosts);
@@ -354,11 +354,11 @@ static void ask_listed(void *context, const char *name, const struct request *tr
 
 static void test_many_services(void)
 {
-    const struct ledger_callbacks on = {judged, left, ask_listed, earlier, NULL};
+    const struct judge_callbacks on = {judged, left, ask_listed, earlier, NULL};
     json_t *hosts = json_pack("[s]", "a");
 
     said[0] = '\0';
-    asking = ledger_new(&on);
+    wants = judge_new(&on);
     for (int i = 0; i < 100; i++) {
         struct request *request = request_new("", "a");
         char text[256];
@@ -366,56 +366,56 @@ static void test_many_services(void)
         (void)snprintf(request->id, sizeof(request->id), "r%d", i);
         request->last_ms = 1000;
         strcpy(request->service, "osd");
-        CHECK(ledger_ask(asking, request, hosts, request->id, 100));
+        CHECK(judge_ask(wants, request, hosts, request->id, 100));
         (void)snprintf(
             text, sizeof(text),
             "{\"id\": \"r%d\", \"host\": \"a\", \"traces\": [" TRACE("1", "10", "10") "]}", i);
-        answer(asking, text);
+        answer(wants, text);
         requests_free(request);
     }
-    (void)ledger_judge(asking, 50);
-    CHECK(listings == 100 && ledger_open(asking) == 100);
+    (void)judge_due(wants, 50);
+    CHECK(listings == 100 && judge_open(wants) == 100);
     json_decref(hosts);
-    ledger_free(asking);
+    judge_free(wants);
 }
 
 /* Sent traces that are not listed are counted. Then no span counts as missing. */
 static void test_unlisted(void)
 {
-    struct ledger *ledger = begin();
+    struct judge *judge = begin();
     struct request *request = request_new("r1", "a");
     json_t *hosts = json_pack("[s, s]", "a", "b"), *kept;
 
     request->last_ms = 1000;
-    CHECK(ledger_ask(ledger, request, hosts, "mine", 100));
-    answer(ledger, ANSWER("a", TRACE("1", "10", "99")));
-    answer(ledger,
+    CHECK(judge_ask(judge, request, hosts, "mine", 100));
+    answer(judge, ANSWER("a", TRACE("1", "10", "99")));
+    answer(judge,
            "{\"id\": \"r1\", \"host\": \"b\", \"held_from\": 500, \"more\": 7, \"traces\": []}");
-    (void)ledger_judge(ledger, 50);
-    kept = ledger_json(ledger, "mine");
+    (void)judge_due(judge, 50);
+    kept = judge_json(judge, "mine");
     CHECK(json_integer_value(json_object_get(kept, "more")) == 7);
     CHECK(json_integer_value(
               json_object_get(json_array_get(json_object_get(kept, "traces"), 0), "missing")) == 0);
     json_decref(kept);
     requests_free(request);
     json_decref(hosts);
-    ledger_free(ledger);
+    judge_free(judge);
 }
 
 /* Messages of other hosts are not trusted. */
 static void test_nonsense(void)
 {
-    struct ledger *ledger = begin();
+    struct judge *judge = begin();
 
-    ask(ledger, "r1", 1, 1, 1, NULL);
-    answer(ledger, "{}");
-    answer(ledger, "{\"id\": 1, \"host\": []}");
-    answer(ledger, "{\"id\": \"r1\", \"host\": \"c\", \"traces\": [1, {}, {\"id\": \"zz\"}, "
-                   "{\"id\": \"1\", \"spans\": -5, \"have\": [7, \"\", \"xyz\"], \"want\": {}}]}");
-    answer(ledger, ANSWER("a", TRACE("7", "10", "10"))); /* not requested */
-    (void)ledger_judge(ledger, 100);
+    ask(judge, "r1", 1, 1, 1, NULL);
+    answer(judge, "{}");
+    answer(judge, "{\"id\": 1, \"host\": []}");
+    answer(judge, "{\"id\": \"r1\", \"host\": \"c\", \"traces\": [1, {}, {\"id\": \"zz\"}, "
+                  "{\"id\": \"1\", \"spans\": -5, \"have\": [7, \"\", \"xyz\"], \"want\": {}}]}");
+    answer(judge, ANSWER("a", TRACE("7", "10", "10"))); /* not requested */
+    (void)judge_due(judge, 100);
     CHECK_TEXT(said, "1 incomplete: no host has a span of this trace; b: has not answered\n");
-    ledger_free(ledger);
+    judge_free(judge);
 }
 
 int main(void)

@@ -3,16 +3,16 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "answer.h"
+#include "found.h"
 
 #include "feed.h"
 #include "tools/rings/ring_event.h"
 
 #include <stdio.h>
 
-#define ANSWER_IDS_MAX 24576 /* ids in one answer: a message of the cluster has 1 MiB at most */
+#define FOUND_IDS_MAX 24576 /* ids in one answer: a message of the cluster has 1 MiB at most */
 
-struct answer_list {
+struct found_list {
     const struct request *request;
     json_t *list;
     size_t traces_left, ids_left; /* of the limits of this answer */
@@ -20,7 +20,7 @@ struct answer_list {
 
 /* Tells from when on this host has everything: for the answer's reader as the time before the
  * request, as clocks of two hosts cannot be compared, and for persons since 1970. */
-static void answer_set_held(json_t *json, const struct request *request, int64_t held_mono_ns)
+static void found_set_held(json_t *json, const struct request *request, int64_t held_mono_ns)
 {
     const int64_t before_ns = request->came_mono_ns - held_mono_ns;
 
@@ -31,8 +31,8 @@ static void answer_set_held(json_t *json, const struct request *request, int64_t
 }
 
 /* Adds the trace. If its ids have no room, adds it without them, marked "cut". A trace that has no
- * room is left out; answer_unlisted() counts such traces of a window. */
-static void answer_add_trace(struct answer_list *listing, json_t *trace)
+ * room is left out; found_unlisted() counts such traces of a window. */
+static void found_add_trace(struct found_list *listing, json_t *trace)
 {
     const size_t ids = json_array_size(json_object_get(trace, "have")) +
                        json_array_size(json_object_get(trace, "want"));
@@ -43,7 +43,7 @@ static void answer_add_trace(struct answer_list *listing, json_t *trace)
     }
     listing->traces_left--;
     if (number_in(trace, "held_from") > 0)
-        answer_set_held(trace, listing->request, number_in(trace, "held_from"));
+        found_set_held(trace, listing->request, number_in(trace, "held_from"));
     if (ids > listing->ids_left) {
         (void)json_array_clear(json_object_get(trace, "have"));
         (void)json_array_clear(json_object_get(trace, "want"));
@@ -54,10 +54,11 @@ static void answer_add_trace(struct answer_list *listing, json_t *trace)
     (void)json_array_append_new(listing->list, trace);
 }
 
-static json_t *answer_list_fetched(const struct fetched *fetched, const struct request *request,
-                                   const json_t *found, size_t requests)
+static json_t *found_list_collected(const struct collected *collected,
+                                    const struct request *request, const json_t *found,
+                                    size_t requests)
 {
-    struct answer_list listing = {request, json_array(), FEED_NAMED_MAX, ANSWER_IDS_MAX};
+    struct found_list listing = {request, json_array(), FEED_NAMED_MAX, FOUND_IDS_MAX};
     const json_t *trace;
     size_t i;
 
@@ -68,20 +69,19 @@ static json_t *answer_list_fetched(const struct fetched *fetched, const struct r
         listing.traces_left /= requests;
         listing.ids_left /= requests;
         json_array_foreach(json_object_get(found, "traces"), i, trace)
-            answer_add_trace(&listing, fetched_copy(fetched, trace));
+            found_add_trace(&listing, collected_copy(collected, trace));
     }
     for (size_t k = 0; k < request->count && !request->is_late; k++) {
-        const struct fetched_trace *known = fetched_find(fetched, request->traces[k].id);
+        const struct collected_trace *known = collected_find(collected, request->traces[k].id);
 
         if (known)
-            answer_add_trace(&listing, fetched_json(known));
+            found_add_trace(&listing, collected_json(known));
     }
     return listing.list;
 }
 
 /* Returns the number of found traces of a window that the answer does not list. */
-static size_t answer_unlisted(const struct request *request, const json_t *found,
-                              const json_t *list)
+static size_t found_unlisted(const struct request *request, const json_t *found, const json_t *list)
 {
     const json_int_t untold = number_in(found, "untold");
     const size_t sent =
@@ -91,11 +91,11 @@ static size_t answer_unlisted(const struct request *request, const json_t *found
     return request->last_ms > 0 && sent > listed ? sent - listed : 0;
 }
 
-json_t *answer_new(const struct agent *agent, const struct request *request, size_t requests,
-                   const struct answer_reach *reach, const json_t *found, const char *problem)
+json_t *found_new(const struct agent *agent, const struct request *request, size_t requests,
+                  const struct found_reach *reach, const json_t *found, const char *problem)
 {
-    json_t *list = answer_list_fetched(agent->fetched, request, found, requests);
-    const size_t unlisted = answer_unlisted(request, found, list);
+    json_t *list = found_list_collected(agent->collected, request, found, requests);
+    const size_t unlisted = found_unlisted(request, found, list);
     const bool is_bounded = reach && reach->reach_ns > INT64_MIN && request->came_mono_ns;
     char left_out[80];
     json_t *answer;
@@ -113,6 +113,6 @@ json_t *answer_new(const struct agent *agent, const struct request *request, siz
         "late", request->is_late ? json_true() : NULL, "more",
         unlisted ? json_integer((json_int_t)unlisted) : NULL, "traces", list);
     if (reach)
-        answer_set_held(answer, request, reach->held_from_ns);
+        found_set_held(answer, request, reach->held_from_ns);
     return answer;
 }

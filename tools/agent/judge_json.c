@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "ledger_parts.h"
+#include "judge_parts.h"
 
 #include "tools/base/say.h"
 
@@ -12,7 +12,7 @@
 #define UNDONE_MAX 256 /* traces that are listed while a request is open, as clients poll */
 
 /* "missing" is 0 unless all ids of the trace are known, and all traces of the request. */
-static json_t *ledger_trace_json(const struct entry *entry, const struct ledger_trace *trace)
+static json_t *judge_trace_json(const struct entry *entry, const struct judge_trace *trace)
 {
     const bool is_cut = trace->is_cut || entry->more;
     char text[TRACE_ID_TEXT];
@@ -25,7 +25,7 @@ static json_t *ledger_trace_json(const struct entry *entry, const struct ledger_
         "cut", is_cut, "hosts", trace->hosts ? json_incref(trace->hosts) : json_array());
 }
 
-static json_t *ledger_host_json(const struct host *host)
+static json_t *judge_host_json(const struct host *host)
 {
     static const char *const states[] = {"waiting", "answered", "away"};
 
@@ -34,9 +34,9 @@ static json_t *ledger_host_json(const struct host *host)
                      "error", host->error[0] ? host->error : NULL);
 }
 
-json_t *ledger_json(const struct ledger *ledger, const char *name)
+json_t *judge_json(const struct judge *judge, const char *name)
 {
-    const struct entry *entry = ledger->entries;
+    const struct entry *entry = judge->entries;
     json_t *traces, *hosts;
     size_t listed;
 
@@ -48,9 +48,9 @@ json_t *ledger_json(const struct ledger *ledger, const char *name)
     traces = json_array();
     hosts = json_array();
     for (size_t i = 0; i < listed; i++)
-        (void)json_array_append_new(traces, ledger_trace_json(entry, entry->traces[i]));
+        (void)json_array_append_new(traces, judge_trace_json(entry, entry->traces[i]));
     for (size_t i = 0; i < entry->host_count; i++)
-        (void)json_array_append_new(hosts, ledger_host_json(&entry->hosts[i]));
+        (void)json_array_append_new(hosts, judge_host_json(&entry->hosts[i]));
     return json_pack("{ss, sI, sb, so, so}", "id", name, "more",
                      (json_int_t)(entry->more + entry->trace_count - listed), "done",
                      entry->is_done && !(entry->head.last_ms > 0 && entry->head.service[0]),

@@ -1,13 +1,13 @@
 /*
- * Pending requests, fetched traces, heard alarms, and halves as texts.
+ * Requests that wait, collected traces, read alarms, and halves as texts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "tools/agent/fetched.h"
+#include "tools/agent/collected.h"
 #include "tools/agent/halves.h"
-#include "tools/agent/heard.h"
-#include "tools/agent/pending.h"
+#include "tools/agent/alarms_seen.h"
+#include "tools/agent/scan_queue.h"
 #include "tools/base/folders.h"
 #include "tools/base/totals.h"
 
@@ -34,43 +34,45 @@ static struct request *request(const char *host, int64_t due_ms, uint64_t first,
 
 static void test_due(void)
 {
-    struct pending pending = {.max = 100};
+    struct scan_queue scan_queue = {.max = 100};
     struct request *taken;
 
-    CHECK(pending_due_ms(&pending, false) == INT64_MAX);
-    CHECK(pending_take(&pending, 1000, false) == NULL);
-    CHECK(pending_add(&pending, request("a", 200, 1, 2)) == 0);
-    CHECK(pending_add(&pending, request("b", 100, 3, 3)) == 0);
-    CHECK(pending_add(&pending, request("a", 300, 4, 4)) == 0);
-    CHECK(pending_due_ms(&pending, false) == 100);
-    CHECK(pending_has(&pending, id_of(3), NULL) && pending_has(&pending, id_of(3), "b"));
-    CHECK(!pending_has(&pending, id_of(3), "a") && !pending_has(&pending, id_of(5), NULL));
-    CHECK(pending_take(&pending, 99, false) == NULL);
+    CHECK(scan_queue_due_ms(&scan_queue, false) == INT64_MAX);
+    CHECK(scan_queue_take(&scan_queue, 1000, false) == NULL);
+    CHECK(scan_queue_add(&scan_queue, request("a", 200, 1, 2)) == 0);
+    CHECK(scan_queue_add(&scan_queue, request("b", 100, 3, 3)) == 0);
+    CHECK(scan_queue_add(&scan_queue, request("a", 300, 4, 4)) == 0);
+    CHECK(scan_queue_due_ms(&scan_queue, false) == 100);
+    CHECK(scan_queue_has(&scan_queue, id_of(3), NULL) &&
+          scan_queue_has(&scan_queue, id_of(3), "b"));
+    CHECK(!scan_queue_has(&scan_queue, id_of(3), "a") &&
+          !scan_queue_has(&scan_queue, id_of(5), NULL));
+    CHECK(scan_queue_take(&scan_queue, 99, false) == NULL);
 
     /* all due requests are taken together, in the order of arrival */
-    taken = pending_take(&pending, 200, false);
+    taken = scan_queue_take(&scan_queue, 200, false);
     CHECK(taken && taken->count == 2 && taken->next && taken->next->count == 1);
     CHECK(taken && taken->next && taken->next->next == NULL);
     requests_free(taken);
-    CHECK(pending.traces == 1 && pending_due_ms(&pending, false) == 300);
-    pending_hurry(&pending, 250);
-    CHECK(pending_due_ms(&pending, false) == 250);
-    requests_free(pending_take(&pending, 250, false));
-    CHECK(pending.traces == 0 && !pending.list);
+    CHECK(scan_queue.traces == 1 && scan_queue_due_ms(&scan_queue, false) == 300);
+    scan_queue_hurry(&scan_queue, 250);
+    CHECK(scan_queue_due_ms(&scan_queue, false) == 250);
+    requests_free(scan_queue_take(&scan_queue, 250, false));
+    CHECK(scan_queue.traces == 0 && !scan_queue.list);
 }
 
 static void test_cap(void)
 {
-    struct pending pending = {.max = 3};
+    struct scan_queue scan_queue = {.max = 3};
     struct request *taken;
 
-    CHECK(pending_add(&pending, request("a", 0, 1, 2)) == 0);
-    CHECK(pending_add(&pending, request("b", 0, 3, 6)) == 3);
-    CHECK(pending_add(&pending, request("c", 0, 7, 8)) == 2);
-    CHECK(pending.traces == 3);
-    pending.max = 2; /* as after a reload */
-    CHECK(pending_room(&pending, NULL) == 0);
-    taken = pending_take(&pending, 0, false);
+    CHECK(scan_queue_add(&scan_queue, request("a", 0, 1, 2)) == 0);
+    CHECK(scan_queue_add(&scan_queue, request("b", 0, 3, 6)) == 3);
+    CHECK(scan_queue_add(&scan_queue, request("c", 0, 7, 8)) == 2);
+    CHECK(scan_queue.traces == 3);
+    scan_queue.max = 2; /* as after a reload */
+    CHECK(scan_queue_room(&scan_queue, NULL) == 0);
+    taken = scan_queue_take(&scan_queue, 0, false);
     CHECK(taken->next->count == 1 && taken->next->left_out == 3);
     /* a request without traces is taken, too: it must be answered */
     CHECK(taken->next->next && taken->next->next->count == 0 && taken->next->next->left_out == 2);
@@ -81,28 +83,29 @@ static void test_cap(void)
  * other. */
 static void test_askers(void)
 {
-    struct pending pending = {.max = 3, .rest_ms = 500};
+    struct scan_queue scan_queue = {.max = 3, .rest_ms = 500};
     struct asker one = {.rest_ms = 300}, other = {.rest_ms = 0};
     struct request *list = NULL, *taken;
 
     for (uint64_t low = 1; low <= 5; low++)
         CHECK(request_add(requests_of(&list, &one, "a"), id_of(low), 0, "why"));
     CHECK(list && !list->next && list->asker == &one && one.payer.held == 1);
-    CHECK(pending_add(&pending, list) == 2 && pending_room(&pending, &one) == 0);
-    CHECK(pending_room(&pending, &other) == 3 && pending_room(&pending, NULL) == 3);
+    CHECK(scan_queue_add(&scan_queue, list) == 2 && scan_queue_room(&scan_queue, &one) == 0);
+    CHECK(scan_queue_room(&scan_queue, &other) == 3 && scan_queue_room(&scan_queue, NULL) == 3);
     list = NULL;
     CHECK(request_add(requests_of(&list, &other, "a"), id_of(6), 0, "why"));
-    CHECK(pending_add(&pending, list) == 0 && pending_add(&pending, request("b", 0, 7, 7)) == 0);
-    CHECK(pending_due_ms(&pending, false) == 0);
-    taken = pending_take(&pending, 400, false);
+    CHECK(scan_queue_add(&scan_queue, list) == 0 &&
+          scan_queue_add(&scan_queue, request("b", 0, 7, 7)) == 0);
+    CHECK(scan_queue_due_ms(&scan_queue, false) == 0);
+    taken = scan_queue_take(&scan_queue, 400, false);
     CHECK(taken && taken->asker == &other && !taken->next);
     requests_free(taken);
-    CHECK(other.payer.held == 0 && pending_due_ms(&pending, false) == 300);
-    requests_free(pending_take(&pending, 400, false));
-    CHECK(pending_take(&pending, 400, false) == NULL && pending.traces == 1);
-    pending_hurry(&pending, 400);
-    requests_free(pending_take(&pending, 400, false));
-    CHECK(one.payer.held == 0 && !pending.list);
+    CHECK(other.payer.held == 0 && scan_queue_due_ms(&scan_queue, false) == 300);
+    requests_free(scan_queue_take(&scan_queue, 400, false));
+    CHECK(scan_queue_take(&scan_queue, 400, false) == NULL && scan_queue.traces == 1);
+    scan_queue_hurry(&scan_queue, 400);
+    requests_free(scan_queue_take(&scan_queue, 400, false));
+    CHECK(one.payer.held == 0 && !scan_queue.list);
 }
 
 /* Returns a request for all traces of the second that ended then, due at once. */
@@ -120,33 +123,34 @@ static struct request *last(const char *host, int64_t asked_s, const char *servi
  * it. */
 static void test_last(void)
 {
-    struct pending pending = {.max = 3};
+    struct scan_queue scan_queue = {.max = 3};
     struct request *taken;
 
-    CHECK(pending_add(&pending, request("a", 0, 1, 1)) == 0);
-    CHECK(pending_add(&pending, last("a", 10, "")) == 0);
-    CHECK(pending_add(&pending, last("a", 12, "")) == 0);
-    CHECK(pending_add(&pending, last("b", 20, "")) == 0);
-    CHECK(pending_add(&pending, last("c", 10, "osd")) == 0);
-    CHECK(pending_add(&pending, last("b", 11, "")) == 0);
-    CHECK(pending_add(&pending, request("b", 0, 2, 2)) == 0);
-    CHECK(pending_last_count(&pending) == 5);
-    taken = pending_take(&pending, 0, false);
+    CHECK(scan_queue_add(&scan_queue, request("a", 0, 1, 1)) == 0);
+    CHECK(scan_queue_add(&scan_queue, last("a", 10, "")) == 0);
+    CHECK(scan_queue_add(&scan_queue, last("a", 12, "")) == 0);
+    CHECK(scan_queue_add(&scan_queue, last("b", 20, "")) == 0);
+    CHECK(scan_queue_add(&scan_queue, last("c", 10, "osd")) == 0);
+    CHECK(scan_queue_add(&scan_queue, last("b", 11, "")) == 0);
+    CHECK(scan_queue_add(&scan_queue, request("b", 0, 2, 2)) == 0);
+    CHECK(scan_queue_last_count(&scan_queue) == 5);
+    taken = scan_queue_take(&scan_queue, 0, false);
     CHECK(taken->last_ms == 0 && taken->next && !taken->next->next);
     requests_free(taken);
-    CHECK(pending_due_ms(&pending, false) == INT64_MAX && pending_due_ms(&pending, true) == 0);
-    taken = pending_take(&pending, 0, true); /* 12 overlaps only with 11 */
+    CHECK(scan_queue_due_ms(&scan_queue, false) == INT64_MAX &&
+          scan_queue_due_ms(&scan_queue, true) == 0);
+    taken = scan_queue_take(&scan_queue, 0, true); /* 12 overlaps only with 11 */
     CHECK(taken && taken->next && taken->next->next && !taken->next->next->next);
     CHECK(requests_window(taken).from_ns == INT64_C(9000000000));
     CHECK(requests_window(taken).until_ns == INT64_C(12000000000));
     requests_free(taken);
-    taken = pending_take(&pending, 0, true);
+    taken = scan_queue_take(&scan_queue, 0, true);
     CHECK(taken && taken->came_mono_ns == INT64_C(20000000000) && !taken->next);
     requests_free(taken);
-    taken = pending_take(&pending, 0, true);
+    taken = scan_queue_take(&scan_queue, 0, true);
     CHECK_TEXT(taken ? taken->service : "", "osd");
     requests_free(taken);
-    CHECK(!pending.list);
+    CHECK(!scan_queue.list);
 }
 
 /* A request as this host sends it and another host reads it. */
@@ -204,11 +208,12 @@ static void test_message(void)
     json_decref(bad);
 }
 
-/* ---- fetched traces ---- */
+/* ---- collected traces ---- */
 
-static void note(struct fetched *fetched, struct trace_id id, int64_t until_mono_ns, uint64_t place)
+static void note(struct collected *collected, struct trace_id id, int64_t until_mono_ns,
+                 uint64_t place)
 {
-    fetched_note(fetched, id, &(struct fetched_span){INT64_MIN, until_mono_ns, 0, place});
+    collected_note(collected, id, &(struct collected_span){INT64_MIN, until_mono_ns, 0, place});
 }
 
 static json_t *found(const char *id, int spans, const char *have, const char *want)
@@ -216,35 +221,35 @@ static json_t *found(const char *id, int spans, const char *have, const char *wa
     return json_pack("{ss, si, s[s], s[s]}", "id", id, "spans", spans, "have", have, "want", want);
 }
 
-static void test_fetched(void)
+static void test_collected(void)
 {
-    struct fetched *fetched = fetched_new();
-    struct fetched_trace *trace = fetched_get(fetched, id_of(1));
+    struct collected *collected = collected_new();
+    struct collected_trace *trace = collected_get(collected, id_of(1));
     json_t *first = found("00000000000000070000000000000001", 1, "a1", "a0");
     json_t *second = found("00000000000000070000000000000001", 1, "a0", "99"), *all;
 
     /* an alarm that is older than the fetch is ignored. A younger alarm is not, nor an alarm whose
      * span may have been written late */
-    note(fetched, id_of(1), 5000000000, 3);
+    note(collected, id_of(1), 5000000000, 3);
     CHECK(trace->until_mono_ns == 5000000000 && trace->place == 3);
-    note(fetched, id_of(1), 4000000000, 2);
+    note(collected, id_of(1), 4000000000, 2);
     CHECK(trace->until_mono_ns == 5000000000 && trace->place == 3);
-    CHECK(fetched_has(fetched, id_of(1), 3999999999) &&
-          !fetched_has(fetched, id_of(1), 4000000000));
-    CHECK(!fetched_has(fetched, id_of(2), 1));
+    CHECK(collected_has(collected, id_of(1), 3999999999) &&
+          !collected_has(collected, id_of(1), 4000000000));
+    CHECK(!collected_has(collected, id_of(2), 1));
     /* the original's events know the lower half only */
-    CHECK(fetched_find(fetched, (struct trace_id){0, 1}) == trace);
-    CHECK(fetched_find(fetched, (struct trace_id){8, 1}) == NULL);
+    CHECK(collected_find(collected, (struct trace_id){0, 1}) == trace);
+    CHECK(collected_find(collected, (struct trace_id){8, 1}) == NULL);
 
     /* two fetches: a parent that the second fetch has is not missing any more */
-    CHECK(fetched_json(trace) == NULL);
+    CHECK(collected_json(trace) == NULL);
     (void)json_object_set_new(first, "begin", json_integer(900));
     (void)json_object_set_new(second, "begin", json_integer(800));
-    fetched_add(fetched, first);
-    fetched_add(fetched, second);
-    fetched_add(fetched, first); /* the earliest begin counts, in any order of fetches */
+    collected_add(collected, first);
+    collected_add(collected, second);
+    collected_add(collected, first); /* the earliest begin counts, in any order of fetches */
     trace->spans--;
-    all = fetched_json(trace);
+    all = collected_json(trace);
     CHECK(json_integer_value(json_object_get(all, "spans")) == 2);
     CHECK(json_integer_value(json_object_get(all, "begin")) == 800);
     CHECK(json_array_size(json_object_get(all, "have")) == 2);
@@ -254,7 +259,7 @@ static void test_fetched(void)
     json_decref(all);
     json_decref(first);
     json_decref(second);
-    fetched_free(fetched);
+    collected_free(collected);
 }
 
 /* With more ids than a list can have, the trace is marked as cut. */
@@ -263,129 +268,130 @@ static void test_cut(void)
     static const char *const lists[] = {"have", "want"};
 
     for (size_t i = 0; i < 2; i++) {
-        struct fetched *fetched = fetched_new();
+        struct collected *collected = collected_new();
         json_t *json = found("00000000000000070000000000000001", 1, "a1", "a0"), *all;
         json_t *list = json_object_get(json, lists[i]);
         char text[20];
 
-        fetched_add(fetched, json);
-        CHECK(!fetched_find(fetched, id_of(1))->is_cut);
+        collected_add(collected, json);
+        CHECK(!collected_find(collected, id_of(1))->is_cut);
         for (unsigned id = 1; id <= 4096; id++) {
             (void)snprintf(text, sizeof(text), "%x", id << 8);
             (void)json_array_append_new(list, json_string(text));
         }
-        fetched_add(fetched, json);
-        all = fetched_json(fetched_find(fetched, id_of(1)));
+        collected_add(collected, json);
+        all = collected_json(collected_find(collected, id_of(1)));
         CHECK(json_is_true(json_object_get(all, "cut")));
         json_decref(all);
         json_decref(json);
-        fetched_free(fetched);
+        collected_free(collected);
     }
 }
 
 /* Windows that overlap are merged. If there are too many, the first ones are removed. */
 static void test_windows(void)
 {
-    struct fetched *fetched = fetched_new();
-    const struct fetched_window *windows;
+    struct collected *collected = collected_new();
+    const struct collected_window *windows;
     size_t count;
 
-    fetched_note_window(fetched, (struct fetched_window){100, 200, 0});
-    fetched_note_window(fetched, (struct fetched_window){300, 400, 0});
-    fetched_note_window(fetched, (struct fetched_window){150, 350, 0});
-    windows = fetched_windows(fetched, &count);
+    collected_note_window(collected, (struct collected_window){100, 200, 0});
+    collected_note_window(collected, (struct collected_window){300, 400, 0});
+    collected_note_window(collected, (struct collected_window){150, 350, 0});
+    windows = collected_windows(collected, &count);
     CHECK(count == 1 && windows[0].from_ns == 100 && windows[0].until_ns == 400);
     for (int64_t i = 1; i <= 1000; i++)
-        fetched_note_window(fetched, (struct fetched_window){i * 1000, i * 1000 + 1, 0});
-    windows = fetched_windows(fetched, &count);
+        collected_note_window(collected, (struct collected_window){i * 1000, i * 1000 + 1, 0});
+    windows = collected_windows(collected, &count);
     CHECK(count == 64 && windows[0].from_ns == 937000 && windows[63].from_ns == 1000000);
-    fetched_free(fetched);
+    collected_free(collected);
 }
 
 /* Reads the file of one agent as another agent. */
-static struct fetched *read_again(struct fetched *fetched, const char *path)
+static struct collected *read_again(struct collected *collected, const char *path)
 {
     struct error error;
     size_t length;
-    char *text = fetched_text(fetched, UINT64_MAX, &length);
+    char *text = collected_text(collected, UINT64_MAX, &length);
 
     CHECK(text && file_write(path, text, length, &error));
     free(text);
-    fetched_free(fetched);
-    fetched = fetched_new();
-    fetched_load(fetched, path);
-    return fetched;
+    collected_free(collected);
+    collected = collected_new();
+    collected_load(collected, path);
+    return collected;
 }
 
-/* The file has the fetched traces, the open traces, and the times from which on rings had them. */
+/* The file has the collected traces, the open traces, and the times from which on rings had them.
+ */
 static void test_file(void)
 {
-    char path[] = "/tmp/test-pending.XXXXXX";
-    struct fetched *fetched = fetched_new();
-    struct fetched_trace *trace = fetched_get(fetched, id_of(1));
+    char path[] = "/tmp/scan-queue.XXXXXX";
+    struct collected *collected = collected_new();
+    struct collected_trace *trace = collected_get(collected, id_of(1));
     json_t *json = found("00000000000000070000000000000001", 1, "a1", "a0");
-    const struct fetched_window *windows;
+    const struct collected_window *windows;
     struct timespec now;
     size_t count;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     CHECK(mkstemp(path) >= 0);
-    note(fetched, trace->id, (int64_t)now.tv_sec * 1000000000, 17);
-    fetched_note_held(fetched, trace->id, 815);
-    fetched_note_window(fetched, (struct fetched_window){100, 200, 0});
-    fetched_open(trace, 4711, "osd*>20ms");
-    fetched_add(fetched, json);
-    fetched = read_again(fetched, path);
-    windows = fetched_windows(fetched, &count);
+    note(collected, trace->id, (int64_t)now.tv_sec * 1000000000, 17);
+    collected_note_held(collected, trace->id, 815);
+    collected_note_window(collected, (struct collected_window){100, 200, 0});
+    collected_open(trace, 4711, "osd*>20ms");
+    collected_add(collected, json);
+    collected = read_again(collected, path);
+    windows = collected_windows(collected, &count);
     CHECK(count == 1 && windows[0].from_ns == 100 && windows[0].until_ns == 200);
-    trace = fetched_find(fetched, id_of(1));
+    trace = collected_find(collected, id_of(1));
     CHECK(trace && trace->held_from_ns == 815);
     CHECK(trace && trace->place == 0 && trace->until_mono_ns && trace->is_open &&
           trace->asked_ns == 4711 && trace->spans == 1);
     CHECK(trace && ids_have(&trace->have, 0xa1) && ids_have(&trace->want, 0xa0));
     CHECK_TEXT(trace ? trace->why : "", "osd*>20ms");
-    fetched_free(fetched);
+    collected_free(collected);
 
     /* a file of another form is ignored */
-    fetched = fetched_new();
+    collected = collected_new();
     CHECK(truncate(path, 20) == 0);
-    fetched_load(fetched, path);
-    CHECK(fetched_find(fetched, id_of(1)) == NULL);
-    fetched_free(fetched);
+    collected_load(collected, path);
+    CHECK(collected_find(collected, id_of(1)) == NULL);
+    collected_free(collected);
     json_decref(json);
     (void)unlink(path);
 }
 
-/* A trace whose spans are not settled is saved as not fetched, even if it was judged. Its window is
- * not saved. */
+/* A trace whose spans are not settled is saved as not collected, even if it was judged. Its window
+ * is not saved. */
 static void test_unsettled(void)
 {
-    struct fetched *fetched = fetched_new();
-    struct fetched_trace *trace = fetched_get(fetched, id_of(1));
+    struct collected *collected = collected_new();
+    struct collected_trace *trace = collected_get(collected, id_of(1));
     const char *not_sent =
         "\"mono\":0,\"from\":-9223372036854775808,\"open\":true,\"judged\":true,\"unsent\":true";
     size_t length;
     char *text;
 
-    fetched_open(trace, 4711, "osd*>20ms");
-    note(fetched, trace->id, INT64_MAX, 1);
-    fetched_note_given(fetched, trace->id, 10);
-    fetched_note_window(fetched, (struct fetched_window){100, 200, 10});
-    fetched_close(trace);
-    text = fetched_text(fetched, 9, &length);
+    collected_open(trace, 4711, "osd*>20ms");
+    note(collected, trace->id, INT64_MAX, 1);
+    collected_note_given(collected, trace->id, 10);
+    collected_note_window(collected, (struct collected_window){100, 200, 10});
+    collected_close(trace);
+    text = collected_text(collected, 9, &length);
     CHECK(text && strstr(text, not_sent) && strstr(text, "\"windows\": []"));
     free(text);
-    text = fetched_text(fetched, 10, &length);
+    text = collected_text(collected, 10, &length);
     CHECK(text && strstr(text, "\"open\":false,\"judged\":false,\"unsent\":false") &&
           strstr(text, "[100, 200]"));
     free(text);
-    fetched_free(fetched);
+    collected_free(collected);
 }
 
-static bool file_has(struct fetched *fetched, const char *part)
+static bool file_has(struct collected *collected, const char *part)
 {
     size_t length;
-    char *text = fetched_text(fetched, UINT64_MAX, &length);
+    char *text = collected_text(collected, UINT64_MAX, &length);
     const bool has = text && strstr(text, part);
 
     free(text);
@@ -395,25 +401,25 @@ static bool file_has(struct fetched *fetched, const char *part)
 /* The file has each change: a changed trace gets a new line. */
 static void test_changes(void)
 {
-    struct fetched *fetched = fetched_new();
-    struct fetched_trace *trace = fetched_get(fetched, id_of(1));
+    struct collected *collected = collected_new();
+    struct collected_trace *trace = collected_get(collected, id_of(1));
     json_t *json = found("00000000000000070000000000000001", 1, "a1", "a0");
 
-    fetched_open(trace, 4711, "osd*>20ms");
-    CHECK(file_has(fetched, "\"open\":true,\"judged\":false"));
-    fetched_add(fetched, json);
-    CHECK(file_has(fetched, "00000000000000a1"));
-    note(fetched, trace->id, INT64_MAX, 1);
-    CHECK(file_has(fetched, "\"mono\":9223372036854775807"));
-    fetched_note_held(fetched, trace->id, 815);
-    CHECK(file_has(fetched, "\"held\":815"));
-    fetched_note_held(fetched, trace->id, 900); /* a later fetch has less */
-    CHECK(file_has(fetched, "\"held\":815"));
-    fetched_note_otlp_held(fetched, trace->id, 816);
-    CHECK(file_has(fetched, "\"held\":816"));
-    fetched_close(trace);
-    CHECK(file_has(fetched, "\"open\":false") && !file_has(fetched, "00000000000000a1"));
-    fetched_free(fetched);
+    collected_open(trace, 4711, "osd*>20ms");
+    CHECK(file_has(collected, "\"open\":true,\"judged\":false"));
+    collected_add(collected, json);
+    CHECK(file_has(collected, "00000000000000a1"));
+    note(collected, trace->id, INT64_MAX, 1);
+    CHECK(file_has(collected, "\"mono\":9223372036854775807"));
+    collected_note_held(collected, trace->id, 815);
+    CHECK(file_has(collected, "\"held\":815"));
+    collected_note_held(collected, trace->id, 900); /* a later fetch has less */
+    CHECK(file_has(collected, "\"held\":815"));
+    collected_note_otlp_held(collected, trace->id, 816);
+    CHECK(file_has(collected, "\"held\":816"));
+    collected_close(trace);
+    CHECK(file_has(collected, "\"open\":false") && !file_has(collected, "00000000000000a1"));
+    collected_free(collected);
     json_decref(json);
 }
 
@@ -421,68 +427,70 @@ static void test_changes(void)
  * the alarms of removed traces as new. */
 static void test_forgotten(void)
 {
-    char path[] = "/tmp/test-pending.XXXXXX";
-    struct fetched *fetched = fetched_new();
+    char path[] = "/tmp/scan-queue.XXXXXX";
+    struct collected *collected = collected_new();
     struct timespec now;
     int64_t now_ns;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     now_ns = (int64_t)now.tv_sec * 1000000000;
     for (uint64_t i = 1; i <= 10000; i++) {
-        struct fetched_trace *trace = fetched_get(fetched, id_of(i));
+        struct collected_trace *trace = collected_get(collected, id_of(i));
 
         CHECK(trace != NULL);
         if (trace) /* one trace for each millisecond until now */
             trace->until_mono_ns = now_ns - (10000 - (int64_t)i) * 1000000;
     }
-    CHECK(fetched_find(fetched, id_of(10000)) && !fetched_find(fetched, id_of(1)));
-    CHECK(fetched_has(fetched, id_of(1), (uint64_t)now_ns - UINT64_C(9999000000)));
+    CHECK(collected_find(collected, id_of(10000)) && !collected_find(collected, id_of(1)));
+    CHECK(collected_has(collected, id_of(1), (uint64_t)now_ns - UINT64_C(9999000000)));
     CHECK(mkstemp(path) >= 0);
-    fetched = read_again(fetched, path);
-    CHECK(!fetched_find(fetched, id_of(1)));
-    CHECK(fetched_has(fetched, id_of(1), (uint64_t)now_ns - UINT64_C(9999000000)));
-    fetched_free(fetched);
+    collected = read_again(collected, path);
+    CHECK(!collected_find(collected, id_of(1)));
+    CHECK(collected_has(collected, id_of(1), (uint64_t)now_ns - UINT64_C(9999000000)));
+    collected_free(collected);
     (void)unlink(path);
 }
 
-/* ---- heard alarms ---- */
+/* ---- read alarms ---- */
 
-static bool hear(struct heard *heard, uint32_t pid, uint32_t sequence, uint64_t monotonic_ns)
+static bool hear(struct alarms_seen *alarms_seen, uint32_t pid, uint32_t sequence,
+                 uint64_t monotonic_ns)
 {
     const struct alarm alarm = {.pid = pid, .sequence = sequence, .monotonic_ns = monotonic_ns};
 
-    return heard_alarm(heard, &alarm);
+    return alarms_seen_alarm(alarms_seen, &alarm);
 }
 
 /* Returns the missing numbers up to the largest: numbers that the next look does not find are lost.
  */
-static uint64_t missing_of(struct heard *heard)
+static uint64_t missing_of(struct alarms_seen *alarms_seen)
 {
-    heard_look(heard);
-    return heard_lost(heard);
+    alarms_seen_look(alarms_seen);
+    return alarms_seen_lost(alarms_seen);
 }
 
-/* A new watcher reads the ring again: heard alarms are not new, and missing numbers are counted. */
+/* A new watcher reads the ring again: read alarms are not new, and missing numbers are counted. */
 static void test_heard(void)
 {
-    static struct heard heard, again;
+    static struct alarms_seen alarms_seen, again;
     json_t *json;
 
-    heard_begin(&heard);
-    CHECK(hear(&heard, 1, 2, 20) && hear(&heard, 1, 1, 10) && hear(&heard, 2, 5, 50));
-    heard_end(&heard);
-    CHECK(missing_of(&heard) == 0); /* numbers before the first heard one are not known */
-    CHECK(hear(&heard, 1, 3, 30) && hear(&heard, 2, 6, 60));
-    CHECK(missing_of(&heard) == 0);
-    json = heard_json(&heard);
-    heard_read(&again, json);
+    alarms_seen_begin(&alarms_seen);
+    CHECK(hear(&alarms_seen, 1, 2, 20) && hear(&alarms_seen, 1, 1, 10) &&
+          hear(&alarms_seen, 2, 5, 50));
+    alarms_seen_end(&alarms_seen);
+    CHECK(missing_of(&alarms_seen) == 0); /* numbers before the first read one are not known */
+    CHECK(hear(&alarms_seen, 1, 3, 30) && hear(&alarms_seen, 2, 6, 60));
+    CHECK(missing_of(&alarms_seen) == 0);
+    json = alarms_seen_json(&alarms_seen);
+    alarms_seen_read(&again, json);
     json_decref(json);
-    heard_begin(&again);
+    alarms_seen_begin(&again);
     CHECK(!hear(&again, 1, 3, 30) && !hear(&again, 1, 2, 20));
     CHECK(hear(&again, 1, 7, 70) && hear(&again, 1, 5, 65)); /* 4 and 6 are not there */
     CHECK(!hear(&again, 2, 6, 60));
     CHECK(hear(&again, 2, 1, 90)); /* another program */
-    heard_end(&again);
+    alarms_seen_end(&again);
     CHECK(missing_of(&again) == 2);
     CHECK(hear(&again, 1, 6, 68)); /* a late alarm */
     CHECK(missing_of(&again) == 1);
@@ -492,41 +500,41 @@ static void test_heard(void)
 /* One CPU's alarms after those of another. */
 static void test_heard_by_cpu(void)
 {
-    static struct heard heard;
+    static struct alarms_seen alarms_seen;
 
-    heard_begin(&heard);
+    alarms_seen_begin(&alarms_seen);
     for (uint32_t i = 2; i <= 100; i += 2)
-        CHECK(hear(&heard, 1, i, i));
+        CHECK(hear(&alarms_seen, 1, i, i));
     for (uint32_t i = 1; i <= 99; i += 2)
-        CHECK(hear(&heard, 1, i, i));
-    heard_end(&heard);
-    CHECK(missing_of(&heard) == 0);
-    CHECK(hear(&heard, 3, 9, 9) && hear(&heard, 3, 7, 7));
-    CHECK(missing_of(&heard) == 1);
-    CHECK(hear(&heard, 3, 8, 8) && missing_of(&heard) == 0);
+        CHECK(hear(&alarms_seen, 1, i, i));
+    alarms_seen_end(&alarms_seen);
+    CHECK(missing_of(&alarms_seen) == 0);
+    CHECK(hear(&alarms_seen, 3, 9, 9) && hear(&alarms_seen, 3, 7, 7));
+    CHECK(missing_of(&alarms_seen) == 1);
+    CHECK(hear(&alarms_seen, 3, 8, 8) && missing_of(&alarms_seen) == 0);
     /* much later, another program has the pid; missing alarms of the first program stay lost */
-    CHECK(hear(&heard, 3, 11, 11) && missing_of(&heard) == 1);
-    CHECK(hear(&heard, 3, 2, 5000000000) && hear(&heard, 3, 4, 5000000001));
-    CHECK(missing_of(&heard) == 2);
+    CHECK(hear(&alarms_seen, 3, 11, 11) && missing_of(&alarms_seen) == 1);
+    CHECK(hear(&alarms_seen, 3, 2, 5000000000) && hear(&alarms_seen, 3, 4, 5000000001));
+    CHECK(missing_of(&alarms_seen) == 2);
 }
 
 /* The earliest alarm comes after a look has counted the lost alarms. A new watcher does not count
  * them again. */
 static void test_heard_late(void)
 {
-    static struct heard heard, again;
+    static struct alarms_seen alarms_seen, again;
     uint64_t told;
     json_t *json;
 
-    CHECK(hear(&heard, 1, 5, 50) && hear(&heard, 1, 7, 70));
-    told = missing_of(&heard); /* 6 */
+    CHECK(hear(&alarms_seen, 1, 5, 50) && hear(&alarms_seen, 1, 7, 70));
+    told = missing_of(&alarms_seen); /* 6 */
     CHECK(told == 1);
-    heard_look(&heard);
-    CHECK(hear(&heard, 1, 3, 30));
-    if (heard_lost(&heard) > told)
-        told = heard_lost(&heard);
-    json = heard_json(&heard);
-    heard_read(&again, json);
+    alarms_seen_look(&alarms_seen);
+    CHECK(hear(&alarms_seen, 1, 3, 30));
+    if (alarms_seen_lost(&alarms_seen) > told)
+        told = alarms_seen_lost(&alarms_seen);
+    json = alarms_seen_json(&alarms_seen);
+    alarms_seen_read(&again, json);
     json_decref(json);
     CHECK(told + missing_of(&again) == 2); /* 4 and 6 */
 }
@@ -572,7 +580,7 @@ int main(void)
     test_askers();
     test_last();
     test_message();
-    test_fetched();
+    test_collected();
     test_cut();
     test_windows();
     test_file();

@@ -3,13 +3,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_ANSWER_H
-#define BLKIN_TOOLS_ANSWER_H
+#ifndef BLKIN_TOOLS_FOUND_H
+#define BLKIN_TOOLS_FOUND_H
 
 #include "agent.h"
 
 /* The times back to which a scan is complete. */
-struct answer_reach {
+struct found_reach {
     int64_t held_from_ns; /* CLOCK_MONOTONIC: the rings have all records from then on */
     int64_t reach_ns; /* CLOCK_MONOTONIC: the scan read the records written from then on; INT64_MIN:
                          all records */
@@ -20,7 +20,7 @@ struct answer_reach {
  * NULL. reach: NULL if nothing was scanned. problem: the reason of a failure, or NULL. Returns NULL
  * when out of memory.
  */
-json_t *answer_new(const struct agent *agent, const struct request *request, size_t requests,
-                   const struct answer_reach *reach, const json_t *found, const char *problem);
+json_t *found_new(const struct agent *agent, const struct request *request, size_t requests,
+                  const struct found_reach *reach, const json_t *found, const char *problem);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The ledger: the requests of this host to all agents, and the answers.
+ * Judges whether traces are complete, by the requests of this host and the answers of all agents.
  *
  * A trace is complete if all known hosts have answered, their rings reached back to the trace's
  * begin, and all parents of spans were found. If a part is still missing after a time-out, the
@@ -8,8 +8,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_LEDGER_H
-#define BLKIN_TOOLS_LEDGER_H
+#ifndef BLKIN_TOOLS_JUDGE_H
+#define BLKIN_TOOLS_JUDGE_H
 
 #include "request.h"
 
@@ -28,7 +28,7 @@ struct verdict {
                           the times from which on they have all records; "": none */
 };
 
-struct ledger_callbacks {
+struct judge_callbacks {
     /* Gets the verdict, once for each trace that is requested by its id. */
     void (*judged)(void *context, const struct verdict *verdict);
     /* Called in place of judged() for a trace that a later request judges. to_other: the request of
@@ -45,45 +45,45 @@ struct ledger_callbacks {
     void *context;
 };
 
-struct ledger;
+struct judge;
 
 /* Returns NULL when out of memory. */
-struct ledger *ledger_new(const struct ledger_callbacks *callbacks);
-void ledger_free(struct ledger *ledger);
+struct judge *judge_new(const struct judge_callbacks *callbacks);
+void judge_free(struct judge *judge);
 
 /*
  * Enters a request that is sent now. hosts: a JSON array of names. timeout_ms: answers that come
  * later than so long after this host's own answer count as missing. name: the name of a person's
- * request (ledger_json()); NULL: a request for alarms. If the request lists the traces of a
+ * request (judge_json()); NULL: a request for alarms. If the request lists the traces of a
  * service, listed() gets the name. Returns false when out of memory, or if too many are open.
  */
-bool ledger_ask(struct ledger *ledger, const struct request *request, const json_t *hosts,
-                const char *name, int64_t timeout_ms);
+bool judge_ask(struct judge *judge, const struct request *request, const json_t *hosts,
+               const char *name, int64_t timeout_ms);
 
 /* Adds a message "found" (tools/cluster/cluster.h) of another host or of this one. Ignores messages
  * about unknown requests. */
-void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms);
+void judge_answer(struct judge *judge, const json_t *found, int64_t now_ms);
 
 /* Leaves traces to the request of another host, if it is later than this host's requests. */
-void ledger_yield(struct ledger *ledger, const struct request *theirs);
+void judge_yield(struct judge *judge, const struct request *theirs);
 
 /* Returns true if all other hosts that are not in `away` have answered the request. */
-bool ledger_is_answered(const struct ledger *ledger, const char *id, const json_t *away);
+bool judge_is_answered(const struct judge *judge, const char *id, const json_t *away);
 
 /* Marks the traces of the request as incomplete. doubt: the reason. */
-void ledger_doubt(struct ledger *ledger, const char *id, const char *doubt);
+void judge_doubt(struct judge *judge, const char *id, const char *doubt);
 
 /* Judges the traces that can be judged. Returns the latest time of the next call. */
-int64_t ledger_judge(struct ledger *ledger, int64_t now_ms);
+int64_t judge_due(struct judge *judge, int64_t now_ms);
 
 /* Extends all time-outs by stall_ms, because this process was stopped and read no answers. */
-void ledger_note_stall(struct ledger *ledger, int64_t stall_ms);
+void judge_note_stall(struct judge *judge, int64_t stall_ms);
 
 /* Returns the number of traces and windows that are not judged yet. */
-size_t ledger_open(const struct ledger *ledger);
+size_t judge_open(const struct judge *judge);
 
 /* Returns the answer to `kept NAME`. For an open request, the answer lists only the first traces.
  * NULL: no request has this name. */
-json_t *ledger_json(const struct ledger *ledger, const char *name);
+json_t *judge_json(const struct judge *judge, const char *name);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * Spans of other SDKs that come after their trace was fetched. Each span is fetched once, also
+ * Spans of other SDKs that come after their trace was collected. Each span is collected once, also
  * after failed fetches.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "tools/agent/later.h"
+#include "tools/agent/late_spans.h"
 
 #include <time.h>
 
 static struct agent agent;
-static struct later *later;
+static struct late_spans *late_spans;
 static uint64_t come;     /* spans of the trace in the store */
 static int64_t passed_ms; /* added to the clock */
 static unsigned asked;    /* requests for late spans */
@@ -56,7 +56,7 @@ static void add(void *context, struct request *request)
     (void)context;
     CHECK(request->is_late);
     asked++;
-    (void)pending_add(&agent.pending, request);
+    (void)scan_queue_add(&agent.scan_queue, request);
 }
 
 static struct request *request(void)
@@ -73,25 +73,25 @@ static uint64_t taken_for(const struct request *requests)
     struct buffer message = {.limit = 0};
     const uint64_t before = agent.totals.foreign_fetched;
 
-    later_take(later, requests, 0, &message);
+    late_spans_take(late_spans, requests, 0, &message);
     buffer_free(&message);
     return agent.totals.foreign_fetched - before;
 }
 
 static void begin(void)
 {
-    agent = (struct agent){.pending = {.max = 2}, .fetched = fetched_new()};
-    later = later_new(&agent, NULL, add, NULL);
-    CHECK(agent.fetched && later);
+    agent = (struct agent){.scan_queue = {.max = 2}, .collected = collected_new()};
+    late_spans = late_spans_new(&agent, NULL, add, NULL);
+    CHECK(agent.collected && late_spans);
     come = 0;
     asked = 0;
 }
 
 static void end(void)
 {
-    later_free(later);
-    fetched_free(agent.fetched);
-    requests_free(agent.pending.list);
+    late_spans_free(late_spans);
+    collected_free(agent.collected);
+    requests_free(agent.scan_queue.list);
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -106,13 +106,13 @@ static void test_once(void)
     CHECK(taken_for(made) == 3);
     come = 5;
     passed_ms += 1000;
-    (void)later_look(later);
-    CHECK(asked == 1 && taken_for(agent.pending.list) == 2);
+    (void)late_spans_look(late_spans);
+    CHECK(asked == 1 && taken_for(agent.scan_queue.list) == 2);
     /* late spans do not extend the watch */
     passed_ms += 14000;
-    (void)later_look(later);
+    (void)late_spans_look(late_spans);
     passed_ms += 1000;
-    CHECK(later_look(later) == INT64_MAX);
+    CHECK(late_spans_look(late_spans) == INT64_MAX);
     passed_ms += 45000;
     come = 6;
     CHECK(taken_for(made) == 1);
@@ -131,7 +131,7 @@ static void test_failed(void)
     CHECK(taken_for(made) == 3);
     come = 5;
     CHECK(taken_for(made) == 2);
-    later_take_back(later, made);
+    late_spans_take_back(late_spans, made);
     CHECK(agent.totals.foreign_fetched == 3);
     CHECK(taken_for(made) == 2 && taken_for(made) == 0);
     requests_free(made);
@@ -146,14 +146,14 @@ static void test_dropped(void)
 
     begin();
     come = 3;
-    later_take(later, made, 0, &small);
+    late_spans_take(late_spans, made, 0, &small);
     CHECK(agent.totals.foreign_dropped == 3 && agent.totals.foreign_fetched == 0);
     buffer_free(&small);
     requests_free(made);
     end();
 }
 
-/* No request is made while the list of pending requests is full, however many spans come. */
+/* No request is made while the queue of requests is full, however many spans come. */
 static void test_full(void)
 {
     struct request *made = request(), *others = request_new("a:1:3", "a");
@@ -162,17 +162,17 @@ static void test_full(void)
     CHECK(taken_for(made) == 0);
     for (uint64_t low = 100; low < 102; low++)
         CHECK(request_add(others, (struct trace_id){7, low}, 0, "why"));
-    CHECK(pending_add(&agent.pending, others) == 0);
+    CHECK(scan_queue_add(&agent.scan_queue, others) == 0);
     come = 1;
     for (int i = 0; i < 5; i++) {
         passed_ms += 1000;
-        (void)later_look(later);
+        (void)late_spans_look(late_spans);
     }
     CHECK(asked == 0 && !others->next);
-    requests_free(pending_take(&agent.pending, INT64_MAX, false));
+    requests_free(scan_queue_take(&agent.scan_queue, INT64_MAX, false));
     passed_ms += 1000;
-    (void)later_look(later);
-    CHECK(asked == 1 && agent.pending.traces == 1);
+    (void)late_spans_look(late_spans);
+    CHECK(asked == 1 && agent.scan_queue.traces == 1);
     requests_free(made);
     end();
 }

@@ -1,13 +1,13 @@
 /*
- * Shared by ledger.c and ledger_json.c.
+ * Shared by judge.c and judge_json.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_LEDGER_PARTS_H
-#define BLKIN_TOOLS_LEDGER_PARTS_H
+#ifndef BLKIN_TOOLS_JUDGE_PARTS_H
+#define BLKIN_TOOLS_JUDGE_PARTS_H
 
 #include "babeltrace-plugin/base/table.h"
-#include "ledger.h"
+#include "judge.h"
 
 enum host_state { HOST_WAITING, HOST_ANSWERED, HOST_AWAY };
 
@@ -21,9 +21,9 @@ struct host {
     char error[192];      /* "": none */
 };
 
-struct ledger_trace {
+struct judge_trace {
     const struct entry *entry;
-    struct table_link in_table; /* of the ledger */
+    struct table_link in_table; /* of the judge */
     struct wanted wanted;
     struct ids have, want;
     json_t *hosts; /* the names of the hosts with spans of the trace; NULL: none */
@@ -41,20 +41,20 @@ struct entry {
     char name[192];      /* the name of a person's request; "": a request for alarms */
     struct host *hosts;
     size_t host_count;
-    struct ledger_trace **traces; /* allocated one by one, as the table links them */
+    struct judge_trace **traces; /* allocated one by one, as the table links them */
     size_t trace_count, trace_room;
     size_t waiting; /* hosts in HOST_WAITING */
     int64_t timeout_ms;
     int64_t deadline_ms; /* of other hosts' answers; 0: this host has not answered yet */
     int64_t limit_ms;    /* of this host's own answer; 0: not set yet */
-    char doubt[128];     /* see ledger_doubt() */
+    char doubt[128];     /* see judge_doubt() */
     uint64_t more;       /* number of found traces that are not in `traces` */
     bool is_done;
     struct entry *next;
 };
 
-struct ledger {
-    struct ledger_callbacks on;
+struct judge {
+    struct judge_callbacks on;
     struct entry *entries; /* the newest first */
     size_t count;          /* number of entries */
     struct table traces;   /* the traces of all entries, by the lower half of the id */

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "ledger_parts.h"
+#include "judge_parts.h"
 
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
@@ -15,31 +15,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUESTS_MAX      1024 /* open requests */
-#define NAMED_MAX         64   /* requests of persons, open or done */
-#define LEDGER_TRACES_MAX 4096 /* traces that answers add to one request */
-#define LEDGER_IDS_MAX    4096 /* ids in each of the two lists of a trace */
-#define LEDGER_HOSTS_MAX  4096
-#define OWN_LIMIT_MS      300000 /* time-out of this host's own answer: a scan may wait or fail */
+#define REQUESTS_MAX     1024 /* open requests */
+#define NAMED_MAX        64   /* requests of persons, open or done */
+#define JUDGE_TRACES_MAX 4096 /* traces that answers add to one request */
+#define JUDGE_IDS_MAX    4096 /* ids in each of the two lists of a trace */
+#define JUDGE_HOSTS_MAX  4096
+#define OWN_LIMIT_MS     300000 /* time-out of this host's own answer: a scan may wait or fail */
 
-struct ledger *ledger_new(const struct ledger_callbacks *callbacks)
+struct judge *judge_new(const struct judge_callbacks *callbacks)
 {
-    struct ledger *ledger = calloc(1, sizeof(*ledger));
+    struct judge *judge = calloc(1, sizeof(*judge));
 
-    if (!ledger || !table_init(&ledger->traces)) {
-        free(ledger);
+    if (!judge || !table_init(&judge->traces)) {
+        free(judge);
         return NULL;
     }
-    ledger->on = *callbacks;
-    return ledger;
+    judge->on = *callbacks;
+    return judge;
 }
 
-static void ledger_free_entry(struct ledger *ledger, struct entry *entry)
+static void judge_free_entry(struct judge *judge, struct entry *entry)
 {
     for (size_t i = 0; i < entry->trace_count; i++) {
-        struct ledger_trace *trace = entry->traces[i];
+        struct judge_trace *trace = entry->traces[i];
 
-        table_remove(&ledger->traces, &trace->in_table);
+        table_remove(&judge->traces, &trace->in_table);
         ids_free(&trace->have);
         ids_free(&trace->want);
         json_decref(trace->hosts);
@@ -51,56 +51,56 @@ static void ledger_free_entry(struct ledger *ledger, struct entry *entry)
     free(entry);
 }
 
-void ledger_free(struct ledger *ledger)
+void judge_free(struct judge *judge)
 {
-    while (ledger->entries) {
-        struct entry *next = ledger->entries->next;
+    while (judge->entries) {
+        struct entry *next = judge->entries->next;
 
-        ledger_free_entry(ledger, ledger->entries);
-        ledger->entries = next;
+        judge_free_entry(judge, judge->entries);
+        judge->entries = next;
     }
-    table_destroy(&ledger->traces, NULL);
-    free(ledger);
+    table_destroy(&judge->traces, NULL);
+    free(judge);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /* Hashes only the lower half of the id, because events of the original have no upper half. */
-static uint64_t ledger_hash(const struct ledger *ledger, struct trace_id id)
+static uint64_t judge_hash(const struct judge *judge, struct trace_id id)
 {
-    return hash_mix(ledger->traces.seed ^ id.low);
+    return hash_mix(judge->traces.seed ^ id.low);
 }
 
-static struct ledger_trace *ledger_find_trace(const struct ledger *ledger,
-                                              const struct entry *entry, struct trace_id id)
+static struct judge_trace *judge_find_trace(const struct judge *judge, const struct entry *entry,
+                                            struct trace_id id)
 {
-    struct ledger_trace *trace;
+    struct judge_trace *trace;
 
-    table_find(trace, &ledger->traces, ledger_hash(ledger, id), in_table,
+    table_find(trace, &judge->traces, judge_hash(judge, id), in_table,
                trace->entry == entry && trace_id_equal(trace->wanted.id, id));
     return trace;
 }
 
-static struct ledger_trace *ledger_add_trace(struct ledger *ledger, struct entry *entry,
-                                             const struct wanted *wanted)
+static struct judge_trace *judge_add_trace(struct judge *judge, struct entry *entry,
+                                           const struct wanted *wanted)
 {
-    struct ledger_trace *trace = ARRAY_FITS(entry->traces, entry->trace_room, entry->trace_count)
-                                     ? calloc(1, sizeof(*trace))
-                                     : NULL;
+    struct judge_trace *trace = ARRAY_FITS(entry->traces, entry->trace_room, entry->trace_count)
+                                    ? calloc(1, sizeof(*trace))
+                                    : NULL;
 
     if (!trace)
         return NULL;
     trace->entry = entry;
     trace->wanted = *wanted;
-    table_add(&ledger->traces, &trace->in_table, ledger_hash(ledger, wanted->id));
+    table_add(&judge->traces, &trace->in_table, judge_hash(judge, wanted->id));
     entry->traces[entry->trace_count++] = trace;
     return trace;
 }
 
-static bool ledger_set_hosts(struct entry *entry, const json_t *hosts)
+static bool judge_set_hosts(struct entry *entry, const json_t *hosts)
 {
     const size_t count =
-        json_array_size(hosts) < LEDGER_HOSTS_MAX ? json_array_size(hosts) : LEDGER_HOSTS_MAX;
+        json_array_size(hosts) < JUDGE_HOSTS_MAX ? json_array_size(hosts) : JUDGE_HOSTS_MAX;
 
     entry->hosts = calloc(count ? count : 1, sizeof(*entry->hosts));
     if (!entry->hosts)
@@ -117,33 +117,33 @@ static bool ledger_set_hosts(struct entry *entry, const json_t *hosts)
 }
 
 /* Removes the done requests, except the newest NAMED_MAX requests of persons. */
-static void ledger_make_room(struct ledger *ledger)
+static void judge_make_room(struct judge *judge)
 {
-    struct entry **at = &ledger->entries;
+    struct entry **at = &judge->entries;
     size_t named = 0;
 
-    ledger->count = 0;
+    judge->count = 0;
     while (*at) {
         struct entry *entry = *at;
 
         named += entry->name[0] != '\0';
         if (entry->is_done && (entry->name[0] == '\0' || named > NAMED_MAX)) {
             *at = entry->next;
-            ledger_free_entry(ledger, entry);
+            judge_free_entry(judge, entry);
         } else {
             at = &entry->next;
-            ledger->count++;
+            judge->count++;
         }
     }
 }
 
 /* Leaves the trace to the latest request. All hosts compare the same times, so they agree which one
  * judges. other: a request of another host; NULL: a new request of this host. */
-static void ledger_leave(struct ledger *ledger, struct trace_id id, const struct request *other)
+static void judge_leave(struct judge *judge, struct trace_id id, const struct request *other)
 {
-    struct ledger_trace *trace;
+    struct judge_trace *trace;
 
-    table_for_each_of(trace, &ledger->traces, ledger_hash(ledger, id), in_table)
+    table_for_each_of(trace, &judge->traces, judge_hash(judge, id), in_table)
     {
         const struct request *ours = &trace->entry->head;
         const bool is_earlier = !other || other->at_ns > ours->at_ns ||
@@ -153,16 +153,16 @@ static void ledger_leave(struct ledger *ledger, struct trace_id id, const struct
             !trace_id_equal(trace->wanted.id, id))
             continue;
         trace->is_judged = true;
-        ledger->on.left(ledger->on.context, id, other != NULL);
+        judge->on.left(judge->on.context, id, other != NULL);
     }
 }
 
-bool ledger_ask(struct ledger *ledger, const struct request *request, const json_t *hosts,
-                const char *name, int64_t timeout_ms)
+bool judge_ask(struct judge *judge, const struct request *request, const json_t *hosts,
+               const char *name, int64_t timeout_ms)
 {
-    /* no entry is freed here: ledger_judge() may call this function while it walks the entries */
+    /* no entry is freed here: judge_due() may call this function while it walks the entries */
     struct entry *entry =
-        ledger->count < REQUESTS_MAX + NAMED_MAX ? calloc(1, sizeof(*entry)) : NULL;
+        judge->count < REQUESTS_MAX + NAMED_MAX ? calloc(1, sizeof(*entry)) : NULL;
     bool is_whole;
 
     if (!entry)
@@ -174,31 +174,31 @@ bool ledger_ask(struct ledger *ledger, const struct request *request, const json
     entry->timeout_ms = timeout_ms;
     if (name)
         (void)snprintf(entry->name, sizeof(entry->name), "%s", name);
-    is_whole = ledger_set_hosts(entry, hosts);
+    is_whole = judge_set_hosts(entry, hosts);
     for (size_t i = 0; i < request->count && is_whole; i++) {
         if (!name)
-            ledger_leave(ledger, request->traces[i].id, NULL);
-        is_whole = ledger_add_trace(ledger, entry, &request->traces[i]) != NULL;
+            judge_leave(judge, request->traces[i].id, NULL);
+        is_whole = judge_add_trace(judge, entry, &request->traces[i]) != NULL;
     }
     if (!is_whole) {
-        ledger_free_entry(ledger, entry);
+        judge_free_entry(judge, entry);
         return false;
     }
-    entry->next = ledger->entries;
-    ledger->entries = entry;
-    ledger->count++;
+    entry->next = judge->entries;
+    judge->entries = entry;
+    judge->count++;
     return true;
 }
 
-void ledger_yield(struct ledger *ledger, const struct request *theirs)
+void judge_yield(struct judge *judge, const struct request *theirs)
 {
     for (size_t i = 0; i < theirs->count; i++)
-        ledger_leave(ledger, theirs->traces[i].id, theirs);
+        judge_leave(judge, theirs->traces[i].id, theirs);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static bool ledger_lists(const json_t *hosts, const char *name)
+static bool judge_lists(const json_t *hosts, const char *name)
 {
     for (size_t i = 0; i < json_array_size(hosts); i++)
         if (strcmp(json_string_value(json_array_get(hosts, i)), name) == 0)
@@ -207,28 +207,28 @@ static bool ledger_lists(const json_t *hosts, const char *name)
 }
 
 /* Returns the time by this host's clock at the request; hosts of 0.9 tell a time by their own. */
-static int64_t ledger_read_held(const struct entry *entry, const json_t *answer)
+static int64_t judge_read_held(const struct entry *entry, const json_t *answer)
 {
     if (!json_object_get(answer, "held_us"))
         return number_in(answer, "held_from");
     return entry->head.at_ns - number_in(answer, "held_us") * 1000;
 }
 
-static void ledger_add_answer(struct ledger *ledger, struct entry *entry, struct host *host,
-                              const json_t *answer)
+static void judge_add_answer(struct judge *judge, struct entry *entry, struct host *host,
+                             const json_t *answer)
 {
     const char *id_text = json_string_value(json_object_get(answer, "id"));
     const json_int_t spans = number_in(answer, "spans");
     const json_int_t begin_ns = number_in(answer, "begin");
-    const int64_t held_from_ns = ledger_read_held(entry, answer);
+    const int64_t held_from_ns = judge_read_held(entry, answer);
     struct wanted wanted = {.why = ""};
-    struct ledger_trace *trace;
+    struct judge_trace *trace;
 
     if (!trace_id_read(id_text, &wanted.id))
         return;
-    trace = ledger_find_trace(ledger, entry, wanted.id);
-    if (!trace && entry->head.last_ms > 0 && entry->trace_count < LEDGER_TRACES_MAX)
-        trace = ledger_add_trace(ledger, entry, &wanted);
+    trace = judge_find_trace(judge, entry, wanted.id);
+    if (!trace && entry->head.last_ms > 0 && entry->trace_count < JUDGE_TRACES_MAX)
+        trace = judge_add_trace(judge, entry, &wanted);
     if (!trace) {
         entry->more += entry->head.last_ms > 0;
         return;
@@ -241,26 +241,26 @@ static void ledger_add_answer(struct ledger *ledger, struct entry *entry, struct
     }
     if (!trace->hosts)
         trace->hosts = json_array();
-    if (!ledger_lists(trace->hosts, host->name))
+    if (!judge_lists(trace->hosts, host->name))
         (void)json_array_append_new(trace->hosts, json_string(host->name));
     trace->spans += spans > 0 ? (uint64_t)spans : 0;
     host->spans += spans > 0 ? (uint64_t)spans : 0;
     trace->is_cut |= json_is_true(json_object_get(answer, "cut"));
-    trace->is_cut |= !ids_add_all(&trace->have, json_object_get(answer, "have"), LEDGER_IDS_MAX);
-    trace->is_cut |= !ids_add_all(&trace->want, json_object_get(answer, "want"), LEDGER_IDS_MAX);
+    trace->is_cut |= !ids_add_all(&trace->have, json_object_get(answer, "have"), JUDGE_IDS_MAX);
+    trace->is_cut |= !ids_add_all(&trace->want, json_object_get(answer, "want"), JUDGE_IDS_MAX);
 }
 
-static void ledger_add_answers(struct ledger *ledger, struct entry *entry, struct host *host,
-                               const json_t *found)
+static void judge_add_answers(struct judge *judge, struct entry *entry, struct host *host,
+                              const json_t *found)
 {
     const json_t *answer;
     size_t i;
 
     json_array_foreach(json_object_get(found, "traces"), i, answer)
-        ledger_add_answer(ledger, entry, host, answer);
+        judge_add_answer(judge, entry, host, answer);
 }
 
-static struct host *ledger_find_host(struct entry *entry, const char *name)
+static struct host *judge_find_host(struct entry *entry, const char *name)
 {
     for (size_t i = 0; i < entry->host_count; i++)
         if (strcmp(entry->hosts[i].name, name) == 0)
@@ -269,11 +269,11 @@ static struct host *ledger_find_host(struct entry *entry, const char *name)
 }
 
 /* Adds a host that has answered, but was unknown when the request was sent. */
-static struct host *ledger_add_host(struct entry *entry, const char *name)
+static struct host *judge_add_host(struct entry *entry, const char *name)
 {
     struct host *more;
 
-    if (entry->host_count >= LEDGER_HOSTS_MAX)
+    if (entry->host_count >= JUDGE_HOSTS_MAX)
         return NULL;
     more = reallocarray(entry->hosts, entry->host_count + 1, sizeof(*more));
     if (!more)
@@ -286,29 +286,29 @@ static struct host *ledger_add_host(struct entry *entry, const char *name)
     return more;
 }
 
-static struct entry *ledger_find_entry(const struct ledger *ledger, const char *id)
+static struct entry *judge_find_entry(const struct judge *judge, const char *id)
 {
-    struct entry *entry = ledger->entries;
+    struct entry *entry = judge->entries;
 
     while (entry && strcmp(entry->head.id, id) != 0)
         entry = entry->next;
     return entry;
 }
 
-void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
+void judge_answer(struct judge *judge, const json_t *found, int64_t now_ms)
 {
     const char *id = json_string_value(json_object_get(found, "id"));
     const char *name = json_string_value(json_object_get(found, "host"));
     const json_int_t more = number_in(found, "more");
-    struct entry *entry = id ? ledger_find_entry(ledger, id) : NULL;
-    struct host *host = entry && name ? ledger_find_host(entry, name) : NULL;
+    struct entry *entry = id ? judge_find_entry(judge, id) : NULL;
+    struct host *host = entry && name ? judge_find_host(entry, name) : NULL;
 
     if (!entry || !name)
         return;
     if (!host)
-        host = ledger_add_host(entry, name);
+        host = judge_add_host(entry, name);
     if (host && json_is_true(json_object_get(found, "late"))) {
-        ledger_add_answers(ledger, entry, host, found);
+        judge_add_answers(judge, entry, host, found);
         return;
     }
     if (!host || host->state == HOST_ANSWERED)
@@ -317,30 +317,30 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     host->state = HOST_ANSWERED;
     if (strcmp(name, entry->head.host) == 0)
         entry->deadline_ms = now_ms + entry->timeout_ms;
-    host->held_from_ns = ledger_read_held(entry, found);
+    host->held_from_ns = judge_read_held(entry, found);
     host->reach_ms = number_in(found, "reach_ms");
     entry->more += more > 0 ? (uint64_t)more : 0;
     (void)snprintf(host->error, sizeof(host->error), "%s", text_in(found, "error"));
-    ledger_add_answers(ledger, entry, host, found);
+    judge_add_answers(judge, entry, host, found);
 }
 
-bool ledger_is_answered(const struct ledger *ledger, const char *id, const json_t *away)
+bool judge_is_answered(const struct judge *judge, const char *id, const json_t *away)
 {
-    const struct entry *entry = ledger_find_entry(ledger, id);
+    const struct entry *entry = judge_find_entry(judge, id);
 
     for (size_t i = 0; entry && i < entry->host_count; i++) {
         const struct host *host = &entry->hosts[i];
 
         if (host->state == HOST_WAITING && strcmp(host->name, entry->head.host) != 0 &&
-            !ledger_lists(away, host->name))
+            !judge_lists(away, host->name))
             return false;
     }
     return true;
 }
 
-void ledger_doubt(struct ledger *ledger, const char *id, const char *doubt)
+void judge_doubt(struct judge *judge, const char *id, const char *doubt)
 {
-    struct entry *entry = ledger_find_entry(ledger, id);
+    struct entry *entry = judge_find_entry(judge, id);
 
     if (entry)
         (void)snprintf(entry->doubt, sizeof(entry->doubt), "%s", doubt);
@@ -348,7 +348,7 @@ void ledger_doubt(struct ledger *ledger, const char *id, const char *doubt)
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-static void ledger_separate(struct printer *printer, const char *separator)
+static void judge_separate(struct printer *printer, const char *separator)
 {
     if (printer->buffer.length)
         print_string(printer, separator);
@@ -356,16 +356,16 @@ static void ledger_separate(struct printer *printer, const char *separator)
 
 /* Returns the time from which on that host has the whole trace. A host with spans tells it for the
  * rings of their users; of all hosts with spans, the latest such time is known. */
-static int64_t ledger_held_from(const struct entry *entry, size_t host,
-                                const struct ledger_trace *trace)
+static int64_t judge_held_from(const struct entry *entry, size_t host,
+                               const struct judge_trace *trace)
 {
-    if (!ledger_lists(trace->hosts, entry->hosts[host].name))
+    if (!judge_lists(trace->hosts, entry->hosts[host].name))
         return entry->hosts[host].held_from_ns;
     return trace->held_by == host ? trace->held_from_ns : 0;
 }
 
 /* Returns the begin of the trace in ns since 1970, from the alarm or a span; 0: not known. */
-static int64_t ledger_begin(const struct ledger_trace *trace)
+static int64_t judge_begin(const struct judge_trace *trace)
 {
     const int64_t asked_ns = trace->wanted.begin_ns;
 
@@ -374,46 +374,44 @@ static int64_t ledger_begin(const struct ledger_trace *trace)
 }
 
 /* Returns true if the trace began before the time that the host has searched. */
-static bool ledger_is_short(const struct entry *entry, size_t host,
-                            const struct ledger_trace *trace)
+static bool judge_is_short(const struct entry *entry, size_t host, const struct judge_trace *trace)
 {
-    const int64_t begin_ns = ledger_begin(trace);
+    const int64_t begin_ns = judge_begin(trace);
 
     return begin_ns && entry->hosts[host].reach_ms > 0 &&
            (entry->head.at_ns - begin_ns) / 1000000 > entry->hosts[host].reach_ms;
 }
 
-static bool ledger_is_held(const struct entry *entry, size_t host, const struct ledger_trace *trace)
+static bool judge_is_held(const struct entry *entry, size_t host, const struct judge_trace *trace)
 {
-    const int64_t begin_ns = ledger_begin(trace);
+    const int64_t begin_ns = judge_begin(trace);
 
     return !begin_ns || entry->hosts[host].state != HOST_ANSWERED ||
-           (!ledger_is_short(entry, host, trace) &&
-            ledger_held_from(entry, host, trace) <= begin_ns);
+           (!judge_is_short(entry, host, trace) && judge_held_from(entry, host, trace) <= begin_ns);
 }
 
 /* Calls earlier(), once, if the trace began before the searched time. A missing parent may have
  * ended before that time, too. Returns false if the trace is to be judged now. */
-static bool ledger_ask_earlier(struct ledger *ledger, const struct entry *entry,
-                               struct ledger_trace *trace, uint64_t missing, bool is_late)
+static bool judge_ask_earlier(struct judge *judge, const struct entry *entry,
+                              struct judge_trace *trace, uint64_t missing, bool is_late)
 {
     bool is_short = false, is_bounded = false;
 
     if (trace->is_asked_again || entry->name[0])
         return false;
     for (size_t i = 0; i < entry->host_count; i++) {
-        is_short |= ledger_is_short(entry, i, trace);
+        is_short |= judge_is_short(entry, i, trace);
         is_bounded |= entry->hosts[i].reach_ms > 0;
     }
     if (!is_short && !(is_bounded && missing && is_late))
         return false;
     trace->is_asked_again = true;
-    ledger->on.earlier(ledger->on.context, entry->head.asker, &trace->wanted,
-                       is_short ? ledger_begin(trace) : 0);
+    judge->on.earlier(judge->on.context, entry->head.asker, &trace->wanted,
+                      is_short ? judge_begin(trace) : 0);
     return true;
 }
 
-static void ledger_print_time(struct printer *printer, int64_t time_ns)
+static void judge_print_time(struct printer *printer, int64_t time_ns)
 {
     json_t *text = json_time(time_ns);
 
@@ -423,70 +421,70 @@ static void ledger_print_time(struct printer *printer, int64_t time_ns)
 }
 
 /* Returns a text about the missing parts; "": the trace is complete; NULL: out of memory. */
-static char *ledger_print_lacks(const struct entry *entry, const struct ledger_trace *trace,
-                                uint64_t missing)
+static char *judge_print_lacks(const struct entry *entry, const struct judge_trace *trace,
+                               uint64_t missing)
 {
     struct printer printer = {.has_failed = false};
 
     if (trace->spans == 0)
         print_string(&printer, "no host has a span of this trace");
     if (missing) {
-        ledger_separate(&printer, "; ");
+        judge_separate(&printer, "; ");
         print(&printer, "%" PRIu64 " parent%s that no host has", missing, missing > 1 ? "s" : "");
     }
     if (entry->doubt[0]) {
-        ledger_separate(&printer, "; ");
+        judge_separate(&printer, "; ");
         print_string(&printer, entry->doubt);
     }
     if (trace->is_cut) {
-        ledger_separate(&printer, "; ");
+        judge_separate(&printer, "; ");
         print_string(&printer, "too many spans to tell whether all are there");
     }
     for (size_t i = 0; i < entry->host_count; i++) {
         const struct host *host = &entry->hosts[i];
         const char *problem = host->state != HOST_ANSWERED ? "has not answered"
                               : host->error[0]             ? host->error
-                              : !ledger_is_held(entry, i, trace)
+                              : !judge_is_held(entry, i, trace)
                                   ? "its ring does not reach back to this trace"
                                   : NULL;
 
         if (problem && printer.buffer.length < 4096) {
-            ledger_separate(&printer, "; ");
+            judge_separate(&printer, "; ");
             print(&printer, "%s: %s", host->name, problem);
         }
     }
     return print_end(&printer);
 }
 
-static char *ledger_print_hosts(const struct entry *entry)
+static char *judge_print_hosts(const struct entry *entry)
 {
     struct printer printer = {.has_failed = false};
 
     for (size_t i = 0; i < entry->host_count && printer.buffer.length < 4096; i++) {
         if (entry->hosts[i].state != HOST_ANSWERED)
             continue;
-        ledger_separate(&printer, ", ");
+        judge_separate(&printer, ", ");
         print_string(&printer, entry->hosts[i].name);
     }
     return print_end(&printer);
 }
 
-static char *ledger_print_held(const struct entry *entry, const struct ledger_trace *trace)
+static char *judge_print_held(const struct entry *entry, const struct judge_trace *trace)
 {
     struct printer printer = {.has_failed = false};
 
     for (size_t i = 0; i < entry->host_count && printer.buffer.length < 4096; i++) {
-        if (ledger_is_held(entry, i, trace))
+        if (judge_is_held(entry, i, trace))
             continue;
-        ledger_separate(&printer, ", ");
+        judge_separate(&printer, ", ");
         print(&printer, "%s: ", entry->hosts[i].name);
-        ledger_print_time(&printer, ledger_held_from(entry, i, trace));
+        judge_print_time(&printer, judge_held_from(entry, i, trace));
     }
     return print_end(&printer);
 }
 
-static void ledger_judge_trace(struct ledger *ledger, const struct entry *entry,
-                               struct ledger_trace *trace, bool is_late)
+static void judge_decide_trace(struct judge *judge, const struct entry *entry,
+                               struct judge_trace *trace, bool is_late)
 {
     struct verdict verdict = {.id = trace->wanted.id,
                               .why = trace->wanted.why,
@@ -498,11 +496,11 @@ static void ledger_judge_trace(struct ledger *ledger, const struct entry *entry,
     char *lacks, *hosts, *held;
 
     verdict.missing = ids_missing(&trace->want, &trace->have, &verdict.parent);
-    if (ledger_ask_earlier(ledger, entry, trace, verdict.missing, is_late))
+    if (judge_ask_earlier(judge, entry, trace, verdict.missing, is_late))
         return;
-    lacks = ledger_print_lacks(entry, trace, verdict.missing);
-    hosts = ledger_print_hosts(entry);
-    held = ledger_print_held(entry, trace);
+    lacks = judge_print_lacks(entry, trace, verdict.missing);
+    hosts = judge_print_hosts(entry);
+    held = judge_print_held(entry, trace);
     verdict.is_complete = lacks && lacks[0] == '\0';
     /* a missing parent may still come with late spans, until the deadline */
     if (verdict.is_complete || is_late || (entry->waiting == 0 && verdict.missing == 0)) {
@@ -510,14 +508,14 @@ static void ledger_judge_trace(struct ledger *ledger, const struct entry *entry,
         verdict.hosts = hosts ? hosts : "";
         verdict.held = held ? held : "";
         trace->is_judged = true;
-        ledger->on.judged(ledger->on.context, &verdict);
+        judge->on.judged(judge->on.context, &verdict);
     }
     free(lacks);
     free(hosts);
     free(held);
 }
 
-static void ledger_list_traces(struct ledger *ledger, struct entry *entry)
+static void judge_list_traces(struct judge *judge, struct entry *entry)
 {
     struct request *request = request_new(entry->head.id, entry->head.host);
 
@@ -525,23 +523,23 @@ static void ledger_list_traces(struct ledger *ledger, struct entry *entry)
         (void)request_add(request, entry->traces[i]->wanted.id, 0, "");
     if (request) {
         request->left_out = entry->more;
-        ledger->on.listed(ledger->on.context, entry->name, request);
+        judge->on.listed(judge->on.context, entry->name, request);
     }
     requests_free(request);
 }
 
 /* Returns the time after which the entry is judged without the missing answers. The time-out begins
  * with this host's own answer, as other hosts may be as slow. */
-static int64_t ledger_deadline(struct entry *entry, int64_t now_ms)
+static int64_t judge_deadline(struct entry *entry, int64_t now_ms)
 {
     if (!entry->limit_ms)
         entry->limit_ms = now_ms + OWN_LIMIT_MS;
     return entry->deadline_ms ? entry->deadline_ms : entry->limit_ms;
 }
 
-static void ledger_judge_entry(struct ledger *ledger, struct entry *entry, int64_t now_ms)
+static void judge_decide(struct judge *judge, struct entry *entry, int64_t now_ms)
 {
-    const bool is_late = now_ms >= ledger_deadline(entry, now_ms);
+    const bool is_late = now_ms >= judge_deadline(entry, now_ms);
     bool all_are = true;
 
     for (size_t i = 0; i < entry->host_count && is_late; i++) {
@@ -551,46 +549,46 @@ static void ledger_judge_entry(struct ledger *ledger, struct entry *entry, int64
     if (entry->head.last_ms > 0) {
         entry->is_done = entry->waiting == 0 || is_late;
         if (entry->is_done && entry->head.service[0])
-            ledger_list_traces(ledger, entry);
+            judge_list_traces(judge, entry);
         return;
     }
     for (size_t i = 0; i < entry->trace_count; i++) {
-        struct ledger_trace *trace = entry->traces[i];
+        struct judge_trace *trace = entry->traces[i];
 
         if (!trace->is_judged && (entry->waiting == 0 || is_late))
-            ledger_judge_trace(ledger, entry, trace, is_late);
+            judge_decide_trace(judge, entry, trace, is_late);
         all_are &= trace->is_judged;
     }
     entry->is_done = all_are;
 }
 
-int64_t ledger_judge(struct ledger *ledger, int64_t now_ms)
+int64_t judge_due(struct judge *judge, int64_t now_ms)
 {
     int64_t next_ms = INT64_MAX;
 
-    for (struct entry *entry = ledger->entries; entry; entry = entry->next) {
+    for (struct entry *entry = judge->entries; entry; entry = entry->next) {
         if (!entry->is_done)
-            ledger_judge_entry(ledger, entry, now_ms);
-        if (!entry->is_done && ledger_deadline(entry, now_ms) < next_ms)
-            next_ms = ledger_deadline(entry, now_ms);
+            judge_decide(judge, entry, now_ms);
+        if (!entry->is_done && judge_deadline(entry, now_ms) < next_ms)
+            next_ms = judge_deadline(entry, now_ms);
     }
-    ledger_make_room(ledger);
+    judge_make_room(judge);
     return next_ms;
 }
 
-void ledger_note_stall(struct ledger *ledger, int64_t stall_ms)
+void judge_note_stall(struct judge *judge, int64_t stall_ms)
 {
-    for (struct entry *entry = ledger->entries; entry; entry = entry->next) {
+    for (struct entry *entry = judge->entries; entry; entry = entry->next) {
         entry->deadline_ms += entry->deadline_ms ? stall_ms : 0;
         entry->limit_ms += entry->limit_ms ? stall_ms : 0;
     }
 }
 
-size_t ledger_open(const struct ledger *ledger)
+size_t judge_open(const struct judge *judge)
 {
     size_t open = 0;
 
-    for (const struct entry *entry = ledger->entries; entry; entry = entry->next) {
+    for (const struct entry *entry = judge->entries; entry; entry = entry->next) {
         open += !entry->is_done && entry->head.last_ms > 0;
         for (size_t i = 0; i < entry->trace_count && !entry->is_done; i++)
             open += !entry->traces[i]->is_judged;

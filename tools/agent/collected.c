@@ -1,0 +1,483 @@
+/*
+ * The traces and times that this host has collected from its rings, and their file.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "collected.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/totals.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COLLECTED_TRACES_MAX 2048
+#define COLLECTED_IDS_MAX    4096
+#define AGE_NS               INT64_C(600000000000)
+#define WINDOWS              64
+
+/* A program may write a record so long after the record's time. */
+#define COLLECTED_LATE_NS UINT64_C(1000000000)
+/* The pause between two searches for old traces in a full table, which read the whole table. */
+#define COLLECTED_FULL_NS INT64_C(100000000)
+
+struct collected {
+    struct table traces;
+    int64_t full_until_ns;                    /* no search for old traces before this time */
+    int64_t forgotten_mono_ns;                /* the latest until_mono_ns of a removed trace */
+    struct collected_window windows[WINDOWS]; /* in the order of collected_note_window() */
+    size_t window_count;
+    bool waits; /* see collected_waits() */
+};
+
+/* Hashes only the lower half of the id, because events of the original have no upper half. */
+static uint64_t hash_of(uint64_t seed, struct trace_id id)
+{
+    return hash_mix(seed ^ id.low);
+}
+
+static struct collected_trace *collected_trace_of(const struct table_link *link)
+{
+    return caa_container_of(link, struct collected_trace, in_table);
+}
+
+struct collected *collected_new(void)
+{
+    struct collected *collected = calloc(1, sizeof(*collected));
+
+    if (collected && table_init(&collected->traces))
+        return collected;
+    free(collected);
+    return NULL;
+}
+
+static void collected_free_trace(struct table_link *link)
+{
+    struct collected_trace *trace = collected_trace_of(link);
+
+    ids_free(&trace->have);
+    ids_free(&trace->want);
+    free(trace->line);
+    free(trace);
+}
+
+void collected_free(struct collected *collected)
+{
+    table_destroy(&collected->traces, collected_free_trace);
+    free(collected);
+}
+
+void collected_each(const struct collected *collected,
+                    void (*call)(void *context, struct collected_trace *trace), void *context)
+{
+    struct collected_trace *trace;
+
+    table_for_each(trace, &collected->traces, in_table)
+    {
+        call(context, trace);
+    }
+}
+
+/* ---- traces ---------------------------------------------------------------------------------- */
+
+struct collected_trace *collected_find(const struct collected *collected, struct trace_id id)
+{
+    const uint64_t hash = hash_of(collected->traces.seed, id);
+    struct collected_trace *trace;
+
+    table_find(trace, &collected->traces, hash, in_table, trace_id_equal(trace->id, id));
+    return trace;
+}
+
+/* Removes closed and settled traces that were last collected before that time. */
+static void collected_forget(struct collected *collected, int64_t before_mono_ns)
+{
+    struct collected_trace *trace;
+
+    table_for_each(trace, &collected->traces, in_table)
+    {
+        if (trace->is_open || trace->given || trace->is_unsent ||
+            trace->until_mono_ns >= before_mono_ns)
+            continue;
+        if (trace->until_mono_ns > collected->forgotten_mono_ns)
+            collected->forgotten_mono_ns = trace->until_mono_ns;
+        table_remove(&collected->traces, &trace->in_table);
+        collected_free_trace(&trace->in_table);
+    }
+}
+
+/* Removes the oldest traces from a full table. */
+static void collected_make_room(struct collected *collected)
+{
+    const int64_t now_ns = clock_ns();
+
+    if (collected->traces.count < COLLECTED_TRACES_MAX || now_ns < collected->full_until_ns)
+        return;
+    for (int64_t age_ns = AGE_NS;
+         collected->traces.count >= COLLECTED_TRACES_MAX && age_ns > 1000000000; age_ns /= 2)
+        collected_forget(collected, now_ns - age_ns);
+    if (collected->traces.count >= COLLECTED_TRACES_MAX)
+        collected->full_until_ns = now_ns + COLLECTED_FULL_NS;
+}
+
+struct collected_trace *collected_get(struct collected *collected, struct trace_id id)
+{
+    struct collected_trace *trace = collected_find(collected, id);
+
+    if (trace)
+        return trace;
+    collected_make_room(collected);
+    trace = collected->traces.count < 2 * COLLECTED_TRACES_MAX ? calloc(1, sizeof(*trace)) : NULL;
+    if (!trace)
+        return NULL;
+    trace->id = id;
+    table_add(&collected->traces, &trace->in_table, hash_of(collected->traces.seed, id));
+    return trace;
+}
+
+/* Frees the trace's line of the file, which contains members that have changed. */
+static void collected_change(struct collected_trace *trace)
+{
+    free(trace->line);
+    trace->line = NULL;
+}
+
+void collected_open(struct collected_trace *trace, int64_t asked_ns, const char *why)
+{
+    trace->is_open = trace->is_asked = trace->is_ours = true;
+    trace->was_judged = false;
+    trace->asked_ns = asked_ns;
+    (void)snprintf(trace->why, sizeof(trace->why), "%s", why);
+    collected_change(trace);
+}
+
+void collected_close(struct collected_trace *trace)
+{
+    trace->is_open = false;
+    collected_change(trace);
+}
+
+/* Returns true if the fetch continues the earlier fetch of the trace without a gap. */
+static bool collected_continues(const struct collected_trace *trace,
+                                const struct collected_span *span)
+{
+    return trace->until_mono_ns >= span->from_mono_ns && trace->until_mono_ns &&
+           trace->from_mono_ns <= span->from_mono_ns &&
+           (trace->from_place || trace->from_mono_ns == INT64_MIN);
+}
+
+void collected_note(struct collected *collected, struct trace_id id,
+                    const struct collected_span *span)
+{
+    struct collected_trace *trace = collected_get(collected, id);
+
+    if (!trace || trace->until_mono_ns >= span->until_mono_ns)
+        return;
+    if (!collected_continues(trace, span)) {
+        trace->from_mono_ns = span->from_mono_ns;
+        trace->from_place = span->from_place;
+    }
+    trace->until_mono_ns = span->until_mono_ns;
+    trace->place = span->place;
+    collected_change(trace);
+}
+
+void collected_note_given(struct collected *collected, struct trace_id id, uint64_t given)
+{
+    struct collected_trace *trace = collected_get(collected, id);
+
+    if (!trace)
+        return;
+    trace->given = given;
+    trace->is_unsent = false;
+    collected->waits = true;
+    collected_change(trace);
+}
+
+bool collected_waits(const struct collected *collected)
+{
+    return collected->waits;
+}
+
+void collected_note_held(struct collected *collected, struct trace_id id, int64_t held_from_ns)
+{
+    struct collected_trace *trace = held_from_ns > INT64_MIN ? collected_get(collected, id) : NULL;
+
+    if (!trace || (trace->held_from_ns && held_from_ns >= trace->held_from_ns))
+        return;
+    trace->held_from_ns = held_from_ns;
+    collected_change(trace);
+}
+
+void collected_note_otlp_held(struct collected *collected, struct trace_id id, int64_t from_ns)
+{
+    struct collected_trace *trace = collected_get(collected, id);
+
+    if (!trace)
+        return;
+    trace->otlp_from_ns = from_ns;
+    collected_change(trace);
+}
+
+/* Returns from when on this host has the whole trace; 0: not known. */
+static int64_t collected_held_from(const struct collected_trace *trace)
+{
+    return trace->otlp_from_ns > trace->held_from_ns ? trace->otlp_from_ns : trace->held_from_ns;
+}
+
+void collected_note_window(struct collected *collected, struct collected_window window)
+{
+    size_t kept = 0;
+
+    /* merges the window with all windows that it overlaps */
+    for (size_t i = 0; i < collected->window_count; i++) {
+        const struct collected_window *other = &collected->windows[i];
+
+        if (other->until_ns < window.from_ns || other->from_ns > window.until_ns) {
+            collected->windows[kept++] = *other;
+            continue;
+        }
+        window.from_ns = other->from_ns < window.from_ns ? other->from_ns : window.from_ns;
+        window.until_ns = other->until_ns > window.until_ns ? other->until_ns : window.until_ns;
+        window.given = other->given > window.given ? other->given : window.given;
+    }
+    if (kept == WINDOWS)
+        memmove(collected->windows, collected->windows + 1, --kept * sizeof(window));
+    collected->windows[kept++] = window;
+    collected->window_count = kept;
+    collected->waits |= window.given != 0;
+}
+
+const struct collected_window *collected_windows(const struct collected *collected, size_t *count)
+{
+    *count = collected->window_count;
+    return collected->windows;
+}
+
+bool collected_has(const struct collected *collected, struct trace_id id, uint64_t at_mono_ns)
+{
+    const struct collected_trace *trace = collected_find(collected, id);
+    const int64_t until_ns = trace ? trace->until_mono_ns : collected->forgotten_mono_ns;
+
+    return at_mono_ns + COLLECTED_LATE_NS < (uint64_t)until_ns;
+}
+
+void collected_add(struct collected *collected, const json_t *found)
+{
+    struct trace_id id;
+    struct collected_trace *trace;
+    int64_t begin_ns;
+
+    if (!trace_id_read(json_string_value(json_object_get(found, "id")), &id))
+        return;
+    trace = collected_get(collected, id);
+    if (!trace)
+        return;
+    begin_ns = number_in(found, "begin");
+    if (begin_ns > 0 && (trace->begin_ns == 0 || begin_ns < trace->begin_ns))
+        trace->begin_ns = begin_ns;
+    trace->spans += (uint64_t)number_in(found, "spans");
+    trace->is_cut |= json_is_true(json_object_get(found, "cut"));
+    trace->is_cut |= !ids_add_all(&trace->have, json_object_get(found, "have"), COLLECTED_IDS_MAX);
+    trace->is_cut |= !ids_add_all(&trace->want, json_object_get(found, "want"), COLLECTED_IDS_MAX);
+    collected_change(trace);
+}
+
+static json_t *collected_ids_json(const struct ids *ids, const struct ids *without)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; list && i < ids->count; i++) {
+        char text[17];
+
+        if (without && ids_have(without, ids->list[i]))
+            continue;
+        (void)snprintf(text, sizeof(text), "%016" PRIx64, ids->list[i]);
+        (void)json_array_append_new(list, json_string(text));
+    }
+    return list;
+}
+
+json_t *collected_json(const struct collected_trace *trace)
+{
+    const int64_t held_ns = collected_held_from(trace);
+    char text[TRACE_ID_TEXT];
+
+    if (trace->spans == 0)
+        return NULL;
+    trace_id_text(trace->id, text);
+    return json_pack("{ss, sI, so, so, so*, so*, so*}", "id", text, "spans",
+                     (json_int_t)trace->spans, "have", collected_ids_json(&trace->have, NULL),
+                     "want", collected_ids_json(&trace->want, &trace->have), "begin",
+                     trace->begin_ns ? json_integer(trace->begin_ns) : NULL, "held_from",
+                     held_ns > 0 ? json_integer(held_ns) : NULL, "cut",
+                     trace->is_cut ? json_true() : NULL);
+}
+
+json_t *collected_copy(const struct collected *collected, const json_t *found)
+{
+    const struct collected_trace *trace = NULL;
+    json_t *copy = json_deep_copy(found);
+    struct trace_id id;
+
+    if (trace_id_read(json_string_value(json_object_get(found, "id")), &id))
+        trace = collected_find(collected, id);
+    if (trace && collected_held_from(trace) > 0)
+        (void)json_object_set_new(copy, "held_from", json_integer(collected_held_from(trace)));
+    return copy;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+/* Reads the id of this boot; "": the file cannot be read. */
+static void collected_read_boot_id(char id[64])
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    id[0] = '\0';
+    if (!file)
+        return;
+    if (!fgets(id, 64, file))
+        id[0] = '\0';
+    id[strcspn(id, "\n")] = '\0';
+    (void)fclose(file);
+}
+
+/* Returns the trace's line of the file; NULL: out of memory. */
+static char *collected_line(const struct collected_trace *trace)
+{
+    const bool is_sent = trace->given == 0 && !trace->is_unsent;
+    const bool is_open = trace->is_open || (trace->given && trace->is_ours);
+    json_t *open = is_open && is_sent ? collected_json(trace) : NULL;
+    char text[TRACE_ID_TEXT], *line;
+    json_t *json;
+
+    trace_id_text(trace->id, text);
+    json = json_pack("{ss, sI, sI, sb, sb, sb, sI, sI, ss%, so*}", "id", text, "mono",
+                     is_sent ? (json_int_t)trace->until_mono_ns : 0, "from",
+                     (json_int_t)trace->from_mono_ns, "open", is_open, "judged",
+                     is_open && (!trace->is_open || trace->was_judged), "unsent", !is_sent, "asked",
+                     (json_int_t)trace->asked_ns, "held",
+                     is_sent ? (json_int_t)collected_held_from(trace) : 0, "why", trace->why,
+                     strlen(trace->why), "found", open);
+    line = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    json_decref(json);
+    return line;
+}
+
+static void collected_settle(struct collected_trace *trace, uint64_t settled)
+{
+    if (!trace->given || trace->given > settled)
+        return;
+    trace->given = 0;
+    trace->is_ours = trace->is_open;
+    collected_change(trace);
+}
+
+static void collected_print_windows(FILE *file, struct collected *collected, uint64_t settled)
+{
+    const char *comma = "";
+
+    (void)fputs("], \"windows\": [", file);
+    for (size_t i = 0; i < collected->window_count; i++) {
+        if (collected->windows[i].given > settled) {
+            collected->waits = true;
+            continue;
+        }
+        collected->windows[i].given = 0;
+        (void)fprintf(file, "%s[%" PRId64 ", %" PRId64 "]", comma, collected->windows[i].from_ns,
+                      collected->windows[i].until_ns);
+        comma = ", ";
+    }
+}
+
+/* Formats only the lines of changed traces, because alarms may come many times a second. */
+static bool collected_print_all(FILE *file, struct collected *collected, uint64_t settled)
+{
+    struct collected_trace *trace;
+    const char *comma = "";
+    char boot[64];
+
+    collected->waits = false;
+    collected_read_boot_id(boot);
+    (void)fprintf(file, "{\"boot\": \"%s\", \"forgotten\": %" PRId64 ", \"traces\": [", boot,
+                  collected->forgotten_mono_ns);
+    table_for_each(trace, &collected->traces, in_table)
+    {
+        collected_settle(trace, settled);
+        collected->waits |= trace->given != 0;
+        if (!trace->line)
+            trace->line = collected_line(trace);
+        if (!trace->line)
+            return false;
+        (void)fprintf(file, "%s\n%s", comma, trace->line);
+        comma = ",";
+    }
+    collected_print_windows(file, collected, settled);
+    return fprintf(file, "]}\n") > 0;
+}
+
+char *collected_text(struct collected *collected, uint64_t settled, size_t *length)
+{
+    char *text = NULL;
+    FILE *file = open_memstream(&text, length);
+    bool is_printed;
+
+    collected_forget(collected, clock_ns() - AGE_NS);
+    is_printed = file && collected_print_all(file, collected, settled);
+    if ((file && fclose(file) != 0) || !is_printed) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+static void collected_load_trace(struct collected *collected, const json_t *json)
+{
+    struct trace_id id;
+    struct collected_trace *trace;
+
+    if (!trace_id_read(json_string_value(json_object_get(json, "id")), &id))
+        return;
+    trace = collected_get(collected, id);
+    if (!trace)
+        return;
+    trace->until_mono_ns = number_in(json, "mono");
+    trace->from_mono_ns = number_in(json, "from");
+    trace->is_open = trace->is_ours = json_is_true(json_object_get(json, "open"));
+    trace->was_judged = json_is_true(json_object_get(json, "judged"));
+    trace->is_unsent = json_is_true(json_object_get(json, "unsent")) && !trace->is_open;
+    trace->asked_ns = number_in(json, "asked");
+    if (number_in(json, "held") < clock_ns()) /* 0.9 has saved times since 1970 */
+        trace->held_from_ns = number_in(json, "held");
+    (void)snprintf(trace->why, sizeof(trace->why), "%s", text_in(json, "why"));
+    collected_change(trace);
+    collected_add(collected, json_object_get(json, "found"));
+}
+
+void collected_load(struct collected *collected, const char *path)
+{
+    json_t *json = json_read(path);
+    const json_t *trace, *window;
+    char now[64];
+    bool is_same;
+    size_t i;
+
+    collected_read_boot_id(now);
+    is_same = strcmp(text_in(json, "boot"), now) == 0;
+    if (is_same)
+        collected->forgotten_mono_ns = number_in(json, "forgotten");
+    json_array_foreach(json_object_get(json, "traces"), i, trace)
+    {
+        if (is_same || json_is_true(json_object_get(trace, "open")))
+            collected_load_trace(collected, trace);
+    }
+    json_array_foreach(is_same ? json_object_get(json, "windows") : NULL, i, window)
+        collected_note_window(
+            collected, (struct collected_window){json_integer_value(json_array_get(window, 0)),
+                                                 json_integer_value(json_array_get(window, 1)), 0});
+    json_decref(json);
+}

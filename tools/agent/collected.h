@@ -1,0 +1,107 @@
+/*
+ * The traces and times that this host has collected from its rings, and the found spans, so that no
+ * span is sent twice. A file stores them for the next process. The oldest entries are removed.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_COLLECTED_H
+#define BLKIN_TOOLS_COLLECTED_H
+
+#include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/base/table.h"
+#include "trace_id.h"
+
+struct collected_trace {
+    struct trace_id id;
+    int64_t until_mono_ns; /* CLOCK_MONOTONIC: records up to then were collected; 0: none were */
+    int64_t from_mono_ns;  /* records from this time on were collected; INT64_MIN: all records */
+    uint64_t place;        /* of until_mono_ns, see places.h; 0: not known, or of an earlier run */
+    uint64_t from_place;   /* the place of from_mono_ns; 0: all records were collected */
+    bool is_open;          /* requested by this host, and not judged yet */
+    bool is_asked;         /* requested by this process */
+    bool is_ours;          /* requested by this host, and not judged and settled yet */
+    bool was_judged;       /* an earlier process judged the trace, but did not settle the spans */
+    bool is_unsent;   /* an earlier process collected the trace, but did not settle the spans */
+    uint64_t given;   /* settled when export_settled() reaches this number; 0: settled */
+    int64_t asked_ns; /* since 1970: the trace's begin according to the request; 0: not known */
+    char why[201];
+    int64_t begin_ns; /* since 1970: the begin of the first span found; 0: not known */
+    uint64_t spans;
+    bool is_cut; /* `have` or `want` is incomplete */
+    /* CLOCK_MONOTONIC; 0: not known. At the first fetch, the rings of the trace's users had all
+     * records from held_from_ns on. The store had all spans of SDKs from otlp_from_ns on. */
+    int64_t held_from_ns, otlp_from_ns;
+    struct ids have, want; /* the spans found, and their parents */
+    char *line;            /* the line of the file; NULL: the trace has changed */
+    struct table_link in_table;
+};
+
+struct collected;
+
+/* Returns NULL when out of memory. */
+struct collected *collected_new(void);
+void collected_free(struct collected *collected);
+
+/* Returns NULL if the trace is not known. */
+struct collected_trace *collected_find(const struct collected *collected, struct trace_id id);
+
+/* Returns the known trace, or a new one. Returns NULL when out of memory or at the limit. */
+struct collected_trace *collected_get(struct collected *collected, struct trace_id id);
+
+/* Marks the trace as requested by this host. asked_ns: the trace's begin; 0: not known. */
+void collected_open(struct collected_trace *trace, int64_t asked_ns, const char *why);
+void collected_close(struct collected_trace *trace);
+
+/* The time and the places of a fetch: see the members of struct collected_trace. */
+struct collected_span {
+    int64_t from_mono_ns, until_mono_ns;
+    uint64_t from_place, place;
+};
+void collected_note(struct collected *collected, struct trace_id id,
+                    const struct collected_span *span);
+
+/* Notes that the export got spans of the trace, or the span "incomplete". given: export_given(). */
+void collected_note_given(struct collected *collected, struct trace_id id, uint64_t given);
+
+/* Returns true if spans of a trace or of a window were not settled at the last collected_text(). */
+bool collected_waits(const struct collected *collected);
+
+/* Note the times held_from_ns and otlp_from_ns of struct collected_trace. INT64_MIN: the rings have
+ * nothing of the trace. */
+void collected_note_held(struct collected *collected, struct trace_id id, int64_t held_from_ns);
+void collected_note_otlp_held(struct collected *collected, struct trace_id id, int64_t from_ns);
+
+/* A time for which all traces were collected: CLOCK_MONOTONIC. */
+struct collected_window {
+    int64_t from_ns, until_ns;
+    uint64_t given; /* as in struct collected_trace */
+};
+void collected_note_window(struct collected *collected, struct collected_window window);
+const struct collected_window *collected_windows(const struct collected *collected, size_t *count);
+
+/* Returns true if the records of the trace up to this time were collected, or may have been
+ * collected by an entry that was removed. */
+bool collected_has(const struct collected *collected, struct trace_id id, uint64_t mono_ns);
+
+/* Adds found spans: {"id": ..., "begin": ..., "spans": ..., "have": [...], "want": [...]}, see
+ * only.h. */
+void collected_add(struct collected *collected, const json_t *found);
+
+/* Returns such an object for all collected spans of the trace; NULL: no spans. "held_from": the
+ * time of CLOCK_MONOTONIC from which on this host has the whole trace. */
+json_t *collected_json(const struct collected_trace *trace);
+/* Returns a copy of `found`, with "held_from" if that time is known. */
+json_t *collected_copy(const struct collected *collected, const json_t *found);
+
+void collected_each(const struct collected *collected,
+                    void (*call)(void *context, struct collected_trace *trace), void *context);
+
+/* Returns the text of the file; NULL: out of memory. Removes settled traces after ten minutes.
+ * settled: export_settled(). A trace with unsettled spans is saved as not collected, and a window
+ * with unsettled spans is left out. So the next process sends these spans again. */
+char *collected_text(struct collected *collected, uint64_t settled, size_t *length);
+/* Reads the file. From a file of an earlier boot, only open traces are read: they wait for a
+ * verdict. A damaged file is ignored. */
+void collected_load(struct collected *collected, const char *path);
+
+#endif

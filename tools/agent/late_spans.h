@@ -1,0 +1,39 @@
+/*
+ * Spans of OpenTelemetry's SDKs (tools/otlp) for collected traces. An SDK sends a span some seconds
+ * after the span's end. So this part watches collected traces for a while, and requests late spans.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_LATE_SPANS_H
+#define BLKIN_TOOLS_LATE_SPANS_H
+
+#include "agent.h"
+#include "babeltrace-plugin/base/buffer.h"
+#include "tools/otlp/otlp_in.h"
+
+struct late_spans;
+
+/* add: gets the requests for late spans, and frees them. Returns NULL when out of memory. */
+struct late_spans *late_spans_new(struct agent *agent, const struct otlp_in *otlp,
+                                  void (*add)(void *context, struct request *request),
+                                  void *context);
+void late_spans_free(struct late_spans *late_spans); /* NULL is allowed */
+
+/*
+ * Appends the wanted spans that were not given before to an ExportTraceServiceRequest of OTLP.
+ * Drops and counts spans for which there is no memory.
+ */
+void late_spans_take(struct late_spans *late_spans, const struct request *requests,
+                     int64_t offset_ns, struct buffer *message);
+
+/* After a failure, marks the spans of the last late_spans_take() of these requests as not given. */
+void late_spans_take_back(struct late_spans *late_spans, const struct request *requests);
+
+/* Returns the time of CLOCK_MONOTONIC from which on all spans of SDKs are held: none was
+ * overwritten, or lost by a restart. */
+int64_t late_spans_held_from(const struct late_spans *late_spans);
+
+/* Checks for late spans. Returns the time of the next check, in ms of clock_ms(). */
+int64_t late_spans_look(struct late_spans *late_spans);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * Exchanges requests and answers with all hosts, and judges whether traces are complete.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_WANTS_H
+#define BLKIN_TOOLS_WANTS_H
+
+#include "agent.h"
+#include "found.h"
+#include "halves.h"
+
+struct wants;
+
+/* Connects with the cluster, if one is configured. Returns NULL with error set. */
+struct wants *wants_open(struct agent *agent, struct error *error);
+void wants_close(struct wants *wants); /* NULL is allowed */
+
+/* ---- requests of this host */
+
+/* Sends the request to all hosts, and fetches the spans of this host. Takes the request. name: the
+ * name of a person's request; NULL: a request for alarms. linger_ms: the delay of the fetch. */
+void wants_send(struct wants *wants, struct request *request, const char *name, int64_t linger_ms);
+
+/* Calls wants_send() for alarms. With send = all, only other hosts fetch. Takes the request. */
+void wants_send_for_alarms(struct wants *wants, struct request *request);
+
+/* Calls wants_send() for a person. Takes the request. Returns {"id": NAME}, for wants_known(). */
+json_t *wants_send_by_hand(struct wants *wants, struct request *request);
+
+/* Returns the state of a person's request; NULL: no request has this name. */
+json_t *wants_known(const struct wants *wants, const char *name);
+
+/* Repeats the requests that were open at the end of an earlier process, as far as there is room. */
+void wants_repeat(struct wants *wants);
+
+/* Returns why this host refuses that host's requests for windows; NULL: it accepts them. */
+const char *wants_refuses(const struct wants *wants, const char *host);
+
+/* ---- answers of this host */
+
+/* Answers the requests. reach: NULL if nothing was scanned. problem: the reason of a failure, or
+ * NULL. */
+void wants_answer(struct wants *wants, const struct request *requests,
+                  const struct found_reach *reach, const json_t *found, const char *problem);
+
+/* Notes the result of a scan, and answers the requests. found: see only.h; NULL: nothing. */
+void wants_found(struct wants *wants, const struct request *requests,
+                 const struct found_reach *reach, const json_t *found);
+
+/* Save and load the waiting requests of other hosts. */
+void wants_save(struct wants *wants);
+void wants_load(struct wants *wants);
+
+/* ---- joins (joins.h) */
+
+/* Takes the halves that a look has found. problem: why the look failed, or NULL. */
+void wants_looked(struct wants *wants, const struct halves *found, int64_t held_from_ns,
+                  const char *problem);
+/* Sets the place if the trace is sent under another id. Returns false if not. */
+bool wants_place(const struct wants *wants, struct trace_id id, struct join_place *place);
+/* At the end of the agent: no trace waits for its place any more. */
+void wants_end_joins(struct wants *wants);
+
+/* ---- verdicts */
+
+/* Judges the traces that can be judged. Returns the time of the next call, in ms of clock_ms(). */
+int64_t wants_judge(struct wants *wants);
+void wants_note_stall(struct wants *wants, int64_t stall_ms); /* as judge_note_stall() */
+
+/* Returns the number of traces and requests that are not judged yet. */
+size_t wants_open_count(const struct wants *wants);
+/* Returns whether the broker is connected, and has not accepted all messages yet. */
+bool wants_is_posting(const struct wants *wants);
+
+/* ---- status */
+
+/* Returns a new array of the hosts that are asked. */
+json_t *wants_hosts(const struct wants *wants);
+/* Returns cluster_json(); NULL without a cluster. */
+json_t *wants_cluster_json(const struct wants *wants);
+
+#endif
