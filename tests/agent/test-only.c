@@ -87,18 +87,18 @@ static void test_whole_id(void)
     only_free(only);
 }
 
-#define MANY 10000
+#define ONLY_MANY 10000
 
 static void test_many(void)
 {
     struct only *only = only_all(0, 0, "");
     char why[32];
 
-    for (uint64_t i = 1; i <= MANY; i++) {
+    for (uint64_t i = 1; i <= ONLY_MANY; i++) {
         snprintf(why, sizeof(why), "why %" PRIu64, i);
         CHECK(only_add(only, &(struct trace_id){i % 2 ? i : 0, i << 32}, (int64_t)i, 0, why));
     }
-    for (uint64_t i = 1; i <= MANY; i++) {
+    for (uint64_t i = 1; i <= ONLY_MANY; i++) {
         snprintf(why, sizeof(why), "why %" PRIu64, i);
         check_why(only, i, i << 32, why);
         CHECK(wants_at(only, i, i << 32, (int64_t)i));

@@ -15,9 +15,8 @@
 
 #include <string.h>
 
-#define SECOND INT64_C(1000000000)
-#define MARK   JOIN_TRACE_HIGH
-#define MANY   UINT64_C(300000)
+#define MARK JOIN_TRACE_HIGH
+#define MANY UINT64_C(300000)
 
 static const struct join_options options = {
     .wait_ns = 2 * SECOND, .root_wait_ns = 60 * SECOND, .skew_ns = MS, .max_bytes = 64 << 20};
@@ -105,7 +104,7 @@ static inline void give(struct stage *join, struct made made)
 }
 
 /* The values are in the order of struct made. */
-#define SERVER(trace, id, from, to, key) \
+#define SERVES(trace, id, from, to, key) \
     ((struct made){MARK, trace, id, 0, from, to, key, SPAN_SERVER, {0, 0, 0}})
 #define CLIENT(high, trace, id, parent, from, to, key) \
     ((struct made){high, trace, id, parent, from, to, key, SPAN_CLIENT, {0, 0, 0}})

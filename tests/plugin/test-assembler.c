@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MS     INT64_C(1000000)
-#define SECOND INT64_C(1000000000)
-
 static int64_t start_ns, end_ns, annotation_ns;
 static char tags[256]; /* the values of tags with texts, with a blank after each */
 
