@@ -310,7 +310,7 @@ static void test_flush_in_steps(void)
     assembler_free(assembler);
 }
 
-/* A real's text is the shortest that reads back. service/test-locale.sh sets a decimal comma. */
+/* A real's text is the shortest that reads back. `make check-odd` sets a decimal comma. */
 static void test_reals(void)
 {
     struct assembler *assembler = begin();
