@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RUNS 3
+#define DRAIN_RUNS 3
 
 static char folder[256], endpoint[64];
 
@@ -114,14 +114,14 @@ static int compare(const void *a, const void *b)
 
 static void measure(const char *name, uint64_t spans, int64_t senders)
 {
-    double rates[RUNS];
+    double rates[DRAIN_RUNS];
 
-    for (unsigned i = 0; i < RUNS; i++) {
+    for (unsigned i = 0; i < DRAIN_RUNS; i++) {
         fill(spans);
         rates[i] = drain(spans, senders);
     }
-    qsort(rates, RUNS, sizeof(rates[0]), compare);
-    printf("%s %.0f\n", name, rates[RUNS / 2]);
+    qsort(rates, DRAIN_RUNS, sizeof(rates[0]), compare);
+    printf("%s %.0f\n", name, rates[DRAIN_RUNS / 2]);
 }
 
 int main(int argc, char **argv)

@@ -18,12 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPANS    16000 /* two of the sink's batches */
-#define SERVICES 8
-#define TRACE    10 /* spans */
+#define KAFKA_SPANS    16000 /* two of the sink's batches */
+#define KAFKA_SERVICES 8
+#define KAFKA_TRACE    10 /* spans */
 
-static struct span spans[SPANS];
-static struct endpoint endpoints[SERVICES];
+static struct span spans[KAFKA_SPANS];
+static struct endpoint endpoints[KAFKA_SERVICES];
 static struct exporter *otlp, *json;
 static uint64_t rounds;
 
@@ -48,16 +48,16 @@ static void say(void *context, const char *message)
 /* Makes spans of the services that take part in each trace. */
 static void make_spans(void)
 {
-    static char names[SERVICES][8];
+    static char names[KAFKA_SERVICES][8];
 
-    for (unsigned i = 0; i < SERVICES; i++) {
+    for (unsigned i = 0; i < KAFKA_SERVICES; i++) {
         endpoints[i] = sample_endpoint;
         (void)snprintf(names[i], sizeof(names[i]), "osd.%u", i);
         endpoints[i].service = text_of(names[i]);
     }
-    for (unsigned i = 0; i < SPANS; i++) {
+    for (unsigned i = 0; i < KAFKA_SPANS; i++) {
         sample_span(&spans[i], i);
-        spans[i].endpoint = &endpoints[i % SERVICES];
+        spans[i].endpoint = &endpoints[i % KAFKA_SERVICES];
     }
 }
 
@@ -96,7 +96,7 @@ static void send_all(struct exporter *exporter, unsigned count)
         return;
     rounds++;
     for (unsigned i = 0; i < count; i++) {
-        spans[i].trace_id = hash_mix(rounds << 32 | i / TRACE);
+        spans[i].trace_id = hash_mix(rounds << 32 | i / KAFKA_TRACE);
         spans[i].id = hash_mix(rounds << 32 | 1U << 31 | i);
         exporter_add(exporter, &spans[i]);
     }
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 {
     static const struct subject subjects[] = {{"kafka", send_otlp}, {"kafka_json", send_json}};
     const struct batches batches = {
-        .turns = 20, .group = 2, .calls = SPANS, .clock = CLOCK_PROCESS_CPUTIME_ID};
+        .turns = 20, .group = 2, .calls = KAFKA_SPANS, .clock = CLOCK_PROCESS_CPUTIME_ID};
 
     if (argc != 4)
         fail("usage: bench-kafka BROKER OTLP-TOPIC JSON-TOPIC");
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
     measure(&batches, subjects, 2);
     close_exporter(otlp);
     close_exporter(json);
-    for (unsigned i = 0; i < SPANS; i++)
+    for (unsigned i = 0; i < KAFKA_SPANS; i++)
         free(spans[i].log);
     return 0;
 }

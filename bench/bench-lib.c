@@ -33,16 +33,17 @@ static struct blkin_context not_sampled = {
 };
 static struct blkin_trace trace;
 
-#define STEPS 8 /* in a span; "bench" divides by this number */
+#define BENCH_STEPS 8 /* in a span; "bench" divides by this number */
 
 /* ---- loops ---- */
 
-SPANS(run_root_span, BEGIN_ROOT, REST_OF_SPAN(&span, i))
-SPANS(run_remote_span, blkin_span_begin_remote(&span, "osd_op write", BLKIN_SERVER, &not_sampled),
-      REST_OF_SPAN(&span, i))
+WHOLE_SPANS(run_root_span, BEGIN_ROOT, REST_OF_SPAN(&span, i))
+WHOLE_SPANS(run_remote_span,
+            blkin_span_begin_remote(&span, "osd_op write", BLKIN_SERVER, &not_sampled),
+            REST_OF_SPAN(&span, i))
 
 /* The compiler sees all calls, with nothing between them. */
-SPANS(run_plain_span, BEGIN_ROOT, {
+WHOLE_SPANS(run_plain_span, BEGIN_ROOT, {
     blkin_span_annotate(&span, "queued");
     blkin_span_tag_string(&span, "object", "rbd_data.4f2a.01");
     blkin_span_tag_int64(&span, "offset", i);
@@ -68,7 +69,7 @@ static void run_variable_span(unsigned calls)
 }
 
 /* A span that is the thread's current one. */
-SPANS(run_current_span, BEGIN_CHILD, {
+WHOLE_SPANS(run_current_span, BEGIN_CHILD, {
     FORGET();
     {
         BLKIN_CURRENT_SCOPE(&span);
@@ -79,9 +80,9 @@ SPANS(run_current_span, BEGIN_CHILD, {
 })
 
 /* The same with steps of the same name, which fill half of the span's log. */
-SPANS(run_stepped_span, BEGIN_CHILD, {
+WHOLE_SPANS(run_stepped_span, BEGIN_CHILD, {
     FORGET();
-    for (unsigned step = 0; step < STEPS; step++) {
+    for (unsigned step = 0; step < BENCH_STEPS; step++) {
         blkin_step_begin(&span, "osd_op write", BLKIN_INTERNAL);
         FORGET();
         blkin_step_end(&span);
@@ -197,14 +198,14 @@ LOOP(run_meters, {
     read_meters();
 })
 
-#define RULES "osd*:write>20ms, scrub>10s, "
+#define BENCH_RULES "osd*:write>20ms, scrub>10s, "
 
 SUBJECT(run_unruled_span, blkin_set_slow(""), run_child_span)
-SUBJECT(run_ruled_span, blkin_set_slow(RULES "*>100ms, error, max=50/s"),
+SUBJECT(run_ruled_span, blkin_set_slow(BENCH_RULES "*>100ms, error, max=50/s"),
         run_child_span) /* that fit no span */
-SUBJECT(run_storm_span, blkin_set_slow(RULES "*>0ns, error, max=50/s"),
+SUBJECT(run_storm_span, blkin_set_slow(BENCH_RULES "*>0ns, error, max=50/s"),
         run_child_span) /* that fit all spans */
-SUBJECT(run_alarm_span, blkin_set_slow(RULES "*>0ns, error, max=1000000/s"), run_child_span)
+SUBJECT(run_alarm_span, blkin_set_slow(BENCH_RULES "*>0ns, error, max=1000000/s"), run_child_span)
 
 SUBJECT(run_level0_span, blkin_set_usage(0), run_bare_span)
 SUBJECT(run_level1_span, blkin_set_usage(1), run_bare_span)

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TICK_NS 1000000 /* the program makes the spans of one ms at once */
+#define BENCH_TICK_NS 1000000 /* the program makes the spans of one ms at once */
 
 static const struct blkin_endpoint osd = {"10.0.0.1", 6789, "osd.3"};
 static const struct blkin_endpoint nbdkit = {"NaN", 0, "nbdkit"}; /* as the filter sets it */
@@ -92,7 +92,7 @@ static const struct {
     {"steps", make_steps, &nbdkit},
 };
 
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define BENCH_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 static void sleep_until(int64_t ns)
 {
@@ -111,8 +111,8 @@ static void produce(void (*make)(uint64_t), uint64_t count, double per_second, i
         uint64_t due = count;
 
         if (per_second > 0) {
-            due = (uint64_t)((double)tick * TICK_NS / 1e9 * per_second);
-            sleep_until(start + tick * TICK_NS);
+            due = (uint64_t)((double)tick * BENCH_TICK_NS / 1e9 * per_second);
+            sleep_until(start + tick * BENCH_TICK_NS);
         }
         while (made < count && made < due)
             make(made++);
@@ -132,7 +132,7 @@ static bool await_rings(void)
         blkin_span_begin(&span, "the first", BLKIN_SERVER, NULL);
         is_recorded = blkin_span_is_recorded(&span);
         blkin_span_end(&span);
-        sleep_until((int64_t)now_ns() + 10 * TICK_NS);
+        sleep_until((int64_t)now_ns() + 10 * BENCH_TICK_NS);
     }
     return is_recorded;
 }
@@ -144,9 +144,9 @@ int main(int argc, char **argv)
     size_t kind = 0;
     int64_t start;
 
-    while (argc > 1 && kind < KINDS && strcmp(argv[1], kinds[kind].name) != 0)
+    while (argc > 1 && kind < BENCH_KINDS && strcmp(argv[1], kinds[kind].name) != 0)
         kind++;
-    if (count == 0 || argc > 4 || kind == KINDS) {
+    if (count == 0 || argc > 4 || kind == BENCH_KINDS) {
         fprintf(stderr, "usage: bench-load span|original|layers|steps COUNT [PER_SECOND]\n");
         return 2;
     }

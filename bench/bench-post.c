@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SPANS 1000
+#define POST_SPANS 1000
 
 static struct transport *transport;
 static struct payload payload;
@@ -96,7 +96,7 @@ static void make_batch(void)
     if (!encoder)
         fail("no memory");
     append(&json, "[", 1);
-    for (unsigned i = 0; i < SPANS; i++) {
+    for (unsigned i = 0; i < POST_SPANS; i++) {
         sample_span(&span, i);
         if (i > 0)
             append(&json, ",", 1);
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 {
     static const struct subject subjects[] = {{"post", post}, {"post_bare", write_bare}};
     const struct batches batches = {
-        .turns = 10, .group = 20, .calls = SPANS, .clock = CLOCK_PROCESS_CPUTIME_ID};
+        .turns = 10, .group = 20, .calls = POST_SPANS, .clock = CLOCK_PROCESS_CPUTIME_ID};
     char endpoint[64];
     struct error error;
 

@@ -195,13 +195,13 @@ static double middle(uint64_t *ticks, size_t count)
  * because their pages share other sets of a cache. */
 static void mode_cold(void)
 {
-    enum { KINDS = 2, RUNS = 2 * KINDS };
+    enum { RING_BENCH_KINDS = 2, RING_BENCH_RUNS = 2 * RING_BENCH_KINDS };
     static const struct {
         const char *name;
         void (*where)(void);
-    } kinds[KINDS] = {{"nowhere_cold", go_nowhere}, {"ring_cold", go_to_ring}};
-    static uint64_t ticks[RUNS][COLD_SPANS];
-    size_t taken[RUNS] = {0};
+    } kinds[RING_BENCH_KINDS] = {{"nowhere_cold", go_nowhere}, {"ring_cold", go_to_ring}};
+    static uint64_t ticks[RING_BENCH_RUNS][COLD_SPANS];
+    size_t taken[RING_BENCH_RUNS] = {0};
     const char *seed_text = getenv("BENCH_SEED");
     unsigned seed = seed_text ? (unsigned)atoi(seed_text) : 1, cpu;
     char *data = mmap(NULL, COLD_DATA, PROT_READ | PROT_WRITE,
@@ -219,21 +219,21 @@ static void mode_cold(void)
     }
     first_ns = now_ns();
     first = __rdtsc();
-    for (unsigned i = 0; i < RUNS * COLD_SPANS; i++) {
-        unsigned run = (unsigned)rand_r(&seed) % RUNS;
+    for (unsigned i = 0; i < RING_BENCH_RUNS * COLD_SPANS; i++) {
+        unsigned run = (unsigned)rand_r(&seed) % RING_BENCH_RUNS;
         uint64_t begin;
 
         while (taken[run] == COLD_SPANS)
-            run = (run + 1) % RUNS;
-        kinds[run % KINDS].where();
+            run = (run + 1) % RING_BENCH_RUNS;
+        kinds[run % RING_BENCH_KINDS].where();
         walk(data, code);
         begin = __rdtscp(&cpu);
         run_child_span(1);
         ticks[run][taken[run]++] = __rdtscp(&cpu) - begin - own;
     }
     ns = (double)(now_ns() - first_ns) / (double)(__rdtsc() - first);
-    for (unsigned run = 0; run < RUNS; run++)
-        printf("run 0 %u %s %.4f\n", run / KINDS, kinds[run % KINDS].name,
+    for (unsigned run = 0; run < RING_BENCH_RUNS; run++)
+        printf("run 0 %u %s %.4f\n", run / RING_BENCH_KINDS, kinds[run % RING_BENCH_KINDS].name,
                ns * middle(ticks[run], COLD_SPANS));
 }
 #endif

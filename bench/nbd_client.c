@@ -21,13 +21,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BLOCK      4096
-#define BLOCKS     16384 /* 64 MiB */
-#define DEPTH_MAX  256
-#define IN_TURN    2000
-#define SILENT_S   20
-#define HELLO_SIZE 18 /* two magics, flags */
-#define INFO_SIZE  10 /* of the export: size, flags */
+#define NBD_BLOCK     4096
+#define BLOCKS        16384 /* 64 MiB */
+#define NBD_DEPTH_MAX 256
+#define IN_TURN       2000
+#define SILENT_S      20
+#define HELLO_SIZE    18 /* two magics, flags */
+#define INFO_SIZE     10 /* of the export: size, flags */
 
 #define OPTION_MAGIC  UINT64_C(0x49484156454F5054)
 #define REQUEST_MAGIC 0x25609513
@@ -42,7 +42,7 @@ struct option {
     uint32_t option, length;
 };
 
-struct request {
+struct nbd_request {
     uint32_t magic;
     uint16_t flags, type;
     uint64_t handle, offset;
@@ -54,14 +54,14 @@ struct reply {
     uint64_t handle;
 };
 
-struct slot {
+struct nbd_slot {
     int64_t sent_ns;
     uint16_t type;
 };
 
 static int fd;
-static struct slot slots[DEPTH_MAX];
-static char block[BLOCK];
+static struct nbd_slot slots[NBD_DEPTH_MAX];
+static char block[NBD_BLOCK];
 
 _Noreturn static void fail(const char *what)
 {
@@ -109,11 +109,11 @@ static uint64_t next_random(void)
 static void submit(unsigned number)
 {
     const uint64_t dice = next_random();
-    struct slot *slot = &slots[number];
-    struct request request = {.magic = htobe32(REQUEST_MAGIC),
-                              .handle = number,
-                              .offset = htobe64((dice >> 1) % BLOCKS * BLOCK),
-                              .length = htobe32(BLOCK)};
+    struct nbd_slot *slot = &slots[number];
+    struct nbd_request request = {.magic = htobe32(REQUEST_MAGIC),
+                                  .handle = number,
+                                  .offset = htobe64((dice >> 1) % BLOCKS * NBD_BLOCK),
+                                  .length = htobe32(NBD_BLOCK)};
     const struct iovec pieces[] = {{&request, sizeof(request)}, {block, sizeof(block)}};
 
     slot->type = dice & 1 ? CMD_WRITE : CMD_READ;
@@ -211,7 +211,7 @@ static void run(unsigned depth, size_t warm, size_t count, clockid_t server, str
 
 int main(int argc, char *argv[])
 {
-    const struct request bye = {.magic = htobe32(REQUEST_MAGIC), .type = htobe16(CMD_DISC)};
+    const struct nbd_request bye = {.magic = htobe32(REQUEST_MAGIC), .type = htobe16(CMD_DISC)};
     clockid_t server;
     unsigned long depth, warm, count;
     struct figures *all;
@@ -224,8 +224,8 @@ int main(int argc, char *argv[])
     warm = strtoul(argv[4], NULL, 10);
     count = strtoul(argv[5], NULL, 10);
     all = count ? calloc(count, sizeof(*all)) : NULL;
-    if (!all || depth == 0 || depth > DEPTH_MAX) {
-        fprintf(stderr, "nbd_client: expected a depth of 1 to %d, and a count\n", DEPTH_MAX);
+    if (!all || depth == 0 || depth > NBD_DEPTH_MAX) {
+        fprintf(stderr, "nbd_client: expected a depth of 1 to %d, and a count\n", NBD_DEPTH_MAX);
         return 2;
     }
     errno = clock_getcpuclockid((pid_t)strtol(argv[2], NULL, 10), &server);

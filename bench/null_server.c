@@ -26,13 +26,13 @@
 #include <string.h>
 #include <time.h>
 
-#define MEMORY     (512U << 10) /* of a connection: the most bytes of one read */
-#define TRACES_MAX (UINT64_C(1) << 23)
+#define NULL_MEMORY (512U << 10) /* of a connection: the most bytes of one read */
+#define TRACES_MAX  (UINT64_C(1) << 23)
 
 enum { COUNT_NOTHING, COUNT_SPANS, COUNT_LATENCY, COUNT_TRACES };
 
 /* A request's body is kept only if it is counted. */
-struct body {
+struct null_body {
     size_t length;
     size_t capacity;
     char *data;
@@ -57,7 +57,7 @@ static void die(const char *what)
     exit(1);
 }
 
-static void keep(struct body *body, const char *data, size_t length)
+static void keep(struct null_body *body, const char *data, size_t length)
 {
     if (counting == COUNT_NOTHING) {
         body->length += length;
@@ -139,7 +139,7 @@ static void count_body(const char *body, size_t length)
     }
 }
 
-static void finish_request(struct body *body)
+static void finish_request(struct null_body *body)
 {
     pthread_mutex_lock(&lock);
     requests++;
@@ -160,7 +160,7 @@ static enum MHD_Result serve(void *unused, struct MHD_Connection *connection, co
 {
     (void)unused, (void)url, (void)method, (void)version;
     if (!*body) {
-        *body = calloc(1, sizeof(struct body));
+        *body = calloc(1, sizeof(struct null_body));
         return *body ? MHD_YES : MHD_NO;
     }
     if (*size > 0) {
@@ -179,7 +179,7 @@ static void forget(void *unused, struct MHD_Connection *connection, void **body,
 {
     (void)unused, (void)connection, (void)why;
     if (*body)
-        free(((struct body *)*body)->data);
+        free(((struct null_body *)*body)->data);
     free(*body);
 }
 
@@ -253,7 +253,7 @@ int main(int argc, char **argv)
     daemon = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL,
         NULL, serve, NULL, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_NOTIFY_COMPLETED, forget,
-        NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_END);
+        NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)NULL_MEMORY, MHD_OPTION_END);
     if (!accepted || !daemon)
         die("listen");
     printf("null_server: listening on %s:%u\n", inet_ntoa(address.sin_addr),

@@ -53,7 +53,7 @@ LOOP(run_empty, FORGET())
     } while (0)
 
 /* A loop of spans, with the code of their begin and the rest of them. */
-#define SPANS(name, begin, ...)                              \
+#define WHOLE_SPANS(name, begin, ...)                        \
     __attribute__((unused)) static void name(unsigned calls) \
     {                                                        \
         struct blkin_span span;                              \
@@ -66,12 +66,12 @@ LOOP(run_empty, FORGET())
     }
 
 /* Spans without annotations and tags. */
-#define BARE_SPANS(name, begin) SPANS(name, begin, FORGET(); blkin_span_end(&span); FORGET())
+#define BARE_SPANS(name, begin) WHOLE_SPANS(name, begin, FORGET(); blkin_span_end(&span); FORGET())
 
 #define BEGIN_CHILD blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root)
 #define BEGIN_ROOT  blkin_span_begin(&span, "osd_op write", BLKIN_SERVER, NULL)
 
-SPANS(run_child_span, BEGIN_CHILD, REST_OF_SPAN(&span, i))
+WHOLE_SPANS(run_child_span, BEGIN_CHILD, REST_OF_SPAN(&span, i))
 BARE_SPANS(run_bare_span, BEGIN_CHILD)
 
 #endif

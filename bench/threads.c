@@ -14,7 +14,7 @@
 
 #define THREAD_BATCHES 2000
 
-struct worker {
+struct bench_worker {
     pthread_t thread;
     int cpu;
     void (*run)(unsigned calls);
@@ -24,7 +24,7 @@ struct worker {
 
 static void *work(void *argument)
 {
-    struct worker *worker = argument;
+    struct bench_worker *worker = argument;
 
     pin(worker->cpu);
     worker->run(20000);
@@ -37,7 +37,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-static void run_workers(struct worker *workers, unsigned count)
+static void run_workers(struct bench_worker *workers, unsigned count)
 {
     pthread_barrier_t start;
 
@@ -52,12 +52,12 @@ static void run_workers(struct worker *workers, unsigned count)
     pthread_barrier_destroy(&start);
 }
 
-static uint64_t took(const struct worker *worker, unsigned i)
+static uint64_t took(const struct bench_worker *worker, unsigned i)
 {
     return worker->begin[i + 1] - worker->begin[i];
 }
 
-static uint64_t least_of(const struct worker *worker)
+static uint64_t least_of(const struct bench_worker *worker)
 {
     uint64_t least = UINT64_MAX;
 
@@ -68,7 +68,7 @@ static uint64_t least_of(const struct worker *worker)
 }
 
 /* Returns whether the other thread paused or waited for its CPU during batch i. */
-static int disturbed(const struct worker *one, unsigned i, const struct worker *other)
+static int disturbed(const struct bench_worker *one, unsigned i, const struct bench_worker *other)
 {
     const uint64_t limit = least_of(other) * 3 / 2;
     uint64_t covered_to = one->begin[i];
@@ -80,7 +80,7 @@ static int disturbed(const struct worker *one, unsigned i, const struct worker *
     return covered_to >= one->begin[i + 1];
 }
 
-static uint64_t least_disturbed(const struct worker *one, const struct worker *other)
+static uint64_t least_disturbed(const struct bench_worker *one, const struct bench_worker *other)
 {
     uint64_t least = UINT64_MAX;
 
@@ -90,7 +90,7 @@ static uint64_t least_disturbed(const struct worker *one, const struct worker *o
     return least;
 }
 
-static double rate_alone(struct worker *workers)
+static double rate_alone(struct bench_worker *workers)
 {
     double rate = 0;
 
@@ -102,7 +102,7 @@ static double rate_alone(struct worker *workers)
 }
 
 /* Returns 0 if the two threads never worked together undisturbed. */
-static double rate_together(struct worker *workers)
+static double rate_together(struct bench_worker *workers)
 {
     uint64_t least[2];
 
@@ -116,7 +116,7 @@ static double rate_together(struct worker *workers)
 
 void measure_threads(void (*run)(unsigned calls))
 {
-    static struct worker workers[2] = {{.cpu = 0}, {.cpu = 1}};
+    static struct bench_worker workers[2] = {{.cpu = 0}, {.cpu = 1}};
 
     workers[0].run = workers[1].run = run;
 

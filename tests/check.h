@@ -7,8 +7,12 @@
 #define TESTS_CHECK_H
 
 #include <locale.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#define MS     INT64_C(1000000) /* in nanoseconds */
+#define SECOND INT64_C(1000000000)
 
 static int check_failures;
 

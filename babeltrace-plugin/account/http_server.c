@@ -196,7 +196,7 @@ static void run_daemon(struct metrics_server *server)
            left_ms == 0);
 }
 
-/* Serves many clients in parts, because the thread also writes a file. */
+/* Accepts ACCEPTS clients at most per call, because the thread has other work as well. */
 static void accept_clients(struct metrics_server *server)
 {
     union peer_address from;

@@ -1,5 +1,5 @@
 /*
- * Parses an address, and listens there.
+ * Parses an address, listens there, and limits the number and the time of connections.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,8 +15,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* ---- addresses ------------------------------------------------------------------------------- */
 
 #define BACKLOG 64
 

@@ -1,5 +1,5 @@
 /*
- * Listening Unix sockets.
+ * Unix sockets: listening, connecting, passed descriptors, and the users of senders.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -13,17 +13,17 @@
 
 #define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* Writes the first sequence, or U+FFFD for an incomplete one. Returns the number of bytes read, up
- * to length, which is not 0. */
+/* Writes the first sequence, or U+FFFD if it is invalid or incomplete. Returns the number of bytes
+ * read, up to length, which is not 0. */
 size_t utf8_put(char **at, const char *bytes, size_t length);
 
-/* Returns the first limit bytes, or up to three bytes fewer to end at a whole character. */
+/* Returns the first limit bytes, or up to three fewer to end at a whole character. Reads the byte
+ * after them. */
 struct text utf8_beginning(struct text text, size_t limit);
 
 bool utf8_is_valid(struct text text);
 
-/* Decodes the first character of a string. Returns its bytes; 0 if the string is no UTF-8, with the
- * first byte in *code. */
+/* Decodes the string's first character. Returns its length; 0: invalid, *code is the first byte. */
 size_t utf8_decode(const char *string, uint32_t *code);
 
 #endif

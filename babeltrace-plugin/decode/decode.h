@@ -42,7 +42,7 @@ enum decoded decode_event(const struct decode_plan *plan, const bt_message *mess
 
 /* ---- time and origin of an event of any kind ------------------------------------------------- */
 
-/* Returns false if the clock's value is no time since the epoch in ns. */
+/* Returns false if the ns since the clock's origin do not fit in *time_ns. */
 static inline bool time_of_snapshot(const bt_clock_snapshot *snapshot, int64_t *time_ns)
 {
     if (bt_clock_snapshot_get_ns_from_origin(snapshot, time_ns) ==
@@ -53,7 +53,7 @@ static inline bool time_of_snapshot(const bt_clock_snapshot *snapshot, int64_t *
     return false;
 }
 
-/* The origin of a stream's events, from their common context. */
+/* The origin of a stream's events: from the trace, and from their common context. */
 struct origin_fields {
     struct origin origin; /* host and clock live as long as the stream's trace */
     int pid_index;        /* in the common context; -1: not there */

@@ -74,12 +74,12 @@ bool batch_has_more(const struct batch *batch)
 
 /* ---- the order in which the spans of a batch are sent: a counting sort by resource ----------- */
 
-/* Arrays with a member for each span, all in one block of memory. */
+/* Arrays for the spans and their resources, all in one block of memory. */
 struct arranging {
     uint64_t *seen;    /* the hash of each resource that was numbered */
     uint32_t *offsets; /* of the spans in the batch */
     uint32_t *numbers; /* of their resources */
-    uint32_t *next;    /* the position of a resource's next span */
+    uint32_t *next;    /* the number of a resource's spans, then the position of its next span */
     uint32_t *table;   /* a hash table of resources: number + 1; 0: free */
     uint32_t mask;
 };
@@ -102,7 +102,7 @@ static bool arrange_prepare(struct arranging *arranging, size_t count)
     return true;
 }
 
-/* Two resources with the same hash would only make a longer request. */
+/* Two resources with the same hash get one number: their spans stay mixed, which costs bytes. */
 static uint32_t arrange_number(struct arranging *arranging, const struct span *span,
                                uint32_t *resources)
 {

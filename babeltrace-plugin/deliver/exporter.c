@@ -48,15 +48,14 @@ bool exporter_heed_interruption(struct exporter *exporter)
     return exporter->stop_ms != CLOCK_NEVER;
 }
 
-/* Lets the threads deliver for timeout_ms at most, then ends them. */
+/* Lets the threads deliver, then ends them. timeout_ms limits the delivery of waiting spans. */
 static void exporter_end_threads(struct exporter *exporter, int64_t timeout_ms)
 {
     exporter->is_running = false;
     queue_close(exporter->queue);
     if (exporter->spool)
         spool_stop(exporter->spool);
-    /* once all spans are delivered, the reader of a pipe may take any time for the end of the text
-     */
+    /* no limit once all spans are delivered: a pipe's reader may take the last bytes late */
     while (timeout_ms && exporter->stop_ms == CLOCK_NEVER &&
            queue_wait(exporter->queue, QUEUE_IS_EMPTY, 0) &&
            !queue_wait(exporter->queue, QUEUE_HAS_ENDED, clock_ms() + INTERRUPT_POLL_MS))
@@ -148,7 +147,7 @@ static void exporter_say_found(struct exporter *exporter)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
 }
 
-/* Gives a sender its transport and encoders. The spooler has neither. */
+/* Gives a sender its encoder and transport. The spooler has no transport. */
 static bool exporter_equip(struct exporter *exporter, struct sender *sender, struct error *error)
 {
     error_set(error, "out of memory");
@@ -223,7 +222,7 @@ static bool exporter_set_up(struct exporter *exporter, struct error *error)
         .queue_bytes = (size_t)options->queue_bytes,
         .is_blocking = options->on_full != ON_FULL_DROP_OLDEST,
         .has_spool = has_spool,
-        /* over HTTP, Zipkin's spans are sent in order of their arrival */
+        /* over HTTP and in files, Zipkin's spans stay in the order of their arrival */
         .is_arranged = exporter->protocol->format != FORMAT_ZIPKIN ||
                        is_kafka_url(options->transport.endpoint),
         .threads = exporter->sender_count,
@@ -261,7 +260,7 @@ static bool exporter_start(struct exporter *exporter, struct error *error)
     return has_worked || error_set(error, "cannot start a thread");
 }
 
-/* Waits for the answer to the probe. Returns whether the exporter can start after that answer. */
+/* Waits for the answer to the probe. Returns whether the exporter may go on after it. */
 static bool exporter_is_welcome(struct exporter *exporter, struct error *error)
 {
     const struct transport_reply *probe = &exporter->senders[0].probe;
@@ -363,7 +362,7 @@ static void exporter_say_dropping(struct exporter *exporter)
     uint64_t dropped;
 
     if (clock_ms() < exporter->reporter.next_ms[REPORT_DROPPING])
-        return; /* thousands of spans may be dropped in that time */
+        return; /* called for each dropped span: counts only when a report is due */
     dropped = queue_counts(exporter->queue).outcome[OUTCOME_DROPPED];
     reporter_say(&exporter->reporter, REPORT_DROPPING,
                  "the queue is full: the oldest spans are dropped, %" PRIu64 " so far", dropped);

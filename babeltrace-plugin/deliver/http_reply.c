@@ -16,8 +16,8 @@ void http_reply_begin(struct http_reply *reply)
 }
 
 /*
- * An informational answer (1xx) has its own head, which does not count: the next status line begins
- * another head. Other lines after a whole head are trailers, which change nothing.
+ * The status of an informational answer (1xx) does not count: the next status line begins another
+ * head. Other lines after a whole head are trailers, which add only to the length.
  */
 size_t http_reply_header(char *line, size_t size, size_t count, void *context)
 {
@@ -82,7 +82,7 @@ static void reply_advise(const struct protocol *protocol, long status, char advi
 
 #define SAID_MAX 256
 
-/* Makes control characters from the network blanks, because a terminal shows the text. */
+/* Replaces each byte that is not printable ASCII by a blank, because a terminal shows the text. */
 static void reply_make_printable(struct text text, char said[SAID_MAX])
 {
     size_t length = 0;

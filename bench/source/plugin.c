@@ -19,7 +19,7 @@
 
 enum { TIMESTAMP, TEXT, INTEGER, KINDS };
 
-struct source {
+struct bench_source {
     uint64_t spans;
     uint64_t open;
     bool ending;
@@ -28,7 +28,7 @@ struct source {
 };
 
 /* The next event: number `step` of the span `span`. */
-struct position {
+struct source_position {
     uint64_t span;
     unsigned step;
     bool has_begun;
@@ -81,7 +81,7 @@ static bt_event_class *make_class(bt_trace_class *trace_class, bt_stream_class *
     return class;
 }
 
-static void make_stream(struct source *source, bt_self_component *self)
+static void make_stream(struct bench_source *source, bt_self_component *self)
 {
     bt_trace_class *trace_class = bt_trace_class_create(self);
     bt_stream_class *stream_class = bt_stream_class_create(trace_class);
@@ -114,7 +114,7 @@ initialize(bt_self_component_source *self_source, bt_self_component_source_confi
 {
     bt_self_component *self = bt_self_component_source_as_self_component(self_source);
     const bt_value *ending = bt_value_map_borrow_entry_value_const(params, "ending");
-    struct source *source = calloc(1, sizeof(*source));
+    struct bench_source *source = calloc(1, sizeof(*source));
 
     (void)config;
     (void)data;
@@ -131,7 +131,7 @@ initialize(bt_self_component_source *self_source, bt_self_component_source_confi
 
 static void finalize(bt_self_component_source *self)
 {
-    struct source *source =
+    struct bench_source *source =
         bt_self_component_get_data(bt_self_component_source_as_self_component(self));
 
     for (unsigned kind = 0; kind < KINDS; kind++)
@@ -144,7 +144,7 @@ static bt_message_iterator_class_initialize_method_status
 initialize_iterator(bt_self_message_iterator *self, bt_self_message_iterator_configuration *config,
                     bt_self_component_port_output *port)
 {
-    struct position *position = calloc(1, sizeof(*position));
+    struct source_position *position = calloc(1, sizeof(*position));
 
     (void)config;
     (void)port;
@@ -175,8 +175,9 @@ static void set_number(bt_field *payload, uint64_t index, int64_t value)
 }
 
 /* Makes the event of this step of the span; step 3 ends the span. */
-static const bt_message *make_event(bt_self_message_iterator *self, const struct source *source,
-                                    uint64_t span, unsigned step, uint64_t time_ns)
+static const bt_message *make_event(bt_self_message_iterator *self,
+                                    const struct bench_source *source, uint64_t span, unsigned step,
+                                    uint64_t time_ns)
 {
     static const unsigned kinds[] = {TIMESTAMP, TEXT, INTEGER, TIMESTAMP};
     bt_message *message = bt_message_event_create_with_default_clock_snapshot(
@@ -206,8 +207,9 @@ static const bt_message *make_event(bt_self_message_iterator *self, const struct
     return message;
 }
 
-static const bt_message *next_event(bt_self_message_iterator *self, const struct source *source,
-                                    struct position *position)
+static const bt_message *next_event(bt_self_message_iterator *self,
+                                    const struct bench_source *source,
+                                    struct source_position *position)
 {
     const uint64_t time_ns = EPOCH_NS + position->span * SPAN_NS + position->step;
     const uint64_t span = position->span - (position->step == 3 ? source->open : 0);
@@ -225,9 +227,9 @@ static bt_message_iterator_class_next_method_status next(bt_self_message_iterato
                                                          bt_message_array_const messages,
                                                          uint64_t capacity, uint64_t *count)
 {
-    const struct source *source =
+    const struct bench_source *source =
         bt_self_component_get_data(bt_self_message_iterator_borrow_component(self));
-    struct position *position = bt_self_message_iterator_get_data(self);
+    struct source_position *position = bt_self_message_iterator_get_data(self);
 
     for (*count = 0; *count < capacity && !position->has_ended; (*count)++) {
         if (!position->has_begun) {

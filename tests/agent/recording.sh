@@ -5,8 +5,7 @@
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
 
-# Makes the folders and chooses a collector's port. A request is slow from 200 ms on, which is longer than any delay
-# by a busy machine.
+# Makes the folders and chooses a collector's port.
 recording_begin() {
     private_begin
     free_port COLLECTOR_PORT
@@ -56,7 +55,8 @@ ring_bytes() {
 print(sum(memory["written_bytes"] for memory in json.load(sys.stdin) if memory["state"] == "on"))'
 }
 
-# Starts the program that makes requests. $REQUESTS is the descriptor of its input.
+# Starts the program that makes requests. $REQUESTS is the descriptor of its input. Without RULES, a request is slow
+# from 200 ms on: a busy machine alone seldom delays one as long.
 start_requests() {
     [ -p "$WORK/requests.in" ] || mkfifo "$WORK/requests.in"
     start_part requests env BLKIN_SLOW="${RULES-*>200ms}" bash -c 'exec "$1" <"$2"' - \
@@ -74,7 +74,7 @@ make() {
     ID=${ID##* }
 }
 
-# spans_of TRACE: prints "distinct all": the collector's number of the three spans of a request.
+# spans_of TRACE: prints how many of the trace's spans the collector has: without duplicates, and with them.
 spans_of() {
     "$PYTHON" - "$WORK/taken" "$1" <<'PY'
 import json, os, sys
@@ -96,7 +96,7 @@ is_delivered() {
         .counters.spans_waiting == 0 and .counters.spool_waiting == 0' >/dev/null
 }
 
-# in_spool N: checks that N spans wait on the disk.
+# in_spool N: checks that at least N spans wait on the disk.
 in_spool() {
     [ "$(status counters spool_waiting 2>/dev/null)" -ge "$1" ] 2>/dev/null
 }

@@ -11,36 +11,34 @@
 
 #include <time.h>
 
-#define HOSTS    3
-#define TIERS    4
-#define REQUESTS 24
-#define MS       INT64_C(1000000)
-#define SECOND   INT64_C(1000000000)
-#define BEGIN    (INT64_C(1700000000) * SECOND)
-#define RECORDS  (REQUESTS * TIERS * 2)
+#define JOINED_HOSTS    3
+#define TIERS           4
+#define JOINED_REQUESTS 24
+#define JOINED_BEGIN    (INT64_C(1700000000) * SECOND)
+#define JOINED_RECORDS  (JOINED_REQUESTS * TIERS * 2)
 
 static const unsigned tier_host[TIERS] = {0, 0, 1, 2};
 
-struct record {
+struct joined_record {
     struct join_half half;
     int64_t written_ns;
 };
 
-struct message {
+struct joined_message {
     json_t *json;
     unsigned from;
     int to; /* -1: all */
-    int64_t come_ns[HOSTS];
+    int64_t come_ns[JOINED_HOSTS];
 };
 
 struct want {
-    bool answered[HOSTS], has_failed;
+    bool answered[JOINED_HOSTS], has_failed;
 };
 
 static struct host {
     struct agent agent;
     struct joins *joins;
-    struct record records[RECORDS];
+    struct joined_record records[JOINED_RECORDS];
     size_t record_count;
     struct request *look;
     int64_t look_ns;
@@ -48,9 +46,9 @@ static struct host {
     struct want wants[20000];
     size_t want_count;
     bool is_away;
-} hosts[HOSTS];
+} hosts[JOINED_HOSTS];
 
-static struct message messages[60000];
+static struct joined_message messages[60000];
 static size_t message_count;
 static int64_t now_ns;
 
@@ -64,10 +62,10 @@ static struct {
 } faults;
 
 /* the collector's */
-static struct trace_id sent[REQUESTS][TIERS];
-static uint64_t parents[REQUESTS][TIERS];
-static bool is_sent[REQUESTS][TIERS];
-static uint64_t marked[REQUESTS * TIERS * 100];
+static struct trace_id sent[JOINED_REQUESTS][TIERS];
+static uint64_t parents[JOINED_REQUESTS][TIERS];
+static bool is_sent[JOINED_REQUESTS][TIERS];
+static uint64_t marked[JOINED_REQUESTS * TIERS * 100];
 static size_t marked_count;
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
@@ -96,7 +94,7 @@ static void record(unsigned tier, const struct join_half *half)
     const int64_t late_ns = dice(100) < faults.late ? (int64_t)dice(4000) * MS : 0;
 
     host->records[host->record_count++] =
-        (struct record){*half, half->end_ns + (int64_t)dice(2000) * 1000 + late_ns};
+        (struct joined_record){*half, half->end_ns + (int64_t)dice(2000) * 1000 + late_ns};
 }
 
 /* The halves of one request: each server calls the next one. */
@@ -141,10 +139,10 @@ static void alarm_of(unsigned request, unsigned tier)
 
 static void post(const struct host *host, int to, json_t *json)
 {
-    struct message *message = &messages[message_count++];
+    struct joined_message *message = &messages[message_count++];
 
-    *message = (struct message){json, (unsigned)(host - hosts), to, {0}};
-    for (unsigned i = 0; i < HOSTS; i++)
+    *message = (struct joined_message){json, (unsigned)(host - hosts), to, {0}};
+    for (unsigned i = 0; i < JOINED_HOSTS; i++)
         message->come_ns[i] = now_ns + (int64_t)(1 + dice(faults.delay_ms)) * MS;
 }
 
@@ -191,7 +189,7 @@ static bool is_answered(void *context, const struct request *request)
 {
     const struct want *made = want_of(context, request->id);
 
-    for (unsigned i = 0; i < HOSTS; i++)
+    for (unsigned i = 0; i < JOINED_HOSTS; i++)
         if (!made->answered[i] && !hosts[i].is_away)
             return false;
     return true;
@@ -253,7 +251,7 @@ static void take_want(struct host *host, const json_t *json)
     }
 }
 
-static void take(struct host *host, const struct message *message)
+static void take(struct host *host, const struct joined_message *message)
 {
     const json_t *json = message->json;
     const char *found = json_string_value(json_object_get(json, "found"));
@@ -275,7 +273,7 @@ static void end_look(struct host *host)
     struct halves found = {.count = 0};
 
     for (size_t i = 0; i < host->record_count; i++) {
-        const struct record *one = &host->records[i];
+        const struct joined_record *one = &host->records[i];
 
         if (one->written_ns <= now_ns && one->half.end_ns >= from_ns)
             CHECK(halves_add(&found, &one->half));
@@ -289,7 +287,7 @@ static void end_look(struct host *host)
 static void step(struct host *host)
 {
     while (host->read < message_count) {
-        const struct message *message = &messages[host->read];
+        const struct joined_message *message = &messages[host->read];
 
         if (message->come_ns[host - hosts] > now_ns)
             break;
@@ -305,10 +303,10 @@ static void step(struct host *host)
 
 static void begin(struct config *config)
 {
-    now_ns = BEGIN;
+    now_ns = JOINED_BEGIN;
     message_count = marked_count = 0;
     memset(is_sent, 0, sizeof(is_sent));
-    for (unsigned i = 0; i < HOSTS; i++) {
+    for (unsigned i = 0; i < JOINED_HOSTS; i++) {
         struct host *host = &hosts[i];
         const struct joins_calls calls = {look,  want,   is_answered, settle,
                                           fetch, answer, mark,        host};
@@ -322,7 +320,7 @@ static void begin(struct config *config)
 
 static void end(void)
 {
-    for (unsigned i = 0; i < HOSTS; i++) {
+    for (unsigned i = 0; i < JOINED_HOSTS; i++) {
         joins_free(hosts[i].joins);
         requests_free(hosts[i].look);
     }
@@ -364,22 +362,22 @@ static void play(struct config *config, unsigned alarms)
 {
     whole = silent = wrong = marks = 0;
     begin(config);
-    for (unsigned i = 0; i < REQUESTS; i++)
-        make_request(i, BEGIN + (int64_t)(i + 1) * 50 * MS,
+    for (unsigned i = 0; i < JOINED_REQUESTS; i++)
+        make_request(i, JOINED_BEGIN + (int64_t)(i + 1) * 50 * MS,
                      dice(100) < faults.doubled && i ? i - 1 : i);
     for (unsigned ms = 0; ms < 30000; ms += 10, now_ns += 10 * MS) {
-        for (unsigned i = 0; i < REQUESTS; i++)
+        for (unsigned i = 0; i < JOINED_REQUESTS; i++)
             if (ms == (i + 1) * 50 + 600)
                 for (unsigned tier = 0; tier < TIERS; tier++)
                     if (alarms & 1U << tier && !hosts[tier_host[tier]].is_away)
                         alarm_of(i, tier);
-        for (unsigned i = 0; i < HOSTS; i++)
+        for (unsigned i = 0; i < JOINED_HOSTS; i++)
             if (!hosts[i].is_away)
                 step(&hosts[i]);
     }
-    for (unsigned i = 0; i < REQUESTS; i++)
+    for (unsigned i = 0; i < JOINED_REQUESTS; i++)
         judge(i);
-    for (unsigned i = 0; i < HOSTS; i++)
+    for (unsigned i = 0; i < JOINED_HOSTS; i++)
         CHECK(joins_open(hosts[i].joins) == 0);
     end();
     CHECK(silent == 0 && wrong == 0);
@@ -388,7 +386,7 @@ static void play(struct config *config, unsigned alarms)
             "alarms %u, refused %u, late %u, doubled %u, delay %u, away %d: %u whole, %u silent, "
             "%u wrong of %u\n",
             alarms, faults.refused, faults.late, faults.doubled, faults.delay_ms, faults.has_away,
-            whole, silent, wrong, REQUESTS);
+            whole, silent, wrong, JOINED_REQUESTS);
 }
 
 int main(void)
@@ -403,7 +401,7 @@ int main(void)
     faults.delay_ms = 50;
     for (unsigned alarms = 1; alarms < 1U << TIERS; alarms++) { /* any host may be slow */
         play(config, alarms);
-        CHECK(whole == REQUESTS && marks == 0);
+        CHECK(whole == JOINED_REQUESTS && marks == 0);
     }
     for (unsigned i = 0; i < 14; i++) {
         memset(&faults, 0, sizeof(faults));

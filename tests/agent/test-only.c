@@ -15,7 +15,7 @@
 #define HIGH UINT64_C(0x7d5c0e9bf1a3c4d2)
 #define LOW  UINT64_C(0xa1b2c3d4e5f60718)
 
-/* Returns a filter that wants all traces of a time; why "": no trace. */
+/* Returns a filter that wants all traces of a period, or no trace if why is "". */
 static struct only *only_all(int64_t from_ns, int64_t until_ns, const char *why)
 {
     struct only *only = only_new();
@@ -35,7 +35,7 @@ static bool wants(struct only *only, uint64_t high, uint64_t low)
     return wants_at(only, high, low, 1000);
 }
 
-/* Spans that were sent before are known: those of one trace, or of all traces in a time. */
+/* The filter knows which spans were sent: those of one trace, or of all traces in a period. */
 static void test_sent(void)
 {
     struct only *only = only_all(1000, 2000, "all");
@@ -76,7 +76,7 @@ static void test_whole_id(void)
 
     CHECK(only_add(only, &(struct trace_id){HIGH, LOW}, 0, 0, "slow: a write"));
     CHECK(wants(only, HIGH, LOW));
-    CHECK(wants(only, 0, LOW)); /* events of the original have this half only */
+    CHECK(wants(only, 0, LOW)); /* events of the original have only this half */
     CHECK(!wants(only, HIGH + 1, LOW));
     CHECK(!wants(only, HIGH, LOW + 1));
     CHECK(!wants(only, LOW, HIGH));
@@ -87,18 +87,18 @@ static void test_whole_id(void)
     only_free(only);
 }
 
-#define MANY 10000
+#define ONLY_MANY 10000
 
 static void test_many(void)
 {
     struct only *only = only_all(0, 0, "");
     char why[32];
 
-    for (uint64_t i = 1; i <= MANY; i++) {
+    for (uint64_t i = 1; i <= ONLY_MANY; i++) {
         snprintf(why, sizeof(why), "why %" PRIu64, i);
         CHECK(only_add(only, &(struct trace_id){i % 2 ? i : 0, i << 32}, (int64_t)i, 0, why));
     }
-    for (uint64_t i = 1; i <= MANY; i++) {
+    for (uint64_t i = 1; i <= ONLY_MANY; i++) {
         snprintf(why, sizeof(why), "why %" PRIu64, i);
         check_why(only, i, i << 32, why);
         CHECK(wants_at(only, i, i << 32, (int64_t)i));
@@ -145,8 +145,8 @@ static void test_found(void)
     CHECK(wants_at(only, 0, 1, 500));
     CHECK(wants_at(only, 0, 1, 300));
     CHECK(wants_at(only, 0, 1, 900));
-    note(only, 0, 1, 0xb, 0xa); /* as an event of the original; both halves of a shared span */
-    note(only, 0xabc, 1, 0xb, 0xa);
+    note(only, 0, 1, 0xb, 0xa);     /* without the upper half of the trace id, as in the original */
+    note(only, 0xabc, 1, 0xb, 0xa); /* the other record of the same span */
     note(only, 0xabc, 1, 0xc, 0xb);
     note(only, 0xabc, 1, 0xd, 9);
     note(only, 0xabc, 1, 0xe, 9);
@@ -196,7 +196,7 @@ static void test_large_trace(void)
     only_free(only);
 }
 
-/* A window may have a million traces: the list is bounded, and the result counts the others. */
+/* A window may have a million traces: the list is bounded, `more` counts the spans of others. */
 static void test_many_traces(void)
 {
     const uint64_t spans = ONLY_LISTED_MAX / ONLY_FOUND_MAX;
@@ -215,7 +215,7 @@ static void test_many_traces(void)
     only_free(only);
 }
 
-/* Of the traces beyond the limit, the result has only the number. */
+/* The result does not list the traces beyond the limit: `untold` is their number. */
 static void test_untold_traces(void)
 {
     struct only *only = only_all(0, 0, "x");

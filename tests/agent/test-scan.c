@@ -9,9 +9,6 @@
 #include "scanning.h"
 #include "seed.h"
 
-#define S  INT64_C(1000000000)
-#define MS INT64_C(1000000)
-
 static struct scanning scanning;
 static struct scan_result result;
 static uint64_t numbers[4096]; /* the numbers of the found spans in order; 0: another event */
@@ -80,7 +77,7 @@ static void begin(unsigned memories)
     scanning_begin(&scanning);
     now_ns = clock_ns();
     for (unsigned i = 0; i < memories; i++)
-        scanning_add(&scanning, 1, now_ns - (int64_t)(100 - i) * S);
+        scanning_add(&scanning, 1, now_ns - (int64_t)(100 - i) * SECOND);
 }
 
 /* ago: ns before the scan */
@@ -121,17 +118,17 @@ static void test_unreadable(void)
 
     begin(1);
     writer = scanning_writer(&scanning, 0, 0);
-    put(0, 0, 5, 1, 3 * S);
+    put(0, 0, 5, 1, 3 * SECOND);
     (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace));
     (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace) - 1);
     (void)writer_put(&writer, BLKIN_EVENT_PROCESS, 1, &trace, sizeof(trace));
     (void)writer_put(&writer, BLKIN_EVENTS, 1, &trace, sizeof(trace));
-    put(0, 0, 5, 2, 2 * S);
-    put(0, 1, 5, 3, 1 * S);
+    put(0, 0, 5, 2, 2 * SECOND);
+    put(0, 1, 5, 3, 1 * SECOND);
     WANT(5);
     fetch_now();
     CHECK(count == 4 && numbers[0] == 1 && numbers[1] == 0 && numbers[2] == 2 && numbers[3] == 3);
-    CHECK(scanning.order.wanted[0].held_from_ns == now_ns - 100 * S);
+    CHECK(scanning.order.wanted[0].held_from_ns == now_ns - 100 * SECOND);
     scanning_end(&scanning);
 }
 
@@ -208,8 +205,9 @@ static void want_from(uint64_t trace, int64_t begin_ns)
 {
     WANT(trace);
     scanning.requests->came_mono_ns = clock_ns();
-    scanning.requests->at_ns = 1000 * S;
-    scanning.requests->traces[0].begin_ns = 1000 * S - (scanning.requests->came_mono_ns - begin_ns);
+    scanning.requests->at_ns = 1000 * SECOND;
+    scanning.requests->traces[0].begin_ns =
+        1000 * SECOND - (scanning.requests->came_mono_ns - begin_ns);
     now_ns = clock_ns();
 }
 
@@ -307,7 +305,7 @@ static void test_any(void)
             trace_of[++number] = trace;
             written[trace]++;
             put(seed_next(&state) & 1, seed_next(&state) & 1, trace + 1, number,
-                (int64_t)(seed_next(&state) % (uint64_t)S));
+                (int64_t)(seed_next(&state) % (uint64_t)SECOND));
         }
         for (uint64_t trace = 0; trace < 8; trace++)
             if (round % 10 == 9 || (seed_next(&state) & 3) == 0)
@@ -337,27 +335,27 @@ static void test_window(void)
     struct span sent = {.trace_id = 3};
 
     begin(0);
-    sent.recorded_ns = now_ns - 4 * S + SCANNING_OFFSET;
-    scanning_add(&scanning, 1, now_ns - 100 * S);
-    put(0, 0, 1, 1, 20 * S);
-    put(0, 0, 2, 2, 6 * S);
-    put(0, 0, 3, 3, 4 * S);
-    put(0, 0, 3, 4, 6 * S - 1500 * MS); /* late, in the window */
-    put(0, 0, 4, 5, 5500 * MS);         /* late, before the window */
-    put(0, 1, 5, 6, 3 * S);
-    put(0, 1, 6, 7, 1 * S); /* after the request */
+    sent.recorded_ns = now_ns - 4 * SECOND + SCANNING_OFFSET;
+    scanning_add(&scanning, 1, now_ns - 100 * SECOND);
+    put(0, 0, 1, 1, 20 * SECOND);
+    put(0, 0, 2, 2, 6 * SECOND);
+    put(0, 0, 3, 3, 4 * SECOND);
+    put(0, 0, 3, 4, 6 * SECOND - 1500 * MS); /* late, in the window */
+    put(0, 0, 4, 5, 5500 * MS);              /* late, before the window */
+    put(0, 1, 5, 6, 3 * SECOND);
+    put(0, 1, 6, 7, 1 * SECOND); /* after the request */
     WANT(0);
     scanning.requests->last_ms = 3000;
-    scanning.requests->came_mono_ns = now_ns - 2 * S;
+    scanning.requests->came_mono_ns = now_ns - 2 * SECOND;
     fetch_now();
     ARE_SPANS(4, 3, 6);
-    CHECK(result.held_from_ns <= now_ns - 5 * S);
+    CHECK(result.held_from_ns <= now_ns - 5 * SECOND);
     CHECK(only_wants(scanning.order.only, 0, 3, sent.recorded_ns));
-    CHECK(!only_wants(scanning.order.only, 0, 3, sent.recorded_ns - 2 * S));
+    CHECK(!only_wants(scanning.order.only, 0, 3, sent.recorded_ns - 2 * SECOND));
     CHECK(!only_was_sent(scanning.order.only, &sent));
     CHECK(text_is(only_why(scanning.order.only, 0, 3), "blkin keep --last 3000ms"));
     collected_note_window(scanning.collected,
-                          (struct collected_window){now_ns - 6 * S, now_ns - 3 * S, 0});
+                          (struct collected_window){now_ns - 6 * SECOND, now_ns - 3 * SECOND, 0});
     fetch_now();
     CHECK(only_was_sent(scanning.order.only, &sent));
     scanning_end(&scanning);
@@ -388,30 +386,30 @@ static void test_held_from(void)
 {
     /* no record was overwritten: since the memory was made */
     begin(1);
-    fill(0, 0, 10, 10 * S, MS);
+    fill(0, 0, 10, 10 * SECOND, MS);
     WANT(9);
     fetch_now();
-    CHECK(held_ago() == 100 * S);
+    CHECK(held_ago() == 100 * SECOND);
     /* overwritten records: since the oldest record; of several rings, the latest of these times */
-    fill(0, 0, 2000, 9 * S, MS);
+    fill(0, 0, 2000, 9 * SECOND, MS);
     fetch_now();
-    CHECK(held_ago() < 8 * S && held_ago() > 7 * S);
-    fill(0, 1, 2000, 6 * S, MS);
+    CHECK(held_ago() < 8 * SECOND && held_ago() > 7 * SECOND);
+    fill(0, 1, 2000, 6 * SECOND, MS);
     fetch_now();
-    CHECK(held_ago() < 5 * S && held_ago() > 4 * S);
+    CHECK(held_ago() < 5 * SECOND && held_ago() > 4 * SECOND);
     scanning_end(&scanning);
 
     /* the second memory continues the first: a memory with all its records does not limit the time
      */
     begin(2);
-    fill(0, 0, 2000, 9 * S, MS);
-    fill(1, 0, 10, 2 * S, MS);
+    fill(0, 0, 2000, 9 * SECOND, MS);
+    fill(1, 0, 10, 2 * SECOND, MS);
     WANT(9);
     fetch_now();
-    CHECK(held_ago() < 8 * S && held_ago() > 7 * S);
-    fill(1, 0, 2000, 4 * S, MS);
+    CHECK(held_ago() < 8 * SECOND && held_ago() > 7 * SECOND);
+    fill(1, 0, 2000, 4 * SECOND, MS);
     fetch_now();
-    CHECK(held_ago() < 3 * S && held_ago() > 2 * S);
+    CHECK(held_ago() < 3 * SECOND && held_ago() > 2 * SECOND);
     scanning_end(&scanning);
 
     /* no rings: since the start of the agent, as no program had a ring before */
@@ -426,19 +424,19 @@ static void test_held_from(void)
 static void test_other_users(void)
 {
     begin(1);
-    put(0, 0, 5, 1, 9 * S);
+    put(0, 0, 5, 1, 9 * SECOND);
     WANT(5, 6);
-    scanning_add(&scanning, 2, now_ns - S); /* the first program of that user */
+    scanning_add(&scanning, 2, now_ns - SECOND); /* the first program of that user */
     fetch_now();
-    CHECK(trace_held_ago(0) == 100 * S && result.held_from_ns == 17);
-    fill(1, 0, 2000, 5 * S, MS);
+    CHECK(trace_held_ago(0) == 100 * SECOND && result.held_from_ns == 17);
+    fill(1, 0, 2000, 5 * SECOND, MS);
     fetch_now();
-    CHECK(trace_held_ago(0) == 100 * S);
+    CHECK(trace_held_ago(0) == 100 * SECOND);
     /* that user may have had records of a trace of which no record is here */
-    CHECK(now_ns - result.held_from_ns < 4 * S && now_ns - result.held_from_ns > 3 * S);
-    put(1, 1, 5, 2, 2 * S);
+    CHECK(now_ns - result.held_from_ns < 4 * SECOND && now_ns - result.held_from_ns > 3 * SECOND);
+    put(1, 1, 5, 2, 2 * SECOND);
     fetch_now();
-    CHECK(trace_held_ago(0) < 4 * S && trace_held_ago(0) > 3 * S);
+    CHECK(trace_held_ago(0) < 4 * SECOND && trace_held_ago(0) > 3 * SECOND);
     scanning_end(&scanning);
 }
 
@@ -450,15 +448,15 @@ static void test_damaged(void)
 
     begin(1);
     writer = scanning_writer(&scanning, 0, 0);
-    put(0, 0, 5, 1, 9 * S);
-    put(0, 0, 5, 2, 8 * S);
+    put(0, 0, 5, 1, 9 * SECOND);
+    put(0, 0, 5, 2, 8 * SECOND);
     at = ring_end(writer.ring);
-    put(0, 0, 5, 3, 7 * S);
+    put(0, 0, 5, 3, 7 * SECOND);
     writer_store(&writer, at - sizeof(nonsense), &nonsense, sizeof(nonsense));
     WANT(5);
     fetch_now();
     ARE_SPANS(3);
-    CHECK(result.rings_damaged == 1 && held_ago() == 7 * S);
+    CHECK(result.rings_damaged == 1 && held_ago() == 7 * SECOND);
     scanning_end(&scanning);
 }
 
@@ -470,27 +468,28 @@ static void test_damage_of_another_user(void)
     struct writer writer;
 
     begin(1);
-    put(0, 0, 5, 1, 9 * S);
-    scanning_add(&scanning, 2, now_ns - 100 * S);
+    put(0, 0, 5, 1, 9 * SECOND);
+    scanning_add(&scanning, 2, now_ns - 100 * SECOND);
     writer = scanning_writer(&scanning, 1, 0);
-    put(1, 0, 6, 2, 8 * S);
+    put(1, 0, 6, 2, 8 * SECOND);
     WANT(5, 6);
     memset(scanning.held[1].memory.at, 0xff, RING_PAGE);
     fetch_now();
     ARE_SPANS(1, 2);
-    CHECK(result.rings_damaged == 0 && held_ago() == 100 * S);
+    CHECK(result.rings_damaged == 0 && held_ago() == 100 * SECOND);
     writer_store(&writer, ring_end(writer.ring) - sizeof(nonsense), &nonsense, sizeof(nonsense));
     fetch_now();
     ARE_SPANS(1);
-    CHECK(result.rings_damaged == 1 && held_ago() == 100 * S);
-    put(1, 0, 6, 3, 7 * S); /* that user's own spans may be lost */
+    CHECK(result.rings_damaged == 1 && held_ago() == 100 * SECOND);
+    put(1, 0, 6, 3, 7 * SECOND); /* that user's own spans may be lost */
     fetch_now();
     ARE_SPANS(1, 3);
-    CHECK(result.rings_damaged == 1 && held_ago() == 100 * S && trace_held_ago(1) == 7 * S);
+    CHECK(result.rings_damaged == 1 && held_ago() == 100 * SECOND &&
+          trace_held_ago(1) == 7 * SECOND);
     __atomic_store_n(writer_committed(&writer), UINT64_MAX - 7, __ATOMIC_RELEASE);
     fetch_now();
     ARE_SPANS(1);
-    CHECK(held_ago() == 100 * S);
+    CHECK(held_ago() == 100 * SECOND);
     scanning_end(&scanning);
 }
 
@@ -501,14 +500,14 @@ static void test_limit(void)
 {
     begin(1);
     for (unsigned i = 1; i <= 10; i++)
-        put(0, 1, 5, i, (int64_t)(11 - i) * S);
+        put(0, 1, 5, i, (int64_t)(11 - i) * SECOND);
     WANT(5);
     (void)scanning_order(&scanning, now_ns);
     scanning.order.max_bytes = 500;
     CHECK(run());
     CHECK(result.is_limited && count > 1 && count < 10 && numbers[count - 1] == 10);
     CHECK(result.bytes_found <= 500 && result.records_found == count);
-    CHECK(held_ago() <= (int64_t)(count + 1) * S && held_ago() >= (int64_t)count * S);
+    CHECK(held_ago() <= (int64_t)(count + 1) * SECOND && held_ago() >= (int64_t)count * SECOND);
     scanning_end(&scanning);
 }
 

@@ -12,8 +12,7 @@
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/provider_table.h"
 
-#define CPUS 2
-#define MS   UINT64_C(1000000)
+#define WATCHER_CPUS 2
 
 static struct memory memory, other;
 static const struct memory *written_memory = &memory; /* the next alarms are written here */
@@ -36,9 +35,9 @@ static void record_given(void *context, const struct alarm *alarm)
 
 static struct writer writer_of(uint32_t cpu)
 {
-    static int locks[CPUS];
+    static int locks[WATCHER_CPUS];
 
-    return (struct writer){memory_ring(written_memory, CPUS + cpu), &locks[cpu]};
+    return (struct writer){memory_ring(written_memory, WATCHER_CPUS + cpu), &locks[cpu]};
 }
 
 /* Writes an event to the ring of alarms of a CPU. */
@@ -90,7 +89,7 @@ static void restart(void)
 
 static void begin(void)
 {
-    memory = writer_memory(0, CPUS, RING_BYTES_MIN);
+    memory = writer_memory(0, WATCHER_CPUS, RING_BYTES_MIN);
     start(NULL);
 }
 
@@ -312,7 +311,7 @@ static void test_memories(void)
 {
     begin();
     write_alarm(0, 10, 1, 1 * MS);
-    other = writer_memory(0, CPUS, RING_BYTES_MIN);
+    other = writer_memory(0, WATCHER_CPUS, RING_BYTES_MIN);
     watcher_add(&watcher, &other, 1000, NULL);
     written_memory = &other;
     write_alarm(0, 10, 2, 2 * MS);
@@ -331,7 +330,7 @@ static void test_memories(void)
 static void test_users(void)
 {
     begin();
-    other = writer_memory(0, CPUS, RING_BYTES_MIN);
+    other = writer_memory(0, WATCHER_CPUS, RING_BYTES_MIN);
     watcher_add(&watcher, &other, 1001, NULL);
     written_memory = &other;
     write_alarm(0, 10, 4000, 900 * MS);

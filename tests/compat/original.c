@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <zipkin_c.h>
 
-#define CHECK(call)                                 \
+#define C_CHECK(call)                               \
     do {                                            \
         if ((call) != 0) {                          \
             fprintf(stderr, "failed: %s\n", #call); \
@@ -16,29 +16,29 @@
         }                                           \
     } while (0)
 
-struct message {
+struct original_message {
     struct blkin_trace_info_packed trace_info;
 };
 
 /* The other side of a connection: the packed info comes with the message. */
-static void serve(const struct message *msg)
+static void serve(const struct original_message *msg)
 {
     struct blkin_endpoint server;
     struct blkin_trace_info info;
     struct blkin_trace trace;
     struct blkin_annotation annotation;
 
-    CHECK(blkin_init_endpoint(&server, "10.0.0.2", 5555, "server"));
-    CHECK(blkin_unpack_trace_info(&msg->trace_info, &info));
-    CHECK(blkin_init_child_info(&trace, &info, &server, "handle"));
+    C_CHECK(blkin_init_endpoint(&server, "10.0.0.2", 5555, "server"));
+    C_CHECK(blkin_unpack_trace_info(&msg->trace_info, &info));
+    C_CHECK(blkin_init_child_info(&trace, &info, &server, "handle"));
     trace.info.span_id = 0x22;
 
-    CHECK(blkin_init_timestamp_annotation(&annotation, SERVER_RECV, &server));
-    CHECK(blkin_record(&trace, &annotation));
-    CHECK(blkin_init_string_annotation(&annotation, "object", "rbd_data.1", NULL));
-    CHECK(blkin_record(&trace, &annotation));
-    CHECK(blkin_init_integer_annotation(&annotation, "offset", INT64_MIN, &server));
-    CHECK(blkin_record(&trace, &annotation));
+    C_CHECK(blkin_init_timestamp_annotation(&annotation, SERVER_RECV, &server));
+    C_CHECK(blkin_record(&trace, &annotation));
+    C_CHECK(blkin_init_string_annotation(&annotation, "object", "rbd_data.1", NULL));
+    C_CHECK(blkin_record(&trace, &annotation));
+    C_CHECK(blkin_init_integer_annotation(&annotation, "offset", INT64_MIN, &server));
+    C_CHECK(blkin_record(&trace, &annotation));
     BLKIN_TIMESTAMP(&trace, &server, SERVER_SEND);
 }
 
@@ -48,20 +48,20 @@ int main(void)
     const struct blkin_trace_info fixed = {0x11, 0x11, 0};
     struct blkin_trace trace;
     struct blkin_trace same;
-    struct message msg;
+    struct original_message msg;
     int high_port = 50000;
 
-    CHECK(blkin_init());
-    CHECK(blkin_init_endpoint(&client, "2001:db8::1", high_port, "client"));
-    CHECK(blkin_init_new_trace(&trace, "write", &client));
-    CHECK(blkin_set_trace_info(&trace, &fixed));
+    C_CHECK(blkin_init());
+    C_CHECK(blkin_init_endpoint(&client, "2001:db8::1", high_port, "client"));
+    C_CHECK(blkin_init_new_trace(&trace, "write", &client));
+    C_CHECK(blkin_set_trace_info(&trace, &fixed));
 
     BLKIN_TIMESTAMP(&trace, &client, CLIENT_SEND);
-    CHECK(blkin_pack_trace_info(&trace.info, &msg.trace_info));
+    C_CHECK(blkin_pack_trace_info(&trace.info, &msg.trace_info));
     serve(&msg);
     BLKIN_KEYVAL_STRING(&trace, &client, "pool", "rbd");
     BLKIN_KEYVAL_INTEGER(&trace, &client, "length", 4096);
-    CHECK(blkin_set_trace_properties(&same, &trace.info, "write again", &client));
+    C_CHECK(blkin_set_trace_properties(&same, &trace.info, "write again", &client));
     BLKIN_TIMESTAMP(&same, NULL, WIRE_SEND);
     BLKIN_TIMESTAMP(&trace, &client, CLIENT_RECV);
     return 0;

@@ -9,7 +9,7 @@
 #include <string>
 #include <ztracer.hpp>
 
-#define CHECK(condition)                                             \
+#define CPP_CHECK(condition)                                         \
     do {                                                             \
         if (!(condition)) {                                          \
             std::fprintf(stderr, "does not hold: %s\n", #condition); \
@@ -35,7 +35,7 @@ static ZTracer::Endpoint make_endpoint(const ZTracer::Endpoint &address)
 
 int main()
 {
-    CHECK(ZTracer::ztrace_init() == 0);
+    CPP_CHECK(ZTracer::ztrace_init() == 0);
 
     ZTracer::Endpoint address("10.0.0.3", 50001, "address");
     ZTracer::Endpoint osd(make_endpoint(address));
@@ -47,14 +47,14 @@ int main()
     journal = ZTracer::Endpoint(journal);
 
     ZTracer::Trace none;
-    CHECK(!none.valid());
-    CHECK(!none);
+    CPP_CHECK(!none.valid());
+    CPP_CHECK(!none);
     none.event("nobody sees this");
     none.keyval("nor", "this");
 
     blkin_trace_info fixed = info(0x33, 0x33, 0);
     ZTracer::Trace root("read", &osd);
-    CHECK(root);
+    CPP_CHECK(root);
     root.set_info(&fixed);
     root.event("start");
     root.event("dispatched", &journal);
@@ -65,42 +65,42 @@ int main()
 
     // a span that arrives over the wire: constructor and init() forms, child and not
     ZTracer::Trace child("from wire", &osd, root.get_info(), true);
-    CHECK(child.get_info()->trace_id == 0x33 && child.get_info()->parent_span_id == 0x33);
+    CPP_CHECK(child.get_info()->trace_id == 0x33 && child.get_info()->parent_span_id == 0x33);
     blkin_trace_info child_info = info(0x33, 0x44, 0x33);
     child.set_info(&child_info);
     child.event("decoded");
 
     ZTracer::Trace initialised;
-    CHECK(initialised.init("named by init", &osd, &child_info) == 0);
+    CPP_CHECK(initialised.init("named by init", &osd, &child_info) == 0);
     initialised.event("kept its name");
-    CHECK(initialised.init("child by init", &osd, &child_info, true) == 0);
-    CHECK(initialised.get_info()->parent_span_id == 0x44);
+    CPP_CHECK(initialised.init("child by init", &osd, &child_info, true) == 0);
+    CPP_CHECK(initialised.get_info()->parent_span_id == 0x44);
     blkin_trace_info grand_child = info(0x33, 0x55, 0x44);
     initialised.set_info(&grand_child);
     initialised.event("kept it again");
 
     // children of traces, with the parent's endpoint
     ZTracer::Trace local("local", NULL, &child);
-    CHECK(local.get_info()->parent_span_id == 0x44);
+    CPP_CHECK(local.get_info()->parent_span_id == 0x44);
     blkin_trace_info local_info = info(0x33, 0x66, 0x44);
     local.set_info(&local_info);
     local.event("inherited endpoint");
     ZTracer::Trace again;
-    CHECK(again.init("again", NULL, &local) == 0);
-    CHECK(again.init("new root", &osd) == 0);
-    CHECK(again.get_info()->parent_span_id == 0);
+    CPP_CHECK(again.init("again", NULL, &local) == 0);
+    CPP_CHECK(again.init("new root", &osd) == 0);
+    CPP_CHECK(again.get_info()->parent_span_id == 0);
 
     // from the wire without an endpoint, as the constructor allows (the original's init() did not)
     ZTracer::Trace bare;
     const ZTracer::Trace built("bare", NULL, &child_info);
-    CHECK(bare.init("bare", NULL, static_cast<blkin_trace_info *>(NULL)) != 0 && !bare.valid());
-    CHECK(bare.init("bare", NULL, &child_info) == 0);
-    CHECK(std::memcmp(bare.get_info(), built.get_info(), sizeof(blkin_trace_info)) == 0);
+    CPP_CHECK(bare.init("bare", NULL, static_cast<blkin_trace_info *>(NULL)) != 0 && !bare.valid());
+    CPP_CHECK(bare.init("bare", NULL, &child_info) == 0);
+    CPP_CHECK(std::memcmp(bare.get_info(), built.get_info(), sizeof(blkin_trace_info)) == 0);
     bare.event("nobody sees this");
     bare.event("with an endpoint of its own", &osd);
-    CHECK(again.init("below bare", NULL, &bare) != 0);
-    CHECK(again.init("below bare", &osd, &bare) == 0);
-    CHECK(again.get_info()->parent_span_id == 0x44);
+    CPP_CHECK(again.init("below bare", NULL, &bare) != 0);
+    CPP_CHECK(again.init("below bare", &osd, &bare) == 0);
+    CPP_CHECK(again.get_info()->parent_span_id == 0x44);
 
     // a copy keeps a copied name after the source is gone
     ZTracer::Trace copy;
@@ -115,7 +115,7 @@ int main()
     // a copy has the new name, not the name before
     ZTracer::Trace renamed("temporary", &osd, &fixed);
     renamed.copy_name("before");
-    CHECK(renamed.init("after", &osd, &fixed) == 0);
+    CPP_CHECK(renamed.init("after", &osd, &fixed) == 0);
     ZTracer::Trace renamed_copy(renamed);
     renamed_copy.event("constructed");
     renamed_copy = renamed;

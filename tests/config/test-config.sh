@@ -32,7 +32,7 @@ given() {
     cat >"$file"
 }
 
-# says LINE TEXT: checks that the file of standard input is refused with these messages.
+# says LINE TEXT: writes the file from standard input, and checks that it is refused with TEXT at LINE.
 says() {
     given
     blkin config check "$file" >"$work/out" 2>"$work/err"
@@ -91,7 +91,7 @@ says 1 'there is no key "hub-token-file" any more: cluster-password-file' <<<'hu
 says 1 'there is no key "host-endpoint" any more: Prometheus adds up the pages of hosts (prometheus-listen)' \
     <<<'host-endpoint = kafka://x/y'
 says 2 '"cpu" means nothing in [live]: it belongs in [agent]' <<<$'[live]\ncpu = 1s'
-# a file of 0.9
+# a file for release 0.9, with its old section names
 given <<<$'[record]\nlinger-ms = 7'
 shows "linger-ms = 7 ; $file:2" --section=agent
 [ "$(blkin config check "$file" | head -n 1)" = "$file: the keys of [record] and [host] are in [agent] now; the old names still work" ] ||
@@ -120,8 +120,8 @@ BLKIN_CONFIG=$work/none refused 1 "BLKIN_CONFIG is not there" check
 refused 1 "a folder" check "$work"
 [ -e /etc/blkin/blkin.conf ] || blkin config check >/dev/null || wrong "without a file: status is not 0"
 
-# the default file is for root's services only: other users get a message, and work without it
-in_etc() { # COMMAND...: as another user, where the default is this file, readable by root
+# the default file may be unreadable for a user: `config show` works without it, services and `config check` fail
+in_etc() { # ARGUMENT...: runs blkin as nobody, with $work/etc as /etc
     # shellcheck disable=SC2016
     unshare -m sh -c 'mount --bind "$0" /etc && exec setpriv --reuid nobody --regid nogroup --clear-groups "$@"' \
         "$work/etc" timeout 20 "$BUILD/bin/blkin" "$@"
@@ -169,7 +169,7 @@ grep -qF -- '--linger-ms: this key is for "blkin agent" only' "$work/err" || wro
 refused 2 "--all=1" show --all=1
 refused 2 "--batch-spans without a value" show --batch-spans
 
-# ---- what wins
+# ---- which source wins
 
 given <<<$'batch-spans = 1\nqueue-bytes = 2M\n[live]\nbatch-spans = 2\n[agent]\nbatch-spans = 3'
 shows "batch-spans = 1 ; $file:1"
@@ -180,7 +180,7 @@ BLKIN_BATCH_SPANS=4 shows "batch-spans = 4 ; BLKIN_BATCH_SPANS" --section=live
 BLKIN_BATCH_SPANS=4 shows "batch-spans = 5 ; --batch-spans" --section=live --batch-spans=5
 BLKIN_BATCH_SPANS=4 shows "batch-spans = 6 ; --batch-spans" --batch-spans 5 --batch-spans=6
 BLKIN_CONFIG=$work/none shows "batch-spans = 1 ; $file:1"
-# an empty value: not given
+# an empty value in a section unsets the key there
 given <<<$'tls-ca = /ca\n[live]\ntls-ca ='
 shows "tls-ca = /ca ; $file:1"
 blkin config show --config="$file" --section=live >"$work/out" || wrong "config show fails"
@@ -206,7 +206,7 @@ shows "cpu = 5m each ; $file:3" --section=agent
 shows "process = 7z,pid:12 ; $file:4" --section=agent
 shows "memory = off ; $file:5" --section=agent
 
-# ---- what is no file
+# ---- a pipe in place of a file
 
 mkfifo "$work/pipe"
 blkin config check "$work/pipe" >"$work/said" 2>&1
@@ -218,7 +218,7 @@ grep -q 'is a pipe: expected a file' "$work/said" || wrong "of a pipe: $(<"$work
 given <<<$'state-dir = /state\nsession = mine'
 shows "follow = */mine ; default" --all
 
-# ---- the example has each key with its default, and the page each key of the commands
+# ---- the example has each key with its default
 
 example=$SRC/packaging/blkin.conf
 blkin config keys | sed 's/ .*//' >"$work/keys"

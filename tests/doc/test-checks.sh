@@ -52,6 +52,7 @@ plant $source 's/^#include "text.h"/&\nstruct table {\n    int slots;\n};/' 'the
 plant $source 's/^#include "text.h"/&\n#define RECENT_SLOTS 1/' 'the macro RECENT_SLOTS is also in'
 plant tests/lib.sh "s/^# check_zipkin REQUESTS: /&And then $long $long. /" 'tests/lib.sh:.*a sentence of'
 plant tests/run 's/^run_queue() {/run_gate() {/' 'tests/run: the name run_gate: "gate"'
+plant tests/check.h 's/^#define MS /#define KIB 1024\n&/' 'the macro KIB is also in tests/check.h'
 plant bench/spans.h 's/^ \* The spans that are measured/ * What is measured/' 'bench/spans.h:.*"What" has no noun'
 plant tests/common.py 's/Checks again and again/Checks anew/' 'tests/common.py:.*"anew"'
 plant tests/server.py 's/^\"\"\"An HTTP server/\"\"\"What is an HTTP server/' 'tests/server.py:.*"What" has no noun'

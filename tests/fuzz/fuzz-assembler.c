@@ -16,7 +16,7 @@
 #include "finished_span.h"
 
 /* Returns a small number mostly, so that events meet; now and then one from the edges. */
-static uint64_t take_number(struct input *source)
+static uint64_t take_number(struct fuzz *source)
 {
     static const uint64_t edges[] = {UINT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, 1, 999, 1001};
     const uint64_t choice = take(source, 1);
@@ -29,7 +29,7 @@ static uint64_t take_number(struct input *source)
 }
 
 /* Returns mostly one of a few texts, so that events meet. */
-static struct text take_text(struct input *source)
+static struct text take_text(struct fuzz *source)
 {
     static const char *const texts[] = {"", "a", "host", "cr", "ss", "cs", "sr", "10.0.0.1", "::1"};
     const uint64_t choice = take(source, 1);
@@ -41,14 +41,14 @@ static struct text take_text(struct input *source)
 /* Programs repeat ids: in one input of two, there are hardly any other ids. */
 static bool repeats_ids;
 
-static uint64_t take_id(struct input *source)
+static uint64_t take_id(struct fuzz *source)
 {
     const uint64_t number = take_number(source);
 
     return repeats_ids && number < 8 ? 1 + number % 2 : number;
 }
 
-static void take_event(struct input *source, struct event *event)
+static void take_event(struct fuzz *source, struct event *event)
 {
     *event = (struct event){
         .kind = (enum event_kind)(take(source, 1) % (EVENT_METRIC + 1)),
@@ -79,7 +79,7 @@ static void take_event(struct input *source, struct event *event)
     event->log = take_bytes(source, take(source, 1) % 64);
 }
 
-static void note_loss(struct input *source, struct assembler *assembler)
+static void note_loss(struct fuzz *source, struct assembler *assembler)
 {
     const struct loss loss = {
         .origin = {.host = take_text(source), .pid = (int64_t)take_number(source)},
@@ -108,7 +108,7 @@ static void take_span(void *context, struct span *span)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input source = {data, data + size};
+    struct fuzz source = {data, data + size};
     /* seldom, because it is slow: enough to make the tables grow */
     const bool is_many = is_one_in(4001, data, size);
     const uint64_t copies = is_many ? 1500 : 1;

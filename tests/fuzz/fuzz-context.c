@@ -10,13 +10,13 @@
 
 #include "tests/libblkin/context_model.h"
 
-static unsigned take_byte(struct input *source)
+static unsigned take_byte(struct fuzz *source)
 {
     return (unsigned)take(source, 1);
 }
 
 /* Returns ids that are small, full, or zero, and any flags. */
-static struct blkin_context take_context(struct input *source)
+static struct blkin_context take_context(struct fuzz *source)
 {
     struct blkin_context context = {0};
     unsigned shape = take_byte(source);
@@ -30,7 +30,7 @@ static struct blkin_context take_context(struct input *source)
 }
 
 /* Changes some bytes of the text and cuts or extends it. Returns the new length. */
-static size_t damage(struct input *source, char *text, size_t length, size_t room)
+static size_t damage(struct fuzz *source, char *text, size_t length, size_t room)
 {
     static const char characters[] = HEX "-=, \t";
 
@@ -65,7 +65,7 @@ static size_t damage(struct input *source, char *text, size_t length, size_t roo
 
 /* ---------------------------------------------------------------- inputs */
 
-static size_t build_context_text(struct input *source, unsigned format, char *text, size_t room)
+static size_t build_context_text(struct fuzz *source, unsigned format, char *text, size_t room)
 {
     const struct blkin_context context = take_context(source);
     int length = formats[format].to(&context, text);
@@ -74,7 +74,7 @@ static size_t build_context_text(struct input *source, unsigned format, char *te
 }
 
 /* Makes one entry for each byte, which is the length of its value; some white space. */
-static size_t build_tracestate(struct input *source, char *text, size_t room)
+static size_t build_tracestate(struct fuzz *source, char *text, size_t room)
 {
     unsigned count = take_byte(source) % 36;
     size_t length = 0;
@@ -100,7 +100,7 @@ static const char *exact_part(const char *text, size_t length, int came)
 }
 
 /* Cuts the text into the five fields: the ids of a valid text, damaged or not. */
-static void fuzz_fields(struct input *source)
+static void fuzz_fields(struct fuzz *source)
 {
     const struct blkin_context context = take_context(source);
     static const char *const decisions[] = {"0", "1", "true", "false", "d", "", "x", "10"};
@@ -139,7 +139,7 @@ static void fuzz_fields(struct input *source)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char text[36 * 264 + 4096];
-    struct input source = {data, data + size};
+    struct fuzz source = {data, data + size};
     unsigned choice = take_byte(&source), format = choice % 6, built = choice & 0x80;
     size_t length, room;
     const char *input;

@@ -43,7 +43,7 @@ static const struct {
     {"blkin:tag", "Qtrace_id slog "}, /* no packed text */
     {"some:other", "Inumber "},
 };
-#define CLASSES (sizeof(classes) / sizeof(classes[0]))
+#define CTF_CLASSES (sizeof(classes) / sizeof(classes[0]))
 
 /* ---- the trace on disk ---- */
 
@@ -92,7 +92,7 @@ static void put_metadata(FILE *file)
           "  event.context := struct { integer { size = 32; align = 8; signed = true; } _vpid; "
           "string _procname; };\n};\n",
           file);
-    for (size_t i = 0; i < CLASSES; i++) {
+    for (size_t i = 0; i < CTF_CLASSES; i++) {
         const char *field = classes[i].fields;
 
         fprintf(file, "event { name = \"%s\"; id = %zu; stream_id = 0; fields := struct { ",
@@ -120,14 +120,14 @@ static void put(FILE *file, uint64_t value, unsigned bytes)
         fputc((int)(value & 255), file);
 }
 
-static uint64_t take_value(struct input *source, unsigned bytes)
+static uint64_t take_value(struct fuzz *source, unsigned bytes)
 {
     const uint64_t choice = take(source, 1);
 
     return choice < 192 ? choice % 4 : choice < 240 ? choice : take(source, bytes);
 }
 
-static void put_text_alone(FILE *file, struct input *source)
+static void put_text_alone(FILE *file, struct fuzz *source)
 {
     static const char *const texts[] = {"osd",
                                         "cs",
@@ -150,14 +150,14 @@ static void put_text_alone(FILE *file, struct input *source)
         fputc(text.data[i], file);
 }
 
-static void put_text(FILE *file, struct input *source)
+static void put_text(FILE *file, struct fuzz *source)
 {
     put_text_alone(file, source);
     fputc('\0', file);
 }
 
 /* Writes a number of small digits, so that events meet. */
-static void put_digits(FILE *file, struct input *source, unsigned count)
+static void put_digits(FILE *file, struct fuzz *source, unsigned count)
 {
     fputc((int)('0' + take(source, 1) % 4), file);
     for (; count > 1; count--)
@@ -165,7 +165,7 @@ static void put_digits(FILE *file, struct input *source, unsigned count)
 }
 
 /* Writes each number, then a field of any length, then an address that is cut off. */
-static void put_packed(FILE *file, struct input *source, char type)
+static void put_packed(FILE *file, struct fuzz *source, char type)
 {
     static const unsigned whole[] = {8, 8, 8, 8, 8, 11, 0}, detail[] = {8, 8, 8, 11, 0};
 
@@ -176,9 +176,9 @@ static void put_packed(FILE *file, struct input *source, char type)
     fputc('\0', file);
 }
 
-static void put_event(FILE *file, struct input *source, uint64_t time)
+static void put_event(FILE *file, struct fuzz *source, uint64_t time)
 {
-    const uint64_t number = take(source, 1) % CLASSES;
+    const uint64_t number = take(source, 1) % CTF_CLASSES;
     const char *field = classes[number].fields;
 
     put(file, number, 4);
@@ -204,7 +204,7 @@ struct position {
     uint64_t discarded;
 };
 
-static void put_packet(FILE *file, struct input *source, struct position *position, unsigned stream)
+static void put_packet(FILE *file, struct fuzz *source, struct position *position, unsigned stream)
 {
     char *content = NULL;
     size_t length = 0;
@@ -231,7 +231,7 @@ static void put_packet(FILE *file, struct input *source, struct position *positi
     free(content);
 }
 
-static void write_trace(struct input *source)
+static void write_trace(struct fuzz *source)
 {
     struct position positions[2] = {{1000, 0, 0}, {1000, 0, 0}};
     FILE *files[2] = {open_file("c0"), open_file("c1")};
@@ -404,7 +404,7 @@ static size_t check_spans(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input source = {data, data + size};
+    struct fuzz source = {data, data + size};
 
     if (!folder[0]) {
         make_folder();

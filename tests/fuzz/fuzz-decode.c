@@ -21,7 +21,7 @@
 #include <inttypes.h>
 #include <babeltrace2/babeltrace.h>
 
-static struct input source;
+static struct fuzz source;
 
 /* ---- fields ---- */
 
@@ -43,41 +43,41 @@ static const struct known_field {
     bool is_text;
     int offset;
 } known_fields[] = {
-#define NUMBER(name, member)                             \
+#define DECODE_NUMBER(name, member)                      \
     {                                                    \
         name, false, (int)offsetof(struct event, member) \
     }
-#define TEXT(name, member)                              \
+#define DECODE_TEXT(name, member)                       \
     {                                                   \
         name, true, (int)offsetof(struct event, member) \
     }
-    NUMBER("trace_id", trace_id),
-    NUMBER("span_id", span_id),
-    NUMBER("parent_span_id", parent_id),
-    NUMBER("port_no", port),
-    TEXT("trace_name", span_name),
-    TEXT("service_name", service),
-    TEXT("ip", ip),
-    TEXT("key", key),
+    DECODE_NUMBER("trace_id", trace_id),
+    DECODE_NUMBER("span_id", span_id),
+    DECODE_NUMBER("parent_span_id", parent_id),
+    DECODE_NUMBER("port_no", port),
+    DECODE_TEXT("trace_name", span_name),
+    DECODE_TEXT("service_name", service),
+    DECODE_TEXT("ip", ip),
+    DECODE_TEXT("key", key),
     {"event", true, -1},
     {"val", true, -1}, /* a number in zipkin:keyval_integer */
-    NUMBER("parent_id", parent_id),
-    NUMBER("duration", duration_ns),
-    NUMBER("thread", thread),
-    NUMBER("sequence", sequence),
+    DECODE_NUMBER("parent_id", parent_id),
+    DECODE_NUMBER("duration", duration_ns),
+    DECODE_NUMBER("thread", thread),
+    DECODE_NUMBER("sequence", sequence),
     {"flags", false, -1},
-    TEXT("name", span_name),
-    TEXT("service", service),
-    TEXT("text", value),
-    NUMBER("realtime", realtime),
+    DECODE_TEXT("name", span_name),
+    DECODE_TEXT("service", service),
+    DECODE_TEXT("text", value),
+    DECODE_NUMBER("realtime", realtime),
     {"pid", false, -1},
     {"monotonic", false, -1},
     {"packed", true, -1},
-    NUMBER("period_ms", period_ms),
-    TEXT("group", group),
-    TEXT("instance", instance),
-    TEXT("names", names),
-    TEXT("values", values),
+    DECODE_NUMBER("period_ms", period_ms),
+    DECODE_TEXT("group", group),
+    DECODE_TEXT("instance", instance),
+    DECODE_TEXT("names", names),
+    DECODE_TEXT("values", values),
 };
 #define KNOWN (sizeof(known_fields) / sizeof(known_fields[0]))
 
@@ -96,10 +96,10 @@ static const char *const event_names[] = {
     "blkin:slow",
     "blkin:metric",
 };
-#define NAMES (sizeof(event_names) / sizeof(event_names[0]))
+#define DECODE_NAMES (sizeof(event_names) / sizeof(event_names[0]))
 
 /* The fields that were given to one event. */
-#define FIELDS_MAX 40
+#define DECODE_FIELDS_MAX 40
 
 struct member {
     char name[24];
@@ -115,7 +115,7 @@ struct class
     bool is_ours;
     bool is_whole; /* every field that the format has for the event */
     unsigned count;
-    struct member members[FIELDS_MAX];
+    struct member members[DECODE_FIELDS_MAX];
 };
 
 static bt_field_class *field_class_of(bt_trace_class *trace_class, enum type type)
@@ -160,7 +160,7 @@ static void add_member(bt_trace_class *trace_class, bt_field_class *structure, s
     struct member *member = &class->members[class->count];
     bt_field_class *field_class;
 
-    if (class->count == FIELDS_MAX || has_member(class, name))
+    if (class->count == DECODE_FIELDS_MAX || has_member(class, name))
         return;
     *member = (struct member){.known = known, .type = type};
     snprintf(member->name, sizeof(member->name), "%s", name);
@@ -295,7 +295,7 @@ static void make_event_class(bt_trace_class *trace_class, bt_stream_class *strea
 {
     bt_event_class *event_class = bt_event_class_create(stream_class);
     const uint64_t choice = take(&source, 1), shape = take(&source, 1);
-    const char *name = event_names[choice % NAMES];
+    const char *name = event_names[choice % DECODE_NAMES];
     bt_field_class *payload;
     char other[40];
 
@@ -323,8 +323,8 @@ static void make_event_class(bt_trace_class *trace_class, bt_stream_class *strea
 
 /* ---- one execution ---- */
 
-#define CLASSES_MAX 20
-#define STREAMS_MAX 8
+#define CLASSES_MAX        20
+#define DECODE_STREAMS_MAX 8
 
 static struct streams *streams; /* of all executions, because addresses are used again */
 static struct class classes[CLASSES_MAX];
@@ -508,7 +508,7 @@ static void run_input(bt_self_message_iterator *iterator)
     bt_clock_class *clock = has_clock ? make_clock(stream_class) : NULL;
     const uint64_t number = take(&source, 1);
     const unsigned class_count = 1 + (unsigned)(number >= 192 ? CLASSES_MAX - 1 : number % 5);
-    bt_stream *made[STREAMS_MAX];
+    bt_stream *made[DECODE_STREAMS_MAX];
     bt_trace *trace;
     unsigned events = 0;
 
@@ -517,11 +517,11 @@ static void run_input(bt_self_message_iterator *iterator)
         make_event_class(trace_class, stream_class, &classes[i]);
     trace = bt_trace_create(trace_class);
     set_host(trace);
-    for (unsigned i = 0; i < STREAMS_MAX; i++)
+    for (unsigned i = 0; i < DECODE_STREAMS_MAX; i++)
         made[i] = bt_stream_create(stream_class, trace);
     while (source.at < source.end) {
         const uint64_t choice = take(&source, 1);
-        bt_stream *stream = made[choice < 128 ? 0 : choice % STREAMS_MAX];
+        bt_stream *stream = made[choice < 128 ? 0 : choice % DECODE_STREAMS_MAX];
 
         if (choice >= 240)
             streams_end(streams, stream);
@@ -529,7 +529,7 @@ static void run_input(bt_self_message_iterator *iterator)
             send_event(iterator, stream, &classes[(take(&source, 1) + events++) % class_count],
                        has_clock);
     }
-    for (unsigned i = 0; i < STREAMS_MAX; i++) {
+    for (unsigned i = 0; i < DECODE_STREAMS_MAX; i++) {
         streams_end(streams, made[i]);
         bt_stream_put_ref(made[i]);
     }
@@ -551,7 +551,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         REQUIRE(streams);
     }
     random_number = sum_of(data, size);
-    source = (struct input){data, data + size};
+    source = (struct fuzz){data, data + size};
     REQUIRE(bt_graph_run_once(graph) == BT_GRAPH_RUN_ONCE_STATUS_AGAIN);
     return 0;
 }

@@ -15,20 +15,20 @@
 /* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#define SPANS 100
+#define HOST_SPANS 100
 
 static const struct hosts_options options = {
     .min_ns = 20000000, .max_history_bytes = 60000, .max_held_bytes = 3000};
 
-struct given {
+struct host_given {
     int64_t since_ns;
     bool is_held, is_out;
 };
 
-static struct input source;
+static struct fuzz source;
 static struct chain chain;
 static struct stage *hosts;
-static struct given given[SPANS + 1];
+static struct host_given given[HOST_SPANS + 1];
 static uint64_t count, held, sequence;
 static int64_t now_ns;
 
@@ -176,7 +176,7 @@ static void add_span(uint64_t choice)
     REQUIRE(span_set_name(&span, text_of("name")));
     if (host[0])
         REQUIRE(span_add(&span, SPAN_TAG_TEXT, text_of("lttng.host"), text_of(host), 0));
-    given[count] = (struct given){.since_ns = now_ns};
+    given[count] = (struct host_given){.since_ns = now_ns};
     if (hosts_wants(hosts_of(hosts), &span)) {
         REQUIRE((uint64_t)span.end_ns - (uint64_t)span.start_ns >= (uint64_t)options.min_ns);
         given[count].is_held = true;
@@ -194,7 +194,7 @@ static void step(void)
         now_ns += (int64_t)take(&source, 1) * 5000000;
     if (choice == 253)
         now_ns += INT64_C(700000000000);
-    if ((choice & 3) == 2 && count < SPANS)
+    if ((choice & 3) == 2 && count < HOST_SPANS)
         add_span(choice);
     else
         add_sample(choice);
@@ -205,7 +205,7 @@ static void step(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     random_number = sum_of(data, size);
-    source = (struct input){data, data + size};
+    source = (struct fuzz){data, data + size};
     count = held = sequence = 0;
     now_ns = INT64_C(1000000000000);
     hosts = hosts_stage_new(&options);

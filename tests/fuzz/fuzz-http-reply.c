@@ -17,7 +17,7 @@
 #define URL "http://collector:9411/api/v2/spans"
 
 /* Returns a status with a meaning, a neighbour of one, or any number. */
-static long take_status(struct input *source)
+static long take_status(struct fuzz *source)
 {
     static const long known[] = {200, 202, 299, 300, 304, 400, 401, 403, 404, 405, 408,
                                  413, 415, 429, 499, 500, 501, 502, 503, 504, 100, 0};
@@ -28,7 +28,7 @@ static long take_status(struct input *source)
 
 /* Feeds pieces as libcurl gives them: not terminated, and of exact size, so that AddressSanitizer
  * finds reads beyond the end. */
-static void feed(struct http_reply *answer, struct input *source)
+static void feed(struct http_reply *answer, struct fuzz *source)
 {
     static struct fenced piece;
     bool goes_on = true;
@@ -89,7 +89,7 @@ static void check_outcome(const struct transport_reply *reply, const struct prot
 }
 
 /* Returns mostly numbers up to the largest one that makes a difference. */
-static unsigned take_failures(struct input *source)
+static unsigned take_failures(struct fuzz *source)
 {
     const unsigned choice = (unsigned)take(source, 1);
 
@@ -117,7 +117,7 @@ static void check_pauses(const struct transport_reply *reply, int64_t retry_afte
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input source = {data, data + size};
+    struct fuzz source = {data, data + size};
     const long status = take_status(&source);
     const int64_t retry_after_s = (int64_t)take(&source, 8);
     const unsigned failures = take_failures(&source);

@@ -15,27 +15,27 @@
 /* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#define SPANS 200
+#define JOIN_SPANS 200
 
 /* The given span, by its number, which is its id. */
-struct given {
+struct join_given {
     uint64_t high, trace, parent, key;
     int64_t start_ns, end_ns, since_ns;
     enum span_kind kind;
     bool is_held, is_out;
 };
 
-static struct input source;
-static struct given given[SPANS + 1];
+static struct fuzz source;
+static struct join_given given[JOIN_SPANS + 1];
 static uint64_t count, held;
 static int64_t now_ns;
 static struct join_options options;
 static struct chain chain;
 static struct stage *join;
 
-static void check_parent(const struct given *server, const struct span *span)
+static void check_parent(const struct join_given *server, const struct span *span)
 {
-    const struct given *client = &given[span->parent_id];
+    const struct join_given *client = &given[span->parent_id];
 
     REQUIRE(span->parent_id && span->parent_id <= count);
     REQUIRE(server->kind == SPAN_SERVER && server->high == JOIN_TRACE_HIGH);
@@ -46,7 +46,7 @@ static void check_parent(const struct given *server, const struct span *span)
 
 static void check_out(const struct span *span)
 {
-    struct given *was = &given[span->id];
+    struct join_given *was = &given[span->id];
 
     REQUIRE(span->id && span->id <= count && !was->is_out);
     was->is_out = true;
@@ -89,10 +89,10 @@ static void give(void)
     static const struct endpoint endpoint = {.service = {"s", 1}};
     const uint64_t choice = take(&source, 1), numbers = take(&source, 1), times = take(&source, 1);
     const uint64_t id = ++count;
-    struct given *new = &given[id];
+    struct join_given *new = &given[id];
     struct span span = {.id = id, .endpoint = &endpoint};
 
-    *new = (struct given){
+    *new = (struct join_given){
         .high = choice & 3 ? JOIN_TRACE_HIGH : choice >> 2 & 1,
         .trace = 1 + numbers % 8,
         .key = numbers >> 3 & 7,
@@ -122,7 +122,7 @@ static void give(void)
 /* Even in a chain of joins, a request waits for no more roots than there are. */
 static void check_waits(void)
 {
-    const int64_t most_ns = SPANS * (options.wait_ns + options.root_wait_ns + JOIN_SETTLE_NS);
+    const int64_t most_ns = JOIN_SPANS * (options.wait_ns + options.root_wait_ns + JOIN_SETTLE_NS);
 
     for (uint64_t i = 1; i <= count; i++)
         REQUIRE(given[i].is_out || now_ns - given[i].since_ns <= most_ns);
@@ -145,7 +145,7 @@ static void end(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     random_number = sum_of(data, size);
-    source = (struct input){data, data + size};
+    source = (struct fuzz){data, data + size};
     count = held = 0;
     now_ns = 1000000000;
     options = (struct join_options){
@@ -158,7 +158,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     REQUIRE(join);
     chain_init(&chain, deliver, NULL);
     chain_append(&chain, join);
-    while (source.at < source.end && count < SPANS) {
+    while (source.at < source.end && count < JOIN_SPANS) {
         give();
         check_counts();
         check_waits();

@@ -132,7 +132,7 @@ static void encode_without_room(struct encoder *encoder, const struct span *span
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input source = {data, data + size};
+    struct fuzz source = {data, data + size};
     struct encoder *encoder;
     struct endpoint endpoints[2];
     struct entries entries;

@@ -16,7 +16,7 @@
 /* ---- messages of the input's making: mostly right, and then not ---------------------------------
  */
 
-static json_t *wrong_value(struct input *input)
+static json_t *wrong_value(struct fuzz *input)
 {
     switch (take(input, 1) % 10) {
     case 0:
@@ -51,7 +51,7 @@ static json_t *wrong_value(struct input *input)
 }
 
 /* Adds a member; takes the ownership of the value. */
-static void put(struct input *input, json_t *object, const char *name, json_t *right)
+static void put(struct fuzz *input, json_t *object, const char *name, json_t *right)
 {
     json_t *value = take(input, 1) % 32 == 31 ? wrong_value(input) : json_incref(right);
 
@@ -60,7 +60,7 @@ static void put(struct input *input, json_t *object, const char *name, json_t *r
         (void)json_object_set_new(object, name, value);
 }
 
-static json_t *hex_of(struct input *input, const char *format)
+static json_t *hex_of(struct fuzz *input, const char *format)
 {
     char text[40];
 
@@ -68,7 +68,7 @@ static json_t *hex_of(struct input *input, const char *format)
     return json_string(text);
 }
 
-static json_t *span_ids(struct input *input)
+static json_t *span_ids(struct fuzz *input)
 {
     json_t *ids = json_array();
 
@@ -82,7 +82,7 @@ static json_t *span_ids(struct input *input)
     return ids;
 }
 
-static json_t *make_halves(struct input *input)
+static json_t *make_halves(struct fuzz *input)
 {
     json_t *halves = json_array();
 
@@ -96,7 +96,7 @@ static json_t *make_halves(struct input *input)
     return halves;
 }
 
-static json_t *make_traces(struct input *input, bool is_answer)
+static json_t *make_traces(struct fuzz *input, bool is_answer)
 {
     json_t *traces = json_array();
 
@@ -118,7 +118,7 @@ static json_t *make_traces(struct input *input, bool is_answer)
     return traces;
 }
 
-static json_t *make_message(struct input *input)
+static json_t *make_message(struct fuzz *input)
 {
     static const char *const hosts[] = {"a", "b", "c", "-a", "store_1.x"};
     const uint64_t kind = take(input, 1);
@@ -187,7 +187,7 @@ static void check_form(const json_t *message)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input input = {data, data + size};
+    struct fuzz input = {data, data + size};
     json_t *messages = json_array(), *message;
     size_t i;
 

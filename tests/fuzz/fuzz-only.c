@@ -14,21 +14,21 @@
 /* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#define FILTERS_MAX 12
-#define SPANS_MAX   40
+#define FILTERS_MAX      12
+#define FUZZED_SPANS_MAX 40
 
-static struct input source;
+static struct fuzz source;
 
 /* ---- filters ---- */
 
-struct model {
+struct only_id {
     bool is_any;
     uint64_t high, low;
     int64_t from_ns, until_ns;
     char why[32];
 };
 
-static struct model filters[FILTERS_MAX];
+static struct only_id filters[FILTERS_MAX];
 static unsigned filter_count;
 
 /* Returns one of few ids, so that they meet; some have only the lower half. */
@@ -39,9 +39,9 @@ static uint64_t take_id(void)
     return ids[take(&source, 1) % 5];
 }
 
-static struct model take_filter(void)
+static struct only_id take_filter(void)
 {
-    struct model filter = {.is_any = take(&source, 1) < 32, .high = take_id(), .low = take_id()};
+    struct only_id filter = {.is_any = take(&source, 1) < 32, .high = take_id(), .low = take_id()};
 
     if (!(filter.high | filter.low))
         filter.low = 7;
@@ -53,7 +53,7 @@ static struct model take_filter(void)
     return filter;
 }
 
-static bool is_of(const struct model *filter, uint64_t high, uint64_t low)
+static bool is_of(const struct only_id *filter, uint64_t high, uint64_t low)
 {
     return filter->is_any ||
            (filter->low == low && (filter->high == high || filter->high == 0 || high == 0));
@@ -63,7 +63,7 @@ static void check_wants(const struct only *only)
 {
     const uint64_t high = take_id(), low = take_id();
     const int64_t time_ns = (int64_t)(take(&source, 1) % 40);
-    const struct model *first = NULL;
+    const struct only_id *first = NULL;
     bool is_wanted = false;
     struct text why;
 
@@ -86,7 +86,7 @@ static void try_filters(void)
 
     REQUIRE(only);
     for (filter_count = 0; filter_count < count; filter_count++) {
-        const struct model made = filters[filter_count] = take_filter();
+        const struct only_id made = filters[filter_count] = take_filter();
         const struct trace_id id = {made.high, made.low};
 
         REQUIRE(only_add(only, made.is_any ? NULL : &id, made.from_ns, made.until_ns, made.why));
@@ -98,7 +98,7 @@ static void try_filters(void)
 
 /* ---- what was found ---- */
 
-static struct span spans[SPANS_MAX];
+static struct span spans[FUZZED_SPANS_MAX];
 static unsigned span_count;
 
 static bool has_id(json_t *list, uint64_t id)
@@ -175,7 +175,7 @@ static void try_found(void)
     struct only *only = only_new();
 
     REQUIRE(only);
-    for (span_count = 0; span_count < SPANS_MAX && source.at < source.end; span_count++) {
+    for (span_count = 0; span_count < FUZZED_SPANS_MAX && source.at < source.end; span_count++) {
         spans[span_count] = (struct span){.trace_id_high = take_id(), .trace_id = take_id()};
         spans[span_count].id = take(&source, 1) % 8 + 1;
         spans[span_count].parent_id = take(&source, 1) % 12;
@@ -190,7 +190,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t choice;
 
     random_number = sum_of(data, size);
-    source = (struct input){data, data + size};
+    source = (struct fuzz){data, data + size};
     choice = take(&source, 1);
     if (choice < 200)
         try_filters();

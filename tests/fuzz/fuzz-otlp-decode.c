@@ -26,12 +26,12 @@ static struct encoder *encoder;
 
 /* ---- a request of our encoder's -------------------------------------------------------------- */
 
-struct written {
+struct otlp_written {
     struct span spans[UNITS];
     uint32_t count;
 };
 
-static struct text take_text(struct input *input)
+static struct text take_text(struct fuzz *input)
 {
     static const char *const texts[] = {"error",   "peer.service", "network.peer.address",
                                         "osd",     "service.name", "",
@@ -41,7 +41,7 @@ static struct text take_text(struct input *input)
     return choice < 128 ? text_of(texts[choice % 8]) : take_bytes(input, choice % 24);
 }
 
-static void make_span(struct input *input, struct span *span)
+static void make_span(struct fuzz *input, struct span *span)
 {
     char *log = span->log;
     const uint32_t capacity = span->log_capacity;
@@ -70,7 +70,7 @@ static void make_span(struct input *input, struct span *span)
     }
 }
 
-static size_t write_request(struct input *input, struct written *written)
+static size_t write_request(struct fuzz *input, struct otlp_written *written)
 {
     struct buffer buffer = {.limit = sizeof(request.bytes)};
     uint32_t starts[UNITS + 1];
@@ -102,7 +102,7 @@ static size_t write_request(struct input *input, struct written *written)
 /* ---- what is read ---------------------------------------------------------------------------- */
 
 struct reading {
-    const struct written *written; /* NULL: changed */
+    const struct otlp_written *written; /* NULL: changed */
     size_t length;
     uint64_t calls;
     uint64_t number;
@@ -199,10 +199,10 @@ static void on_span(void *context, const struct otlp_origin *origin, const struc
 
 /* ---- fields in any order, as collectors write them ------------------------------------------- */
 
-enum level { REQUEST, RESOURCE_SPANS, RESOURCE, SCOPE_SPANS, SPAN, EVENT, ATTRIBUTE, LEAF };
+enum layer { REQUEST, RESOURCE_SPANS, RESOURCE, SCOPE_SPANS, A_SPAN, AN_EVENT, ATTRIBUTE, LEAF };
 
 /* Returns the level of a field with this tag in a message of the level `in`. */
-static enum level level_of(enum level in, uint32_t tag)
+static enum layer level_of(enum layer in, uint32_t tag)
 {
     switch (in) {
     case REQUEST:
@@ -212,35 +212,35 @@ static enum level level_of(enum level in, uint32_t tag)
     case RESOURCE:
         return ATTRIBUTE;
     case SCOPE_SPANS:
-        return tag == OTLP_SCOPE_SPANS_SPAN ? SPAN : LEAF;
-    case SPAN:
-        return tag == OTLP_SPAN_ATTRIBUTE ? ATTRIBUTE : tag == OTLP_SPAN_EVENT ? EVENT : LEAF;
-    case EVENT:
+        return tag == OTLP_SCOPE_SPANS_SPAN ? A_SPAN : LEAF;
+    case A_SPAN:
+        return tag == OTLP_SPAN_ATTRIBUTE ? ATTRIBUTE : tag == OTLP_SPAN_EVENT ? AN_EVENT : LEAF;
+    case AN_EVENT:
         return tag == OTLP_EVENT_ATTRIBUTE ? ATTRIBUTE : LEAF;
     default:
         return LEAF;
     }
 }
 
-#define FIELDS_MAX 64
+#define OTLP_FIELDS_MAX 64
 
 /* Copies a message with its fields, and those of its parts, in another order. Fields of one number
  * stay in their order, as protobuf requires. */
-static char *put_shuffled(char *at, struct input *input, struct text message, enum level level)
+static char *put_shuffled(char *at, struct fuzz *input, struct text message, enum layer level)
 {
-    struct pb_member fields[FIELDS_MAX];
-    const char *ends[FIELDS_MAX + 1] = {message.data};
+    struct pb_member fields[OTLP_FIELDS_MAX];
+    const char *ends[OTLP_FIELDS_MAX + 1] = {message.data};
     struct pb_reader reader = pb_reader_of(message);
-    bool is_done[FIELDS_MAX] = {false};
+    bool is_done[OTLP_FIELDS_MAX] = {false};
     unsigned count = 0;
 
     while (pb_next(&reader, &fields[count])) {
         ends[++count] = (const char *)reader.at;
-        REQUIRE(count < FIELDS_MAX);
+        REQUIRE(count < OTLP_FIELDS_MAX);
     }
     for (unsigned left = count; left; left--) {
         unsigned chosen = (unsigned)take(input, 1) % count, first;
-        enum level inner;
+        enum layer inner;
 
         while (is_done[chosen])
             chosen = (chosen + 1) % count;
@@ -265,26 +265,26 @@ static void tell(void *context, const struct otlp_origin *origin, const struct o
 {
     static struct span whole;
     size_t length = strlen(told);
-#define TELL(...)  length += (size_t)snprintf(told + length, sizeof(told) - length, __VA_ARGS__)
-#define TEXT(text) (int)(text).length, (text).data
+#define TELL(...)   length += (size_t)snprintf(told + length, sizeof(told) - length, __VA_ARGS__)
+#define SIZED(text) (int)(text).length, (text).data
 
     (void)context;
     REQUIRE(otlp_decode_span(origin, fast, endpoints, &whole));
     TELL("%" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %d %d %" PRId64 " %" PRId64
          " %.*s peer %.*s of %p to %p\n",
          fast->trace_id_high, fast->trace_id, fast->id, fast->parent_id, (int)fast->kind,
-         fast->is_error, fast->start_ns, fast->end_ns, TEXT(fast->name), TEXT(fast->peer_service),
+         fast->is_error, fast->start_ns, fast->end_ns, SIZED(fast->name), SIZED(fast->peer_service),
          (const void *)whole.endpoint, (const void *)whole.remote);
     for (uint32_t type = SPAN_ANNOTATION; type <= SPAN_LINK; type++)
         SPAN_FOR_EACH_ENTRY(&whole, entry)
         {
             if ((entry->type == SPAN_TAG_INTEGER ? SPAN_TAG_TEXT : entry->type) == type)
-                TELL("  %d %.*s=%.*s %" PRId64 "\n", (int)entry->type, TEXT(span_entry_key(entry)),
-                     TEXT(span_entry_value(entry)), entry->integer);
+                TELL("  %d %.*s=%.*s %" PRId64 "\n", (int)entry->type, SIZED(span_entry_key(entry)),
+                     SIZED(span_entry_value(entry)), entry->integer);
         }
 }
 
-static size_t shuffle(struct input *input, size_t length)
+static size_t shuffle(struct fuzz *input, size_t length)
 {
     static char shuffled[sizeof(request.bytes)], expected[sizeof(told)];
     const struct text before = {request.bytes, length};
@@ -303,8 +303,8 @@ static size_t shuffle(struct input *input, size_t length)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct written written;
-    struct input input = {data, data + size};
+    static struct otlp_written written;
+    struct fuzz input = {data, data + size};
     struct reading reading = {.written = NULL};
     struct otlp_decoded decoded;
     const uint64_t mode = take(&input, 1);

@@ -17,7 +17,7 @@
 #include "babeltrace-plugin/deliver/body.h"
 #include "babeltrace-plugin/encode/protobuf.h"
 
-#define SPANS_MAX 6
+#define OTLP_SPANS_MAX 6
 
 /* The parts of a span that were given to the encoder. */
 struct given {
@@ -85,13 +85,13 @@ static struct pb_member require_pair(const struct pb_member *pair)
 
 /* ---- a span ---- */
 
-struct seen {
+struct otlp_seen {
     struct pb_member keys[TAG_KEYS_MAX];
     size_t attributes, events, links, dropped_attributes, dropped_events, dropped_links;
     bool has_status;
 };
 
-static void see_attribute(struct seen *seen, const struct pb_member *field)
+static void see_attribute(struct otlp_seen *seen, const struct pb_member *field)
 {
     const struct pb_member key = require_pair(field);
 
@@ -123,7 +123,7 @@ static void see_link(const struct pb_member *link)
     REQUIRE(reader.at == reader.end);
 }
 
-static void see(struct seen *seen, const struct pb_member *field)
+static void see(struct otlp_seen *seen, const struct pb_member *field)
 {
     switch (field->tag) {
     case PB_TAG(1, PB_TYPE_BYTES):
@@ -192,12 +192,12 @@ static size_t own_attributes(const struct span *span)
 /* Every annotation and tag is there, or left out and counted, or says what the kind says. */
 static void require_span(const struct pb_member *message, const struct given *given)
 {
-    static struct seen seen;
+    static struct otlp_seen seen;
     struct pb_reader reader = pb_reader_of(pb_text(message));
     size_t implied = 0, dropped;
     struct pb_member field;
 
-    seen = (struct seen){.attributes = 0};
+    seen = (struct otlp_seen){.attributes = 0};
     while (next(&reader, &field))
         see(&seen, &field);
     SPAN_FOR_EACH_ENTRY(&given->span, entry)
@@ -248,7 +248,7 @@ static void require_request(struct text text, const struct given *given, size_t 
 }
 
 static void require_run(struct body *body, const struct encoder *encoder, const struct given *given,
-                        uint32_t first, uint32_t end, struct input *source)
+                        uint32_t first, uint32_t end, struct fuzz *source)
 {
     struct framed framed;
     char which[80];
@@ -286,8 +286,8 @@ static void encode_exactly(struct encoder *encoder, const struct given *given)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct given given[SPANS_MAX];
-    struct input source = {data, data + size};
+    static struct given given[OTLP_SPANS_MAX];
+    struct fuzz source = {data, data + size};
     struct encoder *encoder;
     struct endpoint endpoints[2];
     struct body body = {.count = 0};
@@ -300,7 +300,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     expanded_length = 0;
     take_endpoint(&source, &endpoints[0]);
     take_endpoint(&source, &endpoints[1]);
-    count = 1 + (uint32_t)(take(&source, 1) % (is_slow ? 2 : SPANS_MAX));
+    count = 1 + (uint32_t)(take(&source, 1) % (is_slow ? 2 : OTLP_SPANS_MAX));
     for (uint32_t i = 0; i < count; i++) {
         take_span(&source, &given[i].span, endpoints, &given[i].entries);
         if (given[i].span.id % 4 == 0)

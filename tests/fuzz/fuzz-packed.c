@@ -23,19 +23,19 @@
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/step_id.h"
 
-#define STEPS_MAX  64
-#define DEPTH_SURE 12 /* nesting that libblkin surely writes */
-#define SERVICE    "osd"
+#define PACKED_STEPS_MAX 64
+#define DEPTH_SURE       12 /* nesting that libblkin surely writes */
+#define SERVICE          "osd"
 
 /* A written step; number 0 is the span. */
-struct written {
+struct packed_written {
     uint64_t id, parent_id;
     uint8_t kind, tags;
     bool is_open; /* still open at the end */
     bool is_given;
 };
 
-static struct written steps[1 + STEPS_MAX];
+static struct packed_written steps[1 + PACKED_STEPS_MAX];
 static unsigned step_count;
 static bool is_broken; /* the text was changed: its contents are unknown */
 static uint64_t trace_id, last_number, spans, incomplete;
@@ -55,7 +55,7 @@ static char *put_number(char *at, uint64_t number)
 /* ---- a log ---- */
 
 struct log_writer {
-    struct input *source;
+    struct fuzz *source;
     char *at;
     uint64_t span_id;
     uint64_t own_number; /* 0: a span's */
@@ -70,14 +70,14 @@ static void put_begin(struct log_writer *log)
     const uint64_t choice = take(log->source, 1);
     const size_t length = choice % sizeof(names);
     const uint8_t kind = (uint8_t)(choice >> 5);
-    struct written *step = &steps[++step_count];
+    struct packed_written *step = &steps[++step_count];
 
     log->number++;
     if (choice >= 224) {
         log->number += take(log->source, 2);
         log->at = put_number(log->at, log->number);
     }
-    *step = (struct written){
+    *step = (struct packed_written){
         .id = blkin_step_id(log->span_id, log->number - log->own_number),
         .parent_id = steps[log->open[log->depth]].id,
         .kind = kind <= SPAN_CONSUMER ? kind : SPAN_LOCAL,
@@ -92,7 +92,7 @@ static void put_begin(struct log_writer *log)
 
 static void put_other(struct log_writer *log, uint64_t choice)
 {
-    struct written *step = &steps[log->open[log->depth]];
+    struct packed_written *step = &steps[log->open[log->depth]];
 
     if (choice < 128) {
         *log->at++ = 's';
@@ -116,7 +116,7 @@ static void put_log(struct log_writer *log)
     for (uint64_t records = take(log->source, 1) % 48; records; records--) {
         const uint64_t choice = take(log->source, 1);
 
-        if (choice < 80 && log->depth < DEPTH_SURE && step_count < STEPS_MAX &&
+        if (choice < 80 && log->depth < DEPTH_SURE && step_count < PACKED_STEPS_MAX &&
             log->number < BLKIN_STEPS_MAX - 70000) {
             put_begin(log);
         } else if (choice < 140 && log->depth) {
@@ -131,7 +131,7 @@ static void put_log(struct log_writer *log)
 
 /* ---- an event ---- */
 
-static size_t put_packed(struct input *source, struct event *event, char *packed)
+static size_t put_packed(struct fuzz *source, struct event *event, char *packed)
 {
     const bool is_step = event->flags & BLKIN_SPAN_STEP;
     const uint64_t ip_length = take(source, 1) % 46;
@@ -188,7 +188,7 @@ static void check_read(const struct event *read, const struct event *written)
 static void check_step(const struct span *span, unsigned tags)
 {
     for (unsigned i = 1; i <= step_count; i++) {
-        struct written *step = &steps[i];
+        struct packed_written *step = &steps[i];
 
         if (step->id != span->id || step->is_given)
             continue;
@@ -259,7 +259,7 @@ static uint64_t stream(uint64_t which, struct assembler *assembler, const struct
     return events;
 }
 
-static void assemble(struct input *source, const struct event *event)
+static void assemble(struct fuzz *source, const struct event *event)
 {
     static const struct assembler_options options = {
         .idle_timeout_ns = 1000,
@@ -296,7 +296,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char text[8192];
     static struct fenced fenced;
-    struct input source = {data, data + size};
+    struct fuzz source = {data, data + size};
     struct event event = {
         .kind = EVENT_SPAN,
         .time_ns = (int64_t)take(&source, 8),
@@ -314,7 +314,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     step_count = 0;
     spans = incomplete = 0;
     trace_id = event.trace_id;
-    steps[0] = (struct written){.is_open = false};
+    steps[0] = (struct packed_written){.is_open = false};
     length = put_packed(&source, &event, text);
     is_broken = changes >= 128;
     for (uint64_t i = changes & 7; is_broken && i; i--)

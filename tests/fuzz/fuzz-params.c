@@ -14,7 +14,7 @@
 static const struct param_rule *rules;
 static size_t rule_count;
 
-static const char *take_string(struct input *source, char *string, size_t size)
+static const char *take_string(struct fuzz *source, char *string, size_t size)
 {
     static const char *const choices[] = {"auto",  "block", "drop-oldest", "none",  "gzip",
                                           "cr,ss", ",",     "second",      "batch", "never",
@@ -32,7 +32,7 @@ static const char *take_string(struct input *source, char *string, size_t size)
 
 /* Returns a name, or nearly one. Not any name: GLib, which babeltrace2 uses for maps, stores each
  * for ever. */
-static const char *take_name(struct input *source, char *name, size_t size)
+static const char *take_name(struct fuzz *source, char *name, size_t size)
 {
     static char long_name[2000];
     const uint64_t choice = take(source, 1);
@@ -47,7 +47,7 @@ static const char *take_name(struct input *source, char *name, size_t size)
     return name;
 }
 
-static int64_t take_integer(struct input *source)
+static int64_t take_integer(struct fuzz *source)
 {
     static const int64_t edges[] = {4096,    1,      -1,     86400000,  86400001,
                                     1 << 20, 100000, 100001, INT64_MAX, INT64_MIN};
@@ -58,7 +58,7 @@ static int64_t take_integer(struct input *source)
 }
 
 /* Inserts an array, mostly of strings. */
-static void insert_array(struct input *source, bt_value *map, const char *name)
+static void insert_array(struct fuzz *source, bt_value *map, const char *name)
 {
     char string[128];
     bt_value *array;
@@ -75,7 +75,7 @@ static void insert_array(struct input *source, bt_value *map, const char *name)
     }
 }
 
-static void insert(struct input *source, bt_value *map)
+static void insert(struct fuzz *source, bt_value *map)
 {
     char name_text[64], string[512];
     const char *name = take_name(source, name_text, sizeof(name_text));
@@ -174,7 +174,7 @@ static void require_accepted(const struct params *params, const bt_value *map)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input source = {data, data + size};
+    struct fuzz source = {data, data + size};
     bt_value *map = bt_value_map_create();
     struct params params;
     struct error error;

@@ -58,11 +58,11 @@ int fuzz_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
 
 /* ---- the model ---- */
 
-#define SPANS_MAX 512
-#define NEVER     INT64_MAX
+#define QUEUE_SPANS_MAX 512
+#define NEVER           INT64_MAX
 
 /* A batch is a run of spans, because no span overtakes another. */
-struct run {
+struct queue_run {
     uint64_t first;
     uint64_t count;
     size_t bytes;
@@ -72,10 +72,10 @@ struct run {
 static struct model {
     struct queue_options options;
     uint64_t added; /* spans that the queue took, with any outcome */
-    struct run full[SPANS_MAX];
+    struct queue_run full[QUEUE_SPANS_MAX];
     unsigned full_count;
-    struct run open; /* count 0: no batch */
-    struct run in_flight;
+    struct queue_run open; /* count 0: no batch */
+    struct queue_run in_flight;
     uint64_t unsettled; /* in flight */
     struct exporter_counts counts;
     int64_t stop_ms;
@@ -106,9 +106,9 @@ static void settle(enum outcome outcome, uint64_t spans)
     model.counts.waiting -= spans;
 }
 
-static struct run take_full(void)
+static struct queue_run take_full(void)
 {
-    const struct run run = model.full[0];
+    const struct queue_run run = model.full[0];
 
     memmove(model.full, model.full + 1, --model.full_count * sizeof(run));
     return run;
@@ -119,7 +119,7 @@ static void discard_all(void)
     while (model.full_count)
         settle(OUTCOME_UNDELIVERED, take_full().count);
     settle(OUTCOME_UNDELIVERED, model.open.count);
-    model.open = (struct run){.count = 0};
+    model.open = (struct queue_run){.count = 0};
 }
 
 /* ---- spans: a span's contents follow from its number ---- */
@@ -146,7 +146,7 @@ static void add(void)
     enum queue_added expected = QUEUE_ADDED;
     bool goes_in = true;
 
-    if (model.added == SPANS_MAX)
+    if (model.added == QUEUE_SPANS_MAX)
         return;
     if (is_over()) {
         goes_in = false;
@@ -165,14 +165,14 @@ static void add(void)
     model.counts.spans++;
     if (goes_in) {
         if (!model.open.count)
-            model.open = (struct run){.first = model.added, .first_ms = now_ms};
+            model.open = (struct queue_run){.first = model.added, .first_ms = now_ms};
         model.counts.waiting++;
         model.open.count++;
         model.open.bytes += size_of(&span);
         if (model.open.count >= model.options.batch_spans ||
             model.open.bytes >= model.options.batch_bytes) {
             model.full[model.full_count++] = model.open;
-            model.open = (struct run){.count = 0};
+            model.open = (struct queue_run){.count = 0};
         }
     } else if (model.open.count) {
         /* a run's numbers have no gap: the next span begins another run */
@@ -183,7 +183,7 @@ static void add(void)
 }
 
 /* Requires the given spans in order; with gaps where spans were dropped. */
-static void check_batch(struct batch *batch, const struct run *run)
+static void check_batch(struct batch *batch, const struct queue_run *run)
 {
     const struct span *span;
     uint64_t last = 0;
@@ -223,7 +223,7 @@ static void take_batch(void)
 
         REQUIRE(is_due || now_ms >= model.open.first_ms + model.options.batch_timeout_ms);
         model.in_flight = model.open;
-        model.open = (struct run){.count = 0};
+        model.open = (struct queue_run){.count = 0};
     }
     model.unsettled = model.in_flight.count;
     check_batch(taken, &model.in_flight);
@@ -247,7 +247,7 @@ static void finish_batch(void)
     queue_finish(queue, taken);
     settle(OUTCOME_UNDELIVERED, model.unsettled);
     taken = NULL;
-    model.in_flight = (struct run){.count = 0};
+    model.in_flight = (struct queue_run){.count = 0};
     model.unsettled = 0;
 }
 
@@ -295,7 +295,7 @@ static void check(void)
             (is_over() || bytes_waiting() < model.options.queue_bytes));
 }
 
-static void operate(struct input *source)
+static void operate(struct fuzz *source)
 {
     const struct error error = {"away"};
     const uint64_t choice = take(source, 1);
@@ -372,7 +372,7 @@ static void finish_all(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input source = {data, data + size};
+    struct fuzz source = {data, data + size};
 
     for (unsigned i = 0; i < sizeof(log_bytes); i++)
         log_bytes[i] = (char)i;

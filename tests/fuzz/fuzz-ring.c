@@ -17,7 +17,7 @@
 #include "tools/rings/ring_event.h"
 #include "fuzz_payload.h"
 
-#define NOW        UINT64_C(5000000)
+#define RING_NOW   UINT64_C(5000000)
 #define RING_BYTES RING_BYTES_MIN
 
 static char bytes[RING_BYTES];
@@ -38,12 +38,12 @@ static void put_trailer(uint64_t at, unsigned event, uint64_t length)
 }
 
 /* Writes a record, or bytes that only look like one. */
-static void put_record(struct input *source)
+static void put_record(struct fuzz *source)
 {
     struct record_payload payload;
     uint64_t length;
 
-    payload_take(&payload, source, NOW);
+    payload_take(&payload, source, RING_NOW);
     length = payload.length + sizeof(struct ring_record);
     put_bytes(committed + sizeof(struct ring_record), payload.bytes, payload.length);
     committed += ring_record_size(length);
@@ -51,7 +51,7 @@ static void put_record(struct input *source)
                 payload.event & 128 ? take(source, 2) : length);
 }
 
-static void scribble(struct input *source)
+static void scribble(struct fuzz *source)
 {
     const uint64_t value = take(source, 8);
 
@@ -105,7 +105,7 @@ static void take_span(void *context, struct span *span)
 static uint64_t use(const struct ring_entry *entry, struct assembler *assembler)
 {
     static struct event event;
-    const struct ring_clock clock = {1000000, NOW, INT64_C(1700000000000000000)};
+    const struct ring_clock clock = {1000000, RING_NOW, INT64_C(1700000000000000000)};
     const enum decoded decoded = ring_event(entry, &clock, &event);
     struct ring_alarm alarm;
 
@@ -163,7 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                                      .open_timeout_ns = 1000,
                                                      .max_open_spans = 1000,
                                                      .max_open_bytes = 1 << 24};
-    struct input source = {data, data + size};
+    struct fuzz source = {data, data + size};
     const struct ring ring = {&committed, bytes, RING_BYTES};
     struct assembler *assembler = assembler_new(&options, take_span, NULL);
     struct ring_reader reader;

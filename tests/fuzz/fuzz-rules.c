@@ -23,9 +23,9 @@ static const char good_rules[] =
     "kind = server\n"
     "[span tp]\nevent = a:m until k ns\nparent = traceparent s\nservice = {s}\n";
 
-static struct input source;
+static struct fuzz source;
 
-struct run {
+struct rules_run {
     struct assembler *assembler;
     struct chain chain;
     struct stage *rules;
@@ -40,17 +40,17 @@ static void deliver(void *context, const struct span *span)
 
 static void take_span(void *context, struct span *span)
 {
-    struct run *run = context;
+    struct rules_run *run = context;
 
     chain_take(&run->chain, span, assembler_now(run->assembler));
 }
 
 static void take_event(void *context, const struct event *event)
 {
-    pairing_take(((struct run *)context)->rules, event);
+    pairing_take(((struct rules_run *)context)->rules, event);
 }
 
-static void run_open(struct run *run)
+static void run_open(struct rules_run *run)
 {
     struct error error;
 
@@ -66,7 +66,7 @@ static void run_open(struct run *run)
     pairing_set_assembler(run->rules, run->assembler);
 }
 
-static void run_check(struct run *run)
+static void run_check(struct rules_run *run)
 {
     const struct rule_counts counts = pairing_counts(run->rules);
 
@@ -76,7 +76,7 @@ static void run_check(struct run *run)
     REQUIRE(chain_adds_up(&run->chain));
 }
 
-static void run_close(struct run *run)
+static void run_close(struct rules_run *run)
 {
     run_check(run);
     pairing_flush(run->rules);
@@ -103,7 +103,7 @@ static struct rule_value take_value(void)
     return value;
 }
 
-static void give_event(struct run *run, int64_t *now_ns)
+static void give_event(struct rules_run *run, int64_t *now_ns)
 {
     static const char *const names[] = {"a:n", "a:b", "a:e", "a:m"};
     struct rule_value values[16];
@@ -129,7 +129,7 @@ static void give_event(struct run *run, int64_t *now_ns)
 
 static void try_events(void)
 {
-    struct run run;
+    struct rules_run run;
     int64_t now_ns = 1000;
 
     run_open(&run);
@@ -154,7 +154,7 @@ static void try_text(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    source = (struct input){data, data + size};
+    source = (struct fuzz){data, data + size};
     if (take(&source, 1) % 4 == 0)
         try_text();
     else

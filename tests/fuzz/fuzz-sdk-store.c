@@ -12,8 +12,8 @@
 #include "tools/otlp/upload.h"
 #include "../work/spans.h"
 
-#define SPANS_MAX 4096
-#define LIMIT     16000
+#define STORE_SPANS_MAX 4096
+#define STORE_LIMIT     16000
 
 struct added {
     uint64_t sum; /* sum over the bytes of span, resource and scope */
@@ -22,16 +22,16 @@ struct added {
 };
 
 /* Two senders share the memory. */
-struct sender {
+struct store_sender {
     struct sdk_store *store;
-    struct added added[SPANS_MAX];
+    struct added added[STORE_SPANS_MAX];
     size_t count, refused;
 };
 
 #define SENDERS 2
 
 static struct sdk_memory memory;
-static struct sender senders[SENDERS];
+static struct store_sender senders[SENDERS];
 static int64_t now_ns;
 
 static uint64_t sum_of_text(uint64_t sum, struct text text)
@@ -52,9 +52,9 @@ static uint64_t sum_of_span(const struct otlp_origin *origin, const struct otlp_
 
 static void on_span(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
 {
-    struct sender *sender = context;
+    struct store_sender *sender = context;
 
-    if (sender->count == SPANS_MAX)
+    if (sender->count == STORE_SPANS_MAX)
         return;
     if (sdk_store_add(sender->store, origin, span, ++now_ns))
         sender->added[sender->count++] =
@@ -66,7 +66,7 @@ static void on_span(void *context, const struct otlp_origin *origin, const struc
 
 /* ---- what is held --------------------------------------------------------------------------- */
 
-static size_t oldest_of(const struct sender *sender)
+static size_t oldest_of(const struct store_sender *sender)
 {
     return sender->count - sdk_store_held(sender->store).spans;
 }
@@ -74,7 +74,7 @@ static size_t oldest_of(const struct sender *sender)
 /* A read of the spans of a time, sender by sender in the order of arrival; or of one trace, newest
  * first. */
 struct giving {
-    const struct sender *of;
+    const struct store_sender *of;
     size_t next;
     bool is_of_trace;
     uint64_t trace_id_high, trace_id;
@@ -159,7 +159,7 @@ static void check_trace(const struct added *one)
 /* ---- a request ------------------------------------------------------------------------------- */
 
 /* Adds a valid body, so that the store fills. */
-static void take_spans(struct input *input, struct sender *sender)
+static void take_spans(struct fuzz *input, struct store_sender *sender)
 {
     static const char *const names[] = {"", "a", "service", "a service with a long name"};
     struct buffer buffer = {.limit = 0};
@@ -174,7 +174,7 @@ static void take_spans(struct input *input, struct sender *sender)
                                                    .service = names[what / 16 % 4],
                                                    .name = names[what / 64 % 4]});
     }
-    if (sender->count < SPANS_MAX - 2000) {
+    if (sender->count < STORE_SPANS_MAX - 2000) {
         struct otlp_decoded decoded;
 
         sdk_store_begin(sender->store);
@@ -184,7 +184,7 @@ static void take_spans(struct input *input, struct sender *sender)
     buffer_free(&buffer);
 }
 
-static void take_request(struct input *input, struct sender *sender)
+static void take_request(struct fuzz *input, struct store_sender *sender)
 {
     const bool is_gzip = take(input, 1) % 4 == 0;
     const size_t piece = 1 + take(input, 1) * 8;
@@ -194,7 +194,7 @@ static void take_request(struct input *input, struct sender *sender)
     struct upload upload;
     uint64_t times = 1 + take(input, 1) % 16; /* an input is short: repeating it fills the store */
 
-    upload_begin(&upload, is_gzip, LIMIT);
+    upload_begin(&upload, is_gzip, STORE_LIMIT);
     while (bytes.length && result == UPLOAD_FINE) {
         const size_t length = bytes.length < piece ? bytes.length : piece;
 
@@ -203,8 +203,8 @@ static void take_request(struct input *input, struct sender *sender)
     }
     if (result == UPLOAD_FINE)
         result = upload_end(&upload);
-    REQUIRE(upload.bytes.length <= LIMIT + (result != UPLOAD_FINE));
-    while (result == UPLOAD_FINE && times-- && sender->count < SPANS_MAX - 2000) {
+    REQUIRE(upload.bytes.length <= STORE_LIMIT + (result != UPLOAD_FINE));
+    while (result == UPLOAD_FINE && times-- && sender->count < STORE_SPANS_MAX - 2000) {
         const size_t before = sender->count + sender->refused;
 
         sdk_store_begin(sender->store);
@@ -216,7 +216,7 @@ static void take_request(struct input *input, struct sender *sender)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input input = {data, data + size};
+    struct fuzz input = {data, data + size};
 
     random_number = take(&input, 1);
     now_ns = 0;
@@ -228,7 +228,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     while (input.at < input.end) {
         const uint64_t what = take(&input, 1);
-        struct sender *sender = &senders[what / 2 % SENDERS];
+        struct store_sender *sender = &senders[what / 2 % SENDERS];
         int64_t from_ns;
 
         if (what % 2)

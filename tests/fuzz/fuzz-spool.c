@@ -17,12 +17,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define RECORDS_MAX 8
-#define FILE_MAX    20000
+#define RECORDS_MAX    8
+#define SPOOL_FILE_MAX 20000
 
 static struct encoder encoder = {.open = {"[", 1}, .separator = {",", 1}, .close = {"]", 1}};
 
-static char content[FILE_MAX];
+static char content[SPOOL_FILE_MAX];
 static size_t length;
 
 /* The written records, which the reader must find. */
@@ -52,7 +52,7 @@ static void append(const void *data, size_t size)
 }
 
 /* Writes a record of some spans of equal size. */
-static void write_record(struct input *source)
+static void write_record(struct fuzz *source)
 {
     static char text[4096];
     const uint64_t seed = take(source, 1);
@@ -75,7 +75,7 @@ static void write_record(struct input *source)
             .format = FORMAT_ZIPKIN, .starts = starts, .spans = spans, .text = {text, text_length}},
         (int64_t)take(source, 8));
     REQUIRE(record.data != NULL);
-    if (length + record.length <= FILE_MAX) {
+    if (length + record.length <= SPOOL_FILE_MAX) {
         written[written_count].where = length;
         written[written_count].spans = spans;
         written[written_count].is_changed = false;
@@ -86,7 +86,7 @@ static void write_record(struct input *source)
     free(record.data);
 }
 
-static void change(struct input *source)
+static void change(struct fuzz *source)
 {
     const size_t at = length ? take(source, 2) % length : 0;
     const struct text bytes = take_bytes(source, 1 + take(source, 1) % 16);
@@ -102,7 +102,7 @@ static void change(struct input *source)
     }
 }
 
-static void make_file(struct input *source)
+static void make_file(struct fuzz *source)
 {
     const uint8_t changes = (uint8_t)take(source, 1);
 
@@ -110,7 +110,7 @@ static void make_file(struct input *source)
         if (take(source, 1) & 1) {
             const struct text rubbish = take_bytes(source, take(source, 1) % 64);
 
-            if (length + rubbish.length <= FILE_MAX)
+            if (length + rubbish.length <= SPOOL_FILE_MAX)
                 append(rubbish.data, rubbish.length);
         }
         write_record(source);
@@ -120,7 +120,7 @@ static void make_file(struct input *source)
 }
 
 /* Requires that every part of the body can be framed, and is unchanged afterwards. */
-static void check_body(struct body *body, uint32_t spans, struct input *source)
+static void check_body(struct body *body, uint32_t spans, struct fuzz *source)
 {
     const size_t size = body->buffer.length;
     char *before = malloc(size);
@@ -151,7 +151,7 @@ static void check_body(struct body *body, uint32_t spans, struct input *source)
     free(before);
 }
 
-static void read_all(int fd, struct input *source)
+static void read_all(int fd, struct fuzz *source)
 {
     struct body body = {.count = 0};
     uint64_t at = 0, where = 0, last = 0;
@@ -209,7 +209,7 @@ static void check_mark(int fd)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input source = {data, data + size};
+    struct fuzz source = {data, data + size};
     int fd;
 
     random_number = sum_of(data, size);
@@ -218,7 +218,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (take(&source, 1) & 3) {
         make_file(&source);
     } else {
-        const struct text bytes = take_bytes(&source, FILE_MAX);
+        const struct text bytes = take_bytes(&source, SPOOL_FILE_MAX);
 
         append(bytes.data, bytes.length);
     }

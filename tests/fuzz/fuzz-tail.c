@@ -13,9 +13,9 @@
 /* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#define NAMES 6
+#define TAIL_NAMES 6
 
-static struct input source;
+static struct fuzz source;
 static struct names *names;
 static struct statistics *statistics;
 static struct trace_model model;
@@ -45,9 +45,9 @@ static size_t take_rules(char *text, size_t room)
 
 static uint32_t take_name(void)
 {
-    static const char *const known[NAMES] = {"", "a", "b", "c", "a b", "[a"};
+    static const char *const known[TAIL_NAMES] = {"", "a", "b", "c", "a b", "[a"};
 
-    return names_id(names, text_of(known[take(&source, 1) % NAMES]));
+    return names_id(names, text_of(known[take(&source, 1) % TAIL_NAMES]));
 }
 
 static void take_trace(void)
@@ -132,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     random_number = sum_of(data, size);
     set_up();
-    source = (struct input){data, data + size};
+    source = (struct fuzz){data, data + size};
     rules_text = (struct text){text, take_rules(text, sizeof(text))};
     rules = tail_rules_parse(rules_text, "F", &error);
     if (!rules) {

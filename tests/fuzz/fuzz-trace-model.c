@@ -13,7 +13,7 @@
 /* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-static struct input source;
+static struct fuzz source;
 
 static struct trace_span take_span(bool has_any_time)
 {
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     random_number = sum_of(data, size);
     names = names ? names : names_new(10, 100);
-    source = (struct input){data, data + size};
+    source = (struct fuzz){data, data + size};
     has_any_time = take(&source, 1) % 4 == 0;
     memset(&reference, 0, sizeof(reference));
     trace_model_clear(&model);

@@ -22,12 +22,12 @@
         }                                                                             \
     } while (0)
 
-struct input {
+struct fuzz {
     const uint8_t *at, *end;
 };
 
 /* Takes a number of bytes from the input; zeros when the input is used up. */
-static inline uint64_t take(struct input *source, unsigned bytes)
+static inline uint64_t take(struct fuzz *source, unsigned bytes)
 {
     uint64_t value = 0;
 
@@ -36,7 +36,7 @@ static inline uint64_t take(struct input *source, unsigned bytes)
     return value;
 }
 
-static inline struct text take_bytes(struct input *source, size_t length)
+static inline struct text take_bytes(struct fuzz *source, size_t length)
 {
     const size_t left = (size_t)(source->end - source->at);
     const struct text text = {(const char *)source->at, length < left ? length : left};

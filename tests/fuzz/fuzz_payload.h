@@ -32,7 +32,7 @@ static void payload_put_text(struct record_payload *payload, const char *text)
 }
 
 /* Makes an event with ids of few numbers, so that events meet. */
-static void payload_take_original(struct record_payload *payload, struct input *source,
+static void payload_take_original(struct record_payload *payload, struct fuzz *source,
                                   uint64_t time_ns)
 {
     static const char *const events[] = {"sr", "ss", "cs", "cr", "other"};
@@ -50,7 +50,7 @@ static void payload_take_original(struct record_payload *payload, struct input *
         payload->length -= sizeof("value");
 }
 
-static void payload_take_packed(struct record_payload *payload, struct input *source,
+static void payload_take_packed(struct record_payload *payload, struct fuzz *source,
                                 uint64_t time_ns)
 {
     static const char *const logs[] = {"", "6300@I=g100mid", "3000)", "z1010kv"};
@@ -82,7 +82,7 @@ static void payload_take_packed(struct record_payload *payload, struct input *so
 }
 
 /* Makes a payload with about that time. */
-static void payload_take(struct record_payload *payload, struct input *source, uint64_t now_ns)
+static void payload_take(struct record_payload *payload, struct fuzz *source, uint64_t now_ns)
 {
     const uint64_t choice = take(source, 1);
     struct text any;

@@ -29,7 +29,7 @@ static struct text repeat(struct text piece, size_t copies)
 }
 
 /* Returns a piece of the input, once or repeated; or a text that grows most in JSON. */
-static struct text take_text(struct input *source)
+static struct text take_text(struct fuzz *source)
 {
     static const char grows[] = "\x01\"\\\xff\x1f\xc2\xed|";
     const uint64_t length = take(source, 1);
@@ -43,7 +43,7 @@ static struct text take_text(struct input *source)
 }
 
 /* Returns keys that the encoder handles specially. */
-static struct text take_key(struct input *source)
+static struct text take_key(struct fuzz *source)
 {
     static const char *const keys[] = {
         "cs",           "cr",
@@ -64,7 +64,7 @@ static struct text take_key(struct input *source)
     return text.length && memchr(text.data, '\0', text.length) ? text_of("NUL") : text;
 }
 
-static int64_t take_time(struct input *source)
+static int64_t take_time(struct fuzz *source)
 {
     static const int64_t edges[] = {0,
                                     1,
@@ -84,7 +84,7 @@ static int64_t take_time(struct input *source)
                         : (int64_t)take(source, 8);
 }
 
-static void take_endpoint(struct input *source, struct endpoint *endpoint)
+static void take_endpoint(struct fuzz *source, struct endpoint *endpoint)
 {
     static const char *const v4[] = {"", "10.0.0.1", "255.255.255.255"};
     static const char *const v6[] = {"", "::", "2001:db8:1111:2222:3333:4444:5555:6666"};
@@ -100,7 +100,7 @@ struct entries {
     size_t annotations, tags;
 };
 
-static void take_entry(struct input *source, struct span *span, struct entries *entries)
+static void take_entry(struct fuzz *source, struct span *span, struct entries *entries)
 {
     const uint64_t choice = take(source, 1);
     const unsigned copies = is_slow && choice > 128 ? 600 : 1;
@@ -122,7 +122,7 @@ static void take_entry(struct input *source, struct span *span, struct entries *
     }
 }
 
-static void take_span(struct input *source, struct span *span, struct endpoint *endpoints,
+static void take_span(struct fuzz *source, struct span *span, struct endpoint *endpoints,
                       struct entries *entries)
 {
     const uint64_t shape = take(source, 1);

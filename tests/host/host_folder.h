@@ -23,9 +23,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#define SAMPLES   600
-#define MANY      5000
-#define MUTATIONS 400
+#define SAMPLES     600
+#define FOLDER_MANY 5000
+#define MUTATIONS   400
 
 static char root[PATH_MAX];
 
@@ -131,7 +131,7 @@ static inline void put_process(unsigned pid, const char *name)
 
 /* ---- what came of it */
 
-struct seen {
+struct folder_seen {
     char group[16];
     char instance[HOST_NAME_BYTES];
     uint32_t slot;
@@ -142,12 +142,12 @@ struct seen {
     size_t count;
     uint64_t values[HOST_METRICS_MAX];
 };
-static struct seen seen[SAMPLES];
+static struct folder_seen seen[SAMPLES];
 static size_t seen_count;
 
 static inline void see(void *context, const struct host_sample *sample)
 {
-    struct seen *const one = &seen[seen_count];
+    struct folder_seen *const one = &seen[seen_count];
 
     (void)context;
     CHECK(seen_count < SAMPLES - 1);
@@ -172,7 +172,7 @@ static inline void sample(struct host_reader *host)
 }
 
 /* Returns a sampled instance; NULL: not sampled. */
-static inline const struct seen *find(const char *group, const char *instance)
+static inline const struct folder_seen *find(const char *group, const char *instance)
 {
     for (size_t i = 0; i < seen_count; i++)
         if (strcmp(seen[i].group, group) == 0 && strcmp(seen[i].instance, instance) == 0)
@@ -183,7 +183,7 @@ static inline const struct seen *find(const char *group, const char *instance)
 /* Returns a value; UINT64_MAX: there is none. */
 static inline uint64_t value(const char *group, const char *instance, const char *metric)
 {
-    const struct seen *const one = find(group, instance);
+    const struct folder_seen *const one = find(group, instance);
 
     for (size_t i = 0; one && i < one->count; i++)
         if (strcmp(one->metrics[i].name, metric) == 0)

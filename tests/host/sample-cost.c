@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BATCHES 500
-#define BATCH   10
+#define BATCHES    500
+#define COST_BATCH 10
 
 #define COLD_ROUNDS 50
 #define PERIOD_MS   100
@@ -70,14 +70,14 @@ static void say_warm(struct host_reader *host)
     for (int batch = 0; batch < BATCHES; batch++) {
         const uint64_t began = cpu_ns();
 
-        for (int i = 0; i < BATCH; i++)
+        for (int i = 0; i < COST_BATCH; i++)
             host_sample_all(host, sum_up, &values);
         took[batch] = cpu_ns() - began;
     }
     qsort(took, BATCHES, sizeof(took[0]), by_size);
-    printf("%.2f %.4f %.0f\n", (double)took[0] / BATCH / 1e3,
+    printf("%.2f %.4f %.0f\n", (double)took[0] / COST_BATCH / 1e3,
            (double)(took[BATCHES / 10] - took[0]) / (double)took[0],
-           (double)values / BATCHES / BATCH);
+           (double)values / BATCHES / COST_BATCH);
 }
 
 /* Only reads the same files. */

@@ -8,9 +8,7 @@
 
 #include <stdlib.h>
 
-#define MS  UINT64_C(1000000)
-#define S   (1000 * MS)
-#define KIB UINT64_C(1024)
+#define FILTER_KIB UINT64_C(1024)
 
 /* ---- the text -------------------------------------------------------------------------------- */
 
@@ -99,7 +97,7 @@ static void test_taken(void)
     CHECK(rules.list[0].kind == HOST_DISK && rules.list[0].every_ns == 500 * MS);
     CHECK_TEXT(rules.list[0].instances, "vda,sd*");
     CHECK(rules.list[1].kind == HOST_RUN_QUEUE && rules.list[1].verb == HOST_ABOVE);
-    CHECK(rules.list[1].amount == 4.5 && rules.list[1].for_ns == 120 * S);
+    CHECK(rules.list[1].amount == 4.5 && rules.list[1].for_ns == 120 * SECOND);
     CHECK_TEXT(rules.list[1].text, "run-queue.running>4.5 for 2m");
     CHECK(rules.list[2].amount == 1.5 * 1024 * 1024 && !rules.list[2].is_relative);
     CHECK(rules.list[3].verb == HOST_BELOW && rules.list[3].keep_ms == 10000);
@@ -224,10 +222,10 @@ static void test_changed(void)
     begin("memory.dirty changed 10K");
     dirty(100, 0);
     for (uint64_t t = 1000; t <= 130000; t += 1000)
-        dirty(t, 10 * KIB);
+        dirty(t, 10 * FILTER_KIB);
     CHECK_TEXT(passed, "@100 @61000 @121000 ");
-    dirty(131000, 10 * KIB + 1);
-    dirty(132000, 20 * KIB + 1);
+    dirty(131000, 10 * FILTER_KIB + 1);
+    dirty(132000, 20 * FILTER_KIB + 1);
     CHECK_TEXT(passed, "@100 @61000 @121000 @131000 @132000 ");
 
     /* a counter by its growth */

@@ -1,6 +1,6 @@
 #!/bin/bash
-# blkin:metric as LTTng records it: plain in babeltrace2, with its names in time, and numbered without gaps. Filters
-# and log levels select it like any event, also after `blkin agent` was killed again and again (KILLS, 5).
+# blkin:metric as LTTng records it: babeltrace2 shows it without a plugin. Only some events have names, and numbers
+# have no gaps. Filters and log levels select events. Kills of `blkin agent` (KILLS, default 5) leave readable events.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -57,7 +57,7 @@ start_sampling
 wait_for 30 agent "that LTTng records" host_is recorded_by_lttng true || exit 1
 wait_for 30 agent "samples" host_counted samples 250 || exit 1
 
-# without a session, and again; `all` stops last, because metrics that only other sessions get are a gap in it
+# without a session, and again; `all` stops last: a metric recorded after its stop would be a gap in its numbers
 for other in some loud plain all; do lttng stop "$other" >/dev/null; done
 wait_for 20 agent "that LTTng rests" host_is recorded_by_lttng false || exit 1
 lttng start all >/dev/null

@@ -288,13 +288,13 @@ static void test_many_processes(void)
     struct host_reader *host;
 
     put_host();
-    for (unsigned pid = 1; pid < MANY; pid++) {
+    for (unsigned pid = 1; pid < FOLDER_MANY; pid++) {
         char path[64];
 
         (void)snprintf(path, sizeof(path), "proc/%u/stat", pid);
         put_file(path, "%u (crowd) S 1\n", pid);
     }
-    put_process(MANY, "wanted");
+    put_process(FOLDER_MANY, "wanted");
     config.wanted[HOST_PROCESS].instances = "wanted";
     host = open_host(&config);
     sample(host);
@@ -306,7 +306,7 @@ static void test_many_processes(void)
     host = open_host(&config);
     sample(host);
     CHECK(count_of("process") <= 128);
-    CHECK(host_counts(host).no_room == MANY - 128);
+    CHECK(host_counts(host).no_room == FOLDER_MANY - 128);
     host_close(host);
 }
 

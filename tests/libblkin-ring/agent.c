@@ -17,16 +17,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROCESSES 1024
+#define AGENT_PROCESSES 1024
 
-struct found {
+struct agent_found {
     unsigned spans, processes;
-    uint32_t pids[PROCESSES];
+    uint32_t pids[AGENT_PROCESSES];
 };
 
-static void find(void *context, const struct record *record)
+static void find(void *context, const struct rings_record *record)
 {
-    struct found *found = context;
+    struct agent_found *found = context;
 
     if (record->entry.event != BLKIN_EVENT_SPAN)
         return;
@@ -35,15 +35,15 @@ static void find(void *context, const struct record *record)
         if (found->pids[i] == record->entry.pid)
             return;
     }
-    if (found->processes < PROCESSES)
+    if (found->processes < AGENT_PROCESSES)
         found->pids[found->processes++] = record->entry.pid;
 }
 
 int main(int argc, char **argv)
 {
-    static struct found found;
+    static struct agent_found found;
     struct rings memory;
-    struct agent agent = {.listener = -1};
+    struct rings_agent agent = {.listener = -1};
     char text[64];
 
     if (argc != 2)

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 static struct rings memory;
-static struct agent agent;
+static struct rings_agent agent;
 
 static void record(const char *name)
 {

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 static struct rings memory;
-static struct agent agent;
+static struct rings_agent agent;
 
 static void record(void)
 {
@@ -39,7 +39,7 @@ struct contained {
     unsigned events, wrong;
 };
 
-static void check_contained(void *context, const struct record *found)
+static void check_contained(void *context, const struct rings_record *found)
 {
     struct contained *contained = context;
     const struct ring_entry *entry = &found->entry;

@@ -21,9 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WRITERS 3
-#define ROOM    (1 << 24)
-#define USUAL   60
+#define KILLS_WRITERS 3
+#define ROOM          (1 << 24)
+#define KILLS_USUAL   60
 
 static uint64_t *finished; /* the last record that each writer has finished */
 static struct rings memory;
@@ -43,21 +43,21 @@ static void write_on(uint64_t writer)
     }
 }
 
-struct seen {
+struct kills_seen {
     uint64_t torn;
     uint64_t first_at[64]; /* positions by ring; older records are of an earlier round */
-    uint64_t count[WRITERS], newest[WRITERS];
+    uint64_t count[KILLS_WRITERS], newest[KILLS_WRITERS];
 };
 
-static void see(void *context, const struct record *record)
+static void see(void *context, const struct rings_record *record)
 {
-    struct seen *seen = context;
+    struct kills_seen *seen = context;
     struct numbered numbered;
 
     if (record->at < seen->first_at[record->ring])
         return;
     if (!numbered_is_whole(&numbered, record->entry.payload, record->entry.length) ||
-        numbered.writer >= WRITERS) {
+        numbered.writer >= KILLS_WRITERS) {
         seen->torn++;
         return;
     }
@@ -69,31 +69,31 @@ static void see(void *context, const struct record *record)
 /* Returns the number of kills between the commit of a record and its note. */
 static unsigned play_round(unsigned life_us)
 {
-    struct seen seen = {0};
-    struct walk walk = {0};
-    pid_t writers[WRITERS];
+    struct kills_seen seen = {0};
+    struct rings_walker walk = {0};
+    pid_t writers[KILLS_WRITERS];
     unsigned in_between = 0;
     bool fits = true;
 
     for (uint32_t ring = 0; ring < memory.cpus; ring++)
         seen.first_at[ring] = memory.heads[ring].committed;
-    memset(finished, 0, WRITERS * sizeof(*finished));
-    for (uint64_t i = 0; i < WRITERS; i++) {
+    memset(finished, 0, KILLS_WRITERS * sizeof(*finished));
+    for (uint64_t i = 0; i < KILLS_WRITERS; i++) {
         writers[i] = fork();
         if (writers[i] == 0)
             write_on(i);
     }
     pause_us(life_us);
-    for (unsigned i = 0; i < WRITERS; i++)
+    for (unsigned i = 0; i < KILLS_WRITERS; i++)
         kill(writers[i], SIGKILL);
-    for (unsigned i = 0; i < WRITERS; i++)
+    for (unsigned i = 0; i < KILLS_WRITERS; i++)
         CHECK(waitpid(writers[i], NULL, 0) == writers[i]);
     for (uint32_t ring = 0; ring < memory.cpus; ring++) {
         fits &= memory.heads[ring].committed - seen.first_at[ring] < ROOM - 2 * RING_RECORD_MAX;
         rings_walk(&memory, ring, &walk, see, &seen);
     }
     CHECK(walk.bad == 0 && seen.torn == 0);
-    for (unsigned i = 0; fits && i < WRITERS; i++) {
+    for (unsigned i = 0; fits && i < KILLS_WRITERS; i++) {
         CHECK(seen.newest[i] >= finished[i]);
         CHECK(seen.newest[i] <= finished[i] + 1);
         CHECK(seen.count[i] == seen.newest[i]);
@@ -106,7 +106,7 @@ int main(void)
 {
     const char *rounds = getenv("ROUNDS"), *wrong;
     uint64_t state;
-    const unsigned count = rounds ? (unsigned)atoi(rounds) : USUAL;
+    const unsigned count = rounds ? (unsigned)atoi(rounds) : KILLS_USUAL;
     unsigned in_between = 0;
 
     if (!ring_write_init() || sysconf(_SC_NPROCESSORS_CONF) > 64) {
@@ -116,12 +116,12 @@ int main(void)
     state = seed_begin();
     rings_make(&memory, ROOM, RING_BYTES_MIN);
     map = ring_map_new(memory.descriptor, memory.bytes, &wrong);
-    finished = mmap(NULL, WRITERS * sizeof(*finished), PROT_READ | PROT_WRITE,
+    finished = mmap(NULL, KILLS_WRITERS * sizeof(*finished), PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (unsigned i = 0; i < count && !check_failures; i++)
         in_between += play_round(500 + seed_next(&state) % 8000);
-    printf("%u times %u writers killed; %u records were written and not noted\n", count, WRITERS,
-           in_between);
+    printf("%u times %u writers killed; %u records were written and not noted\n", count,
+           KILLS_WRITERS, in_between);
     CHECK(memory.head->lost == 0);
     return check_status();
 }

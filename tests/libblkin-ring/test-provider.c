@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 static struct rings memory;
-static struct agent agent;
+static struct rings_agent agent;
 
 static unsigned spans(void)
 {
@@ -45,7 +45,7 @@ struct newest {
     char payload[RING_RECORD_MAX];
 };
 
-static void take_newest(void *context, const struct record *record)
+static void take_newest(void *context, const struct rings_record *record)
 {
     struct newest *newest = context;
 
@@ -255,7 +255,7 @@ struct of_child {
     unsigned spans;
 };
 
-static void count_of_child(void *context, const struct record *record)
+static void count_of_child(void *context, const struct rings_record *record)
 {
     struct of_child *child = context;
 
@@ -339,7 +339,7 @@ static void test_signals(void)
     const struct itimerspec each = {{0, 50000}, {0, 50000}}, none = {{0, 0}, {0, 0}};
     unsigned written = 0;
     const unsigned before = spans();
-    struct walk walk;
+    struct rings_walker walk;
 
     CHECK(sigaction(SIGALRM, &action, NULL) == 0);
     CHECK(timer_create(CLOCK_MONOTONIC,

@@ -70,7 +70,7 @@ struct expected {
     unsigned right;
 };
 
-static void check_number(void *context, const struct record *record)
+static void check_number(void *context, const struct rings_record *record)
 {
     struct expected *expected = context;
     unsigned number;
@@ -87,7 +87,7 @@ static void check_number(void *context, const struct record *record)
 static void test_laps(void)
 {
     const unsigned records = 20000;
-    struct walk walk = {0};
+    struct rings_walker walk = {0};
     struct expected expected;
     uint64_t trailer, end;
     const uint32_t cpu = ring_this_cpu();
@@ -138,7 +138,7 @@ static void test_scribbled(void)
 {
     const uint32_t cpu = ring_this_cpu();
     struct ring_head heads[2] = {memory.heads[(cpu + 1) % memory.cpus], {0}};
-    struct walk walk = {0};
+    struct rings_walker walk = {0};
 
     for (uint64_t i = 0; i < 3000; i++) {
         memory.heads[cpu].committed = i * UINT64_C(0x9e3779b97f4a7c15);

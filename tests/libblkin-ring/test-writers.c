@@ -18,23 +18,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define THREADS   8
-#define PROCESSES 3
-#define WRITERS   (THREADS + PROCESSES)
-#define EACH      1500 /* records of a writer in a round */
-#define ROOM      (1 << 23)
-#define USUAL     2000000 /* records of all */
+#define WRITERS_THREADS 8
+#define PROCESSES       3
+#define WRITERS         (WRITERS_THREADS + PROCESSES)
+#define EACH            1500 /* records of a writer in a round */
+#define WRITERS_ROOM    (1 << 23)
+#define USUAL           2000000 /* records of all */
 
-_Static_assert(WRITERS *EACH *(sizeof(struct numbered) + 16) < ROOM - RING_RECORD_MAX,
+_Static_assert(WRITERS *EACH *(sizeof(struct numbered) + 16) < WRITERS_ROOM - RING_RECORD_MAX,
                "a round must fit into one ring");
 
-struct shared {
+struct writers_shared {
     pthread_barrier_t begin, end;
     uint32_t at_work; /* writers that have not finished their round */
     uint64_t rounds;
 };
 
-static struct shared *shared;
+static struct writers_shared *shared;
 static struct rings memory;
 static const struct ring_map *map;
 
@@ -61,16 +61,16 @@ static void *thread(void *writer)
     return NULL;
 }
 
-struct seen {
+struct writers_seen {
     uint64_t records, torn;
     uint64_t round; /* the current round; all other records are old */
     uint64_t found, twice;
     uint8_t is_found[WRITERS][EACH];
 };
 
-static void see(void *context, const struct record *record)
+static void see(void *context, const struct rings_record *record)
 {
-    struct seen *seen = context;
+    struct writers_seen *seen = context;
     struct numbered numbered;
     uint64_t number;
 
@@ -94,7 +94,7 @@ static void begin_processes(pid_t *processes)
         processes[i] = fork();
         if (processes[i] == 0) {
             ring_write_after_fork();
-            write_rounds(THREADS + i);
+            write_rounds(WRITERS_THREADS + i);
             _exit(0);
         }
     }
@@ -114,10 +114,10 @@ static void share(void)
 int main(void)
 {
     const char *records = getenv("RECORDS"), *wrong;
-    static struct seen during, after;
+    static struct writers_seen during, after;
     pid_t processes[PROCESSES];
-    pthread_t threads[THREADS];
-    struct walk walk = {0};
+    pthread_t threads[WRITERS_THREADS];
+    struct rings_walker walk = {0};
     uint64_t copies = 0;
     int status;
 
@@ -125,12 +125,12 @@ int main(void)
         puts("no restartable sequences here");
         return 77;
     }
-    rings_make(&memory, ROOM, RING_BYTES_MIN);
+    rings_make(&memory, WRITERS_ROOM, RING_BYTES_MIN);
     map = ring_map_new(memory.descriptor, memory.bytes, &wrong);
     share();
     shared->rounds = (records ? strtoull(records, NULL, 10) : USUAL) / (WRITERS * EACH) + 1;
     begin_processes(processes);
-    for (uintptr_t i = 0; i < THREADS; i++)
+    for (uintptr_t i = 0; i < WRITERS_THREADS; i++)
         CHECK(pthread_create(&threads[i], NULL, thread, (void *)i) == 0);
     during.round = UINT64_MAX / EACH / 2; /* no round */
     for (uint64_t round = 0; round < shared->rounds; round++) {

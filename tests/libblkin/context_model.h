@@ -1,7 +1,7 @@
 /*
  * A model of the trace context formats: short and slow readers, and checks that the library accepts
  * the same texts with the same meaning. An accepted text survives writing and reading again; a
- * refused text leaves the context alone. A file that includes this header defines REQUIRE().
+ * refused text leaves the context alone.
  *
  * The readers take a text that ends with a NUL, cut it up in place, and return whether it is valid.
  *
@@ -16,22 +16,35 @@
 #include <endian.h>
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#define SAMPLED BLKIN_CONTEXT_SAMPLED
-#define DECIDED BLKIN_CONTEXT_DECIDED
-#define DEBUG   BLKIN_CONTEXT_DEBUG
-#define RANDOM  BLKIN_CONTEXT_RANDOM
-#define REMOTE  BLKIN_CONTEXT_REMOTE
+/* the texts under test, for the message */
+static char subject[600];
+
+#define HOLDS(condition)                                                                  \
+    do {                                                                                  \
+        if (!(condition)) {                                                               \
+            fprintf(stderr, "%s:%d: not true: %s [%s]\n", __FILE__, __LINE__, #condition, \
+                    subject);                                                             \
+            abort();                                                                      \
+        }                                                                                 \
+    } while (0)
+
+#define SAMPLED       BLKIN_CONTEXT_SAMPLED
+#define DECIDED       BLKIN_CONTEXT_DECIDED
+#define CONTEXT_DEBUG BLKIN_CONTEXT_DEBUG
+#define RANDOM        BLKIN_CONTEXT_RANDOM
+#define REMOTE        BLKIN_CONTEXT_REMOTE
 
 /* Allocates without slack, so that AddressSanitizer finds a read beyond the end. */
 static inline char *exact(size_t size)
 {
     char *buffer = malloc(size);
 
-    REQUIRE(buffer || !size);
+    HOLDS(buffer || !size);
     return buffer;
 }
 
@@ -115,7 +128,7 @@ static int naive_decision(const char *text, uint32_t *flags)
     else if (strcmp(text, "1") == 0)
         *flags |= DECIDED | SAMPLED;
     else if (strcmp(text, "d") == 0)
-        *flags |= DECIDED | SAMPLED | DEBUG;
+        *flags |= DECIDED | SAMPLED | CONTEXT_DEBUG;
     else
         return 0;
     return 1;
@@ -260,7 +273,7 @@ static int naive_fields(char *const texts[5], struct blkin_context *context)
             return 0;
     }
     if (texts[4] && strcmp(texts[4], "1") == 0)
-        context->flags |= DECIDED | SAMPLED | DEBUG;
+        context->flags |= DECIDED | SAMPLED | CONTEXT_DEBUG;
     if (!trace && !span && !parent)
         return context->flags != REMOTE;
     if (!trace || !span)
@@ -313,9 +326,9 @@ static int again(const struct format *format, const struct blkin_context *contex
     int length = format->to(context, buffer);
 
     *got = marked();
-    REQUIRE(length == -EINVAL || (length > 0 && (size_t)length <= format->size));
+    HOLDS(length == -EINVAL || (length > 0 && (size_t)length <= format->size));
     if (length > 0)
-        REQUIRE(format->from(got, buffer, (size_t)length) == 0);
+        HOLDS(format->from(got, buffer, (size_t)length) == 0);
     free(buffer);
     return length > 0;
 }
@@ -330,19 +343,19 @@ static void check_text(const struct format *format, const char *text, size_t len
     if (length)
         memcpy(copy, text, length);
     copy[length] = '\0';
-    REQUIRE(error == 0 || error == -EINVAL);
-    REQUIRE(format->naive(copy, length, &naive) == (error == 0));
+    HOLDS(error == 0 || error == -EINVAL);
+    HOLDS(format->naive(copy, length, &naive) == (error == 0));
     free(copy);
     if (error) {
-        REQUIRE(memcmp(&context, &untouched, sizeof(context)) == 0);
+        HOLDS(memcmp(&context, &untouched, sizeof(context)) == 0);
         return;
     }
-    REQUIRE(same(&context, &naive));
-    REQUIRE(again(format, &context, &got) && same(&got, &context));
+    HOLDS(same(&context, &naive));
+    HOLDS(again(format, &context, &got) && same(&got, &context));
     for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
         if (again(&formats[i], &context, &got))
-            REQUIRE(got.trace_id == context.trace_id && got.span_id == context.span_id &&
-                    got.trace_id_high == context.trace_id_high);
+            HOLDS(got.trace_id == context.trace_id && got.span_id == context.span_id &&
+                  got.trace_id_high == context.trace_id_high);
 }
 
 static void check_tracestate(const char *text, size_t length, size_t size)
@@ -356,20 +369,20 @@ static void check_tracestate(const char *text, size_t length, size_t size)
         memcpy(copy, text, length);
     copy[length] = '\0';
     count = naive_tracestate(copy, length, entries);
-    REQUIRE(error == (count < 0 ? -EINVAL : 0));
-    REQUIRE(context.tracestate == (count > 0 ? text : NULL));
-    REQUIRE(context.tracestate_length == (count > 0 ? length : 0));
+    HOLDS(error == (count < 0 ? -EINVAL : 0));
+    HOLDS(context.tracestate == (count > 0 ? text : NULL));
+    HOLDS(context.tracestate_length == (count > 0 ? length : 0));
     context.tracestate = NULL;
     context.tracestate_length = 0;
-    REQUIRE(same(&context, &before));
+    HOLDS(same(&context, &before));
     if (error) {
         /* set directly: a list that is long enough to be checked is refused */
         context.tracestate = text;
         context.tracestate_length = (uint32_t)length;
         written = blkin_context_to_tracestate(&context, buffer, size);
-        REQUIRE(written == (length < size ? (int)length : -EINVAL));
+        HOLDS(written == (length < size ? (int)length : -EINVAL));
     } else {
-        REQUIRE(blkin_context_set_tracestate(&context, text, length) == 0);
+        HOLDS(blkin_context_set_tracestate(&context, text, length) == 0);
         if (length < size && count) {
             memcpy(wanted, text, length);
             wanted[length] = '\0';
@@ -377,12 +390,12 @@ static void check_tracestate(const char *text, size_t length, size_t size)
             naive_truncate(entries, count, size ? size : 1, wanted);
         }
         written = blkin_context_to_tracestate(&context, buffer, size);
-        REQUIRE(written == (size ? (int)strlen(wanted) : -EINVAL));
-        REQUIRE(size == 0 || strcmp(buffer, wanted) == 0);
+        HOLDS(written == (size ? (int)strlen(wanted) : -EINVAL));
+        HOLDS(size == 0 || strcmp(buffer, wanted) == 0);
         /* the shortened list is as valid as the original */
         if (written > 0) {
-            REQUIRE(blkin_context_set_tracestate(&context, buffer, (size_t)written) == 0);
-            REQUIRE(context.tracestate == buffer);
+            HOLDS(blkin_context_set_tracestate(&context, buffer, (size_t)written) == 0);
+            HOLDS(context.tracestate == buffer);
         }
     }
     free(copy);
@@ -415,23 +428,24 @@ static void check_fields(const struct blkin_context_b3_fields *fields)
                       field_string(&fields->flags)};
     int error = blkin_context_from_b3_fields(&context, fields);
 
-    REQUIRE(error == 0 || error == -EINVAL);
-    REQUIRE(naive_fields(texts, &naive) == (error == 0));
+    HOLDS(error == 0 || error == -EINVAL);
+    HOLDS(naive_fields(texts, &naive) == (error == 0));
     for (int i = 0; i < 5; i++)
         free(texts[i]);
     if (error) {
-        REQUIRE(memcmp(&context, &untouched, sizeof(context)) == 0);
+        HOLDS(memcmp(&context, &untouched, sizeof(context)) == 0);
         return;
     }
-    REQUIRE(same(&context, &naive));
+    HOLDS(same(&context, &naive));
     memset(&values, '#', sizeof(values));
-    REQUIRE(blkin_context_to_b3_fields(&context, &values) == 0);
-#define FIELD(name) {*values.name ? values.name : NULL, strlen(values.name)}
-    REQUIRE(blkin_context_from_b3_fields(
-                &got, &(struct blkin_context_b3_fields){FIELD(trace_id), FIELD(span_id),
-                                                        FIELD(parent_span_id), FIELD(sampled),
-                                                        FIELD(flags)}) == 0);
-    REQUIRE(same(&got, &context));
+    HOLDS(blkin_context_to_b3_fields(&context, &values) == 0);
+#define CONTEXT_FIELD(name) {*values.name ? values.name : NULL, strlen(values.name)}
+    HOLDS(
+        blkin_context_from_b3_fields(&got, &(struct blkin_context_b3_fields){
+                                               CONTEXT_FIELD(trace_id), CONTEXT_FIELD(span_id),
+                                               CONTEXT_FIELD(parent_span_id),
+                                               CONTEXT_FIELD(sampled), CONTEXT_FIELD(flags)}) == 0);
+    HOLDS(same(&got, &context));
 }
 
 static void check_packed(const uint8_t *data, size_t size)
@@ -442,16 +456,16 @@ static void check_packed(const uint8_t *data, size_t size)
 
     memcpy(&packed, data, size < sizeof(packed) ? size : sizeof(packed));
     error = blkin_context_from_packed(&context, &packed);
-    REQUIRE(error == (packed.trace_id && !packed.span_id ? -EINVAL : 0));
+    HOLDS(error == (packed.trace_id && !packed.span_id ? -EINVAL : 0));
     if (error) {
-        REQUIRE(memcmp(&context, &untouched, sizeof(context)) == 0);
+        HOLDS(memcmp(&context, &untouched, sizeof(context)) == 0);
         return;
     }
-    REQUIRE(context.trace_id == be64toh(packed.trace_id) && !context.trace_id_high);
-    REQUIRE(blkin_context_has_ids(&context) == (packed.trace_id != 0));
-    REQUIRE(blkin_context_to_packed(&context, &written) == 0);
-    REQUIRE(!packed.trace_id || memcmp(&written, &packed, sizeof(packed)) == 0);
-    REQUIRE(blkin_context_from_packed(&got, &written) == 0 && same(&got, &context));
+    HOLDS(context.trace_id == be64toh(packed.trace_id) && !context.trace_id_high);
+    HOLDS(blkin_context_has_ids(&context) == (packed.trace_id != 0));
+    HOLDS(blkin_context_to_packed(&context, &written) == 0);
+    HOLDS(!packed.trace_id || memcmp(&written, &packed, sizeof(packed)) == 0);
+    HOLDS(blkin_context_from_packed(&got, &written) == 0 && same(&got, &context));
 }
 
 #endif

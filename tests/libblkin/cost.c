@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPANS 100000
+#define COST_SPANS 100000
 
 /* ---- the C library's own allocator, with a counter in front ---- */
 
@@ -113,7 +113,7 @@ static void test_allocations(void)
 
     CHECK(make_spans(1) == 1); /* the first span loads the provider */
     before = allocations;
-    CHECK(make_spans(SPANS) == SPANS);
+    CHECK(make_spans(COST_SPANS) == COST_SPANS);
     if (allocations != before) {
         fprintf(stderr, "%ld calls of malloc and its kin\n", allocations - before);
         check_failures++;
@@ -168,11 +168,11 @@ static void test_errno(void)
     CHECK(getchar() == '\n');
     CHECK(blkin_init_new_trace(&trace, "errno", &peer) == 0);
     errno = 4711;
-    for (int i = 0; i < SPANS && errno == 4711; i++)
+    for (int i = 0; i < COST_SPANS && errno == 4711; i++)
         (void)make_spans(1);
     CHECK(errno == 4711);
     errno = 4711;
-    for (int i = 0; i < SPANS && errno == 4711; i++)
+    for (int i = 0; i < COST_SPANS && errno == 4711; i++)
         BLKIN_TIMESTAMP(&trace, NULL, "event");
     CHECK(errno == 4711);
 }

@@ -86,8 +86,8 @@ static const char *some_text(char *text, char first, unsigned length)
 
 /* ---- one span ---- */
 
-#define SIZE_MAX_ 2304
-#define CANARY    UINT64_C(0x5ca1ab1e0ddba115)
+#define SIZE_MAX_       2304
+#define NESTINGS_CANARY UINT64_C(0x5ca1ab1e0ddba115)
 
 /* Returns a size, half of them the usual one. */
 static unsigned some_size(void)
@@ -284,7 +284,7 @@ static void nest(void)
 
     nesting.long_texts = below(2);
     some_text(name, 'r', length_of(&nesting, 120));
-    nesting.room[size / 8] = CANARY;
+    nesting.room[size / 8] = NESTINGS_CANARY;
     nesting.span = blkin_span_begin_in(nesting.room, size, name, BLKIN_SERVER, NULL);
     context = blkin_span_context(nesting.span);
     /* less than the longest name fits into the smallest rooms */
@@ -300,7 +300,7 @@ static void nest(void)
     }
     before = now();
     blkin_span_end(nesting.span);
-    if (nesting.room[size / 8] != CANARY)
+    if (nesting.room[size / 8] != NESTINGS_CANARY)
         abort();
     printf("done %" PRIu64 " %" PRIu64 "\n", before, now());
 }

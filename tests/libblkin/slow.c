@@ -88,7 +88,7 @@ static int one_span(char **words)
 
 /* ---- steps ---- */
 
-#define SLOW_MS 400
+#define SLOW_STEP_MS 400
 
 static void step(struct blkin_span *span, const char *name, long ms)
 {
@@ -119,7 +119,7 @@ static int steps(void)
     step(&span, "inner fast", 0);
     blkin_step_end(&span);
     blkin_step_begin(&span, "around", BLKIN_INTERNAL); /* fits, too, but ends later */
-    step(&span, "fsync", SLOW_MS);
+    step(&span, "fsync", SLOW_STEP_MS);
     blkin_step_end(&span);
     blkin_span_set_start(&span, now_ns() - 1000000000);
     blkin_span_end(&span);
@@ -128,19 +128,19 @@ static int steps(void)
     blkin_step_begin(&span, "hung", BLKIN_INTERNAL);
     blkin_step_context(&span, &context);
     print_ids(&context, "hung");
-    sleep_ms(SLOW_MS);
+    sleep_ms(SLOW_STEP_MS);
     blkin_span_end(&span);
 
     blkin_span_begin(&span, "full log", BLKIN_SERVER, NULL);
     for (int i = 0; i < 60; i++)
         step(&span, "fast", 0);
-    step(&span, "of its own event", SLOW_MS);
+    step(&span, "of its own event", SLOW_STEP_MS);
     blkin_span_end(&span);
 
     blkin_span_begin(&span, "all fast", BLKIN_SERVER, NULL);
     for (int i = 0; i < 5; i++)
         step(&span, "fast", 0);
-    sleep_ms(SLOW_MS);
+    sleep_ms(SLOW_STEP_MS);
     blkin_span_end(&span);
     return 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Recording does not allocate, call the kernel, write shared memory, or change errno. Without a session daemon, a
-# program that links libblkin starts without LTTng.
+# Recording a span does not allocate, call the kernel, change errno, or write data that threads share. Without a session
+# daemon, a program that links libblkin starts without LTTng.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -8,7 +8,7 @@ set -u
 private_begin
 cost=$programs/cost
 
-# Without a session daemon, a fork looks at no descriptor of its peer, and a child makes few calls.
+# Without a session daemon, a fork asks no descriptor for its peer (getpeername), and a child makes few calls.
 if type -P strace >/dev/null && strace -o "$WORK/strace.log" true 2>/dev/null; then
     strace -ff -o "$WORK/forks" "$cost" forks || fail "cost forks: status $?"
     grep -l '^getpeername' "$WORK"/forks.* && fail "a fork without a session daemon asks descriptors of their peers"
@@ -39,7 +39,7 @@ start_sessiond || exit 1
 "$cost" handler || fail "the first span of a thread, in a signal handler: status $?"
 "$cost" writes || fail "writes (139: it has written to what threads share): status $?"
 
-# The same with rules that do not fit; alarms do write, but allocate nothing either.
+# The same with rules that raise no alarm. Alarms do write, but allocate nothing either.
 export BLKIN_SLOW='osd*:write>20ms, *>100s, error, max=50/s'
 "$cost" allocations || fail "allocations with rules: status $?"
 "$cost" writes || fail "writes with rules (139: it has written to what threads share): status $?"
@@ -58,7 +58,7 @@ for try in 1 2 3 4 5 6; do
 done
 unset BLKIN_SAMPLING
 
-# Counts the calls of all threads, because LTTng's threads take part in both starts.
+# Counts the calls of all threads: those of LTTng's start are in both of the compared runs, and cancel out.
 calls() {
     strace -f -c -o "$WORK/strace.log" "$cost" spans "$1" || fail "strace cost spans $1: status $?"
     awk '$1 + 0 > 0 && $NF != "total" || $1 == "0.00" { calls += $4 } END { print calls }' "$WORK/strace.log"
@@ -67,7 +67,7 @@ if type -P strace >/dev/null && strace -o "$WORK/strace.log" true 2>/dev/null; t
     few=$(calls 10)
     many=$(calls 100000)
     echo "system calls: $few for 10 pairs of spans, $many for 100000"
-    # LTTng makes four calls for each full sub-buffer, and the periodic work of each second a stat
+    # LTTng makes four calls for each full sub-buffer, and the periodic work makes one stat each second
     ((many > few / 2 && many < few + 500)) || {
         cat "$WORK/strace.log"
         fail "$few system calls for 10 pairs of spans, $many for 100000"

@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-#define ROUNDS 100000
+#define DIGITS_ROUNDS 100000
 
 #if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
 bool blkin_has_pdep; /* the library's own is hidden */
@@ -27,17 +27,17 @@ static char *put(char *at, uint64_t value, unsigned bits, unsigned digits)
     return at;
 }
 
-#define TEXT 24
+#define TEXT_24 24
 
 /* No byte behind the digits is changed. */
 static int writes(uint64_t value)
 {
-    char text[TEXT], expected[TEXT];
+    char text[TEXT_24], expected[TEXT_24];
     int right = 1;
 
-#define IS_SAME(call, reference)                           \
-    (memset(text, '~', TEXT), memset(expected, '~', TEXT), \
-     right = right && (call)-text == (reference)-expected && memcmp(text, expected, TEXT) == 0)
+#define IS_SAME(call, reference)                                 \
+    (memset(text, '~', TEXT_24), memset(expected, '~', TEXT_24), \
+     right = right && (call)-text == (reference)-expected && memcmp(text, expected, TEXT_24) == 0)
     IS_SAME(blkin_put_word(text, value), put(expected, value, 6, 8));
     IS_SAME(blkin_put_digits16(text, value), put(expected, value, 4, 16));
     IS_SAME(blkin_put_length(text, value & 4095), put(expected, value & 4095, 6, 2));
@@ -64,7 +64,7 @@ static void test_digits(void)
             CHECK(writes(~(digit << bit)));
         }
     }
-    for (int i = 0; i < ROUNDS && check_failures == 0; i++) {
+    for (int i = 0; i < DIGITS_ROUNDS && check_failures == 0; i++) {
         CHECK(writes(value));
         value = value * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     }

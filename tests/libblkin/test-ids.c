@@ -14,12 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define IDS     100000
-#define THREADS 4
-#define FORKS   8
-#define STEPS   1000
+#define IDS_MADE    100000
+#define IDS_THREADS 4
+#define IDS_FORKS   8
+#define IDS_STEPS   1000
 
-static int64_t ids[IDS * THREADS];
+static int64_t ids[IDS_MADE * IDS_THREADS];
 
 static int64_t new_id(void)
 {
@@ -33,7 +33,7 @@ static void *make_ids(void *at)
 {
     int64_t *into = at;
 
-    for (int i = 0; i < IDS; i++)
+    for (int i = 0; i < IDS_MADE; i++)
         into[i] = new_id();
     return NULL;
 }
@@ -58,15 +58,15 @@ static int duplicates(int64_t *of, size_t count)
 
 static void test_threads(void)
 {
-    pthread_t threads[THREADS];
+    pthread_t threads[IDS_THREADS];
     uint64_t ones = 0, zeros = 0;
 
-    for (int i = 0; i < THREADS; i++)
-        CHECK(pthread_create(&threads[i], NULL, make_ids, ids + (size_t)i * IDS) == 0);
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < IDS_THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, make_ids, ids + (size_t)i * IDS_MADE) == 0);
+    for (int i = 0; i < IDS_THREADS; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
-    CHECK(duplicates(ids, (size_t)IDS * THREADS) == 0);
-    for (size_t i = 0; i < (size_t)IDS * THREADS; i++) {
+    CHECK(duplicates(ids, (size_t)IDS_MADE * IDS_THREADS) == 0);
+    for (size_t i = 0; i < (size_t)IDS_MADE * IDS_THREADS; i++) {
         CHECK(ids[i] != 0);
         ones |= (uint64_t)ids[i];
         zeros |= ~(uint64_t)ids[i];
@@ -78,11 +78,11 @@ static void test_threads(void)
 /* A parent that has ids already, its children, and a grandchild of each. */
 static void test_forks(void)
 {
-    int64_t seen[FORKS * 2 + 1];
+    int64_t seen[IDS_FORKS * 2 + 1];
     int fds[2];
 
     CHECK(pipe(fds) == 0);
-    for (int i = 0; i < FORKS; i++) {
+    for (int i = 0; i < IDS_FORKS; i++) {
         const pid_t child = fork();
         int status = 1;
 
@@ -99,10 +99,10 @@ static void test_forks(void)
         }
         CHECK(waitpid(child, &status, 0) == child && status == 0);
     }
-    for (int i = 0; i < FORKS * 2; i++)
+    for (int i = 0; i < IDS_FORKS * 2; i++)
         CHECK(read(fds[0], &seen[i], sizeof(seen[i])) == sizeof(seen[i]));
-    seen[FORKS * 2] = new_id();
-    CHECK(duplicates(seen, FORKS * 2 + 1) == 0);
+    seen[IDS_FORKS * 2] = new_id();
+    CHECK(duplicates(seen, IDS_FORKS * 2 + 1) == 0);
 }
 
 static void test_rand_is_left_alone(void)
@@ -135,7 +135,7 @@ static void test_counter_of_id(void)
         CHECK(blkin_counter_of_id(blkin_id_of_counter(edges[i])) == edges[i]);
         CHECK(blkin_id_of_counter(blkin_counter_of_id(edges[i])) == edges[i]);
     }
-    for (int i = 0; i < IDS; i++) {
+    for (int i = 0; i < IDS_MADE; i++) {
         value = blkin_id_of_counter(value + 1);
         wrong += blkin_counter_of_id(blkin_id_of_counter(value)) != value;
         wrong += blkin_id_of_counter(blkin_counter_of_id(value)) != value;
@@ -179,14 +179,14 @@ static void test_step_ids(void)
 /* A million ids each: of spans in a row and their steps, and of one span. */
 static void test_steps_are_different(void)
 {
-    const size_t count = (size_t)STEPS * STEPS;
+    const size_t count = (size_t)IDS_STEPS * IDS_STEPS;
     int64_t *of = malloc(count * sizeof(*of));
 
     if (!of)
         abort();
-    for (size_t i = 0; i < count; i += STEPS) {
+    for (size_t i = 0; i < count; i += IDS_STEPS) {
         of[i] = new_id();
-        for (size_t number = 1; number < STEPS; number++)
+        for (size_t number = 1; number < IDS_STEPS; number++)
             of[i + number] = (int64_t)blkin_step_id((uint64_t)of[i], number);
     }
     CHECK(duplicates(of, count) == 0);

@@ -6,8 +6,6 @@
 #include "check.h"
 #include "libblkin/policy/slow_rules.h"
 
-#define MS UINT64_C(1000000)
-
 static struct blkin_slow_rules rules;
 
 static void parse(const char *text)

@@ -23,21 +23,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define REQUESTS 1000
-#define THREADS  4
-#define SPANS    1000
-#define FORKS    4
+#define THREADS_REQUESTS 1000
+#define THREADS          4
+#define THREADS_SPANS    1000
+#define THREADS_FORKS    4
 
 /* ---- handover: an I/O completion ---- */
 
-struct request {
+struct threads_request {
     struct blkin_span span;
-    struct request *next;
+    struct threads_request *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
-static struct request *queue;
+static struct threads_request *queue;
 
 /*
  * Stays on one of the processors, so that each thread records into its own buffers. The root ends
@@ -61,8 +61,8 @@ static void *complete(void *unused)
     (void)unused;
     stay_on(1);
     CHECK(blkin_current() == NULL); /* another thread's current span */
-    for (int i = 0; i < REQUESTS; i++) {
-        struct request *request;
+    for (int i = 0; i < THREADS_REQUESTS; i++) {
+        struct threads_request *request;
 
         pthread_mutex_lock(&lock);
         while (!queue)
@@ -88,8 +88,8 @@ static void handover(void)
     CHECK(blkin_set_current(&root) == NULL);
     CHECK(pthread_create(&thread, NULL, complete, NULL) == 0);
     stay_on(0);
-    for (int i = 0; i < REQUESTS; i++) {
-        struct request *request = malloc(sizeof(*request));
+    for (int i = 0; i < THREADS_REQUESTS; i++) {
+        struct threads_request *request = malloc(sizeof(*request));
 
         if (!request)
             abort();
@@ -115,7 +115,7 @@ static pthread_barrier_t barrier;
 static void *record(void *name)
 {
     pthread_barrier_wait(&barrier);
-    for (int i = 0; i < SPANS; i++) {
+    for (int i = 0; i < THREADS_SPANS; i++) {
         struct blkin_span root, child;
 
         errno = 4711;
@@ -157,7 +157,7 @@ static int generation(const struct blkin_span *parent, int depth)
     int failures = 0;
 
     spans_of_process(parent);
-    for (int i = 0; depth && i < FORKS; i++) {
+    for (int i = 0; depth && i < THREADS_FORKS; i++) {
         const pid_t child = fork();
         int status = 1;
 

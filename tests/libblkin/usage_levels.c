@@ -136,7 +136,7 @@ static int open_files(int *one)
     return count;
 }
 
-#define THREADS 20
+#define USAGE_THREADS 20
 
 static pthread_barrier_t meet;
 
@@ -150,7 +150,7 @@ static void *record_and_wait(void *unused)
 
 static void descriptors(const char *path)
 {
-    pthread_t threads[THREADS];
+    pthread_t threads[USAGE_THREADS];
     int fd = -1, other;
     pid_t pid;
 
@@ -162,11 +162,11 @@ static void descriptors(const char *path)
     whole("level 3", NULL, 1);
     CHECK(open_files(&fd) == 1);
 
-    (void)pthread_barrier_init(&meet, NULL, THREADS + 1);
-    for (int i = 0; i < THREADS; i++)
+    (void)pthread_barrier_init(&meet, NULL, USAGE_THREADS + 1);
+    for (int i = 0; i < USAGE_THREADS; i++)
         CHECK(pthread_create(&threads[i], NULL, record_and_wait, NULL) == 0);
     (void)pthread_barrier_wait(&meet);
-    CHECK(open_files(&other) == 1 + THREADS);
+    CHECK(open_files(&other) == 1 + USAGE_THREADS);
     pid = fork();
     if (pid == 0) {
         CHECK(open_files(&other) == 0);
@@ -176,7 +176,7 @@ static void descriptors(const char *path)
     }
     CHECK(waitpid(pid, &other, 0) == pid && other == 0);
     (void)pthread_barrier_wait(&meet);
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < USAGE_THREADS; i++)
         (void)pthread_join(threads[i], NULL);
     CHECK(open_files(&fd) == 1);
 

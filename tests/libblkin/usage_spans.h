@@ -26,8 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAGE  4096
-#define PAGES 200 /* of one unit: the faults of a record itself do not count beside it */
+#define USAGE_PAGE 4096
+#define PAGES      200 /* of one unit: the faults of a record itself do not count beside it */
 
 /* ---- how often meters are read: in place of the C library's, for libblkin too ---- */
 
@@ -66,7 +66,7 @@ static inline void burn(uint64_t ns)
 
 static inline void fault(int units)
 {
-    const size_t size = (size_t)units * PAGES * PAGE;
+    const size_t size = (size_t)units * PAGES * USAGE_PAGE;
     char *area;
 
     if (!units)
@@ -75,7 +75,7 @@ static inline void fault(int units)
 
     if (area == MAP_FAILED || madvise(area, size, MADV_NOHUGEPAGE) != 0)
         abort();
-    for (size_t i = 0; i < size; i += PAGE)
+    for (size_t i = 0; i < size; i += USAGE_PAGE)
         area[i] = 1;
     (void)munmap(area, size);
 }

@@ -21,11 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TICK_NS 1000000
+#define WRITER_TICK_NS 1000000
 
 static void wait_until(const char *hold, bool is_there)
 {
-    const struct timespec pause = {.tv_nsec = 10 * TICK_NS};
+    const struct timespec pause = {.tv_nsec = 10 * WRITER_TICK_NS};
 
     while (hold && (access(hold, F_OK) == 0) != is_there)
         nanosleep(&pause, NULL);
@@ -47,7 +47,7 @@ int main(int argc, char *argv[])
 {
     const bool is_right = argc == 5 || argc == 6;
     const int64_t first = is_right ? atoll(argv[1]) : 0, count = is_right ? atoll(argv[2]) : 0;
-    const double per_tick = is_right ? atof(argv[3]) * TICK_NS / 1e9 : 0;
+    const double per_tick = is_right ? atof(argv[3]) * WRITER_TICK_NS / 1e9 : 0;
     const int file = is_right ? open(argv[4], O_RDWR | O_CREAT, 0600) : -1;
     const char *hold = argc == 6 ? argv[5] : NULL;
     struct {
@@ -64,7 +64,7 @@ int main(int argc, char *argv[])
     blkin_set_service("writer", "10.0.0.1", 6789);
     clock_gettime(CLOCK_MONOTONIC, &next);
     for (int64_t tick = 1; progress->made < count; tick++) {
-        next.tv_nsec += TICK_NS;
+        next.tv_nsec += WRITER_TICK_NS;
         if (next.tv_nsec >= 1000000000) {
             next.tv_nsec -= 1000000000;
             next.tv_sec++;

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MS INT64_C(1000000)
-
 static unsigned alarms, dropped;
 static char why[64];
 

@@ -10,9 +10,9 @@
 
 #include <malloc.h>
 
-#define SPANS 1000
+#define STORE_SPANS 1000
 
-struct model_span {
+struct store_span {
     uint64_t trace, id;
     int64_t came_ns, start_ns, end_ns;
     unsigned origin;
@@ -20,7 +20,7 @@ struct model_span {
 };
 
 static struct sdk_memory memory;
-static struct model_span model[SPANS + 1];
+static struct store_span model[STORE_SPANS + 1];
 static size_t model_count;
 
 /* ---- spans are made ------------------------------------------------------------------------- */
@@ -38,7 +38,7 @@ static struct otlp_origin origin_of(unsigned number)
 }
 
 /* Returns a message Span of at least that length. */
-static struct text raw_of(const struct model_span *span)
+static struct text raw_of(const struct store_span *span)
 {
     static char bytes[1 << 18];
     const struct test_span made = {.trace_id = span->trace,
@@ -55,7 +55,7 @@ static struct text raw_of(const struct model_span *span)
     return (struct text){bytes + 2, (size_t)(end + span->length - bytes) - 2};
 }
 
-static bool add(struct sdk_store *store, struct model_span span)
+static bool add(struct sdk_store *store, struct store_span span)
 {
     const struct otlp_origin origin = origin_of(span.origin);
     struct otlp_span read;
@@ -69,16 +69,16 @@ static bool add(struct sdk_store *store, struct model_span span)
 
 /* ---- and compared ---------------------------------------------------------------------------- */
 
-struct given {
+struct store_given {
     size_t count;
-    uint64_t ids[SPANS];
+    uint64_t ids[STORE_SPANS];
 };
 
-static struct given given;
+static struct store_given given;
 
 static void give(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
 {
-    const struct model_span *expected = &model[span->id - 1];
+    const struct store_span *expected = &model[span->id - 1];
     const struct otlp_origin expected_origin = origin_of(expected->origin);
     static struct otlp_origin last;
 
@@ -95,11 +95,11 @@ static void give(void *context, const struct otlp_origin *origin, const struct o
 
 /* ---- single cases ---------------------------------------------------------------------------- */
 
-static struct model_span simple(uint64_t trace, size_t length)
+static struct store_span simple(uint64_t trace, size_t length)
 {
     const int64_t now = 1000 + (int64_t)model_count;
 
-    return (struct model_span){.trace = trace,
+    return (struct store_span){.trace = trace,
                                .id = model_count + 1,
                                .came_ns = now,
                                .start_ns = now,
@@ -114,7 +114,7 @@ static struct sdk_store *new_store(uint64_t bytes)
     return sdk_store_new(&memory);
 }
 
-static struct model_span of_origin(unsigned origin, struct model_span span)
+static struct store_span of_origin(unsigned origin, struct store_span span)
 {
     span.origin = origin;
     return span;
@@ -181,7 +181,7 @@ static void too_large_is_refused(void)
 static void a_wrong_clock_is_no_harm(void)
 {
     struct sdk_store *store = new_store(0);
-    struct model_span wrong = {
+    struct store_span wrong = {
         .trace = 1, .id = 1, .came_ns = 1000, .start_ns = 5, .end_ns = 1 << 30};
 
     CHECK(add(store, wrong));

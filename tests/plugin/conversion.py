@@ -13,8 +13,8 @@ PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
 
 
 class Conversion:
-    """A running conversion. It writes spans.json, stats and log to the folder. parameters: texts such as
-    "batch-spans=10"."""
+    """A running conversion. It writes stats and log to the folder, and spans.json unless an endpoint is given.
+    parameters: texts such as "batch-spans=10"."""
 
     def __init__(self, folder, *traces, parameters=(), endpoint=None):
         self.output, self.stats, self.log = (os.path.join(folder, name) for name in ("spans.json", "stats", "log"))

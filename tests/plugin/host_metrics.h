@@ -7,13 +7,12 @@
 #define TESTS_HOST_METRICS_H
 
 #include "babeltrace-plugin/stages/hosts.h"
+#include "check.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define MS INT64_C(1000000)
 
 #define DISK_NAMES                                                                          \
     "system.disk.operations.read:{operation}:c system.disk.operations.write:{operation}:c " \

@@ -15,14 +15,13 @@
 
 #include <string.h>
 
-#define SECOND INT64_C(1000000000)
-#define MARK   JOIN_TRACE_HIGH
-#define MANY   UINT64_C(300000)
+#define MARK JOIN_TRACE_HIGH
+#define MANY UINT64_C(300000)
 
 static const struct join_options options = {
     .wait_ns = 2 * SECOND, .root_wait_ns = 60 * SECOND, .skew_ns = MS, .max_bytes = 64 << 20};
 
-/* The output: "TRACE/ID<PARENT", with "m" before the id of a trace that is marked. */
+/* The output: "TRACE/ID<PARENT", with "m" before TRACE if its upper half is MARK. */
 static char out[1 << 16];
 static uint64_t out_count;
 static bool is_quiet;
@@ -104,8 +103,8 @@ static inline void give(struct stage *join, struct made made)
     give_at(join, made.end_ms, made);
 }
 
-/* trace, id, parent, start, end: key */
-#define SERVER(trace, id, from, to, key) \
+/* The values are in the order of struct made. */
+#define SERVES(trace, id, from, to, key) \
     ((struct made){MARK, trace, id, 0, from, to, key, SPAN_SERVER, {0, 0, 0}})
 #define CLIENT(high, trace, id, parent, from, to, key) \
     ((struct made){high, trace, id, parent, from, to, key, SPAN_CLIENT, {0, 0, 0}})

@@ -7,12 +7,11 @@
 #define TESTS_JOIN_SPANS_H
 
 #include "babeltrace-plugin/stages/join.h"
+#include "check.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define MS INT64_C(1000000)
 
 struct made {
     uint64_t high, trace, id, parent;

@@ -32,7 +32,7 @@ static const char model_rules[] = "[span keyed {n}]\n"
                                   "event = t:whole with n\nparent = thread\n";
 
 struct model_event {
-    enum { BEGIN, AT, END, ENTER, EXIT, GO, STOP, ALL, MODEL_EVENTS } what;
+    enum { BEGIN, MODEL_AT, END, ENTER, EXIT, GO, STOP, MODEL_ALL, MODEL_EVENTS } what;
     int64_t time_ns;
     int64_t pid, tid;
     uint64_t k;
@@ -215,7 +215,7 @@ static void model_take(struct model *model, const struct model_event *event)
         if (event->n > 3)
             model_begin(model, STACKED, event);
         break;
-    case AT:
+    case MODEL_AT:
         open = model_find(model, KEYED, event);
         if (open < 0)
             model->counts[KEYED].stages_unmatched++;
@@ -241,7 +241,7 @@ static void model_take(struct model *model, const struct model_event *event)
         model_end(model, INNER, event);
         model_end(model, CHILD, event);
         break;
-    case ALL:
+    case MODEL_ALL:
         model_whole(model, event);
         break;
     case MODEL_EVENTS:

@@ -11,11 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MS     INT64_C(1000000)
-#define SECOND INT64_C(1000000000)
-
 static int64_t start_ns, end_ns, annotation_ns;
-static char tags[256]; /* tags with texts */
+static char tags[256]; /* the values of tags with texts, with a blank after each */
 
 static void take(void *context, struct span *span)
 {
@@ -82,7 +79,7 @@ static void process(struct assembler *assembler, int64_t second, const char *hos
     process_of(assembler, 1, second, host, offset_ns);
 }
 
-/* Returns the move of a span of five seconds: the same for all of its times. */
+/* Adds a span of five seconds, checks that its times moved equally, and returns by how much. */
 static int64_t moved_whole(struct assembler *assembler, int64_t second, const char *host)
 {
     struct event event = event_of(EVENT_SPAN, second, 2);
@@ -122,7 +119,7 @@ static void test_noise(void)
     assembler_free(assembler);
 }
 
-/* A set clock moves the spans of the original's library, and no other host's spans. */
+/* A set clock moves later spans of its host, also of the original's library, and no others. */
 static void test_step(void)
 {
     struct assembler *assembler = begin();
@@ -141,8 +138,8 @@ static void test_step(void)
     assembler_free(assembler);
 }
 
-/* A difference from the first event on is intended, as with --clock-offset: no span moves, except
- * by a later step. If the trace's own offset turns out right, it counts from the begin on. */
+/* A difference from the first event on is intended, as with --clock-offset: no span moves until
+ * the clock is set. Corrections count from this difference, and from 0 once most report none. */
 static void test_off_from_the_first(void)
 {
     for (int sign = -1; sign <= 1; sign += 2) {
@@ -227,14 +224,14 @@ static void test_vote(void)
     CHECK(moved_whole(assembler, 112, "a") == 0); /* began before the clock was set */
     CHECK(moved_whole(assembler, 115, "a") == 7 * SECOND);
 
-    /* four have ended: the remaining one counts again */
+    /* the others' votes are too old: the remaining process decides */
     for (int64_t second = 130; second < 130 + CLOCK_SAMPLES; second++)
         process_of(assembler, 5, second, "a", -3 * SECOND);
     CHECK(moved_whole(assembler, 140, "a") == -3 * SECOND);
     assembler_free(assembler);
 }
 
-/* Most of the processes are new at each step: only silent processes give up their slots. */
+/* More processes than slots report, at two times: only silent processes give up their slots. */
 static void test_many_processes(void)
 {
     struct assembler *assembler = begin();
@@ -297,7 +294,7 @@ static void test_long_service(void)
     endpoint_table_free(table);
 }
 
-/* The end in steps lets other work run between: each span is given out once. */
+/* Each call of assembler_flush_some() ends some spans, and each span is given out once. */
 static void test_flush_in_steps(void)
 {
     struct assembler *assembler = begin();
@@ -313,7 +310,7 @@ static void test_flush_in_steps(void)
     assembler_free(assembler);
 }
 
-/* The shortest text that reads back; service/test-locale.sh runs this with a decimal comma. */
+/* A real's text is the shortest that reads back. `make check-odd` sets a decimal comma. */
 static void test_reals(void)
 {
     struct assembler *assembler = begin();

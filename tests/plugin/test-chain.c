@@ -14,15 +14,15 @@
 
 #include <unistd.h>
 
-#define STAGES 5
-#define ORDERS 120  /* of five */
-#define SPANS  4500 /* for each order, and twice: more than 10^6 in all */
+#define STAGES      5
+#define ORDERS      120  /* of five */
+#define CHAIN_SPANS 4500 /* for each order, and twice: more than 10^6 in all */
 
-enum part { ONLY, JOIN, HOSTS, TAIL, SKIP };
+enum part { PART_ONLY, PART_JOIN, PART_HOSTS, PART_TAIL, PART_SKIP };
 
 static char rules[4096];
 
-struct run {
+struct chain_run {
     struct chain chain;
     struct stage *hosts;
     struct assembler *assembler;
@@ -39,7 +39,7 @@ struct run {
 
 static void deliver(void *context, const struct span *span)
 {
-    struct run *run = context;
+    struct chain_run *run = context;
 
     run->delivered++;
     CHECK(!run->is_over || span->id > run->settled);
@@ -56,7 +56,7 @@ static void warn(void *context, const char *message)
     CHECK_TEXT(message, "");
 }
 
-static struct stage *new_stage(struct run *run, enum part part)
+static struct stage *new_stage(struct chain_run *run, enum part part)
 {
     const struct join_options join = {
         .wait_ns = 2000 * MS, .root_wait_ns = 3000 * MS, .skew_ns = MS, .max_bytes = 64 << 20};
@@ -70,20 +70,20 @@ static struct stage *new_stage(struct run *run, enum part part)
     struct error error;
 
     switch (part) {
-    case ONLY:
+    case PART_ONLY:
         return skip_stage_new("only", skips, (void *)(uintptr_t)31);
-    case JOIN:
+    case PART_JOIN:
         return join_stage_new(&join);
-    case HOSTS:
+    case PART_HOSTS:
         return run->hosts = hosts_stage_new(&hosts);
-    case TAIL:
+    case PART_TAIL:
         return tail_stage_new(&tail, &error);
     default:
         return skip_stage_new("skip", skips, (void *)(uintptr_t)7);
     }
 }
 
-static void begin(struct run *run)
+static void begin(struct chain_run *run)
 {
     run->assembler = assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
     chain_init(&run->chain, deliver, run);
@@ -92,7 +92,7 @@ static void begin(struct run *run)
         chain_append(&run->chain, new_stage(run, (enum part)run->order[i]));
 }
 
-static void end(struct run *run)
+static void end(struct chain_run *run)
 {
     CHECK(chain_adds_up(&run->chain) && chain_held(&run->chain) == 0);
     for (int reason = 0; reason < STAGE_REASONS; reason++)
@@ -101,7 +101,7 @@ static void end(struct run *run)
     assembler_free(run->assembler);
 }
 
-static void sample(struct run *run)
+static void sample(struct chain_run *run)
 {
     char values[200];
     const struct made_sample made = {.host = "store",
@@ -120,7 +120,7 @@ static void sample(struct run *run)
 
 /* Gives a span of a request of three: a client's, the server's that it may be joined with, one
  * below. */
-static void give(struct run *run, uint64_t id)
+static void give(struct chain_run *run, uint64_t id)
 {
     const uint64_t request = id / 3 + 1, role = id % 3;
     const bool joins = request % 2;
@@ -147,7 +147,7 @@ static void give(struct run *run, uint64_t id)
     free(span.log);
 }
 
-static void look(struct run *run)
+static void look(struct chain_run *run)
 {
     int i = 0;
 
@@ -156,13 +156,13 @@ static void look(struct run *run)
         run->held_once[i] += stage->kind->held && stage->kind->held(stage);
 }
 
-static void feed(struct run *run, const int *order)
+static void feed(struct chain_run *run, const int *order)
 {
     memset(run, 0, sizeof(*run));
     memcpy(run->order, order, sizeof(run->order));
     run->now_ms = 1000;
     begin(run);
-    for (uint64_t id = 0; id < SPANS; id++) {
+    for (uint64_t id = 0; id < CHAIN_SPANS; id++) {
         if (id % 30 == 0)
             sample(run);
         give(run, id);
@@ -175,7 +175,7 @@ static void feed(struct run *run, const int *order)
                 marks_advance(&run->marks, &(struct trace_position){0, run->fed}, 0)->at.events;
     }
     run->is_over = true;
-    CHECK(run->settled > SPANS / 2 && run->settled < SPANS);
+    CHECK(run->settled > CHAIN_SPANS / 2 && run->settled < CHAIN_SPANS);
     while (chain_flush_some(&run->chain, 7))
         look(run);
     end(run);
@@ -186,18 +186,18 @@ static void feed(struct run *run, const int *order)
 
 static void test_order(const int *order)
 {
-    struct run alone;
+    struct chain_run alone;
 
     feed(&alone, order);
-    CHECK(alone.delivered > SPANS / 10 && alone.left_out > SPANS / 10);
+    CHECK(alone.delivered > CHAIN_SPANS / 10 && alone.left_out > CHAIN_SPANS / 10);
     for (int i = 0; i < STAGES; i++)
-        CHECK(alone.held_once[i] > 0 || order[i] == ONLY || order[i] == SKIP);
+        CHECK(alone.held_once[i] > 0 || order[i] == PART_ONLY || order[i] == PART_SKIP);
 }
 
 /* The n-th order of five. */
 static void order_of(int n, int *order)
 {
-    int left[STAGES] = {ONLY, JOIN, HOSTS, TAIL, SKIP};
+    int left[STAGES] = {PART_ONLY, PART_JOIN, PART_HOSTS, PART_TAIL, PART_SKIP};
 
     for (int size = STAGES; size; size--) {
         const int at = n % size;

@@ -45,14 +45,14 @@ static void test_table(void)
 /* These names are public, and a swapped one keeps the sums: checks the names that no other test
  * reads. */
 /* clang-format off */
-#define IS(name, member)  {name, offsetof(struct counts, member)}
-#define SPANS(name, of)   IS("spans_" #name, output.outcome[OUTCOME_##of])
-#define SPOOL(name, of)   IS("spool_" #name, output.spool.outcome[OUTCOME_##of])
-#define RULE(name)        IS("rule_" #name, input.rules.name)
-#define JOIN(name)        IS("join_" #name, input.join.name)
-#define TAIL(name)        IS(#name, input.tail.name)
-#define METRICS(name)     IS("metrics_" #name, input.hosts.name)
-#define HOST(name)        IS("host_" #name, input.hosts.name)
+#define IS(name, member)     {name, offsetof(struct counts, member)}
+#define OF_SPANS(name, of)   IS("spans_" #name, output.outcome[OUTCOME_##of])
+#define SPOOL(name, of)      IS("spool_" #name, output.spool.outcome[OUTCOME_##of])
+#define RULE(name)           IS("rule_" #name, input.rules.name)
+#define OF_JOIN(name)        IS("join_" #name, input.join.name)
+#define OF_TAIL(name)        IS(#name, input.tail.name)
+#define OF_METRICS(name)     IS("metrics_" #name, input.hosts.name)
+#define HOST(name)           IS("host_" #name, input.hosts.name)
 static const struct {
     const char *name;
     size_t offset;
@@ -65,24 +65,24 @@ static const struct {
     IS("not_noted", core.not_noted), IS("services_merged", core.services_merged),
     IS("lttng_packets_discarded", input.discarded_packets),
     IS("spans_cut", output.cut), IS("spans_unsure", output.unsure),
-    SPANS(refused, REFUSED), SPANS(no_memory, NO_MEMORY),
-    SPANS(possibly_persisted, POSSIBLY_PERSISTED),
+    OF_SPANS(refused, REFUSED), OF_SPANS(no_memory, NO_MEMORY),
+    OF_SPANS(possibly_persisted, POSSIBLY_PERSISTED),
     SPOOL(delivered, ACCEPTED), SPOOL(refused, REFUSED), SPOOL(invalid, INVALID),
     SPOOL(too_large, TOO_LARGE), SPOOL(undelivered, UNDELIVERED),
     SPOOL(possibly_persisted, POSSIBLY_PERSISTED),
     IS("spool_unknown", output.spool.unknown), IS("spool_errors", output.spool.errors),
     IS("spool_unreadable", output.spool.unreadable),
-    TAIL(traces_sampled_out), TAIL(spans_unheld), TAIL(traces_held),
+    OF_TAIL(traces_sampled_out), OF_TAIL(spans_unheld), OF_TAIL(traces_held),
     RULE(begins), RULE(shorter), RULE(begun_again), RULE(dropped), RULE(unusable), RULE(open),
     RULE(ends_unmatched), RULE(stages_unmatched), RULE(keyless), RULE(evicted), RULE(stages),
     RULE(no_room), RULE(open_bytes), IS("rule_begins_unmatched", input.rules.unmatched),
     IS("rule_parents", input.rules.with_parent),
     IS("rule_parents_missing", input.rules.without_parent),
-    JOIN(unjoined), JOIN(ambiguous), JOIN(waiting), JOIN(late), JOIN(early), JOIN(rootless),
-    JOIN(unheld), JOIN(spans_held), JOIN(held_bytes),
-    METRICS(unnamed), METRICS(invalid), IS("metrics_anew", input.hosts.resets), METRICS(no_room),
-    HOST(spans_tagged), HOST(spans_early), HOST(tags_lost), HOST(spans_held), HOST(held_bytes),
-    HOST(history_bytes),
+    OF_JOIN(unjoined), OF_JOIN(ambiguous), OF_JOIN(waiting), OF_JOIN(late), OF_JOIN(early),
+    OF_JOIN(rootless), OF_JOIN(unheld), OF_JOIN(spans_held), OF_JOIN(held_bytes),
+    OF_METRICS(unnamed), OF_METRICS(invalid), IS("metrics_anew", input.hosts.resets),
+    OF_METRICS(no_room), HOST(spans_tagged), HOST(spans_early), HOST(tags_lost), HOST(spans_held),
+    HOST(held_bytes), HOST(history_bytes),
 };
 /* clang-format on */
 

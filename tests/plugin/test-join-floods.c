@@ -23,12 +23,12 @@ static void flood(struct made (*make)(uint64_t), size_t max_bytes)
 
 static struct made unjoined_servers(uint64_t i)
 {
-    return SERVER(i + 1, i + 1, 1, 2, i + 1);
+    return SERVES(i + 1, i + 1, 1, 2, i + 1);
 }
 
 static struct made equal_keys(uint64_t i)
 {
-    return i % 2 ? SERVER(i + 1, i + 1, 1, 2, 99)
+    return i % 2 ? SERVES(i + 1, i + 1, 1, 2, 99)
                  : CLIENT(i % 4 ? MARK : 0, i + 1, i + 1, 0, 1, 2, 99);
 }
 
@@ -46,7 +46,7 @@ static struct made one_trace(uint64_t i)
 static struct made endless_chain(uint64_t i)
 {
     return i % 2 ? CLIENT(MARK, i / 2 + 2, i + 1, 5, 1, 2, i / 2 + 1)
-                 : SERVER(i / 2 + 1, i + 1, 1, 2, i / 2 + 1);
+                 : SERVES(i / 2 + 1, i + 1, 1, 2, i / 2 + 1);
 }
 
 static void test_floods(void)

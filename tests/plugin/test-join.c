@@ -14,7 +14,7 @@ static void test_server_first(void)
     struct join_counts counts;
 
     give(join, CALL(7, 72, 71, 12, 14));
-    give(join, SERVER(7, 71, 11, 15, 99));
+    give(join, SERVES(7, 71, 11, 15, 99));
     CHECK(held == 2);
     give(join, CLIENT(0, 1, 10, 3, 10, 16, 99));
     CHECK_TEXT(out, "1/10<3 "); /* that one never waits */
@@ -32,7 +32,7 @@ static void test_client_first(void)
 
     give(join, CLIENT(5, 1, 10, 0, 10, 16, 99));
     give_at(join, 17, CALL(7, 72, 71, 12, 14));
-    give_at(join, 17, SERVER(7, 71, 11, 15, 99));
+    give_at(join, 17, SERVES(7, 71, 11, 15, 99));
     chain_advance(&chain, 17 * MS + JOIN_SETTLE_NS - 1);
     CHECK(held == 2);
     chain_advance(&chain, 17 * MS + JOIN_SETTLE_NS);
@@ -60,7 +60,7 @@ static void look_for_tag(void *context, const struct span *span)
 
 static void test_tag(void)
 {
-    const struct made server = SERVER(0x7abc, 71, 11, 15, 99),
+    const struct made server = SERVES(0x7abc, 71, 11, 15, 99),
                       client = CLIENT(5, 1, 10, 0, 10, 16, 99);
     struct span span;
 
@@ -82,7 +82,7 @@ static void test_unjoined(void)
     struct join_counts counts;
 
     give(join, CALL(7, 72, 71, 12, 14));
-    give(join, SERVER(7, 71, 11, 15, 99));
+    give(join, SERVES(7, 71, 11, 15, 99));
     chain_advance(&chain, 15 * MS + options.wait_ns - 1);
     CHECK(held == 2);
     chain_advance(&chain, 15 * MS + options.wait_ns);
@@ -100,7 +100,7 @@ static void test_slow_request(void)
 
     give(join, CALL(7, 72, 71, 1000, 1001));
     give(join, CALL(7, 73, 71, 30000, 30001));
-    give(join, SERVER(7, 71, 10, 55000, 99));
+    give(join, SERVES(7, 71, 10, 55000, 99));
     give(join, CLIENT(0, 1, 10, 0, 9, 55001, 99));
     chain_advance(&chain, 60 * SECOND);
     CHECK_TEXT(out, "1/10<0 1/72<71 1/73<71 1/71<10 ");
@@ -122,7 +122,7 @@ static void test_places(void)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct stage *join = begin(&options);
-        struct made server = SERVER(1, 2, 20, 30, 42), client = CLIENT(0, 9, 8, 0, 10, 40, 42);
+        struct made server = SERVES(1, 2, 20, 30, 42), client = CLIENT(0, 9, 8, 0, 10, 40, 42);
         struct join_counts counts;
 
         server.proof.place = cases[i].server_place;
@@ -150,7 +150,7 @@ static void test_rootless(void)
     CHECK(held == 1);
     chain_advance(&chain, 61001 * MS);
     CHECK_TEXT(out, "m7/72<71 ");
-    give_at(join, 62000, SERVER(7, 71, 10, 62000, 99));
+    give_at(join, 62000, SERVES(7, 71, 10, 62000, 99));
     CHECK_TEXT(out, "m7/72<71 m7/71<0 ");
     counts = end(join);
     CHECK(counts.rootless == 1 && counts.halves == 1 && counts.unjoined == 1);
@@ -169,7 +169,7 @@ static void test_times(void)
     for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
         struct stage *join = begin(&options);
 
-        give(join, SERVER(7, 71, 10, 20, 99));
+        give(join, SERVES(7, 71, 10, 20, 99));
         give_at(join, 30, CLIENT(0, 1, 10, 0, clients[i].from_ms, clients[i].to_ms, 99));
         CHECK(end(join).joined == clients[i].fits);
     }
@@ -178,7 +178,7 @@ static void test_times(void)
         struct made client = CLIENT(0, 1, 10, 0, 0, 0, 99);
         struct span span;
 
-        give(join, SERVER(7, 71, 10, 20, 99));
+        give(join, SERVES(7, 71, 10, 20, 99));
         CHECK(make_span(&span, &client));
         span.start_ns = i ? INT64_MIN : INT64_MAX;
         span.end_ns = INT64_MAX;
@@ -200,7 +200,7 @@ static void test_recurring(void)
     for (uint64_t i = 1; i <= 1000; i++) {
         const int64_t at = (int64_t)i * 100;
 
-        give(join, SERVER(1000 + i, 2000 + i, at + 5, at + 30, 99));
+        give(join, SERVES(1000 + i, 2000 + i, at + 5, at + 30, 99));
         give(join, CLIENT(0, i, 5000 + i, 0, at, at + 35, 99));
     }
     counts = end(join);
@@ -212,7 +212,7 @@ static void test_two_clients(void)
     struct stage *join = begin(&options);
 
     give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
-    give_at(join, 16, SERVER(7, 71, 11, 15, 99));
+    give_at(join, 16, SERVES(7, 71, 11, 15, 99));
     give(join, CLIENT(0, 2, 20, 0, 10, 17, 99));
     chain_advance(&chain, SECOND);
     CHECK_TEXT(out, "1/10<0 2/20<0 m7/71<0 ");
@@ -223,15 +223,15 @@ static void test_two_servers(void)
 {
     struct stage *join = begin(&options);
 
-    give(join, SERVER(7, 71, 11, 15, 99));
+    give(join, SERVES(7, 71, 11, 15, 99));
     give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
-    give_at(join, 16, SERVER(8, 81, 12, 15, 99));
+    give_at(join, 16, SERVES(8, 81, 12, 15, 99));
     CHECK(end(join).ambiguous == 2);
 
     join = begin(&options); /* the second one so late that the first is joined */
-    give(join, SERVER(7, 71, 11, 15, 99));
+    give(join, SERVES(7, 71, 11, 15, 99));
     give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
-    give_at(join, 200, SERVER(8, 81, 12, 15, 99));
+    give_at(join, 200, SERVES(8, 81, 12, 15, 99));
     chain_advance(&chain, 3 * SECOND);
     CHECK_TEXT(out, "1/10<0 1/71<10 m8/81<0 ");
     CHECK(end(join).ambiguous == 1);
@@ -244,7 +244,7 @@ static void test_twice(void)
     struct join_counts counts;
 
     for (int i = 0; i < 2; i++) {
-        give_at(join, 15, SERVER(7, 71, 11, 15, 99));
+        give_at(join, 15, SERVES(7, 71, 11, 15, 99));
         give_at(join, 16, CLIENT(0, 1, 10, 0, 10, 16, 99));
     }
     chain_advance(&chain, SECOND);
@@ -292,7 +292,7 @@ static void test_chain(void)
                         CLIENT(MARK, 100 + tier, 10 * tier + 1, 10 * tier, from + 2, to - 2,
                                1000 + tier));
             give_at(join, 100, CALL(100 + tier, 10 * tier + 2, 10 * tier, from + 2, to - 2));
-            give_at(join, 100, SERVER(100 + tier, 10 * tier, from, to, 999 + tier));
+            give_at(join, 100, SERVES(100 + tier, 10 * tier, from, to, 999 + tier));
         }
         chain_advance(&chain, 10 * SECOND);
         CHECK(strstr(out, "100/1<0 ") && strstr(out, "100/10<1 ") && strstr(out, "100/20<11 ") &&
@@ -308,9 +308,9 @@ static void test_chain_of_its_own(void)
     struct stage *join = begin(&options);
     struct join_counts counts;
 
-    give(join, SERVER(8, 81, 13, 14, 100));
+    give(join, SERVES(8, 81, 13, 14, 100));
     give(join, CLIENT(MARK, 7, 72, 71, 12, 15, 100));
-    give(join, SERVER(7, 71, 11, 16, 99));
+    give(join, SERVES(7, 71, 11, 16, 99));
     chain_advance(&chain, 10 * SECOND);
     CHECK_TEXT(out, "m7/72<71 m7/71<0 m7/81<72 ");
     counts = end(join);
@@ -325,9 +325,9 @@ static void test_circle(void)
 
     give(join, CLIENT(MARK, 7, 72, 71, 10, 20, 100));
     give(join, CLIENT(MARK, 8, 82, 81, 10, 20, 99));
-    give(join, SERVER(8, 81, 10, 20, 100));
-    give(join, SERVER(7, 71, 10, 20, 99));
-    give(join, SERVER(9, 91, 10, 20, 98)); /* its own client */
+    give(join, SERVES(8, 81, 10, 20, 100));
+    give(join, SERVES(7, 71, 10, 20, 99));
+    give(join, SERVES(9, 91, 10, 20, 98)); /* its own client */
     give(join, CLIENT(MARK, 9, 92, 91, 10, 20, 98));
     counts = end(join);
     CHECK(out_count == 6 && counts.joined == 1 && counts.ambiguous == 2);
@@ -366,7 +366,7 @@ static void make_server(uint64_t request, uint64_t key, int64_t from, int64_t to
             arrive(CALL(trace, id, root, from + 1, to - 1), request);
         }
     }
-    arrive(SERVER(trace, root, from, to, key), request);
+    arrive(SERVES(trace, root, from, to, key), request);
 }
 
 static int by_time(const void *a, const void *b)
@@ -449,8 +449,8 @@ static void test_placed(void)
     struct stage *join = begin(&options);
 
     give(join, CLIENT(0, 1, 10, 3, 10, 16, 99));
-    give_placed(SERVER(7, 71, 11, 15, 99), &(struct join_place){JOIN_ALONE, MARK, 7, 0});
-    give_placed(SERVER(8, 81, 11, 15, 98), &(struct join_place){JOIN_PAIR, MARK, 6, 61});
+    give_placed(SERVES(7, 71, 11, 15, 99), &(struct join_place){JOIN_ALONE, MARK, 7, 0});
+    give_placed(SERVES(8, 81, 11, 15, 98), &(struct join_place){JOIN_PAIR, MARK, 6, 61});
     CHECK_TEXT(out, "1/10<3 m7/71<0 m6/81<61 ");
     CHECK(held == 0 && end(join).halves == 0);
 }

@@ -19,11 +19,10 @@ static struct span span;
 static struct buffer buffer;
 static bool cut;
 
-#define MS INT64_C(1000000)
 #define T0 INT64_C(1735732800123456789)
 
 /* A literal with any bytes. */
-#define BYTES(literal) ((struct text){(literal), sizeof(literal) - 1})
+#define JSON_BYTES(literal) ((struct text){(literal), sizeof(literal) - 1})
 
 static void begin(void)
 {
@@ -226,17 +225,17 @@ static void test_utf8(void)
         struct text given;
         const char *expected;
     } cases[] = {
-        {BYTES("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x99"),
+        {JSON_BYTES("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x99"),
          "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\x99"},
-        {BYTES("a\0b"), "a\xef\xbf\xbd"
-                        "b"},
-        {BYTES("\xff"), "\xef\xbf\xbd"},
-        {BYTES("a\xc3"), "a\xef\xbf\xbd"},                               /* cut short */
-        {BYTES("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd"},                 /* overlong */
-        {BYTES("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* surrogate */
-        {BYTES("\xf0\x9f\x90."), "\xef\xbf\xbd."},                       /* cut, then text */
-        {BYTES("\xf4\x90\x80\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
-        {BYTES("\xe2\x82\xe2\x82\xac"), "\xef\xbf\xbd\xe2\x82\xac"},
+        {JSON_BYTES("a\0b"), "a\xef\xbf\xbd"
+                             "b"},
+        {JSON_BYTES("\xff"), "\xef\xbf\xbd"},
+        {JSON_BYTES("a\xc3"), "a\xef\xbf\xbd"},                               /* cut short */
+        {JSON_BYTES("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd"},                 /* overlong */
+        {JSON_BYTES("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* surrogate */
+        {JSON_BYTES("\xf0\x9f\x90."), "\xef\xbf\xbd."},                       /* cut, then text */
+        {JSON_BYTES("\xf4\x90\x80\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+        {JSON_BYTES("\xe2\x82\xe2\x82\xac"), "\xef\xbf\xbd\xe2\x82\xac"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

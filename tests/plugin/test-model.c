@@ -8,7 +8,7 @@
 #include "babeltrace-plugin/model/model.h"
 #include "check.h"
 
-#define MANY 100000
+#define MODEL_MANY 100000
 
 static void test_empty(void)
 {
@@ -50,10 +50,10 @@ static void test_shape(uint64_t id_of(uint64_t), uint64_t parent_of(uint64_t))
     struct trace_model model = {0};
     uint32_t seen = 0;
 
-    for (uint64_t i = 0; i < MANY; i++) {
+    for (uint64_t i = 0; i < MODEL_MANY; i++) {
         const struct trace_span span = {.id = id_of(i),
                                         .parent_id = parent_of(i),
-                                        .start_ns = (int64_t)(1 + (i * 7919) % MANY),
+                                        .start_ns = (int64_t)(1 + (i * 7919) % MODEL_MANY),
                                         .duration_ns = 5,
                                         .service = (uint32_t)(i % 3)};
 
@@ -66,7 +66,7 @@ static void test_shape(uint64_t id_of(uint64_t), uint64_t parent_of(uint64_t))
         CHECK(trace_calls(&model, i, calls) <= TRACE_CALLS_MAX);
         seen++;
     }
-    CHECK(seen == MANY);
+    CHECK(seen == MODEL_MANY);
     trace_model_destroy(&model);
 }
 
@@ -87,7 +87,7 @@ static uint64_t of_the_last(uint64_t i)
 
 static uint64_t round_in_a_circle(uint64_t i)
 {
-    return (i + 1) % MANY + 1;
+    return (i + 1) % MODEL_MANY + 1;
 }
 
 static uint64_t always_the_same(uint64_t i)
@@ -103,7 +103,7 @@ static uint64_t two_by_two(uint64_t i)
 
 static uint64_t missing(uint64_t i)
 {
-    return i + MANY + 1;
+    return i + MODEL_MANY + 1;
 }
 
 static void test_hostile(void)

@@ -38,18 +38,18 @@ static void check_counts(const struct driver *driver, const struct model *model)
     }
 }
 
-#define IDS 256
+#define PAIRING_IDS 256
 
 /* The ids of the spans that the model numbers, as far as they were seen. */
-struct ids {
+struct pairing_ids {
     struct {
         uint64_t serial, id, trace;
-    } of[IDS];
+    } of[PAIRING_IDS];
 };
 
-static void check_id(struct ids *ids, uint64_t serial, uint64_t id, uint64_t trace)
+static void check_id(struct pairing_ids *ids, uint64_t serial, uint64_t id, uint64_t trace)
 {
-    const size_t place = serial % IDS;
+    const size_t place = serial % PAIRING_IDS;
 
     if (ids->of[place].serial == serial)
         CHECK(ids->of[place].id == id && ids->of[place].trace == trace);
@@ -66,7 +66,7 @@ static size_t after_stages(const struct driver *driver, size_t at)
     return at;
 }
 
-static void check_spans(struct driver *driver, const struct model *model, struct ids *ids)
+static void check_spans(struct driver *driver, const struct model *model, struct pairing_ids *ids)
 {
     size_t at = 0;
 
@@ -103,7 +103,7 @@ static void test_model(unsigned events)
 {
     struct driver driver;
     struct model model = {.most = MODEL_OPEN - 10};
-    struct ids ids;
+    struct pairing_ids ids;
     int64_t now_ns = 1000000;
     int keys = 5;
 

@@ -12,14 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BATCH 2 /* spans */
-#define LONG  60000
-#define ROOM  (1 << 20)
+#define QUEUE_BATCH 2 /* spans */
+#define QUEUE_LONG  60000
+#define QUEUE_ROOM  (1 << 20)
 
-static const struct queue_options usual = {.batch_spans = BATCH,
+static const struct queue_options usual = {.batch_spans = QUEUE_BATCH,
                                            .batch_bytes = 4096,
-                                           .batch_timeout_ms = LONG,
-                                           .queue_bytes = ROOM,
+                                           .batch_timeout_ms = QUEUE_LONG,
+                                           .queue_bytes = QUEUE_ROOM,
                                            .is_blocking = true,
                                            .has_spool = true,
                                            .threads = 2};
@@ -35,7 +35,7 @@ static void add(struct span_queue *queue, unsigned count)
 /* Returns the spooler's batch, which must be ready soon. */
 static struct batch *aside(struct span_queue *queue)
 {
-    return queue_take_for_spool(queue, clock_ms() + LONG);
+    return queue_take_for_spool(queue, clock_ms() + QUEUE_LONG);
 }
 
 static bool is_nothing_aside(struct span_queue *queue)
@@ -86,12 +86,12 @@ static void test_ways(void)
         const unsigned what = cases[i].what;
 
         options.is_blocking = (what & WAITS) != 0;
-        options.queue_bytes = what & PRESSED ? 2 * options.batch_bytes : ROOM;
+        options.queue_bytes = what & PRESSED ? 2 * options.batch_bytes : QUEUE_ROOM;
         queue = queue_new(&options);
         queue_set_route(queue, cases[i].way);
-        add(queue, what & PRESSED ? 50 : BATCH);
+        add(queue, what & PRESSED ? 50 : QUEUE_BATCH);
         if (what & STOPS)
-            queue_stop(queue, clock_ms() + LONG);
+            queue_stop(queue, clock_ms() + QUEUE_LONG);
         if (what & CLOSED)
             queue_close(queue);
         if (cases[i].gets == 'a') {
@@ -116,17 +116,17 @@ static void test_spooler_first(void)
     struct span_queue *queue = queue_new(&usual);
     struct batch *batch;
 
-    add(queue, 2 * BATCH);
+    add(queue, 2 * QUEUE_BATCH);
     queue_set_route(queue, QUEUE_AWAY);
     batch = aside(queue);
-    CHECK(batch && batch->count == BATCH && batch->first == 0);
+    CHECK(batch && batch->count == QUEUE_BATCH && batch->first == 0);
     queue_put_back(queue, batch); /* the disk refuses it: as without a spool */
     queue_set_route(queue, QUEUE_DIRECT);
     batch = queue_take(queue);
     CHECK(batch && batch->first == 0);
-    queue_settle(queue, batch, OUTCOME_ACCEPTED, BATCH);
+    queue_settle(queue, batch, OUTCOME_ACCEPTED, QUEUE_BATCH);
     queue_finish(queue, batch);
-    has(queue, OUTCOME_ACCEPTED, BATCH, BATCH);
+    has(queue, OUTCOME_ACCEPTED, QUEUE_BATCH, QUEUE_BATCH);
     queue_free(queue);
 }
 
@@ -141,21 +141,21 @@ static void test_outcomes(bool is_arranged)
     options.has_spool = false;
     options.is_arranged = is_arranged;
     queue = queue_new(&options);
-    add(queue, 2 * BATCH + 1);
+    add(queue, 2 * QUEUE_BATCH + 1);
     CHECK(queue_settled(queue) == 0);
     first = queue_take(queue);
     second = queue_take(queue);
-    CHECK(first && second && first->first == 0 && second->first == BATCH);
-    queue_settle(queue, second, OUTCOME_ACCEPTED, BATCH);
+    CHECK(first && second && first->first == 0 && second->first == QUEUE_BATCH);
+    queue_settle(queue, second, OUTCOME_ACCEPTED, QUEUE_BATCH);
     CHECK(queue_settled(queue) == 0);
     queue_settle(queue, first, OUTCOME_REFUSED, 1);
     CHECK(queue_settled(queue) == (is_arranged ? 0 : 1));
-    has(queue, OUTCOME_REFUSED, 1, BATCH);
+    has(queue, OUTCOME_REFUSED, 1, QUEUE_BATCH);
     queue_finish(queue, second);
     CHECK(queue_settled(queue) == (is_arranged ? 0 : 1));
     queue_finish(queue, first); /* the other batch has no outcome */
     has(queue, OUTCOME_UNDELIVERED, 1, 1);
-    CHECK(queue_settled(queue) == 2 * BATCH); /* the open batch is not settled */
+    CHECK(queue_settled(queue) == 2 * QUEUE_BATCH); /* the open batch is not settled */
     queue_close(queue);
     CHECK(!queue_is_done(queue));
     first = queue_take(queue);
@@ -164,12 +164,12 @@ static void test_outcomes(bool is_arranged)
     CHECK(!queue_is_done(queue));
     queue_finish(queue, first);
     CHECK(queue_is_done(queue) && queue_take(queue) == NULL);
-    CHECK(queue_settled(queue) == 2 * BATCH + 1);
+    CHECK(queue_settled(queue) == 2 * QUEUE_BATCH + 1);
     queue_count_unsure(queue);
     queue_count_cut(queue, 3);
     queue_count_request(queue, false);
     queue_count_request(queue, true);
-    CHECK(queue_counts(queue).unsure == BATCH + 1 && queue_counts(queue).cut == 3);
+    CHECK(queue_counts(queue).unsure == QUEUE_BATCH + 1 && queue_counts(queue).cut == 3);
     CHECK(queue_counts(queue).requests == 2 && queue_counts(queue).retries == 1);
     queue_free(queue);
 }
@@ -180,7 +180,7 @@ static void test_put_back(void)
     struct span_queue *queue = queue_new(&usual);
     struct batch *batch;
 
-    add(queue, BATCH);
+    add(queue, QUEUE_BATCH);
     queue_set_route(queue, QUEUE_AWAY);
     batch = aside(queue);
     CHECK(batch != NULL);
@@ -233,7 +233,7 @@ static void test_idle_spooler(void)
     struct batch *sent;
     clock_t begin;
 
-    add(queue, 2 * BATCH);
+    add(queue, 2 * QUEUE_BATCH);
     sent = queue_take(queue);
     queue_set_route(queue, QUEUE_AWAY);
     queue_put_back(queue, aside(queue));
@@ -244,7 +244,7 @@ static void test_idle_spooler(void)
     CHECK(queue_take_for_spool(queue, clock_ms() + 300) == NULL && !queue_is_done(queue));
     CHECK((double)(clock() - begin) / CLOCKS_PER_SEC < 0.1);
     queue_finish(queue, sent);
-    has(queue, OUTCOME_UNDELIVERED, 2 * BATCH, 0);
+    has(queue, OUTCOME_UNDELIVERED, 2 * QUEUE_BATCH, 0);
     queue_free(queue);
 }
 
@@ -260,12 +260,12 @@ static void test_late(bool has_spool)
     add(queue, 1);
     CHECK(queue_pause(queue, clock_ms()));
     CHECK(queue_time_limit(queue).is_limited && queue_time_limit(queue).stop_ms == CLOCK_NEVER);
-    queue_stop(queue, clock_ms() + LONG);
+    queue_stop(queue, clock_ms() + QUEUE_LONG);
     queue_stop(queue, clock_ms() - 1);
-    queue_stop(queue, clock_ms() + LONG); /* the earliest deadline counts */
+    queue_stop(queue, clock_ms() + QUEUE_LONG); /* the earliest deadline counts */
     CHECK(queue_time_limit(queue).stop_ms < clock_ms());
-    CHECK(queue_pause(queue, clock_ms() + LONG) == has_spool);
-    CHECK(clock_ms() - begin_ms < LONG / 2); /* at once */
+    CHECK(queue_pause(queue, clock_ms() + QUEUE_LONG) == has_spool);
+    CHECK(clock_ms() - begin_ms < QUEUE_LONG / 2); /* at once */
     CHECK(queue_add(queue, &span) == QUEUE_ADDED);
     has(queue, OUTCOME_UNDELIVERED, has_spool ? 0 : 1, has_spool ? 2 : 1);
     queue_close(queue);

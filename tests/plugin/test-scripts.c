@@ -33,36 +33,36 @@ struct run {
 
 /* ---- attributes: key=value ---- */
 
-enum type { TEXT, NUMBER, KIND };
+enum script_type { SCRIPT_TEXT, SCRIPT_NUMBER, SCRIPT_KIND };
 
 static const struct attribute {
     const char *name;
-    enum type type;
+    enum script_type type;
     size_t offset;
 } attributes[] = {
-    {"trace-high", NUMBER, offsetof(struct event, trace_id_high)},
-    {"trace", NUMBER, offsetof(struct event, trace_id)},
-    {"span", NUMBER, offsetof(struct event, span_id)},
-    {"parent", NUMBER, offsetof(struct event, parent_id)},
-    {"name", TEXT, offsetof(struct event, span_name)},
-    {"service", TEXT, offsetof(struct event, service)},
-    {"ip", TEXT, offsetof(struct event, ip)},
-    {"port", NUMBER, offsetof(struct event, port)},
-    {"duration", NUMBER, offsetof(struct event, duration_ns)},
-    {"age", NUMBER, offsetof(struct event, age_ns)},
-    {"thread", NUMBER, offsetof(struct event, thread)},
-    {"seq", NUMBER, offsetof(struct event, sequence)},
-    {"kind", KIND, offsetof(struct event, span_kind)},
-    {"flags", NUMBER, offsetof(struct event, flags)},
-    {"dropped", NUMBER, offsetof(struct event, dropped)},
-    {"log", TEXT, offsetof(struct event, log)},
-    {"realtime", NUMBER, offsetof(struct event, realtime)},
-    {"host", TEXT, offsetof(struct event, origin.host)},
-    {"process", TEXT, offsetof(struct event, origin.process)},
-    {"pid", NUMBER, offsetof(struct event, origin.pid)},
-    {"pid-ns", NUMBER, offsetof(struct event, origin.pid_ns)},
-    {"clock", NUMBER, offsetof(struct event, origin.clock)},
-    {"tid", NUMBER, offsetof(struct event, origin.tid)},
+    {"trace-high", SCRIPT_NUMBER, offsetof(struct event, trace_id_high)},
+    {"trace", SCRIPT_NUMBER, offsetof(struct event, trace_id)},
+    {"span", SCRIPT_NUMBER, offsetof(struct event, span_id)},
+    {"parent", SCRIPT_NUMBER, offsetof(struct event, parent_id)},
+    {"name", SCRIPT_TEXT, offsetof(struct event, span_name)},
+    {"service", SCRIPT_TEXT, offsetof(struct event, service)},
+    {"ip", SCRIPT_TEXT, offsetof(struct event, ip)},
+    {"port", SCRIPT_NUMBER, offsetof(struct event, port)},
+    {"duration", SCRIPT_NUMBER, offsetof(struct event, duration_ns)},
+    {"age", SCRIPT_NUMBER, offsetof(struct event, age_ns)},
+    {"thread", SCRIPT_NUMBER, offsetof(struct event, thread)},
+    {"seq", SCRIPT_NUMBER, offsetof(struct event, sequence)},
+    {"kind", SCRIPT_KIND, offsetof(struct event, span_kind)},
+    {"flags", SCRIPT_NUMBER, offsetof(struct event, flags)},
+    {"dropped", SCRIPT_NUMBER, offsetof(struct event, dropped)},
+    {"log", SCRIPT_TEXT, offsetof(struct event, log)},
+    {"realtime", SCRIPT_NUMBER, offsetof(struct event, realtime)},
+    {"host", SCRIPT_TEXT, offsetof(struct event, origin.host)},
+    {"process", SCRIPT_TEXT, offsetof(struct event, origin.process)},
+    {"pid", SCRIPT_NUMBER, offsetof(struct event, origin.pid)},
+    {"pid-ns", SCRIPT_NUMBER, offsetof(struct event, origin.pid_ns)},
+    {"clock", SCRIPT_NUMBER, offsetof(struct event, origin.clock)},
+    {"tid", SCRIPT_NUMBER, offsetof(struct event, origin.tid)},
 };
 
 static bool set_attribute(struct run *run, struct event *event, const struct script_word *word)
@@ -74,12 +74,12 @@ static bool set_attribute(struct run *run, struct event *event, const struct scr
 
         if (strcmp(word->key, attributes[i].name) != 0)
             continue;
-        if (attributes[i].type == TEXT) {
+        if (attributes[i].type == SCRIPT_TEXT) {
             memcpy(member, &word->value, sizeof(word->value));
             return true;
         }
-        number = attributes[i].type == KIND ? kind_number(&run->line, value)
-                                            : script_number(&run->line, value);
+        number = attributes[i].type == SCRIPT_KIND ? kind_number(&run->line, value)
+                                                   : script_number(&run->line, value);
         memcpy(member, &number, sizeof(number));
         return true;
     }

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SPANS 3 /* of a batch */
+#define SENT 3 /* of a batch */
 
 static struct sender sender, spooler;
-static struct transport_reply *waiting[SPANS];
+static struct transport_reply *waiting[SENT];
 static uint32_t sent;
 
 /* ---- a peer that has a partition for each span ---- */
@@ -68,7 +68,7 @@ static void prepare(struct sender *one, const struct senders_options *options)
     one->options = *options;
     one->encoder = zipkin_protocol.encoder_new();
     one->replies = calloc(SENT_TOGETHER, sizeof(*one->replies));
-    for (int i = 0; i < SPANS; i++) {
+    for (int i = 0; i < SENT; i++) {
         CHECK(queue_add(options->queue, &span) == QUEUE_ADDED);
         CHECK(body_add(&one->body, one->encoder, &span, &cut));
     }
@@ -89,7 +89,7 @@ int main(void)
 {
     static struct reporter reporter = {.report = report};
     struct transport transport = {.send = send_one, .arrange = arrange, .await = await};
-    struct span_queue *queue = queue_new(&(struct queue_options){.batch_spans = SPANS,
+    struct span_queue *queue = queue_new(&(struct queue_options){.batch_spans = SENT,
                                                                  .batch_bytes = 4096,
                                                                  .queue_bytes = 1 << 20,
                                                                  .has_spool = true,
@@ -113,10 +113,10 @@ int main(void)
                                                                   .reporter = &reporter,
                                                                   .body_bytes = 1 << 20});
     sender.transport = &transport;
-    CHECK(send_body(&sender) == OUTCOME_ACCEPTED && sent == SPANS);
+    CHECK(send_body(&sender) == OUTCOME_ACCEPTED && sent == SENT);
     counts = spool_counts(spool);
-    CHECK(counts.outcome[OUTCOME_ACCEPTED] == SPANS && counts.outcome[OUTCOME_SPOOLED] == SPANS);
-    CHECK(counts.spool.waiting == SPANS && counts.waiting == 0);
+    CHECK(counts.outcome[OUTCOME_ACCEPTED] == SENT && counts.outcome[OUTCOME_SPOOLED] == SENT);
+    CHECK(counts.spool.waiting == SENT && counts.waiting == 0);
     end(&sender);
     end(&spooler);
     spool_free(spool);

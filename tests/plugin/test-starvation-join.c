@@ -8,7 +8,7 @@
 #include "join_spans.h"
 #include "starvation/starve.h"
 
-#define REQUESTS 12
+#define STARVED_REQUESTS 12
 
 static uint64_t out, held;
 
@@ -42,7 +42,7 @@ static void work(struct stage *join)
 {
     uint64_t in = 0;
 
-    for (uint64_t i = 1; i <= REQUESTS; i++) {
+    for (uint64_t i = 1; i <= STARVED_REQUESTS; i++) {
         const int64_t at = (int64_t)i * 10;
 
         give((struct made){JOIN_TRACE_HIGH, i, 2, 1, at + 2, at + 3, 0, SPAN_LOCAL, {0, 0, 0}});

@@ -16,10 +16,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MS INT64_C(1000000)
-
 /* A workload and its results. */
-struct run {
+struct starved_run {
     struct assembler *assembler;
     struct exporter *exporter;
     struct assembler_counts core;
@@ -38,7 +36,7 @@ static size_t min_size;
 
 /* ---- the workload: every way that memory is taken ---- */
 
-static struct event next_event(struct run *run, enum event_kind kind, uint64_t span_id,
+static struct event next_event(struct starved_run *run, enum event_kind kind, uint64_t span_id,
                                const char *service)
 {
     run->time_ns += MS;
@@ -57,7 +55,8 @@ static struct event next_event(struct run *run, enum event_kind kind, uint64_t s
     };
 }
 
-static void add_original(struct run *run, uint64_t span_id, const char *service, const char *value)
+static void add_original(struct starved_run *run, uint64_t span_id, const char *service,
+                         const char *value)
 {
     struct event event = next_event(run, EVENT_TIMESTAMP, span_id, service);
 
@@ -65,7 +64,7 @@ static void add_original(struct run *run, uint64_t span_id, const char *service,
     assembler_add(run->assembler, &event);
 }
 
-static void add_text(struct run *run, uint64_t span_id, size_t length)
+static void add_text(struct starved_run *run, uint64_t span_id, size_t length)
 {
     struct event event = next_event(run, EVENT_KEYVAL_TEXT, span_id, "osd");
 
@@ -74,7 +73,8 @@ static void add_text(struct run *run, uint64_t span_id, size_t length)
     assembler_add(run->assembler, &event);
 }
 
-static void add_whole(struct run *run, uint64_t span_id, const char *service, const char *log)
+static void add_whole(struct starved_run *run, uint64_t span_id, const char *service,
+                      const char *log)
 {
     struct event event = next_event(run, EVENT_SPAN, span_id, service);
 
@@ -86,7 +86,7 @@ static void add_whole(struct run *run, uint64_t span_id, const char *service, co
     assembler_add(run->assembler, &event);
 }
 
-static void add_streamed(struct run *run, enum event_kind kind, uint64_t span_id)
+static void add_streamed(struct starved_run *run, enum event_kind kind, uint64_t span_id)
 {
     struct event event = next_event(run, kind, span_id, "osd");
 
@@ -95,10 +95,10 @@ static void add_streamed(struct run *run, enum event_kind kind, uint64_t span_id
     assembler_add(run->assembler, &event);
 }
 
-#define STEPS 5 /* in one event */
+#define STARVED_STEPS 5 /* in one event */
 
 /* Few spans of every kind. */
-static void few(struct run *run)
+static void few(struct starved_run *run)
 {
     char service[32];
 
@@ -137,7 +137,7 @@ static void few(struct run *run)
 }
 
 /* More open spans than the table has buckets at first, then more than the limit. */
-static void many(struct run *run)
+static void many(struct starved_run *run)
 {
     for (uint64_t i = 1; i <= 1300; i++)
         add_original(run, i, "osd", "sr");
@@ -149,7 +149,7 @@ static void many(struct run *run)
 
 static void take_span(void *context, struct span *span)
 {
-    struct run *run = context;
+    struct starved_run *run = context;
 
     exporter_add(run->exporter, span);
 }
@@ -166,7 +166,7 @@ static void ignore(void *context, const char *message)
     (void)message;
 }
 
-static bool set_up(struct run *run)
+static bool set_up(struct starved_run *run)
 {
     static const struct assembler_options options = {
         .idle_timeout_ns = 10000 * MS,
@@ -261,12 +261,12 @@ static json_t *load_file(void)
     return format == FORMAT_OTLP ? load_otlp() : json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
 }
 
-static void perform(struct run *run, void (*workload)(struct run *), uint64_t fail_at,
-                    bool and_after)
+static void perform(struct starved_run *run, void (*workload)(struct starved_run *),
+                    uint64_t fail_at, bool and_after)
 {
     struct error error = {""};
 
-    *run = (struct run){.time_ns = 1000000 * MS};
+    *run = (struct starved_run){.time_ns = 1000000 * MS};
     starve = (struct starve){.fail_at = fail_at, .and_after = and_after, .min_size = min_size};
     run->set_up = set_up(run);
     if (run->set_up) {
@@ -286,7 +286,7 @@ static void perform(struct run *run, void (*workload)(struct run *), uint64_t fa
 
 /* ---- what must hold of it ---- */
 
-static void check_otlp_file(const struct run *run)
+static void check_otlp_file(const struct starved_run *run)
 {
     json_int_t count = 0;
     const char *name;
@@ -296,7 +296,7 @@ static void check_otlp_file(const struct run *run)
     CHECK((uint64_t)count == run->out.outcome[OUTCOME_ACCEPTED]);
 }
 
-static void check_file(const struct run *run)
+static void check_file(const struct starved_run *run)
 {
     size_t i;
     json_t *span;
@@ -310,7 +310,7 @@ static void check_file(const struct run *run)
     json_array_foreach(run->spans, i, span) CHECK(!span_fault(span));
 }
 
-static void check_account(const struct run *run)
+static void check_account(const struct starved_run *run)
 {
     const struct assembler_counts *core = &run->core;
     const struct exporter_counts *out = &run->out;
@@ -326,7 +326,7 @@ static void check_account(const struct run *run)
 }
 
 /* Every loss is in a counter: if all counters are as without failures, so are the spans. */
-static void check_nothing_silent(const struct run *run, const struct run *whole)
+static void check_nothing_silent(const struct starved_run *run, const struct starved_run *whole)
 {
     if (memcmp(&run->core, &whole->core, sizeof(run->core)) == 0 &&
         run->out.outcome[OUTCOME_NO_MEMORY] == whole->out.outcome[OUTCOME_NO_MEMORY])
@@ -334,22 +334,22 @@ static void check_nothing_silent(const struct run *run, const struct run *whole)
 }
 
 /* A single failure loses no more than the one span or event. */
-static void check_small_loss(const struct run *run, const struct run *whole)
+static void check_small_loss(const struct starved_run *run, const struct starved_run *whole)
 {
     CHECK(run->core.events == whole->core.events);
     CHECK(run->core.events_no_room <= 1);
     /* a lost step takes its inner steps along, and a lost event all of its steps */
     CHECK(run->out.outcome[OUTCOME_ACCEPTED] + 1 + run->core.log_errors - whole->core.log_errors +
-              STEPS * run->core.events_no_room >=
+              STARVED_STEPS * run->core.events_no_room >=
           whole->out.outcome[OUTCOME_ACCEPTED]);
     CHECK(run->out.outcome[OUTCOME_NO_MEMORY] <= 1);
 }
 
-static bool check_failure(void (*workload)(struct run *), const struct run *whole, uint64_t fail_at,
-                          bool and_after)
+static bool check_failure(void (*workload)(struct starved_run *), const struct starved_run *whole,
+                          uint64_t fail_at, bool and_after)
 {
     const int failures = check_failures;
-    struct run run;
+    struct starved_run run;
     uint64_t failed;
 
     perform(&run, workload, fail_at, and_after);
@@ -369,9 +369,9 @@ static bool check_failure(void (*workload)(struct run *), const struct run *whol
 }
 
 /* least: allocations that must have failed in turn. */
-static void test(const char *name, void (*workload)(struct run *), uint64_t least)
+static void test(const char *name, void (*workload)(struct starved_run *), uint64_t least)
 {
-    struct run whole;
+    struct starved_run whole;
     uint64_t fail_at[2] = {1, 1};
 
     perform(&whole, workload, 0, false);

@@ -223,24 +223,24 @@ static void test_many(void)
 
 /* ---- rules */
 
-struct sampling {
+struct tail_sampler {
     struct names *names;
     struct statistics *statistics;
     struct trace_model model;
     struct tail_rules *rules;
 };
 
-static void begin(struct sampling *sampling, const char *rules)
+static void begin(struct tail_sampler *sampling, const char *rules)
 {
     struct error error = {""};
 
-    *sampling = (struct sampling){.names = names_new(1000, 100000)};
+    *sampling = (struct tail_sampler){.names = names_new(1000, 100000)};
     sampling->statistics = statistics_new(sampling->names);
     sampling->rules = tail_rules_parse(text_of(rules), "F", &error);
     CHECK_TEXT(error.text, "");
 }
 
-static void end(struct sampling *sampling)
+static void end(struct tail_sampler *sampling)
 {
     tail_rules_free(sampling->rules);
     statistics_free(sampling->statistics);
@@ -249,7 +249,7 @@ static void end(struct sampling *sampling)
 }
 
 /* Returns the rule that fits; "": none. */
-static const char *why(struct sampling *sampling, const char *server, const char *name,
+static const char *why(struct tail_sampler *sampling, const char *server, const char *name,
                        int64_t duration, bool is_error)
 {
     const struct tail_trace trace = {.model = &sampling->model, .trace_id = 1};
@@ -265,7 +265,7 @@ static const char *why(struct sampling *sampling, const char *server, const char
 
 static void test_globs(void)
 {
-    struct sampling s;
+    struct tail_sampler s;
 
     begin(&s, "osd.[0-3]:wr* error\n\"osd 7:*two words\" > 1us\r\n :scrub > 3s # all services\n"
               "client > 2s\n> 1.5s\n");
@@ -284,7 +284,7 @@ static void test_globs(void)
 
 static void test_rare(void)
 {
-    struct sampling s;
+    struct tail_sampler s;
 
     begin(&s, "rare 3\n");
     for (int i = 0; i < 10; i++)
@@ -299,7 +299,7 @@ static void test_rare(void)
 /* Compares with the spans of earlier periods, from 1000 spans on. */
 static void test_unusual(void)
 {
-    struct sampling s;
+    struct tail_sampler s;
     int kept = 0;
 
     begin(&s, "osd > p99.0\n");
@@ -319,7 +319,7 @@ static void test_unusual(void)
 /* Each trace's share is its own, and the traces of 1/100 are among those of 1/10. */
 static void test_shares(void)
 {
-    struct sampling hundredth, tenth;
+    struct tail_sampler hundredth, tenth;
     int kept = 0, more = 0;
 
     begin(&hundredth, "1/100");
@@ -345,7 +345,7 @@ static void test_shares(void)
 /* Former rules have no statistics of other names. */
 static void test_other_statistics(void)
 {
-    struct sampling first, second;
+    struct tail_sampler first, second;
     struct tail_rules *kept;
 
     begin(&first, "osd error");
@@ -363,14 +363,14 @@ static void test_other_statistics(void)
 
 /* ---- open traces */
 
-struct seen {
+struct tail_seen {
     uint64_t traces, spans, early;
     uint64_t last;
 };
 
 static void note(void *context, const struct closed_trace *closed)
 {
-    struct seen *seen = context;
+    struct tail_seen *seen = context;
 
     seen->traces++;
     seen->spans += closed->model->count;
@@ -380,7 +380,7 @@ static void note(void *context, const struct closed_trace *closed)
 
 static void test_open_traces(void)
 {
-    struct seen seen = {0};
+    struct tail_seen seen = {0};
     struct open_traces *open = open_traces_new(&(struct open_traces_options){
         .quiet = 100, .max_bytes = 1 << 20, .max_spans = 50, .close = note, .context = &seen});
     struct open_traces_counts counts;

@@ -1,6 +1,6 @@
 /*
- * Mending of UTF-8: each sequence of up to four bytes with an effect, against the definition by
- * code points.
+ * Compares utf8_put() with a definition by code points: for each first and second byte, and for
+ * third and fourth bytes at the limits of their ranges.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,13 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns the length of a sequence that these bits begin; 0: none. */
+/* Returns the length of a sequence with this first byte; 0: no sequence begins so. */
 static size_t length_of(unsigned char lead)
 {
     return lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
 }
 
-/* Are the bytes the shortest form of a code point? */
+/* Do the bytes begin with the shortest form of a code point that is no surrogate? */
 static bool is_right(const unsigned char *bytes, size_t count)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -39,7 +39,7 @@ static bool can_become_right(const unsigned char *bytes, size_t count)
 {
     const size_t length = length_of(bytes[0]);
     unsigned char whole[4];
-    /* the bytes behind the second one have no influence, so that any valid ones do */
+    /* second bytes at all limits; any valid third and fourth bytes give the same result */
     static const unsigned char more[] = {0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf};
 
     if (count >= length)
@@ -54,8 +54,7 @@ static bool can_become_right(const unsigned char *bytes, size_t count)
     return false;
 }
 
-/* Returns the longest beginning of an ill-formed sequence that a valid one could have: at least a
- * byte. */
+/* Returns the length of the longest beginning that more bytes could make valid, and at least 1. */
 static size_t wrong_part(const unsigned char *bytes, size_t count)
 {
     size_t taken = 1;

@@ -23,12 +23,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define CLIENTS_MAX 64
+#define FILES_CLIENTS_MAX 64
 
 static int file, other;
 static char bytes[1 << 16];
-static int waiting[CLIENTS_MAX], waiting_count; /* for the commit */
-static int clients[CLIENTS_MAX], client_count, gathered;
+static int waiting[FILES_CLIENTS_MAX], waiting_count; /* for the commit */
+static int clients[FILES_CLIENTS_MAX], client_count, gathered;
 static const char *file_name;
 
 static void must(int holds, const char *what)
@@ -154,7 +154,7 @@ static int listen_at(int port)
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     must(setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0, "SO_REUSEADDR");
     must(bind(server, (struct sockaddr *)&address, sizeof(address)) == 0, "bind");
-    must(listen(server, CLIENTS_MAX) == 0, "listen");
+    must(listen(server, FILES_CLIENTS_MAX) == 0, "listen");
     return server;
 }
 
@@ -167,7 +167,7 @@ static void watch(int epoll, int fd)
 
 int main(int argc, char *argv[])
 {
-    struct epoll_event events[CLIENTS_MAX];
+    struct epoll_event events[FILES_CLIENTS_MAX];
     char line[1000];
     int left, server;
     const int epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -184,7 +184,7 @@ int main(int argc, char *argv[])
     puts("listens");
     fflush(stdout);
     while (left > 0) {
-        const int count = epoll_wait(epoll, events, CLIENTS_MAX, -1);
+        const int count = epoll_wait(epoll, events, FILES_CLIENTS_MAX, -1);
 
         for (int i = 0; i < count; i++) {
             const int fd = events[i].data.fd;

@@ -18,8 +18,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define OUT 8
-
 static const int allowed[] = {
     SYS_read,           SYS_write,  SYS_recvfrom,     SYS_sendto,
     SYS_close,          SYS_exit,   SYS_futex,        SYS_exit_group,

@@ -41,7 +41,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define BLOCK 20
+#define FORKS_BLOCK 20
 
 static double now_us(void)
 {
@@ -262,11 +262,11 @@ static double median(double *of, int count)
 
 static double block(const char *address)
 {
-    double times[BLOCK];
+    double times[FORKS_BLOCK];
 
-    for (int i = 0; i < BLOCK; i++)
+    for (int i = 0; i < FORKS_BLOCK; i++)
         times[i] = ask(address);
-    return median(times, BLOCK);
+    return median(times, FORKS_BLOCK);
 }
 
 static void compare(const char *one, const char *other, int blocks)

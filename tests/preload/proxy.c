@@ -13,7 +13,7 @@
 
 #define IN_MAX 64
 
-struct client {
+struct proxy_client {
     int fd;
     int upstream; /* -1: none */
     char request[LINE + IN_MAX];
@@ -21,11 +21,11 @@ struct client {
     unsigned in, out; /* bytes of the response, to read */
 };
 
-static struct client clients[65536];
+static struct proxy_client clients[65536];
 static int of_upstream[65536]; /* the client of a descriptor, or -1 */
 static int idle[4096];
 static unsigned idle_count;
-static struct client *queue[4096];
+static struct proxy_client *queue[4096];
 static unsigned queue_first, queue_end;
 static const char *upstream_address;
 static bool is_pooled;
@@ -39,7 +39,7 @@ static void watch(int fd, uint32_t events, int operation)
         fail("epoll_ctl");
 }
 
-static void pass_on(struct client *client)
+static void pass_on(struct proxy_client *client)
 {
     of_upstream[client->upstream] = client->fd;
     give_all(0, client->upstream, client->request, LINE + client->in);
@@ -47,7 +47,7 @@ static void pass_on(struct client *client)
 }
 
 /* Finds a connection. A new one is written to in a later round, when it is connected. */
-static void find_upstream(struct client *client)
+static void find_upstream(struct proxy_client *client)
 {
     if (!is_pooled) {
         client->upstream = connect_to(upstream_address, SOCK_NONBLOCK);
@@ -70,7 +70,7 @@ static void free_upstream(int fd)
     }
     idle[idle_count++] = fd;
     if (queue_first != queue_end) {
-        struct client *next = queue[queue_first++ % 4096];
+        struct proxy_client *next = queue[queue_first++ % 4096];
 
         next->upstream = idle[--idle_count];
         pass_on(next);
@@ -80,7 +80,7 @@ static void free_upstream(int fd)
 static void from_upstream(int fd)
 {
     static char bytes[65536];
-    struct client *client = &clients[of_upstream[fd]];
+    struct proxy_client *client = &clients[of_upstream[fd]];
     const ssize_t count = recv(fd, bytes, sizeof(bytes), 0);
 
     if (count < 0 && errno == EAGAIN)
@@ -95,7 +95,7 @@ static void from_upstream(int fd)
     }
 }
 
-static void from_client(struct client *client)
+static void from_client(struct proxy_client *client)
 {
     const size_t wanted = client->length < LINE ? LINE : LINE + client->in;
     const ssize_t count =
@@ -151,7 +151,7 @@ int main(int argc, char **argv)
                 const int new = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
                 if (new >= 0) {
-                    clients[new] = (struct client){.fd = new, .upstream = -1};
+                    clients[new] = (struct proxy_client){.fd = new, .upstream = -1};
                     watch(new, EPOLLIN, EPOLL_CTL_ADD);
                 }
             } else if (of_upstream[fd] < 0) {

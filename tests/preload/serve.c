@@ -64,7 +64,7 @@ static void serve_by_threads(void)
 
 #define SHARERS 8
 
-struct shared {
+struct serving_shared {
     int fd;
     pthread_mutex_t reading, writing;
     pthread_t threads[SHARERS];
@@ -88,7 +88,7 @@ static void give_parts(unsigned way, int fd, unsigned out)
 
 static void *serve_shared(void *argument)
 {
-    struct shared *shared = argument;
+    struct serving_shared *shared = argument;
     char *taken = malloc(BODY_MAX), line[LINE];
     unsigned in, out;
 
@@ -111,7 +111,7 @@ static void *serve_shared(void *argument)
 
 static void serve_by_sharers(void)
 {
-    struct shared *all = calloc((size_t)left, sizeof(*all));
+    struct serving_shared *all = calloc((size_t)left, sizeof(*all));
 
     for (int i = 0; i < left; i++) {
         all[i].fd = accept(listener, NULL, NULL);
@@ -152,7 +152,7 @@ static void serve_by_forks(void)
 
 /* ---- one thread for all ---- */
 
-struct client {
+struct serve_client {
     int fd;
     char line[LINE];
     size_t line_length;
@@ -161,14 +161,14 @@ struct client {
     bool is_answered_by_other;
 };
 
-static struct client *clients;
+static struct serve_client *clients;
 static int efd;
 
 /* ---- the other thread of pool ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct client queue[1024]; /* of copies */
+static struct serve_client queue[1024]; /* of copies */
 static unsigned queue_first, queue_end;
 static bool has_ended;
 
@@ -176,7 +176,7 @@ static void *answer_queue(void *unused)
 {
     (void)unused;
     for (;;) {
-        struct client client;
+        struct serve_client client;
 
         pthread_mutex_lock(&lock);
         while (queue_first == queue_end && !has_ended)
@@ -191,7 +191,7 @@ static void *answer_queue(void *unused)
     return NULL;
 }
 
-static void hand_over(struct client *client)
+static void hand_over(struct serve_client *client)
 {
     pthread_mutex_lock(&lock);
     queue[queue_end++ % 1024] = *client;
@@ -202,7 +202,7 @@ static void hand_over(struct client *client)
 /* ---- events ---- */
 
 /* Returns true if the response is sent, or will be by the other thread. */
-static bool answer(struct client *client)
+static bool answer(struct serve_client *client)
 {
     if (client->is_answered_by_other) {
         hand_over(client);
@@ -221,7 +221,7 @@ static bool answer(struct client *client)
 }
 
 /* Does all that needs no wait. Returns the events to wait for; 0: the connection has ended. */
-static int go_on(struct client *client)
+static int go_on(struct serve_client *client)
 {
     static char taken[65536];
 
@@ -254,17 +254,17 @@ static int go_on(struct client *client)
     return 0;
 }
 
-static struct client *accept_client(bool is_pool)
+static struct serve_client *accept_client(bool is_pool)
 {
     const int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0)
         return NULL;
-    clients[fd] = (struct client){.fd = fd, .is_answered_by_other = is_pool};
+    clients[fd] = (struct serve_client){.fd = fd, .is_answered_by_other = is_pool};
     return &clients[fd];
 }
 
-static void ended(struct client *client)
+static void ended(struct serve_client *client)
 {
     close(client->fd);
     client->fd = -1;
@@ -289,7 +289,7 @@ static void serve_by_epoll(bool is_pool)
         const int count = epoll_wait(efd, events, 64, -1);
 
         for (int i = 0; i < count; i++) {
-            struct client *client;
+            struct serve_client *client;
             int next;
 
             if (events[i].data.fd == listener) {
@@ -328,7 +328,7 @@ static void serve_by_poll(void)
             }
         }
         if (fds[0].revents) {
-            struct client *client;
+            struct serve_client *client;
 
             while ((client = accept_client(false)))
                 fds[count++] = (struct pollfd){client->fd, POLLIN, 0};
@@ -361,7 +361,7 @@ static void serve_by_select(void)
                 ended(&clients[fd]);
         }
         if (FD_ISSET(listener, &readable)) {
-            struct client *client;
+            struct serve_client *client;
 
             while ((client = accept_client(false)))
                 next[client->fd] = POLLIN;

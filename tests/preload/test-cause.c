@@ -14,8 +14,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SECOND UINT64_C(1000000000)
-
 static struct connection server = {.item = {.word = UINT64_C(1) << 32 | 1000000}};
 static struct connection client = {.item = {.word = UINT64_C(1) << 32 | 1000000}};
 

@@ -13,8 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SECOND UINT64_C(1000000000)
-
 static struct preload_config config;
 static char wrong[PRELOAD_CONFIG_MAX];
 

@@ -10,10 +10,10 @@
 #include <pthread.h>
 #include <sched.h>
 
-#define THREADS 4
-#define ROUNDS  20000
-#define HANDFUL 40
-#define SHARED  8
+#define POOL_THREADS 4
+#define POOL_ROUNDS  20000
+#define HANDFUL      40
+#define SHARED       8
 
 struct object {
     struct pool_item item;
@@ -194,7 +194,7 @@ static void *take_and_give(void *argument)
     uint64_t wrong = 0;
 
     pthread_barrier_wait(&all_are_here);
-    for (unsigned round = 0; round < ROUNDS / HANDFUL; round++) {
+    for (unsigned round = 0; round < POOL_ROUNDS / HANDFUL; round++) {
         for (unsigned i = 0; i < HANDFUL; i++) {
             taken[i] = pool_take(&pool);
             __atomic_store_n(&taken[i]->owner, own, __ATOMIC_RELAXED);
@@ -219,13 +219,13 @@ static void *take_and_give(void *argument)
 
 static void test_threads(void)
 {
-    pthread_t threads[THREADS];
+    pthread_t threads[POOL_THREADS];
     uint32_t used = 0;
 
-    pthread_barrier_init(&all_are_here, NULL, THREADS);
-    for (uintptr_t i = 0; i < THREADS; i++)
+    pthread_barrier_init(&all_are_here, NULL, POOL_THREADS);
+    for (uintptr_t i = 0; i < POOL_THREADS; i++)
         CHECK(pthread_create(&threads[i], NULL, take_and_give, (void *)(i + 1)) == 0);
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < POOL_THREADS; i++) {
         void *wrong = NULL;
 
         CHECK(pthread_join(threads[i], &wrong) == 0 && wrong == NULL);
@@ -235,7 +235,7 @@ static void test_threads(void)
     /* nothing is lost: all objects are free again, each once */
     while (pool_at(&pool, used))
         used++;
-    CHECK(used >= HANDFUL && used <= THREADS * (HANDFUL + 1));
+    CHECK(used >= HANDFUL && used <= POOL_THREADS * (HANDFUL + 1));
     for (uint32_t i = 0; i < used; i++) {
         struct object *object = pool_take(&pool);
 

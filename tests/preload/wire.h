@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define LINE     37
+#define OUT      8 /* bytes of most answers */
 #define BODY_MAX 999999
 
 static inline void fail(const char *what)

@@ -21,9 +21,9 @@
 
 #include <sys/utsname.h>
 
-#define TIMES        100
-#define EVENT_BYTES  (UINT64_C(1) << 24)
-#define MAX_MEMORIES 8
+#define DUMPING_TIMES       100
+#define DUMPING_EVENT_BYTES (UINT64_C(1) << 24)
+#define MAX_MEMORIES        8
 
 static char output[200], folder[200];
 static struct served served;
@@ -91,7 +91,7 @@ static int record(void)
             return 1;
         blkin_heartbeat();
     }
-    for (int i = 0; i < TIMES; i++) {
+    for (int i = 0; i < DUMPING_TIMES; i++) {
         record_span(i);
         record_original(i);
         blkin_metric_record(&(struct blkin_metric){.group = "cpu",
@@ -110,8 +110,8 @@ static void run_both(void)
     int status = 1;
     pid_t program;
 
-    served_begin(&served, folder, EVENT_BYTES);
-    CHECK(served_await_all(&served, EVENT_BYTES));
+    served_begin(&served, folder, DUMPING_EVENT_BYTES);
+    CHECK(served_await_all(&served, DUMPING_EVENT_BYTES));
     program = served_program(&served, (char *[]){"dumping", folder, "record", NULL});
     CHECK(waitpid(program, &status, 0) == program && status == 0);
     served_kill_service(&served);
@@ -151,7 +151,7 @@ static void follow_it(int64_t offset_ns)
     (void)follow_look_at_all(follow);
     piped.intake.counts.events = piped_events;
     pipeline_end(&piped);
-    CHECK(pipeline_counts(&piped).output.cut == TIMES / 10);
+    CHECK(pipeline_counts(&piped).output.cut == DUMPING_TIMES / 10);
     pipeline_close(&piped);
     follow_free(follow);
 }

@@ -20,7 +20,7 @@
 #define USERS 5
 
 /* The notes of the service and the programs for the test. */
-struct shared {
+struct holding_shared {
     struct holder_counts counts;
     char keeper[16];
     uint64_t begun, came, went;
@@ -30,7 +30,7 @@ struct shared {
 static char folder[100], path[150], fdserver[150];
 static bool has_fdserver; /* true: the fdserver replaces the store */
 static bool is_dead;      /* true: NOTIFY_SOCKET names a socket without a listener */
-static struct shared *shared;
+static struct holding_shared *shared;
 static struct store store;
 static bool is_root;
 static struct error error;

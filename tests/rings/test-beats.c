@@ -13,17 +13,17 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define EVENT_BYTES (UINT64_C(1) << 22) /* a ring that holds spans of some seconds */
+#define BEATS_EVENT_BYTES (UINT64_C(1) << 22) /* a ring that holds spans of some seconds */
 
 /* The notes of the program for the test. */
-struct shared {
+struct beats_shared {
     uint64_t asked;    /* how often the program waited for an answer while it had a memory */
     uint64_t recorded; /* recorded spans */
     uint64_t memories; /* memories that the program has had */
     uint64_t must_end;
 };
 
-static struct shared *shared;
+static struct beats_shared *shared;
 static struct served served;
 static struct error error;
 
@@ -68,7 +68,7 @@ static void count_spans(void *context, int fd, const char *name)
     (void)context, (void)name;
     if (!memory_open(&memory, fd, &error))
         return;
-    memories_found += memory.size.event_bytes == EVENT_BYTES;
+    memories_found += memory.size.event_bytes == BEATS_EVENT_BYTES;
     for (uint32_t i = 0; i < memory.size.cpus; i++)
         spans_found += served_spans(memory_ring(&memory, i), &overwritten);
     CHECK(overwritten == 0);
@@ -93,8 +93,8 @@ static pid_t begin(int fd, const char *folder)
 
     memset(shared, 0, sizeof(*shared));
     (void)snprintf(number, sizeof(number), "%d", fd);
-    served_begin(&served, folder, EVENT_BYTES);
-    CHECK(served_await_all(&served, EVENT_BYTES));
+    served_begin(&served, folder, BEATS_EVENT_BYTES);
+    CHECK(served_await_all(&served, BEATS_EVENT_BYTES));
     pid = served_program(&served, (char *[]){"test-beats", number, NULL});
     WAIT_UNTIL(get(&shared->recorded) > 100);
     return pid;
@@ -117,8 +117,8 @@ static void test_killed(int fd, const char *folder)
 
     served_kill_service(&served);
     served_kill_keeper(&served);
-    served_begin(&served, folder, EVENT_BYTES);
-    CHECK(served_await_all(&served, EVENT_BYTES));
+    served_begin(&served, folder, BEATS_EVENT_BYTES);
+    CHECK(served_await_all(&served, BEATS_EVENT_BYTES));
     begin_ms = clock_ms();
     WAIT_UNTIL(get(&shared->memories) == 2);
     printf("another memory %lld ms after the kill\n", (long long)(clock_ms() - begin_ms));

@@ -15,21 +15,21 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#define THREADS  1000
-#define PROGRAMS 200
-#define OTHERS   200                 /* other processes and threads that the user may have */
-#define EACH     25                  /* number of spans that a writer records */
-#define SPAN_MAX 128                 /* the most bytes of a span in a ring */
-#define MEMORY   (UINT64_C(8) << 20) /* all rings of events: the first memory has this size */
+#define CROWD_THREADS 1000
+#define PROGRAMS      200
+#define OTHERS        200                 /* other processes and threads that the user may have */
+#define CROWD_EACH    25                  /* number of spans that a writer records */
+#define SPAN_MAX      128                 /* the most bytes of a span in a ring */
+#define CROWD_MEMORY  (UINT64_C(8) << 20) /* all rings of events: the first memory has this size */
 
 /* The notes of the programs for the test. */
-struct shared {
+struct crowd_shared {
     uint64_t ready; /* programs that have a memory, and all of their threads */
     uint64_t must_begin;
     uint64_t recorded; /* recorded spans */
 };
 
-static struct shared *shared;
+static struct crowd_shared *shared;
 static struct error error;
 
 static void add(uint64_t *value, uint64_t more)
@@ -50,7 +50,7 @@ static void record(void)
 
 static void record_each(void)
 {
-    for (unsigned i = 0; i < EACH; i++)
+    for (unsigned i = 0; i < CROWD_EACH; i++)
         record();
 }
 
@@ -72,7 +72,7 @@ static void *thread(void *unused)
 
 static int write_with(unsigned threads)
 {
-    static pthread_t ids[THREADS];
+    static pthread_t ids[CROWD_THREADS];
 
     (void)pthread_barrier_init(&barrier, NULL, threads + 1);
     for (unsigned i = 0; i < threads; i++) {
@@ -92,7 +92,7 @@ static int write_with(unsigned threads)
 
 /* ---- contents of the memory ------------------------------------------------------------------ */
 
-struct found {
+struct crowd_found {
     unsigned memories;
     struct memory_size size; /* the configured size */
     uint64_t spans, lost, overwritten;
@@ -100,7 +100,7 @@ struct found {
 
 static void count(void *context, int fd, const char *name)
 {
-    struct found *found = context;
+    struct crowd_found *found = context;
     struct memory memory;
     struct stat status;
 
@@ -126,7 +126,7 @@ static unsigned allowed(unsigned wanted)
 {
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur >= THREADS + PROGRAMS + OTHERS)
+    if (getrlimit(RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur >= CROWD_THREADS + PROGRAMS + OTHERS)
         return wanted;
     printf("not %u at once: ulimit -u is %llu\n", wanted, (unsigned long long)limit.rlim_cur);
     return wanted / 10;
@@ -134,18 +134,18 @@ static unsigned allowed(unsigned wanted)
 
 static uint64_t event_bytes(void)
 {
-    uint64_t bytes = MEMORY;
+    uint64_t bytes = CROWD_MEMORY;
 
-    while (bytes > RING_BYTES_MIN && bytes * memory_host_cpus() > MEMORY)
+    while (bytes > RING_BYTES_MIN && bytes * memory_host_cpus() > CROWD_MEMORY)
         bytes /= 2;
     return bytes;
 }
 
 static void test_crowd(int fd, const char *folder)
 {
-    const unsigned threads = allowed(THREADS), programs = allowed(PROGRAMS);
-    const uint64_t least = (threads + 1 + programs) * EACH;
-    struct found found = {.size = {memory_host_cpus(), event_bytes(), RING_BYTES_MIN}};
+    const unsigned threads = allowed(CROWD_THREADS), programs = allowed(PROGRAMS);
+    const uint64_t least = (threads + 1 + programs) * CROWD_EACH;
+    struct crowd_found found = {.size = {memory_host_cpus(), event_bytes(), RING_BYTES_MIN}};
     struct served served;
     pid_t pids[PROGRAMS + 1];
     char descriptor[16], number[16];

@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MEMORIES 600
-#define LOOKS    50
+#define MEMORIES       600
+#define FDSERVER_LOOKS 50
 
 static char path[150];
 static struct error error;
@@ -95,7 +95,7 @@ static void test_found(pid_t keeper)
 {
     const int fdserver = connect_to();
 
-    for (int i = 0; i < LOOKS; i++)
+    for (int i = 0; i < FDSERVER_LOOKS; i++)
         CHECK(fdserver_pid(path) == keeper);
     (void)close(fdserver);
 }

@@ -15,27 +15,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CPUS    3
-#define GRACE   INT64_C(5000000)
-#define WRITERS 4
-#define EVENTS  100000
+#define CPUS           3
+#define GRACE          INT64_C(5000000)
+#define FOLLOW_WRITERS 4
+#define FOLLOW_EVENTS  100000
 
-struct seen {
+struct follow_seen {
     uint64_t events, losses;
     int64_t last_ns;
     bool is_out_of_order;
-    uint64_t last[WRITERS], missing; /* by the number of the writer */
+    uint64_t last[FOLLOW_WRITERS], missing; /* by the number of the writer */
 };
 
 static void see(void *context, struct event *event)
 {
-    struct seen *seen = context;
+    struct follow_seen *seen = context;
 
     seen->events++;
     if (event->time_ns < seen->last_ns)
         seen->is_out_of_order = true;
     seen->last_ns = event->time_ns;
-    if (event->trace_id < WRITERS) {
+    if (event->trace_id < FOLLOW_WRITERS) {
         seen->missing += event->span_id - seen->last[event->trace_id] - 1;
         seen->last[event->trace_id] = event->span_id;
     }
@@ -43,13 +43,13 @@ static void see(void *context, struct event *event)
 
 static void see_loss(void *context, int64_t begin_ns, int64_t end_ns)
 {
-    struct seen *seen = context;
+    struct follow_seen *seen = context;
 
     CHECK(begin_ns <= end_ns);
     seen->losses++;
 }
 
-static struct follow *new_follow(struct seen *seen, int64_t grace_ns)
+static struct follow *new_follow(struct follow_seen *seen, int64_t grace_ns)
 {
     const struct follow_calls calls = {see, see_loss, seen};
 
@@ -63,7 +63,7 @@ static struct follow *new_follow(struct seen *seen, int64_t grace_ns)
 static void test_order(uint64_t seed)
 {
     struct memory memories[2];
-    struct seen seen;
+    struct follow_seen seen;
     struct follow *follow = new_follow(&seen, HOUR);
     const int64_t now_ns = clock_ns();
     int lock = 0;
@@ -76,10 +76,10 @@ static void test_order(uint64_t seed)
         int64_t ns = now_ns - 1000000;
 
         /* an impossible time: the event does not wait for it */
-        writer_put_original(&writer, now_ns + 2 * HOUR, WRITERS, 1);
+        writer_put_original(&writer, now_ns + 2 * HOUR, FOLLOW_WRITERS, 1);
         for (unsigned n = 0; n < 100; n++) {
             ns += (int64_t)(seed_next(&seed) % 1000);
-            writer_put_original(&writer, ns, WRITERS, 1);
+            writer_put_original(&writer, ns, FOLLOW_WRITERS, 1);
         }
     }
     (void)follow_look(follow);
@@ -98,7 +98,7 @@ static void test_order(uint64_t seed)
 static void test_others(void)
 {
     struct memory memory;
-    struct seen seen;
+    struct follow_seen seen;
     struct follow *follow = new_follow(&seen, GRACE);
     char newer[sizeof(struct blkin_span_event) + 4] = "";
     int lock = 0;
@@ -135,7 +135,7 @@ static void test_pace(void)
     const int64_t begin_ms = clock_ms(), hour_ms = HOUR / 1000000;
     int64_t looked_ms;
     struct memory memory;
-    struct seen seen;
+    struct follow_seen seen;
     struct follow *follow = new_follow(&seen, GRACE);
     struct writer writer;
     int64_t next_ms;
@@ -170,19 +170,19 @@ static void test_writers(uint64_t bytes, bool must_be_whole)
 {
     int *locks = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct memory memory;
-    struct seen seen;
+    struct follow_seen seen;
     struct follow *follow = new_follow(&seen, GRACE);
     struct follow_counts counts;
-    int running = WRITERS;
+    int running = FOLLOW_WRITERS;
 
     memory = writer_memory(0, CPUS, bytes);
     CHECK(follow_add(follow, &memory, true));
-    for (unsigned i = 0; i < WRITERS; i++) {
+    for (unsigned i = 0; i < FOLLOW_WRITERS; i++) {
         const struct writer writer = {memory_ring(&memory, i % CPUS), &locks[i % CPUS]};
 
         if (fork() != 0)
             continue;
-        for (uint64_t n = 1; n <= EVENTS; n++)
+        for (uint64_t n = 1; n <= FOLLOW_EVENTS; n++)
             writer_put_original(&writer, clock_ns(), i, n);
         _exit(0);
     }
@@ -194,16 +194,16 @@ static void test_writers(uint64_t bytes, bool must_be_whole)
     }
     (void)follow_look_at_all(follow);
     counts = follow_counts(follow);
-    for (unsigned i = 0; i < WRITERS; i++)
-        seen.missing += EVENTS - seen.last[i];
-    CHECK(seen.events + seen.missing == WRITERS * EVENTS);
+    for (unsigned i = 0; i < FOLLOW_WRITERS; i++)
+        seen.missing += FOLLOW_EVENTS - seen.last[i];
+    CHECK(seen.events + seen.missing == FOLLOW_WRITERS * FOLLOW_EVENTS);
     CHECK((seen.missing == 0) == (counts.rings.overwritten == 0));
     CHECK((seen.losses == 0) == (counts.rings.overwritten == 0));
     CHECK(counts.rings.damaged == 0 && counts.rings.jumps == 0 && counts.unreadable == 0);
     CHECK(counts.rings.read + counts.rings.overwritten == memory_written(&memory));
     CHECK(!must_be_whole || seen.missing == 0);
     printf("%llu of %u events seen, %llu bytes overwritten\n", (unsigned long long)seen.events,
-           WRITERS * EVENTS, (unsigned long long)counts.rings.overwritten);
+           FOLLOW_WRITERS * FOLLOW_EVENTS, (unsigned long long)counts.rings.overwritten);
     follow_free(follow);
     memory_close(&memory);
     (void)munmap(locks, 4096);

@@ -187,15 +187,15 @@ static void test_end(void)
 
 /* ---- while others write ---------------------------------------------------------------------- */
 
-#define WRITERS 4
-#define RECORDS 1500000
+#define BACK_WRITERS 4
+#define BACK_RECORDS 1500000
 
-struct shared {
+struct back_shared {
     int lock;
     bool must_end;
 };
 
-static void write_on(const struct memory *memory, struct shared *shared, uint64_t which)
+static void write_on(const struct memory *memory, struct back_shared *shared, uint64_t which)
 {
     const struct writer writer = {memory_ring(memory, 0), &shared->lock};
     struct numbered numbered;
@@ -206,21 +206,21 @@ static void write_on(const struct memory *memory, struct shared *shared, uint64_
                          numbered_make(&numbered, which, number, &state));
 }
 
-struct seen {
+struct back_seen {
     uint64_t records, torn, missing;
-    uint64_t
-        last[WRITERS]; /* numbers of this walk: the record before must have the next lower number */
+    uint64_t last[BACK_WRITERS]; /* numbers of this walk: the record before must have the next lower
+                                    number */
 };
 
 static bool check_entry(void *context, const struct ring_entry *entry, uint64_t at)
 {
-    struct seen *seen = context;
+    struct back_seen *seen = context;
     struct numbered numbered;
 
     (void)at;
     seen->records++;
     if (!numbered_is_whole(&numbered, entry->payload, entry->length) ||
-        numbered.writer >= WRITERS) {
+        numbered.writer >= BACK_WRITERS) {
         seen->torn++;
         return true;
     }
@@ -235,21 +235,21 @@ static void test_writers(uint64_t bytes)
 {
     struct memory memory = writer_memory(0, 1, bytes);
     const struct ring ring = memory_ring(&memory, 0);
-    struct shared *shared =
+    struct back_shared *shared =
         mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    struct seen seen = {.records = 0};
+    struct back_seen seen = {.records = 0};
     uint64_t walks = 0, oldest = 0;
-    pid_t pids[WRITERS];
+    pid_t pids[BACK_WRITERS];
     int status;
 
-    for (unsigned i = 0; i < WRITERS; i++) {
+    for (unsigned i = 0; i < BACK_WRITERS; i++) {
         pids[i] = fork();
         if (pids[i] == 0) {
             write_on(&memory, shared, i);
             _exit(0);
         }
     }
-    for (; seen.records < RECORDS; walks++) {
+    for (; seen.records < BACK_RECORDS; walks++) {
         struct ring_back result = ring_back_begin(ring, ring_end(ring));
 
         memset(seen.last, 0, sizeof(seen.last));
@@ -258,7 +258,7 @@ static void test_writers(uint64_t bytes)
         oldest += oldest_number(ring) != 0;
     }
     __atomic_store_n(&shared->must_end, true, __ATOMIC_RELAXED);
-    for (unsigned i = 0; i < WRITERS; i++)
+    for (unsigned i = 0; i < BACK_WRITERS; i++)
         CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0);
     CHECK(seen.torn == 0 && seen.missing == 0);
     printf("%llu records in %llu walks of a ring of %llu KiB: %llu torn, %llu missing; %llu times "

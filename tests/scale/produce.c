@@ -19,18 +19,18 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define MESSAGE_SPANS 500
-#define FLUSH_NS      INT64_C(50000000)
-#define WINDOW        (1U << 16) /* traces of which some services have not sent their spans */
-#define PARTITIONS    256
-#define CHUNK         64 /* traces between two readings of the clock */
-#define TICK_NS       1000000
-#define TOPIC_TICKS   200
-#define END_S         300                /* until all is acknowledged */
-#define TRACE_NS      INT64_C(200000000) /* the longest trace; each is sent when it is over */
+#define MESSAGE_SPANS   500
+#define FLUSH_NS        INT64_C(50000000)
+#define WINDOW          (1U << 16) /* traces of which some services have not sent their spans */
+#define PARTITIONS      256
+#define CHUNK           64 /* traces between two readings of the clock */
+#define PRODUCE_TICK_NS 1000000
+#define TOPIC_TICKS     200
+#define END_S           300                /* until all is acknowledged */
+#define TRACE_NS        INT64_C(200000000) /* the longest trace; each is sent when it is over */
 
 /* The spans of a service that go into one partition. */
-struct message {
+struct scale_message {
     size_t length;
     unsigned spans;
     int64_t since_ns;
@@ -46,12 +46,12 @@ struct load {
     int64_t spread_ns; /* between a trace's first service and its last one */
 
     struct template *templates;
-    struct trace *window;
+    struct scale_trace *window;
     uint64_t made_traces, made_spans;
     uint64_t made[TEMPLATES];
-    uint64_t next[SERVICES]; /* the trace whose spans the service sends next */
+    uint64_t next[SCALE_SERVICES]; /* the trace whose spans the service sends next */
     uint32_t partitions;
-    struct message *messages[SERVICES]; /* by partition */
+    struct scale_message *messages[SCALE_SERVICES]; /* by partition */
 
     rd_kafka_t *producer;
     rd_kafka_topic_t *rd_topic;
@@ -112,7 +112,7 @@ static bool set(rd_kafka_conf_t *conf, const char *key, const char *value)
  * 0: none. */
 static uint32_t wait_topic(const struct load *load)
 {
-    const struct timespec tick = {.tv_nsec = TICK_NS * 50};
+    const struct timespec tick = {.tv_nsec = PRODUCE_TICK_NS * 50};
 
     for (int i = 0; i < TOPIC_TICKS; i++) {
         const struct rd_kafka_metadata *metadata;
@@ -156,7 +156,7 @@ static bool connect_to(struct load *load)
     return load->partitions != 0;
 }
 
-static void send_message(struct load *load, struct message *message, uint32_t partition)
+static void send_message(struct load *load, struct scale_message *message, uint32_t partition)
 {
     message_close(message->bytes, message->length);
     while (rd_kafka_produce(load->rd_topic, (int32_t)partition, RD_KAFKA_MSG_F_COPY, message->bytes,
@@ -172,11 +172,11 @@ static void send_message(struct load *load, struct message *message, uint32_t pa
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-static void add_piece(struct load *load, unsigned service, const struct trace *trace,
+static void add_piece(struct load *load, unsigned service, const struct scale_trace *trace,
                       int64_t now_ns)
 {
-    const struct piece *piece = &load->templates[trace->template].piece[service];
-    struct message *message = &load->messages[service][trace->partition];
+    const struct scale_piece *piece = &load->templates[trace->template].piece[service];
+    struct scale_message *message = &load->messages[service][trace->partition];
 
     if (piece->spans == 0)
         return;
@@ -192,9 +192,9 @@ static void add_piece(struct load *load, unsigned service, const struct trace *t
 
 static void send_old(struct load *load, int64_t now_ns)
 {
-    for (unsigned service = 0; service < SERVICES; service++) {
+    for (unsigned service = 0; service < SCALE_SERVICES; service++) {
         for (uint32_t partition = 0; partition < load->partitions; partition++) {
-            struct message *message = &load->messages[service][partition];
+            struct scale_message *message = &load->messages[service][partition];
 
             if (message->spans && now_ns - message->since_ns >= FLUSH_NS)
                 send_message(load, message, partition);
@@ -207,11 +207,11 @@ static bool give_out(struct load *load, int64_t now_ns)
 {
     bool is_any = false;
 
-    for (unsigned service = 0; service < SERVICES; service++) {
-        const int64_t until_ns = now_ns - load->spread_ns * service / (SERVICES - 1);
+    for (unsigned service = 0; service < SCALE_SERVICES; service++) {
+        const int64_t until_ns = now_ns - load->spread_ns * service / (SCALE_SERVICES - 1);
 
         while (load->next[service] < load->made_traces) {
-            const struct trace *trace = &load->window[load->next[service] % WINDOW];
+            const struct scale_trace *trace = &load->window[load->next[service] % WINDOW];
 
             if (trace->start_ns + TRACE_NS > until_ns)
                 break;
@@ -235,9 +235,9 @@ static bool make(struct load *load, double *before)
     *before = elapsed;
     for (unsigned i = 0; i < CHUNK && (double)load->made_spans < load->asked &&
                          load->made_traces < load->traces_max &&
-                         load->made_traces - load->next[SERVICES - 1] < WINDOW;
+                         load->made_traces - load->next[SCALE_SERVICES - 1] < WINDOW;
          i++) {
-        struct trace *trace = &load->window[load->made_traces % WINDOW];
+        struct scale_trace *trace = &load->window[load->made_traces % WINDOW];
 
         *trace = trace_of(load->seed, load->made_traces++, load->partitions);
         trace->start_ns = now_ns - TRACE_NS;
@@ -257,12 +257,12 @@ static void report(const struct load *load)
 
 static void run(struct load *load)
 {
-    const struct timespec tick = {.tv_nsec = TICK_NS};
+    const struct timespec tick = {.tv_nsec = PRODUCE_TICK_NS};
     double before = 0, reported = seconds_now();
     bool is_making = true;
 
     load->began = seconds_now();
-    while (is_making || load->next[SERVICES - 1] < load->made_traces) {
+    while (is_making || load->next[SCALE_SERVICES - 1] < load->made_traces) {
         bool is_busy;
 
         is_making = is_making && make(load, &before);
@@ -374,7 +374,7 @@ static bool prepare(struct load *load)
     load->window = calloc(WINDOW, sizeof(*load->window));
     if (!load->templates || !load->window)
         return false;
-    for (unsigned service = 0; service < SERVICES; service++) {
+    for (unsigned service = 0; service < SCALE_SERVICES; service++) {
         load->messages[service] = calloc(load->partitions, sizeof(*load->messages[service]));
         if (!load->messages[service])
             return false;

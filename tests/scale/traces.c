@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOW_NS  INT64_C(60000000) /* at least; fast traces take a sixth of it at most */
-#define FAILED   "EIO"
-#define INTERNAL 1
-#define SERVER   2
-#define CLIENT   3
+#define SLOW_NS      INT64_C(60000000) /* at least; fast traces take a sixth of it at most */
+#define SCALE_FAILED "EIO"
+#define INTERNAL     1
+#define AT_SERVER    2
+#define AT_CLIENT    3
 
 enum { CLIENT_HOST, GATEWAY, MAPPER, STORE };
 enum { TRACE_ID, SPAN_ID, PARENT_ID, TIME };
@@ -33,27 +33,27 @@ struct plan {
 };
 
 static const struct plan write_plan[] = {
-    {"write", CLIENT_HOST, -1, CLIENT, false},
-    {"handle write", GATEWAY, 0, SERVER, false},
-    {"map", MAPPER, 1, SERVER, false},
-    {"store write", STORE, 1, SERVER, false},
-    {"replicate", STORE + 1, 3, SERVER, false},
-    {"replicate", STORE + 2, 3, SERVER, true},
+    {"write", CLIENT_HOST, -1, AT_CLIENT, false},
+    {"handle write", GATEWAY, 0, AT_SERVER, false},
+    {"map", MAPPER, 1, AT_SERVER, false},
+    {"store write", STORE, 1, AT_SERVER, false},
+    {"replicate", STORE + 1, 3, AT_SERVER, false},
+    {"replicate", STORE + 2, 3, AT_SERVER, true},
     {"journal write", STORE, 3, INTERNAL, false},
     {"journal write", STORE + 1, 4, INTERNAL, false},
     {"journal write", STORE + 2, 5, INTERNAL, false},
     {"commit", STORE, 3, INTERNAL, false},
 };
 static const struct plan read_plan[] = {
-    {"read", CLIENT_HOST, -1, CLIENT, false}, {"handle read", GATEWAY, 0, SERVER, false},
-    {"map", MAPPER, 1, SERVER, false},        {"store read", STORE, 1, SERVER, false},
+    {"read", CLIENT_HOST, -1, AT_CLIENT, false}, {"handle read", GATEWAY, 0, AT_SERVER, false},
+    {"map", MAPPER, 1, AT_SERVER, false},        {"store read", STORE, 1, AT_SERVER, false},
     {"disk read", STORE, 3, INTERNAL, false},
 };
 
 const char *service_name(unsigned service)
 {
-    static const char *const names[SERVICES] = {"client",  "gateway", "mapper",
-                                                "store-1", "store-2", "store-3"};
+    static const char *const names[SCALE_SERVICES] = {"client",  "gateway", "mapper",
+                                                      "store-1", "store-2", "store-3"};
     return names[service];
 }
 
@@ -149,7 +149,7 @@ static void plan_trace(struct template *template, unsigned number)
 
 /* ---- its bytes ------------------------------------------------------------------------------- */
 
-static void put_byte(struct piece *piece, unsigned byte)
+static void put_byte(struct scale_piece *piece, unsigned byte)
 {
     piece->bytes[piece->length++] = (char)byte;
 }
@@ -161,7 +161,7 @@ static void put_length(char *to, size_t length)
     to[1] = (char)(length >> 7);
 }
 
-static void put_text(struct piece *piece, unsigned tag, const char *text)
+static void put_text(struct scale_piece *piece, unsigned tag, const char *text)
 {
     put_byte(piece, tag);
     put_byte(piece, (unsigned)strlen(text)); /* all below 128 */
@@ -169,7 +169,7 @@ static void put_text(struct piece *piece, unsigned tag, const char *text)
     piece->length += strlen(text);
 }
 
-static void put_patch(struct piece *piece, unsigned tag, unsigned what, unsigned span,
+static void put_patch(struct scale_piece *piece, unsigned tag, unsigned what, unsigned span,
                       int64_t time_ns)
 {
     const size_t length = what == TRACE_ID ? 16 : 8;
@@ -182,7 +182,7 @@ static void put_patch(struct piece *piece, unsigned tag, unsigned what, unsigned
     piece->length += length;
 }
 
-static void put_event(struct piece *piece, const char *name, int64_t time_ns)
+static void put_event(struct scale_piece *piece, const char *name, int64_t time_ns)
 {
     put_byte(piece, 0x5a);
     put_byte(piece, (unsigned)(9 + 2 + strlen(name)));
@@ -190,7 +190,7 @@ static void put_event(struct piece *piece, const char *name, int64_t time_ns)
     put_text(piece, 0x12, name);
 }
 
-static void put_attribute(struct piece *piece, const char *key, const char *value)
+static void put_attribute(struct scale_piece *piece, const char *key, const char *value)
 {
     put_byte(piece, 0x4a);
     put_byte(piece, (unsigned)(2 + strlen(key) + 2 + 2 + strlen(value)));
@@ -200,16 +200,16 @@ static void put_attribute(struct piece *piece, const char *key, const char *valu
     put_text(piece, 0x0a, value);
 }
 
-static void put_status(struct piece *piece)
+static void put_status(struct scale_piece *piece)
 {
     put_byte(piece, 0x7a);
-    put_byte(piece, (unsigned)(2 + strlen(FAILED) + 2));
-    put_text(piece, 0x12, FAILED);
+    put_byte(piece, (unsigned)(2 + strlen(SCALE_FAILED) + 2));
+    put_text(piece, 0x12, SCALE_FAILED);
     put_byte(piece, 0x18);
     put_byte(piece, 2);
 }
 
-static void put_flags(struct piece *piece, bool is_parent_remote)
+static void put_flags(struct scale_piece *piece, bool is_parent_remote)
 {
     put_byte(piece, 0x85);
     put_byte(piece, 0x01);
@@ -222,7 +222,7 @@ static void put_flags(struct piece *piece, bool is_parent_remote)
 static void put_span(struct template *template, unsigned k, unsigned number)
 {
     const struct made_span *span = &template->span[k];
-    struct piece *piece = &template->piece[span->service];
+    struct scale_piece *piece = &template->piece[span->service];
     const int64_t end_ns = span->start_ns + span->duration_ns;
     char object[32];
     size_t length_at;
@@ -265,7 +265,7 @@ struct template *templates_new(void)
     return templates;
 }
 
-size_t piece_write(char *to, const struct piece *piece, const struct trace *trace)
+size_t piece_write(char *to, const struct scale_piece *piece, const struct scale_trace *trace)
 {
     memcpy(to, piece->bytes, piece->length);
     for (unsigned i = 0; i < piece->patches; i++) {
@@ -303,7 +303,7 @@ static void put_long_length(char *to, size_t length)
 /* ResourceSpans { resource { service.name }, ScopeSpans { scope { name } spans... } } */
 size_t message_open(char *to, unsigned service)
 {
-    struct piece resource = {.length = 0};
+    struct scale_piece resource = {.length = 0};
     size_t length;
 
     put_byte(&resource, 0x0a);
@@ -348,16 +348,16 @@ static uint32_t hash_of(uint64_t high, uint64_t low)
     return hash;
 }
 
-struct trace trace_of(uint32_t seed, uint64_t n, uint32_t partitions)
+struct scale_trace trace_of(uint32_t seed, uint64_t n, uint32_t partitions)
 {
     const uint64_t low = mix(n + 1 + ((uint64_t)seed << 40));
     const uint32_t template = (uint32_t)(mix(low) % TEMPLATES);
     const uint64_t high = UINT64_C(0xb1c1) << 48 | (uint64_t)(seed & 0xffff) << 32 | template;
 
-    return (struct trace){.id_high = high,
-                          .id_low = low,
-                          .template = template,
-                          .partition = hash_of(high, low) % partitions};
+    return (struct scale_trace){.id_high = high,
+                                .id_low = low,
+                                .template = template,
+                                .partition = hash_of(high, low) % partitions};
 }
 
 void templates_print(FILE *out, const struct template *templates, const uint64_t *made)

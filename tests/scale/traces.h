@@ -16,13 +16,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define TEMPLATES   256
-#define SERVICES    6
-#define SPANS_MAX   10
-#define PIECE_SPANS 4 /* of one service in one trace, at most */
-#define PATCHES_MAX (PIECE_SPANS * 7)
-#define PIECE_MAX   (PIECE_SPANS * 400)
-#define OPENING_MAX 128
+#define TEMPLATES       256
+#define SCALE_SERVICES  6
+#define SCALE_SPANS_MAX 10
+#define PIECE_SPANS     4 /* of one service in one trace, at most */
+#define PATCHES_MAX     (PIECE_SPANS * 7)
+#define PIECE_MAX       (PIECE_SPANS * 400)
+#define OPENING_MAX     128
 
 /* All times are since the trace's beginning. */
 struct made_span {
@@ -37,7 +37,7 @@ struct made_span {
 };
 
 /* The encoded spans of one service in one trace. */
-struct piece {
+struct scale_piece {
     unsigned spans;
     size_t length;
     unsigned patches;
@@ -53,12 +53,12 @@ struct piece {
 struct template
 {
     unsigned spans;
-    struct made_span span[SPANS_MAX];
-    struct piece piece[SERVICES];
+    struct made_span span[SCALE_SPANS_MAX];
+    struct scale_piece piece[SCALE_SERVICES];
 };
 
 /* A trace: its id has its template, and the ids of its spans follow from it. */
-struct trace {
+struct scale_trace {
     uint64_t id_high;
     uint64_t id_low;
     int64_t start_ns; /* since 1970 */
@@ -70,10 +70,10 @@ struct trace {
 struct template *templates_new(void);
 
 /* Returns trace number n of the seed. */
-struct trace trace_of(uint32_t seed, uint64_t n, uint32_t partitions);
+struct scale_trace trace_of(uint32_t seed, uint64_t n, uint32_t partitions);
 
 /* Writes the piece with the trace's ids and times; to must have PIECE_MAX. Returns its length. */
-size_t piece_write(char *to, const struct piece *piece, const struct trace *trace);
+size_t piece_write(char *to, const struct scale_piece *piece, const struct scale_trace *trace);
 
 /*
  * Opens a message. A message is an opening and pieces of that service; message_close() then sets

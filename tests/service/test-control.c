@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LONG 1000000 /* more than a socket takes at once */
+#define CONTROL_LONG 1000000 /* more than a socket takes at once */
 
 static char folder[4096];
 
@@ -34,9 +34,9 @@ static json_t *answer(void *context, const char *request)
         return json_pack("{s: s}", "error", "it went wrong");
     if (strcmp(request, "long") != 0)
         return NULL;
-    text = malloc(LONG + 1);
-    memset(text, 'x', LONG);
-    text[LONG] = '\0';
+    text = malloc(CONTROL_LONG + 1);
+    memset(text, 'x', CONTROL_LONG);
+    text[CONTROL_LONG] = '\0';
     json = json_pack("{s: s}", "text", text);
     free(text);
     return json;
@@ -44,14 +44,14 @@ static json_t *answer(void *context, const char *request)
 
 /* ---- what a child asks, while we serve */
 
-struct asking {
+struct control_asking {
     char folder[4096], request[64];
 };
 
 /* Reads the folder from the order. */
 static const char *request_of(const void *order)
 {
-    const struct asking *asking = order;
+    const struct control_asking *asking = order;
 
     (void)snprintf(folder, sizeof(folder), "%s", asking->folder);
     return asking->request;
@@ -67,7 +67,7 @@ static int ask(const void *order, size_t size)
     if (strcmp(request, "status") == 0)
         CHECK_TEXT(json_string_value(json_object_get(json, "mode")), "test");
     else if (strcmp(request, "long") == 0)
-        CHECK(strlen(json_string_value(json_object_get(json, "text"))) == LONG);
+        CHECK(strlen(json_string_value(json_object_get(json, "text"))) == CONTROL_LONG);
     else if (strcmp(request, "fail") == 0)
         CHECK_TEXT(error.text, "it went wrong");
     else
@@ -105,7 +105,7 @@ static const struct job crowd_job = {.name = "crowd", .run = crowd};
 
 static void serve(const struct job *job, const char *request)
 {
-    struct asking asking = {.folder = ""};
+    struct control_asking asking = {.folder = ""};
     const struct child_order order = {.job = job, .bytes = &asking, .size = sizeof(asking)};
     struct child child = {.ended = child_ended};
 

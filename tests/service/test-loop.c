@@ -61,14 +61,14 @@ static void test_times(void)
 
 /* ---- descriptors ---- */
 
-struct pair {
+struct loop_pair {
     struct watched a, b;
     int to_a, to_b;
 };
 
 static void unwatch_other(void *context, short events)
 {
-    struct pair *pair = context;
+    struct loop_pair *pair = context;
 
     CHECK(events & POLLIN);
     strcat(log_text, "x");
@@ -79,7 +79,7 @@ static void unwatch_other(void *context, short events)
 
 static void test_descriptors(void)
 {
-    struct pair pair;
+    struct loop_pair pair;
     int fds[2];
 
     begin();

@@ -18,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ROUNDS     20000
-#define LONGEST_US 60
-#define LOST_MS    30000 /* after that no wake-up comes */
+#define SAVER_ROUNDS 20000
+#define LONGEST_US   60
+#define LOST_MS      30000 /* after that no wake-up comes */
 
 static struct loop *loop;
 static char folder[] = "/tmp/saver.XXXXXX";
@@ -212,7 +212,7 @@ static void test_wake_up(void)
     static struct timer guard = {.due = give_up};
     static int64_t none_ns, second_ns;
 
-    for (unsigned i = 0; i < ROUNDS && !lost; i++) {
+    for (unsigned i = 0; i < SAVER_ROUNDS && !lost; i++) {
         second_ns = i % LONGEST_US * 1000 + i / LONGEST_US * 50 % 1000;
         saver_write_by("first", strdup(""), write_for, &none_ns);
         saver_write_by("second", strdup(""), write_for, &second_ns);

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAIT_MS 10000
-#define OLD_S   (2 * SWEEP_AGE_S)
-#define GOES    "z/goes-20260101-000000" /* the last one */
+#define SWEEP_WAIT_MS 10000
+#define OLD_S         (2 * SWEEP_AGE_S)
+#define GOES          "z/goes-20260101-000000" /* the last one */
 
 static struct timer look;
 static int64_t until_ms;
@@ -59,7 +59,7 @@ static void do_sweep(const struct listing *live)
 {
     make(GOES, OLD_S);
     relay_sweep(loop, ".", live);
-    until_ms = clock_ms() + WAIT_MS;
+    until_ms = clock_ms() + SWEEP_WAIT_MS;
     look = (struct timer){.due = look_whether_it_goes};
     timer_set(loop, &look, 0);
     CHECK(loop_run(loop));

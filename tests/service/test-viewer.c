@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STREAM_BYTES    4371
+#define ENTRY_BYTES     4371
 #define METADATA_STREAM 9 /* of the trace of stream 8 */
 
 static int listener;
@@ -54,7 +54,7 @@ static bool get(int fd, void *bytes, size_t count)
 static void put_streams(int fd, uint64_t first, uint32_t count)
 {
     const uint32_t head[2] = {htobe32(1), htobe32(count)};
-    unsigned char stream[STREAM_BYTES] = "";
+    unsigned char stream[ENTRY_BYTES] = "";
 
     put(fd, head, sizeof(head));
     for (uint32_t i = 0; i < count; i++) {
@@ -221,7 +221,7 @@ static struct index index_of(int fd, uint64_t id)
 
 static void check_times(const char *url)
 {
-    unsigned char packet[12 + 84], streams[8 + 2 * STREAM_BYTES], request[20] = {[7] = 1, [15] = 0};
+    unsigned char packet[12 + 84], streams[8 + 2 * ENTRY_BYTES], request[20] = {[7] = 1, [15] = 0};
     const uint64_t session = htobe64(1);
     struct index index;
     uint64_t time;
@@ -230,7 +230,7 @@ static void check_times(const char *url)
     beacon_ns = now_ns();
     fd = connect_to(viewer_start(url, false, true, 0));
     ask(fd, 3, request, 20);
-    CHECK(get(fd, streams, 8 + STREAM_BYTES));
+    CHECK(get(fd, streams, 8 + ENTRY_BYTES));
     index = index_of(fd, 1);
     CHECK(be32toh(index.status) == 1 && (be32toh(index.flags) & 2) == 0);
     CHECK(now_ns() - beacon_ns >= 500000000); /* held */
@@ -251,7 +251,7 @@ static void check_times(const char *url)
         CHECK(time == beacon_ns);
     }
     ask(fd, 7, &session, 8);
-    CHECK(get(fd, streams, 8 + STREAM_BYTES) && streams[8 + 7] == 2);
+    CHECK(get(fd, streams, 8 + ENTRY_BYTES) && streams[8 + 7] == 2);
     /* the next one is a beacon */
     beacon_ns = now_ns();
     index = index_of(fd, 1);
@@ -280,13 +280,13 @@ static uint32_t index_status(int fd, uint64_t stream, struct index *index)
     return be32toh(index->status);
 }
 
-#define FIRST  (METADATA_STREAM - 1) /* two streams of the trace */
-#define SECOND (METADATA_STREAM + 1)
+#define STREAM_A (METADATA_STREAM - 1) /* two streams of the trace */
+#define STREAM_B (METADATA_STREAM + 1)
 
 /* LTTng gives the metadata in parts, and events before the last part. */
 static void check_metadata(const char *url)
 {
-    unsigned char streams[8 + 3 * STREAM_BYTES], request[20] = {[7] = 1}, packets[2048];
+    unsigned char streams[8 + 3 * ENTRY_BYTES], request[20] = {[7] = 1}, packets[2048];
     struct index index;
     unsigned asks;
     uint64_t size;
@@ -297,31 +297,31 @@ static void check_metadata(const char *url)
     fd = connect_to(viewer_start(url, false, true, 0));
     ask(fd, 3, request, 20);
     CHECK(get(fd, streams, sizeof(streams)));
-    CHECK(index_status(fd, FIRST, &index) == 2);
-    CHECK(index_status(fd, SECOND, &index) == 2);
+    CHECK(index_status(fd, STREAM_A, &index) == 2);
+    CHECK(index_status(fd, STREAM_B, &index) == 2);
     /* from here on it is held for its metadata only */
-    WORK_UNTIL(metadata_asks > 0, CHECK(index_status(fd, FIRST, &index) == 2));
+    WORK_UNTIL(metadata_asks > 0, CHECK(index_status(fd, STREAM_A, &index) == 2));
     asks = metadata_asks;
     for (int round = 0; round < 10; round++) { /* once for both */
-        CHECK(index_status(fd, FIRST, &index) == 2);
-        CHECK(index_status(fd, SECOND, &index) == 2);
+        CHECK(index_status(fd, STREAM_A, &index) == 2);
+        CHECK(index_status(fd, STREAM_B, &index) == 2);
     }
     CHECK(metadata_asks - asks <= 11);
     for (int part = 0; part < 3; part++) { /* nothing, no stream class, and a block that is cut */
         metadata_parts = part;
         CHECK(metadata_status(fd, &size) == 2 && size == 0);
-        CHECK(index_status(fd, FIRST, &index) == 2);
-        CHECK(index_status(fd, FIRST, &index) == 2);
+        CHECK(index_status(fd, STREAM_A, &index) == 2);
+        CHECK(index_status(fd, STREAM_A, &index) == 2);
     }
     metadata_parts = 3;
-    CHECK(index_status(fd, FIRST, &index) == 5 && be32toh(index.flags) & 1);
+    CHECK(index_status(fd, STREAM_A, &index) == 5 && be32toh(index.flags) & 1);
     CHECK(metadata_status(fd, &size) == 1 && size == 3 * 512);
     CHECK(get(fd, packets, (size_t)size) && strstr((char *)packets + 1024 + 37, "eam {"));
     CHECK(metadata_status(fd, &size) == 2 && size == 0);
     /* unchanged: no request */
     asks = metadata_asks;
     for (int round = 0; round < 10; round++)
-        CHECK(index_status(fd, FIRST, &index) == 5 && index_status(fd, SECOND, &index) == 5);
+        CHECK(index_status(fd, STREAM_A, &index) == 5 && index_status(fd, STREAM_B, &index) == 5);
     CHECK(metadata_asks == asks);
     close(fd);
     metadata_parts = -1;

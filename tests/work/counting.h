@@ -13,8 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SERVICES 7
-#define SPANS    9 /* names of each */
+#define COUNTED_SERVICES 7
+#define COUNTED_SPANS    9 /* names of each */
 
 /* Returns a duration from 1 us to 100 s, as many in each octave; sometimes 0, or unknown. */
 static inline int64_t some_duration(void)
@@ -42,8 +42,8 @@ struct one_span {
 
 static inline struct one_span some_span(void)
 {
-    struct one_span span = {dice(SERVICES),  dice(SPANS),     dice(SERVICES),
-                            some_duration(), some_duration(), dice(20) == 0};
+    struct one_span span = {dice(COUNTED_SERVICES), dice(COUNTED_SPANS), dice(COUNTED_SERVICES),
+                            some_duration(),        some_duration(),     dice(20) == 0};
 
     return span;
 }

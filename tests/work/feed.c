@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WORKERS 3
-#define LIMIT   240000 /* ms, for a slow machine */
+#define FEED_WORKERS 3
+#define FEED_LIMIT   240000 /* ms, for a slow machine */
 
-struct worker {
+struct feed_worker {
     struct names *names;
     struct statistics *statistics;
     struct deltas_head head;
@@ -42,7 +42,7 @@ static void must(rd_kafka_error_t *error, const char *what)
     exit(1);
 }
 
-static void begin_worker(struct worker *worker, const char *broker, int number)
+static void begin_worker(struct feed_worker *worker, const char *broker, int number)
 {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     char instance[64], id[320], cause[256];
@@ -50,19 +50,19 @@ static void begin_worker(struct worker *worker, const char *broker, int number)
     (void)snprintf(instance, sizeof(instance), "worker-%d", number);
     (void)snprintf(id, sizeof(id), "%s-%s", topic, instance); /* other programs may feed other
                                                                * topics */
-    *worker = (struct worker){.names = names_new(10000, 1 << 20)};
+    *worker = (struct feed_worker){.names = names_new(10000, 1 << 20)};
     worker->statistics = statistics_new(worker->names);
     (void)snprintf(worker->head.instance, sizeof(worker->head.instance), "%s", instance);
     (void)rd_kafka_conf_set(conf, "bootstrap.servers", broker, cause, sizeof(cause));
     (void)rd_kafka_conf_set(conf, "transactional.id", id, cause, sizeof(cause));
     (void)rd_kafka_conf_set(conf, "transaction.timeout.ms", "300000", cause, sizeof(cause));
     worker->producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, cause, sizeof(cause));
-    must(rd_kafka_init_transactions(worker->producer, LIMIT), "init");
+    must(rd_kafka_init_transactions(worker->producer, FEED_LIMIT), "init");
 }
 
 static bool produce(void *context, const char *data, size_t length)
 {
-    const struct worker *worker = context;
+    const struct feed_worker *worker = context;
 
     return rd_kafka_producev(worker->producer, RD_KAFKA_V_TOPIC(topic),
                              RD_KAFKA_V_PARTITION((int32_t)dice(2)),
@@ -71,48 +71,48 @@ static bool produce(void *context, const char *data, size_t length)
 }
 
 /* An aborted transaction has no effect: its deltas are in the next one. */
-static void commit(struct worker *worker, bool is_aborted)
+static void commit(struct feed_worker *worker, bool is_aborted)
 {
     worker->head.end_ns = now_ns();
     must(rd_kafka_begin_transaction(worker->producer), "begin");
     if (!deltas_write(&worker->head, worker->statistics, produce, worker))
         exit(1);
     if (is_aborted) {
-        (void)rd_kafka_flush(worker->producer, LIMIT);
-        must(rd_kafka_abort_transaction(worker->producer, LIMIT), "abort");
+        (void)rd_kafka_flush(worker->producer, FEED_LIMIT);
+        must(rd_kafka_abort_transaction(worker->producer, FEED_LIMIT), "abort");
         return;
     }
-    must(rd_kafka_commit_transaction(worker->producer, LIMIT), "commit");
+    must(rd_kafka_commit_transaction(worker->producer, FEED_LIMIT), "commit");
     statistics_begin_period(worker->statistics);
     worker->head.start_ns = worker->head.end_ns;
     worker->head.counts = (struct work_counts){.busy = 0.5, .behind_s = 0.25};
 }
 
-static void feed_round(struct worker workers[WORKERS], struct merged *whole, bool is_last)
+static void feed_round(struct feed_worker workers[FEED_WORKERS], struct merged *whole, bool is_last)
 {
     for (int i = 0; i < 300; i++) {
         const struct one_span span = some_span();
-        struct worker *worker = &workers[dice(WORKERS)];
+        struct feed_worker *worker = &workers[dice(FEED_WORKERS)];
 
         if (!count_span(worker->statistics, worker->names, &span) ||
             !count_span(whole->statistics, whole->names, &span))
             exit(1);
         worker->head.counts.spans_counted++;
     }
-    for (int i = 0; i < WORKERS; i++)
+    for (int i = 0; i < FEED_WORKERS; i++)
         commit(&workers[i], !is_last && dice(4) == 0);
 }
 
 int main(int argc, char *argv[])
 {
-    struct worker workers[WORKERS];
+    struct feed_worker workers[FEED_WORKERS];
     struct merged *whole = merged_new();
     char *text;
 
     if (argc != 5)
         return 2;
     topic = argv[2];
-    for (int i = 0; i < WORKERS; i++)
+    for (int i = 0; i < FEED_WORKERS; i++)
         begin_worker(&workers[i], argv[1], i);
     for (int round = 0, rounds = atoi(argv[3]); round < rounds; round++) {
         feed_round(workers, whole, round == rounds - 1);
@@ -121,7 +121,7 @@ int main(int argc, char *argv[])
     text = merged_document(whole, now_ns());
     fputs(text, stdout);
     free(text);
-    for (int i = 0; i < WORKERS; i++) {
+    for (int i = 0; i < FEED_WORKERS; i++) {
         rd_kafka_destroy(workers[i].producer);
         statistics_free(workers[i].statistics);
         names_free(workers[i].names);

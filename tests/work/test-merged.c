@@ -7,20 +7,19 @@
 #include "counting.h"
 #include "tools/merged/merged.h"
 
-#define SECOND  INT64_C(1000000000)
-#define NOW     (INT64_C(1790000000) * SECOND)
-#define WORKERS 3
+#define MERGED_NOW     (INT64_C(1790000000) * SECOND)
+#define MERGED_WORKERS 3
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
-struct message {
+struct merged_message {
     char *data;
     size_t length;
     int64_t log_ns;
 };
 
 struct messages {
-    struct message all[4096];
+    struct merged_message all[4096];
     size_t count;
     int64_t log_ns;
 };
@@ -46,26 +45,26 @@ static void forget_messages(void)
     messages.count = 0;
 }
 
-struct worker {
+struct counting_worker {
     struct names *names;
     struct statistics *statistics;
     struct deltas_head head;
 };
 
-static void begin_worker(struct worker *worker, const char *instance)
+static void begin_worker(struct counting_worker *worker, const char *instance)
 {
-    *worker = (struct worker){.names = names_new(10000, 1 << 20)};
+    *worker = (struct counting_worker){.names = names_new(10000, 1 << 20)};
     worker->statistics = statistics_new(worker->names);
     (void)snprintf(worker->head.instance, sizeof(worker->head.instance), "%s", instance);
 }
 
-static void end_worker(struct worker *worker)
+static void end_worker(struct counting_worker *worker)
 {
     statistics_free(worker->statistics);
     names_free(worker->names);
 }
 
-static void commit(struct worker *worker, int64_t now_ns)
+static void commit(struct counting_worker *worker, int64_t now_ns)
 {
     worker->head.start_ns = now_ns - SECOND;
     worker->head.end_ns = now_ns;
@@ -111,7 +110,7 @@ static uint32_t same_name(const struct merged *merged, const struct names *names
 }
 
 /* Compares with a worker that had all spans. */
-static void check_sum(const struct merged *merged, const struct worker *whole)
+static void check_sum(const struct merged *merged, const struct counting_worker *whole)
 {
     CHECK(statistics_size(merged->statistics, STATISTICS_ROWS) ==
           statistics_size(whole->statistics, STATISTICS_ROWS));
@@ -142,7 +141,7 @@ static void shuffle_messages(void)
 {
     for (size_t i = messages.count; i > 1; i--) {
         const size_t other = dice(i);
-        const struct message swapped = messages.all[i - 1];
+        const struct merged_message swapped = messages.all[i - 1];
 
         messages.all[i - 1] = messages.all[other];
         messages.all[other] = swapped;
@@ -150,23 +149,23 @@ static void shuffle_messages(void)
 }
 
 /* Counts each span with one of the workers, and with the one that has all. */
-static void count_all(struct worker workers[WORKERS], struct worker *whole)
+static void count_all(struct counting_worker workers[MERGED_WORKERS], struct counting_worker *whole)
 {
     begin_worker(whole, "whole");
-    for (int i = 0; i < WORKERS; i++)
+    for (int i = 0; i < MERGED_WORKERS; i++)
         begin_worker(&workers[i], (const char *const[]){"1", "2", "3"}[i]);
     for (int64_t second = 0; second < 20; second++) {
         for (int i = 0; i < 500; i++) {
             const struct one_span span = some_span();
-            struct worker *worker = &workers[dice(WORKERS)];
+            struct counting_worker *worker = &workers[dice(MERGED_WORKERS)];
 
             CHECK(count_span(worker->statistics, worker->names, &span));
             CHECK(count_span(whole->statistics, whole->names, &span));
             worker->head.counts.spans_counted++;
         }
-        for (int i = 0; i < WORKERS; i++) {
+        for (int i = 0; i < MERGED_WORKERS; i++) {
             workers[i].head.counts.busy = 0.1 * (double)(i + 1) + (double)second / 1000;
-            commit(&workers[i], NOW + second * SECOND);
+            commit(&workers[i], MERGED_NOW + second * SECOND);
         }
     }
 }
@@ -175,23 +174,23 @@ static void check_workers(const struct merged *merged)
 {
     uint64_t counted = 0;
 
-    CHECK(merged->worker_count == WORKERS);
+    CHECK(merged->worker_count == MERGED_WORKERS);
     for (size_t i = 0; i < merged->worker_count; i++) {
         const struct merged_worker *worker = &merged->workers[i];
 
         counted += worker->counts.spans_counted;
-        CHECK(worker->heard_ns == NOW + 19 * SECOND);
+        CHECK(worker->heard_ns == MERGED_NOW + 19 * SECOND);
         CHECK(fabs(worker->counts.busy - 0.1 * (worker->instance[0] - '0') - 0.019) < 1e-9);
-        CHECK(worker_is_there(worker, NOW + 25 * SECOND));
-        CHECK(!worker_is_there(worker, NOW + 30 * SECOND));
+        CHECK(worker_is_there(worker, MERGED_NOW + 25 * SECOND));
+        CHECK(!worker_is_there(worker, MERGED_NOW + 30 * SECOND));
     }
     CHECK(counted == 20 * 500);
-    CHECK(merged->from_ns == NOW - SECOND && merged->to_ns == NOW + 19 * SECOND);
+    CHECK(merged->from_ns == MERGED_NOW - SECOND && merged->to_ns == MERGED_NOW + 19 * SECOND);
 }
 
 static void test_sum(void)
 {
-    struct worker workers[WORKERS], whole;
+    struct counting_worker workers[MERGED_WORKERS], whole;
     struct merged *merged;
 
     count_all(workers, &whole);
@@ -201,7 +200,7 @@ static void test_sum(void)
     check_workers(merged);
     CHECK(merged->messages == messages.count && merged->refused == 0);
     merged_free(merged);
-    for (int i = 0; i < WORKERS; i++)
+    for (int i = 0; i < MERGED_WORKERS; i++)
         end_worker(&workers[i]);
     end_worker(&whole);
 }
@@ -212,7 +211,7 @@ static void test_sum(void)
 static void test_document(void)
 {
     struct merged *merged = merge(), *read = merged_new();
-    char *text = merged_document(merged, NOW), *again;
+    char *text = merged_document(merged, MERGED_NOW), *again;
     json_t *json = json_loads(text, 0, NULL);
     struct error error = {""};
 
@@ -220,7 +219,7 @@ static void test_document(void)
     CHECK(json_integer_value(json_object_get(json, "spans")) == 20 * 500);
     CHECK(merged_add_document(read, json, &error));
     CHECK_TEXT(error.text, "");
-    again = merged_document(read, NOW);
+    again = merged_document(read, MERGED_NOW);
     CHECK_TEXT(again, text);
     free(again);
     CHECK(merged_add_document(read, json, &error));
@@ -264,9 +263,9 @@ static void test_foreign_messages(void)
     struct merged *merged = merged_new();
     struct error error;
 
-    CHECK(merged_add_message(merged, "not a message", 13, NOW, &error));
+    CHECK(merged_add_message(merged, "not a message", 13, MERGED_NOW, &error));
     CHECK(error.text[0] != '\0');
-    CHECK(merged_add_message(merged, "", 0, NOW, &error));
+    CHECK(merged_add_message(merged, "", 0, MERGED_NOW, &error));
     CHECK(merged->messages == 2 && merged->refused == 2);
     /* changed bits: any counts are possible, but nothing breaks */
     for (int i = 0; i < 60; i++) {
@@ -276,8 +275,8 @@ static void test_foreign_messages(void)
         const char before = data[at];
 
         data[at] ^= (char)(1U << dice(8));
-        CHECK(merged_add_message(merged, data, dice(8) ? messages.all[which].length : at, NOW,
-                                 &error));
+        CHECK(merged_add_message(merged, data, dice(8) ? messages.all[which].length : at,
+                                 MERGED_NOW, &error));
         data[at] = before;
     }
     merged_free(merged);
@@ -289,7 +288,7 @@ static void test_foreign_numbers(void)
 {
     struct merged *merged, *again = merged_new();
     struct statistics_row *row;
-    struct worker worker;
+    struct counting_worker worker;
     struct error error = {""};
     json_t *json;
     char *text;
@@ -303,10 +302,10 @@ static void test_foreign_numbers(void)
     row->spans = row->errors = UINT64_MAX - 1;
     CHECK(histogram_add(&row->duration, 5));
     row->duration.sum = (double)INFINITY;
-    commit(&worker, NOW);
+    commit(&worker, MERGED_NOW);
     merged = merge();
     CHECK(merged->refused == 0);
-    text = merged_document(merged, NOW);
+    text = merged_document(merged, MERGED_NOW);
     json = json_loads(text, 0, NULL);
     CHECK(json && merged_add_document(again, json, &error));
     json_decref(json);
@@ -323,7 +322,7 @@ static void test_foreign_numbers(void)
 static void check_series(const struct merged *merged, size_t series)
 {
     static const char calls[] = "\nblkin_traces_spanmetrics_calls_total{service=\"";
-    char *page = merged_page(merged, series, NOW);
+    char *page = merged_page(merged, series, MERGED_NOW);
     const size_t all = statistics_size(merged->statistics, STATISTICS_ROWS);
     size_t lines = 0, rows = 0;
     uint64_t counted = 0, spans = 0;
@@ -354,7 +353,7 @@ static void test_many_services(void)
     const char *given = getenv("MANY");
     const int many = given ? atoi(given) : 40000;
     struct merged *merged = merged_new();
-    struct worker worker;
+    struct counting_worker worker;
     uint64_t spans = 0;
 
     forget_messages();
@@ -371,11 +370,11 @@ static void test_many_services(void)
                                  names_id(worker.names, text_of(name)), NAMES_NONE);
             row->spans++;
         }
-        commit(&worker, NOW);
+        commit(&worker, MERGED_NOW);
         end_worker(&worker);
         for (size_t m = 0; m < messages.count; m++)
-            CHECK(merged_add_message(merged, messages.all[m].data, messages.all[m].length, NOW,
-                                     &error));
+            CHECK(merged_add_message(merged, messages.all[m].data, messages.all[m].length,
+                                     MERGED_NOW, &error));
         forget_messages();
     }
     for (size_t i = 0; i < statistics_size(merged->statistics, STATISTICS_ROWS); i++)
@@ -399,10 +398,10 @@ static void test_many_workers(void)
         char name[32];
 
         (void)snprintf(name, sizeof(name), "pod-%d", i);
-        merged_add_worker(merged, name, &counts, NOW + i * SECOND);
+        merged_add_worker(merged, name, &counts, MERGED_NOW + i * SECOND);
     }
     CHECK(merged->worker_count == WORKERS_MAX);
-    merged_add_worker(merged, "\x1b[2J", &counts, NOW + 5000 * SECOND + WORKER_FORGET_NS);
+    merged_add_worker(merged, "\x1b[2J", &counts, MERGED_NOW + 5000 * SECOND + WORKER_FORGET_NS);
     CHECK(merged->worker_count == 1);
     CHECK_TEXT(merged->workers[0].instance, "?[2J");
     for (size_t i = 0; i < merged->worker_count; i++)
@@ -454,9 +453,9 @@ static void test_page(void)
     edge->errors = 2;
     for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++)
         CHECK(histogram_add(&row->duration, durations[i]));
-    merged_add_worker(merged, "1", &counts, NOW);
-    merged_add_worker(merged, "away", &of_away, NOW - 20 * SECOND);
-    page = merged_page(merged, 20000, NOW);
+    merged_add_worker(merged, "1", &counts, MERGED_NOW);
+    merged_add_worker(merged, "away", &of_away, MERGED_NOW - 20 * SECOND);
+    page = merged_page(merged, 20000, MERGED_NOW);
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         CHECK(strstr(page, lines[i]) != NULL);
         if (!strstr(page, lines[i]))

@@ -13,11 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WAIT_MS 100
+#define PARTITION_WAIT_MS 100
 
 /* ---- a log, and a worker that reads it ------------------------------------------------------- */
 
-struct entry {
+struct partition_entry {
     int64_t time_ms;
     struct buffer bytes;
 };
@@ -32,7 +32,7 @@ static bool adds_up(const struct work_counts *counts)
 
 #define LOG_MAX 4000
 
-static struct entry entries[LOG_MAX];
+static struct partition_entry entries[LOG_MAX];
 static int64_t log_end;
 
 static void clear_log(void)
@@ -46,9 +46,9 @@ static void clear_log(void)
 static void append_traces(int64_t time_ms, const uint64_t *ids)
 {
     static uint64_t number;
-    struct entry *entry = &entries[log_end++];
+    struct partition_entry *entry = &entries[log_end++];
 
-    *entry = (struct entry){.time_ms = time_ms};
+    *entry = (struct partition_entry){.time_ms = time_ms};
     for (; *ids; ids++)
         add_test_span(&entry->bytes, &(struct test_span){.trace_id = *ids,
                                                          .id = ++number,
@@ -69,7 +69,7 @@ struct results {
     uint32_t pieces[TRACES];
 };
 
-struct worker {
+struct partition_worker {
     struct work_counts counts;
     struct assembly assembly;
     struct partition partition;
@@ -82,7 +82,7 @@ static struct place committed_place;
 
 static void on_close(void *context, const struct held_trace *trace)
 {
-    struct worker *worker = context;
+    struct partition_worker *worker = context;
     uint32_t count = 0;
 
     for (const struct held_span *span = trace->first; span; span = span->next) {
@@ -101,10 +101,10 @@ static void on_late(void *context, const struct trace_span *span)
     CHECK(span->duration_ns == 5);
 }
 
-static void start(struct worker *worker)
+static void start(struct partition_worker *worker)
 {
-    *worker = (struct worker){.last_counts = {0}};
-    worker->assembly = (struct assembly){.wait_ms = WAIT_MS,
+    *worker = (struct partition_worker){.last_counts = {0}};
+    worker->assembly = (struct assembly){.wait_ms = PARTITION_WAIT_MS,
                                          .names = names_new(1000, 100000),
                                          .counts = &worker->counts,
                                          .close = on_close,
@@ -114,7 +114,7 @@ static void start(struct worker *worker)
     CHECK(partition_open(&worker->partition, &worker->assembly, committed_place));
 }
 
-static void commit(struct worker *worker)
+static void commit(struct partition_worker *worker)
 {
     const struct work_counts delta = work_counts_since(&worker->counts, &worker->last_counts);
     char text[PLACE_TEXT_MAX];
@@ -135,7 +135,7 @@ static void commit(struct worker *worker)
 }
 
 /* Stops like a kill: uncommitted work is lost. */
-static void stop(struct worker *worker)
+static void stop(struct partition_worker *worker)
 {
     partition_close(&worker->partition);
     CHECK(worker->assembly.messages == 0 && worker->counts.open_bytes == 0);
@@ -145,7 +145,7 @@ static void stop(struct worker *worker)
     names_free(worker->assembly.names);
 }
 
-static void read_one(struct worker *worker)
+static void read_one(struct partition_worker *worker)
 {
     const int64_t offset = worker->partition.next;
 
@@ -156,7 +156,7 @@ static void read_one(struct worker *worker)
                               .bytes = {entries[offset].bytes.data, entries[offset].bytes.length}});
 }
 
-static void read_all(struct worker *worker)
+static void read_all(struct partition_worker *worker)
 {
     while (worker->partition.next < log_end)
         read_one(worker);
@@ -173,7 +173,7 @@ static void begin(void)
 
 static void test_closing(void)
 {
-    struct worker worker;
+    struct partition_worker worker;
 
     begin();
     APPEND(1000, 1, 1, 2);
@@ -208,7 +208,7 @@ static void test_closing(void)
 /* A trace is remembered until no span of it came for twice the time; then it is another trace. */
 static void test_late_and_later(void)
 {
-    struct worker worker;
+    struct partition_worker worker;
 
     begin();
     APPEND(1000, 1);
@@ -228,7 +228,7 @@ static void test_late_and_later(void)
 /* A trace that never ends: it has a limited number of spans, and no more memory. */
 static void test_endless_trace(void)
 {
-    struct worker worker;
+    struct partition_worker worker;
     uint64_t ids[501];
     uint64_t most = 0;
 
@@ -253,7 +253,7 @@ static void test_endless_trace(void)
 
 static void test_for_want_of_memory(void)
 {
-    struct worker worker;
+    struct partition_worker worker;
 
     begin();
     APPEND(1000, 1);
@@ -279,14 +279,14 @@ static void test_what_is_wrong(void)
 {
     static const char no_ids[] = {0x0a, 0x06, 0x12, 0x04, 0x12, 0x02, 0x2a, 0x00};
     static const char broken[] = {0x0a, 0x7f, 0x12};
-    struct worker worker;
+    struct partition_worker worker;
 
     begin();
     for (int i = 0; i < 2; i++) {
         const char *bytes = i ? broken : no_ids;
         const size_t length = i ? sizeof(broken) : sizeof(no_ids);
 
-        entries[log_end] = (struct entry){.time_ms = 1000};
+        entries[log_end] = (struct partition_entry){.time_ms = 1000};
         CHECK(buffer_reserve(&entries[log_end].bytes, length));
         memcpy(entries[log_end].bytes.data, bytes, length);
         entries[log_end++].bytes.length = length;
@@ -376,7 +376,7 @@ static void make_log(uint64_t seed)
 /* Reads the log to its end, with some kills if is_killed. */
 static struct results run(uint64_t seed, bool is_killed)
 {
-    struct worker worker;
+    struct partition_worker worker;
 
     memset(&committed, 0, sizeof(committed));
     committed_place = (struct place){0, 0, 0, 0};
@@ -453,10 +453,10 @@ static void test_schemas(void)
     static const char expected[] = "1 r1 s1,2  s1,3 r1 ,4 r1 s1,";
     char kept[100] = "";
     struct keeper *keeper = keeper_new_topic(1, on_message, kept);
-    struct worker worker;
+    struct partition_worker worker;
 
     begin();
-    entries[log_end++] = (struct entry){.time_ms = 1000};
+    entries[log_end++] = (struct partition_entry){.time_ms = 1000};
     for (unsigned i = 0; i < 4; i++)
         add_test_span(&entries[0].bytes, &(struct test_span){.trace_id = 1,
                                                              .id = i + 1,
@@ -465,7 +465,7 @@ static void test_schemas(void)
                                                              .name = "write",
                                                              .schema = schemas[i][0],
                                                              .scope_schema = schemas[i][1]});
-    APPEND(1000 + 2 * WAIT_MS, 2);
+    APPEND(1000 + 2 * PARTITION_WAIT_MS, 2);
     start(&worker);
     worker.assembly.close = keep;
     worker.assembly.context = keeper;

@@ -18,8 +18,8 @@ struct found_list {
     size_t traces_left, ids_left; /* of the limits of this answer */
 };
 
-/* Tells from when on this host has everything: for the answer's reader as the time before the
- * request, as clocks of two hosts cannot be compared, and for persons since 1970. */
+/* Adds the time from which this host has everything. held_from, for people: ns since 1970. held_us,
+ * for the asking host, whose clock differs: before the request. */
 static void found_set_held(json_t *json, const struct request *request, int64_t held_mono_ns)
 {
     const int64_t before_ns = request->came_mono_ns - held_mono_ns;

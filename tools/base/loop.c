@@ -147,7 +147,7 @@ static void reap(struct loop *loop)
         struct child *child = *at;
 
         if (!child)
-            continue; /* a child that loop_forget() got */
+            continue; /* a child that was given to loop_forget() */
         *at = child->next;
         child->pid = 0;
         child->ended(child->context, status);

@@ -71,8 +71,8 @@ uint64_t readers_note_settled(struct live_reader *reader)
     return sent > settled->sent ? sent - settled->sent : 0;
 }
 
-/* Counts waiting spans as undelivered unless another child reads them again. Returns their number.
- */
+/* Counts waiting spans as undelivered unless another child reads them again. Returns the number
+ * that became undelivered. */
 uint64_t readers_close_account(struct live_reader *reader, bool is_read_again)
 {
     uint64_t lost = 0;
@@ -110,7 +110,6 @@ static void readers_say_what_was_before(const struct live_reader *reader,
         reader->session, account->pid, what);
 }
 
-/* The service's own relay daemon has no packets of an earlier run. */
 void readers_find_what_was_before(struct live_reader *reader)
 {
     struct reader_account account;
@@ -118,6 +117,7 @@ void readers_find_what_was_before(struct live_reader *reader)
 
     if (!readers_read_stats(reader, &account) || account.settled.at.time_ns > wall_clock_ns())
         return;
+    /* only a foreign relay daemon has packets of an earlier run */
     if (!reader->readers->options.is_own_relay) {
         reader->now.settled = account.settled;
         twice = readers_note_settled(reader);
@@ -212,7 +212,7 @@ json_t *readers_statistics(struct readers *readers)
 
     for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
         readers_add_document(list, reader_statistics(readers_path_of(reader, "statistics", path)));
-        /* the final count of the previous child */
+        /* the last statistics of the previous child */
         readers_add_document(
             list, json_load_file(readers_path_of(reader, "counted", path), JSON_ALLOW_NUL, NULL));
     }

@@ -19,7 +19,7 @@ extern const struct job relay_job;
 
 struct relay_options {
     bool is_own;
-    char host[256]; /* the own daemon's listening address */
+    char host[256]; /* the own daemon's listening address, or a foreign daemon's host */
     int control_port, data_port, live_port;
     char output[4096]; /* the own daemon's folder */
 };
@@ -73,7 +73,7 @@ void relay_live_url(const struct relay_options *options, char *url, size_t size)
 /*
  * The relay daemon keeps the files of ended sessions in FOLDER/HOST/SESSION-DATE-TIME. The service
  * deletes a folder without changes for an hour unless its session is live. It deletes all folders
- * while no relay daemon runs.
+ * before its own daemon starts, and after its own daemon has ended.
  */
 #define SWEEP_AGE_S 3600
 

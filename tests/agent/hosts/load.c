@@ -7,8 +7,8 @@
  *     load FOLDER HOST HOSTS [KEY=VALUE]...
  *
  * FOLDER/lane replaces the network between the hosts: it has the span below which each host calls
- * the next host. FOLDER/made-HOST has a struct made for each slow or failed request. Both files are
- * mapped, so a killed host has written all requests that it has made.
+ * the next host. FOLDER/made-HOST has a struct load_made for each slow or failed request. Both
+ * files are mapped, so a killed host has written all requests that it has made.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,37 +26,37 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HOSTS_MAX  8
-#define SPANS      3
-#define TICK_NS    INT64_C(1000000)
-#define LANE_SIZE  (UINT64_C(1) << 17) /* requests that a host may be ahead of the next host */
-#define MADE_MAX   (UINT64_C(1) << 20)
-#define HELD_MAX   4096U
-#define PATIENCE   INT64_C(3000000000) /* ns that a host waits for its caller */
-#define TRACE_HIGH UINT64_C(0x626c6b696e000000)
+#define LOAD_HOSTS_MAX 8
+#define LOAD_SPANS     3
+#define LOAD_TICK_NS   INT64_C(1000000)
+#define LANE_SIZE      (UINT64_C(1) << 17) /* requests that a host may be ahead of the next host */
+#define MADE_MAX       (UINT64_C(1) << 20)
+#define LOAD_HELD_MAX  4096U
+#define PATIENCE       INT64_C(3000000000) /* ns that a host waits for its caller */
+#define TRACE_HIGH     UINT64_C(0x626c6b696e000000)
 
 /* The format that check.py reads. */
-struct made {
+struct load_made {
     uint64_t k;
     uint64_t trace_id; /* the lower half; the upper is TRACE_HIGH + seed */
-    uint64_t ids[SPANS];
+    uint64_t ids[LOAD_SPANS];
     int64_t ended;  /* the first span's end in ns since 1970; 0: the span is open */
-    uint32_t why;   /* SLOW, FAILED */
+    uint32_t why;   /* LOAD_SLOW, LOAD_FAILED */
     uint32_t where; /* the host on which the request is slow or fails */
 };
 
-enum { SLOW = 1, FAILED = 2 };
+enum { LOAD_SLOW = 1, LOAD_FAILED = 2 };
 
 struct made_file {
     uint64_t count;
-    struct made made[MADE_MAX];
+    struct load_made made[MADE_MAX];
 };
 
-struct lane {
+struct load_lane {
     struct {
         uint64_t number; /* k + 1: the entry is for request k */
         uint64_t span_id;
-    } calls[HOSTS_MAX][LANE_SIZE];
+    } calls[LOAD_HOSTS_MAX][LANE_SIZE];
 };
 
 /* The options. slow, failed, late: one such request in so many; 0: none. */
@@ -70,15 +70,15 @@ static struct {
 } want = {.rate = 1000, .seconds = 10, .seed = 1, .slow_ms = 30, .late_ms = 500, .odd_slow = -1};
 
 /* A slow request. */
-struct held {
-    struct blkin_span spans[SPANS];
-    struct made *made;
+struct load_held {
+    struct blkin_span spans[LOAD_SPANS];
+    struct load_made *made;
     int64_t due;
 };
 
 /* A queue of slow requests of one kind. All take equally long, so the first in ends first. */
 struct held_queue {
-    struct held *held;
+    struct load_held *held;
     unsigned first, count;
 };
 
@@ -88,10 +88,10 @@ struct tick_account {
     uint32_t *times; /* [i]: requests whose calls of the library took 100 i ns */
 };
 
-#define TIMES 100000U
+#define LOAD_TIMES 100000U
 
 static unsigned host, hosts;
-static struct lane *lane;
+static struct load_lane *lane;
 static struct made_file *made_file;
 static struct held_queue slow_ones, late_ones;
 static struct tick_account accounts[2];
@@ -123,7 +123,7 @@ static uint64_t mixed(uint64_t k, uint64_t what)
     return z ^ (z >> 31);
 }
 
-enum { TRACE, IS_SLOW, IS_FAILED, IS_LATE, WHERE };
+enum { MADE_ID, IS_SLOW, IS_FAILED, IS_LATE, WHERE };
 
 static bool is_one_in(uint64_t k, uint64_t what, double many)
 {
@@ -139,8 +139,8 @@ static uint32_t planted(uint64_t k)
 {
     const double slow = want.odd_slow >= 0 && phase_of(k) ? want.odd_slow : want.slow;
 
-    return (is_one_in(k, IS_SLOW, slow) ? SLOW : 0) |
-           (is_one_in(k, IS_FAILED, want.failed) ? FAILED : 0);
+    return (is_one_in(k, IS_SLOW, slow) ? LOAD_SLOW : 0) |
+           (is_one_in(k, IS_FAILED, want.failed) ? LOAD_FAILED : 0);
 }
 
 static void *map(const char *folder, const char *name, unsigned number, size_t size)
@@ -188,7 +188,7 @@ static void begin(struct blkin_span *spans, uint64_t k, uint64_t parent, uint64_
 {
     const struct blkin_context context = {
         .trace_id_high = TRACE_HIGH + (uint64_t)want.seed,
-        .trace_id = mixed(k, TRACE),
+        .trace_id = mixed(k, MADE_ID),
         .span_id = parent,
         .flags =
             BLKIN_CONTEXT_SAMPLED | BLKIN_CONTEXT_DECIDED | (parent ? BLKIN_CONTEXT_REMOTE : 0),
@@ -242,17 +242,17 @@ static void fail(struct blkin_span *spans, uint32_t where)
         blkin_span_error(&spans[0], "EIO: planted");
 }
 
-static struct made *note(uint64_t k, const uint64_t *ids, uint32_t why, uint32_t where)
+static struct load_made *note(uint64_t k, const uint64_t *ids, uint32_t why, uint32_t where)
 {
-    struct made *made = &made_file->made[made_file->count % MADE_MAX];
+    struct load_made *made = &made_file->made[made_file->count % MADE_MAX];
 
-    *made = (struct made){.k = k, .trace_id = mixed(k, TRACE), .why = why, .where = where};
+    *made = (struct load_made){.k = k, .trace_id = mixed(k, MADE_ID), .why = why, .where = where};
     memcpy(made->ids, ids, sizeof(made->ids));
     __atomic_store_n(&made_file->count, made_file->count + 1, __ATOMIC_RELEASE);
     return made;
 }
 
-static void mark_ended(struct made *made)
+static void mark_ended(struct load_made *made)
 {
     __atomic_store_n(&made->ended, now(CLOCK_REALTIME), __ATOMIC_RELEASE);
 }
@@ -261,7 +261,7 @@ static void mark_ended(struct made *made)
 
 static void end_first(struct held_queue *queue)
 {
-    struct held *held = &queue->held[queue->first % HELD_MAX];
+    struct load_held *held = &queue->held[queue->first % LOAD_HELD_MAX];
 
     end_last(held->spans);
     blkin_span_end(&held->spans[0]);
@@ -272,7 +272,7 @@ static void end_first(struct held_queue *queue)
 
 static void end_due(struct held_queue *queue, int64_t at)
 {
-    while (queue->count > 0 && (queue->held[queue->first % HELD_MAX].due <= at))
+    while (queue->count > 0 && (queue->held[queue->first % LOAD_HELD_MAX].due <= at))
         end_first(queue);
 }
 
@@ -280,7 +280,7 @@ static void end_due(struct held_queue *queue, int64_t at)
 static void end_all(struct held_queue *queue)
 {
     while (queue->count > 0) {
-        const int64_t due = queue->held[queue->first % HELD_MAX].due;
+        const int64_t due = queue->held[queue->first % LOAD_HELD_MAX].due;
         const struct timespec until = {due / 1000000000, due % 1000000000};
 
         (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
@@ -302,16 +302,16 @@ static void hold(uint64_t k, uint64_t parent, uint32_t why, uint32_t where)
 {
     const bool is_late = ends_late(k);
     struct held_queue *queue = queue_of(k);
-    struct held *held;
-    uint64_t ids[SPANS];
+    struct load_held *held;
+    uint64_t ids[LOAD_SPANS];
 
-    held = &queue->held[(queue->first + queue->count++) % HELD_MAX];
+    held = &queue->held[(queue->first + queue->count++) % LOAD_HELD_MAX];
     begin(held->spans, k, parent, ids);
     held->made = note(k, ids, why, where);
-    if (why & FAILED)
+    if (why & LOAD_FAILED)
         fail(held->spans, where);
-    held->due = now(CLOCK_MONOTONIC) + (int64_t)(want.slow_ms * 1e6) + (where - host) * TICK_NS +
-                (is_late ? (int64_t)(want.late_ms * 1e6) : 0);
+    held->due = now(CLOCK_MONOTONIC) + (int64_t)(want.slow_ms * 1e6) +
+                (where - host) * LOAD_TICK_NS + (is_late ? (int64_t)(want.late_ms * 1e6) : 0);
 }
 
 /* ---- the load ---- */
@@ -321,21 +321,21 @@ static void count_time(struct tick_account *account, int64_t took)
     const int64_t i = took / 100;
 
     account->requests++;
-    account->times[i < TIMES ? (unsigned)i : TIMES - 1]++;
+    account->times[i < LOAD_TIMES ? (unsigned)i : LOAD_TIMES - 1]++;
 }
 
 static void serve(uint64_t k, uint64_t parent)
 {
     const uint32_t why = planted(k), where = (uint32_t)(mixed(k, WHERE) % hosts);
     const int64_t began = now(CLOCK_MONOTONIC);
-    struct blkin_span spans[SPANS];
-    uint64_t ids[SPANS];
+    struct blkin_span spans[LOAD_SPANS];
+    uint64_t ids[LOAD_SPANS];
 
-    if (why & SLOW && host <= where) {
+    if (why & LOAD_SLOW && host <= where) {
         hold(k, parent, why, where);
     } else {
         begin(spans, k, parent, ids);
-        if (why & FAILED)
+        if (why & LOAD_FAILED)
             fail(spans, where);
         end_fast(spans);
         if (why)
@@ -356,7 +356,7 @@ static uint64_t serve_due(uint64_t k, uint64_t last, int64_t t0)
         end_due(&slow_ones, at);
         end_due(&late_ones, at);
         if (queue_of(k)->count ==
-            HELD_MAX) /* far behind: wait, as no slow request may be shortened */
+            LOAD_HELD_MAX) /* far behind: wait, as no slow request may be shortened */
             break;
         if (caller(k, &parent))
             serve(k, parent);
@@ -373,7 +373,7 @@ static void run(void)
 {
     const uint64_t last = (uint64_t)(want.rate * want.seconds);
     /* One tick after the host before, so that its call is in the lane. */
-    const int64_t t0 = (int64_t)(want.t0 * 1e9) + host * TICK_NS;
+    const int64_t t0 = (int64_t)(want.t0 * 1e9) + host * LOAD_TICK_NS;
     int64_t tick = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID), before;
     /* A restarted host begins with the request that is due now. */
     uint64_t k = tick > t0 ? (uint64_t)((double)(tick - t0) / 1e9 * want.rate) : 0;
@@ -383,7 +383,7 @@ static void run(void)
         const unsigned phase = phase_of(k);
         struct timespec until;
 
-        tick += TICK_NS;
+        tick += LOAD_TICK_NS;
         until = (struct timespec){tick / 1000000000, tick % 1000000000};
         (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
         k = serve_due(k, last, t0);
@@ -401,7 +401,7 @@ static void run(void)
  * first requests would be recorded nowhere. */
 static void await_rings(void)
 {
-    const struct timespec tick = {.tv_nsec = TICK_NS};
+    const struct timespec tick = {.tv_nsec = LOAD_TICK_NS};
     bool is_recorded = false;
 
     while (!is_recorded && !ends && now(CLOCK_MONOTONIC) < (int64_t)(want.t0 * 1e9)) {
@@ -421,7 +421,7 @@ static double percentile(const struct tick_account *account, double share)
     uint64_t left = (uint64_t)((double)account->requests * share);
     unsigned i = 0;
 
-    while (i + 1 < TIMES && left >= account->times[i])
+    while (i + 1 < LOAD_TIMES && left >= account->times[i])
         left -= account->times[i++];
     return i / 10.0;
 }
@@ -462,7 +462,7 @@ int main(int argc, char **argv)
 {
     static char name[16];
 
-    if (argc < 4 || (hosts = (unsigned)atoi(argv[3])) < 1 || hosts > HOSTS_MAX ||
+    if (argc < 4 || (hosts = (unsigned)atoi(argv[3])) < 1 || hosts > LOAD_HOSTS_MAX ||
         (host = (unsigned)atoi(argv[2])) >= hosts)
         return fprintf(stderr, "usage: load FOLDER HOST HOSTS [KEY=VALUE]...\n"), 2;
     for (int i = 4; i < argc; i++) {
@@ -472,9 +472,9 @@ int main(int argc, char **argv)
     lane = map(argv[1], "lane", 0, sizeof(*lane));
     made_file = map(argv[1], "made", host, sizeof(*made_file));
     for (unsigned i = 0; i < 2; i++)
-        accounts[i].times = calloc(TIMES, sizeof(*accounts[i].times));
-    slow_ones.held = calloc(HELD_MAX, sizeof(*slow_ones.held));
-    late_ones.held = calloc(HELD_MAX, sizeof(*late_ones.held));
+        accounts[i].times = calloc(LOAD_TIMES, sizeof(*accounts[i].times));
+    slow_ones.held = calloc(LOAD_HELD_MAX, sizeof(*slow_ones.held));
+    late_ones.held = calloc(LOAD_HELD_MAX, sizeof(*late_ones.held));
     if (!accounts[0].times || !accounts[1].times || !slow_ones.held || !late_ones.held)
         return 1;
     (void)signal(SIGTERM, end);

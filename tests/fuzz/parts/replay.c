@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define INPUT_MAX 512
-#define RUNS      200000
-#define SECONDS   1
+#define INPUT_MAX   512
+#define REPLAY_RUNS 200000
+#define SECONDS     1
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -61,7 +61,7 @@ static void tell(int signal)
 int main(int argc, char **argv)
 {
     const struct sigaction action = {.sa_handler = tell, .sa_flags = SA_RESETHAND | SA_NODEFER};
-    const unsigned long runs = argc > 1 ? strtoul(argv[1], NULL, 10) : RUNS;
+    const unsigned long runs = argc > 1 ? strtoul(argv[1], NULL, 10) : REPLAY_RUNS;
     const unsigned long first = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
     const clock_t end = clock() + SECONDS * CLOCKS_PER_SEC;
 

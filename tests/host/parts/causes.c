@@ -14,7 +14,7 @@
  *
  *     quiet             no fault; the request sleeps
  *
- * A request takes REQUEST_MS or more, until its current operation ends.
+ * A request takes CAUSE_REQUEST_MS or more, until its current operation ends.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -35,12 +35,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BEFORE_MS  800
-#define REQUEST_MS 300
-#define AFTER_MS   300
-#define PAGE       4096
-#define MESSAGE    200
-#define LOAD_MAX   64
+#define BEFORE_MS        800
+#define CAUSE_REQUEST_MS 300
+#define AFTER_MS         300
+#define PAGE_4K          4096
+#define MESSAGE          200
+#define LOAD_MAX         64
 
 static atomic_bool is_over;
 
@@ -76,7 +76,7 @@ static uint64_t dice(uint64_t sides)
 /* Works once; each thread has its own `on`. */
 typedef void work_fn(void *on);
 
-struct cause {
+struct planted_cause {
     const char *name;
     const char *span;
     unsigned threads;
@@ -96,9 +96,9 @@ static struct file *open_file(const char *path, int flags)
     off_t size;
 
     if (!file || (file->fd = open(path, flags | O_CLOEXEC)) < 0 ||
-        (size = lseek(file->fd, 0, SEEK_END)) < PAGE)
+        (size = lseek(file->fd, 0, SEEK_END)) < PAGE_4K)
         err(1, "%s", path);
-    file->pages = (uint64_t)size / PAGE;
+    file->pages = (uint64_t)size / PAGE_4K;
     return file;
 }
 
@@ -106,9 +106,9 @@ static void *make_disk(const char *path)
 {
     struct file *file = open_file(path, O_WRONLY | O_DIRECT);
 
-    if (posix_memalign((void **)&file->page, PAGE, PAGE))
+    if (posix_memalign((void **)&file->page, PAGE_4K, PAGE_4K))
         err(1, "memory");
-    memset(file->page, 0x5a, PAGE);
+    memset(file->page, 0x5a, PAGE_4K);
     return file;
 }
 
@@ -116,15 +116,15 @@ static void write_page(void *on)
 {
     const struct file *file = on;
 
-    if (pwrite(file->fd, file->page, PAGE, (off_t)(dice(file->pages) * PAGE)) != PAGE)
+    if (pwrite(file->fd, file->page, PAGE_4K, (off_t)(dice(file->pages) * PAGE_4K)) != PAGE_4K)
         err(1, "write");
 }
 
 static void read_at(const struct file *file, uint64_t page)
 {
-    char bytes[PAGE];
+    char bytes[PAGE_4K];
 
-    if (pread(file->fd, bytes, sizeof(bytes), (off_t)(page * PAGE)) != PAGE)
+    if (pread(file->fd, bytes, sizeof(bytes), (off_t)(page * PAGE_4K)) != PAGE_4K)
         err(1, "read");
 }
 
@@ -255,7 +255,7 @@ static void ask(void *on)
         err(1, "network");
 }
 
-static const struct cause causes[] = {
+static const struct planted_cause causes[] = {
     {"disk", "journal", 31, make_disk, write_page},
     {"memory", "look up", 16, make_memory, read_page},
     {"cpu", "checksum", 0, make_nothing, compute},
@@ -266,7 +266,7 @@ static const struct cause causes[] = {
 /* ---- the request, and the fault ---------------------------------------------------------------
  */
 
-static const struct cause *cause;
+static const struct planted_cause *cause;
 
 static void *load(void *on)
 {
@@ -277,7 +277,7 @@ static void *load(void *on)
 
 static void request(void *on)
 {
-    const int64_t until_ms = clock_ms() + REQUEST_MS;
+    const int64_t until_ms = clock_ms() + CAUSE_REQUEST_MS;
     struct blkin_span root, span;
     struct blkin_context context;
 

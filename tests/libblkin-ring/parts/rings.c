@@ -46,8 +46,8 @@ void rings_close(struct rings *rings)
 
 /* ---- reading it ---- */
 
-void rings_walk(const struct rings *rings, uint32_t ring, struct walk *walk, record_fn *record,
-                void *context)
+void rings_walk(const struct rings *rings, uint32_t ring, struct rings_walker *walk,
+                record_fn *record, void *context)
 {
     static struct ring_reader reader; /* copies the clock */
     struct ring_entry entry;
@@ -62,20 +62,20 @@ void rings_walk(const struct rings *rings, uint32_t ring, struct walk *walk, rec
     for (; ring_peek(&reader, &entry); ring_pass(&reader)) {
         walk->records++;
         if (record)
-            record(context, &(struct record){ring, reader.at, entry});
+            record(context, &(struct rings_record){ring, reader.at, entry});
     }
 }
 
-struct walk rings_walk_all(const struct rings *rings, record_fn *record, void *context)
+struct rings_walker rings_walk_all(const struct rings *rings, record_fn *record, void *context)
 {
-    struct walk walk = {0};
+    struct rings_walker walk = {0};
 
     for (uint32_t ring = 0; ring < memory_rings(&rings->memory); ring++)
         rings_walk(rings, ring, &walk, record, context);
     return walk;
 }
 
-static void count_record(void *context, const struct record *record)
+static void count_record(void *context, const struct rings_record *record)
 {
     unsigned *counts = context;
 
@@ -92,11 +92,11 @@ unsigned rings_count(const struct rings *rings, unsigned event)
 
 /* ---- the agent's socket ---- */
 
-void agent_prepare(struct agent *agent)
+void agent_prepare(struct rings_agent *agent)
 {
     const char *folder = getenv("TMPDIR");
 
-    *agent = (struct agent){.listener = -1};
+    *agent = (struct rings_agent){.listener = -1};
     (void)snprintf(agent->folder, sizeof(agent->folder), "%.40s/rings.XXXXXX",
                    folder ? folder : "/tmp");
     if (!mkdtemp(agent->folder) || chmod(agent->folder, 0755) != 0 ||
@@ -106,7 +106,7 @@ void agent_prepare(struct agent *agent)
     setenv(RING_VARIABLE, agent->path, 1);
 }
 
-static void answer(const struct agent *agent, int connection)
+static void answer(const struct rings_agent *agent, int connection)
 {
     const struct rings *rings = __atomic_load_n(&agent->rings, __ATOMIC_ACQUIRE);
     const struct ring_hello hello = {RING_MARK, agent->bytes};
@@ -118,7 +118,7 @@ static void answer(const struct agent *agent, int connection)
 /* Serves connections. A connection without an answer stays open until the end. */
 static void *serve(void *argument)
 {
-    struct agent *agent = argument;
+    struct rings_agent *agent = argument;
     struct pollfd events[3] = {
         {agent->listener, POLLIN, 0}, {agent->stop[0], POLLIN, 0}, {-1, POLLIN, 0}};
     int open[64], count = 0;
@@ -156,7 +156,7 @@ static void *serve(void *argument)
     return NULL;
 }
 
-void agent_start(struct agent *agent, const struct rings *rings)
+void agent_start(struct rings_agent *agent, const struct rings *rings)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
@@ -175,18 +175,18 @@ void agent_start(struct agent *agent, const struct rings *rings)
         fail(agent->path);
 }
 
-void agent_give(struct agent *agent, const struct rings *rings)
+void agent_give(struct rings_agent *agent, const struct rings *rings)
 {
     agent->bytes = rings->bytes;
     __atomic_store_n(&agent->rings, rings, __ATOMIC_RELEASE);
 }
 
-unsigned agent_asked(const struct agent *agent)
+unsigned agent_asked(const struct rings_agent *agent)
 {
     return __atomic_load_n(&agent->asked, __ATOMIC_ACQUIRE);
 }
 
-void agent_stop(struct agent *agent)
+void agent_stop(struct rings_agent *agent)
 {
     close(agent->stop[1]);
     pthread_join(agent->thread, NULL);
@@ -195,7 +195,7 @@ void agent_stop(struct agent *agent)
     unlink(agent->path);
 }
 
-void agent_remove(struct agent *agent)
+void agent_remove(struct rings_agent *agent)
 {
     rmdir(agent->folder);
 }

@@ -28,33 +28,33 @@ void rings_close(struct rings *rings);
 
 /* ---- reading it ---- */
 
-struct record {
+struct rings_record {
     uint32_t ring;
     uint64_t at; /* its position */
     struct ring_entry entry;
 };
 
-typedef void record_fn(void *context, const struct record *record);
+typedef void record_fn(void *context, const struct rings_record *record);
 
-struct walk {
+struct rings_walker {
     uint64_t records;
     uint64_t bad;         /* bytes that are no record in place of one */
     uint64_t overwritten; /* overwritten bytes before the first record */
 };
 
 /* Calls for each record of a ring, from the oldest to the newest. */
-void rings_walk(const struct rings *rings, uint32_t ring, struct walk *walk, record_fn *record,
-                void *context);
+void rings_walk(const struct rings *rings, uint32_t ring, struct rings_walker *walk,
+                record_fn *record, void *context);
 
 /* Walks all rings. */
-struct walk rings_walk_all(const struct rings *rings, record_fn *record, void *context);
+struct rings_walker rings_walk_all(const struct rings *rings, record_fn *record, void *context);
 
 /* Returns the number of the event's records in the rings. */
 unsigned rings_count(const struct rings *rings, unsigned event);
 
 /* ---- the agent's socket ---- */
 
-struct agent {
+struct rings_agent {
     char folder[64], path[80];
     int listener;
     pthread_t thread;
@@ -69,12 +69,12 @@ struct agent {
 };
 
 /* Makes a folder and sets BLKIN_RINGS to the socket in it. */
-void agent_prepare(struct agent *agent);
+void agent_prepare(struct rings_agent *agent);
 /* Makes the socket. */
-void agent_start(struct agent *agent, const struct rings *rings);
-void agent_give(struct agent *agent, const struct rings *rings);
-unsigned agent_asked(const struct agent *agent);
-void agent_stop(struct agent *agent);
-void agent_remove(struct agent *agent);
+void agent_start(struct rings_agent *agent, const struct rings *rings);
+void agent_give(struct rings_agent *agent, const struct rings *rings);
+unsigned agent_asked(const struct rings_agent *agent);
+void agent_stop(struct rings_agent *agent);
+void agent_remove(struct rings_agent *agent);
 
 #endif

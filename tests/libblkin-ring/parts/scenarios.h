@@ -18,10 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define EVENTS (1 << 22)
+#define SCENARIO_EVENTS (1 << 22)
 
 static struct rings memory, other;
-static struct agent agent;
+static struct rings_agent agent;
 
 static void record(void)
 {
@@ -41,7 +41,7 @@ static unsigned spans(const struct rings *of)
 static struct {
     const char *name;
     pid_t pid;
-    struct agent agent;
+    struct rings_agent agent;
 } scenarios[64];
 
 static unsigned count;
@@ -54,8 +54,8 @@ static void run(const char *name, void (*scenario)(void))
     scenarios[count].pid = fork();
     if (scenarios[count++].pid != 0)
         return;
-    rings_make(&memory, EVENTS, RING_BYTES_MIN);
-    rings_make(&other, EVENTS, RING_BYTES_MIN);
+    rings_make(&memory, SCENARIO_EVENTS, RING_BYTES_MIN);
+    rings_make(&other, SCENARIO_EVENTS, RING_BYTES_MIN);
     scenario();
     rings_close(&memory);
     rings_close(&other);

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CANARY UINT64_C(0x5ca1ab1e0ddba115)
+#define ABI_CANARY UINT64_C(0x5ca1ab1e0ddba115)
 
 static const struct blkin_endpoint osd = {"10.0.0.1", 6800, "osd"};
 
@@ -30,7 +30,7 @@ static struct {
     uint64_t after;
     BLKIN_SPAN_ROOM(256) room;
     uint64_t behind;
-} memory = {.before = CANARY, .between = CANARY, .after = CANARY, .behind = CANARY};
+} memory = {.before = ABI_CANARY, .between = ABI_CANARY, .after = ABI_CANARY, .behind = ABI_CANARY};
 
 static void log_of_child(struct blkin_span *span)
 {
@@ -158,8 +158,8 @@ int main(void)
     if (completed() != 0)
         return 5;
     original();
-    if (memory.before != CANARY || memory.between != CANARY || memory.after != CANARY ||
-        memory.behind != CANARY) {
+    if (memory.before != ABI_CANARY || memory.between != ABI_CANARY || memory.after != ABI_CANARY ||
+        memory.behind != ABI_CANARY) {
         fputs("the library has written beyond a span\n", stderr);
         return 1;
     }

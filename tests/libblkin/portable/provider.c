@@ -162,14 +162,14 @@ static void do_nothing(void)
 {
 }
 
-#define EVENT(number) [number] = {&is_on[number], &events[number]}
+#define ENTRY(number) [number] = {&is_on[number], &events[number]}
 
 BLKIN_PUBLIC extern const struct blkin_provider blkin_lttng_provider;
 const struct blkin_provider blkin_lttng_provider = {
     .version = BLKIN_PROVIDER_VERSION,
     .zipkin = {{&never, record_nothing}, {&never, record_nothing}, {&never, record_nothing}},
-    .events = {EVENT(0), EVENT(1), EVENT(2), EVENT(3), EVENT(4), EVENT(5), EVENT(6), EVENT(7),
-               EVENT(8), EVENT(9), EVENT(10), EVENT(11), EVENT(12), EVENT(13), EVENT(14)},
+    .events = {ENTRY(0), ENTRY(1), ENTRY(2), ENTRY(3), ENTRY(4), ENTRY(5), ENTRY(6), ENTRY(7),
+               ENTRY(8), ENTRY(9), ENTRY(10), ENTRY(11), ENTRY(12), ENTRY(13), ENTRY(14)},
     .record = record,
     .init_thread = do_nothing,
     .before_fork = do_nothing,

@@ -10,8 +10,6 @@
 
 #include <sys/types.h>
 
-#define OUT 8
-
 extern const char *port;
 extern char body[BODY_MAX];
 extern int listener;

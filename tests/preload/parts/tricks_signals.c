@@ -35,7 +35,7 @@ enum {
     PSELECT,
     EPOLL,
     EPOLL_P,
-    ACCEPT,
+    TRICK_ACCEPT,
     WRITE
 };
 
@@ -64,7 +64,7 @@ static void wait_for_ever(int how, int fd)
         (void)epoll_wait(efd, &event, 1, -1);
     else if (how == EPOLL_P)
         (void)epoll_pwait(efd, &event, 1, -1, NULL);
-    else if (how == ACCEPT)
+    else if (how == TRICK_ACCEPT)
         (void)accept(listener, NULL, NULL);
     else
         give_all(0, fd, much, sizeof(much));
