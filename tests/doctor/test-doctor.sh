@@ -122,7 +122,7 @@ echo ratio=0.01,client-write:always >"$WORK/sampling"
 all_is_well
 rm "$WORK/sampling"
 
-# as many processes as a forking server has: a check that comes later still has its place in the list
+# A forking server may have so many processes. The report still has room for the checks after theirs.
 many=()
 for ((i = 0; i < 70; i++)); do
     BLKIN_SAMPLING=never LD_PRELOAD=$BUILD/lib/libblkin.so.1 tail -f /dev/null &
@@ -175,7 +175,7 @@ names consumerd.runs 'is stopped' 'a consumer daemon that hangs'
 run_client 400 || exit 1
 kill -CONT "$consumer"
 tells_loss() {
-    lttng list blkin | grep -q 'Discarded event[a-z ]*: [1-9]' # "events", since LTTng 2.16 "event records"
+    lttng list blkin | grep -q 'Discarded event[a-z ]*: [1-9]' # LTTng 2.16 says "event records", older ones "events"
 }
 wait_for 20 - "LTTng's count of discarded events" tells_loss || exit 1
 notes session.loss 'LTTng has discarded' 'small buffers, and many events'
@@ -269,7 +269,7 @@ BLKIN_DISK='1s nvme9n9,!vda' BLKIN_PROCESS="no-such-server,pid:$$" notes host.na
 [ -z "$(said host.settings bad)" ] || fail "names that are mistyped are said to be worse"
 notes host.session '"blkin" does not record blkin:metric' 'a session without metrics'
 
-# start_sampling [COMMAND...]: COMMAND starts it
+# start_sampling [COMMAND...]: starts a blkin agent that samples this host, by COMMAND
 start_sampling() {
     start_part host "$@" env BLKIN_RING_SOCKET="$WORK/sampler-rings" BLKIN_STATE_DIR="$WORK/sampler" "$BUILD/bin/blkin" agent
     wait_for 20 host "its start" test -S "$BLKIN_RUNTIME_DIR/agent.sock" || exit 1

@@ -1,10 +1,10 @@
 /*
- * Fuzzes the queue against a simple model: any order of its operations, on both sides. Every span
- * must come out once, whole and in order, or have one outcome. After each operation all counters
+ * Fuzzes the queue against a simple model: any order of its operations, on both sides. Spans come
+ * out once, whole and in order, and every span gets one outcome. After each operation all counters
  * must equal the model's, and memory must stay below its limit.
  *
- * One thread makes all operations. Its clock moves only while it waits. An operation that would
- * wait for the other side is left out.
+ * One thread makes all operations. The clock moves only in waits, and in an operation of its own.
+ * An operation that would wait for the other side is left out.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -63,7 +63,7 @@ int fuzz_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
 
 /* A batch is a run of spans, because no span overtakes another. */
 struct queue_run {
-    uint64_t first;
+    uint64_t first; /* UINT64_MAX: numbers are missing in the run */
     uint64_t count;
     size_t bytes;
     int64_t first_ms;
@@ -175,7 +175,7 @@ static void add(void)
             model.open = (struct queue_run){.count = 0};
         }
     } else if (model.open.count) {
-        /* a run's numbers have no gap: the next span begins another run */
+        /* the open run has a gap now: check_batch() checks only the order of its numbers */
         model.open.first = UINT64_MAX;
     }
     model.added++;
@@ -203,7 +203,7 @@ static void check_batch(struct batch *batch, const struct queue_run *run)
     REQUIRE(count == run->count && batch->count == run->count);
 }
 
-/* The sender's side takes a batch, if one is ready without the other side. */
+/* Takes a batch as a sender does, unless queue_take() would wait for the other side. */
 static void take_batch(void)
 {
     if (taken || !(model.is_closed || (!is_over() && (model.full_count || model.open.count))))
@@ -261,8 +261,8 @@ static void pause_until(int64_t until_ms)
     REQUIRE(now_ms == before_ms || now_ms <= ends_ms);
 }
 
-/* All earlier spans have their outcome, and the position is not far behind: only a span without an
- * outcome stops it. */
+/* The position never goes back. The spans before it are at most as many as have an outcome, and
+ * all spans if none waits. */
 static void check_settled(uint64_t spans)
 {
     const uint64_t settled = queue_settled(queue);

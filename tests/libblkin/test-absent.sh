@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Without LTTng, without its provider and without a session daemon an instrumented program runs as ever.
+# An instrumented program runs normally if LTTng, the provider libblkin-lttng.so.1 or a session daemon is missing.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

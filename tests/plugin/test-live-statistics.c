@@ -92,7 +92,7 @@ static void test_statistics_begin_again(const struct endpoint *endpoint)
     live_statistics_free(live);
 }
 
-/* A reader subtracts the document before: the difference has only the spans since then. */
+/* A reader subtracts an earlier document. The difference has only the spans since then. */
 static void test_statistics_since(const struct endpoint *endpoint)
 {
     struct live_statistics *live = live_statistics_new();
@@ -117,7 +117,7 @@ static void test_statistics_since(const struct endpoint *endpoint)
     CHECK(row->spans == 2 && row->duration.count == 2 && row->duration.sum == 5001000);
     CHECK(row->duration.min == 1000 && row->duration.max == 5000000);
     CHECK(row->self.count == 1002);
-    /* the maximum was reported before: now it is that of the others, roughly */
+    /* the total's maximum is an earlier span's: the difference has an estimate for its own span */
     add_span(live, endpoint, 7, "read", 100000);
     statistics_clear(since);
     json_decref(before);

@@ -3,8 +3,8 @@
 # own. Nearly all requests are one trace of all tiers. The last line of `blkin show` always names a planted
 # bottleneck: a slow disk, a slow proxy or a slow network.
 #
-# Prints "hosts whole SHARE OF 0", "hosts whole_many SHARE OF 0" (several requests on a connection at once) and "hosts
-# named SHARE OF 0". Runs under scripts/isolate.
+# Prints "hosts whole SHARE COUNT 0", the same for whole_many (several requests on a connection at once), and for named.
+# COUNT is the number of requests, or of planted bottlenecks. Runs under scripts/isolate.
 #
 # In the environment: REQUESTS (2000), RUNS (20) of each fault, DELAY (50 ms) of a fault; SHORT: without whole_many.
 #
@@ -23,7 +23,7 @@ requests=${REQUESTS:-2000} runs=${RUNS:-20} delay=${DELAY:-50}
 tiers=$SRC/tests/zero/three_tiers.py
 PORT=10809
 
-# Links have no delay, on any kernel.
+# delay_wire DEVICE: replaces the function of hosts.sh, which delays packets; this one delays none.
 delay_wire() {
     :
 }
@@ -40,7 +40,7 @@ nbd_listens() {
     on "$1" cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ":$(printf %04X $PORT) [0-9A-F:]* 0A "
 }
 
-# start_servers BACK-END-ADDRESS [PROXY-FILTER [BACK-END-FILTER]]: starts nbdkit twice, with parameters.
+# start_servers BACK-END-ADDRESS [PROXY-FILTER [BACK-END-FILTER]]: starts both. A FILTER is "NAME PARAMETER...", or "".
 start_servers() {
     # shellcheck disable=SC2086 # words
     run_on 3 back-end nbdkit -f -p $PORT ${3:+--filter=${3%% *}} file "$WORK/disk" ${3:+${3#* }} &&
@@ -88,7 +88,7 @@ end_record() {
     }
 }
 
-# fio_with READS-OR-WRITES OPTION...: runs fio on host 1.
+# fio_with COUNT OPTION...: runs fio on host 1. Each job makes COUNT reads and writes.
 fio_with() {
     run_on 1 client fio --name=client --ioengine=nbd --uri="nbd://10.77.2.2:$PORT" --bs=4k --size=16M \
         --output-format=json --output="$WORK/fio.json" --number_ios="$1" "${@:2}" && wait_part client-1 120 || {
@@ -100,7 +100,7 @@ fio_with() {
 
 # ---- one trace of all tiers -------------------------------------------------------------------------
 
-# whole FIGURE READS-OR-WRITES OPTION...: runs fio, with 4 connections.
+# whole FIGURE COUNT OPTION...: runs fio with 4 connections, which make COUNT reads and writes together.
 whole() {
     local figure=$1 found all
     begin_record "$figure"
@@ -124,8 +124,8 @@ start_wire() {
 }
 
 named=0 planted=0
-# find_fault FAULT EXPECTED [NOT]: checks the last line of each trace of fio's reads. On a busy machine fio makes some
-# before LTTng has it: these do not count.
+# find_fault FAULT EXPECTED [NOT]: checks the last line of `blkin show` for each trace of fio's reads. On a busy machine
+# LTTng misses fio's first reads. At least 3 traces must be left.
 find_fault() {
     local fault=$1 expected=$2 unexpected=${3-^$} run trace line="" all good
     for ((run = 1; run <= runs; run++)); do
@@ -158,7 +158,7 @@ done
 truncate -s 16M "$WORK/disk"
 
 start_servers 10.77.3.2 || exit 1
-fio_with 10 --rw=randrw --fsync=1 # all is loaded
+fio_with 10 --rw=randrw --fsync=1 # a warm-up, which is not recorded
 whole whole "$requests" --rw=randwrite --fsync=1 --iodepth=1
 [ -n "${SHORT-}" ] || whole whole_many "$requests" --rw=randread --iodepth=4
 stop_servers

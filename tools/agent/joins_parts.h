@@ -23,26 +23,26 @@ enum joins_state {
 };
 
 struct known_half {
-    struct join_half half; /* its link: by the key */
+    struct join_half half; /* in the table of halves by its key */
     struct joins_trace *trace;
     struct known_half *next; /* of the trace */
 };
 
 struct joins_trace {
-    struct table_link in_table; /* by the lower half of the id */
+    struct table_link in_table; /* by id.low */
     struct trace_id id;
     enum joins_state state;
     struct request *request; /* in JOINS_LOOK and JOINS_ASKED */
     struct known_half *halves;
     size_t half_count;
     char why[WHY_MAX + 1];
-    bool is_answered; /* JOINS_ASKED: by all hosts, or too late */
-    bool is_cut;      /* there was no room for all its halves */
+    bool is_answered; /* JOINS_ASKED: all hosts have answered, or the deadline has passed */
+    bool is_cut;      /* halves may be missing: there was no room, or a look failed */
     bool is_settled;  /* its place is known, and does not change */
     unsigned looks;
     int64_t due_ms, deadline_ms, until_ms;
-    int64_t again_ms; /* a look finds halves that were recorded late; INT64_MAX: it has begun */
-    int64_t from_ns;  /* since 1970: its first half known begins then */
+    int64_t again_ms; /* when to look for halves recorded late; INT64_MAX: this look has begun */
+    int64_t from_ns;  /* since 1970: looks search for its halves from this time on; 0: not set */
     struct join_place place;
     const char *doubt; /* why the trace is incomplete; NULL: no reason is known */
 };
@@ -82,7 +82,7 @@ struct joins_trace *joins_get(struct joins *joins, struct trace_id id, const cha
 /* Frees the trace. */
 void joins_forget(struct joins *joins, struct joins_trace *trace);
 
-/* The half of the server whose trace it is; NULL: not known. */
+/* Returns the half of the server that began the trace; NULL: not known. */
 const struct known_half *joins_root(const struct joins_trace *trace);
 
 bool joins_has(const struct joins *joins, const struct joins_trace *trace,
@@ -94,7 +94,7 @@ bool joins_know(struct joins *joins, struct joins_trace *trace, const struct joi
 /* Returns the trace of a known half that fits; NULL: none fits. */
 const struct joins_trace *joins_other(const struct joins *joins, const struct join_half *half);
 
-/* The place of the trace is known, and does not change. */
+/* Notes that the place of the trace is known, and will not change. */
 void joins_settle(struct joins *joins, struct joins_trace *trace);
 
 #endif

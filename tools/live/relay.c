@@ -28,7 +28,7 @@
 #define LISTENS_MS           50   /* the period of checks whether the own daemon listens */
 #define STARTED_MS           5000 /* the limit for that */
 #define LIST_MS              1000
-#define LIST_SOON_MS         250 /* while there is no session */
+#define LIST_SOON_MS         250 /* if there is no session, after a failure, or if is_urgent */
 #define LIST_LIMIT_MS        3000
 #define RELAY_RESTART_MS     250 /* doubles with each failure */
 #define RELAY_RESTART_MAX_MS 30000
@@ -61,7 +61,7 @@ struct relay_options relay_reached(const struct relay_options *options)
 /* ---- the configuration ----------------------------------------------------------------------- */
 
 /* Looks up the name once, at the start, as the loop must not wait for a name server. babeltrace2's
- * viewer has IPv4 only. Returns false if no address of this host has the name. */
+ * viewer has IPv4 only. Returns false if the name has no IPv4 address. */
 static bool relay_resolve(const char *host, struct in_addr *address)
 {
     const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};

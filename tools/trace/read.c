@@ -114,8 +114,8 @@ char *read_params(const char *params, const char *rules)
     return text;
 }
 
-/* Returns false after printing errors in the rules. babeltrace2's messages would hide the sink's.
- */
+/* Returns false after printing an error in the rules. The sink would report it, too, but among
+ * many messages of babeltrace2. */
 static bool rules_are_right(void)
 {
     struct error error;
@@ -128,8 +128,8 @@ static bool rules_are_right(void)
     return are_right;
 }
 
-/* Prints all messages, or only those of the sink, whose account is valid for the part that was
- * read. */
+/* Prints all messages, or only the sink's. The sink's are right also if only a part of the trace
+ * was read. */
 static void pass_on(FILE *messages, bool is_all)
 {
     char *line = NULL;
