@@ -245,8 +245,7 @@ static bool params_is_given(const struct params *params, const char *name)
 }
 
 /* Sets defaults for Kafka. A batch becomes one message per partition, and large messages are
- * cheaper. Retries of
- * librdkafka fill the request's time, so a broker may return. */
+ * cheaper. Retries by librdkafka go on for request-timeout-ms, so a broker can return by then. */
 static void params_set_kafka_defaults(struct params *params)
 {
     struct exporter_options *options = &params->exporter;

@@ -3,7 +3,7 @@
  *
  * A blkin:span event is a whole span. The assembler finishes the span at once, after the steps in
  * its log, each of which is a span. A streamed span's events are put together until its blkin:end.
- * Without a blkin:end a time-out finishes the span, marked incomplete.
+ * Without any end, a time-out finishes the span, marked incomplete.
  *
  * If both forms are recorded, the assembler gives out the streamed span, and counts the whole one
  * as a duplicate. The library records the whole span before blkin:end, so the streamed span is
@@ -19,10 +19,10 @@
  * So a recorded trace gives the same spans as the live one.
  *
  * With the original API, a server may record under the span id of its client. Zipkin needs to know
- * that (struct span, shared), and no event says so. A half is shared if the client's half, at
- * another endpoint, is open or was given out recently. Late events of that half, after its
- * time-out, are shared, too. A blkin:span is never shared: a server of libblkin gives its span a
- * new id.
+ * that (struct span, shared), and no event says so. A server's span is shared if the client's span,
+ * at another endpoint, is open or was given out recently. Late events of a shared span, after its
+ * time-out, make a shared span, too. A blkin:span is never shared: a server of libblkin gives its
+ * span a new id.
  *
  * Not thread-safe: one thread drives an assembler.
  *
@@ -71,7 +71,7 @@ static inline bool closing_has(const struct closing *closing, struct text text)
     return false;
 }
 
-/* Takes a sample of a host's metrics, with the time of the clock that spans have. */
+/* Takes a sample of a host's metrics. time_ns: the sample's time, by the clock of the spans. */
 typedef void assembler_metric_fn(void *context, const struct event *event, int64_t time_ns);
 
 /* Takes an event that a rule names. */
@@ -81,7 +81,7 @@ struct assembler_options {
     int64_t idle_timeout_ns; /* finishes a span this long after its last event */
     int64_t end_timeout_ns;  /* same, after a closing annotation */
     int64_t open_timeout_ns; /* same, for a streamed span */
-    uint64_t max_open_spans; /* beyond, the oldest spans are finished early, marked incomplete */
+    uint64_t max_open_spans; /* beyond, spans are finished early, and incomplete without an end */
     uint64_t max_open_bytes; /* same, for the memory of open spans */
     bool correct_clocks;     /* moves times to the wall clock: see source.h */
     int64_t wall_clock_ns;   /* wall clock minus CLOCK_MONOTONIC; 0: as blkin:process says */
@@ -101,12 +101,12 @@ struct assembler_counts {
     uint64_t events_invalid;   /* without trace id or span id */
     uint64_t events_no_room;   /* no memory, or the span has reached SPAN_LOG_MAX */
     uint64_t events_late;      /* of a streamed span that has ended, or whose begin is missing */
-    uint64_t events_duplicate; /* of a span that was given out before */
+    uint64_t events_duplicate; /* whole spans that were streamed, too */
     uint64_t events_process;   /* about a process, not about a span */
     uint64_t events_metric;    /* about a host, not about a span */
     uint64_t events_rule;      /* of other providers, named by a rule */
-    uint64_t metrics_missing;  /* gaps in the sequence numbers of metrics */
-    uint64_t events_missing;   /* gaps in sequence numbers */
+    uint64_t metrics_missing;  /* missing sequence numbers of metrics */
+    uint64_t events_missing;   /* missing sequence numbers of other events */
     uint64_t log_errors;       /* annotations, tags and steps lost: no room, or unreadable */
     uint64_t spans_open;
     uint64_t open_bytes;       /* memory of open spans */
@@ -114,7 +114,7 @@ struct assembler_counts {
     uint64_t spans_incomplete; /* of the finished spans: without an end */
     uint64_t spans_evicted;    /* of the finished spans: early, to make room */
     uint64_t steps_spilled;    /* steps that came as events */
-    uint64_t spans_duplicate;  /* not given out: the span was given out before */
+    uint64_t spans_duplicate;  /* not given out: the span or step was streamed, too */
     uint64_t spans_with_loss;  /* tagged blkin.lost, see assembler_note_loss() */
     uint64_t spans_corrected;  /* moved by a clock correction */
     uint64_t not_noted;        /* losses and clocks: no memory, or a source beyond SOURCES_MAX */
@@ -152,14 +152,14 @@ void assembler_advance(struct assembler *assembler, int64_t now_ns);
  * Events or packets that a host lost between two moments of trace time. Without has_times: about
  * now.
  *
- * The assembler tags each span that may lack data "blkin.lost", with the number of lost events and
- * their host:
+ * Each span that may lack data gets the tag "blkin.lost", with the number of lost events and their
+ * host:
  * - A span of the original's or of streaming events that was open then: annotations, tags or its
  *   end may be missing. If no end was seen, the span counts as open until now.
  * - A whole span (blkin:span) is complete, but spans below it may be missing. Only the entry span
  *   of a trace in a process gets the tag: a span without a parent, a server's or a consumer's span,
- *   or one whose parent is in another process. Tags on the thousands of spans of an overload would
- *   hide the tag.
+ *   or one whose parent is in another process. In an overload, tags on all other spans would hide
+ *   these tags.
  *
  * Gaps in sequence numbers are noted without this call, and tag only streamed spans of the process.
  * A gap says nothing about a whole span, and is often no loss: a session that records only slow
@@ -176,8 +176,8 @@ struct loss {
 
 void assembler_note_loss(struct assembler *assembler, const struct loss *loss);
 
-/* Finishes up to `spans` open spans, oldest first. Returns whether there are more. The caller can
- * do other work between two calls. */
+/* Finishes up to `spans` open spans, in each queue the oldest first. Returns whether there are
+ * more. The caller can do other work between two calls. */
 bool assembler_flush_some(struct assembler *assembler, unsigned spans);
 
 void assembler_flush(struct assembler *assembler);
@@ -205,7 +205,7 @@ void assembler_give_span(struct assembler *assembler, struct span *span,
 /* See the options. */
 struct marks *assembler_marks(const struct assembler *assembler);
 
-/* Trace time; 0 before the first event. */
+/* Trace time; INT64_MIN before the first event or beacon. */
 int64_t assembler_now(const struct assembler *assembler);
 
 /* Valid until the next call. */

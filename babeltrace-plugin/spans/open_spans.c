@@ -140,7 +140,7 @@ void open_spans_note_step(struct open_spans *spans, const struct open_span *step
     const struct open_span *at = step;
     uint64_t number;
 
-    /* of nested steps: up to the span, within the nesting limit */
+    /* visits the open steps around the step, then their span; 16: more than libblkin nests */
     for (unsigned i = 0; i < 16 && blkin_step_number(at->span.parent_id, at->span.id, &number);
          i++) {
         struct open_span *around = find_around(spans, at);

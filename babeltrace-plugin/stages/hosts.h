@@ -10,9 +10,9 @@
  * The name identifies a host, because metrics and spans may come from different sessions. A span's
  * host is the value of its first tag "lttng.host", which the assembler adds.
  *
- * Memory is bounded: a group without room is counted, and the longest held span goes on early.
- * Waiting is in trace time. No decision depends on seeds or addresses: the same trace read again
- * gives the same spans in the same order. Not thread-safe.
+ * Memory is bounded: samples without room are counted, and spans go on early. The stage takes them
+ * from the host that was first to wait. Waiting is in trace time. No decision depends on seeds or
+ * addresses: the same trace read again gives the same spans in the same order. Not thread-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -39,14 +39,14 @@ struct hosts_counts {
     uint64_t resets;        /* samples with a counter that is smaller than before */
     uint64_t no_room;       /* samples without memory */
     uint64_t spans_tagged;  /* with the tags that were known */
-    uint64_t spans_early;   /* of the tagged spans: before their last sample, to make room */
-    uint64_t tags_lost;     /* no room in the span */
+    uint64_t spans_early;   /* held spans that went on before their last sample, to make room */
+    uint64_t tags_lost;     /* no room in the span, or no memory */
     uint64_t spans_held;    /* current number */
     uint64_t held_bytes;    /* current size of held spans */
-    uint64_t history_bytes; /* current size of samples */
+    uint64_t history_bytes; /* current size of hosts and samples */
 };
 
-/* Without tags, the stage passes all spans. Returns NULL when out of memory. */
+/* The stage passes all spans until metrics come. Returns NULL when out of memory. */
 struct stage *hosts_stage_new(const struct hosts_options *options);
 
 /* Adds an EVENT_METRIC. time_ns: the time of the sample, by the clock that spans have. */

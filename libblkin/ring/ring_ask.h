@@ -2,12 +2,12 @@
  * Asks the agent for the memory of rings: connects, receives one message, and closes the
  * connection. Only ring_ask_wait() waits.
  *
- * The answer may come later. Until then a descriptor is open, for RING_ASK_NS, or for RING_KEPT_NS
- * if the connection is kept. A program may close descriptors that it does not know, and reuse their
+ * A descriptor is open until the answer, for RING_ASK_NS at most; of a kept connection,
+ * RING_KEPT_NS longer. A program may close descriptors that it does not know, and reuse their
  * numbers. So each use first checks that the descriptor is still the same socket. Its number is
  * high if possible, because some programs expect low numbers for their own descriptors.
  *
- * System calls are made by syscall(2): libblkin-preload.so does not mistake them for the program's.
+ * System calls that libblkin-preload.so wraps are made by syscall(2), so it ignores them.
  * One thread at a time; async-signal-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -32,7 +32,7 @@ enum ring_answer {
 void ring_ask(const char *path);
 
 /* Called before chroot(2), which makes the path unreachable. Keeps the connection for RING_KEPT_NS
- * after this answer, for another ring_ask(). */
+ * after the expected answer, for another ring_ask(). */
 void ring_ask_keep(void);
 
 bool ring_ask_has_kept(void);

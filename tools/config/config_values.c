@@ -142,7 +142,7 @@ static const char *home(void)
     return user ? user->pw_dir : given && *given ? given : "/";
 }
 
-/* Returns a default that depends on the machine or on another key; NULL: none. */
+/* Returns a default that depends on the machine or on another key; NULL: none, or no memory. */
 static char *made_default(const struct config *config, const char *name)
 {
     const char *folder;
@@ -192,7 +192,7 @@ static bool set_default(const struct config *config, int key, struct setting *se
 
 bool config_fill_in(struct config *config)
 {
-    const int first = key_find("state-dir"); /* other paths are inside */
+    const int first = key_find("state-dir"); /* the default of runtime-dir may be inside */
     bool is_whole =
         config->settings[first].has_value || set_default(config, first, &config->settings[first]);
 

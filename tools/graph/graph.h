@@ -31,7 +31,7 @@ struct landscape_call {
     size_t to;   /* may equal from */
     uint64_t calls;
     uint64_t errors;
-    struct histogram duration; /* of the server's spans */
+    struct histogram duration; /* of the callee's spans, else as the caller sees it */
 };
 
 struct landscape {
@@ -52,8 +52,8 @@ struct landscape {
 #define LANDSCAPE_COLOURS 8
 
 /* Makes the graph of the `limit` services with most spans and one for all others; limit 0: all
- * services. The names live as long as the summary. Returns false when out of memory; the caller
- * calls landscape_destroy() in any case. */
+ * services. The names live as long as the summary and the landscape. Returns false when out of
+ * memory; the caller calls landscape_destroy() in any case. */
 bool landscape_make(struct landscape *landscape, const struct summary *summary, size_t limit);
 void landscape_destroy(struct landscape *landscape);
 
@@ -81,7 +81,7 @@ static inline struct figure graph_rate(const struct landscape *landscape, uint64
     return figure;
 }
 
-/* Returns whether at least 1 % failed, which is shown red. */
+/* Returns whether there are errors, at least count / 100 rounded down. They are shown red. */
 static inline bool graph_is_bad(uint64_t count, uint64_t errors)
 {
     return errors > 0 && errors >= count / 100;

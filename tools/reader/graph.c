@@ -92,7 +92,7 @@ static void graph_on_interrupt(int number)
     bt_interrupter_set(interrupter);
 }
 
-/* Handles SIGTERM as SIGINT, whose handler the sink extends: see sink.h of the plugin. */
+/* Handles SIGTERM as SIGINT, whose handler the sink extends: see sink.c of the plugin. */
 static void graph_on_terminate(int number)
 {
     (void)number;

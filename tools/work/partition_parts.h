@@ -52,7 +52,7 @@ static inline void partition_free_spans(struct assembly *assembly, struct held_t
     trace->first = trace->last = NULL;
 }
 
-/* ---- the table: open addressing, at most half full ------------------------------------------- */
+/* ---- the table: open addressing, at most half full unless it cannot grow --------------------- */
 
 struct table_place {
     uint64_t hash; /* of the trace id; saves most accesses to traces */
@@ -129,7 +129,7 @@ static inline bool partition_is_remembered(const struct partition *partition,
     return trace->last_ms + partition_memory_ms(partition) > time_ms;
 }
 
-/* The spans are counted: remembers the trace as decided. */
+/* Remembers a trace as decided: its spans are already counted. */
 void partition_decide(struct partition *partition, struct held_trace *trace);
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -139,7 +139,7 @@ static inline uint64_t partition_origins_bytes(const struct held_message *messag
     return message->origins_room * sizeof(*message->origins);
 }
 
-/* Frees messages that no open trace needs. */
+/* Frees the messages before the first message of the oldest open trace. */
 void partition_release_messages(struct partition *partition);
 
 /* Notes that the log has the partition's time at this offset. */
