@@ -55,6 +55,7 @@ struct pipeline {
      * are used. */
     struct stage *choice;
     int64_t wall_clock_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC; 0: as the events say */
+    struct marks *marks;   /* of the caller; NULL: none, or those of `settling` */
     struct intake intake;
     struct assembler *assembler;
     struct exporter *exporter;
@@ -76,7 +77,7 @@ struct pipeline {
 };
 
 /*
- * Opens a pipeline that is all zero except calls to wall_clock_ns.
+ * Opens a pipeline that is all zero except calls to marks.
  * Returns false with error set: then the caller calls pipeline_close(), too. Spans that are not
  * delivered before pipeline_end() are lost; those of a shared exporter remain with the exporter.
  */

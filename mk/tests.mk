@@ -55,7 +55,7 @@ $(BUILD)/tests/scale/produce: $(scale_obj)
 $(BUILD)/tests/scale/slow.so: $(call obj,tests/scale/slow.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
-load_writers := $(BUILD)/tests/live/writer
+load_writers := $(BUILD)/tests/live/writer $(BUILD)/tests/agent/parts/mutate
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(load_writers)): flags = $(internal) $(public_flags)
 $(load_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)

@@ -1,22 +1,21 @@
 #!/bin/bash
-# Kills parts of `blkin agent` at random while a program makes fast requests and, a few times a second, a request to
-# keep. Then checks the outcome of each of these.
+# Kills parts of `blkin agent` at random. Meanwhile eight writers make spans, and a program makes fast requests and, a
+# few times a second, a request to keep. Then checks the outcome of each request to keep or, with send = all, of each
+# span of the writers.
 #
-#     KILLS=20 KILL_PARTS="agent taker fdserver program sessiond" RATE=2000 SEED=1 scripts/isolate
+#     SEND=slow KILLS=20 KILL_PARTS="agent taker fdserver program sessiond" RATE=2000 SEED=1 scripts/isolate
 #     tests/agent/kills.sh
 #
 # Parts:
 # - agent: `blkin agent`
-# - taker: the collector
+# - taker: the collector, which is away for up to 3 s
 # - fdserver: the process that stores the rings
 # - both: agent and fdserver at once; the rings are gone, and the program notices after 5 s
 # - program: another program, which records all the time
 # - requests: the program itself
 # - sessiond: LTTng's session daemon, which runs beside and must not matter
 #
-# Prints the counts. Fails if a request to keep is lost: neither whole, nor marked as incomplete, nor (after kills of
-# `both`) counted as a lost alarm. Fails if another request was sent. Without kills of `program` and `both`, fails if
-# a request is incomplete.
+# Prints the counts. check_kills.py says what is a failure.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/agent/recording.sh
@@ -25,6 +24,9 @@ RING_BYTES=${RING_BYTES-32M} recording_begin
 kills=${KILLS:-20} rate=${RATE:-2000}
 read -ra parts <<<"${KILL_PARTS:-agent taker fdserver program sessiond}"
 declare -A killed=() tried=()
+export BLKIN_SEND=${SEND:-slow} BLKIN_BATCH_SPANS=100 BLKIN_SPOOL_SENDERS=1
+send=$BLKIN_SEND writers=8
+mkdir "$WORK/logs"
 seed=${SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed"
@@ -68,13 +70,18 @@ start_program() {
     printf 'fast 2000000000\n' >&"$PROGRAM"
 }
 
+# Keeps the log of an agent, whose time is that of the agent's end.
+keep_log() {
+    mv "$WORK/agent.log" "$WORK/logs/agent.$n" && touch "$WORK/logs/agent.$n"
+}
+
 kill_part() {
     local pid
     tried[$1]=1
     case $1 in
     agent)
         stop_part agent KILL
-        [ -z "${KEEP_LOGS-}" ] || cp "$WORK/agent.log" "$KEEP_LOGS/agent.$n.log"
+        keep_log
         [ $((RANDOM % 2)) = 0 ] || sleep 0.$((RANDOM % 6))
         start_agent
         # an agent that is killed at each start reads nothing before the rings are overwritten
@@ -82,7 +89,7 @@ kill_part() {
         ;;
     taker)
         stop_part taker KILL
-        [ $((RANDOM % 2)) = 0 ] || sleep 0.$((RANDOM % 6))
+        [ $((RANDOM % 2)) = 0 ] || sleep $((RANDOM % 3)).$((RANDOM % 10))
         start_taker || exit 1
         ;;
     program)
@@ -102,6 +109,7 @@ kill_part() {
         pid=$(fdserver) || return
         kill -KILL "$pid" "${private_pid[agent]}" 2>/dev/null
         stop_part agent KILL
+        keep_log
         start_agent
         ;;
     requests) # when an alarm of it has told how many were lost before
@@ -123,6 +131,9 @@ start_taker || exit 1
 RULES='' start_requests
 start_agent
 wait_recording || exit 1
+for ((n = 1; n <= writers; n++)); do
+    start_part "writer$n" "$BUILD/tests/live/writer" $((n * 100000000)) 100000000 $((rate / 20)) "$WORK/made.$n"
+done
 # requests to keep, a few times a second, with their end times; none is slow by chance
 (
     while read -r line; do
@@ -150,6 +161,10 @@ wait_for 30 agent "rings of the program" has_rings || exit 1
 wait_for 30 agent "an alarm after the kills" has_alarms $(($(status totals alarms) + 2)) || exit 1
 kill $maker
 wait $maker 2>/dev/null
+# not by KILL: a writer counts a span after its end
+for ((n = 1; n <= writers; n++)); do
+    stop_part "writer$n" TERM
+done
 # one more alarm: when the agent has seen it, the agent has seen those before
 alarms=$(status totals alarms)
 make keep
@@ -164,50 +179,14 @@ stop_part agent TERM 30 || {
     fail "blkin agent did not end in order"
 }
 cp "$WORK/status" "${KILLS_STATUS:-/dev/null}"
-[ -z "${KEEP_LOGS-}" ] || cp "$WORK"/agent.log "$WORK"/planted "$WORK"/taken "$WORK/status" "$KEEP_LOGS"
+n=last keep_log
+[ -z "${KEEP_LOGS-}" ] || cp -r "$WORK"/{logs,planted,taken,status} "$WORK"/made.* "$KEEP_LOGS"
 
 for part in "${!tried[@]}"; do
     [ -n "${killed[$part]-}" ] || fail "no $part was killed: nothing is shown of it"
     printf '%s kills of %s; ' "${killed[$part]}" "$part"
 done
-"$PYTHON" - "$WORK" "${parts[@]}" <<'PY'
-import collections, json, sys
-work = sys.argv[1]
-planted = {}
-for line in open(work + "/planted"):
-    at, trace = line.split()
-    if int(trace, 16): # else no ring was there
-        planted[trace] = int(at)
-spans, told = collections.defaultdict(list), set()
-for line in open(work + "/taken"):
-    span = json.loads(line)
-    trace = span["traceId"].rjust(32, "0")
-    if span["name"] == "incomplete":
-        told.add(trace)
-    else:
-        spans[trace].append(span["id"])
-whole = {trace for trace in planted if len(set(spans[trace])) == 3}
-twice = sum(len(ids) - len(set(ids)) for ids in spans.values())
-rest = set(planted) - whole
-missing = rest - told
-fast = set(spans) - set(planted)
-totals = json.load(open(work + "/status"))["totals"]
-# an alarm that was written after the rings were gone is missing by its number
-counted = min(len(missing), totals["alarms_lost"]) if "both" in sys.argv else 0
-silent = len(missing) - counted
-print("%d requests to be kept: %d whole, %d told to be incomplete, %d counted as lost alarms (of %d), %d silent; "
-      "%d spans came twice; %d others sent" % (len(planted), len(whole), len(rest & told), counted,
-                                               totals["alarms_lost"], silent, twice, len(fast)))
-if silent:
-    for trace in missing:
-        print("missing:", trace, planted[trace], spans[trace], file=sys.stderr)
-if not whole:
-    sys.exit("no request came whole: nothing is shown")
-# the other program overwrites the rings before the agent reads them
-if "requests" in sys.argv: # it was killed before it said that it has made one
-    fast = set()
-sys.exit(bool(silent or fast or (rest and not {"program", "both"} & set(sys.argv))))
-PY
+"$PYTHON" "$SRC/tests/agent/parts/check_kills.py" "$WORK" "$send" "${killed[agent]-0}" "${killed[taker]-0}" "${parts[@]}"
 result=$?
-[ $result = 0 ] || show_log agent 60
+[ $result = 0 ] || tail -n 60 "$WORK/logs/agent.last"
 exit $result

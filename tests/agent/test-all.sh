@@ -110,14 +110,23 @@ more 1000 || exit 1
 stop_part third KILL 5 2>/dev/null
 end_agent
 
-# a kill: the rings stay, and the program goes on in them
+# a kill: the rings stay, and the program goes on in them. The next agent reads on, so that no span is missing
 start_all killed
 write steady 0 1000000000 1000 "$WORK/steady.made"
 more 100 || exit 1
 is rings outlive_a_kill True || fail "nobody keeps the rings"
 stop_part agent KILL 5
+has_made() {
+    [ "$(made "$1")" -ge "$2" ]
+}
+wait_for 20 - "spans while no agent runs" has_made steady $(($(made steady) + 100)) || exit 1
 start_all after
-more 100 || exit 1
+until=$(made steady)
+has_both() {
+    jq -s add "$WORK/killed.json" "$WORK/after.json" >"$WORK/both.json" && has_run both.json 0 "$until" each
+}
+wait_for 20 agent "each span from before and after the kill" has_both || exit 1
+grep -q '^BK4076 ' "$WORK/agent.log" || fail "it does not say since when spans may come twice"
 [ "$(status rings memories | jq length)" = 1 ] || fail "the program has got another memory"
 
 # from all to slow, and back, while the program writes
@@ -137,9 +146,6 @@ has_taken() {
 wait_for 20 agent "the spans from before" has_taken || exit 1
 before=$(counter spans_accepted)
 quiet=$(made steady)
-has_made() {
-    [ "$(made "$1")" -ge "$2" ]
-}
 wait_for 20 - "spans that nobody wants" has_made steady $((quiet + 1000)) || exit 1
 [ "$(counter spans_accepted)" = "$before" ] || fail "with send = slow, spans go out that are not slow"
 

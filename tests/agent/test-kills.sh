@@ -1,7 +1,8 @@
 #!/bin/bash
-# blkin agent loses no slow request when any of its parts is killed at any time: a short run of kills.sh. KILLS=1000
-# is the long run.
+# blkin agent loses no slow request and, with send = all, no span when any of its parts is killed at any time: short
+# runs of kills.sh. KILLS=1000 is the long run.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 7200
 set -e
-KILLS=${KILLS:-20} "$SRC/tests/agent/kills.sh"
+SEND=slow KILLS=${KILLS:-15} "$SRC/tests/agent/kills.sh"
+SEND=all KILL_PARTS="agent taker" KILLS=${KILLS:-10} "$SRC/tests/agent/kills.sh"

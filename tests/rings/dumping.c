@@ -140,7 +140,7 @@ static void follow_it(int64_t offset_ns)
     const struct follow_calls calls = {piped_event, piped_loss, NULL};
     /* older records have no order between rings, and the kernel moves the program between CPUs */
     const int64_t grace_ns = INT64_C(3600000000000);
-    struct follow *follow = follow_new(&calls, grace_ns, offset_ns);
+    struct follow *follow = follow_new(&calls, clock_ns(), grace_ns, offset_ns);
 
     CHECK(served_kept(&served, take, NULL));
     (void)snprintf(output, sizeof(output), "file:%s/followed.json", folder);

@@ -54,7 +54,7 @@ static struct follow *new_follow(struct follow_seen *seen, int64_t grace_ns)
     const struct follow_calls calls = {see, see_loss, seen};
 
     memset(seen, 0, sizeof(*seen));
-    return follow_new(&calls, grace_ns, ring_clock_offset());
+    return follow_new(&calls, clock_ns(), grace_ns, ring_clock_offset());
 }
 
 #define HOUR INT64_C(3600000000000)

@@ -51,6 +51,7 @@ bool agent_open(struct agent *agent, struct error *error)
             folder);
     agent->scan_queue.max = (size_t)config_integer(agent->config, "fetch-traces");
     agent->alarms_seen = agent_totals_load(&agent->totals, agent->totals_file);
+    agent->read_on = json_incref(agent->totals.read);
     if (!agent->alarms_seen && access(agent->totals_file, F_OK) == 0)
         say(BK4001, "%s is damaged: the totals begin at 0 again", agent->totals_file);
     if (!agent->alarms_seen)
@@ -63,12 +64,20 @@ bool agent_open(struct agent *agent, struct error *error)
     return agent->collected != NULL;
 }
 
+void agent_forget_place(struct agent *agent)
+{
+    json_decref(agent->read_on);
+    json_decref(agent->totals.read);
+    agent->read_on = agent->totals.read = NULL;
+}
+
 void agent_close(struct agent *agent)
 {
     requests_free(agent->scan_queue.list);
     requests_free(agent->scan_queue.taken);
     payers_end(&agent->askers);
     json_decref(agent->alarms_seen);
+    agent_forget_place(agent);
     if (agent->collected)
         collected_free(agent->collected);
 }

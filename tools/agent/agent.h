@@ -34,6 +34,7 @@ struct agent {
     int64_t fetches_until_ms;
     char host[254]; /* the name of this host */
     struct agent_totals totals;
+    json_t *read_on; /* where the next send_all begins; NULL: at the ends of the rings */
     struct collected *collected;
     struct scan_queue scan_queue;
     struct payers askers; /* askers.h */
@@ -56,6 +57,9 @@ bool agent_sends_all(const struct agent *agent);
 
 /* Schedules `step` for the next turn of the loop. Each part calls this function after a change. */
 void agent_step(struct agent *agent);
+
+/* send = slow: a later send = all begins at the ends of the rings. */
+void agent_forget_place(struct agent *agent);
 
 /* Save the totals with the read alarms, and the collected traces. */
 void agent_save(struct agent *agent);

@@ -45,9 +45,9 @@ bool export_change(struct export *export, const struct config *config, struct er
  * open. Returns false, after a message, if the exporter has failed or spans may be lost. */
 bool export_close(struct export *export, struct counts *totals);
 
-/* Opens a pipeline whose spans go to the exporter. The caller has set only `choice` and
- * `wall_clock_ns`. Returns false with error set: then the caller calls export_close_pipeline(),
- * too.
+/* Opens a pipeline whose spans go to the exporter. The caller has set only `choice`,
+ * `wall_clock_ns` and `marks`. Returns false with error set: then the caller calls
+ * export_close_pipeline(), too.
  */
 bool export_open_pipeline(struct export *export, struct pipeline *pipeline, struct error *error);
 /* Ends and closes the pipeline, and adds its counts. */

@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "export.h"
 #include "tools/base/json.h"
+#include "tools/base/text.h"
 #include "tools/rings/follow.h"
 #include "tracepoints/format/provider_table.h"
 
@@ -32,6 +33,10 @@ struct send_all {
     uint64_t sdk_unreadable; /* number of spans of SDKs that could not be read */
     uint64_t sdk_spans;
     bool has_said_lost;
+    struct marks marks;    /* their times are numbers of places */
+    json_t *places[MARKS]; /* by number */
+    json_t *next;          /* settled when export_settled() reaches next_given; NULL: none */
+    uint64_t next_given;
 };
 
 bool send_all_is_wanted(const struct config *config)
@@ -125,15 +130,84 @@ static void all_look(void *context)
               follow_next_ms(all->follow, config_integer(all->agent->config, "ring-poll-ms")));
 }
 
-void send_all_memory_came(struct send_all *all, const struct memory *memory)
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* Returns the current place; NULL: out of memory. */
+static json_t *all_place(const struct send_all *all, const struct held *held)
 {
-    if (!follow_add(all->follow, memory, true))
-        say(BK4072, "out of memory: rings of %" PRIu64 " bytes are not read", memory->bytes);
+    json_t *memories = json_array();
+
+    for (; held; held = held->next) {
+        json_t *at = json_array();
+
+        for (uint32_t cpu = 0; cpu < held->memory.size.cpus; cpu++)
+            (void)json_array_append_new(
+                at, json_integer((json_int_t)follow_position(all->follow, &held->memory, cpu)));
+        (void)json_array_append_new(memories,
+                                    json_pack("{sI, sI, so}", "user", (json_int_t)held->user,
+                                              "number", (json_int_t)held->number, "at", at));
+    }
+    return json_pack("{sI, so}", "mono_ns", (json_int_t)clock_ns(), "memories", memories);
 }
 
-void send_all_memory_goes(struct send_all *all, const struct memory *memory)
+static void all_set_place(json_t **place, json_t *value)
 {
-    follow_drop(all->follow, memory);
+    json_decref(*place);
+    *place = value;
+}
+
+/* Makes a mark of the current place. The next place to settle is one before which the pipeline
+ * holds no span. */
+bool send_all_settle(struct send_all *all, const struct held *first)
+{
+    const uint64_t number = all->marks.last + 1;
+    const bool is_settled = all->next && export_settled(all->agent->export) >= all->next_given;
+    const struct mark *mark;
+
+    if (is_settled) {
+        all_set_place(&all->agent->totals.read, all->next);
+        all->next = NULL;
+    }
+    if (number - all->marks.first < MARKS)
+        all_set_place(&all->places[number % MARKS], all_place(all, first));
+    mark = marks_advance(&all->marks, &(struct trace_position){(int64_t)number, 0}, 0);
+    if (!all->next && mark->at.time_ns) {
+        all->next = json_incref(all->places[(uint64_t)mark->at.time_ns % MARKS]);
+        all->next_given = export_given(all->agent->export);
+    }
+    return is_settled;
+}
+
+static const json_t *all_place_of(const json_t *place, const struct held *held)
+{
+    const json_t *memory;
+    size_t i;
+
+    json_array_foreach(json_object_get(place, "memories"), i, memory)
+    {
+        if (number_in(memory, "user") == (json_int_t)held->user &&
+            number_in(memory, "number") == (json_int_t)held->number)
+            return json_object_get(memory, "at");
+    }
+    return NULL;
+}
+
+void send_all_memory_came(struct send_all *all, const struct held *held)
+{
+    const json_t *read_on = all->agent->read_on, *at = all_place_of(read_on, held);
+
+    if (!follow_add(all->follow, &held->memory, !read_on)) {
+        say(BK4072, "out of memory: rings of %" PRIu64 " bytes are not read", held->memory.bytes);
+        return;
+    }
+    for (uint32_t cpu = 0; cpu < json_array_size(at); cpu++)
+        follow_begin_at(all->follow, &held->memory, cpu,
+                        (uint64_t)json_integer_value(json_array_get(at, cpu)));
+}
+
+void send_all_memory_goes(struct send_all *all, const struct held *held)
+{
+    follow_drop(all->follow, &held->memory);
 }
 
 void send_all_take_span(struct send_all *all, const struct otlp_origin *origin,
@@ -162,38 +236,63 @@ json_t *send_all_json(struct send_all *all)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-struct send_all *send_all_open(struct agent *agent, struct error *error)
+/* Returns the time from which on records are read. */
+static int64_t all_begin_ns(struct agent *agent)
+{
+    const int64_t now_ns = clock_ns(), from_ns = number_in(agent->read_on, "mono_ns");
+
+    if (!agent->read_on || (from_ns > 0 && from_ns <= now_ns))
+        return agent->read_on ? from_ns : now_ns;
+    all_set_place(&agent->read_on, NULL); /* of an earlier boot */
+    return now_ns;
+}
+
+struct send_all *send_all_open(struct agent *agent, struct held *first, struct error *error)
 {
     struct send_all *all = calloc(1, sizeof(*all));
     const struct follow_calls calls = {all_take_event, all_note_loss, all};
+    const int64_t from_ns = all_begin_ns(agent);
 
     if (!all)
         return error_null(error, "out of memory");
     *all = (struct send_all){.agent = agent,
                              .offset_ns = ring_clock_offset(),
                              .samples_from_ns = clock_ns() - ALL_SAMPLES_NS,
+                             .pipeline = {.marks = &all->marks},
+                             .next = json_incref(agent->read_on),
+                             .next_given = export_given(agent->export),
                              .look = {.due = all_look, .context = all}};
     if (export_open_pipeline(agent->export, &all->pipeline, error)) {
         error_set(error, "out of memory");
-        all->follow = follow_new(&calls, ALL_GRACE_NS, all->offset_ns);
+        all->follow = follow_new(&calls, from_ns, ALL_GRACE_NS, all->offset_ns);
     }
-    if (all->follow) {
-        timer_set(agent->loop, &all->look, 0);
-        return all;
+    if (!all->follow) {
+        export_close_pipeline(agent->export, &all->pipeline);
+        json_decref(all->next);
+        free(all);
+        return NULL;
     }
-    export_close_pipeline(agent->export, &all->pipeline);
-    free(all);
-    return NULL;
+    if (agent->read_on && agent->read_on == agent->totals.read)
+        say(BK4076, "reads the rings on from %s: spans recorded since then may come twice",
+            date_text(from_ns + all->offset_ns, 3).text);
+    for (const struct held *held = first; held; held = held->next)
+        send_all_memory_came(all, held);
+    timer_set(agent->loop, &all->look, 0);
+    return all;
 }
 
-void send_all_close(struct send_all *all)
+void send_all_close(struct send_all *all, const struct held *first)
 {
     if (!all)
         return;
     timer_clear(all->agent->loop, &all->look);
     all_advance(all, follow_look_at_all(all->follow));
+    all_set_place(&all->agent->read_on, all_place(all, first));
     export_close_pipeline(all->agent->export, &all->pipeline);
     follow_free(all->follow);
+    for (unsigned i = 0; i < MARKS; i++)
+        json_decref(all->places[i]);
+    json_decref(all->next);
     free(all->whole.log);
     free(all);
 }

@@ -2,6 +2,13 @@
  * send = all: gives every span to the export, through one pipeline in the service's loop. Reads the
  * rings while programs write, and takes the spans of SDKs when they come.
  *
+ * A place is a position in each ring at one time:
+ *
+ *     {"mono_ns": CLOCK_MONOTONIC, "memories": [{"user", "number", "at": [POSITION, ...]}]}
+ *
+ * A place is settled when all spans from records before the place are (export.h). The totals have
+ * the last settled place, and the next process reads on from there.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_SEND_ALL_H
@@ -9,7 +16,7 @@
 
 #include "agent.h"
 #include "tools/otlp/otlp_in.h"
-#include "tools/rings/memory.h"
+#include "tools/rings/held.h"
 #include "tools/sampler/sampler.h"
 
 struct send_all;
@@ -17,16 +24,22 @@ struct send_all;
 /* Returns true if the configuration has send = all. */
 bool send_all_is_wanted(const struct config *config);
 
-/* Opens a pipeline to the agent's export. Returns NULL with error set. */
-struct send_all *send_all_open(struct agent *agent, struct error *error);
+/* Opens a pipeline to the agent's export, and reads these memories: from the place read_on of
+ * the agent or, without one, from now on. Returns NULL with error set. */
+struct send_all *send_all_open(struct agent *agent, struct held *first, struct error *error);
 
-/* Gives the last spans to the export. All memories must have been removed. NULL is allowed. */
-void send_all_close(struct send_all *all);
+/* Reads all memories to their ends, gives the last spans to the export, and sets read_on. NULL is
+ * allowed. */
+void send_all_close(struct send_all *all, const struct held *first);
 
-/* Reads the memory from now on. */
-void send_all_memory_came(struct send_all *all, const struct memory *memory);
+/* Reads the memory of a new user. */
+void send_all_memory_came(struct send_all *all, const struct held *held);
 /* Reads the memory to its end, before it is removed. */
-void send_all_memory_goes(struct send_all *all, const struct memory *memory);
+void send_all_memory_goes(struct send_all *all, const struct held *held);
+
+/* Called when more spans are settled. first: all memories. Returns true if the totals have a new
+ * place. */
+bool send_all_settle(struct send_all *all, const struct held *first);
 
 /* Takes the host's samples from this sampler; NULL: none. */
 void send_all_set_sampler(struct send_all *all, struct sampler *sampler);

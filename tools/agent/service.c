@@ -219,16 +219,20 @@ static void service_export_failed(void *context)
     loop_stop(service->parts.agent.loop);
 }
 
-/* Saves the traces, because traces with settled spans are not sent again after a kill. If only the
- * totals have changed, saves them every SAVE_MS: with send = all they change all the time. */
+/* Saves the traces and the place of send = all, because settled spans are not sent again after a
+ * kill. If only the totals have changed, saves them every SAVE_MS. */
 static void service_export_settled(void *context)
 {
     struct service *service = context;
     struct agent *agent = &service->parts.agent;
+    bool has_place = false;
 
+    if (service->parts.all)
+        has_place =
+            send_all_settle(service->parts.all, agent_rings_first(service->parts.agent_rings));
     if (collected_waits(agent->collected))
         agent_save_collected(agent);
-    else if (clock_ms() < service->saved_ms + SAVE_MS)
+    else if (!has_place && clock_ms() < service->saved_ms + SAVE_MS)
         return;
     service->saved_ms = clock_ms();
     agent_save(agent);
@@ -253,12 +257,10 @@ static bool service_open_all(struct service *service, struct error *error)
 {
     struct agent_parts *parts = &service->parts;
 
-    parts->all = send_all_open(&parts->agent, error);
+    parts->all = send_all_open(&parts->agent, agent_rings_first(parts->agent_rings), error);
     if (!parts->all)
         return false;
     send_all_set_sampler(parts->all, parts->sampler);
-    for (struct held *held = agent_rings_first(parts->agent_rings); held; held = held->next)
-        send_all_memory_came(parts->all, &held->memory);
     parts->agent.fetches_until_ms = clock_ms();
     return true;
 }
@@ -270,9 +272,7 @@ static void service_close_all(struct service *service)
 
     if (!parts->all)
         return;
-    for (struct held *held = agent_rings_first(parts->agent_rings); held; held = held->next)
-        send_all_memory_goes(parts->all, &held->memory);
-    send_all_close(parts->all);
+    send_all_close(parts->all, agent_rings_first(parts->agent_rings));
     parts->all = NULL;
     parts->agent.fetches_until_ms = 0;
 }
@@ -311,6 +311,8 @@ static bool service_change(struct service *service, const struct config *config,
     }
     if (parts->all && !was_all)
         parts->agent.fetches_until_ms = clock_ms() + SWITCH_MS;
+    if (!parts->all)
+        agent_forget_place(&parts->agent);
     return true;
 }
 
@@ -384,7 +386,7 @@ static void service_memory_came(void *context, struct held *held)
 
     alarms_memory_came(service->parts.alarms, held);
     if (service->parts.all)
-        send_all_memory_came(service->parts.all, &held->memory);
+        send_all_memory_came(service->parts.all, held);
 }
 
 static void service_memory_goes(void *context, struct held *held)
@@ -393,7 +395,7 @@ static void service_memory_goes(void *context, struct held *held)
 
     alarms_memory_goes(service->parts.alarms, &held->memory);
     if (service->parts.all)
-        send_all_memory_goes(service->parts.all, &held->memory);
+        send_all_memory_goes(service->parts.all, held);
 }
 
 static bool service_open_parts(struct service *service, struct error *error)
@@ -414,7 +416,9 @@ static bool service_open_parts(struct service *service, struct error *error)
         parts->agent_rings = agent_rings_open(&parts->agent, &callbacks, error);
     if (!parts->agent_rings)
         return false;
-    if (send_all_is_wanted(parts->agent.config) && !service_open_all(service, error))
+    if (!send_all_is_wanted(parts->agent.config))
+        agent_forget_place(&parts->agent);
+    else if (!service_open_all(service, error))
         return false;
     if (service_wants_otlp(parts->agent.config) && !service_open_otlp(service, error))
         return false;
@@ -471,6 +475,8 @@ static void service_serve(struct service *service)
     scans_free(parts->scans);
     parts->scans = NULL;
     service_close_export(service);
+    json_decref(agent->totals.read);
+    agent->totals.read = json_incref(agent->read_on); /* all spans are settled */
     agent_save(agent);
     agent_save_collected(agent);
     service->has_failed |= !saver_end();

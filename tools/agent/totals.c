@@ -54,6 +54,7 @@ json_t *agent_totals_load(struct agent_totals *totals, const char *path)
     if (totals_read(json, &totals->sinks, &agent_table, totals))
         alarms_seen = json_incref(json_object_get(json, "heard"));
     totals->ring_bytes = (uint64_t)number_in(json, "ring_bytes");
+    totals->read = json_incref(json_object_get(json, "read"));
     json_decref(json);
     return alarms_seen;
 }
@@ -65,7 +66,8 @@ char *agent_totals_text(const struct agent_totals *totals, json_t *alarms_seen, 
 
     if (json_object_set_new(json, "heard", alarms_seen) != 0 ||
         json_object_set_new(json, "ring_bytes", json_integer((json_int_t)totals->ring_bytes)) !=
-            0) {
+            0 ||
+        (totals->read && json_object_set(json, "read", totals->read) != 0)) {
         json_decref(json);
         json = NULL;
     }

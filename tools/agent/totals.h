@@ -34,7 +34,9 @@ struct agent_totals {
     uint64_t traces_apart;       /* spans about traces of one request that were sent apart */
     uint64_t halves_dropped;     /* halves of requests (joins.h) for which there was no room */
     uint64_t rings_grown;
-    uint64_t ring_bytes; /* no counter: the size of a ring in new memories; 0: not grown */
+    /* no counters */
+    uint64_t ring_bytes; /* the size of a ring in new memories; 0: not grown */
+    json_t *read;        /* the settled place of send = all: see send_all.h; NULL: none */
 };
 
 extern const struct totals_table agent_table;

@@ -174,7 +174,8 @@ int64_t follow_look_at_all(struct follow *follow)
 
 /* ---- memories -------------------------------------------------------------------------------- */
 
-struct follow *follow_new(const struct follow_calls *calls, int64_t grace_ns, int64_t offset_ns)
+struct follow *follow_new(const struct follow_calls *calls, int64_t from_ns, int64_t grace_ns,
+                          int64_t offset_ns)
 {
     struct follow *follow = calloc(1, sizeof(*follow));
 
@@ -184,7 +185,7 @@ struct follow *follow_new(const struct follow_calls *calls, int64_t grace_ns, in
     follow->grace_ns = grace_ns;
     follow->offset_ns = offset_ns;
     follow->copied_ns = clock_ns();
-    follow->done_ns = follow->copied_ns - grace_ns;
+    follow->done_ns = from_ns - grace_ns;
     return follow;
 }
 
@@ -212,6 +213,30 @@ bool follow_add(struct follow *follow, const struct memory *memory, bool from_no
     follow->memories = followed;
     follow->rings += count;
     return true;
+}
+
+static struct followed *follow_find(const struct follow *follow, const struct memory *memory)
+{
+    struct followed *followed = follow->memories;
+
+    while (followed && followed->memory != memory)
+        followed = followed->next;
+    return followed;
+}
+
+void follow_begin_at(struct follow *follow, const struct memory *memory, uint32_t cpu, uint64_t at)
+{
+    struct followed *followed = follow_find(follow, memory);
+
+    if (followed && cpu < followed->count)
+        followed->rings[cpu].reader.at = at;
+}
+
+uint64_t follow_position(const struct follow *follow, const struct memory *memory, uint32_t cpu)
+{
+    const struct followed *followed = follow_find(follow, memory);
+
+    return followed && cpu < followed->count ? followed->rings[cpu].reader.at : 0;
 }
 
 static void follow_sum(struct ring_counts *sum, const struct followed *memory)

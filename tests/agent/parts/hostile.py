@@ -1,16 +1,14 @@
-"""usage: hostile.py SOCKET idle N | first | alarms | damage: a program that harms what other users of the host have.
+"""usage: hostile.py SOCKET idle N | first | alarms: a program that harms what other users of the host have.
 
   idle    connects N times to the socket of the rings, and stays
   first   asks for its rings, and ends
   alarms  forges alarms in its rings as fast as it can: of all names, numbers, times and programs
-  damage  writes nonsense all over its rings, and over the head of the memory
 
 Prints a line when it has begun.
 """
 # SPDX-License-Identifier: BSD-2-Clause
 import array
 import mmap
-import os
 import random
 import socket
 import struct
@@ -77,16 +75,6 @@ def trailer(at, event, length):
     return (at << 21 | event << 16 | length) & (2 ** 64 - 1)
 
 
-def damage(rings):
-    rings[0:128] = os.urandom(128)
-    print("begun", flush=True)
-    while True:
-        for _ in range(500):
-            at = random.choice((random.randrange(len(rings) - 8), random.randrange(0, 65536, 8)))
-            rings[at:at + 8] = random.choice((os.urandom(8), bytes(8), b"\xff" * 8))
-        time.sleep(0.002)
-
-
 def main():
     if sys.argv[2] == "idle":
         idle()
@@ -94,7 +82,7 @@ def main():
     if sys.argv[2] == "first":
         print("begun", flush=True)
     else:
-        {"alarms": alarms, "damage": damage}[sys.argv[2]](rings)
+        alarms(rings)
 
 
 main()

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""usage: check_kills.py WORK SEND KILLS-OF-AGENT KILLS-OF-TAKER PART...: checks what kills.sh has left in its folder.
+
+With send = slow: a request to keep is whole, marked as incomplete, or (after kills of `both`) counted as a lost alarm.
+It is whole without kills of `program` and `both`. No other request is sent.
+
+With send = all: each span of the writers was sent, or is counted as missing.
+
+In both modes: spans come twice only as the agent's logs say. Beyond that, a kill may repeat one batch for each sender:
+the collector has taken the batch, and was killed before it answered, or the agent was before it read the answer.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import collections
+import datetime
+import glob
+import json
+import os
+import re
+import struct
+import sys
+
+BATCH, SENDERS = 100, 2  # see kills.sh
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def taken(work):
+    with open(work + "/taken", encoding="utf-8") as file:
+        yield from map(json.loads, file)
+
+
+def slow(work, parts, logs):
+    planted = [line.split()[1] for line in read(work + "/planted").splitlines()]
+    planted = {trace for trace in planted if int(trace, 16)}  # else no ring was there
+    spans, told = collections.defaultdict(list), set()
+    for span in taken(work):
+        trace = span["traceId"].rjust(32, "0")
+        if span["name"] == "incomplete":
+            told.add(trace)
+        else:
+            spans[trace].append(span["id"])
+    whole = {trace for trace in planted if len(set(spans[trace])) == 3}
+    rest = planted - whole
+    missing = rest - told
+    fast = set(spans) - planted
+    totals = json.loads(read(work + "/status"))["totals"]
+    # an alarm that was written after the rings were gone is missing by its number
+    counted = min(len(missing), totals["alarms_lost"]) if "both" in parts else 0
+    silent = len(missing) - counted
+    print("%d requests to be kept: %d whole, %d told to be incomplete, %d counted as lost alarms (of %d), %d silent; "
+          "%d others sent" % (len(planted), len(whole), len(rest & told), counted, totals["alarms_lost"], silent, len(fast)))
+    for trace in sorted(rest):
+        verdicts = [line for log in logs for line in log.splitlines() if trace in line]
+        print("not whole:", trace, spans[trace], *verdicts, sep="\n    ", file=sys.stderr)
+    if not whole:
+        sys.exit("no request came whole: nothing is shown")
+    if "requests" in parts:  # it was killed before it said that it has made one
+        fast = set()
+    is_right = not (silent or fast or (rest and not {"program", "both"} & set(parts)))
+    said = sum(int(count) for log in logs for count in re.findall(r"BK4041 .*: (\d+) traces", log))
+    return is_right, sum(len(ids) - len(set(ids)) for ids in spans.values()), 3 * said
+
+
+def everything(work, logs, killed_at):
+    counts, ends = collections.Counter(), {}
+    for span in taken(work):
+        if "i" in span.get("tags", {}):
+            number = int(span["tags"]["i"])
+            counts[number] += 1
+            ends[number] = (span["timestamp"] + span.get("duration", 0)) / 1e6
+    made, missing = 0, []
+    for path in glob.glob(work + "/made.*"):
+        first = int(path.rsplit(".", 1)[1]) * 100000000
+        with open(path, "rb") as file:
+            count = struct.unpack("q", file.read(8))[0]
+        made += count
+        missing += [number for number in range(first, first + count) if not counts[number]]
+    counted = json.loads(read(work + "/status"))["counters"]["events_missing"]
+    print("%d spans made: %d sent, %d missing, %d counted as missing" % (made, len(counts), len(missing), counted))
+    if missing:
+        print("missing:", missing[:20], file=sys.stderr)
+    # a log says from when on spans may come twice: until the agent before was killed
+    said = []
+    for log, killed in zip(logs[1:], killed_at):
+        for at in re.findall(r"BK4076 .* from (.*?): spans", log):
+            said.append((datetime.datetime.fromisoformat(at).timestamp() - 0.001, killed))
+    twice = [number for number, count in counts.items() if count > 1]
+    early = [number for number in twice if not any(begin <= ends[number] <= end for begin, end in said)]
+    print("%d of %d spans that came twice are not of the %d times that logs name, together %.1f s" %
+          (len(early), len(twice), len(said), sum(end - begin for begin, end in said)))
+    return made and len(missing) <= counted, len(early), 0
+
+
+def main():
+    work, send, agents, takers, *parts = sys.argv[1:]
+    paths = sorted(glob.glob(work + "/logs/*"), key=os.path.getmtime)
+    logs, killed_at = list(map(read, paths)), list(map(os.path.getmtime, paths))
+    is_right, twice, said = everything(work, logs, killed_at) if send == "all" else slow(work, parts, logs)
+    limit = said + BATCH * SENDERS * (int(agents) + int(takers))
+    print("%d spans came twice beyond what the logs say of spans; at most %d may" % (twice, limit))
+    if any("does not add up" in log for log in logs):
+        sys.exit("an account does not add up")
+    sys.exit(not is_right or twice > limit)
+
+
+main()
