@@ -262,23 +262,28 @@ bool group_join(struct group *group, struct transactions *transactions, struct e
 
 /* ---- leaving --------------------------------------------------------------------------------- */
 
-/* librdkafka up to 2.1 aborts when a member leaves before its first assignment (its issue 4312).
- * Returns false if no assignment comes in time. */
+/* librdkafka up to 2.1 aborts when a consumer is closed after the broker's answer to its request to
+ * join, and before its first assignment (its issue 4312). */
+static bool group_is_assigned(const struct group *group)
+{
+    return group->stage->counts.rebalances > 0;
+}
+
+/* Returns false if the broker has answered, and no assignment comes in time. */
 static bool group_wait_assigned(struct group *group)
 {
-    const uint64_t *rebalances = &group->stage->counts.rebalances;
     const int64_t until_ms = clock_ms() + ASSIGNED_MS;
     char *member = rd_kafka_memberid(group->consumer);
     const bool has_joined = member && member[0];
 
     rd_kafka_mem_free(group->consumer, member);
-    while (has_joined && *rebalances == 0 && clock_ms() < until_ms) {
+    while (has_joined && !group_is_assigned(group) && clock_ms() < until_ms) {
         rd_kafka_message_t *message = rd_kafka_consumer_poll(group->consumer, 100);
 
         if (message) /* not committed, so another worker reads the message */
             rd_kafka_message_destroy(message);
     }
-    return !has_joined || *rebalances > 0;
+    return !has_joined || group_is_assigned(group);
 }
 
 bool group_leave(struct group *group)
@@ -287,14 +292,16 @@ bool group_leave(struct group *group)
         return true;
     if (!group_wait_assigned(group))
         return false;
-    if (group_commit(group))
+    if (group_is_assigned(group) && group_commit(group))
         (void)rd_kafka_consumer_close(group->consumer);
     return !ending_has_failed();
 }
 
 void group_close(struct group *group)
 {
-    if (!group)
+    /* Without an assignment the broker's answer may be on its way: the process ends without closing
+     * the consumer, and the broker drops the member after session.timeout.ms. */
+    if (!group || (group->is_member && !group_is_assigned(group)))
         return;
     if (group->consumer)
         rd_kafka_destroy(group->consumer);
