@@ -9,7 +9,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "tests/seed.h"
+#include "seed.h"
 #include "tracepoints/format/ring.h"
 
 #include <inttypes.h>
