@@ -207,7 +207,29 @@ static bool file_set_open_error(const char *path, int cause, struct error *error
                      path, target, strerror(cause));
 }
 
-static bool file_start(struct file_transport *file, struct error *error)
+/* Finds the end of a complete file of this protocol. Returns false for other content. */
+static bool file_continue(struct file_transport *file, off_t size)
+{
+    const struct text head = file->protocol->file_open, tail = file->protocol->file_close;
+    const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    char begin[16], end[16];
+    bool is_ours;
+
+    file->length = size - (off_t)tail.length;
+    is_ours = fd >= 0 && head.length <= sizeof(begin) && tail.length <= sizeof(end) &&
+              file->length >= (off_t)head.length &&
+              pread(fd, begin, head.length, 0) == (ssize_t)head.length &&
+              pread(fd, end, tail.length, file->length) == (ssize_t)tail.length &&
+              text_equal((struct text){begin, head.length}, head) &&
+              text_equal((struct text){end, tail.length}, tail);
+    if (fd >= 0)
+        (void)close(fd);
+    file->is_begun = true;
+    file->has_spans = file->length > (off_t)head.length;
+    return is_ours;
+}
+
+static bool file_start(struct file_transport *file, bool continues, struct error *error)
 {
     struct stat status;
 
@@ -221,9 +243,11 @@ static bool file_start(struct file_transport *file, struct error *error)
     file->seekable = S_ISREG(status.st_mode);
     /* the file may be last night's only trace, so the sink does not overwrite content */
     if (file->seekable && status.st_size > 0)
-        return error_set(
-            error, "file:%s: exists and is not empty, and is not overwritten: choose another name",
-            file->path);
+        return (continues && file_continue(file, status.st_size)) ||
+               error_set(
+                   error,
+                   "file:%s: exists and is not empty, and is not overwritten: choose another name",
+                   file->path);
     /* only the sender's thread, which blocks SIGPIPE, writes to a pipe */
     if (!file->seekable)
         return true;
@@ -248,7 +272,7 @@ struct transport *file_transport_open(const struct transport_options *options, c
                                     .cancel = file_cancel,
                                     .finish = file_finish,
                                     .free = file_free};
-    if (!file_start(file, error)) {
+    if (!file_start(file, options->continues, error)) {
         file_free(&file->base);
         return NULL;
     }

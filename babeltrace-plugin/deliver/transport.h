@@ -84,6 +84,7 @@ enum compression {
 struct transport_options {
     const struct protocol *protocol;
     const char *endpoint;
+    bool continues; /* a file may have spans of this protocol, written by an earlier transport */
     int64_t request_timeout_ms;
     enum compression compression;
     const char *tls_ca; /* files */

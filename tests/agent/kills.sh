@@ -25,7 +25,8 @@ kills=${KILLS:-20} rate=${RATE:-2000}
 read -ra parts <<<"${KILL_PARTS:-agent taker fdserver program sessiond}"
 declare -A killed=() tried=()
 export BLKIN_SEND=${SEND:-slow} BLKIN_BATCH_SPANS=100 BLKIN_SPOOL_SENDERS=1
-send=$BLKIN_SEND writers=8
+send=$BLKIN_SEND writers=8 requests=$rate
+[ "$send" = slow ] || requests=$((rate / 20)) # the collector gets all of them
 mkdir "$WORK/logs"
 seed=${SEED:-$RANDOM}
 RANDOM=$seed
@@ -144,7 +145,7 @@ done
     trap '' PIPE # while the program is started again
     exec 2>/dev/null
     while :; do
-        printf 'rate %s\n' "$rate"
+        printf 'rate %s\n' "$requests"
         pause_some 100 300
         printf 'keep\n'
     done >&"$REQUESTS"

@@ -80,6 +80,16 @@ is counters events_missing 0 || fail "spans that came in another order are missi
 "$PYTHON" "$SRC/tests/agent/parts/sdk_span.py" "$OTLP_PORT" 000102030405060708090a0b0c0d0e0f 0000000000000001 - quick 5 ||
     fail "it takes no spans of SDKs"
 wait_for 10 agent "the span of an SDK" is otlp counts spans_passed_on 1 || exit 1
+# no verdict on a slow request, all of whose spans go out
+has_alarm() {
+    [ "$(status totals alarms)" -ge 1 ] 2>/dev/null
+}
+start_requests
+wait_for 20 - "that the program writes into its rings" writes || exit 1
+make "slow 250"
+wait_for 20 agent "its alarm" has_alarm || exit 1
+is totals traces_asked 0 && is open_traces 0 || fail "a slow request is asked for, although all spans go out"
+stop_part requests KILL 5
 
 # another size of rings while a program writes
 write third 1000000 1000000000 1000 "$WORK/third.made"

@@ -107,6 +107,42 @@ static void test_reopen_fails_once(void)
     config_free(second);
 }
 
+/* The old file goes on after a reload that fails. No other file is continued. */
+static void test_file_goes_on(void)
+{
+    struct config *first = configure(file), *second = configure("file:/none/spans");
+    struct config *other;
+    struct export *export = open_export(first);
+    struct counts totals = {.output = {.spans = 0}};
+    struct span span = {.trace_id = 1, .id = 1, .start_ns = 1, .end_ns = 2};
+    char there[100];
+    struct error error = {""};
+    json_t *spans;
+
+    (void)snprintf(there, sizeof(there), "%s.there", file);
+    failures = 0;
+    export_add_own(export, &span);
+    CHECK(!export_change(export, second, &error));
+    CHECK(failures == 0 && export_is_same(export, first) && export_check(export));
+    export_add_own(export, &span);
+    /* another exporter has written this one */
+    other = configure(there);
+    spans = json_pack("[{}]");
+    CHECK(json_dump_file(spans, there + strlen("file:"), 0) == 0);
+    json_decref(spans);
+    CHECK(!export_change(export, other, &error) && strstr(error.text, "is not overwritten"));
+    CHECK(failures == 0 && export_check(export));
+    export_add_own(export, &span);
+    CHECK(export_close(export, &totals));
+    spans = json_load_file(file + strlen("file:"), 0, NULL);
+    CHECK(json_array_size(spans) == 3 && totals.output.outcome[OUTCOME_ACCEPTED] == 3);
+    json_decref(spans);
+    CHECK(unlink(file + strlen("file:")) == 0);
+    config_free(first);
+    config_free(second);
+    config_free(other);
+}
+
 /* ---- a pipeline that cannot be opened ---------------------------------------------------------
  */
 
@@ -191,6 +227,7 @@ int main(void)
     CHECK(system(command) == 0);
     test_reopen_fails_twice();
     test_reopen_fails_once();
+    test_file_goes_on();
     test_feed_is_not_opened();
     loop_free(loop);
     (void)snprintf(command, sizeof(command), "rm -r %s", folder);

@@ -150,7 +150,6 @@ static void alarms_ask(struct alarms *alarms)
     while ((request = alarms->collected) != NULL) {
         alarms->collected = request->next;
         request->next = NULL;
-        alarms->agent->totals.traces_asked += request->count;
         if (request->count)
             wants_send_for_alarms(alarms->wants, request);
         else

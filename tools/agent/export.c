@@ -100,11 +100,17 @@ static bool export_open_exporter(struct export *export, const struct config *con
 {
     const struct exporter_callbacks callbacks = {export_is_interrupted, export_report, export,
                                                  NULL};
-    struct params params;
+    struct params params, before;
+    struct error ignored;
     char spool[4096];
 
     if (!export_params(config, &params, error))
         return false;
+    /* the exporter that was replaced has written the file */
+    params.exporter.transport.continues =
+        export->config && export_params(export->config, &before, &ignored) &&
+        strcmp(exporter_endpoint(&params.exporter), exporter_endpoint(&before.exporter)) == 0 &&
+        exporter_protocol(&params.exporter) == exporter_protocol(&before.exporter);
     export_set_spool(config, &params, spool);
     /* by default, the agent also starts while the collector is down */
     if (strcmp(config_origin(config, "require-collector"), "default") == 0)

@@ -14,7 +14,8 @@
 
 static const struct total own[] = {
     OWN(alarms, "Alarms of this host's programs that were seen."),
-    OWN(alarms_double, "Alarms whose trace was wanted already, or was fetched after the alarm."),
+    OWN(alarms_double, "Alarms whose trace was wanted already, was fetched after the alarm, or "
+                       "goes out by send = all."),
     OWN(alarms_dropped, "Alarms beyond fetch-traces: their traces are not fetched."),
     OWN(alarms_lost, "Alarms that were overwritten before they were seen."),
     OWN(alarms_newer, "Alarms of a newer version than this program reads."),

@@ -11,8 +11,9 @@
 struct agent_totals {
     struct counts sinks; /* of the pipelines and the exporter */
     /* alarms = alarms_double + alarms_dropped + the traces_asked for alarms */
-    uint64_t alarms;           /* of programs and of SDKs, with a trace */
-    uint64_t alarms_double;    /* the trace was already wanted, or fetched after the alarm */
+    uint64_t alarms; /* of programs and of SDKs, with a trace */
+    uint64_t
+        alarms_double; /* the trace was already wanted, or fetched after the alarm, or is sent */
     uint64_t alarms_dropped;   /* beyond fetch-traces, so the trace is not fetched */
     uint64_t alarms_lost;      /* overwritten before they were read */
     uint64_t alarms_newer;     /* of a newer format */

@@ -45,17 +45,22 @@ void wants_set_id(struct wants *wants, struct request *request)
                    (int)getpid(), ++wants->requests);
 }
 
-void wants_ask_others(struct wants *wants, struct request *request, const char *name,
-                      int64_t linger_ms, json_t *halves)
+/* Returns the message to other hosts; NULL: out of memory. */
+static json_t *wants_begin(struct wants *wants, struct request *request, int64_t linger_ms)
 {
-    json_t *hosts = wants_hosts(wants), *message;
-
     if (!request->id[0])
         wants_set_id(wants, request);
     request->came_mono_ns = clock_ns(); /* read before the wall clock: see request_begin() */
     request->at_ns = wall_clock_ns();
     request->due_ms = clock_ms() + linger_ms;
-    message = request_json(request);
+    return request_json(request);
+}
+
+void wants_ask_others(struct wants *wants, struct request *request, const char *name,
+                      int64_t linger_ms, json_t *halves)
+{
+    json_t *hosts = wants_hosts(wants), *message = wants_begin(wants, request, linger_ms);
+
     if (!judge_ask(wants->judge, request, hosts, name,
                    config_integer(wants->agent->config, "answer-timeout-ms"))) {
         say(BK4040,
@@ -97,12 +102,19 @@ void wants_send_for_alarms(struct wants *wants, struct request *request)
 {
     const int64_t linger_ms = config_integer(wants->agent->config, "linger-ms");
 
+    json_t *message;
+
     if (!agent_sends_all(wants->agent)) {
+        wants->agent->totals.traces_asked += request->count;
         wants_send(wants, request, NULL, linger_ms);
         return;
     }
-    wants_ask_others(wants, request, NULL, linger_ms, NULL);
-    wants_answer(wants, request, NULL, NULL, NULL);
+    /* no verdict: nobody notes which spans of this host go out */
+    wants->agent->totals.alarms_double += request->count;
+    message = wants->cluster ? wants_begin(wants, request, linger_ms) : NULL;
+    if (message)
+        cluster_send(wants->cluster, message);
+    json_decref(message);
     requests_free(request);
 }
 
