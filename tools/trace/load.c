@@ -160,7 +160,7 @@ bool spans_parse(const struct buffer *bytes, const char *source, struct span_lis
     }
     if (list->count == 0) {
         fprintf(stderr, "blkin: %s: no spans in it\n", source);
-        if (is_trace(source) && !read_rules)
+        if (is_trace(source) && !source_rules_path)
             fprintf(stderr,
                     "blkin: if the trace has events of other programs, --rules=RULES makes spans "
                     "of them: `blkin rules events %s` lists the events\n",
