@@ -7,6 +7,8 @@
 #include "check.h"
 #include "plugin/starvation/starve.h"
 #include "tools/agent/feed.h"
+#include "tools/agent/waiting.h"
+#include "tools/base/json.h"
 #include "tools/base/loop.h"
 #include "tools/base/say.h"
 
@@ -143,6 +145,35 @@ static void test_file_goes_on(void)
     config_free(other);
 }
 
+/* Spans that wait in the spool can be read, in both formats. */
+static void test_waiting(const char *endpoint)
+{
+    struct config *config = configure(endpoint);
+    struct export *export = open_export(config);
+    struct counts totals = {.output = {.spans = 0}};
+    struct span span = {.trace_id = 7, .id = 8, .start_ns = 1000000, .end_ns = 3000000};
+    json_t *spans;
+    char spool[100];
+
+    export_add_own(export, &span);
+    span.id = 9;
+    export_add_own(export, &span);
+    (void)snprintf(spool, sizeof(spool), "%s", export_spool(export));
+    CHECK(export_close(export, &totals));
+    spans = waiting_spans(spool);
+    CHECK(json_array_size(spans) == 2);
+    CHECK_TEXT(text_in(json_array_get(spans, 0), "id"), "0000000000000008");
+    CHECK_TEXT(text_in(json_array_get(spans, 1), "id"), "0000000000000009");
+    json_decref(spans);
+    CHECK(rename(spool, moved) == 0);
+    spans = waiting_spans(spool);
+    CHECK(json_array_size(spans) == 0);
+    json_decref(spans);
+    (void)snprintf(spool, sizeof(spool), "rm -r %s", moved);
+    CHECK(system(spool) == 0);
+    config_free(config);
+}
+
 /* ---- a pipeline that cannot be opened ---------------------------------------------------------
  */
 
@@ -228,6 +259,8 @@ int main(void)
     test_reopen_fails_twice();
     test_reopen_fails_once();
     test_file_goes_on();
+    test_waiting(COLLECTOR);
+    test_waiting(COLLECTOR "/v1/traces");
     test_feed_is_not_opened();
     loop_free(loop);
     (void)snprintf(command, sizeof(command), "rm -r %s", folder);

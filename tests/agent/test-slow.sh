@@ -128,6 +128,11 @@ two=$ID
 wait_for 20 agent "that two wait" in_spool 6 || exit 1
 wait_for 20 agent "both verdicts" is totals traces_complete $((complete + 2)) || exit 1
 has_spans "$one" "0 0" || fail "the collector was not away"
+"$BUILD/bin/blkin" show --list agent: >"$WORK/shown" 2>&1 || fail "show agent: $(<"$WORK/shown")"
+grep -q "${one#0000000000000000}.* 3 " "$WORK/shown" && grep -q "${two#0000000000000000}.* 3 " "$WORK/shown" ||
+    fail "a trace that waits is not shown: $(<"$WORK/shown")"
+"$BUILD/bin/blkin" show "agent:$WORK/none" 2>"$WORK/err" && fail "show agent: of nobody"
+grep -q "no \`blkin agent\` runs here" "$WORK/err" || fail "show agent: of nobody says $(<"$WORK/err")"
 
 # a kill while spans wait and another trace lingers: all spans are there after the restart
 make "slow 250"
@@ -137,7 +142,7 @@ stop_part agent KILL
 rm "$WORK/taken.away"
 start_agent
 for id in "$one" "$two" "$three"; do
-    whole "$id" "a request from before the kill"
+    wait_for 20 agent "a request from before the kill" has_spans "$id" "3 *" || exit 1
 done
 
 # Prints when the rings in use were made. A user's first rings are small on many CPUs, and soon replaced.

@@ -24,6 +24,7 @@ struct export
 {
     struct loop *loop;
     const struct config *config;
+    char spool[4096]; /* the folder; "": none */
     struct export_calls calls;
     struct pipeline_shared shared;
     struct pipeline *open[EXPORT_PIPELINES];
@@ -118,6 +119,8 @@ static bool export_open_exporter(struct export *export, const struct config *con
     export->shared.exporter = exporter_new(&params.exporter, &callbacks, error);
     if (!export->shared.exporter)
         return false;
+    (void)snprintf(export->spool, sizeof(export->spool), "%s",
+                   params.exporter.spool.folder ? params.exporter.spool.folder : "");
     exporter_set_live(export->shared.exporter);
     export->config = config;
     export->settled = export->given_before;
@@ -216,6 +219,11 @@ uint64_t export_settled(struct export *export)
 {
     return export->given_before +
            (export->shared.exporter ? exporter_settled(export->shared.exporter) : 0);
+}
+
+const char *export_spool(const struct export *export)
+{
+    return export->spool;
 }
 
 bool export_check(struct export *export)

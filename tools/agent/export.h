@@ -70,6 +70,9 @@ uint64_t export_settled(struct export *export);
  * failed(). */
 bool export_check(struct export *export);
 
+/* Returns the folder of the spool; "": none. */
+const char *export_spool(const struct export *export);
+
 /* Adds the counts since export_open() to the totals of earlier runs. is_handed_over: the totals go
  * into a file, and the next run continues with them: see counts_hand_over(). */
 void export_add_account(struct export *export, struct counts *totals, bool is_handed_over);

@@ -17,6 +17,7 @@
 #include "tools/base/say.h"
 #include "tools/config/frame.h"
 #include "tools/reader/graph.h"
+#include "waiting.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -359,6 +360,8 @@ static json_t *service_ask(void *context, const char *request)
     struct service *service = context;
     struct agent_parts *parts = &service->parts;
 
+    if (strcmp(request, "waiting") == 0)
+        return json_pack("{so}", "spans", waiting_spans(export_spool(parts->agent.export)));
     if (strcmp(request, "statistics") == 0)
         return service_statistics(parts);
     return by_hand_answer(&parts->agent, parts->wants, request);

@@ -1,7 +1,7 @@
 /*
  * The control socket of a service, for `blkin status`, `blkin reload` and `blkin stat`.
  *
- * The client sends one line, the request ("status", "reload", "statistics"). The service sends one
+ * The client sends one line, the request ("status", "reload", "statistics", "waiting"). The service sends one
  * JSON document and closes the connection. The socket is RUNTIME-DIR/NAME.sock, mode 0600, in a
  * folder with mode 0700.
  *

@@ -6,13 +6,16 @@
 #include "show.h"
 
 #include "tools/base/commands.h"
+#include "tools/base/control.h"
 #include "tools/base/output.h"
 #include "tools/base/text.h"
+#include "tools/config/config.h"
 #include "tools/trace/options.h"
 #include "tools/trace/summary.h"
 
 #include <unistd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
@@ -135,6 +138,52 @@ static int show_for_perfetto(const struct trace_list *traces, const struct trace
     return 0;
 }
 
+#define SHOW_AGENT "agent:"
+
+/* Loads the spans that wait in the agent's spool. Returns false after printing an error. */
+static bool show_load_waiting(const char *folder, struct summary *summary)
+{
+    struct buffer bytes = {.data = NULL};
+    struct error error = {"agent: out of memory"};
+    json_t *answer = control_ask(folder, "agent", "waiting", &error);
+    const json_t *spans = json_object_get(answer, "spans");
+    bool is_done = false;
+
+    if (spans && json_array_size(spans) == 0)
+        error_set(&error, "agent: no span waits in the spool of the `blkin agent` of \"%s\"",
+                  folder);
+    else if (spans)
+        bytes.data = json_dumps(spans, 0);
+    if (bytes.data) {
+        bytes.length = strlen(bytes.data);
+        is_done = summary_load_bytes(&bytes, SHOW_AGENT, summary);
+    } else {
+        fprintf(stderr, "blkin show: %s\n", error.text);
+    }
+    free(bytes.data);
+    json_decref(answer);
+    return is_done;
+}
+
+static bool show_load(const char *source, struct summary *summary)
+{
+    const struct config_request request = {.section = "agent", .usage = "", .is_view = true};
+    char name[] = "blkin show", *flags[] = {name, NULL};
+    struct config *config;
+    int status;
+    bool is_done;
+
+    if (strncmp(source, SHOW_AGENT, strlen(SHOW_AGENT)) != 0)
+        return summary_load(source, false, summary);
+    *summary = (struct summary){.names = NULL};
+    if (source[strlen(SHOW_AGENT)])
+        return show_load_waiting(source + strlen(SHOW_AGENT), summary);
+    config = config_read(&request, 1, flags, &status);
+    is_done = config && show_load_waiting(config_text(config, "runtime-dir"), summary);
+    config_free(config);
+    return is_done;
+}
+
 int show_command(int argc, char *argv[])
 {
     struct show_options options = {0};
@@ -147,7 +196,7 @@ int show_command(int argc, char *argv[])
         {"format", VIEW_CHOICE, 0, .value = &options.is_perfetto, .choices = formats},
     };
     const struct view_command command = {usage, all, sizeof(all) / sizeof(all[0]),
-                                         1,     2,   "FILE|FOLDER|URL [TRACE-ID]"};
+                                         1,     2,   "FILE|FOLDER|URL|agent: [TRACE-ID]"};
     struct summary summary;
     const struct trace *trace = NULL;
     int status = view_options(argc, argv, &command);
@@ -161,7 +210,7 @@ int show_command(int argc, char *argv[])
     options.source = argv[optind];
     options.id = argv[optind + 1];
     status = 1;
-    if (summary_load(options.source, false, &summary)) {
+    if (show_load(options.source, &summary)) {
         if (options.list)
             status = list(&summary.traces, summary.names, &summary.model) ? 0 : no_memory();
         else if (options.id && !(trace = find(&summary.traces, options.id, options.source)))

@@ -111,6 +111,12 @@ bool summary_load(const char *source, bool with_statistics, struct summary *summ
     return is_done;
 }
 
+bool summary_load_bytes(const struct buffer *bytes, const char *source, struct summary *summary)
+{
+    *summary = (struct summary){.names = NULL};
+    return summary_add_spans(summary, bytes, source, false);
+}
+
 int summary_end(struct summary *summary, int status)
 {
     trace_model_destroy(&summary->model);

@@ -32,6 +32,9 @@ struct summary {
  */
 bool summary_load(const char *source, bool with_statistics, struct summary *summary);
 
+/* The same for bytes that were read already, and without statistics. */
+bool summary_load_bytes(const struct buffer *bytes, const char *source, struct summary *summary);
+
 /* Frees the summary. Returns the exit status: also 1 if only a part of a damaged trace was read. */
 int summary_end(struct summary *summary, int status);
 
