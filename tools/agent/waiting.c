@@ -18,7 +18,7 @@
 
 #define WAITING_BYTES (UINT64_C(4) << 20) /* of texts: the service's loop waits meanwhile */
 
-struct waiting {
+struct shown_spans {
     json_t *spans;
     struct encoder *encoder; /* to Zipkin's JSON */
     struct endpoint_table *endpoints;
@@ -30,7 +30,7 @@ struct waiting {
 static void waiting_take_span(void *context, const struct otlp_origin *origin,
                               const struct otlp_span *span)
 {
-    struct waiting *waiting = context;
+    struct shown_spans *waiting = context;
     bool is_cut;
 
     if (otlp_decode_span(origin, span, waiting->endpoints, &waiting->whole))
@@ -46,7 +46,7 @@ static struct text waiting_frame(struct body *body, const struct encoder *encode
 }
 
 /* Adds the spans of a batch. */
-static void waiting_take_batch(struct waiting *waiting, enum protocol_format format,
+static void waiting_take_batch(struct shown_spans *waiting, enum protocol_format format,
                                struct text batch)
 {
     json_t *spans;
@@ -63,7 +63,7 @@ static void waiting_take_batch(struct waiting *waiting, enum protocol_format for
     json_decref(spans);
 }
 
-static void waiting_read_file(struct waiting *waiting, int fd, uint64_t end)
+static void waiting_read_file(struct shown_spans *waiting, int fd, uint64_t end)
 {
     struct body body = {.buffer = {.limit = RECORD_LENGTH_MAX}};
     struct record_head head;
@@ -96,10 +96,10 @@ static int waiting_is_segment(const struct dirent *entry)
 
 json_t *waiting_spans(const char *folder)
 {
-    struct waiting waiting = {.spans = json_array(),
-                              .encoder = zipkin_protocol.encoder_new(),
-                              .endpoints = endpoint_table_new(),
-                              .zipkin = {.buffer = {.limit = RECORD_LENGTH_MAX}}};
+    struct shown_spans waiting = {.spans = json_array(),
+                                  .encoder = zipkin_protocol.encoder_new(),
+                                  .endpoints = endpoint_table_new(),
+                                  .zipkin = {.buffer = {.limit = RECORD_LENGTH_MAX}}};
     struct dirent **names = NULL;
     int count = folder[0] ? scandir(folder, &names, waiting_is_segment, alphasort) : 0;
     struct stat status;
