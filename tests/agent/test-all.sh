@@ -63,8 +63,10 @@ end_agent() {
     return 0
 }
 
-# all spans, once
+# all spans, once. The rings are there before the writers, which wait for 0.3 s only
 start_all all ring-bytes=4M
+start_requests
+wait_for 20 - "that the program writes into its rings" writes || exit 1
 write first 0 50000 25000 "$WORK/first.made"
 write second 50000 50000 25000 "$WORK/second.made"
 wait_part first 20 && wait_part second 20 || fail "a writer"
@@ -84,8 +86,6 @@ wait_for 10 agent "the span of an SDK" is otlp counts spans_passed_on 1 || exit 
 has_alarm() {
     [ "$(status totals alarms)" -ge 1 ] 2>/dev/null
 }
-start_requests
-wait_for 20 - "that the program writes into its rings" writes || exit 1
 make "slow 250"
 wait_for 20 agent "its alarm" has_alarm || exit 1
 is totals traces_asked 0 && is open_traces 0 || fail "a slow request is asked for, although all spans go out"
