@@ -109,7 +109,7 @@ static void taker_look(void *context)
         (void)exporter_heed_interruption(taker.exporter);
 }
 
-/* ---- what it is told ------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static void taker_print(void)
 {

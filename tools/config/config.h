@@ -2,8 +2,8 @@
  * The configuration of a command: a file, then the environment, then flags; a later value wins.
  *
  * The file (/etc/blkin/blkin.conf, or --config=FILE, or $BLKIN_CONFIG) has lines `key = value`.
- * Those before the first [section] are for all commands, those of [live] for `blkin live` only. A
- * key is in the environment as BLKIN_KEY, in capitals with _ for -, and on the command line as
+ * Lines before the first [section] are for all commands, lines of [live] for `blkin live` only. In
+ * the environment, a key is BLKIN_KEY, in capitals with _ for -. On the command line, a key is
  * --key=value. There is one table of keys in keys.c; the sink's parameters are keys of the same
  * names, checked by the sink's own table (params.h).
  *
@@ -44,12 +44,13 @@ struct config *config_read(const struct config_request *request, int argc, char 
                            int *status);
 void config_free(struct config *config);
 
-/* The same for a command that only shows data. For an unreadable default file, prints a warning and
- * uses the defaults. */
+/* Works like config_read(), for a command that only shows data. For an unreadable default file,
+ * prints a warning and uses the defaults. */
 struct config *config_read_view(const struct config_request *request, int argc, char *argv[],
                                 int *status);
 
-/* The same, but prints no errors. Returns NULL with error set to the first one. */
+/* Works like config_read(), but prints no errors. Returns NULL with error set to the first error.
+ */
 struct config *config_read_quietly(const struct config_request *request, int argc, char *argv[],
                                    int *status, struct error *error);
 
