@@ -122,7 +122,8 @@ BLKIN_API_ int blkin_context_to_traceparent(const struct blkin_context *context,
  * not a list of at most 32 members (empty ones count); it is longer than BLKIN_TRACESTATE_MAX. The
  * context then stays as it was: an invalid tracestate is dropped, and the trace continues. Keys
  * follow level 2, which allows all keys of level 1. Two entries with the same key are no error:
- * both are passed on. Source: W3C Trace Context level 2, 3.3.1.
+ * both are passed on.
+ * Source: W3C Trace Context level 2, 3.3.1.
  */
 BLKIN_API_ int blkin_context_set_tracestate(struct blkin_context *context, const char *text,
                                             size_t length) BLKIN_ELSE_(-EINVAL);
@@ -135,8 +136,8 @@ BLKIN_API_ int blkin_context_set_tracestate(struct blkin_context *context, const
  * other entries, from the last. The function cuts no entry. Returns the length. If the context has
  * no tracestate, or no entry fits, returns 0 with an empty string: then do not send the header.
  * Returns -EINVAL without ids, or if size is 0. Returns -EINVAL also if the function notices an
- * invalid tracestate that was set without blkin_context_set_tracestate(). Source: W3C Trace Context
- * level 1, 3.3.1.5.
+ * invalid tracestate that was set without blkin_context_set_tracestate().
+ * Source: W3C Trace Context level 1, 3.3.1.5.
  */
 BLKIN_API_ int blkin_context_to_tracestate(const struct blkin_context *context, char *buffer,
                                            size_t size) BLKIN_ELSE_(-EINVAL);
@@ -160,8 +161,8 @@ BLKIN_API_ int blkin_context_from_b3(struct blkin_context *context, const char *
  * Writes the value of a "b3" header to buffer[BLKIN_B3_SIZE]. Returns its length, at most 68. A
  * context with a decision, and with ids that are all 0, becomes the decision alone. The tracestate
  * and RANDOM are lost. Returns -EINVAL if there are neither ids nor a decision. Returns -EINVAL
- * also if the trace id or the span id is missing while another id is set. Source:
- * openzipkin/b3-propagation README, "Single Header".
+ * also if the trace id or the span id is missing while another id is set.
+ * Source: openzipkin/b3-propagation README, "Single Header".
  */
 BLKIN_API_ int blkin_context_to_b3(const struct blkin_context *context, char *buffer)
     BLKIN_ELSE_(-EINVAL);
@@ -195,7 +196,8 @@ struct blkin_context_b3_values {
  * no ids. Flags "1" means debug, even if "sampled" says "0"; other flags are ignored, as the
  * specification requires. With neither "sampled" nor debug, DECIDED is not set. A decision without
  * ids makes a context without ids. Returns -EINVAL also if there is no field, or if a field other
- * than flags is malformed or empty. Source: openzipkin/b3-propagation README, "Multiple Headers".
+ * than flags is malformed or empty.
+ * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
 BLKIN_API_ int blkin_context_from_b3_fields(struct blkin_context *context,
                                             const struct blkin_context_b3_fields *fields)
@@ -203,8 +205,8 @@ BLKIN_API_ int blkin_context_from_b3_fields(struct blkin_context *context,
 
 /*
  * Writes the five "X-B3-" headers; returns 0. Debug is sent as flags alone, without "sampled".
- * Lost: the tracestate and RANDOM. -EINVAL as for blkin_context_to_b3(). Source:
- * openzipkin/b3-propagation README, "Multiple Headers".
+ * Lost: the tracestate and RANDOM. -EINVAL as for blkin_context_to_b3().
+ * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
 BLKIN_API_ int blkin_context_to_b3_fields(const struct blkin_context *context,
                                           struct blkin_context_b3_values *values)
@@ -242,8 +244,8 @@ struct blkin_trace_info_packed; /* 24 bytes: see zipkin_c.h */
  * Reads the original 24 bytes. A trace id of 0 means "not traced": the context then has no ids and
  * is DECIDED, not SAMPLED, for any values of the other two ids. Any other trace id is SAMPLED and
  * DECIDED, because the form has no field for the decision. Returns -EINVAL if there is a trace id
- * and no span id. `packed` may have any alignment. Source: zipkin_c.h, struct
- * blkin_trace_info_packed.
+ * and no span id. `packed` may have any alignment.
+ * Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
 BLKIN_API_ int blkin_context_from_packed(struct blkin_context *context,
                                          const struct blkin_trace_info_packed *packed)
@@ -255,7 +257,8 @@ BLKIN_API_ int blkin_context_from_packed(struct blkin_context *context,
  * a context that is not DECIDED as sampled. The tracestate, DEBUG and RANDOM are lost. So is the
  * high half of a 128-bit trace id: the receiver's spans appear under the low half, as another
  * trace. Returns -EINVAL if a context to be recorded has no span id, or if the low half of its
- * trace id is 0. Source: zipkin_c.h, struct blkin_trace_info_packed.
+ * trace id is 0.
+ * Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
 BLKIN_API_ int blkin_context_to_packed(const struct blkin_context *context,
                                        struct blkin_trace_info_packed *packed) BLKIN_ELSE_(-EINVAL);
@@ -288,8 +291,8 @@ BLKIN_API_ int blkin_context_to_traceparent_variable(const struct blkin_context 
  * Writes "TRACESTATE=<value>" to buffer[size], size at least 12; BLKIN_TRACESTATE_VARIABLE_SIZE is
  * the least advised. Shortens a list, and fails, like blkin_context_to_tracestate(). Returns the
  * length. If the context has no tracestate, returns 0 with an empty string. Then remove TRACESTATE
- * from the child's environment, because the value there belongs to another TRACEPARENT. Source:
- * OpenTelemetry specification, context/env-carriers.md.
+ * from the child's environment, because the value there belongs to another TRACEPARENT.
+ * Source: OpenTelemetry specification, context/env-carriers.md.
  */
 BLKIN_API_ int blkin_context_to_tracestate_variable(const struct blkin_context *context,
                                                     char *buffer, size_t size) BLKIN_ELSE_(-EINVAL);

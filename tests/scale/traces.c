@@ -333,7 +333,7 @@ void message_close(char *message, size_t length)
     put_long_length(message + scope + 1, length - scope - 5);
 }
 
-/* ---- the kind of a trace --------------------------------------------------------------------- */
+/* ---- template and partition of a trace ------------------------------------------------------- */
 
 /* FNV-1a of the id's hex digits, by which exporters choose a partition. */
 static uint32_t hash_of(uint64_t high, uint64_t low)
