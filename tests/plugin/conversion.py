@@ -13,7 +13,8 @@ PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
 
 
 class Conversion:
-    """A running conversion. The run writes stats and log to the folder. Without an endpoint, it also writes spans.json. parameters: texts such as "batch-spans=10"."""
+    """A running conversion. The run writes stats and log to the folder. Without an endpoint, it also writes spans.json.
+    parameters: texts such as "batch-spans=10"."""
 
     def __init__(self, folder, *traces, parameters=(), endpoint=None):
         self.output, self.stats, self.log = (os.path.join(folder, name) for name in ("spans.json", "stats", "log"))

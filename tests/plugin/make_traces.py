@@ -1,6 +1,7 @@
 """Writes traces for tests into build/tests/plugin/traces: make_traces.py FOLDER
 
-Some traces are such as LTTng-UST could record: of old and new programs, of several hosts, with losses. No tracer writes the remaining traces. Times are in s and ns after 1700000000 s (2023-11-14) unless a case has other times.
+Some traces are such as LTTng-UST could record: of old and new programs, of several hosts, with losses. No tracer
+writes the remaining traces. Times are in s and ns after 1700000000 s (2023-11-14) unless a case has other times.
 
 SPDX-License-Identifier: BSD-2-Clause
 """

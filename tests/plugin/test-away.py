@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 150
-"""Delivery to collectors that are away or stand still, and to pipes whose readers are away or stand still: patience, the queue, the end.
+"""Delivery to collectors that are away or stand still, and to pipes whose readers are away or stand still:
+patience, the queue, the end.
 
 In every case the account is exact: see delivery.py.
 
