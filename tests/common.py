@@ -30,7 +30,7 @@ def wait_until(condition, what="it", limit_s=30, every_s=0.01, fails=AssertionEr
 
 def pause(seconds):
     """Sleeps: for the pace of a load, or for a moment that chance chooses. wait_until() waits for conditions."""
-    time.sleep(max(0, seconds))
+    time.sleep(max(0, seconds))  # the caller has the reason
 
 
 def look_for(seconds, look, every_s=0.02):
