@@ -32,7 +32,7 @@ seed=${SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed"
 
-# Prints the pid of the process that stores the rings. It outlives the agent that started it.
+# Prints the pid of the process that stores the rings. The process outlives the agent that started it.
 fdserver() {
     local pid
     for pid in $(pgrep -x blkin); do
@@ -55,7 +55,7 @@ has_rings() {
     [ "$(ring_bytes 2>/dev/null)" -gt 0 ] 2>/dev/null
 }
 
-# has_alarms COUNT: checks that the agent has seen so many alarms.
+# has_alarms COUNT: checks that the agent has seen COUNT alarms.
 has_alarms() {
     [ "$(status totals alarms 2>/dev/null)" -ge "$1" ] 2>/dev/null
 }
