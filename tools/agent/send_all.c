@@ -277,6 +277,8 @@ struct send_all *send_all_open(struct agent *agent, struct held *first, struct e
             date_text(from_ns + all->offset_ns, 3).text);
     for (const struct held *held = first; held; held = held->next)
         send_all_memory_came(all, held);
+    if (!agent->totals.read) /* after a kill, the next process reads on from here */
+        agent->totals.read = all_place(all, first);
     timer_set(agent->loop, &all->look, 0);
     return all;
 }

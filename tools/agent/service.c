@@ -310,6 +310,7 @@ static bool service_change(struct service *service, const struct config *config,
         parts->agent.fetches_until_ms = clock_ms() + SWITCH_MS;
     if (!parts->all)
         agent_forget_place(&parts->agent);
+    agent_save(&parts->agent);
     return true;
 }
 
@@ -461,6 +462,7 @@ static void service_serve(struct service *service)
     struct agent_parts *parts = &service->parts;
     struct agent *agent = &parts->agent;
 
+    agent_save(agent); /* the place of send = all */
     alarms_start(parts->alarms);
     wants_load(parts->wants);
     agent_step(agent);
