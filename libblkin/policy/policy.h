@@ -14,6 +14,10 @@
 #include <sys/types.h>
 #include <time.h>
 
+/* For large tables that a program rarely changes: in a section of their own, so that a child of
+ * fork(2) writes to few pages when it changes the small variables. */
+#define BLKIN_COLD_DATA __attribute__((section("blkin_cold_data")))
+
 #define BLKIN_POLICY_TEXT_MAX 1024 /* including the NUL */
 
 /* The sources of a policy's text. The owner of the policy sets the members up to `lock`; the others
