@@ -134,12 +134,15 @@ static const char *slow_take(const char *text)
     return NULL;
 }
 
+static BLKIN_COLD_DATA char slow_offered[BLKIN_POLICY_TEXT_MAX];
+
 struct blkin_policy_source blkin_slow_source = {
     .variable = "BLKIN_SLOW",
     .file_variable = "BLKIN_SLOW_FILE",
     .default_file = "/run/blkin/slow",
     .expected = BLKIN_SLOW_EXPECTED,
     .take = slow_take,
+    .offered = slow_offered,
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };
 

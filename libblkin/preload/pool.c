@@ -66,20 +66,22 @@ void pool_reserve(struct pool *pool)
  * The first chunks of all pools. A child of fork(2) that has one connection needs no others: it
  * maps nothing, and writes to few pages.
  */
-static char pool_first[64 << 10] __attribute__((aligned(POOL_LINE)));
-static size_t pool_first_used;
+static struct {
+    char room[64 << 10]; /* used from its end on, so beside the small variables */
+    size_t used;
+} pool_first __attribute__((aligned(POOL_LINE)));
 
 static char *pool_take_first(size_t bytes)
 {
     const size_t size = (bytes + POOL_LINE - 1) / POOL_LINE * POOL_LINE;
-    size_t used = __atomic_load_n(&pool_first_used, __ATOMIC_RELAXED);
+    size_t used = __atomic_load_n(&pool_first.used, __ATOMIC_RELAXED);
 
     do {
-        if (size > sizeof(pool_first) - used)
+        if (size > sizeof(pool_first.room) - used)
             return NULL;
-    } while (!__atomic_compare_exchange_n(&pool_first_used, &used, used + size, true,
+    } while (!__atomic_compare_exchange_n(&pool_first.used, &used, used + size, true,
                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    return pool_first + used;
+    return pool_first.room + sizeof(pool_first.room) - used - size;
 }
 
 /* If two threads make the same chunk at the same time, both use the chunk of one of them. */
