@@ -19,7 +19,7 @@ struct thread {
 static struct pool thread_pool = {.size = sizeof(struct thread)};
 static __thread struct thread *thread_own __attribute__((tls_model("initial-exec")));
 static pthread_key_t thread_key;
-static bool thread_has_key, thread_has_debug;
+static bool thread_has_key;
 static uint64_t thread_counts[PRELOAD_COUNTS]; /* of ended threads, and of those without a state */
 
 /* ---- counts ---- */
@@ -50,7 +50,7 @@ static void thread_print_counts(void)
     char text[1024];
     size_t length;
 
-    if (!thread_has_debug)
+    if (!secure_getenv("BLKIN_DEBUG"))
         return;
     pool_for_each(&thread_pool, thread_move_counts);
     length = (size_t)snprintf(text, sizeof(text),
@@ -141,6 +141,5 @@ void thread_forget_all(void)
 
 __attribute__((constructor(102))) static void thread_start(void)
 {
-    thread_has_debug = secure_getenv("BLKIN_DEBUG") != NULL;
     thread_has_key = pthread_key_create(&thread_key, thread_at_end) == 0;
 }
