@@ -72,7 +72,7 @@ is otlp counts refused_type 1 || fail "it is not counted: $(status otlp)"
 # spans of an earlier process are lost, and an answer has the time from which on it is complete
 lines=$(wc -l <"$WORK/requests.log")
 printf 'slow 3000\n' >&"$REQUESTS"
-sleep 0.5
+sleep 0.5 # the agent is killed while the request lasts
 stop_part agent KILL
 before=$(date -u +%FT%T.%3NZ) killed_ms=$(date +%s%3N)
 start_agent

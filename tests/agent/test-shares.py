@@ -12,7 +12,6 @@ import mmap
 import os
 import re
 import shutil
-import socket
 import struct
 import subprocess
 import sys
@@ -23,7 +22,7 @@ import unittest
 import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-from common import ENVIRONMENT, LIMIT_S, free_port, pause, wait_until  # noqa: E402
+from common import ENVIRONMENT, LIMIT_S, ask, free_port, pause, wait_until  # noqa: E402
 from server import Server  # noqa: E402
 
 BUILD, SRC = os.environ["BUILD"], os.environ["SRC"]
@@ -129,11 +128,7 @@ class Shares(unittest.TestCase):
         return False
 
     def status(self):
-        with socket.socket(socket.AF_UNIX) as asked:
-            asked.settimeout(LIMIT_S)
-            asked.connect(self.control)
-            asked.sendall(b"status\n")
-            return json.loads(b"".join(iter(lambda: asked.recv(65536), b"")))
+        return ask(self.control)
 
     def verdicts(self):
         """From traces to "found whole", or "incomplete"."""

@@ -150,7 +150,7 @@ static void wait_long(const char *what)
 {
     const struct timespec some = {1, 0};
     (void)!write(2, what, 5);
-    nanosleep(&some, NULL);
+    nanosleep(&some, NULL); /* the disk is slow */
 }
 int fdatasync(int fd)
 {

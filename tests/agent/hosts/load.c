@@ -276,14 +276,18 @@ static void end_due(struct held_queue *queue, int64_t at)
         end_first(queue);
 }
 
+static void sleep_until(int64_t ns)
+{
+    const struct timespec until = {ns / 1000000000, ns % 1000000000};
+
+    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL); /* the pace */
+}
+
 /* Waits at the end for all slow requests: a shortened one would fit no rule. */
 static void end_all(struct held_queue *queue)
 {
     while (queue->count > 0) {
-        const int64_t due = queue->held[queue->first % LOAD_HELD_MAX].due;
-        const struct timespec until = {due / 1000000000, due % 1000000000};
-
-        (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        sleep_until(queue->held[queue->first % LOAD_HELD_MAX].due);
         end_due(queue, now(CLOCK_MONOTONIC));
     }
 }
@@ -381,11 +385,9 @@ static void run(void)
     tick = tick > t0 ? tick : t0;
     while (k < last && !ends) {
         const unsigned phase = phase_of(k);
-        struct timespec until;
 
         tick += LOAD_TICK_NS;
-        until = (struct timespec){tick / 1000000000, tick % 1000000000};
-        (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        sleep_until(tick);
         k = serve_due(k, last, t0);
         end_due(&slow_ones, now(CLOCK_MONOTONIC));
         end_due(&late_ones, now(CLOCK_MONOTONIC));
@@ -401,7 +403,6 @@ static void run(void)
  * first requests would be recorded nowhere. */
 static void await_rings(void)
 {
-    const struct timespec tick = {.tv_nsec = LOAD_TICK_NS};
     bool is_recorded = false;
 
     while (!is_recorded && !ends && now(CLOCK_MONOTONIC) < (int64_t)(want.t0 * 1e9)) {
@@ -410,7 +411,7 @@ static void await_rings(void)
         blkin_span_begin(&span, "the first", BLKIN_SERVER, NULL);
         is_recorded = blkin_span_is_recorded(&span);
         blkin_span_end(&span);
-        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &tick, NULL);
+        sleep_until(now(CLOCK_MONOTONIC) + LOAD_TICK_NS);
     }
 }
 
