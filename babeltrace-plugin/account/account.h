@@ -54,7 +54,7 @@ void account_publish_now(struct account *account, const struct input_counts *inp
 /* Returns the published counts, with the current counts of delivery. */
 struct counts account_counts(struct account *account);
 
-/* The trace is a live session's: a warning appears when the session stops, see watch.h. */
+/* The trace is a live session's: a warning appears when the session stops, see struct watch. */
 void account_watch(struct account *account);
 
 /* Ends the thread, publishes and writes the file a last time; called after the end of delivery.

@@ -55,7 +55,7 @@ struct trace_span {
     uint64_t parent_id;  /* 0: a root */
     int64_t start_ns;    /* since 1970; 0: not known */
     int64_t duration_ns; /* 0: not known */
-    uint32_t service;    /* see names.h */
+    uint32_t service;    /* see names_id() */
     uint32_t name;
     uint32_t remote_service; /* the other side according to this span; NAMES_NONE: not known */
     uint8_t kind;            /* enum span_kind */

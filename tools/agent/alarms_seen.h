@@ -12,8 +12,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Programs of all users, and of one user. A further one replaces the one with the oldest last
- * alarm: of the same user, as a user can forge pids. */
+/* Programs of all users, and of one user. A further program replaces the one whose last alarm is
+ * the oldest: of the same user beyond the user's limit, as a user can forge pids; else of all
+ * users. */
 #define ALARMS_SEEN_MAX      1024
 #define ALARMS_SEEN_USER_MAX 256
 

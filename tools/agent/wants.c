@@ -16,8 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TRIES_MAX 2   /* requests with a trace's begin; the next one searches all records */
-#define LAST_MAX  256 /* waiting requests for windows */
+#define TRIES_MAX 2  /* repeated requests with a trace's begin; the next one searches all records \
+                      */
+#define LAST_MAX 256 /* waiting requests for windows */
 
 /* ---- requests -------------------------------------------------------------------------------- */
 

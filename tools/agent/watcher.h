@@ -26,7 +26,7 @@ struct watcher {
 };
 
 /* Watches a memory from its oldest record on. Alarms that were read before are not given. The
- * asker pays for all alarms. */
+ * asker pays for all alarms. Does nothing when out of memory. */
 void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t user,
                  struct asker *asker);
 void watcher_drop(struct watcher *watcher, const struct memory *memory);

@@ -50,7 +50,7 @@ void payer_set_user(char name[PAYER_NAME_MAX], uint32_t user);
  */
 struct payer *payers_get(struct payers *payers, const char *name);
 
-/* The number of payers that have lately given more alarms than their rate, without this one. */
+/* Returns the number of other payers whose next alarm is not due yet by their rate. */
 unsigned payers_crowd(const struct payers *payers, const struct payer *payer);
 /* Sets the payer's share of an alarm in each period_ns: the crowd has the same shares. */
 void payers_set_rate(const struct payers *payers, struct payer *payer, uint64_t period_ns);

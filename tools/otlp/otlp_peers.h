@@ -21,7 +21,7 @@ struct otlp_counts {
     uint64_t refused_page;      /* a wrong path or method, or sent by a web page */
     uint64_t refused_type;      /* not protobuf, or another compression than gzip */
     uint64_t refused_too_large; /* longer than message_bytes */
-    uint64_t refused_broken;    /* malformed: spans before the fault were taken */
+    uint64_t refused_broken;    /* not gzip, or malformed: spans before the fault were taken */
     uint64_t refused_rate;      /* too many spans per second */
     uint64_t refused_memory;    /* out of memory, or of the share of BODIES_MAX */
     uint64_t connections;       /* all that were ever accepted */
@@ -29,7 +29,7 @@ struct otlp_counts {
     uint64_t bytes;             /* of bodies, before decompression */
     uint64_t spans_in;
     uint64_t spans_invalid;   /* refused: without ids */
-    uint64_t spans_too_large; /* refused: the store has no room for so large a span */
+    uint64_t spans_too_large; /* refused by sdk_store_add() */
     uint64_t spans_passed_on; /* taken at once: see otlp_in_callbacks */
     uint64_t spans_overwritten;
     uint64_t alarms;
