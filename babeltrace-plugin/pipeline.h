@@ -107,7 +107,7 @@ bool pipeline_finish(struct pipeline *pipeline, struct error *error);
 void pipeline_end(struct pipeline *pipeline);
 
 /* No event will come: gives about `most` of the spans that are held to the exporter. Returns
- * whether spans are still held. Then pipeline_end() has nothing to flush. */
+ * whether spans are still held; after false, pipeline_end() has nothing to flush. */
 bool pipeline_flush_some(struct pipeline *pipeline, unsigned most);
 
 /* Returns whether all accepted spans are stored; if not, error is set. */

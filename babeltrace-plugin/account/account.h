@@ -40,7 +40,7 @@ struct account_callbacks {
 struct account;
 
 /* Writes the file for the first time, listens, and starts the thread. Without any output there is
- * no thread. Returns NULL with error set. */
+ * no thread before account_watch(). Returns NULL with error set. */
 struct account *account_open(const struct account_options *options,
                              const struct account_callbacks *callbacks, struct error *error);
 

@@ -35,7 +35,7 @@ struct names;
 struct names *names_new(uint32_t max, size_t max_bytes);
 void names_free(struct names *names);
 
-/* Returns the id of the text: any bytes. Copies a new text. Out of memory: NAMES_OTHER. */
+/* Returns the id of the text: any bytes. Copies a new text. NAMES_OTHER: out of memory, or full. */
 uint32_t names_id(struct names *names, struct text text);
 
 /* Returns a text that ends in NUL and lives as long as names. NAMES_NONE and NAMES_OTHER have the

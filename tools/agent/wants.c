@@ -16,9 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TRIES_MAX 2  /* repeated requests with a trace's begin; the next one searches all records \
-                      */
-#define LAST_MAX 256 /* waiting requests for windows */
+#define TRIES_MAX 2   /* further requests with a begin; the next one searches all records */
+#define LAST_MAX  256 /* waiting requests for windows */
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
