@@ -262,8 +262,8 @@ bool group_join(struct group *group, struct transactions *transactions, struct e
 
 /* ---- leaving --------------------------------------------------------------------------------- */
 
-/* librdkafka up to 2.1 aborts when a consumer is closed after the broker's answer to its request to
- * join, and before its first assignment (its issue 4312). */
+/* librdkafka up to 2.1 aborts if a consumer is closed before its first assignment, while the broker
+ * answers its request to join (librdkafka's issue 4312). */
 static bool group_is_assigned(const struct group *group)
 {
     return group->stage->counts.rebalances > 0;
