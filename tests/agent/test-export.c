@@ -39,7 +39,7 @@ static void settle(void *context)
 
 static struct config *configure(const char *to)
 {
-    static const struct config_request request = {"agent", "", NULL};
+    static const struct config_request request = {.section = "agent", .usage = ""};
     static char program[] = "test-export", none[] = "--config=/dev/null";
     char endpoint[256], state[256];
     char *argv[] = {program, none, endpoint, state, NULL};

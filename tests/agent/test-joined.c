@@ -392,7 +392,7 @@ static void play(struct config *config, unsigned alarms)
 int main(void)
 {
     char *arguments[] = {(char[]){"test-joined"}, (char[]){"--answer-timeout-ms=2000"}, NULL};
-    const struct config_request request = {"agent", "", NULL};
+    const struct config_request request = {.section = "agent", .usage = ""};
     int status;
     struct config *config = config_read(&request, 2, arguments, &status);
 

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "observe.h"
-#include "settings.h"
+#include "sampler.h"
 #include "tools/base/commands.h"
 #include "tools/base/output.h"
 #include "tools/base/text.h"
@@ -253,11 +253,12 @@ int host_command(int argc, char *argv[])
         {"json", &is_json, NULL},
         {NULL, NULL, NULL},
     };
-    const struct config_request request = {"agent", usage, flags};
+    const struct config_request request = {
+        .section = "agent", .usage = usage, .flags = flags, .is_view = true};
     struct host_config wanted;
     struct error error = {""};
     int status;
-    struct config *const config = config_read_view(&request, argc, argv, &status);
+    struct config *const config = config_read(&request, argc, argv, &status);
 
     if (!config)
         return status;

@@ -278,10 +278,8 @@ static bool add_rule(struct host_rules *rules, const char *text, size_t length, 
     struct host_rule *rule = &rules->list[rules->count];
     struct rule_reading reading = {.rule = rule, .error = error};
 
-    while (length && strchr(" \t", *text)) {
-        text++;
-        length--;
-    }
+    length -= strspn(text, " \t");
+    text += strspn(text, " \t");
     while (length && strchr(" \t", text[length - 1]))
         length--;
     if (rules->count == HOST_RULES_MAX)

@@ -7,7 +7,6 @@
 
 #include "tools/base/text.h"
 #include "tools/trace/figures.h"
-#include "tools/trace/thread_time.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -341,24 +340,12 @@ static void put_host(const struct trace_model *model, uint32_t i, const char *be
     putchar('\n');
 }
 
-/* Prints the host of the longest self time, and for network time the host of the other side, too.
- */
-static void put_hosts(const struct trace *trace, const struct trace_model *model)
-{
-    const uint32_t longest = model->longest_self;
-
-    if (longest == TRACE_NONE)
-        return;
-    put_host(model, longest, trace->count < 2 ? "\n" : "");
-    if (trace_other_side(model, longest) != TRACE_NONE)
-        put_host(model, trace_other_side(model, longest), "");
-}
-
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,
           bool annotations)
 {
     const struct chart chart = layout(trace, model, width);
     const size_t services = trace_services(trace);
+    const uint32_t longest = model->longest_self;
 
     printf("trace %s: %zu span%s of %zu service%s, %s, %s", trace->id, trace->count,
            trace->count == 1 ? "" : "s", services, services == 1 ? "" : "s",
@@ -378,5 +365,9 @@ void draw(const struct trace *trace, const struct trace_model *model, size_t wid
     for (uint32_t i = model->first_top; i != TRACE_NONE; i = trace_model_next(model, i))
         put_node(&chart, i, annotations);
     put_longest(trace, model);
-    put_hosts(trace, model);
+    if (longest == TRACE_NONE)
+        return;
+    put_host(model, longest, trace->count < 2 ? "\n" : "");
+    if (trace_other_side(model, longest) != TRACE_NONE) /* network time */
+        put_host(model, trace_other_side(model, longest), "");
 }
