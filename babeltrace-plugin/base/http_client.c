@@ -188,7 +188,7 @@ bool http_client_describe(const struct http_client *client, CURLcode code, const
     return advice.text[0] != '\0';
 }
 
-/* ---- what of an endpoint is shown ------------------------------------------------------------ */
+/* ---- the shown part of an endpoint ----------------------------------------------------------- */
 
 /* Removes everything up to the last '@' before the path. */
 static void remove_user(char *url)

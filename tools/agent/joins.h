@@ -38,8 +38,8 @@ struct joins_calls {
     /* Fetches the trace, of this host or another one. Takes the request. doubt: why the trace is
      * incomplete, or NULL. */
     void (*fetch)(void *context, struct request *request, const char *doubt);
-    /* Answers another host's want without spans: its trace has none here, or `problem` says why.
-     * held_from_ns: the rings have everything from then on. */
+    /* Answers another host's want without spans. Its trace has none on this host, or `problem` says
+     * why. held_from_ns: the rings have everything from then on. */
     void (*answer)(void *context, const struct request *request, int64_t held_from_ns,
                    const char *problem);
     /* Marks a trace as incomplete that a host has sent, or will send. time_ns: since 1970. */

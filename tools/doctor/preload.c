@@ -104,16 +104,16 @@ static int domain_of_error(pid_t pid)
     return domain;
 }
 
-/* Returns whether the standard input is the same socket, as with inetd and socket units. */
-static bool is_standard_input(pid_t pid, const char *target)
+/* Reads where a descriptor leads. Returns the length; -1 with errno set, and an empty text. */
+static ssize_t descriptor_target(pid_t pid, int fd, char target[PROCESS_PATH_MAX])
 {
-    char path[64], input[PROCESS_PATH_MAX];
+    char path[64];
     ssize_t length;
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/fd/0", (int)pid);
-    length = readlink(path, input, sizeof(input) - 1);
-    input[length > 0 ? length : 0] = '\0';
-    return strcmp(input, target) == 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+    length = readlink(path, target, PROCESS_PATH_MAX - 1);
+    target[length > 0 ? length : 0] = '\0';
+    return length;
 }
 
 struct program_output {
@@ -130,8 +130,11 @@ static void set(struct program_output *place, bool is_lost, const char *before, 
 static void look_at_socket(pid_t pid, const char *target, struct program_output *place)
 {
     const int domain = domain_of_error(pid);
+    char input[PROCESS_PATH_MAX];
 
-    if (is_standard_input(pid, target) || (domain >= 0 && domain != AF_UNIX))
+    /* with inetd and socket units, the standard input is the same socket */
+    (void)descriptor_target(pid, STDIN_FILENO, input);
+    if (strcmp(input, target) == 0 || (domain >= 0 && domain != AF_UNIX))
         set(place, false,
             "syslog (facility daemon), as its standard error is a connection to a client", "");
     else if (domain == AF_UNIX)
@@ -167,14 +170,11 @@ static void look_at_target(pid_t pid, const char *target, struct program_output 
 /* Returns false with errno set if /proc/PID/fd is not readable. */
 static bool look_at_error(pid_t pid, struct program_output *place)
 {
-    char path[64], target[PROCESS_PATH_MAX];
-    ssize_t length;
+    char target[PROCESS_PATH_MAX];
+    const ssize_t length = descriptor_target(pid, STDERR_FILENO, target);
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/fd/2", (int)pid);
-    length = readlink(path, target, sizeof(target) - 1);
     if (length < 0 && errno != ENOENT)
         return false;
-    target[length > 0 ? length : 0] = '\0';
     if (length < 0)
         set(place, true, "nowhere, as its standard error is closed", "");
     else

@@ -140,14 +140,10 @@ static void put_time(int64_t ns, bool known)
 
 /* ---- the times of its thread */
 
-static struct figure usage_text(int64_t us)
+static void put_usage_cell(const char *text, bool has_time, int64_t us)
 {
-    return figure_time(us * 1000, FIGURE_CELL);
-}
-
-static void put_usage_cell(const char *text)
-{
-    printf(" %*.*s", USAGE_CELL, USAGE_CELL, text);
+    printf(" %*.*s", USAGE_CELL, USAGE_CELL,
+           has_time ? figure_time(us * 1000, FIGURE_CELL).text : text);
 }
 
 /* ---- tags and annotations below a span ------------------------------------------------------- */
@@ -230,11 +226,9 @@ static void put_node(const struct chart *chart, uint32_t i, bool annotations)
     if (chart->has_usage) {
         const struct thread_time time = thread_time_of(span);
 
-        put_usage_cell(time.is_known ? usage_text(time.on_cpu_us).text : "-");
-        put_usage_cell(time.is_apart   ? usage_text(time.waiting_us).text
-                       : time.is_known ? "off"
-                                       : "-");
-        put_usage_cell(time.is_known ? usage_text(time.blocked_us).text : "-");
+        put_usage_cell("-", time.is_known, time.on_cpu_us);
+        put_usage_cell(time.is_known ? "off" : "-", time.is_apart, time.waiting_us);
+        put_usage_cell("-", time.is_known, time.blocked_us);
     }
     putchar(' ');
     if (span->start_ns)
@@ -357,9 +351,9 @@ void draw(const struct trace *trace, const struct trace_model *model, size_t wid
     put_spaces(chart.label - put("service: span", chart.label));
     printf(" %*s %*s", TIME_COLUMNS, "start", TIME_COLUMNS, "duration");
     if (chart.has_usage) {
-        put_usage_cell("on CPU");
-        put_usage_cell("wait");
-        put_usage_cell("block");
+        put_usage_cell("on CPU", false, 0);
+        put_usage_cell("wait", false, 0);
+        put_usage_cell("block", false, 0);
     }
     putchar('\n');
     for (uint32_t i = model->first_top; i != TRACE_NONE; i = trace_model_next(model, i))

@@ -191,17 +191,6 @@ static int run(struct stat_watch *watch)
     return 0;
 }
 
-static void end(struct stat_watch *watch)
-{
-    for (int i = 0; i < STAT_SERVICES_MAX; i++) {
-        json_decref(watch->report.services[i].account);
-        json_decref(watch->before[i]);
-        json_decref(watch->now[i]);
-    }
-    statistics_free(watch->statistics);
-    names_free(watch->names);
-}
-
 int watch_services(const struct stat_options *options, const char *folder)
 {
     struct stat_watch watch = {.options = options, .folder = folder, .report.is_live = true};
@@ -219,6 +208,12 @@ int watch_services(const struct stat_options *options, const char *folder)
                 "blkin stat: no service answers in \"%s\": start \"blkin agent\" or \"blkin "
                 "live\", name its --runtime-dir, or give a FILE, FOLDER or URL\n",
                 folder);
-    end(&watch);
+    for (int i = 0; i < STAT_SERVICES_MAX; i++) {
+        json_decref(watch.report.services[i].account);
+        json_decref(watch.before[i]);
+        json_decref(watch.now[i]);
+    }
+    statistics_free(watch.statistics);
+    names_free(watch.names);
     return status;
 }

@@ -76,11 +76,6 @@ void traces_free(struct trace_list *list)
 
 /* ---- for the model */
 
-static uint64_t id_of(const char *digits)
-{
-    return strtoull(digits, NULL, 16);
-}
-
 static enum span_kind kind_of(const char *text)
 {
     static const char *const kinds[] = {[SPAN_CLIENT] = "CLIENT",
@@ -99,8 +94,8 @@ static enum span_kind kind_of(const char *text)
 static struct trace_span span_for_model(const struct json_span *span, struct names *names)
 {
     return (struct trace_span){
-        .id = id_of(span->id),
-        .parent_id = span->parent[0] ? id_of(span->parent) : 0,
+        .id = strtoull(span->id, NULL, 16),
+        .parent_id = strtoull(span->parent, NULL, 16),
         .start_ns = span->start_ns,
         .duration_ns = span->duration_ns,
         .service = names_id(names, text_of(span->service)),
@@ -239,33 +234,26 @@ static void thread_time_sort(struct thread_time_part *parts, size_t count)
     }
 }
 
-static size_t thread_time_parts(const struct thread_time *time, int64_t self_us,
-                                struct thread_time_part parts[THREAD_TIME_PARTS])
-{
-    const int64_t rest = self_us - time->on_cpu_us - time->waiting_us - time->blocked_us;
-    const struct thread_time_part all[THREAD_TIME_PARTS] = {
-        {time->is_apart ? "blocked" : "off CPU", time->blocked_us},
-        {"waiting for a CPU", time->waiting_us},
-        {"on CPU", time->on_cpu_us},
-        {"no thread worked for it", rest > 2 ? rest : 0}, /* tolerates rounding */
-    };
-    size_t count = 1;
-
-    memcpy(parts, all, sizeof(all));
-    thread_time_sort(parts, THREAD_TIME_PARTS);
-    while (count < THREAD_TIME_PARTS && parts[count].us > 0)
-        count++;
-    return count;
-}
-
 size_t thread_time_tell(const struct trace_model *model, uint32_t node, uint32_t *around,
                         struct thread_time_part parts[THREAD_TIME_PARTS])
 {
     struct thread_time time;
+    int64_t rest;
+    size_t count = 1;
 
     *around = thread_time_around(model, node);
     if (*around == TRACE_NONE)
         return 0;
     time = thread_time_of(span_of(model, *around));
-    return thread_time_parts(&time, *around == node ? model->nodes[node].self_ns / 1000 : 0, parts);
+    rest = (*around == node ? model->nodes[node].self_ns / 1000 : 0) - time.on_cpu_us -
+           time.waiting_us - time.blocked_us;
+    parts[0] = (struct thread_time_part){time.is_apart ? "blocked" : "off CPU", time.blocked_us};
+    parts[1] = (struct thread_time_part){"waiting for a CPU", time.waiting_us};
+    parts[2] = (struct thread_time_part){"on CPU", time.on_cpu_us};
+    parts[3] =
+        (struct thread_time_part){"no thread worked for it", rest > 2 ? rest : 0}; /* rounding */
+    thread_time_sort(parts, THREAD_TIME_PARTS);
+    while (count < THREAD_TIME_PARTS && parts[count].us > 0)
+        count++;
+    return count;
 }
