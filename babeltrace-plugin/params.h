@@ -81,11 +81,6 @@ bool params_set(struct params *params, const struct param_rule *rule,
                 const struct param_value *value, struct error *error); /* false: with error set */
 void params_end(struct params *params);
 
-/* For a list: marks it as given, and adds one element. */
-void params_note_given(struct params *params, const struct param_rule *rule);
-bool params_add_closing(struct params *params, const struct param_rule *rule, struct text text,
-                        struct error *error);
-
 /* Checks the value by the rule. Returns false with error set. */
 bool param_check(const struct param_rule *rule, const struct param_value *value,
                  struct error *error);
