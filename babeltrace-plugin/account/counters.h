@@ -132,7 +132,9 @@ void counts_line(const struct counts *counts, enum line_style style, char line[C
 
 #define PROMETHEUS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-/* Prints a page of Prometheus' text format. */
+/* Prints one counter, or a page, in Prometheus' text format. */
+void counter_print(struct printer *page, const struct counter *counter,
+                   const struct counts *counts);
 void prometheus_print(struct printer *page, const struct counts *counts,
                       const struct run_info *run);
 
