@@ -2,9 +2,9 @@
  * hello: one request of a service, and its two steps.
  *
  *     cc -o hello hello.c $(pkg-config --cflags --libs blkin)
- *     blkin live --endpoint=file:hello.json --log-level=info   # in another terminal
- *     ./hello
- *     blkin show hello.json
+ *     ./hello                      # while blkin-agent runs
+ *     blkin agent --dump=rings     # as root: writes the spans in memory into a folder
+ *     blkin show rings
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -21,8 +21,9 @@
  * thread may end it, but two threads must not use one span at the same time. Do not copy a span:
  * use its address.
  *
- * Parents. Any number of threads may begin children below one span, or read its context, without a
- * lock: from its begin until its memory is used for something else. The parent may have ended.
+ * Parents. Threads need no lock to begin children below a span, or to read the context of the span.
+ * They may do so from the parent's begin until the program reuses the parent's memory. The parent
+ * may have ended.
  *
  * Steps. A step is a child that begins and ends inside its span, on one thread, nested like
  * brackets. A step is two records in its span's event, and costs a fraction of a span. Use a span
@@ -33,17 +34,19 @@
  * LTTng session has "blkin:span" enabled. On a span that is not recorded, every call after the
  * begin tests one byte. Records that do not fit into a span are dropped, and counted in it.
  *
- * Texts are copied, end with a NUL and are UTF-8; NULL means "". Long ones are cut between two
- * characters: names after 120 bytes, keys after 100, values and annotations after 240. The
- * functions whose names end in _n take data that needs no NUL: they stop at `length`, or at a NUL.
+ * Texts. The functions copy each text, which ends with a NUL and is UTF-8; NULL means "". They cut
+ * a long text between two characters. The name of a span has at most 120 bytes, or fewer in a small
+ * span. The name of a service has at most 72 bytes, an address 46, a key 100, a value or an
+ * annotation 240. The functions whose names end in _n take data without a NUL: they stop at
+ * `length`, or at a NUL.
  *
- * Times are in ns of the span clock, which is CLOCK_MONOTONIC: see blkin_now(). A time in the
- * future counts as now.
+ * Times are in ns of the span clock, which is CLOCK_MONOTONIC: see blkin_now(). In annotations and
+ * ends, a time in the future counts as now. blkin_span_set_start() ignores such a time.
  *
  * Threads and signals. Any thread may call every function. A signal handler may call
- * blkin_current(), and on spans of its own the functions on spans, except those that format a text
- * or an address. The first span of a process takes a lock and opens the library: call blkin_init()
- * before. The first span of a thread allocates: call blkin_init_thread() before.
+ * blkin_current(). On its own spans, the handler may call every function that does not format a
+ * text or an address. The first span of a process takes a lock and opens the library: call
+ * blkin_init() before. The first span of a thread allocates: call blkin_init_thread() before.
  *
  * Functions keep errno. With -DBLKIN_DISABLE, all functions are empty and need no library. Files
  * with and without it may pass spans to each other. doc/library.md is the guide;
@@ -92,8 +95,8 @@ enum blkin_severity {
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define BLKIN_SPAN_SIZE     640 /* bytes of a struct blkin_span */
-#define BLKIN_SPAN_SIZE_MIN 192 /* of the smallest room for a span */
-#define BLKIN_SPAN_LOG      384 /* least room of the log in a struct blkin_span */
+#define BLKIN_SPAN_SIZE_MIN 192 /* bytes of the smallest span */
+#define BLKIN_SPAN_LOG      384 /* bytes of the log in a struct blkin_span, at least */
 
 /* A span of the usual size. Its first 64 bytes are the same in every version of the library. */
 struct blkin_span {
@@ -155,8 +158,8 @@ BLKIN_API_ void blkin_heartbeat(void) BLKIN_ELSE_();
  * "rate=100" (traces per second). Optional parts follow: rules for names of root spans, the least
  * severity of annotations, a level of usage: "ratio=0.01,scrub:never,severity=notice,usage=2".
  * A trace that arrives with a decision keeps it. The environment variable BLKIN_SAMPLING and a
- * file set the same from outside, see doc/library.md: call this after blkin_init(), which reads
- * them. Returns 0, or -EINVAL for another text. Takes a lock: not for signal handlers.
+ * file set the policy, too: blkin_init() reads both, see doc/library.md. A call after blkin_init()
+ * overrides both. Returns 0, or -EINVAL for another text. Takes a lock: not for signal handlers.
  */
 BLKIN_API_ int blkin_set_sampling(const char *policy) BLKIN_ELSE_(0);
 
@@ -171,10 +174,11 @@ BLKIN_API_ int blkin_set_usage(int level) BLKIN_ELSE_(0);
 
 /*
  * Sets the rules by which a span raises an alarm at its end: the event "blkin:slow". "blkin agent"
- * then fetches the whole trace. In "osd*:write>20ms, *>100ms, error, max=50/s" there are globs of
- * service and name with durations, failed spans, and the most alarms per second. "": no rule. The
- * environment variable BLKIN_SLOW and a file set the same from outside, see doc/library.md: call
- * this after blkin_init(). Returns 0, or -EINVAL for another text. Takes a lock.
+ * then fetches the whole trace. Example: "osd*:write>20ms, *>100ms, error, max=50/s". A rule is
+ * SERVICE:NAME>DURATION or NAME>DURATION, with globs, or "error" for failed spans; max limits the
+ * alarms. "": no rule. The environment variable BLKIN_SLOW and a file set the rules, too:
+ * blkin_init() reads both, see doc/library.md. A call after blkin_init() overrides both. Returns 0,
+ * or -EINVAL for another text. Takes a lock.
  */
 BLKIN_API_ int blkin_set_slow(const char *rules) BLKIN_ELSE_(0);
 
@@ -207,7 +211,8 @@ static inline void blkin_span_begin_remote(struct blkin_span *span, const char *
                                            enum blkin_kind kind,
                                            const struct blkin_context *context);
 
-/* The same two for a BLKIN_SPAN_ROOM() of `size` bytes. Return the span, for all other calls. */
+/* The same functions for a BLKIN_SPAN_ROOM() of `size` bytes. They return the span, which all other
+ * functions take. */
 static inline struct blkin_span *blkin_span_begin_in(void *room, size_t size, const char *name,
                                                      enum blkin_kind kind,
                                                      const struct blkin_span *parent);
@@ -220,8 +225,9 @@ static inline int blkin_span_is_recorded(const struct blkin_span *span);
 
 /*
  * Returns the context to send with a request, so that the receiver's spans become children of this
- * span: see the to_* functions of blkin_context.h. Valid as long as the span, also after its end. A
- * span that is not recorded has the context that it was begun with, or one without ids.
+ * span: see the to_* functions of blkin_context.h. Valid as long as the span, also after its end.
+ * If this process decides against the trace, the context has new ids and is not sampled. Every
+ * other span that is not recorded has the context that it was begun with, or one without ids.
  */
 static inline const struct blkin_context *blkin_span_context(const struct blkin_span *span);
 
@@ -230,7 +236,7 @@ static inline const struct blkin_context *blkin_span_context(const struct blkin_
 /* Adds an annotation: an event within the span, now, of severity BLKIN_INFO. */
 static inline void blkin_span_annotate(struct blkin_span *span, const char *text);
 
-/* The same with a severity, also at a time of the span clock. */
+/* Adds an annotation with a severity. blkin_span_log_at() sets the annotation's time, too. */
 static inline void blkin_span_log(struct blkin_span *span, enum blkin_severity severity,
                                   const char *text);
 static inline void blkin_span_log_n(struct blkin_span *span, enum blkin_severity severity,
@@ -344,7 +350,8 @@ static inline void blkin_step_context(const struct blkin_span *span, struct blki
  *      1      1  enum blkin_kind
  *      2      2  length of the name
  *      4      4  BLKIN_CONTEXT_* flags; REMOTE: the parent is in another process
- *      8  8 + 8  trace id, high and low half; both 0: a new trace, or none if unsampled
+ *      8  8 + 8  trace id, high and low half; both 0: a new trace, and no record if the
+ *                flags say "not sampled"
  *     24  8 + 8  span id, 0: a new one; the parent's span id, 0: none
  *     40  8 + 8  start and end, of the span clock
  *     56         the name, then attributes up to the end of the buffer, each of which is: type
@@ -381,7 +388,10 @@ BLKIN_API_ struct blkin_span *blkin_set_current(struct blkin_span *span) BLKIN_E
 
 #pragma GCC diagnostic pop
 
-/* ---- macros: arguments are evaluated only if the span is recorded, and span may be NULL ---- */
+/* ---- macros ---- */
+
+/* In BLKIN_ANNOTATE() to BLKIN_KEEP(), span may be NULL. The program evaluates the other arguments
+ * only if the span is recorded. */
 
 /* blkin_span_annotate(), blkin_span_annotatef(), blkin_span_log(). */
 #define BLKIN_ANNOTATE(span, text)      BLKIN_IF_(span, blkin_span_annotate(blkin_it_, (text)))
@@ -398,7 +408,8 @@ BLKIN_API_ struct blkin_span *blkin_set_current(struct blkin_span *span) BLKIN_E
 #define BLKIN_LINK(span, context)      BLKIN_IF_(span, blkin_span_link(blkin_it_, (context)))
 #define BLKIN_KEEP(span, why)          BLKIN_IF_(span, blkin_span_keep(blkin_it_, (why)))
 
-/* Begin a span or a step, or set the current span, until the end of the block, even by return. */
+/* Each macro begins a span or a step, or sets the current span. The end of the block, also by
+ * return, ends the span or step, or restores the current span. */
 #define BLKIN_SCOPE(span, name, kind, parent) BLKIN_SCOPE_(span, name, kind, parent)
 #define BLKIN_STEP_SCOPE(span, name, kind)    BLKIN_STEP_SCOPE_(span, name, kind)
 #define BLKIN_CURRENT_SCOPE(span)             BLKIN_CURRENT_SCOPE_(span)

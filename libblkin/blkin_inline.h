@@ -23,7 +23,7 @@ BLKIN_PUBLIC extern const int *blkin_gate_;
 
 #endif
 
-/* Calls these functions by address, without a PLT entry. */
+/* BLKIN_CALL_ marks functions that programs call without a PLT entry. */
 #if defined(__has_attribute)
 #if __has_attribute(noplt)
 #define BLKIN_CALL_ BLKIN_PUBLIC __attribute__((noplt))
@@ -33,8 +33,8 @@ BLKIN_PUBLIC extern const int *blkin_gate_;
 #define BLKIN_CALL_ BLKIN_PUBLIC
 #endif
 
-/* One function for each operation on a recorded span. The begin functions are called for a span
- * that may be recorded. */
+/* One function for each operation on a recorded span. The inline code calls the begin functions if
+ * a span may be recorded: these functions decide. */
 BLKIN_CALL_ void blkin_span_begin_(struct blkin_span *span, size_t size, const char *name,
                                    size_t name_length, uint32_t kind,
                                    const struct blkin_context *context);
@@ -112,22 +112,27 @@ static inline int blkin_is_refused_(const struct blkin_context *context)
 
 #define BLKIN_HAS_ENDED_ 128 /* bit of state_, with BLKIN_DEBUG=check only */
 
-/* Tests: the span is recorded; a span below this context, or a new trace, may be recorded; a span
- * below this span may be recorded, even while another thread ends the parent. */
+/*
+ * BLKIN_IS_RECORDED_: the span is recorded.
+ * BLKIN_IS_WANTED_: a root with this context (NULL: a new trace) may be recorded.
+ * BLKIN_MAY_HAVE_CHILDREN_: a child of this span may be recorded, even while another thread ends
+ * the span.
+ */
 #ifndef BLKIN_DISABLE
 #define BLKIN_IS_RECORDED_(span) __builtin_expect((span)->state_ != 0, 0)
 #define BLKIN_IS_WANTED_(context) \
     (blkin_is_on() && !((context) && blkin_has_trace_(context) && blkin_is_refused_(context)))
-#define BLKIN_IS_PARENT_(span)                                                       \
+#define BLKIN_MAY_HAVE_CHILDREN_(span)                                               \
     (__builtin_expect(__atomic_load_n(&(span)->state_, __ATOMIC_RELAXED) != 0, 0) || \
      ((span)->has_context_ && !blkin_is_refused_(&(span)->context) && blkin_is_on()))
 #else
-#define BLKIN_IS_RECORDED_(span)  0
-#define BLKIN_IS_WANTED_(context) 0
-#define BLKIN_IS_PARENT_(span)    0
+#define BLKIN_IS_RECORDED_(span)       0
+#define BLKIN_IS_WANTED_(context)      0
+#define BLKIN_MAY_HAVE_CHILDREN_(span) 0
 #endif
 
-/* Begins a span that is not recorded. It passes on its context: the next process may be traced. */
+/* Begins a span that is not recorded. The span passes on the received context, because the next
+ * process may record the trace. */
 static inline void blkin_pass_on_(struct blkin_span *span, const struct blkin_context *context)
 {
     if (context)
@@ -167,7 +172,7 @@ static inline void blkin_begin_(struct blkin_span *span, size_t size, const char
 {
     if (!parent)
         blkin_begin_remote_(span, size, name, length, kind, NULL);
-    else if (BLKIN_IS_PARENT_(parent))
+    else if (BLKIN_MAY_HAVE_CHILDREN_(parent))
         blkin_span_begin_child_(span, size, name, length, kind, parent);
     else if (parent->has_context_)
         blkin_pass_on_(span, &parent->context);

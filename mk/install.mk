@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 .PHONY: man api
-# what people read: the inline half is not for them
+# `make api` and `make man` document these headers; blkin_inline.h is private
 documented := libblkin/blkin.h $(filter-out %/blkin.h %/blkin_inline.h,$(headers))
 
 api: ## write doc/api.html from the headers
@@ -20,8 +20,8 @@ $(BUILD)/man/made: scripts/reference scripts/tables tools/base/messages.def tool
 			-e "s|^@KEYS \([a-z]*\)@|$(man_table)\1|e" $$page >$(@D)/$${page##*/}; done
 	@touch $@
 
-# of these, doc/ has pages for people who work on BlkKin, too
-installed_docs := $(filter-out doc/design.md,$(wildcard doc/*.md)) packaging/prometheus/blkin.rules.yml \
+# the pages for users; design.md and words.md are for contributors
+installed_docs := $(filter-out doc/design.md doc/words.md,$(wildcard doc/*.md)) packaging/prometheus/blkin.rules.yml \
 	$(wildcard packaging/grafana/*.json packaging/mosquitto/*)
 install: all man $(preload:$(BUILD)/lib/%=$(BUILD)/install/%) $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PRELOADDIR) $(DESTDIR)$(INCLUDEDIR)/blkin \
@@ -44,10 +44,10 @@ ifneq ($(nbdkit_filter),)
 	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)
 	$(INSTALL) -m 755 $(BUILD)/install/nbdkit-blkin-filter.so $(DESTDIR)$(FILTERDIR)
 endif
-	@$(if $(DESTDIR),,$(refresh_ld_cache))
+	@$(if $(DESTDIR),,$(check_ld_cache))
 
-# so that programs find the library: the machine's cache if it is the machine's library
-refresh_ld_cache = PATH="$$PATH:/usr/sbin:/sbin"; \
+# runs ldconfig if PREFIX is /usr or /usr/local; prints advice if the loader does not find the library
+check_ld_cache = PATH="$$PATH:/usr/sbin:/sbin"; \
 	$(if $(filter /usr /usr/local,$(PREFIX)),ldconfig 2>/dev/null;) \
 	ldconfig -p | sed -n 's/.*$(notdir $(lib)) .*=> //p' | xargs -r readlink -f | \
 		grep -qxF "$$(readlink -f $(LIBDIR)/$(notdir $(lib)))" || \

@@ -47,7 +47,7 @@ $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 # the load of Kafka and workers
 scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce $(BUILD)/tests/scale/slow.so)
 scale_obj := $(call obj,tests/scale/produce.c tests/scale/traces.c)
-$(scale_obj) $(call obj,tests/scale/slow.c): flags = -D_GNU_SOURCE $(call pkg_cflags,rdkafka)
+$(scale_obj) $(call obj,tests/scale/slow.c): flags = -D_GNU_SOURCE -Itests $(call pkg_cflags,rdkafka)
 $(BUILD)/tests/scale/produce: $(scale_obj)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,rdkafka) -lm $(LDLIBS)
@@ -56,12 +56,12 @@ $(BUILD)/tests/scale/slow.so: $(call obj,tests/scale/slow.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
 load_writers := $(BUILD)/tests/live/writer
-$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(load_writers)): flags = $(internal) $(public_flags)
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(load_writers)): flags = $(internal) $(public_flags) -Itests
 $(load_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
 agent_load := $(patsubst %,$(BUILD)/tests/%,host/parts/causes agent/parts/requests agent/hosts/load)
-$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(agent_load)): flags = $(public_flags) -D_GNU_SOURCE
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(agent_load)): flags = $(public_flags) -Itests -D_GNU_SOURCE
 $(agent_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(link_lib)

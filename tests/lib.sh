@@ -17,6 +17,12 @@ skip() {
     exit 77
 }
 
+# pause_some LEAST MOST: for a moment that chance chooses, in ms.
+pause_some() {
+    local ms=$(($1 + RANDOM % ($2 - $1 + 1)))
+    sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))" # the moment is what matters
+}
+
 # Starts an empty Zipkin; skips the test if the first download is not possible.
 need_zipkin() {
     local jar

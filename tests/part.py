@@ -2,9 +2,9 @@
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import http.client
 import signal
 import subprocess
-import urllib.error
 import urllib.request
 
 from common import ENVIRONMENT, LIMIT_S
@@ -16,11 +16,11 @@ def options(keys):
 
 
 def page(url):
-    """Returns the page's text; None: there is no page yet."""
+    """Returns the page's text; None: there is no page, or no whole one, as the server starts or ends."""
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
             return answer.read().decode()
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
+    except (OSError, http.client.HTTPException):
         return None
 
 

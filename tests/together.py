@@ -12,6 +12,7 @@ import unittest
 
 from common import pause
 
+LAST_LINES = 30  # of each failed test
 AT_ONCE = int(os.environ.get("AT_ONCE", "4"))
 
 
@@ -21,10 +22,11 @@ def is_right(case, name):
 
 
 class Running:
-    """A test in a child. Its output is printed when it has ended, so that several do not mix."""
+    """A test in a child. Its output is printed when it has ended, so that several do not mix; that of a failed test once
+    more, after all tests."""
 
     def __init__(self, case, name):
-        self.output = tempfile.TemporaryFile()
+        self.name, self.output = name, tempfile.TemporaryFile()
         sys.stdout.flush()
         self.pid = os.fork()
         if self.pid == 0:
@@ -44,28 +46,29 @@ class Running:
             sys.stderr.flush()
             os._exit(status)
 
-    def ended(self):
-        """Returns its exit status; None: it runs."""
+    def ended(self, failed):
+        """Adds the end of a failed test's output."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid:
-            return None
+            return False
         self.output.seek(0)
-        print(self.output.read().decode(errors="replace"), flush=True)
+        said = self.output.read().decode(errors="replace")
         self.output.close()
-        return status
+        print(said, flush=True)
+        if status:
+            failed.append("\n".join([f"FAIL: {self.name}", *said.splitlines()[-LAST_LINES:]]))
+        return True
 
 
 def run_together(case, names):
-    """Returns whether all have passed."""
-    left, running, statuses = list(names), [], []
+    """Returns the ends of the failed tests' output."""
+    left, running, failed = list(names), [], []
     while left or running:
         while left and len(running) < AT_ONCE:
             running.append(Running(case, left.pop(0)))
         pause(0.05)
-        ended = {one: one.ended() for one in running}
-        statuses += [status for status in ended.values() if status is not None]
-        running = [one for one in running if ended[one] is None]
-    return not any(statuses)
+        running = [one for one in running if not one.ended(failed)]
+    return failed
 
 
 def main(case, alone=()):
@@ -74,11 +77,10 @@ def main(case, alone=()):
     names = sys.argv[1:] or unittest.defaultTestLoader.getTestCaseNames(case)
     try:
         case.setUpClass()
-        are_right = run_together(case, [name for name in names if name not in alone])
-        for name in names:
-            if name in alone:
-                are_right = is_right(case, name) and are_right
+        failed = run_together(case, [name for name in names if name not in alone])
+        failed += [f"FAIL: {name}" for name in names if name in alone and not is_right(case, name)]
     finally:
         case.tearDownClass()
         case.doClassCleanups()
-    sys.exit(not are_right)
+    print(*failed, sep="\n", flush=True)
+    sys.exit(bool(failed))

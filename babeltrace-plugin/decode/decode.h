@@ -123,7 +123,7 @@ static inline void origin_read(const struct origin_fields *fields, const bt_even
             bt_field_integer_signed_get_value(bt_field_structure_borrow_member_field_by_index_const(
                 context, (uint64_t)fields->tid_index));
     if (fields->pid_ns_index >= 0)
-        origin->pid_ns = bt_field_integer_unsigned_get_value(
+        origin->pid_namespace = bt_field_integer_unsigned_get_value(
             bt_field_structure_borrow_member_field_by_index_const(context,
                                                                   (uint64_t)fields->pid_ns_index));
 }

@@ -3,12 +3,14 @@
  *
  * Neighbouring spans of one resource are a group: they share a ResourceSpans. In a body, the first
  * unit of a group begins with the head of the group. The next units are fields of the ScopeSpans,
- * which the head has left open. When the end of the batch is known,
- * otlp_frame() writes the lengths of both, in four bytes each. The first unit of a batch begins a
- * group: if it has no head, the frame copies the group's head before it, over spans that were sent.
+ * which the head has left open. When the end of the batch is known, otlp_frame() writes the lengths
+ * of the ResourceSpans and of its ScopeSpans, four bytes each. If the first unit of a batch has no
+ * head, otlp_frame() copies the group's head before the unit. The copy overwrites spans that were
+ * already sent.
  *
- * One refused span may cost the whole request. So the encoder writes only what all decoders take:
- * trace ids of 16 bytes, ids that are not zero, valid UTF-8, no key twice.
+ * A collector may refuse a whole request because of one span. So trace ids have 16 bytes, and no id
+ * is zero. The encoder writes unique keys and valid UTF-8 for own spans. otlp_is_sound() has
+ * checked the fields of foreign spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -39,20 +41,19 @@
 #define SPAN_STATUS             PB_BYTES(15)
 #define SPAN_FLAGS              "\x85\x01" /* fixed32, number 16 */
 
-#define EVENT_TIME      PB_FIXED64(1)
-#define EVENT_NAME      PB_BYTES(2)
-#define EVENT_ATTRIBUTE PB_BYTES(3)
-#define STATUS_MESSAGE  PB_BYTES(2)
-#define STATUS_CODE     PB_VARINT(3)
-#define STATUS_UNFAILED 1
-#define STATUS_ERROR    2
+#define EVENT_TIME        PB_FIXED64(1)
+#define EVENT_NAME        PB_BYTES(2)
+#define EVENT_ATTRIBUTE   PB_BYTES(3)
+#define STATUS_MESSAGE    PB_BYTES(2)
+#define STATUS_CODE       PB_VARINT(3)
+#define STATUS_CODE_OK    1
+#define STATUS_CODE_ERROR 2
 
 #define VALUE_BOOLEAN      PB_VARINT(2)
 #define OTLP_VALUE_INTEGER PB_VARINT(3)
 
-/* W3C's "sampled" with the bit "is remote is known", and the bit "is remote". */
-#define FLAGS_SAMPLED  UINT32_C(0x101)
-#define FLAG_IS_REMOTE UINT32_C(0x200)
+#define FLAGS_SAMPLED  UINT32_C(0x101) /* W3C's sampled, and bit 8: FLAG_IS_REMOTE is valid */
+#define FLAG_IS_REMOTE UINT32_C(0x200) /* the parent is in another process */
 
 #define OTLP_LEFT_OUT "blkin.left_out"
 
@@ -77,9 +78,9 @@ struct otlp_writer {
     bool is_ok;                     /* a foreign span has the status OK */
     uint32_t events;
     uint32_t events_left_out;
-    uint32_t tags; /* with links */
+    uint32_t tags; /* number of tags and links */
     uint32_t tags_left_out;
-    uint32_t links_left_out; /* of these */
+    uint32_t links_left_out; /* included in tags_left_out */
     bool cut;
     struct tag_keys *keys;
 };
@@ -182,7 +183,8 @@ static char *otlp_write_times(char *at, const struct span *span)
     return pb_put_fixed64(at, (uint64_t)span->end_ns);
 }
 
-/* The parent of a server's or a consumer's span is probably in another process. */
+/* Sets "is remote" for a server's or consumer's span with a parent: the parent is probably in
+ * another process. */
 static char *otlp_write_flags(char *at, const struct span *span)
 {
     const bool is_remote = (span->kind == SPAN_SERVER || span->kind == SPAN_CONSUMER) &&
@@ -293,8 +295,8 @@ static char *otlp_write_link(char *at, const struct span_entry *entry)
     return pb_put_id(at, link.span_id);
 }
 
-/* Returns true for a tag of OpenTelemetry's mapping of a foreign span to Zipkin: the status, and
- * the older names of the scope's tags. */
+/* Returns true for a tag that OpenTelemetry's mapping to Zipkin has added to a foreign span: the
+ * encoder leaves out such a tag. Sets is_ok for the status OK. */
 static bool otlp_is_of_mapping(struct otlp_writer *writing, const struct span_entry *entry)
 {
     const struct text key = span_entry_key(entry);
@@ -333,7 +335,7 @@ static char *otlp_write_tag(char *at, struct otlp_writer *writing, const struct 
     return otlp_put_text_attribute(at, writing, key, span_entry_value(entry));
 }
 
-/* Writes the numbers of left out parts, as a text like Zipkin's and as OpenTelemetry's counts. */
+/* Writes the tag blkin.left_out, as the Zipkin encoder does, and OpenTelemetry's dropped counts. */
 static char *otlp_write_left_out(char *at, struct otlp_writer *writing)
 {
     char text[96];
@@ -367,12 +369,12 @@ static char *otlp_write_status(char *begin, struct otlp_writer *writing)
     *at++ = STATUS_MESSAGE;
     at = pb_put_text(at, message, LIMIT_VALUE, &writing->cut);
     *at++ = STATUS_CODE;
-    *at++ = STATUS_ERROR;
+    *at++ = STATUS_CODE_ERROR;
     return pb_end(begin + 1, at);
 }
 
-/* Copies the fields of a message Span, except those that the struct has in a newer version: ids
- * and times. */
+/* Copies the fields of a message Span, except ids and times: struct span has newer values of them.
+ */
 static char *otlp_copy_fields(char *at, struct text message)
 {
     const unsigned newer = 1U << 1 | 1U << 2 | 1U << 4 | 1U << 7 | 1U << 8; /* numbers of fields */
@@ -389,7 +391,7 @@ static char *otlp_copy_fields(char *at, struct text message)
     return at;
 }
 
-/* Writes all but the entries. */
+/* Writes name, kind, times, flags and own attributes. */
 static char *otlp_write_span_itself(char *at, struct otlp_writer *writing)
 {
     const struct span *span = writing->span;
@@ -424,7 +426,7 @@ static char *otlp_write_fields(char *at, struct otlp_writer *writing)
     if (writing->events_left_out || writing->tags_left_out)
         at = otlp_write_left_out(at, writing);
     if (!writing->error && writing->is_ok) {
-        static const char ok[] = {SPAN_STATUS, 2, STATUS_CODE, STATUS_UNFAILED};
+        static const char ok[] = {SPAN_STATUS, 2, STATUS_CODE, STATUS_CODE_OK};
 
         return text_copy(at, (struct text){ok, sizeof(ok)});
     }
@@ -447,15 +449,17 @@ static char *otlp_write_span(char *begin, struct otlp_writer *writing)
     return at + PB_PADDED - OTLP_SPAN_LENGTH;
 }
 
-/* Returns the upper limit of a span's size. Counts the log as text: escaping makes three bytes
- * of one at most. An entry's header leaves room for the bytes around key and value. */
+/* Returns the upper limit of a span's size. Counts the log as text: an invalid byte becomes U+FFFD,
+ * three bytes. So an entry's header counts three times its size, which exceeds the tags and lengths
+ * around key and value. */
 static size_t otlp_size_limit(const struct span *span)
 {
     const size_t entry = PB_TEXT_MAX(LIMIT_KEY) + PB_TEXT_MAX(LIMIT_VALUE);
     const size_t remote =
         span->remote ? PB_TEXT_MAX(encoder_least(span->remote->service.length, LIMIT_NAME)) : 0;
 
-    static_assert(3 * sizeof(struct span_entry) >= 64, "the header makes room for the rest");
+    static_assert(3 * sizeof(struct span_entry) >= 64,
+                  "three headers exceed the tags and lengths of an entry");
     return 1280 + remote + PB_TEXT_MAX(encoder_least(span->name_length, LIMIT_NAME)) +
            encoder_least(PB_TEXT_MAX(span->log_length - span->first_entry), LIMIT_SPAN + 3 * entry);
 }
@@ -528,7 +532,7 @@ static struct encoder *otlp_encoder_new(void)
     return &otlp->base;
 }
 
-/* An empty request is an empty message, and two batches in a row are one batch. */
+/* empty_batch is an empty message. Without file_joint, two messages in a row are one message. */
 const struct protocol otlp_protocol = {
     .format = FORMAT_OTLP,
     .name = "otlp",

@@ -31,18 +31,18 @@ enum event_kind {
 
 /* Where an event was recorded, as far as the trace says. */
 struct origin {
-    struct text host;    /* of the trace; empty: not known */
-    int64_t clock;       /* offset of the trace's clock: distinguishes sessions of one host */
-    struct text process; /* procname context; empty: not known */
-    int64_t pid;         /* vpid context; 0: not known */
-    int64_t tid;         /* vtid context; 0: not known */
-    uint64_t pid_ns;     /* pid_ns context: the pid namespace; 0: not known */
+    struct text host;       /* of the trace; empty: not known */
+    int64_t clock;          /* offset of the trace's clock: distinguishes sessions of one host */
+    struct text process;    /* procname context; empty: not known */
+    int64_t pid;            /* vpid context; 0: not known */
+    int64_t tid;            /* vtid context; 0: not known */
+    uint64_t pid_namespace; /* pid_ns context: the pid namespace; 0: not known */
 };
 
 /* Identifies a process on its host: two containers may have the same pid. 0: not known. */
 static inline uint64_t origin_process(const struct origin *origin)
 {
-    return origin->pid_ns << 32 | (uint32_t)origin->pid;
+    return origin->pid_namespace << 32 | (uint32_t)origin->pid;
 }
 
 static inline int64_t process_pid(uint64_t process)

@@ -32,7 +32,7 @@ bool ring_write_init(void) /* a C library before glibc 2.35 has no such symbols 
 
 static struct {
     bool is_known;
-    uint32_t pid_ns;
+    uint32_t pid_namespace;
     uint64_t head;     /* like ring_process.head, but not 0 if moved_ns is not 0 */
     int64_t ahead_ns;  /* this process's clock minus the host's */
     uint64_t moved_ns; /* the agent's clock minus this process's: added to times */
@@ -43,13 +43,13 @@ void ring_write_set_identity(const struct ring_map *map)
     const int saved_errno = errno;
 
     if (!blkin_is_quiet) {
-        ring_identity.pid_ns = blkin_pid_namespace();
+        ring_identity.pid_namespace = blkin_pid_namespace();
         ring_identity.ahead_ns = blkin_clock_ahead_ns();
     }
     errno = saved_errno;
     ring_identity.moved_ns = (uint64_t)__atomic_load_n(&map->memory->ahead, __ATOMIC_RELAXED) -
                              (uint64_t)ring_identity.ahead_ns;
-    ring_identity.head = (uint64_t)ring_identity.pid_ns << 32 | blkin_pid();
+    ring_identity.head = (uint64_t)ring_identity.pid_namespace << 32 | blkin_pid();
     __atomic_store_n(&ring_identity.is_known, true, __ATOMIC_RELEASE);
     __atomic_store_n(&ring_process.head, ring_identity.moved_ns ? 0 : ring_identity.head,
                      __ATOMIC_RELEASE);

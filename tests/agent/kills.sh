@@ -75,19 +75,19 @@ kill_part() {
     agent)
         stop_part agent KILL
         [ -z "${KEEP_LOGS-}" ] || cp "$WORK/agent.log" "$KEEP_LOGS/agent.$n.log"
-        [ $((RANDOM % 2)) = 0 ] || sleep 0.$((RANDOM % 6))
+        [ $((RANDOM % 2)) = 0 ] || pause_some 0 500
         start_agent
         # an agent that is killed at each start reads nothing before the rings are overwritten
         [ $((RANDOM % 3)) = 0 ] || wait_for 20 agent "that it records again" is state recording || exit 1
         ;;
     taker)
         stop_part taker KILL
-        [ $((RANDOM % 2)) = 0 ] || sleep 0.$((RANDOM % 6))
+        [ $((RANDOM % 2)) = 0 ] || pause_some 0 500
         start_taker || exit 1
         ;;
     program)
         start_program "$RANDOM$RANDOM"
-        sleep 0.$((RANDOM % 5 + 2))
+        pause_some 200 600
         stop_part program KILL
         exec {PROGRAM}>&-
         ;;
@@ -134,13 +134,13 @@ wait_recording || exit 1
     exec 2>/dev/null
     while :; do
         printf 'rate %s\n' "$rate"
-        sleep "0.$((RANDOM % 3 + 1))"
+        pause_some 100 300
         printf 'keep\n'
     done >&"$REQUESTS"
 ) &
 maker=$!
 for ((n = 0; n < kills; n++)); do
-    sleep "0.$((RANDOM % 6))$((RANDOM % 10))"
+    pause_some 0 590
     kill_part "${parts[RANDOM % ${#parts[@]}]}"
     [ -z "${VERBOSE-}" ] || printf '%s %s\n' "$n" "$(wc -l <"$WORK/planted")" >&2
 done

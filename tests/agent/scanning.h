@@ -40,7 +40,7 @@ static inline void scanning_add(struct scanning *scanning, uint32_t user, int64_
     held->memory = writer_memory(user, SCANNING_CPUS, RING_BYTES_MIN);
     held->user = user;
     held->number = scanning->count + 1;
-    held->memory.made = (uint64_t)made_mono_ns;
+    held->memory.created_ns = (uint64_t)made_mono_ns;
     held->next = scanning->count ? &scanning->held[scanning->count - 1] : NULL;
     scanning->count++;
 }

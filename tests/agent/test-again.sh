@@ -1,6 +1,6 @@
 #!/bin/bash
-# An agent is killed before it has read a wanted trace. After its restart it reads that trace although alarms of other
-# traces come all the time: the rings have it only for a while.
+# The test kills an agent before the agent has read a wanted trace. After a restart the agent reads that trace first,
+# before programs overwrite it in the rings, although alarms of other traces keep coming.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
@@ -14,25 +14,26 @@ start_requests
 start_agent
 wait_recording || exit 1
 
-# a wanted request each 0.1 s
+# every 0.1 s the program makes a request that it asks the agent to keep
 (
     while printf 'keep\n'; do
         sleep 0.1
     done >&"$REQUESTS"
 ) &
-maker=$!
+load_pid=$!
 printf 'slow 250\n' >&"$REQUESTS"
-was_slow() {
+read_slow_id() { # sets slow
     slow=$(sed -n 's/^slow //p' "$WORK/requests.log") && [ -n "$slow" ]
 }
-wait_for 10 requests "a slow request" was_slow || exit 1
-wait_for 10 agent "a note on disk that it was asked for" grep -qs "$slow" "$WORK/state/agent.fetched" || exit 1
+wait_for 10 requests "a slow request" read_slow_id || exit 1
+wait_for 10 agent "the slow trace in agent.fetched" grep -qs "$slow" "$WORK/state/agent.fetched" || exit 1
 stop_part agent KILL
-has_spans "$slow" && fail "it was fetched before the kill: this shows nothing"
+has_spans "$slow" && fail "the agent sent the slow trace before the kill: the test proves nothing"
 start_agent
-wait_for 5 agent "the trace that was asked for before the kill" has_spans "$slow" || fail "it is not asked for again"
-[ "$(status totals traces_asked_again)" -gt 0 ] || fail "it is not counted: $(status totals)"
-kill $maker
+wait_for 5 agent "the slow trace" has_spans "$slow" ||
+    fail "after its restart the agent does not read the slow trace"
+[ "$(status totals traces_asked_again)" -gt 0 ] || fail "traces_asked_again is 0: $(status totals)"
+kill $load_pid
 wait_for 20 agent "all verdicts" is open_traces 0 || exit 1
-is totals traces_incomplete 0 || fail "some are incomplete: $(status totals)"
+is totals traces_incomplete 0 || fail "traces are incomplete: $(status totals)"
 stop_part agent TERM 20 || fail "status $? of SIGTERM"

@@ -244,7 +244,7 @@ static void test_bounds(void)
     fetch_now();
     ARE_SPANS(3, 4);
     CHECK(result.records == 3 && result.from_place == 1 && result.reach_ns == third);
-    CHECK(scanning.order.wanted[0].held_from_ns == (int64_t)scanning.held[0].memory.made);
+    CHECK(scanning.order.wanted[0].held_from_ns == (int64_t)scanning.held[0].memory.created_ns);
     note(5);
     /* the trace began earlier: found records are not found again */
     want_from(5, first);
@@ -450,7 +450,7 @@ static void test_damaged(void)
     writer = scanning_writer(&scanning, 0, 0);
     put(0, 0, 5, 1, 9 * SECOND);
     put(0, 0, 5, 2, 8 * SECOND);
-    at = ring_end(writer.ring);
+    at = ring_committed(writer.ring);
     put(0, 0, 5, 3, 7 * SECOND);
     writer_store(&writer, at - sizeof(nonsense), &nonsense, sizeof(nonsense));
     WANT(5);
@@ -477,7 +477,8 @@ static void test_damage_of_another_user(void)
     fetch_now();
     ARE_SPANS(1, 2);
     CHECK(result.rings_damaged == 0 && held_ago() == 100 * SECOND);
-    writer_store(&writer, ring_end(writer.ring) - sizeof(nonsense), &nonsense, sizeof(nonsense));
+    writer_store(&writer, ring_committed(writer.ring) - sizeof(nonsense), &nonsense,
+                 sizeof(nonsense));
     fetch_now();
     ARE_SPANS(1);
     CHECK(result.rings_damaged == 1 && held_ago() == 100 * SECOND);

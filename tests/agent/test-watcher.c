@@ -100,26 +100,26 @@ static void end(void)
 }
 
 /* Lets the watcher look once. Compares the alarms that it gives, unless `alarms` is NULL. */
-static struct watcher_poll look(const char *alarms)
+static struct watcher_counts look(const char *alarms)
 {
-    struct watcher_poll poll;
+    struct watcher_counts counts;
 
     given[0] = '\0';
     count = 0;
-    poll = watcher_look(&watcher);
+    counts = watcher_look(&watcher);
     if (alarms)
         CHECK_TEXT(given, alarms);
-    return poll;
+    return counts;
 }
 
 static void expect(const char *alarms, uint64_t lost)
 {
-    const struct watcher_poll poll = look(alarms);
+    const struct watcher_counts counts = look(alarms);
 
-    if (poll.lost != lost)
-        fprintf(stderr, "lost %llu, expected %llu\n", (unsigned long long)poll.lost,
+    if (counts.lost != lost)
+        fprintf(stderr, "lost %llu, expected %llu\n", (unsigned long long)counts.lost,
                 (unsigned long long)lost);
-    CHECK(poll.lost == lost && poll.newer == 0);
+    CHECK(counts.lost == lost && counts.newer == 0);
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -350,12 +350,12 @@ static void test_newer(void)
 {
     struct blkin_slow_event event = {
         .mark = BLKIN_SLOW_MARK + (UINT64_C(1) << 56), .pid = 5, .sequence = 1};
-    struct watcher_poll poll;
+    struct watcher_counts counts;
 
     begin();
     write_event(0, &event, "a", "b", "c");
-    poll = look("");
-    CHECK(poll.newer == 1 && poll.lost == 0);
+    counts = look("");
+    CHECK(counts.newer == 1 && counts.lost == 0);
     CHECK(look("").newer == 0);
     event.mark = BLKIN_SLOW_MARK ^ 1; /* not the mark of libblkin */
     write_event(0, &event, "a", "b", "c");
@@ -379,11 +379,11 @@ static void test_scribbled(void)
     (void)writer_put(&writer, BLKIN_EVENT_SLOW, 10, bytes, 0);
     (void)writer_put(&writer, BLKIN_EVENT_SLOW, 10, bytes, sizeof(bytes));
     (void)writer_put(&writer, BLKIN_EVENT_SPAN, 10, bytes, sizeof(bytes));
-    at = ring_end(writer.ring);
+    at = ring_committed(writer.ring);
     write_alarm(0, 10, 2, 2 * MS);
     write_alarm(0, 10, 3, 3 * MS);
     writer_store(&writer, at, bytes,
-                 (ring_end(writer.ring) - at) / 2); /* overwrites alarm 2 with its trailer */
+                 (ring_committed(writer.ring) - at) / 2); /* overwrites alarm 2 with its trailer */
     expect("10:3 ", 0);
     expect("", 1);
     /* the ring's end is an impossible position */

@@ -86,9 +86,10 @@ says 2 'parameter "disk": expected a period from 100ms to 5m, or off, and names 
     <<<$'[host]\ndisk = 50ms'
 says 1 'parameter "run-queue": expected a period from 100ms to 5m, or off, got "10sec"' <<<'run-queue = 10sec'
 says 1 'parameter "memory": expected a period from 100ms to 5m, or off, got "1s free"' <<<'memory = 1s free'
-says 1 'there is no key "hub" any more: hosts meet at an MQTT broker (cluster, packaging/mosquitto)' <<<'hub = https://a:7412'
+says 1 'there is no key "hub" any more: agents exchange requests through an MQTT broker: set "cluster", see packaging/mosquitto' \
+    <<<'hub = https://a:7412'
 says 1 'there is no key "hub-token-file" any more: cluster-password-file' <<<'hub-token-file = /x'
-says 1 'there is no key "host-endpoint" any more: Prometheus adds up the pages of hosts (prometheus-listen)' \
+says 1 'there is no key "host-endpoint" any more: let Prometheus read each host'\''s page (prometheus-listen) and sum the metrics' \
     <<<'host-endpoint = kafka://x/y'
 says 2 '"cpu" means nothing in [live]: it belongs in [agent]' <<<$'[live]\ncpu = 1s'
 # a file for release 0.9, with its old section names
@@ -162,7 +163,7 @@ refused 2 "an abbreviated key that is out of range" show --batch-span=0
 refused 2 "--bacth-spans" show --bacth-spans=1
 grep -qF 'did you mean "--batch-spans"?' "$work/err" || wrong "--bacth-spans: $(<"$work/err")"
 refused 2 "--hub-listen" show --hub-listen=7412
-grep -qF 'there is no option "--hub-listen" any more: hosts meet at an MQTT broker' "$work/err" ||
+grep -qF 'there is no option "--hub-listen" any more: agents exchange requests through an MQTT broker' "$work/err" ||
     wrong "--hub-listen: $(<"$work/err")"
 refused 2 "a key of agent for live" show --section=live --linger-ms=1000
 grep -qF -- '--linger-ms: this key is for "blkin agent" only' "$work/err" || wrong "--linger-ms: $(<"$work/err")"

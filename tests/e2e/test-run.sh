@@ -13,6 +13,7 @@ plant good 'exit 0'
 plant bad 'echo it is bad; exit 1'
 # shellcheck disable=SC2016 # the test's
 plant flaky 'mkdir "$BUILD/has-failed" 2>/dev/null || exit 0; echo the first time; exit 1'
+plant long 'echo "FAIL: test_first"; echo its reason; seq 1 100; exit 1'
 plant late 'exit 77' # which says no reason
 plant make 'printf "all:\n\ttrue\n" | make -f - >&2'
 
@@ -45,6 +46,8 @@ for lanes in 1 4; do
     said '^    the first time'
 done
 run '0 passed, 1 failed' late
+run '0 passed, 1 failed' long
+said '^    FAIL: test_first' && said '^    its reason' && said '^    18$' && said '^    \.\.\.$' && said '^    100$'
 run '1 passed, 1 failed' CI=1 good flaky
 said '^FAIL room/test-flaky.*only when run again.*tests/flaky'
 echo 'room/test-flaky why it is not there yet' >"$copy/flaky" # no day

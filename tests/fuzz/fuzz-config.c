@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         nowhere = fopen("/dev/null", "w");
         terminal = stderr;
     }
-    keys_set_host_check(host_settings_check);
+    keys_set_sampler_check(host_settings_check);
     config.path = "file";
     fence_put(&file, length);
     stderr = nowhere;

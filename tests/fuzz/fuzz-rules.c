@@ -121,7 +121,7 @@ static void give_event(struct rules_run *run, int64_t *now_ns)
     event.origin = (struct origin){.host = text_of(choice & 32 ? "h" : "i"),
                                    .process = text_of(choice & 16 ? "p" : "q"),
                                    .pid = choice / 64 % 2,
-                                   .pid_ns = choice % 3,
+                                   .pid_namespace = choice % 3,
                                    .tid = choice / 128 % 2 + (choice % 7 ? 1 : 0)};
     assembler_add(run->assembler, &event);
     run_check(run);

@@ -1,10 +1,10 @@
 /*
- * Requirements on a linked trace, computed slowly by other means: for random spans and the fuzzer.
+ * A second, slow implementation of trace_model_link(). The fuzzer compares both.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef TESTS_PLUGIN_TRACE_REFERENCE_H
-#define TESTS_PLUGIN_TRACE_REFERENCE_H
+#ifndef TESTS_FUZZ_TRACE_REFERENCE_H
+#define TESTS_FUZZ_TRACE_REFERENCE_H
 
 #include "babeltrace-plugin/model/model.h"
 
@@ -13,7 +13,7 @@
 
 #define REFERENCE_SPANS 64
 #define REFERENCE_TIME  128 /* starts and ends are below this */
-#define REFERENCE_ALIKE 8   /* spans of one id that are compared */
+#define REFERENCE_ALIKE 8   /* the most spans of one id: SAME_ID_MAX of model.c */
 
 struct reference {
     struct trace_span spans[REFERENCE_SPANS];
@@ -22,7 +22,7 @@ struct reference {
     uint32_t count;
 };
 
-/* Sorts by starts, if the spans have an order; the spans stay as they are if not. */
+/* Sorts by start, stable. Spans without a start are last. */
 static void reference_sort(struct reference *r)
 {
     for (uint32_t i = 1; i < r->count; i++) {
@@ -39,7 +39,7 @@ static void reference_sort(struct reference *r)
     }
 }
 
-/* Returns how many spans of the same id come before it. */
+/* Returns the number of spans before span i that have the id of span i. */
 static uint32_t reference_rank(const struct reference *r, uint32_t i)
 {
     uint32_t rank = 0;
@@ -49,7 +49,8 @@ static uint32_t reference_rank(const struct reference *r, uint32_t i)
     return rank;
 }
 
-static void reference_share(struct reference *r)
+/* Marks the servers' halves of calls: a server's span with the id of a client's span. */
+static void reference_mark_shared(struct reference *r)
 {
     bool shared[REFERENCE_SPANS];
 
@@ -85,13 +86,17 @@ static uint32_t reference_find(const struct reference *r, uint32_t i, bool own_s
 
 static uint32_t reference_parent(const struct reference *r, uint32_t i)
 {
+    /* the order of preference: both halves in the span's own service, then in any service */
+    static const struct {
+        bool own_service, is_shared;
+    } ways[] = {{true, true}, {true, false}, {false, false}, {false, true}};
     const struct trace_span *span = &r->spans[i];
     uint32_t found = TRACE_NONE;
 
     if (!span->is_shared && !span->parent_id)
         return TRACE_NONE;
     for (int way = 0; way < 4 && found == TRACE_NONE; way++)
-        found = reference_find(r, i, way < 2, way % 2 == (way < 2 ? 0 : 1));
+        found = reference_find(r, i, ways[way].own_service, ways[way].is_shared);
     if (found == TRACE_NONE && span->is_shared && span->parent_id && span->parent_id != span->id) {
         for (uint32_t j = r->count; j-- > 0;)
             found = r->spans[j].id == span->parent_id ? j : found;
@@ -112,7 +117,7 @@ static bool reference_is_above(const struct reference *r, uint32_t above, uint32
 static void reference_link(struct reference *r)
 {
     reference_sort(r);
-    reference_share(r);
+    reference_mark_shared(r);
     for (uint32_t i = 0; i < r->count; i++) {
         r->parents[i] = reference_parent(r, i);
         r->orphans[i] =

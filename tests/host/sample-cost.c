@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "tools/sampler/sample.h"
+#include "waits.h"
 
 #include <err.h>
 #include <fcntl.h>
@@ -107,11 +108,11 @@ static void say_cold(struct host_reader *host)
     uint64_t began;
 
     for (int i = 0; i < COLD_ROUNDS; i++) {
-        (void)nanosleep(&(struct timespec){.tv_nsec = PERIOD_MS * 1000000}, NULL);
+        pause_us(PERIOD_MS * 1000);
         began = cpu_ns();
         host_sample_all(host, sum_up, &values);
         sampled += cpu_ns() - began;
-        (void)nanosleep(&(struct timespec){.tv_nsec = PERIOD_MS * 1000000}, NULL);
+        pause_us(PERIOD_MS * 1000);
         began = cpu_ns();
         read_only();
         only_read += cpu_ns() - began;

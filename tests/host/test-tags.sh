@@ -42,7 +42,7 @@ wait_for 20 agent "samples of the host" host_is recorded_by_lttng true || exit 1
 for ((i = 0; i < 4; i++)); do
     request
     # the first two rotations are at random times; the others directly after a request, whose span still waits
-    [ "$i" -gt 1 ] || sleep "0.$((RANDOM % 10))"
+    [ "$i" -gt 1 ] || pause_some 0 900
     rotate
 done
 request

@@ -6,6 +6,7 @@ kafkareceiver reads "otlp_proto". They store all spans, field by field.
 SPDX-License-Identifier: BSD-2-Clause
 """
 import collections
+import http.client
 import importlib.util
 import json
 import os
@@ -112,7 +113,7 @@ class Collectors(unittest.TestCase):
     def is_up(self):
         try:
             return self.get("/health")["status"] == "UP"
-        except (OSError, ValueError):
+        except (OSError, ValueError, http.client.HTTPException):
             return False
 
     def metric(self, name):

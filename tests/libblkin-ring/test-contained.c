@@ -34,7 +34,7 @@ static void record(void)
 #define AHEAD_S 2000 /* of a container's clock */
 
 struct contained {
-    uint64_t pid_ns;
+    uint64_t pid_namespace;
     struct ring_clock clock; /* the agent's */
     unsigned events, wrong;
 };
@@ -50,7 +50,7 @@ static void check_contained(void *context, const struct rings_record *found)
         ring_alarm(entry, &alarm) == DECODED_ALARM)
         event.time_ns = (int64_t)alarm.event.monotonic;
     contained->events |= 1U << (entry->event & 31);
-    contained->wrong += entry->pid != 1 || entry->pid_ns != contained->pid_ns ||
+    contained->wrong += entry->pid != 1 || entry->pid_namespace != contained->pid_namespace ||
                         event.time_ns <= contained->clock.after_ns ||
                         event.time_ns > contained->clock.now_ns;
 }
@@ -91,7 +91,7 @@ static void check_namespaces(int64_t agent_ahead_s)
             _exit(record_contained());
         CHECK(stat("/proc/self/ns/pid_for_children", &there) == 0);
         CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-        contained.pid_ns = there.st_ino;
+        contained.pid_namespace = there.st_ino;
         contained.clock.now_ns = clock_ns() + ahead_ns;
         (void)rings_walk_all(&memory, check_contained, &contained);
         CHECK(contained.events == all && contained.wrong == 0);

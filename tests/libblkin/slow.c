@@ -17,6 +17,7 @@
 #include <blkin/blkin.h>
 
 #include "check.h"
+#include "waits.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -34,11 +35,6 @@ static uint64_t now_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static void sleep_ms(long ms)
-{
-    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
 static void print_ids(const struct blkin_context *context, const char *name)
@@ -98,7 +94,7 @@ static void step(struct blkin_span *span, const char *name, long ms)
     blkin_step_context(span, &context);
     if (ms)
         print_ids(&context, name);
-    sleep_ms(ms);
+    pause_us(ms * 1000);
     blkin_step_end(span);
 }
 
@@ -128,7 +124,7 @@ static int steps(void)
     blkin_step_begin(&span, "hung", BLKIN_INTERNAL);
     blkin_step_context(&span, &context);
     print_ids(&context, "hung");
-    sleep_ms(SLOW_STEP_MS);
+    pause_us(SLOW_STEP_MS * 1000);
     blkin_span_end(&span);
 
     blkin_span_begin(&span, "full log", BLKIN_SERVER, NULL);
@@ -140,7 +136,7 @@ static int steps(void)
     blkin_span_begin(&span, "all fast", BLKIN_SERVER, NULL);
     for (int i = 0; i < 5; i++)
         step(&span, "fast", 0);
-    sleep_ms(SLOW_STEP_MS);
+    pause_us(SLOW_STEP_MS * 1000);
     blkin_span_end(&span);
     return 0;
 }
@@ -164,7 +160,7 @@ static int cap(void)
     /* alarms that the old rules suppressed are reported all the same */
     CHECK(blkin_set_slow("*>1s") == 0);
     for (int i = 0; i < 30; i++) {
-        sleep_ms(50);
+        pause_us(50000);
         blkin_heartbeat();
     }
     return check_status();
@@ -252,7 +248,7 @@ static int signals(void)
             slow("under", 2);
         CHECK(blkin_set_slow("*>1ms, max=1000000/s") == 0);
         blkin_heartbeat();
-        sleep_ms(1);
+        pause_us(1000);
     }
     set_many_rules(now_ns() + 3500000000);
     CHECK(setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL) == 0);
@@ -284,7 +280,7 @@ static int steady(const char *file)
         begin(&span, "steady", 30);
         print_ids(blkin_span_context(&span), "steady");
         blkin_span_end(&span);
-        sleep_ms(5);
+        pause_us(5000);
     }
     return 0;
 }

@@ -13,6 +13,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "usage_spans.h"
+#include "waits.h"
 
 /* ---- four that differ ---- */
 
@@ -47,7 +48,7 @@ static void planted_sleep(void)
     for (int i = 0; i < 10; i++) {
         begin(&span, "sleeps", NULL);
         start = clock_ns(CLOCK_MONOTONIC);
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        pause_us(10000);
         blkin_span_tag_uint64(&span, "expected.off_cpu_us",
                               (clock_ns(CLOCK_MONOTONIC) - start) / 1000);
         blkin_span_end(&span);

@@ -168,7 +168,7 @@ for ((i = 0; i < count; i++)); do
         complain "fault $i at $back_ms ms: back after $took ms; $(cut -d ' ' -f 1-3 /proc/loadavg) is the load"
         status '.messages[] | .time + " " + .text' | tail -n 8 >&2
     fi
-    sleep 0.$((RANDOM % 9)) # the next fault comes at any time
+    pause_some 0 800 # the next fault comes at any time
 done
 
 stop_part writer KILL >/dev/null 2>&1

@@ -1,7 +1,6 @@
 #!/bin/bash
-# `blkin live` with rules delivers spans of a program that has only other events: the waits of its threads for
-# mutexes, and the time for which its plugins stay loaded. `blkin rules` and `blkin show --around` run on the same
-# events.
+# With rules, `blkin live` makes spans of a program that has no events of BlkKin: waits for mutexes, and the time for
+# which plugins stay loaded. `blkin rules` and `blkin show --around` run on the same events.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
@@ -12,7 +11,7 @@ has_spans() {
     counter_is rule_spans 100 && counter_is spans_accepted 100
 }
 
-take_locks() {
+run_wrapped_program() {
     timeout 30 env LTTNG_UST_REGISTER_TIMEOUT=20000 LD_PRELOAD=liblttng-ust-dl.so:liblttng-ust-pthread-wrapper.so \
         babeltrace2 list-plugins >/dev/null
 }
@@ -26,26 +25,31 @@ start_live --endpoint="file:$WORK/spans.json"
 wait_read || exit
 lttng enable-event --session=blkin --userspace --channel=blkin 'lttng_ust_pthread:*','lttng_ust_dl:*' >/dev/null ||
     fail "cannot enable events in the session of blkin live"
-take_locks || fail "babeltrace2 failed under the wrappers"
+run_wrapped_program || fail "babeltrace2 failed under the wrappers"
 wait_for 20 live "100 spans by rules" has_spans || exit
 
-# the events of a live session, as they come; the session of blkin live has its own reader
+# `blkin rules events` counts the events of a live session. A session has one reader, so the command refuses the
+# session of blkin live.
 start_live_session mine && lttng enable-event --session=mine --userspace --channel=blkin 'lttng_ust_pthread:*' >/dev/null ||
     fail "cannot make another session"
-"$blkin" rules events --relayd="127.0.0.1:$RELAYD_LIVE" blkin 2>"$WORK/said" && fail "two readers of one session"
-grep -q 'has a reader' "$WORK/said" || fail "it says: $(cat "$WORK/said")"
+"$blkin" rules events --relayd="127.0.0.1:$RELAYD_LIVE" blkin 2>"$WORK/said" &&
+    fail "rules events accepts a session that has a reader"
+grep -q 'has a reader' "$WORK/said" || fail "rules events: expected 'has a reader', got: $(cat "$WORK/said")"
 start_part events "$blkin" rules events --seconds=4 --relayd="127.0.0.1:$RELAYD_LIVE" "$(uname -n)/mine"
 while part_runs events; do
-    take_locks || fail "babeltrace2 failed under the wrappers"
+    run_wrapped_program || fail "babeltrace2 failed under the wrappers"
 done
 wait_part events 5 || fail "rules events of a session: $(cat "$WORK/events.log")"
 grep -q '^ *[1-9][0-9]*  lttng_ust_pthread:pthread_mutex_lock_req  mutex' "$WORK/events.log" &&
     grep -q '^begin = lttng_ust_pthread:pthread_mutex_lock_req$' "$WORK/events.log" ||
     fail "rules events of a session: $(head -n 5 "$WORK/events.log")"
-"$blkin" rules events --relayd="127.0.0.1:$RELAYD_LIVE" nothing 2>"$WORK/said" && fail "events of no session"
-grep -q "^  $(uname -n)/mine\$" "$WORK/said" || fail "it does not name the sessions: $(cat "$WORK/said")"
-"$blkin" rules events --relayd=127.0.0.1:1 blkin 2>"$WORK/said" && fail "events of no relay daemon"
-grep -q 'no relay daemon answers at net://127.0.0.1:1' "$WORK/said" || fail "it says: $(cat "$WORK/said")"
+"$blkin" rules events --relayd="127.0.0.1:$RELAYD_LIVE" nothing 2>"$WORK/said" &&
+    fail "rules events accepts a session that does not exist"
+grep -q "^  $(uname -n)/mine\$" "$WORK/said" || fail "rules events does not name the sessions: $(cat "$WORK/said")"
+"$blkin" rules events --relayd=127.0.0.1:1 blkin 2>"$WORK/said" &&
+    fail "rules events succeeds without a relay daemon"
+grep -q 'no relay daemon answers at net://127.0.0.1:1' "$WORK/said" ||
+    fail "rules events: expected 'no relay daemon answers', got: $(cat "$WORK/said")"
 stop_part live TERM 20 || fail "exit status $? after SIGTERM"
 check_sum
 must_say 'events: [0-9]* = 0 in spans .* of rules; .*begins by rules: '
@@ -54,13 +58,13 @@ for name in "wait for mutex" "hold mutex" "library "; do
         fail "no span called $name"
 done
 jq -e 'all(.[]; .localEndpoint.serviceName | startswith("babeltrace2"))' "$WORK/spans.json" >/dev/null ||
-    fail "spans of other services"
+    fail "a span has a service other than babeltrace2"
 
 id=$(jq -r '[.[] | select(.name | startswith("library "))][0].id' "$WORK/spans.json")
 "$blkin" show --around="$id" "$WORK/spans.json" >"$WORK/around" || fail "show --around failed"
 grep -q 'babeltrace2: hold mutex$' "$WORK/around" && [ "$(grep -c ' <$' "$WORK/around")" = 1 ] ||
     fail "show --around: $(head -n 5 "$WORK/around")"
-"$blkin" show --around=00zz "$WORK/spans.json" 2>"$WORK/said" && fail "show --around of no span"
-grep -q 'not a span id' "$WORK/said" || fail "it says: $(cat "$WORK/said")"
+"$blkin" show --around=00zz "$WORK/spans.json" 2>"$WORK/said" && fail "show --around accepts the id 00zz"
+grep -q 'not a span id' "$WORK/said" || fail "show --around: expected 'not a span id', got: $(cat "$WORK/said")"
 "$blkin" rules check "$WORK/rules,$SRC/rules/pthread.rules" | grep -q ': 3 kinds of spans' || fail "rules check"
 exit 0

@@ -67,12 +67,12 @@ one_run() {
     start_part live "${service[@]}" env -u LTTNG_HOME HOME="$place" BLKIN_HOST=yes "$blkin" live "${LIVE_OPTIONS[@]}" --host=yes \
         --endpoint="file:$place/spans.json"
     wait_for 20 live "the session" live_says recording: || exit 1
-    sleep "$((RANDOM % 3)).$((RANDOM % 1000))" # the moment is what matters, see SEED
+    pause_some 0 3000 # see SEED
     for i in 0 1 2; do
         # a reader that is killed meanwhile: the next one reads the unread spans
         [ -z "${KILLS-}" ] || [ $i = 0 ] || kill_reader "$sent"
         program "${users[i]}" && sent=$((sent + each))
-        sleep "0.$((RANDOM % 1000))" # the moment is what matters
+        pause_some 0 1000
         # another program lives on while later ones come and go
         [ $((RANDOM % 2)) = 0 ] || {
             program "${users[RANDOM % 3]}" $((15 + RANDOM % 30)) &
@@ -82,7 +82,7 @@ one_run() {
     for pid in "${others[@]}"; do
         wait "$pid" || exit 1
     done
-    sleep "1.$((RANDOM % 1000))" # the moment is what matters
+    pause_some 1000 2000
     stop_part live TERM 60 || fail "run $1: exit status $? after SIGTERM: $(cat "$WORK/live.log")"
     stop_part sessiond TERM 20
     said=$(grep -v 'running for' "$WORK/live.log")

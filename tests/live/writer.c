@@ -12,6 +12,8 @@
  */
 #include <blkin/blkin.h>
 
+#include "waits.h"
+
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,10 +27,8 @@
 
 static void wait_until(const char *hold, bool is_there)
 {
-    const struct timespec pause = {.tv_nsec = 10 * WRITER_TICK_NS};
-
     while (hold && (access(hold, F_OK) == 0) != is_there)
-        nanosleep(&pause, NULL);
+        pause_us(10000);
 }
 
 static bool make(int64_t i)

@@ -253,6 +253,12 @@ configuration_kept() {
         [ "$(stat -c '%U:%G %a' /etc/blkin/blkin.conf)" = "root:blkin 640" ]
 }
 
+# Certificates and passwords stay. They are not those of the next user with the id of user blkin.
+own_files_stay() {
+    [ "$(stat -c '%U:%G %a' /etc/blkin /etc/blkin/broker.password | xargs)" = "root:root 750 root:root 600" ] &&
+        [ "$(ls -A /etc/blkin)" = broker.password ] && rm -r /etc/blkin
+}
+
 completes() {
     COMP_WORDS=(blkin "$@")
     COMP_CWORD=$#
@@ -334,7 +340,9 @@ start live
 check "remove" apt_get remove "${packages[@]}"
 check "... ends what a service had LTTng record" no_session
 check "... keeps the configuration" configuration_kept
+echo secret | install -o blkin -m 600 /dev/stdin /etc/blkin/broker.password
 check "purge of what was removed" apt_get purge blkin
+check "... keeps the operator's own files" own_files_stay
 check "... leaves nothing behind" no_trace
 check "once more" apt_get install "$HOME"/debs/*.deb
 check "purge at once" apt_get purge "${packages[@]}"

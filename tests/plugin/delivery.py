@@ -19,18 +19,30 @@ FORMAT = []  # arguments of the driver; test-otlp-http.py sets other ones
 class Run:
     """The output of a run of the driver."""
 
-    def __init__(self, args, env):
+    def __init__(self, target, *steps, when=(), env=None, **options):
+        """target: a collector or a URL. when: (words, function): called when the driver first prints the words."""
+        args = [DRIVER, "endpoint=" + (target if isinstance(target, str) else target.url), *FORMAT,
+                *("%s=%s" % (key.replace("_", "-"), value) for key, value in options.items())]
         clean = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
         begin = time.monotonic()
-        done = subprocess.run([DRIVER] + [str(arg) for arg in args], env={**clean, **env},
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=60 * PATIENCE, check=False)
-        self.seconds = time.monotonic() - begin
-        self.status = done.returncode
-        self.messages = done.stderr
-        said = done.stdout.splitlines()
+        self.messages = ""
+        with (tempfile.TemporaryFile("w+", encoding="utf-8") as output,
+              subprocess.Popen([*args, *steps], env={**clean, **(env or {})}, stdin=subprocess.DEVNULL, stdout=output,
+                               stderr=subprocess.PIPE, text=True) as driver):
+            timer = threading.Timer(60 * PATIENCE, driver.kill)
+            timer.start()
+            for line in driver.stderr:
+                self.messages += line
+                if when and when[0] in line:
+                    when[1]()
+                    when = ()
+            self.status = driver.wait()
+            timer.cancel()
+            self.seconds = time.monotonic() - begin
+            output.seek(0)
+            said = output.read().splitlines()
         self.settled = [int(line.split()[1]) for line in said[:-1]]  # see the driver's step of this name
-        self.counts = json.loads(said[-1]) if done.returncode == 0 else {}
+        self.counts = json.loads(said[-1]) if self.status == 0 else {}
 
     def __getattr__(self, name):
         return self.counts[name]
@@ -39,12 +51,9 @@ class Run:
         return "status %d, %s\n%s" % (self.status, self.counts, self.messages)
 
 
-def drive(target, *steps, env=None, **options):
-    """Runs the driver; target is a collector or a URL. The account must be exact."""
-    url = target if isinstance(target, str) else target.url
-    args = ["endpoint=" + url] + FORMAT
-    args += ["%s=%s" % (key.replace("_", "-"), value) for key, value in options.items()]
-    run = Run(args + list(steps), env or {})
+def drive(*target_and_steps, **options):
+    """Runs the driver, whose account must be exact."""
+    run = Run(*target_and_steps, **options)
     if run.status == 0:
         total = sum(run.counts[outcome] for outcome in OUTCOMES) + run.waiting
         expect(total == run.spans, "the sum is wrong: " + run.explain())

@@ -5,46 +5,23 @@ SPDX-License-Identifier: BSD-2-Clause
 import collections
 import contextlib
 import glob
-import json
 import os
 import struct
-import subprocess
 import tempfile
-import threading
 
-from scenarios import PATIENCE, expect
+import delivery
+from scenarios import expect
 
-DRIVER = os.environ["BUILD"] + "/tests/plugin/exporter-driver"
 HEAD = struct.Struct("<IIIIqIIII")  # as struct record_head
 DONE = int.from_bytes(b"done", "little")
 
 
-class Run:
-    """The output of a run of the driver, which checks its account all the time."""
+class Run(delivery.Run):
+    """A run of the driver, which checks its account all the time, with this exit status."""
 
-    def __init__(self, target, *steps, status=0, when=(), environment=None, **options):
-        """when: (words, function): called when the driver prints the words for the first time."""
-        url = target if isinstance(target, str) else target.url
-        args = [DRIVER, "endpoint=" + url, "require-collector=no"]
-        args += ["%s=%s" % (key.replace("_", "-"), value) for key, value in options.items()]
-        self.messages = ""
-        with subprocess.Popen(args + list(steps), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, env=environment) as driver:
-            timer = threading.Timer(60 * PATIENCE, driver.kill)
-            timer.start()
-            for line in driver.stderr:
-                self.messages += line
-                if when and when[0] in line:
-                    when[1]()
-                    when = ()
-            said = driver.stdout.read()
-            self.status = driver.wait()
-            timer.cancel()
-        self.counts = json.loads(said.splitlines()[-1]) if self.status == 0 else {}
+    def __init__(self, target, *steps, status=0, **options):
+        super().__init__(target, *steps, require_collector="no", **options)
         expect(self.status == status, self.explain())
-
-    def explain(self):
-        return "status %d, %s\n%s" % (self.status, self.counts, self.messages)
 
     def has(self, **expected):
         """Checks these counters; those of the spool have spool_ before the name."""

@@ -70,13 +70,11 @@ def start_without_host():
 @scenario
 def collector_comes_later():
     with Collector(listening=False) as collector:
-        timer = threading.Timer(0.5 * PATIENCE, collector.start)
-        timer.start()
-        run = drive(collector, "live", "add:100", "wait:accepted:100", "close", require_collector="no")
+        run = drive(collector, "live", "add:100", "wait:accepted:100", "close", require_collector="no",
+                    when=("trying again", collector.start))
         counts(run, accepted=100)
         for words in ("no collector is there", "trying again", "answers again"):
             expect(words in run.messages, run.messages)
-        timer.join()
 
 
 @scenario
@@ -128,12 +126,9 @@ def never_there_live():
 def away_longer_than_patience_live():
     """The sink does not give up a batch for an absent collector while the queue has room."""
     with Collector(listening=False) as collector:
-        timer = threading.Timer(1.2, collector.start)
-        timer.start()
         run = drive(collector, "live", "add:100", "wait:accepted:100", "close", require_collector="no",
-                    retry_timeout_ms=200)
+                    retry_timeout_ms=200, when=("trying again", threading.Timer(1, collector.start).start))
         counts(run, accepted=100)
-        timer.join()
 
 
 @scenario
@@ -215,13 +210,12 @@ def full_queue_keeps_the_newest():
 
     def wait_for_release(connection):
         request = read(connection)
-        released.wait(10)
+        released.wait(60)
         return connection.answer(202, request=request)
 
     with Collector([wait_for_release]) as collector:
-        threading.Timer(1.0, released.set).start()
-        run = drive(collector, "live", "add:10", "requests:1", "add:5000", "flush",
-                    "close", queue_bytes=100000, batch_bytes=20000, batch_spans=10)
+        run = drive(collector, "live", "add:10", "requests:1", "add:5000", "say:all added", "flush", "close",
+                    queue_bytes=100000, batch_bytes=20000, batch_spans=10, when=("all added", released.set))
         expect(run.dropped > 1000 and run.accepted + run.dropped == 5010, run.explain())
         newest = list(range(5010 - (run.accepted - 10) + 1, 5011))
         expect(sorted(collector.accepted) == list(range(1, 11)) + newest, "not the newest were kept")
@@ -368,9 +362,8 @@ def pipe_reader_pauses():
     """The pause may be long, also at the very end, without an interruption."""
     released = threading.Event()
     with Fifo(waits_for=released) as fifo:
-        threading.Timer(1.0, released.set).start()
-        run = drive(fifo, "add:20000", "flush", "close", retry_timeout_ms=100, request_timeout_ms=100,
-                    flush_timeout_ms=100)
+        run = drive(fifo, "add:20000", "say:all added", "flush", "close", retry_timeout_ms=100, request_timeout_ms=100,
+                    flush_timeout_ms=100, when=("all added", threading.Timer(1, released.set).start))
         counts(run, accepted=20000)
         fifo.thread.join(10)
         expect(len(json.loads(fifo.data)) == 20000, fifo.data[-100:])

@@ -1,5 +1,6 @@
 /*
- * Tags about a span's host: from made-up samples, late ones, lost ones, and malicious ones.
+ * The stage of hosts adds tags about a span's host. The samples here are made up: usual ones, late
+ * ones, lost ones, and malicious ones.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -23,7 +24,6 @@ static uint64_t out_count;
 static uint64_t held;
 static uint64_t sequence;
 static struct chain chain;
-static const struct endpoint *endpoint; /* of spans; NULL: one that cannot be saved */
 
 static void note_tag(const struct span_entry *entry)
 {
@@ -101,7 +101,7 @@ static void sample_group(struct stage *hosts, const char *host, const char *grou
     sample(hosts, &(struct made_sample){host, group, "", names, values, time_ms, 0, 0});
 }
 
-/* Gives a span. Returns whether the stage holds it. */
+/* Gives a span to the stage if the stage wants the span. Returns whether the stage does. */
 static bool give(struct stage *hosts, const char *host, uint64_t id, int64_t start_ms,
                  int64_t end_ms)
 {
@@ -109,7 +109,6 @@ static bool give(struct stage *hosts, const char *host, uint64_t id, int64_t sta
     bool is_wanted;
 
     CHECK(span_of_host(&span, host, id, start_ms, end_ms));
-    span.endpoint = endpoint ? endpoint : span.endpoint;
     is_wanted = hosts_wants(hosts_of(hosts), &span);
     if (is_wanted) {
         held++;
@@ -119,7 +118,8 @@ static bool give(struct stage *hosts, const char *host, uint64_t id, int64_t sta
     return is_wanted;
 }
 
-/* Makes a sample of a disk: ms of work, and ms of all its requests, since it was made. */
+/* Adds a sample of a disk. busy_ms: the time with a request; queue_ms: the sum of the times of all
+ * requests. Both count from the disk's first sample. */
 static void sample_disk(struct stage *hosts, const char *name, int64_t time_ms, int64_t busy_ms,
                         int64_t queue_ms)
 {
@@ -140,7 +140,8 @@ static bool shows(const char *text)
     return strstr(out, text) != NULL;
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- findings ---------------------------------------------------------------------------------
+ */
 
 static void test_disk(void)
 {
@@ -159,8 +160,8 @@ static void test_disk(void)
     CHECK(end(hosts).spans_tagged == 1);
 }
 
-/* Short requests, one after the other: the kernel counts all of a tick as busy if it had one, and
- * less than one request is in flight at a time. */
+/* Short requests, one after the other. The kernel counts a tick as busy if a request ran in the
+ * tick. On average less than one request is in flight. */
 static void test_disk_without_queue(void)
 {
     struct stage *hosts = begin();
@@ -172,7 +173,8 @@ static void test_disk_without_queue(void)
     end(hosts);
 }
 
-/* Minimum and maximum are of the steps; the outstanding value is of the span's own time. */
+/* Minimum and maximum are over the intervals between samples. The finding uses the mean over the
+ * span's time. */
 static void test_least_and_most(void)
 {
     struct stage *hosts = begin();
@@ -226,7 +228,7 @@ static void test_quiet_host(void)
     end(hosts);
 }
 
-/* Returns the tags of a span, with the same group twice while the host is quiet. */
+/* Adds two samples of a group. Returns the value of the tag blkin.host of a span between them. */
 static const char *found_by(const char *group, const char *names, const char *before,
                             const char *after)
 {
@@ -241,7 +243,7 @@ static const char *found_by(const char *group, const char *names, const char *be
     return said ? said + strlen("blkin.host=") : "";
 }
 
-static void test_what_stands_out(void)
+static void test_findings(void)
 {
     static const struct {
         const char *group, *names, *after, *said;
@@ -269,8 +271,8 @@ static void test_what_stands_out(void)
     }
 }
 
-/* Two CPUs that are used up. Pressure shows waiting threads; without it, samples of threads do.
- * Threads that were seen at the moments of samples may be too few to use up two CPUs. */
+/* Two CPUs are busy. Pressure decides whether threads waited for them; without pressure, the number
+ * of threads decides. The tag does not show a number of threads below the number of busy CPUs. */
 static void test_crowded_cpus(void)
 {
     static const struct {
@@ -345,7 +347,7 @@ static void test_waiting(void)
     CHECK(end(hosts).spans_tagged == 3);
 }
 
-/* A group that is read rarely delays no span, and the slowest of the others does. */
+/* The stage does not wait for a group with a long period. It waits for the slowest other group. */
 static void test_periods(void)
 {
     struct stage *hosts = begin();
@@ -366,7 +368,7 @@ static void test_periods(void)
 
 /* ---- counters and names ---------------------------------------------------------------------- */
 
-static void test_begun_anew(void)
+static void test_resets(void)
 {
     struct stage *hosts = begin();
 
@@ -379,7 +381,7 @@ static void test_begun_anew(void)
     sample(hosts, &(struct made_sample){"store-2", "disk", "vdb", DISK_NAMES, "9 9 9 9 100000000 9",
                                         1300, 2, 0});
     CHECK(give(hosts, "store-2", 2, 1200, 1300) && shows("2\n"));
-    /* a disk that is sampled again has the values before and after */
+    /* a sample that is older than the last one discards the history, and is no reset */
     sample_disk(hosts, "vdb", 1200, 0, 0);
     CHECK(end(hosts).resets == 1);
 }
@@ -394,7 +396,7 @@ static void test_names_come_late(void)
     CHECK(hosts_stage_counts(hosts).unnamed == 2);
     CHECK(give(hosts, "h", 1, 1000, 1200) &&
           shows("running.min=1 system.process.count.running.max=9"));
-    /* another list of names: the former values are of no use */
+    /* another list of names: the stage discards the former values */
     sample_group(hosts, "h", "run_queue", "", "1 2", 1300);
     CHECK(hosts_stage_counts(hosts).unnamed == 3);
     end(hosts);
@@ -425,14 +427,15 @@ static void test_nonsense(void)
 
     for (size_t i = 0; i < count; i++)
         sample_group(hosts, "h", "run_queue", cases[i].names, cases[i].values, 1000 + (int64_t)i);
-    /* a blank at the end separates nothing */
+    /* two cases are valid: a blank at the end is allowed */
     CHECK(hosts_stage_counts(hosts).invalid == count - 2);
-    /* unknown groups, and instances of a group that has none */
+    /* the stage ignores an unknown group, an instance of a group without instances, and a disk
+     * without an instance */
     sample(hosts, &(struct made_sample){"h", "process", "x", "", "1", 2000, 0, 0});
     sample(hosts, &(struct made_sample){"h", "cpu", "cpu0", "", "1", 2000, 0, 0});
     sample_group(hosts, "h", "disk", "", "1", 2000);
     CHECK(hosts_stage_counts(hosts).invalid == count - 2 && hosts_stage_counts(hosts).unnamed == 0);
-    /* any time, and a span at any time */
+    /* a sample and a span at the limits of int64_t do no harm */
     sample_group(hosts, "h", "run_queue", RUN_QUEUE_NAMES, "1", INT64_MIN / MS);
     CHECK(give(hosts, "h", 1, INT64_MIN / MS, INT64_MAX / MS));
     end(hosts);
@@ -448,13 +451,14 @@ static void test_recorded_twice(void)
     event = event_of_sample(
         &(struct made_sample){"store-2", "disk", "vdb", "", "9 0 0 0 90000000 0", 1100, 0, 0},
         sequence);
-    hosts_stage_add(hosts, &event, 1100 * MS + 2000,
-                    1100 * MS + 2000); /* by a session of another clock */
+    /* another session recorded the same sample, with a clock difference of 2 us */
+    hosts_stage_add(hosts, &event, 1100 * MS + 2000, 1100 * MS + 2000);
     CHECK(give(hosts, "store-2", 1, 1000, 1100) && shows("busy.min=90 system.disk.busy.max=90"));
     end(hosts);
 }
 
-/* Ten minutes at ten samples a second: the end in full resolution, and all of it as a whole. */
+/* Ten minutes at ten samples a second. The history keeps all of the last samples and some of the
+ * older ones, so the whole time stays covered. */
 static void test_long_span(void)
 {
     struct stage *hosts = begin();
@@ -467,7 +471,7 @@ static void test_long_span(void)
     CHECK(give(hosts, "store-2", 1, 1000, 601000));
     CHECK(shows("busy.min=50 system.disk.busy.max=100") && shows("blkin.host_ms=600000\n"));
     CHECK(give(hosts, "store-2", 2, 600000, 601000) && shows("blkin.host=\"vdb was 100 % busy"));
-    /* a long step says nothing about a short span */
+    /* a span that is much shorter than the interval of its samples gets no tags */
     CHECK(give(hosts, "store-2", 3, 20000, 20200) && shows("3\n"));
     end(hosts);
 }
@@ -501,8 +505,8 @@ static void test_memory(void)
     end(hosts);
 }
 
-/* Each instance would make the next sample slower. */
-static void test_instances_without_end(void)
+/* A group of a host has at most 256 instances, because each sample searches the list of them. */
+static void test_many_instances(void)
 {
     struct stage *hosts = begin();
     char name[40];
@@ -512,7 +516,7 @@ static void test_instances_without_end(void)
         sample_disk(hosts, name, 1000, 0, 0);
     }
     CHECK(hosts_stage_counts(hosts).no_room == 100000 - 256);
-    /* known instances go on, and others take the slots of silent ones */
+    /* the stage accepts samples of known instances; new instances take the slots of silent ones */
     sample_disk(hosts, "disk7", 1100, 100, 0);
     CHECK(hosts_stage_counts(hosts).no_room == 100000 - 256);
     sample_disk(hosts, "new", 2000000, 0, 0);
@@ -526,16 +530,16 @@ int main(void)
     test_disk_without_queue();
     test_least_and_most();
     test_quiet_host();
-    test_what_stands_out();
+    test_findings();
     test_crowded_cpus();
     test_waiting();
     test_periods();
-    test_begun_anew();
+    test_resets();
     test_names_come_late();
     test_nonsense();
     test_recorded_twice();
     test_long_span();
     test_memory();
-    test_instances_without_end();
+    test_many_instances();
     return check_status();
 }

@@ -156,15 +156,13 @@ def spool_of_services():
     """Records of the spool, and parts of them, can be read without their former batch."""
     with tempfile.TemporaryDirectory() as folder:
         with Collector(listening=False) as collector:
-            timer = threading.Timer(0.5 * PATIENCE, collector.start)
-            timer.start()
             collector.default = judge(lambda request: len(request.spans) > 30, 400)
             run = drive(collector, "live", "add:3000", "wait:spooled:3000", "wait:spool-accepted:3000", "flush", "close",
-                        services=4, batch_spans=100, require_collector="no", spool=folder + "/spool")
+                        services=4, batch_spans=100, require_collector="no", spool=folder + "/spool",
+                        when=("trying again", collector.start))
             expect(run.spooled == 3000 and run.spool["accepted"] == 3000, run.explain())
             expect(sorted(collector.accepted) == list(range(1, 3001)), "not each span once")
             expect(len(set(services_of(collector.requests).values())) == 4, "services are missing")
-            timer.join()
 
 
 @scenario

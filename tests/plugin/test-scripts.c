@@ -60,7 +60,7 @@ static const struct attribute {
     {"host", SCRIPT_TEXT, offsetof(struct event, origin.host)},
     {"process", SCRIPT_TEXT, offsetof(struct event, origin.process)},
     {"pid", SCRIPT_NUMBER, offsetof(struct event, origin.pid)},
-    {"pid-ns", SCRIPT_NUMBER, offsetof(struct event, origin.pid_ns)},
+    {"pid-ns", SCRIPT_NUMBER, offsetof(struct event, origin.pid_namespace)},
     {"clock", SCRIPT_NUMBER, offsetof(struct event, origin.clock)},
     {"tid", SCRIPT_NUMBER, offsetof(struct event, origin.tid)},
 };

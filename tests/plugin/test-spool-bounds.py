@@ -17,9 +17,10 @@ import tempfile
 import time
 import zlib
 
+from delivery import DRIVER  # noqa: E402
 from faulty_collector import *  # noqa: F403 (faults are words here)
 from scenarios import PATIENCE, Skipped, expect, run_scenarios, scenario
-from spool_runs import AWAY, DRIVER, HEAD, Run, change, drain, each_once, files, fill, folder, ids, records
+from spool_runs import AWAY, HEAD, Run, change, drain, each_once, files, fill, folder, ids, records
 
 # ---- bounds --------------------------------------------------------------------------------------------
 
@@ -130,11 +131,11 @@ def failed_fsync_is_told():
     with folder() as spool:
         library = os.path.dirname(spool) + "/failing.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=FAILING_FSYNC, text=True, check=True)
-        environment = {**os.environ, "LD_PRELOAD": library}
-        run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, environment=environment, status=1)
+        environment = {"LD_PRELOAD": library}
+        run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, env=environment, status=1)
         run.says("cannot be stored: Input/output error").says(" may not be on disk: fsync failed")
         shutil.rmtree(spool)
-        run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, environment=environment, spool_fsync="batch",
+        run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, env=environment, spool_fsync="batch",
                   flush_timeout_ms=300)
         run.says("cannot be written: Input/output error").has(spooled=0, undelivered=100)
 
@@ -171,14 +172,14 @@ def a_slow_disk_holds_up_nobody():
     with folder() as spool, Collector() as collector:
         library = os.path.dirname(spool) + "/slow.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=SLOW_DISK, text=True, check=True)
-        environment = {**os.environ, "LD_PRELOAD": library}
-        run = Run(AWAY, "live", "pace:1000", "add:3000", "flush", "close", spool=spool, environment=environment,
+        environment = {"LD_PRELOAD": library}
+        run = Run(AWAY, "live", "pace:1000", "add:3000", "flush", "close", spool=spool, env=environment,
                   batch_spans=100)
         run.says("sync").has(spooled=3000)
         expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * PATIENCE, run.explain())
         # found records are sent and removed while others are added
         run = Run(collector, "number:3000", "live", "pace:1000", "add:3000", "flush", "close", spool=spool,
-                  environment=environment, batch_spans=100)
+                  env=environment, batch_spans=100)
         run.says("gone").has(spool_accepted=3000)
         expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * PATIENCE, run.explain())
 
@@ -220,10 +221,10 @@ def no_descriptors():
         library = os.path.dirname(spool) + "/none.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=NO_DESCRIPTORS, text=True, check=True)
         fill(spool, 1000)
-        environment = {**os.environ, "LD_PRELOAD": library, "FAILS": "1"}
-        Run(collector, "close", spool=spool, environment=environment, status=1).says("cannot be read: Too many open files")
+        environment = {"LD_PRELOAD": library, "FAILS": "1"}
+        Run(collector, "close", spool=spool, env=environment, status=1).says("cannot be read: Too many open files")
         environment["FAILS"] = "2,3"
-        run = Run(collector, "wait:spool-accepted:1000", "flush", "close", spool=spool, environment=environment)
+        run = Run(collector, "wait:spool-accepted:1000", "flush", "close", spool=spool, env=environment)
         run.has(spool_found=1000, spool_accepted=1000, spool_corrupt=0, spool_waiting=0)
         each_once(collector, 1000)
 

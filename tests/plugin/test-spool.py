@@ -19,9 +19,10 @@ import sys
 import threading
 import time
 
+from delivery import DRIVER  # noqa: E402
 from faulty_collector import *  # noqa: F403 (faults are words here)
 from scenarios import PATIENCE, expect, run_scenarios, scenario
-from spool_runs import AWAY, DONE, DRIVER, HEAD, Run, change, drain, files, fill, folder, ids, records, each_once
+from spool_runs import AWAY, DONE, HEAD, Run, change, drain, files, fill, folder, ids, records, each_once
 
 KILLS = int(os.environ.get("KILLS", "20"))
 

@@ -171,7 +171,7 @@ static inline uint64_t served_spans(struct ring ring, uint64_t *overwritten)
         spans += entry.event == BLKIN_EVENT_SPAN;
     *overwritten += reader.counts.overwritten;
     CHECK(reader.counts.damaged == 0 && reader.counts.jumps == 0);
-    CHECK(reader.counts.read + reader.counts.overwritten == ring_end(ring));
+    CHECK(reader.counts.read + reader.counts.overwritten == ring_committed(ring));
     ring_reader_close(&reader);
     return spans;
 }

@@ -131,7 +131,7 @@ static void test_others(void)
     begin(&process, sizeof(process));
     CHECK(decode(BLKIN_EVENT_PROCESS) == DECODED && event.kind == EVENT_PROCESS);
     CHECK(event.realtime == 123 && event.thread == 5 && event.sequence == 6);
-    CHECK(event.origin.pid == 1234 && event.origin.pid_ns == 4026531836);
+    CHECK(event.origin.pid == 1234 && event.origin.pid_namespace == 4026531836);
     /* the event has both clocks of one moment, so its time is not moved to the time of writing */
     CHECK(event.time_ns == NOW - 60000000 + OFFSET && event.age_ns == 0);
     begin(&metric, sizeof(metric));
@@ -177,7 +177,7 @@ static void test_alarm(void)
     entry.length = length;
     CHECK(ring_alarm(&entry, &alarm) == DECODED_ALARM && alarm.event.trace_id == 5);
     CHECK(text_is(alarm.why, "*>20ms") && text_is(alarm.name, "read"));
-    CHECK(text_is(alarm.service, "osd") && alarm.pid_ns == 78);
+    CHECK(text_is(alarm.service, "osd") && alarm.pid_namespace == 78);
     entry.length--;
     CHECK(ring_alarm(&entry, &alarm) == DECODED_UNREADABLE);
     entry.length = 10;

@@ -1,6 +1,6 @@
 /*
- * Memories: a new memory is sealed and charged, and has the layout. A memory with a false head is
- * refused.
+ * A new memory is sealed, has all its pages, and has the layout of ring.h. memory_open() refuses a
+ * memory with a false head.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,41 +17,42 @@
 static const struct memory_size size = {3, 1 << 17, 1 << 16};
 static struct error error;
 
-static void test_made(void)
+static void test_created(void)
 {
-    struct memory made, opened;
+    struct memory created, opened;
     struct stat status;
     void *map;
     int fd;
 
-    CHECK(memory_begin(&made, 1000, &size, &error) && memory_fill(&made, RING_PAGE, &error));
-    CHECK(!memory_is_full(&made) && memory_fill(&made, made.bytes, &error) &&
-          memory_is_full(&made));
-    CHECK(made.bytes == memory_bytes(&size) && memory_state(&made) == RING_ON);
-    CHECK(made.bytes == 2 * RING_PAGE + 3 * ((1 << 17) + (1 << 16)));
-    CHECK(fstat(made.fd, &status) == 0 && (uint64_t)status.st_size == made.bytes);
-    CHECK((uint64_t)status.st_blocks * 512 >= made.bytes); /* all pages are allocated */
-    CHECK(ftruncate(made.fd, 4096) != 0 && errno == EPERM);
-    CHECK(ftruncate(made.fd, 1 << 24) != 0 && errno == EPERM);
-    CHECK(fcntl(made.fd, F_ADD_SEALS, F_SEAL_WRITE) != 0 && errno == EPERM);
-    CHECK(memory_ring(&made, 0).size == 1 << 17 && memory_ring(&made, 3).size == 1 << 16);
-    CHECK(memory_ring(&made, 5).bytes + (1 << 16) == made.at + made.bytes);
-    CHECK(memory_ring(&made, 3).bytes == memory_ring(&made, 2).bytes + (1 << 17));
-    CHECK((const char *)memory_ring(&made, 1).committed == made.at + RING_PAGE + 128);
+    CHECK(memory_begin(&created, 1000, &size, &error) && memory_fill(&created, RING_PAGE, &error));
+    CHECK(!memory_is_full(&created) && memory_fill(&created, created.bytes, &error) &&
+          memory_is_full(&created));
+    CHECK(created.bytes == memory_bytes(&size) && memory_state(&created) == RING_ON);
+    CHECK(created.bytes == 2 * RING_PAGE + 3 * ((1 << 17) + (1 << 16)));
+    CHECK(fstat(created.fd, &status) == 0 && (uint64_t)status.st_size == created.bytes);
+    CHECK((uint64_t)status.st_blocks * 512 >= created.bytes); /* all pages are allocated */
+    CHECK(ftruncate(created.fd, 4096) != 0 && errno == EPERM);
+    CHECK(ftruncate(created.fd, 1 << 24) != 0 && errno == EPERM);
+    CHECK(fcntl(created.fd, F_ADD_SEALS, F_SEAL_WRITE) != 0 && errno == EPERM);
+    CHECK(memory_ring(&created, 0).size == 1 << 17 && memory_ring(&created, 3).size == 1 << 16);
+    CHECK(memory_ring(&created, 5).bytes + (1 << 16) == created.at + created.bytes);
+    CHECK(memory_ring(&created, 3).bytes == memory_ring(&created, 2).bytes + (1 << 17));
+    CHECK((const char *)memory_ring(&created, 1).committed == created.at + RING_PAGE + 128);
 
-    CHECK(memory_open(&opened, dup(made.fd), &error));
-    CHECK((uintptr_t)made.at % RING_HUGE == 0 && (uintptr_t)opened.at % RING_HUGE == 0);
-    CHECK(memory_is_of_size(&opened, &size) && opened.made == made.made);
-    CHECK(!memory_is_shared(&made)); /* `opened` has the same descriptor */
-    fd = memory_share(&made);
-    CHECK(memory_is_shared(&made));
+    CHECK(memory_open(&opened, dup(created.fd), &error));
+    CHECK((uintptr_t)created.at % RING_HUGE == 0 && (uintptr_t)opened.at % RING_HUGE == 0);
+    CHECK(memory_is_of_size(&opened, &size) && opened.created_ns == created.created_ns);
+    CHECK(!memory_is_shared(
+        &created)); /* `opened` has a dup() of the descriptor, which does not count */
+    fd = memory_share(&created);
+    CHECK(memory_is_shared(&created));
     map = mmap(NULL, RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
-    CHECK(map != MAP_FAILED && close(fd) == 0 && memory_is_shared(&made));
-    CHECK(munmap(map, RING_PAGE) == 0 && !memory_is_shared(&made));
-    memory_set_state(&made, RING_LEFT);
+    CHECK(map != MAP_FAILED && close(fd) == 0 && memory_is_shared(&created));
+    CHECK(munmap(map, RING_PAGE) == 0 && !memory_is_shared(&created));
+    memory_set_state(&created, RING_LEFT);
     CHECK(memory_state(&opened) == RING_LEFT);
     memory_close(&opened);
-    memory_close(&made);
+    memory_close(&created);
 }
 
 /* Programs may overwrite the head at any time: a process that has opened the memory does not read
@@ -59,23 +60,25 @@ static void test_made(void)
 static void test_overwritten_head(void)
 {
     const int other_fd = memfd_create("other", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    struct memory made, opened;
-    uint64_t made_at = UINT64_MAX;
+    struct memory created, opened;
+    uint64_t created_ns = UINT64_MAX;
 
-    CHECK(memory_begin(&made, 1000, &size, &error) && memory_fill(&made, made.bytes, &error));
-    memcpy(made.at + offsetof(struct ring_memory, made), &made_at, sizeof(made_at));
-    CHECK(memory_open(&opened, dup(made.fd), &error));
-    CHECK(opened.made >= made.made && opened.made < made.made + UINT64_C(3600000000000));
+    CHECK(memory_begin(&created, 1000, &size, &error) &&
+          memory_fill(&created, created.bytes, &error));
+    memcpy(created.at + offsetof(struct ring_memory, created_ns), &created_ns, sizeof(created_ns));
+    CHECK(memory_open(&opened, dup(created.fd), &error));
+    CHECK(opened.created_ns >= created.created_ns &&
+          opened.created_ns < created.created_ns + UINT64_C(3600000000000));
     memory_close(&opened);
 
-    memset(made.at, 0xff, RING_PAGE);
-    CHECK(!memory_open(&opened, dup(made.fd), &error) && opened.fd == -1);
-    CHECK(memory_open_known(&opened, dup(made.fd), &made, &error));
-    CHECK(memory_is_of_size(&opened, &size) && opened.made == made.made);
-    CHECK(memory_ring(&opened, 5).bytes - opened.at == memory_ring(&made, 5).bytes - made.at);
+    memset(created.at, 0xff, RING_PAGE);
+    CHECK(!memory_open(&opened, dup(created.fd), &error) && opened.fd == -1);
+    CHECK(memory_open_known(&opened, dup(created.fd), &created, &error));
+    CHECK(memory_is_of_size(&opened, &size) && opened.created_ns == created.created_ns);
+    CHECK(memory_ring(&opened, 5).bytes - opened.at == memory_ring(&created, 5).bytes - created.at);
     memory_close(&opened);
-    CHECK(!memory_open_known(&opened, other_fd, &made, &error) && opened.fd == -1);
-    memory_close(&made);
+    CHECK(!memory_open_known(&opened, other_fd, &created, &error) && opened.fd == -1);
+    memory_close(&created);
 }
 
 static void test_sizes(void)
@@ -103,7 +106,7 @@ static void test_too_large(void)
     CHECK(strstr(error.text, "rings of 562") != NULL);
 }
 
-/* Makes a file by hand, with the size in its head. */
+/* Makes a memfd of `bytes` bytes with this head and these seals. */
 static int forge(const struct ring_memory *head, off_t bytes, int seals)
 {
     const int fd = memfd_create("forged", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -187,11 +190,13 @@ static void test_lies(void)
     CHECK(!is_taken(&good, bytes, 0));
     for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
         struct ring_memory head = good;
+        bool is_accepted;
 
         memcpy((char *)&head + lies[i].offset, &lies[i].value, lies[i].width);
-        CHECK(!is_taken(&head, bytes, SEALS));
-        if (check_failures)
-            fprintf(stderr, "lie %zu\n", i);
+        is_accepted = is_taken(&head, bytes, SEALS);
+        CHECK(!is_accepted);
+        if (is_accepted)
+            fprintf(stderr, "head %zu is accepted\n", i);
     }
 }
 
@@ -204,12 +209,12 @@ static void test_other_files(void)
     CHECK(!memory_open(&memory, open("/dev/null", O_RDWR | O_CLOEXEC), &error));
     CHECK(!memory_open(&memory, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), &error));
     CHECK(pipe(ends) == 0 && !memory_open(&memory, ends[0], &error));
-    CHECK(fcntl(ends[0], F_GETFD) < 0); /* the memory has closed the descriptor */
+    CHECK(fcntl(ends[0], F_GETFD) < 0); /* memory_open() closes the descriptor, also on failure */
     (void)close(ends[1]);
 }
 
-/* Each CPU has its own ring: an average would hide a ring that holds the records of a moment only.
- */
+/* memory_busiest() returns the bytes of the busiest CPU: an average would hide a ring that programs
+ * overwrite too fast. */
 static void test_busiest(void)
 {
     struct memory memory;
@@ -229,7 +234,7 @@ static void test_busiest(void)
 
 int main(void)
 {
-    test_made();
+    test_created();
     test_overwritten_head();
     test_busiest();
     test_sizes();

@@ -64,7 +64,7 @@ static bool read_forward(struct ring ring)
     CHECK(ring_read(&reader));
     for (; ring_peek(&reader, &entry); ring_pass(&reader))
         list_add(&forward, &entry, reader.at);
-    CHECK(reader.at == ring_end(ring) && forward.torn == 0);
+    CHECK(reader.at == ring_committed(ring) && forward.torn == 0);
     is_cut = reader.counts.overwritten > 0;
     ring_reader_close(&reader);
     return is_cut;
@@ -116,7 +116,7 @@ static void test_same(uint64_t bytes)
     unsigned cut = 0, whole = 0;
 
     CHECK(!read_back(writer.ring, 0) && back.count == 0);
-    while (ring_end(writer.ring) < 4 * bytes) {
+    while (ring_committed(writer.ring) < 4 * bytes) {
         const uint64_t random = seed_next(&state);
         bool is_cut;
 
@@ -125,7 +125,7 @@ static void test_same(uint64_t bytes)
         if (random >> 40 & 7)
             continue;
         is_cut = read_forward(writer.ring);
-        CHECK(read_back(writer.ring, ring_end(writer.ring)) == is_cut && is_same(0));
+        CHECK(read_back(writer.ring, ring_committed(writer.ring)) == is_cut && is_same(0));
         is_cut ? cut++ : whole++;
         /* the oldest found record is near the oldest record of the ring */
         if (!is_cut)
@@ -165,13 +165,13 @@ static void test_end(void)
     for (uint64_t number = 1; number <= 10; number++)
         (void)writer_put(&writer, 1, 7, &numbered, numbered_make(&numbered, 7, number, &state));
     back.count = back.torn = 0;
-    result = ring_back_begin(writer.ring, ring_end(writer.ring));
+    result = ring_back_begin(writer.ring, ring_committed(writer.ring));
     ring_walk_back(&result, &copy, 0, take_three, &back);
     CHECK(back.count == 3 && result.records == 3 && back.records[2].number == 8);
     CHECK(result.is_ended && result.at > 0);
     /* the walk ends at a position, and continues there */
     back.count = 0;
-    result = ring_back_begin(writer.ring, ring_end(writer.ring));
+    result = ring_back_begin(writer.ring, ring_committed(writer.ring));
     ring_walk_back(&result, &copy, result.end, take_back, &back);
     CHECK(back.count == 0 && !copy.last.payload && !result.is_ended);
     until = back.records[2].at;
@@ -250,7 +250,7 @@ static void test_writers(uint64_t bytes)
         }
     }
     for (; seen.records < BACK_RECORDS; walks++) {
-        struct ring_back result = ring_back_begin(ring, ring_end(ring));
+        struct ring_back result = ring_back_begin(ring, ring_committed(ring));
 
         memset(seen.last, 0, sizeof(seen.last));
         ring_walk_back(&result, &copy, 0, check_entry, &seen);

@@ -25,7 +25,7 @@ static uint32_t unknown_of(const char *map_text, const char *overflow_text)
 {
     write_file(map, map_text);
     write_file(overflow, overflow_text);
-    return users_unknown_by(map, overflow);
+    return users_unknown_in_files(map, overflow);
 }
 
 static void test_files(void)
@@ -37,13 +37,13 @@ static void test_files(void)
     CHECK(unknown_of("", "") == 65534);
     (void)unlink(map);
     (void)unlink(overflow);
-    CHECK(users_unknown_by(map, overflow) == 65534);
+    CHECK(users_unknown_in_files(map, overflow) == 65534);
 }
 
 static uint32_t owner_of(const char *subuid, uint32_t user)
 {
     write_file(map, subuid);
-    return users_owner_by(map, overflow, user);
+    return users_owner_in_files(map, overflow, user);
 }
 
 static void test_owners(void)
@@ -57,7 +57,7 @@ static void test_owners(void)
     CHECK(owner_of(two, 300009) == 300000);
     CHECK(owner_of("ann:100000\n:::\n", 100000) == 100000 && owner_of("", 5) == 5);
     (void)unlink(map);
-    CHECK(users_owner_by(map, overflow, 100000) == 100000);
+    CHECK(users_owner_in_files(map, overflow, 100000) == 100000);
     (void)unlink(overflow);
 }
 

@@ -11,13 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 import broker
 import check
 import common
 import kafka
+import part
 import received
 from broker import ENVIRONMENT, free_port
 from common import pause  # noqa: F401
@@ -81,34 +81,23 @@ class Load:
         return check.read_expected(self.account)
 
 
-class Worker:
+class Worker(part.Part):
     """`blkin work`, under one instance's name through all of its lives."""
 
     def __init__(self, run, name, cost_us=0, ahead_ms=0, notify="", **keys):
         self.name = name
-        self.log = run.folder / f"{name}.log"
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}/metrics"
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}/metrics"
         keys = {"input": run.url(run.topic), "deltas": run.deltas, "endpoint": run.url(run.kept), "format": "otlp",
                 "group": run.group, "instance": f"{name}-{run.name}", "tail_sampling": run.rules, "wait_ms": run.wait_ms,
-                "prometheus_listen": f"127.0.0.1:{self.port}", "runtime_dir": run.folder / f"run-{name}",
+                "prometheus_listen": f"127.0.0.1:{port}", "runtime_dir": run.folder / f"run-{name}",
                 "state_dir": run.folder / f"state-{name}", **keys}
-        self.arguments = [BLKIN, "work", *(f"--{key.replace('_', '-')}={value}" for key, value in keys.items())]
-        self.environment = {**ENVIRONMENT, "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins"), "NOTIFY_SOCKET": str(notify)}
+        super().__init__(run.folder / f"{name}.log", [BLKIN, "work", *part.options(keys)],
+                         BABELTRACE_PLUGIN_PATH=str(BUILD / "plugins"), NOTIFY_SOCKET=str(notify))
         if cost_us or ahead_ms:
             self.environment.update(LD_PRELOAD=str(SLOW), SLOW_SPAN_NS=str(int(cost_us * 1000)),
                                     CLOCK_AHEAD_MS=str(ahead_ms))
-        self.process = None
         self.kills = self.ends = 0
-
-    def start(self):
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            env=self.environment)
-        return self
-
-    def runs(self):
-        return self.process is not None and self.process.poll() is None
 
     def keep_up(self):
         """Restarts a worker that has ended by itself, as systemd does, but not one that was stopped or killed."""
@@ -117,15 +106,13 @@ class Worker:
             self.start()
 
     def kill(self):
-        self.process.kill()
-        self.process.wait()
+        super().kill()
         self.process = None
         self.kills += 1
 
     def stop(self):
         """Stops it in good order; while its group rebalances, it may give up uncommitted work."""
-        self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(60)
+        status = self.end()
         self.process = None
         self.ends += status == 1
         if status not in (0, 1, -signal.SIGTERM):  # the latter, at its start
@@ -133,15 +120,12 @@ class Worker:
 
     def page(self):
         """Returns name -> value of its metrics without labels other than its own; {} while it does not answer."""
-        try:
-            with urllib.request.urlopen(self.url, timeout=2) as answer:
-                text = answer.read().decode()
-        except OSError:
-            return {}
-        return {name: float(value) for name, value in re.findall(r"^(\w+)(?:{[^}]*})? ([-0-9.e+]+)$", text, re.M)}
+        return {name: float(value) for name, value in
+                re.findall(r"^(\w+)(?:{[^}]*})? ([-0-9.e+]+)$", part.page(self.url) or "", re.M)}
 
-    def said(self):
-        return self.log.read_text(errors="replace")
+    def metrics(self):
+        """Returns its page, once it answers."""
+        return wait_until(lambda: self.keep_up() or self.page(), self.said)
 
     def rss_mb(self):
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")

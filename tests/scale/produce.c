@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "traces.h"
+#include "waits.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -19,15 +20,14 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define MESSAGE_SPANS   500
-#define FLUSH_NS        INT64_C(50000000)
-#define WINDOW          (1U << 16) /* traces of which some services have not sent their spans */
-#define PARTITIONS      256
-#define CHUNK           64 /* traces between two readings of the clock */
-#define PRODUCE_TICK_NS 1000000
-#define TOPIC_TICKS     200
-#define END_S           300                /* until all is acknowledged */
-#define TRACE_NS        INT64_C(200000000) /* the longest trace; each is sent when it is over */
+#define MESSAGE_SPANS 500
+#define FLUSH_NS      INT64_C(50000000)
+#define WINDOW        (1U << 16) /* traces of which some services have not sent their spans */
+#define PARTITIONS    256
+#define CHUNK         64 /* traces between two readings of the clock */
+#define TOPIC_TICKS   200
+#define END_S         300                /* until all is acknowledged */
+#define TRACE_NS      INT64_C(200000000) /* the longest trace; each is sent when it is over */
 
 /* The spans of a service that go into one partition. */
 struct scale_message {
@@ -112,8 +112,6 @@ static bool set(rd_kafka_conf_t *conf, const char *key, const char *value)
  * 0: none. */
 static uint32_t wait_topic(const struct load *load)
 {
-    const struct timespec tick = {.tv_nsec = PRODUCE_TICK_NS * 50};
-
     for (int i = 0; i < TOPIC_TICKS; i++) {
         const struct rd_kafka_metadata *metadata;
         int partitions = 0;
@@ -125,7 +123,7 @@ static uint32_t wait_topic(const struct load *load)
         }
         if (partitions > 0)
             return partitions <= PARTITIONS ? (uint32_t)partitions : 0;
-        (void)nanosleep(&tick, NULL);
+        pause_us(50000);
     }
     return 0;
 }
@@ -257,7 +255,6 @@ static void report(const struct load *load)
 
 static void run(struct load *load)
 {
-    const struct timespec tick = {.tv_nsec = PRODUCE_TICK_NS};
     double before = 0, reported = seconds_now();
     bool is_making = true;
 
@@ -270,7 +267,7 @@ static void run(struct load *load)
         send_old(load, clock_of(CLOCK_REALTIME));
         (void)rd_kafka_poll(load->producer, 0);
         if (!is_busy || (double)load->made_spans >= load->asked)
-            (void)nanosleep(&tick, NULL);
+            pause_us(1000);
         if (seconds_now() - reported >= 1) {
             reported += 1;
             report(load);

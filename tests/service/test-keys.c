@@ -101,7 +101,7 @@ static void test_defaults(void)
         struct error error = {""};
 
         CHECK(key_find(rule->name) == key);
-        CHECK(key_is_services(rule->name) == false);
+        CHECK(key_is_internal(rule->name) == false);
         key_expected(rule, text, sizeof(text));
         CHECK(*text);
         key_default(rule, text, sizeof(text));
@@ -146,15 +146,15 @@ static void test_sections(void)
         CHECK(key_find_section(key_section(i)) == i);
     CHECK(key_find_section("nowhere") == -1);
     CHECK(key_only_section(key_find("retry-us")) == key_find_section("live"));
-    CHECK(key_only_section(key_find("endpoint")) == 0 && key_is_sinks(key_find("endpoint")));
-    CHECK(!key_is_sinks(key_find("retry-us")));
+    CHECK(key_only_section(key_find("endpoint")) == 0 && key_belongs_to_sink(key_find("endpoint")));
+    CHECK(!key_belongs_to_sink(key_find("retry-us")));
     CHECK(key_when(key_find("retry-us")) == KEY_AT_ONCE);
     CHECK(key_when(key_find("relayd")) == KEY_AT_START);
     CHECK(key_when(key_find("session")) == KEY_IN_SESSION);
     CHECK(key_when(key_find("endpoint")) == KEY_AT_ONCE);
     CHECK(key_when(key_find("stats-file")) == KEY_AT_START);
-    CHECK(key_is_services("statistics-file") && key_is_services("sent-file"));
-    CHECK(key_is_services("from-time") && !key_is_services("stats-file"));
+    CHECK(key_is_internal("statistics-file") && key_is_internal("sent-file"));
+    CHECK(key_is_internal("from-time") && !key_is_internal("stats-file"));
 }
 
 int main(void)

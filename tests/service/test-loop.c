@@ -66,7 +66,7 @@ struct loop_pair {
     int to_a, to_b;
 };
 
-static void unwatch_other(void *context, short events)
+static void unwatch_both(void *context, short events)
 {
     struct loop_pair *pair = context;
 
@@ -84,10 +84,10 @@ static void test_descriptors(void)
 
     begin();
     CHECK(pipe(fds) == 0);
-    pair.a = (struct watched){fds[0], POLLIN, unwatch_other, &pair, NULL};
+    pair.a = (struct watched){fds[0], POLLIN, unwatch_both, &pair, NULL};
     pair.to_a = fds[1];
     CHECK(pipe(fds) == 0);
-    pair.b = (struct watched){fds[0], POLLIN, unwatch_other, &pair, NULL};
+    pair.b = (struct watched){fds[0], POLLIN, unwatch_both, &pair, NULL};
     pair.to_b = fds[1];
     loop_watch(loop, &pair.a);
     loop_watch(loop, &pair.b);
@@ -114,8 +114,8 @@ static void child_ended(void *context, int status)
     loop_stop(loop);
 }
 
-/* A child has default signals, and none of the loop's descriptors: the loop's own is the first one
- * free. */
+/* A child has default signals, and none of its parent's descriptors: write() to one of them fails
+ * with EBADF. */
 static int look_around(const void *order, size_t size)
 {
     struct sigaction action;
@@ -141,16 +141,16 @@ static int raise_signal(const void *order, size_t size)
 
 static int end_in_order(const void *order, size_t size)
 {
-    sigset_t waits;
+    sigset_t pending;
 
     (void)order;
     (void)size;
     (void)kill(getpid(), SIGTERM);
-    if (sigpending(&waits) != 0 || !sigismember(&waits, SIGTERM))
+    if (sigpending(&pending) != 0 || !sigismember(&pending, SIGTERM))
         return 1;
     (void)signal(SIGTERM, SIG_IGN);
     job_unblock_end();
-    return sigpending(&waits) == 0 && !sigismember(&waits, SIGTERM) ? 43 : 2;
+    return sigpending(&pending) == 0 && !sigismember(&pending, SIGTERM) ? 43 : 2;
 }
 
 static int print_lines(const void *order, size_t size)
@@ -174,7 +174,7 @@ static bool starts(struct child *child, const struct job *job, int number)
     return child_start(loop, child, &order);
 }
 
-/* The loop gives its output line by line, the last line without a newline, too. */
+/* The loop logs a child's output line by line, also a last line without a newline. */
 static void test_output(void)
 {
     struct child child = {.ended = child_ended, .context = &child};
@@ -263,14 +263,14 @@ static bool be_killed(const void *argument, void *result)
     return raise(SIGKILL) == 0;
 }
 
-static const void *is_done; /* "yes": with a result */
+static const char *outcome; /* "yes": with a result */
 
 static void task_done(void *context, const void *result)
 {
     const size_t last = LONG_RESULT / sizeof(int) - 1;
 
     (void)context;
-    is_done = result ? "yes" : "no";
+    outcome = result ? "yes" : "no";
     if (result)
         CHECK(((const struct numbers *)result)->value[last] == 7 + (int)last);
     loop_stop(loop);
@@ -288,10 +288,10 @@ static void check_task(const struct job *job, const char *expected, int64_t limi
     struct task task = {.done = task_done};
     const int argument = 7;
 
-    is_done = "not at all";
+    outcome = "not at all";
     CHECK(task_start(loop, &task, job, &argument, sizeof(argument), limit_ms));
     run_for(5000);
-    CHECK_TEXT((const char *)is_done, expected);
+    CHECK_TEXT(outcome, expected);
 }
 
 /* The process that does the tasks, and counts them. */
@@ -371,7 +371,7 @@ static void test_tasks(void)
 
 static bool may_end;
 
-static void last_until_told(void *context)
+static void run_until_told(void *context)
 {
     (void)context;
     for (int64_t end_ms = 0;
@@ -385,11 +385,12 @@ static void note_and_stop(void *context)
     loop_stop(loop);
 }
 
-/* The loop may call once too often, by the number of a descriptor that another one had before. */
+/* The loop may call ready() once too often: the number of a closed descriptor may belong to a new
+ * one. */
 static void test_thread_job(void)
 {
     static char done[] = "d";
-    struct thread_job job = {.run = last_until_told, .done = note_and_stop, .context = done};
+    struct thread_job job = {.run = run_until_told, .done = note_and_stop, .context = done};
 
     begin();
     CHECK(thread_job_start(loop, &job));

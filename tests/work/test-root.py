@@ -80,9 +80,9 @@ class RootTest(unittest.TestCase):
         self.assertEqual(feeding.returncode, 0)
         return json.loads(text)
 
-    def once(self, *args):
+    def once(self, *args, stdout=subprocess.PIPE):
         run = subprocess.run([BLKIN, "work", "--root", "--once", f"--input={self.url()}", f"--deltas={self.topic_name}",
-                              *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, env=ENVIRONMENT,
+                              *args], stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, env=ENVIRONMENT,
                              check=False)
         return run.returncode, run.stdout, run.stderr
 
@@ -144,6 +144,10 @@ class RootTest(unittest.TestCase):
         self.assertEqual((status, json.loads(text)["spans"]), (0, 0))
         status, text, _ = self.once()
         self.assertIn("worker-1", text)
+        with open("/dev/full", "wb") as full:
+            status, _, errors = self.once(stdout=full)
+        self.assertEqual(status, 1)
+        self.assertIn("cannot write the sums to the standard output", errors)
         status = self.status()
         self.assertEqual((status["mode"], status["state"], len(status["workers"])), ("work-root", "serving", 3))
         self.assertGreater(status["deltas"], 0)

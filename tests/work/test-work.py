@@ -55,7 +55,7 @@ class Work(unittest.TestCase):
         second.start()
         expected = load.expected()
         run.wait_read()
-        page = first.page()
+        page = first.metrics()
         self.assertEqual(page["blkin_work_spans_in_total"] + page["blkin_work_spans_taken_over_total"],
                          sum(page[f"blkin_work_spans_{what}"] for what in (
                              "counted_total", "late_total", "over_total", "invalid_total", "handed_over_total",
@@ -69,14 +69,14 @@ class Work(unittest.TestCase):
         """Some workers end while the group shares its partitions: Worker.stop() fails for one that is aborted."""
         run = self.run_of("early")
         first = run.worker()
-        wait_until(lambda: first.page().get("blkin_work_partitions", 0) == 12, "the first has partitions", 60)
+        wait_until(lambda: first.page().get("blkin_work_partitions", 0) == 12, first.said, 60)
         others = [run.worker() for _ in range(6)]
         for number, worker in enumerate(others):
             pause(0.1 * number)  # so that they are at different points
             worker.stop()
         run.workers = [first]
         wait_until(lambda: run.keep_up() or first.page().get("blkin_work_partitions", 0) == 12,
-                   "the first has them again", 60)
+                   first.said, 60)
         run.end_workers()
 
     def test_kept_by_an_exporter(self):
@@ -131,7 +131,7 @@ class Work(unittest.TestCase):
             run.wait_read()
         for worker, before in zip((runs_on, is_away), ends):
             if worker.ends == before:  # since the start: uncommitted spans are counted again, committed ones are in the deltas only
-                self.assertGreater(worker.page()["blkin_work_offsets_missing_total"], 10)
+                self.assertGreater(worker.metrics()["blkin_work_offsets_missing_total"], 10)
         for run, *expected in zip(runs, first, second):
             run.end_workers()
             deltas, kept = run.results()
@@ -161,7 +161,7 @@ class Work(unittest.TestCase):
         wait_until(lambda: worker.page().get("blkin_work_partitions", 0) == 12, worker.said, 60)
         expected = Load(run, 40, 5, "--spread-ms=1500").expected()
         run.wait_read()
-        self.assertEqual(worker.page()["blkin_work_messages_skewed_total"], 0)
+        self.assertEqual(worker.metrics()["blkin_work_messages_skewed_total"], 0)
         run.end_workers()
         deltas = run.results()[0]
         self.assertEqual(deltas.spans(), expected.acknowledged)

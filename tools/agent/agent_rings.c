@@ -203,7 +203,7 @@ static json_t *agent_rings_memories_json(const struct agent_rings *agent_rings)
 
         (void)json_object_set_new(
             memory, "held_from",
-            json_time(from_ns ? from_ns : (int64_t)held->memory.made + ring_clock_offset()));
+            json_time(from_ns ? from_ns : (int64_t)held->memory.created_ns + ring_clock_offset()));
         (void)json_object_set_new(memory, "is_full", json_boolean(from_ns != 0));
         (void)json_array_append_new(list, memory);
     }

@@ -14,7 +14,7 @@ struct alarm {
     uint64_t monotonic_ns; /* the span's end */
     uint32_t user;         /* the owner of the memory with the alarm */
     struct asker *asker;   /* the payer of the alarm; NULL: none */
-    uint32_t pid, pid_ns, sequence, dropped;
+    uint32_t pid, pid_namespace, sequence, dropped;
     char why[128]; /* cut, valid UTF-8, and without control characters */
 };
 

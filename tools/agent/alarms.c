@@ -160,20 +160,20 @@ static void alarms_ask(struct alarms *alarms)
 
 static void alarms_look(struct alarms *alarms)
 {
-    const struct watcher_poll poll = watcher_look(&alarms->watcher);
+    const struct watcher_counts counts = watcher_look(&alarms->watcher);
     struct agent *agent = alarms->agent;
 
-    if (poll.lost)
-        alarms_say_lost(alarms, poll.lost);
-    if (poll.newer)
-        alarms_say_newer(alarms, poll.newer);
+    if (counts.lost)
+        alarms_say_lost(alarms, counts.lost);
+    if (counts.newer)
+        alarms_say_newer(alarms, counts.newer);
     alarms_ask(alarms);
-    if (alarms->has_heard || poll.lost) {
+    if (alarms->has_heard || counts.lost) {
         alarms_count_heard(alarms);
         json_decref(agent->alarms_seen);
         agent->alarms_seen = alarms_seen_json(&alarms->alarms_seen);
     }
-    if (alarms->has_heard || poll.lost || poll.newer) {
+    if (alarms->has_heard || counts.lost || counts.newer) {
         agent_save(agent);
         agent_step(agent);
     }

@@ -59,7 +59,7 @@ static uint32_t alarms_seen_awaited(const struct alarms_seen_program *program)
 
 static bool alarms_seen_is_of(const struct alarms_seen_program *program, const struct alarm *alarm)
 {
-    return program->pid == alarm->pid && program->pid_ns == alarm->pid_ns &&
+    return program->pid == alarm->pid && program->pid_namespace == alarm->pid_namespace &&
            program->user == alarm->user;
 }
 
@@ -72,7 +72,7 @@ static void alarms_seen_set(struct alarms_seen *alarms_seen, struct alarms_seen_
     alarms_seen->lost += alarms_seen_missing_of_all(program);
     *program = (struct alarms_seen_program){.user = alarm->user,
                                             .pid = alarm->pid,
-                                            .pid_ns = alarm->pid_ns,
+                                            .pid_namespace = alarm->pid_namespace,
                                             .last = alarm->sequence - 1,
                                             .before = alarm->sequence - 1,
                                             .before_ns = before_ns,
@@ -172,10 +172,10 @@ json_t *alarms_seen_json(const struct alarms_seen *alarms_seen)
         const struct alarms_seen_program *program = &alarms_seen->programs[i];
 
         (void)json_array_append_new(
-            list,
-            json_pack("[I, I, I, I, I, I]", (json_int_t)program->user, (json_int_t)program->pid,
-                      (json_int_t)program->last, (json_int_t)program->last_ns,
-                      (json_int_t)alarms_seen_awaited(program), (json_int_t)program->pid_ns));
+            list, json_pack("[I, I, I, I, I, I]", (json_int_t)program->user,
+                            (json_int_t)program->pid, (json_int_t)program->last,
+                            (json_int_t)program->last_ns, (json_int_t)alarms_seen_awaited(program),
+                            (json_int_t)program->pid_namespace));
     }
     return list;
 }
@@ -194,7 +194,7 @@ void alarms_seen_read(struct alarms_seen *alarms_seen, const json_t *json)
             .pid = (uint32_t)json_integer_value(json_array_get(entry, 1)),
             .last = (uint32_t)json_integer_value(json_array_get(entry, 2)),
             .last_ns = (uint64_t)json_integer_value(json_array_get(entry, 3)),
-            .pid_ns = (uint32_t)json_integer_value(json_array_get(entry, 5))};
+            .pid_namespace = (uint32_t)json_integer_value(json_array_get(entry, 5))};
         alarms_seen->programs[alarms_seen->count - 1].before =
             alarms_seen->programs[alarms_seen->count - 1].last;
         alarms_seen->programs[alarms_seen->count - 1].is_known = true;

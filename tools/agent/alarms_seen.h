@@ -22,14 +22,14 @@ struct alarms_seen {
     bool is_reset; /* between alarms_seen_begin() and alarms_seen_end() */
     uint64_t lost; /* alarms of replaced programs, and of an earlier process */
     struct alarms_seen_program {
-        uint32_t user, pid, pid_ns; /* pids are not trusted, as the program writes them */
-        uint32_t last;              /* the largest number */
-        uint64_t last_ns;           /* the latest time of an alarm */
-        uint32_t before;            /* `last` at the last alarms_seen_begin() */
-        uint64_t before_ns;         /* `last_ns` at the last alarms_seen_begin() */
-        uint32_t alarms_seen_since; /* number of read alarms after `before` */
-        bool is_known;              /* false: `before` is the smallest read number, less one */
-        uint32_t due; /* at the end of the look, missing alarms up to this number are lost */
+        uint32_t user, pid, pid_namespace; /* pids are not trusted, as the program writes them */
+        uint32_t last;                     /* the largest number */
+        uint64_t last_ns;                  /* the latest time of an alarm */
+        uint32_t before;                   /* `last` at the last alarms_seen_begin() */
+        uint64_t before_ns;                /* `last_ns` at the last alarms_seen_begin() */
+        uint32_t alarms_seen_since;        /* number of read alarms after `before` */
+        bool is_known; /* false: `before` is the smallest read number, less one */
+        uint32_t due;  /* at the end of the look, missing alarms up to this number are lost */
         uint32_t alarms_seen_due; /* number of read alarms after `before`, up to `due` */
     } programs[ALARMS_SEEN_MAX];
 };

@@ -64,7 +64,7 @@ static struct place_memory *place_memory_new(const struct held *held)
         return NULL;
     *memory = (struct place_memory){NULL, held->number, held->user, cpus};
     for (uint32_t cpu = 0; cpu < cpus; cpu++)
-        memory->ends[cpu] = ring_end(memory_ring(&held->memory, cpu));
+        memory->ends[cpu] = ring_committed(memory_ring(&held->memory, cpu));
     return memory;
 }
 

@@ -19,7 +19,7 @@
 /* Stands before the payload of each record in scan_records.bytes. Padding follows, to a multiple of
  * 8 bytes. */
 struct scan_head {
-    uint32_t pid, pid_ns, event, length;
+    uint32_t pid, pid_namespace, event, length;
 };
 
 static size_t scan_padded(size_t length)
@@ -109,7 +109,7 @@ static uint64_t scan_trace_of(const struct ring_entry *entry)
  * memory ran out. */
 static bool scan_add(struct scan *scan, const struct ring_entry *entry, int64_t time_ns)
 {
-    const struct scan_head head = {entry->pid, entry->pid_ns, entry->event,
+    const struct scan_head head = {entry->pid, entry->pid_namespace, entry->event,
                                    (uint32_t)entry->length};
     const size_t size = sizeof(head) + scan_padded(head.length);
     struct scan_records *found = scan->found;
@@ -295,7 +295,7 @@ static struct scan_held scan_memory_held(const struct scan *scan, size_t memory,
                                          struct scan_result *result)
 {
     const struct scan_memory *of = &scan->order->memories[memory];
-    struct scan_held held = {false, (int64_t)of->known.made, INT64_MIN};
+    struct scan_held held = {false, (int64_t)of->known.created_ns, INT64_MIN};
 
     for (size_t i = 0; i < scan->ring_count; i++) {
         const struct scan_ring *ring = &scan->rings[i];
@@ -429,7 +429,8 @@ struct ring_entry scan_entry(const struct scan_records *records, size_t index)
     struct scan_head head;
 
     memcpy(&head, at, sizeof(head));
-    return (struct ring_entry){head.event, head.pid, at + sizeof(head), head.length, head.pid_ns};
+    return (struct ring_entry){head.event, head.pid, at + sizeof(head), head.length,
+                               head.pid_namespace};
 }
 
 void scan_records_free(struct scan_records *records)

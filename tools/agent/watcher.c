@@ -97,7 +97,7 @@ static void watcher_give(struct watcher *watcher, const struct ring_alarm *from,
                           .user = of->user,
                           .asker = of->asker,
                           .pid = event->pid,
-                          .pid_ns = from->pid_ns,
+                          .pid_namespace = from->pid_namespace,
                           .sequence = event->sequence,
                           .dropped = event->dropped};
 
@@ -108,13 +108,13 @@ static void watcher_give(struct watcher *watcher, const struct ring_alarm *from,
 }
 
 static void watcher_read(struct watcher *watcher, struct watched_memory *of, uint32_t cpu,
-                         struct watcher_poll *poll)
+                         struct watcher_counts *counts)
 {
     struct ring_reader *reader = &of->readers[cpu];
     struct ring_entry entry;
     struct ring_alarm alarm;
 
-    if (ring_end(reader->ring) == reader->at || !ring_read(reader))
+    if (ring_committed(reader->ring) == reader->at || !ring_read(reader))
         return;
     for (; ring_peek(reader, &entry); ring_pass(reader)) {
         const enum decoded decoded =
@@ -122,13 +122,13 @@ static void watcher_read(struct watcher *watcher, struct watched_memory *of, uin
 
         if (decoded == DECODED_ALARM)
             watcher_give(watcher, &alarm, of);
-        poll->newer += decoded == DECODED_NEWER;
+        counts->newer += decoded == DECODED_NEWER;
     }
 }
 
-struct watcher_poll watcher_look(struct watcher *watcher)
+struct watcher_counts watcher_look(struct watcher *watcher)
 {
-    struct watcher_poll poll = {.lost = 0};
+    struct watcher_counts counts = {.lost = 0};
     uint64_t lost;
 
     if (!watcher->has_looked)
@@ -136,13 +136,13 @@ struct watcher_poll watcher_look(struct watcher *watcher)
     alarms_seen_look(watcher->alarms_seen);
     for (struct watched_memory *watched = watcher->memories; watched; watched = watched->next)
         for (uint32_t cpu = 0; cpu < watched->memory->size.cpus; cpu++)
-            watcher_read(watcher, watched, cpu, &poll);
+            watcher_read(watcher, watched, cpu, &counts);
     alarms_seen_end(watcher->alarms_seen);
     lost = alarms_seen_lost(watcher->alarms_seen);
     if (lost > watcher->lost) {
-        poll.lost = lost - watcher->lost;
+        counts.lost = lost - watcher->lost;
         watcher->lost = lost;
     }
     watcher->has_looked = true;
-    return poll;
+    return counts;
 }

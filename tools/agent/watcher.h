@@ -10,7 +10,7 @@
 #include "alarms_seen.h"
 #include "tools/rings/holder.h"
 
-struct watcher_poll {
+struct watcher_counts {
     uint64_t lost;  /* alarms that were overwritten, or whose record is damaged */
     uint64_t newer; /* alarms of a newer format */
 };
@@ -22,11 +22,12 @@ struct watcher {
     /* private */
     struct watched_memory *memories;
     bool has_looked;
-    uint64_t lost; /* the sum of watcher_poll.lost so far */
+    uint64_t lost; /* the sum of watcher_counts.lost so far */
 };
 
-/* Watches a memory from its oldest record on. Alarms that were read before are not given. The
- * asker pays for all alarms. */
+/* Watches a memory from its oldest record on. The watcher skips alarms that it has read before. All
+ * alarms count against the asker's limits. When out of memory, the watcher ignores the memory's
+ * alarms. */
 void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t user,
                  struct asker *asker);
 void watcher_drop(struct watcher *watcher, const struct memory *memory);
@@ -34,7 +35,7 @@ void watcher_drop(struct watcher *watcher, const struct memory *memory);
 /* Copies a text as valid UTF-8, cut between characters, with "?" in place of control characters. */
 void watcher_set_text(char *to, size_t room, struct text from);
 
-/* Gives the new alarms. Returns the counts since the last look. */
-struct watcher_poll watcher_look(struct watcher *watcher);
+/* Gives the new alarms. Returns the counts since the last call. */
+struct watcher_counts watcher_look(struct watcher *watcher);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * The log of a service: lines on the standard error. `blkin status` shows the last ones.
+ * The log of a service. say() prints a line to the standard error if the log level allows the line.
+ * `blkin status` shows the last 16 kinds of lines, at every level.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -27,20 +28,23 @@ void say_open(const char *name, const char *level);
 bt_logging_level say_level(void);
 
 /*
- * Logs "BK2031 blkin live: TEXT" if the message's level is at least the level that was set. Escapes
- * control characters of foreign text. Any thread may call it.
+ * Prints "BK2031 blkin live: TEXT" if the message's level is at least the level of say_open().
+ * Stores the line for say_last() at every level. Escapes control characters, because the text may
+ * come from a peer. Any thread may call the function.
  */
 __attribute__((format(printf, 2, 3))) void say(enum message_id id, const char *format, ...);
 
-/* Logs independent of the level, and not for `blkin status`: the account at the end of a run. */
+/* Prints the account at the end of a run, at every level. `blkin status` does not show the account.
+ */
 __attribute__((format(printf, 2, 3))) void say_account(enum message_id id, const char *format, ...);
 
-/* Logs a line of a child with the line's own message id. source: the child's name. */
+/* Logs a child's line at every level, under the id in the line, or BK1001 if the line has none.
+ * source: the child's name. */
 void say_line(const char *source, const char *line);
 
 /* Returns [{"time": ..., "count": ..., "id": "BK2031", "text": ...}], the oldest first. Lines that
- * differ only in words with a digit are one entry: the last text and the count. NULL: out of
- * memory. */
+ * differ only in words with a digit are one entry, with the last text and the number of lines.
+ * NULL: out of memory. */
 json_t *say_last(void);
 
 #endif

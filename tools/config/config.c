@@ -93,7 +93,7 @@ static void config_set(struct config *config, int key, const char *text, const c
 static void config_unknown(struct config *config, const char *origin, const char *what,
                            const char *name, const char *like)
 {
-    if (key_is_services(name))
+    if (key_is_internal(name))
         report(config, "%s: \"%s\" is not for a configuration: the services set it themselves",
                origin, name);
     else if (key_gone(name))
@@ -345,7 +345,7 @@ static uint64_t file_stamp(const struct config *config, int key)
     const char *const name = key_rule(key)->name, *const end = strrchr(name, '-');
     const char *path = NULL;
 
-    if (!key_is_sinks(key) && end && strcmp(end, "-file") == 0)
+    if (!key_belongs_to_sink(key) && end && strcmp(end, "-file") == 0)
         path = config_text(config, name);
     return path ? file_mark(path) : 0;
 }

@@ -91,7 +91,7 @@ bool config_sink_params(const struct config *config, struct params *params, stru
         const struct setting *setting = &config->settings[key];
         const struct param_value value = {setting->text, setting->integer};
 
-        if (key_is_sinks(key) && setting->origin)
+        if (key_belongs_to_sink(key) && setting->origin)
             is_right = params_set(params, key_rule(key), &value, error);
     }
     params_end(params);
@@ -118,7 +118,7 @@ json_t *config_sink_json(const struct config *config)
         const struct param_rule *rule = key_rule(key);
         const struct setting *setting = &config->settings[key];
 
-        if (key_is_sinks(key) && setting->origin &&
+        if (key_belongs_to_sink(key) && setting->origin &&
             json_object_set_new(params, rule->name, json_of(rule, setting)) != 0) {
             json_decref(params);
             params = NULL;
@@ -187,7 +187,7 @@ static bool set_default(const struct config *config, int key, struct setting *se
         setting->text = made_default(config, rule->name);
     }
     setting->has_value = setting->text != NULL;
-    return setting->has_value || (key_is_sinks(key) && !rule->default_text);
+    return setting->has_value || (key_belongs_to_sink(key) && !rule->default_text);
 }
 
 bool config_fill_in(struct config *config)

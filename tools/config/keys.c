@@ -24,8 +24,8 @@ enum { ALL, LIVE, AGENT, STAT, WORK };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
-static const char *const sent[] = {"slow", "all", NULL};
-static const char *const keepers[] = {"cluster", "local", "none", NULL};
+static const char *const send_choices[] = {"slow", "all", NULL};
+static const char *const keep_from_choices[] = {"cluster", "local", "none", NULL};
 enum { AT_ONCE = KEY_AT_ONCE, AT_START = KEY_AT_START, IN_SESSION = KEY_IN_SESSION };
 
 struct key {
@@ -44,7 +44,7 @@ struct key {
 #define A_BOOLEAN(section, when, name, value) \
     {{name, PARAM_BOOLEAN, 0, 0, 0, value, NULL, NULL}, section, when}
 
-/* The lengths of texts match struct session_spec. A text with NULL as default depends on the machine or on other keys: see config_values.c. */
+/* "session", "events" and "filter" fit into struct session_spec. If a default is NULL, config_values.c computes the default from the machine or from other keys. */
 static const struct key own[] = {
     A_TEXT(ALL, IN_SESSION, "session", 255, "blkin"),
     A_TEXT(ALL, IN_SESSION, "events", 1023, "zipkin:*,blkin:span,blkin:process"),
@@ -52,7 +52,7 @@ static const struct key own[] = {
     A_BOOLEAN(ALL, IN_SESSION, "host", true),
     AN_INTEGER(ALL, IN_SESSION, "subbuf-bytes", 4 * KIB, GIB, 512 * KIB),
     AN_INTEGER(ALL, IN_SESSION, "subbuf-count", 2, 65536, 8),
-    A_TEXT(ALL, AT_START, "runtime-dir", 80, NULL), /* names of Unix sockets are short */
+    A_TEXT(ALL, AT_START, "runtime-dir", 80, NULL), /* FOLDER/SERVICE.sock fits into sun_path */
     A_TEXT(ALL, AT_START, "state-dir", 4000, NULL),
     A_TEXT(ALL, AT_START, "ring-socket", 107, RING_SOCKET),
     AN_INTEGER(ALL, AT_ONCE, "ring-bytes", 0, GIB, 0),
@@ -69,7 +69,7 @@ static const struct key own[] = {
     AN_INTEGER(LIVE, AT_START, "relayd-live-port", 1, 65535, 5344),
     A_BOOLEAN(LIVE, AT_START, "expose-relayd", false),
     A_TEXT(LIVE, AT_ONCE, "follow", 1023, NULL),
-    A_CHOICE(AGENT, AT_ONCE, "send", sent, 0),
+    A_CHOICE(AGENT, AT_ONCE, "send", send_choices, 0),
     AN_INTEGER(AGENT, AT_ONCE, "ring-poll-ms", 1, 1000, 20),
     AN_INTEGER(AGENT, AT_ONCE, "seconds", 0, 86400, 0),
     AN_INTEGER(AGENT, AT_ONCE, "alarm-poll-ms", 10, 60000, 50),
@@ -82,7 +82,7 @@ static const struct key own[] = {
     AN_INTEGER(AGENT, AT_ONCE, "otlp-spans-per-s", 0, GIB, 0),
     AN_INTEGER(AGENT, AT_ONCE, "wanted-max-bytes", KIB * KIB, KIB * GIB, 256 * KIB * KIB),
     AN_INTEGER(AGENT, AT_ONCE, "answer-timeout-ms", 100, DAY_MS, 10000),
-    A_CHOICE(AGENT, AT_ONCE, "keep-from", keepers, 0),
+    A_CHOICE(AGENT, AT_ONCE, "keep-from", keep_from_choices, 0),
     AN_INTEGER(AGENT, AT_ONCE, "keep-minute-bytes", KIB, KIB * KIB * GIB, GIB),
     A_TEXT(AGENT, AT_START, "cluster", 1023, ""),
     A_TEXT(AGENT, AT_START, "cluster-user", 253, ""),
@@ -93,7 +93,7 @@ static const struct key own[] = {
     AN_INTEGER(AGENT, AT_START, "cluster-wants-per-s", 1, 1000000, 100),
     AN_INTEGER(AGENT, AT_START, "cluster-forget-hours", 1, 24 * 3650, 168),
     A_BOOLEAN(AGENT, AT_START, "cluster-config", false),
-    A_TEXT(AGENT, AT_ONCE, "cpu", 1023, ""), /* as of sampler/settings.h, all up to "cgroup" */
+    A_TEXT(AGENT, AT_ONCE, "cpu", 1023, ""), /* "cpu" to "cgroup" have the syntax in tools/sampler/settings.h */
     A_TEXT(AGENT, AT_ONCE, "memory", 1023, ""),
     A_TEXT(AGENT, AT_ONCE, "pressure", 1023, ""),
     A_TEXT(AGENT, AT_ONCE, "run-queue", 1023, ""),
@@ -137,15 +137,14 @@ int key_find_section(const char *name)
     return -1;
 }
 
-/* Returns whether the parameter is set by the services, for each reader, and not by users. */
-bool key_is_services(const char *name)
+bool key_is_internal(const char *name)
 {
     return strcmp(name, "statistics-file") == 0 || strcmp(name, "rules-report") == 0 ||
            strncmp(name, "from-", strlen("from-")) == 0 || strcmp(name, "sent-file") == 0;
 }
 
 /* Returns the i-th sink parameter that is a key. Makes the list once. */
-static const struct param_rule *sinks_rule(int i)
+static const struct param_rule *sink_rule(int i)
 {
     static const struct param_rule *rules[KEYS_MAX];
     size_t count;
@@ -153,7 +152,7 @@ static const struct param_rule *sinks_rule(int i)
 
     if (rules[0] == NULL) {
         for (size_t from = 0, to = 0; from < count && to < KEYS_MAX - KEYS_OWN - 1; from++) {
-            if (!key_is_services(table[from].name))
+            if (!key_is_internal(table[from].name))
                 rules[to++] = &table[from];
         }
     }
@@ -162,7 +161,7 @@ static const struct param_rule *sinks_rule(int i)
 
 const struct param_rule *key_rule(int key)
 {
-    return key < KEYS_OWN ? &own[key].rule : sinks_rule(key - KEYS_OWN);
+    return key < KEYS_OWN ? &own[key].rule : sink_rule(key - KEYS_OWN);
 }
 
 int key_find(const char *name)
@@ -174,20 +173,19 @@ int key_find(const char *name)
     return -1;
 }
 
-bool key_is_sinks(int key)
+bool key_belongs_to_sink(int key)
 {
     return key >= KEYS_OWN;
 }
 
 enum key_when key_when(int key)
 {
-    /* keys that a service reads at its start only */
-    static const char *const displays[] = {"prometheus-listen", "stats-file"};
+    static const char *const start_only[] = {"prometheus-listen", "stats-file"};
 
-    if (!key_is_sinks(key))
+    if (!key_belongs_to_sink(key))
         return (enum key_when)own[key].when;
-    for (size_t i = 0; i < sizeof(displays) / sizeof(displays[0]); i++) {
-        if (strcmp(key_rule(key)->name, displays[i]) == 0)
+    for (size_t i = 0; i < sizeof(start_only) / sizeof(start_only[0]); i++) {
+        if (strcmp(key_rule(key)->name, start_only[i]) == 0)
             return KEY_AT_START;
     }
     return KEY_AT_ONCE;
@@ -195,7 +193,7 @@ enum key_when key_when(int key)
 
 int key_only_section(int key)
 {
-    return key_is_sinks(key) ? ALL : own[key].section;
+    return key_belongs_to_sink(key) ? ALL : own[key].section;
 }
 
 bool key_is_shared(int key)
@@ -241,7 +239,7 @@ static unsigned distance(const char *given, const char *name)
     return row[width];
 }
 
-/* Accepts a distance of a third of the name, and two exchanged letters. */
+/* Accepts a distance of at most 2, or of at most a third of the name. */
 static bool is_nearer(const char *given, const char *name, unsigned *nearest)
 {
     const unsigned away = distance(given, name);
@@ -266,8 +264,10 @@ const char *key_like(const char *name)
 
 const char *key_gone(const char *name)
 {
-    static const char broker[] = "hosts meet at an MQTT broker (cluster, packaging/mosquitto)";
-    static const char hosts[] = "Prometheus adds up the pages of hosts (prometheus-listen)";
+    static const char broker[] =
+        "agents exchange requests through an MQTT broker: set \"cluster\", see packaging/mosquitto";
+    static const char hosts[] =
+        "let Prometheus read each host's page (prometheus-listen) and sum the metrics";
     static const char *const gone[][2] = {
         {"hub", broker},
         {"hub-token-file", "cluster-password-file"},
@@ -285,8 +285,10 @@ const char *key_gone(const char *name)
         {"host-groups", hosts},
         {"host-listen", "the page of \"blkin agent\" has the host's metrics (prometheus-listen)"},
         {"otlp-metrics", "Prometheus reads the root's page (prometheus-listen)"},
-        {"from", "every span without LTTng: \"blkin agent\" with send = all, in [agent]"},
-        {"config-topic", "each host has its own file"},
+        {"from",
+         "to send every span without LTTng, set send = all in [agent] and run \"blkin agent\""},
+        {"config-topic",
+         "agents take shared keys from the broker: cluster-config = yes, in [agent]"},
     };
 
     for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
@@ -401,7 +403,8 @@ static bool read_boolean(const char *text, bool *value)
     return false;
 }
 
-/* Refuses a URL that the sink would refuse, so that the message names its origin. */
+/* Checks the URL as the sink does. The sink's message does not name the file and the line of the
+ * setting; the message of this check does. */
 static bool check_endpoint(const char *text, struct error *error)
 {
     struct kafka_url kafka;
@@ -417,14 +420,15 @@ static bool check_endpoint(const char *text, struct error *error)
     return true;
 }
 
-static keys_check_fn *check_of_host = NULL;
+static keys_check_fn *sampler_check = NULL;
 
-void keys_set_host_check(keys_check_fn *check)
+void keys_set_sampler_check(keys_check_fn *check)
 {
-    check_of_host = check;
+    sampler_check = check;
 }
 
-/* Values must be UTF-8, as orders of children and the answer to `blkin status` are JSON. */
+/* Values must be UTF-8: the service sends the values to its children and to `blkin status` in JSON.
+ */
 static bool is_utf8(const struct param_rule *rule, const char *text, struct error *error)
 {
     json_t *json = json_string(text);
@@ -439,15 +443,15 @@ static bool is_utf8(const struct param_rule *rule, const char *text, struct erro
 static bool is_right_text(const struct param_rule *rule, const char *text, struct error *error)
 {
     if (*text == '\0' && rule->default_text && *rule->default_text &&
-        strcmp(rule->name, "deltas") != 0) { /* none */
+        strcmp(rule->name, "deltas") != 0) { /* deltas = "": no topic of counts */
         return error_set(error, "parameter \"%s\": expected a text, got nothing", rule->name);
     }
     return is_utf8(rule, text, error) &&
            (strcmp(rule->name, "endpoint") != 0 || check_endpoint(text, error)) &&
-           (!check_of_host || check_of_host(rule->name, text, error));
+           (!sampler_check || sampler_check(rule->name, text, error));
 }
 
-/* Checks LTTng's limits of sub-buffers, as LTTng's error does not name them. */
+/* The size and the number of sub-buffers must be powers of 2. LTTng's own error does not say so. */
 static bool is_right_number(const struct param_rule *rule, int64_t value, struct error *error)
 {
     if (strncmp(rule->name, "subbuf-", strlen("subbuf-")) != 0 || value <= 0 ||

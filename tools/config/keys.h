@@ -27,9 +27,10 @@ bool key_section_is_old(const char *name);
 const struct param_rule *key_rule(int key);
 /* Returns the index of the key; -1: unknown. */
 int key_find(const char *name);
-bool key_is_sinks(int key);
-/* Returns whether the services, not users, set the parameter. Then it is no key. */
-bool key_is_services(const char *name);
+bool key_belongs_to_sink(int key);
+/* Returns true for a parameter that the services set for each child that reads a trace. Users
+ * cannot set such a parameter: it is no key. */
+bool key_is_internal(const char *name);
 
 /* Returns the section in which the key may be, besides the section for all commands. 0: every
  * section. */
@@ -66,7 +67,7 @@ void key_default(const struct param_rule *rule, char *text, size_t size);
 typedef bool keys_check_fn(const char *key, const char *text, struct error *error);
 
 /* Sets the check for the keys of the sampler. main() calls this once, before any value is read. */
-void keys_set_host_check(keys_check_fn *check);
+void keys_set_sampler_check(keys_check_fn *check);
 
 /* Converts a text by the rule. For a text, value->text points to `text` itself. Returns false with
  * error set. */

@@ -161,7 +161,7 @@ struct ctf_packet_head {
 struct ctf_event_head {
     uint8_t class;
     uint64_t time_ns;
-    uint32_t pid, pid_ns;
+    uint32_t pid, pid_namespace;
 } __attribute__((packed));
 
 static void ctf_begin_packet(struct ctf_stream *stream, uint64_t time_ns)
@@ -235,7 +235,8 @@ static bool ctf_extend(struct ctf_stream *stream, uint64_t time_ns, size_t size,
 bool ctf_stream_add(struct ctf_stream *stream, uint64_t time_ns, const struct ring_entry *entry,
                     struct buffer payload, struct error *error)
 {
-    const struct ctf_event_head head = {(uint8_t)entry->event, time_ns, entry->pid, entry->pid_ns};
+    const struct ctf_event_head head = {(uint8_t)entry->event, time_ns, entry->pid,
+                                        entry->pid_namespace};
 
     if (!ctf_extend(stream, time_ns, sizeof(head) + payload.length, error))
         return false;

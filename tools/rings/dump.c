@@ -224,10 +224,11 @@ static bool dump_write_ring(const struct ctf *ctf, const struct dump_memory *fro
     if (!ctf_stream_open(&stream, ctf, name, cpu, error))
         return false;
     counts->streams++;
-    is_whole = ctf_stream_begin(&stream, read->overwritten + read->damaged + read->jumps != 0,
-                                (uint64_t)clock_earlier((int64_t)from->memory->made, first_ns),
-                                (uint64_t)first_ns, error) &&
-               dump_write_records(&stream, ring, counts, error);
+    is_whole =
+        ctf_stream_begin(&stream, read->overwritten + read->damaged + read->jumps != 0,
+                         (uint64_t)clock_earlier((int64_t)from->memory->created_ns, first_ns),
+                         (uint64_t)first_ns, error) &&
+        dump_write_records(&stream, ring, counts, error);
     return ctf_stream_close(&stream, error) && is_whole;
 }
 

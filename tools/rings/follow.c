@@ -105,7 +105,7 @@ static bool follow_next(struct follow *follow, struct follow_ring *ring,
 static void follow_copy(struct follow *follow, struct follow_ring *ring, int64_t now_ns)
 {
     const struct ring_reader *reader = &ring->reader;
-    const uint64_t before = reader->counts.overwritten, end = ring_end(reader->ring);
+    const uint64_t before = reader->counts.overwritten, end = ring_committed(reader->ring);
     const uint64_t fill = end > reader->at ? (end - reader->at) / (reader->ring.size / 1024) : 0;
 
     if (fill > follow->fill)
@@ -204,7 +204,7 @@ bool follow_add(struct follow *follow, const struct memory *memory, bool from_no
     for (uint32_t i = 0; i < count; i++) {
         const struct ring ring = memory_ring(memory, i);
 
-        ring_reader_open(&followed->rings[i].reader, ring, from_now ? ring_end(ring) : 0);
+        ring_reader_open(&followed->rings[i].reader, ring, from_now ? ring_committed(ring) : 0);
     }
     followed->memory = memory;
     followed->count = count;

@@ -151,7 +151,7 @@ static void holder_finish_one(struct holder *holder, struct held *held)
     struct held *before = held_find(holder->memories, held->user);
 
     holder->making = held->next;
-    held->number = held->memory.made;
+    held->number = held->memory.created_ns;
     if (before) {
         if (before->number >= held->number)
             held->number = before->number + 1;
@@ -310,7 +310,7 @@ static void holder_take_over(void *context, int fd, const char *name)
         held->is_stored = true;
         /* programs may have overwritten the head; numbers of 0.9 are times since 1970 */
         if (held->number < (uint64_t)clock_ns())
-            held->memory.made = held->number;
+            held->memory.created_ns = held->number;
         holder_add(holder, held);
         holder->counts.taken_over++;
     }

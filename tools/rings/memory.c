@@ -121,7 +121,7 @@ static bool memory_map(struct memory *memory, const struct ring_memory *head)
     memory->heads_at = head->heads_at;
     memory->data_at = head->data_at;
     memory->bytes = head->bytes;
-    memory->made = head->made;
+    memory->created_ns = head->created_ns;
     return true;
 }
 
@@ -142,7 +142,7 @@ bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size
     struct ring_memory head = memory_head_of(size);
 
     head.user = user;
-    head.made = (uint64_t)clock_ns();
+    head.created_ns = (uint64_t)clock_ns();
     *memory = (struct memory){.fd = -1};
     if (!head.bytes)
         return error_set(error, "rings of these sizes are not possible");
@@ -246,8 +246,8 @@ bool memory_open(struct memory *memory, int fd, struct error *error)
     struct ring_memory head;
     const char *problem = memory_problem(fd, &head);
 
-    if (!problem && head.made > now)
-        head.made = now;
+    if (!problem && head.created_ns > now)
+        head.created_ns = now;
     return memory_open_by(memory, fd, &head, problem, error);
 }
 
@@ -260,7 +260,7 @@ bool memory_open_known(struct memory *memory, int fd, const struct memory *known
                                      .heads_at = known->heads_at,
                                      .data_at = known->data_at,
                                      .bytes = known->bytes,
-                                     .made = known->made};
+                                     .created_ns = known->created_ns};
     struct stat status;
     const bool is_it = memory_is_sealed(fd, &status) && (uint64_t)status.st_size == known->bytes;
 

@@ -31,9 +31,9 @@ struct memory {
     struct memory_size size;
     uint64_t heads_at;
     uint64_t data_at;
-    uint64_t bytes;  /* of the whole memory */
-    uint64_t made;   /* CLOCK_MONOTONIC in ns, at most the time of memory_open() */
-    uint64_t filled; /* see memory_fill(): the bytes that have pages */
+    uint64_t bytes;      /* of the whole memory */
+    uint64_t created_ns; /* CLOCK_MONOTONIC, at most the time of memory_open() */
+    uint64_t filled;     /* see memory_fill(): the bytes that have pages */
 };
 
 /* Returns the number of CPUs that the host may ever have. */

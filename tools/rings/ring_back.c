@@ -13,7 +13,7 @@ enum back_step { BACK_RECORD, BACK_PIECE_ENDS, BACK_DAMAGED };
  * it is later than the ring's end, because a program may have moved the ring's end back. */
 static uint64_t back_oldest(struct ring ring, uint64_t end)
 {
-    const uint64_t now = ring_end(ring), newest = now > end ? now : end;
+    const uint64_t now = ring_committed(ring), newest = now > end ? now : end;
     const uint64_t whole = ring.size - RING_RECORD_MAX;
 
     return newest > whole ? newest - whole : 0;
@@ -102,7 +102,7 @@ void ring_walk_back(struct ring_back *back, struct ring_back_copy *copy, uint64_
 
 bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_entry *entry)
 {
-    const uint64_t end = ring_end(ring), from = back_oldest(ring, end);
+    const uint64_t end = ring_committed(ring), from = back_oldest(ring, end);
     const uint64_t length = end - from < RING_OLDEST_BYTES ? end - from : RING_OLDEST_BYTES;
     uint64_t begin = 0, trailer, size;
 

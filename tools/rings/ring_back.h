@@ -36,7 +36,7 @@ struct ring_back_copy {
     char bytes[BACK_PIECE];
 };
 
-/* Begins a walk at `end`, a result of ring_end(). */
+/* Begins a walk at `end`, a result of ring_committed(). */
 struct ring_back ring_back_begin(struct ring ring, uint64_t end);
 
 /* Gives the records after the position `until`, which is between two records; 0: all records. Sets

@@ -247,7 +247,7 @@ enum decoded ring_event(const struct ring_entry *entry, const struct ring_clock 
     struct ring_rest rest = ring_rest_of(entry);
 
     event->origin.pid = entry->pid;
-    event->origin.pid_ns = entry->pid_ns;
+    event->origin.pid_namespace = entry->pid_namespace;
     if (entry->event >= RING_ORIGINAL && entry->event < RING_ORIGINAL + BLKIN_ORIGINAL_EVENTS)
         return ring_take_original(&rest, event, clock, entry->event - RING_ORIGINAL);
     if (entry->event >= BLKIN_EVENTS)
@@ -273,7 +273,7 @@ enum decoded ring_alarm(const struct ring_entry *entry, struct ring_alarm *alarm
 
     if (!ring_take_struct(&rest, &alarm->event, sizeof(alarm->event)))
         return DECODED_UNREADABLE;
-    alarm->pid_ns = entry->pid_ns;
+    alarm->pid_namespace = entry->pid_namespace;
     if (alarm->event.mark != BLKIN_SLOW_MARK)
         return ((alarm->event.mark ^ BLKIN_SLOW_MARK) & RING_MARK_NAME) == 0 &&
                        alarm->event.mark >> 56 > BLKIN_SLOW_VERSION &&

@@ -29,7 +29,7 @@ enum decoded ring_event(const struct ring_entry *entry, const struct ring_clock 
 /* Texts may have any bytes and any length. */
 struct ring_alarm {
     struct blkin_slow_event event;
-    uint32_t pid_ns; /* namespace of the pid */
+    uint32_t pid_namespace; /* namespace of the pid */
     struct text why, name, service;
 };
 

@@ -44,7 +44,7 @@ json_t *ring_memory_json(const struct memory *memory, uint32_t user, bool is_lef
 {
     return json_pack("{sI, sI, sI, so, ss, sI, sI}", "user", (json_int_t)user, "bytes",
                      (json_int_t)memory->bytes, "ring_bytes", (json_int_t)memory->size.event_bytes,
-                     "made", json_time((int64_t)memory->made + ring_clock_offset()), "state",
+                     "made", json_time((int64_t)memory->created_ns + ring_clock_offset()), "state",
                      is_left ? "left" : "on", "written_bytes", (json_int_t)memory_written(memory),
                      "not_written_records", (json_int_t)memory_lost(memory));
 }

@@ -26,7 +26,7 @@ void ring_reader_close(struct ring_reader *reader)
     *reader = (struct ring_reader){.at = 0};
 }
 
-uint64_t ring_end(struct ring ring)
+uint64_t ring_committed(struct ring ring)
 {
     return __atomic_load_n(ring.committed, __ATOMIC_ACQUIRE) & ~UINT64_C(7);
 }
@@ -136,7 +136,7 @@ static void ring_jump(struct ring_reader *reader, uint64_t end)
 bool ring_read(struct ring_reader *reader)
 {
     const uint64_t whole = reader->ring.size - RING_RECORD_MAX;
-    const uint64_t end = ring_end(reader->ring);
+    const uint64_t end = ring_committed(reader->ring);
     uint64_t from = reader->at, after, oldest;
 
     reader->next_size = 0;
@@ -151,7 +151,7 @@ bool ring_read(struct ring_reader *reader)
     if (!ring_reserve(reader, (size_t)(end - from)))
         return false;
     ring_copy(reader->ring, from, end, reader->copy);
-    after = ring_end(reader->ring);
+    after = ring_committed(reader->ring);
     if (after < end) {
         ring_jump(reader, after);
         return true;
@@ -189,7 +189,7 @@ struct ring_entry ring_entry_of(const char *begin, uint64_t trailer)
         length = sizeof(record); /* no payload */
     return (struct ring_entry){.event = ring_event_of(trailer),
                                .pid = record.pid,
-                               .pid_ns = record.pid_ns,
+                               .pid_namespace = record.pid_namespace,
                                .payload = begin + sizeof(record),
                                .length = length - sizeof(record)};
 }

@@ -2,7 +2,8 @@
  * Reads a ring while programs write to it: copies new records, and gives the records of the copy.
  * tracepoints/format/ring.h has the rule that tells which bytes of a copy are whole.
  *
- * Of the bytes from the reader's first position to its current one, until the first jump:
+ * Until the first jump, the counts add up for the bytes between the reader's first and current
+ * position:
  *
  *     written = read + overwritten + damaged
  *
@@ -20,12 +21,13 @@ struct ring_counts {
     uint64_t read;        /* bytes of records and of padding */
     uint64_t overwritten; /* bytes overwritten before they were read */
     uint64_t damaged;     /* bytes that are no records: a program has overwritten them by mistake */
-    uint64_t jumps;       /* impossible committed positions: the reader continued there */
+    uint64_t
+        jumps; /* times that `committed` went backwards; the reader continues at the new value */
 };
 
 struct ring_reader {
     struct ring ring;
-    uint64_t at; /* the current position: all records before it were read */
+    uint64_t at; /* the current position: the reader has read or counted all bytes before */
     struct ring_counts counts;
     char *copy; /* the bytes of the last ring_read() */
     size_t room;
@@ -39,24 +41,25 @@ struct ring_entry {
     uint32_t pid;
     const char *payload;
     size_t length;
-    uint32_t pid_ns; /* namespace of the pid */
+    uint32_t pid_namespace; /* namespace of the pid */
 };
 
 /* from: the first position. 0: the oldest record; older bytes count as overwritten. */
 void ring_reader_open(struct ring_reader *reader, struct ring ring, uint64_t from);
 void ring_reader_close(struct ring_reader *reader);
 
-/* Returns the committed position: programs have written all bytes before it. */
-uint64_t ring_end(struct ring ring);
+/* Returns the committed position: programs have written all bytes before this position. */
+uint64_t ring_committed(struct ring ring);
 
-/* Copies the bytes between two positions, at most the ring's size. */
+/* Copies the bytes between two positions. The caller ensures that end - from <= ring.size. */
 void ring_copy(struct ring ring, uint64_t from, uint64_t end, char *copy);
 
 /* Returns the entry of a copied record. */
 struct ring_entry ring_entry_of(const char *begin, uint64_t trailer);
 
-/* Copies the records from the current position on, also those that an earlier call copied and that
- * were not passed. Returns false when out of memory: then the position stays. */
+/* Copies the records from the current position on. Records of an earlier copy are copied again,
+ * unless ring_pass() has skipped them. Returns false when out of memory: then the position stays.
+ */
 bool ring_read(struct ring_reader *reader);
 
 /* Gets the record at the current position. Returns false at the end of the copy. */

@@ -1,5 +1,5 @@
 /*
- * Reads the kernel's files about user namespaces, and /etc/subuid.
+ * Reads the kernel's files about user namespaces, /etc/subuid and /etc/passwd.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,7 +26,7 @@ static bool users_are_all_known(const char *uid_map)
     return known >= UINT32_MAX;
 }
 
-uint32_t users_unknown_by(const char *uid_map, const char *overflow_uid)
+uint32_t users_unknown_in_files(const char *uid_map, const char *overflow_uid)
 {
     FILE *file;
     uint32_t user;
@@ -43,7 +43,7 @@ uint32_t users_unknown_by(const char *uid_map, const char *overflow_uid)
 
 uint32_t users_unknown(void)
 {
-    return users_unknown_by("/proc/self/uid_map", "/proc/sys/kernel/overflowuid");
+    return users_unknown_in_files("/proc/self/uid_map", "/proc/sys/kernel/overflowuid");
 }
 
 /* ---- subordinate numbers --------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ static bool users_find(const char *passwd, const char *name, uint32_t *user)
     return entry != NULL;
 }
 
-uint32_t users_owner_by(const char *subuid, const char *passwd, uint32_t user)
+uint32_t users_owner_in_files(const char *subuid, const char *passwd, uint32_t user)
 {
     FILE *file = fopen(subuid, "re");
     char line[USERS_NAME_MAX + 64], name[USERS_NAME_MAX + 1];
@@ -88,5 +88,5 @@ uint32_t users_owner_by(const char *subuid, const char *passwd, uint32_t user)
 
 uint32_t users_owner(uint32_t user)
 {
-    return users_owner_by("/etc/subuid", "/etc/passwd", user);
+    return users_owner_in_files("/etc/subuid", "/etc/passwd", user);
 }

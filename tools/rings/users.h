@@ -18,7 +18,7 @@
 uint32_t users_unknown(void);
 
 /* users_unknown() with other files than those of the kernel. */
-uint32_t users_unknown_by(const char *uid_map, const char *overflow_uid);
+uint32_t users_unknown_in_files(const char *uid_map, const char *overflow_uid);
 
 /*
  * Returns the owner of a subordinate number by subuid(5), as rootless containers use them, or the
@@ -28,6 +28,6 @@ uint32_t users_unknown_by(const char *uid_map, const char *overflow_uid);
 uint32_t users_owner(uint32_t user);
 
 /* users_owner() with other files. */
-uint32_t users_owner_by(const char *subuid, const char *passwd, uint32_t user);
+uint32_t users_owner_in_files(const char *subuid, const char *passwd, uint32_t user);
 
 #endif

@@ -140,7 +140,7 @@ static int rules_read_trace(const char *const arguments[])
     if (!is_printed)
         fprintf(stderr, "blkin rules: cannot write to the standard output: %s\n", strerror(errno));
     free(printed.data);
-    return is_read && is_printed && !read_is_partial ? 0 : 1;
+    return is_read && is_printed && !source_is_partial ? 0 : 1;
 }
 
 /* Prints one line if the folder is no trace, in place of babeltrace2's many. */

@@ -184,7 +184,7 @@ void sampler_prepare(void)
 
 void sampler_register(void)
 {
-    keys_set_host_check(host_settings_check);
+    keys_set_sampler_check(host_settings_check);
 }
 
 /* ---- a sample, in the thread ----------------------------------------------------------------- */

@@ -109,7 +109,7 @@ int stat_command(int argc, char *argv[])
         return status;
     if (options.source)
         return stat_source(&options);
-    if (read_rules) {
+    if (source_rules_path) {
         fprintf(stderr,
                 "%s: --rules needs the FOLDER of a recorded trace: running services have their own "
                 "rules\n",

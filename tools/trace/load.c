@@ -159,7 +159,7 @@ static bool parse(struct span_list *list, const struct buffer *bytes, const char
     }
     if (list->count == 0) {
         fprintf(stderr, "blkin: %s: no spans in it\n", source);
-        if (is_trace(source) && !read_rules)
+        if (is_trace(source) && !source_rules_path)
             fprintf(stderr,
                     "blkin: if the trace has events of other programs, --rules=RULES makes spans "
                     "of them: `blkin rules events %s` lists the events\n",

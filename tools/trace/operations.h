@@ -1,5 +1,5 @@
-/* Operations in a chosen order: rows of statistics, one for each service and span name; or edges,
- * one for each calling and called service.
+/* Sorts operations by a key. An operation is a row of statistics, for one service and span name; or
+ * an edge, for one calling and one called service.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@ enum operations_order {
     OPERATIONS_BY_ERRORS,
 };
 
-/* The row for all others has the names "". */
+/* The row that collects names beyond the limit of the statistics has the names "". */
 struct operation {
     const struct statistics_row *row;
     const char *service; /* of an edge: the caller */
@@ -24,8 +24,9 @@ struct operation {
 };
 
 /*
- * Returns the operations of matching services (glob NULL: all) and the row for all others, the
- * largest key first. Sets *count. The caller frees the array; NULL: out of memory.
+ * Returns the operations of services that match the glob (NULL: all services), the largest key
+ * first. An edge matches by either service. The row for names beyond the limit always matches. Rows
+ * without spans are left out. Sets *count. The caller frees the array; NULL: out of memory.
  */
 struct operation *operations(const struct statistics *statistics, enum statistics_kind kind,
                              enum operations_order order, const char *glob, size_t *count);

@@ -130,7 +130,7 @@ int view_options(int argc, char *argv[], const struct view_command *command)
     while ((found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
         const struct view_option *option = find(command, found);
 
-        if (found == RULES && read_rules) {
+        if (found == RULES && source_rules_path) {
             fprintf(stderr,
                     "%s: --rules: given twice, expected once: a folder with files NAME.rules has "
                     "several\n",
@@ -138,7 +138,7 @@ int view_options(int argc, char *argv[], const struct view_command *command)
             return 2;
         }
         if (found == RULES) {
-            read_rules = optarg;
+            source_rules_path = optarg;
             continue;
         }
         if (found == 'h') {

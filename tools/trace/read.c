@@ -94,7 +94,7 @@ static int start(const char *const arguments[], FILE *messages, pid_t *child)
     return -1;
 }
 
-const char *read_rules;
+const char *source_rules_path;
 
 char *read_params(const char *params, const char *rules)
 {
@@ -119,8 +119,8 @@ char *read_params(const char *params, const char *rules)
 static bool rules_are_right(void)
 {
     struct error error;
-    struct rules *rules = read_rules ? rules_read(read_rules, &error) : NULL;
-    const bool are_right = rules || !read_rules;
+    struct rules *rules = source_rules_path ? rules_read(source_rules_path, &error) : NULL;
+    const bool are_right = rules || !source_rules_path;
 
     if (!are_right)
         fprintf(stderr, "blkin: %s\n", error.text);
@@ -143,14 +143,14 @@ static void pass_on(FILE *messages, bool is_all)
     free(line);
 }
 
-bool read_is_partial;
+bool source_is_partial;
 
 /* Judges the exit status of babeltrace2. */
 static bool judge(const char *path, int status, FILE *messages, const struct buffer *bytes)
 {
-    read_is_partial = status != 0 && bytes->length > strlen("[\n]\n");
-    pass_on(messages, !read_is_partial);
-    if (read_is_partial)
+    source_is_partial = status != 0 && bytes->length > strlen("[\n]\n");
+    pass_on(messages, !source_is_partial);
+    if (source_is_partial)
         fprintf(
             stderr,
             "blkin: the trace \"%s\" is damaged: only what babeltrace2 read before the damage is "
@@ -161,7 +161,7 @@ static bool judge(const char *path, int status, FILE *messages, const struct buf
                 "blkin: cannot read the trace \"%s\": babeltrace2 has failed; its messages are "
                 "above\n",
                 path);
-    return read_is_partial || status == 0;
+    return source_is_partial || status == 0;
 }
 
 bool read_babeltrace(const char *const arguments[], struct buffer *bytes)
@@ -190,7 +190,7 @@ bool read_babeltrace(const char *const arguments[], struct buffer *bytes)
 static bool read_trace(const char *path, struct buffer *bytes)
 {
     char *params =
-        rules_are_right() ? read_params("endpoint=\"file:/dev/stdout\"", read_rules) : NULL;
+        rules_are_right() ? read_params("endpoint=\"file:/dev/stdout\"", source_rules_path) : NULL;
     const char *const arguments[] = {"babeltrace2",       path,   "--component=sink.blkin.zipkin",
                                      "--log-level=ERROR", params, NULL};
     const bool done = params && read_babeltrace(arguments, bytes);
@@ -268,7 +268,7 @@ bool read_source(const char *source, struct buffer *bytes)
     *bytes = (struct buffer){.limit = MAX_LENGTH};
     if (is_trace(source))
         return read_trace(source, bytes);
-    if (read_rules)
+    if (source_rules_path)
         fprintf(stderr, "blkin: --rules is not used: %s is not the FOLDER of a recorded trace\n",
                 source_text(source));
     return is_url(source) ? read_url(source, bytes) : read_file(source, bytes);

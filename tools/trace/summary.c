@@ -131,5 +131,5 @@ int summary_end(struct summary *summary, int status)
         names_free(summary->names);
     }
     spans_free(&summary->list);
-    return read_is_partial ? 1 : status;
+    return source_is_partial ? 1 : status;
 }

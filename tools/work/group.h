@@ -29,8 +29,8 @@ void group_read(struct group *group);
 /* Commits the counts with the places of all partitions. Returns false after ending_fail(). */
 bool group_commit(struct group *group);
 
-/* Commits a last time and leaves the group. Returns false if that failed, or if the group has not
- * assigned partitions yet: the caller then ends the process. */
+/* Commits a last time and leaves the group. Returns false after ending_fail(), or if the group has
+ * never assigned partitions: the caller then ends the process without group_close(). */
 bool group_leave(struct group *group);
 
 /* Returns the time spent waiting for messages since the last call. */

@@ -1,7 +1,7 @@
 /*
- * blkin work --root: the root's loop. It reads the deltas of all workers without a group, so
- * several roots may run, each with all deltas. It shows numbers only after reading all existing
- * deltas, so that no number falls after a restart.
+ * blkin work --root: the root's loop. The root reads the deltas of all workers. It uses no
+ * consumer group, so each of several roots gets all deltas. The root shows numbers only after
+ * reading all existing deltas, so that no number falls after a restart.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,27 +28,27 @@ static const char usage[] =
 #include "tools/work/root.txt.inc"
     ;
 
-#define ROOT_SERVICE  "work-root" /* the control socket: RUNTIME-DIR/work-root.sock */
-#define ROOT_LOOK_MS  2000        /* between requests for partitions while there are none */
-#define LOOK_LATER_MS 30000
-#define LOOK_LIMIT_MS 1000 /* for the brokers' answer */
-#define ROOT_SAVE_MS  1000
-#define SAVE_SHARE    20    /* saving may take 1/20 of the time */
-#define ONCE_LIMIT_MS 30000 /* --once: the longest wait for a message */
-#define SAVE_MAX_MS   60000 /* the most time between saves after a hanging disk */
+#define ROOT_SERVICE      "work-root" /* the control socket: RUNTIME-DIR/work-root.sock */
+#define ROOT_ASK_MS       2000        /* between requests for partitions while the topic has none */
+#define ROOT_ASK_LATER_MS 30000       /* between later requests */
+#define ROOT_ANSWER_MS    1000        /* for the brokers' answer */
+#define ROOT_SAVE_MS      1000
+#define SAVE_SHARE        20    /* saving may take 1/20 of the time */
+#define ONCE_LIMIT_MS     30000 /* --once: the longest wait for a message */
+#define SAVE_MAX_MS       60000 /* the longest pause after a slow save */
 
 struct root {
     struct frame frame;
     struct root_deltas deltas;
     char state_path[4100];
-    bool is_ready; /* all deltas of before the start are read */
+    bool is_ready; /* the root has read all deltas that the topic had at the start */
     bool has_failed;
     bool is_unsaved; /* has logged that the state cannot be saved */
     struct saver_wait saved;
     int64_t save_began_ms;
     char told[512]; /* the last logged problem; "": none */
     struct watched watched;
-    struct timer look, more, save;
+    struct timer ask_timer, more, save;
     struct thread_job ask; /* asks the brokers for partitions */
 };
 
@@ -92,7 +92,7 @@ static json_t *root_summary_json(const struct root_deltas *deltas)
 
 /* ---- once ------------------------------------------------------------------------------------ */
 
-static bool root_print(const struct root_deltas *deltas, bool is_json)
+static bool root_print(const struct root_deltas *deltas, bool is_json, struct error *error)
 {
     char *document = is_json ? merged_document(deltas->merged, wall_clock_ns()) : NULL;
     json_t *summary = is_json ? NULL : root_summary_json(deltas);
@@ -103,16 +103,19 @@ static bool root_print(const struct root_deltas *deltas, bool is_json)
         show_json(summary);
     free(document);
     json_decref(summary);
-    return (document || summary) && fflush(stdout) == 0 && !ferror(stdout);
+    if (!document && !summary)
+        return error_set(error, "out of memory");
+    return (fflush(stdout) == 0 && !ferror(stdout)) ||
+           error_set(error, "cannot write the sums to the standard output");
 }
 
 /* --once: reads the whole topic and prints the sums. Returns the exit status. */
 static int root_once(struct root_deltas *deltas, int64_t since_ns, bool is_json)
 {
-    struct error error = {"cannot write"};
+    struct error error;
     const bool is_right = root_deltas_read(deltas, since_ns, &error) &&
                           topic_read_all(deltas->topic, ONCE_LIMIT_MS, NULL, &error) &&
-                          root_print(deltas, is_json);
+                          root_print(deltas, is_json, &error);
 
     if (!is_right)
         say(BK7043, "%s", error.text);
@@ -145,7 +148,7 @@ static json_t *root_status(void *context)
     json_t *json = json_pack("{ss, sI, ss*, ss*}", "state",
                              problem          ? "waiting"
                              : root->is_ready ? "serving"
-                                              : "reading what there was",
+                                              : "reading old deltas",
                              "saving_ms", (json_int_t)saver_busy_ms(), "error", problem, "url",
                              root->frame.metrics ? metrics_url(root->frame.metrics) : NULL);
     json_t *summary = root_summary_json(&root->deltas);
@@ -254,28 +257,28 @@ static void root_ask_brokers(void *context)
 {
     const struct root *root = context;
 
-    topic_ask(root->deltas.topic, LOOK_LIMIT_MS);
+    topic_ask(root->deltas.topic, ROOT_ANSWER_MS);
 }
 
 static void root_take_answer(void *context)
 {
     struct root *root = context;
 
-    topic_take_answer(root->deltas.topic, LOOK_LIMIT_MS);
+    topic_take_answer(root->deltas.topic, ROOT_ANSWER_MS);
     root_tell_problem(root);
-    timer_set(root->frame.loop, &root->look,
-              topic_partitions(root->deltas.topic) ? LOOK_LATER_MS : ROOT_LOOK_MS);
+    timer_set(root->frame.loop, &root->ask_timer,
+              topic_partitions(root->deltas.topic) ? ROOT_ASK_LATER_MS : ROOT_ASK_MS);
     root_read(root);
 }
 
-static void root_look(void *context)
+static void root_start_asking(void *context)
 {
     struct root *root = context;
 
     if (thread_job_start(root->frame.loop, &root->ask))
         return;
     say(BK7048, "cannot start the thread that asks the brokers: %s", strerror(errno));
-    timer_set(root->frame.loop, &root->look, ROOT_LOOK_MS);
+    timer_set(root->frame.loop, &root->ask_timer, ROOT_ASK_MS);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
@@ -304,13 +307,13 @@ static bool root_serve(struct root *root)
     root->watched =
         (struct watched){topic_fd(root->deltas.topic), POLLIN, root_readable, root, NULL};
     loop_watch(root->frame.loop, &root->watched);
-    root->look = (struct timer){.due = root_look, .context = root};
+    root->ask_timer = (struct timer){.due = root_start_asking, .context = root};
     root->ask =
         (struct thread_job){.run = root_ask_brokers, .done = root_take_answer, .context = root};
     root->more = (struct timer){.due = root_read, .context = root};
     root->save = (struct timer){.due = root_save, .context = root};
     timer_set(root->frame.loop, &root->save, ROOT_SAVE_MS);
-    root_look(root);
+    root_start_asking(root);
     return frame_run(&root->frame) && !root->has_failed;
 }
 

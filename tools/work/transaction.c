@@ -16,9 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRANSACTION_STEP_MS 2000  /* one wait for a broker */
-#define START_MS            10000 /* the first wait, until the worker logs that no broker answers */
-#define ASK_AGAIN_MS        200
+#define TRANSACTION_STEP_MS 2000 /* one wait for a broker */
+/* The time-out of a full queue and of a new topic. After this time, the worker also logs that no
+ * broker answers. */
+#define START_MS     10000
+#define ASK_AGAIN_MS 200
 
 struct transactions {
     const struct work_settings *settings;
@@ -26,40 +28,40 @@ struct transactions {
     rd_kafka_t *producer;
     rd_kafka_topic_t *deltas, *kept; /* NULL: none */
     bool is_open;                    /* a transaction is open */
-    bool is_away;                    /* has logged that no broker answers */
+    bool has_logged_outage;          /* has logged that no broker answers */
     struct work_counts committed;    /* the counts of the last commit */
-    int64_t period_ns;               /* the time of the last commit, since 1970 */
+    int64_t period_start_ns;         /* the time of the last commit, since 1970 */
 };
 
 /* ---- errors of librdkafka -------------------------------------------------------------------- */
 
-enum answer { ANSWER_DONE, ANSWER_AGAIN, ANSWER_FAILED };
+enum kafka_result { KAFKA_DONE, KAFKA_RETRY, KAFKA_FAILED };
 
-/* Frees the error. Logs an unreachable broker once and asks for a retry. */
-static enum answer transactions_judge(struct transactions *transactions, rd_kafka_error_t *answer,
-                                      const char *what)
+/* Frees the error; NULL: none. Logs an unreachable broker once, and returns KAFKA_RETRY. */
+static enum kafka_result transactions_handle_error(struct transactions *transactions,
+                                                   rd_kafka_error_t *error, const char *what)
 {
-    enum answer judged = ANSWER_FAILED;
+    enum kafka_result result = KAFKA_FAILED;
 
-    if (!answer) {
-        if (transactions->is_away)
+    if (!error) {
+        if (transactions->has_logged_outage)
             say(BK7010, "the brokers answer again");
-        transactions->is_away = false;
-        return ANSWER_DONE;
+        transactions->has_logged_outage = false;
+        return KAFKA_DONE;
     }
-    if (rd_kafka_error_is_retriable(answer) && !rd_kafka_error_is_fatal(answer) &&
-        !rd_kafka_error_txn_requires_abort(answer)) {
-        if (!transactions->is_away)
+    if (rd_kafka_error_is_retriable(error) && !rd_kafka_error_is_fatal(error) &&
+        !rd_kafka_error_txn_requires_abort(error)) {
+        if (!transactions->has_logged_outage)
             say(BK7011, "%s: %s: the worker tries again, nothing is lost", what,
-                rd_kafka_error_string(answer));
-        transactions->is_away = true;
+                rd_kafka_error_string(error));
+        transactions->has_logged_outage = true;
         notify("WATCHDOG=1"); /* a wait for brokers is no hang */
-        judged = ANSWER_AGAIN;
+        result = KAFKA_RETRY;
     } else {
-        ending_fail("%s: %s", what, rd_kafka_error_string(answer));
+        ending_fail("%s: %s", what, rd_kafka_error_string(error));
     }
-    rd_kafka_error_destroy(answer);
-    return judged;
+    rd_kafka_error_destroy(error);
+    return result;
 }
 
 /* ---- producing ------------------------------------------------------------------------------- */
@@ -69,8 +71,8 @@ static bool transactions_begin(struct transactions *transactions)
     if (transactions->is_open)
         return true;
     transactions->is_open =
-        transactions_judge(transactions, rd_kafka_begin_transaction(transactions->producer),
-                           "cannot begin a transaction") == ANSWER_DONE;
+        transactions_handle_error(transactions, rd_kafka_begin_transaction(transactions->producer),
+                                  "cannot begin a transaction") == KAFKA_DONE;
     return transactions->is_open;
 }
 
@@ -110,7 +112,8 @@ static bool transactions_emit_deltas(void *context, const char *data, size_t len
 static bool transactions_write_deltas(struct transactions *transactions)
 {
     const struct work_settings *settings = transactions->settings;
-    struct deltas_head head = {.start_ns = transactions->period_ns, .end_ns = wall_clock_ns()};
+    struct deltas_head head = {.start_ns = transactions->period_start_ns,
+                               .end_ns = wall_clock_ns()};
 
     if (!transactions->deltas)
         return true;
@@ -122,33 +125,33 @@ static bool transactions_write_deltas(struct transactions *transactions)
 
 /* ---- committing ------------------------------------------------------------------------------ */
 
-/* Waits for unreachable brokers, also after a request to end. Gives up after the brokers' time-out
- * of transactions, when they have aborted this one. */
-static bool transactions_commit_places(struct transactions *transactions, rd_kafka_t *consumer,
-                                       const rd_kafka_topic_partition_list_t *places)
+/* Retries until librdkafka returns a final error, also after a request to end: the brokers abort
+ * the transaction after transaction.timeout.ms. */
+static bool transactions_commit_offsets(struct transactions *transactions, rd_kafka_t *consumer,
+                                        const rd_kafka_topic_partition_list_t *offsets)
 {
-    enum answer answer = ANSWER_DONE;
+    enum kafka_result result = KAFKA_DONE;
 
-    if (places->cnt) {
+    if (offsets->cnt) {
         rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(consumer);
 
         do {
-            answer =
-                transactions_judge(transactions,
-                                   rd_kafka_send_offsets_to_transaction(
-                                       transactions->producer, places, group, TRANSACTION_STEP_MS),
-                                   "cannot commit the offsets");
-        } while (answer == ANSWER_AGAIN);
+            result = transactions_handle_error(
+                transactions,
+                rd_kafka_send_offsets_to_transaction(transactions->producer, offsets, group,
+                                                     TRANSACTION_STEP_MS),
+                "cannot commit the offsets");
+        } while (result == KAFKA_RETRY);
         rd_kafka_consumer_group_metadata_destroy(group);
     }
-    if (answer != ANSWER_DONE)
+    if (result != KAFKA_DONE)
         return false;
     do {
-        answer = transactions_judge(
+        result = transactions_handle_error(
             transactions, rd_kafka_commit_transaction(transactions->producer, TRANSACTION_STEP_MS),
             "cannot commit the transaction");
-    } while (answer == ANSWER_AGAIN);
-    return answer == ANSWER_DONE;
+    } while (result == KAFKA_RETRY);
+    return result == KAFKA_DONE;
 }
 
 static bool transactions_flush_kept(struct keeper *keeper)
@@ -162,7 +165,7 @@ static bool transactions_flush_kept(struct keeper *keeper)
 }
 
 bool transactions_commit(struct transactions *transactions, rd_kafka_t *consumer,
-                         const rd_kafka_topic_partition_list_t *places)
+                         const rd_kafka_topic_partition_list_t *offsets)
 {
     struct work_stage *stage = transactions->stage;
 
@@ -171,13 +174,13 @@ bool transactions_commit(struct transactions *transactions, rd_kafka_t *consumer
     stage->counts.transactions++;
     if (stage->assembly.is_starved || !transactions_flush_kept(stage->keeper) ||
         !transactions_begin(transactions) || !transactions_write_deltas(transactions) ||
-        !transactions_commit_places(transactions, consumer, places)) {
-        ending_fail("out of memory");
+        !transactions_commit_offsets(transactions, consumer, offsets)) {
+        ending_fail("out of memory"); /* not logged if a callee has logged its own failure */
         return false;
     }
     transactions->is_open = false;
     transactions->committed = stage->counts;
-    transactions->period_ns = wall_clock_ns();
+    transactions->period_start_ns = wall_clock_ns();
     statistics_begin_period(stage->statistics);
     return true;
 }
@@ -220,29 +223,30 @@ static void transactions_on_error(rd_kafka_t *handle, int code, const char *reas
         say(BK7012, "%s", reason);
 }
 
-/* Waits until a broker answers, or until the worker is asked to end. */
+/* Waits for a broker. Returns false after a request to end, or after an error that is not
+ * retriable. */
 static bool transactions_init(struct transactions *transactions)
 {
     int64_t said_ms = clock_ms() + START_MS;
-    rd_kafka_error_t *answer;
+    rd_kafka_error_t *error;
 
-    while ((answer = rd_kafka_init_transactions(transactions->producer, TRANSACTION_STEP_MS))) {
-        const bool again = rd_kafka_error_is_retriable(answer);
+    while ((error = rd_kafka_init_transactions(transactions->producer, TRANSACTION_STEP_MS))) {
+        const bool again = rd_kafka_error_is_retriable(error);
 
         if (!again)
-            ending_fail("transactions: %s", rd_kafka_error_string(answer));
-        else if (clock_ms() > said_ms && !transactions->is_away) {
+            ending_fail("transactions: %s", rd_kafka_error_string(error));
+        else if (clock_ms() > said_ms && !transactions->has_logged_outage) {
             say(BK7013, "%s: no broker answers (%s): waiting for one",
-                transactions->settings->input.brokers, rd_kafka_error_string(answer));
-            transactions->is_away = true;
+                transactions->settings->input.brokers, rd_kafka_error_string(error));
+            transactions->has_logged_outage = true;
         }
-        rd_kafka_error_destroy(answer);
+        rd_kafka_error_destroy(error);
         if (!again || ending_is_asked())
             return false;
     }
-    if (transactions->is_away)
+    if (transactions->has_logged_outage)
         say(BK7014, "the brokers answer");
-    transactions->is_away = false;
+    transactions->has_logged_outage = false;
     return true;
 }
 
@@ -281,8 +285,8 @@ struct transactions *transactions_open(const struct work_settings *settings,
     error_set(error, "out of memory");
     if (!transactions)
         return NULL;
-    *transactions =
-        (struct transactions){.settings = settings, .stage = stage, .period_ns = wall_clock_ns()};
+    *transactions = (struct transactions){
+        .settings = settings, .stage = stage, .period_start_ns = wall_clock_ns()};
     transactions->producer = transactions_producer(settings, error);
     if (transactions->producer) {
         if (*settings->deltas)
@@ -296,7 +300,8 @@ struct transactions *transactions_open(const struct work_settings *settings,
     return NULL;
 }
 
-/* Retries, as brokers do not know a new topic at once. */
+/* Asks the brokers for the topic's partitions, for START_MS at most: brokers learn of a new topic
+ * late. Returns the number of partitions; 0: none, with error set. */
 uint32_t transactions_open_kept(struct transactions *transactions, const char *topic,
                                 struct error *error)
 {

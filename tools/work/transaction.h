@@ -1,5 +1,5 @@
 /*
- * A worker's transactions write counts, kept traces and places together or not at all. A function
+ * A worker's transactions write counts, kept traces and offsets together or not at all. A function
  * that returns false has called ending_fail().
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -22,7 +22,7 @@ struct work_settings {
     bool is_named; /* the configuration names the instance, so another worker may have the same name
                     */
     int64_t wait_ms, commit_ms;
-    uint64_t max_open_bytes; /* above it, traces close early */
+    uint64_t max_open_bytes; /* above this limit, the worker closes traces early */
 };
 
 struct transactions;
@@ -42,9 +42,9 @@ uint32_t transactions_open_kept(struct transactions *transactions, const char *t
 bool transactions_emit_kept(void *transactions, uint32_t partition, const char *data,
                             size_t length);
 
-/* Commits the counts and kept traces since the last commit, with these places of the consumer. */
+/* Commits the counts and kept traces since the last commit, with these offsets of the consumer. */
 bool transactions_commit(struct transactions *transactions, rd_kafka_t *consumer,
-                         const rd_kafka_topic_partition_list_t *places);
+                         const rd_kafka_topic_partition_list_t *offsets);
 
 /* Returns whether a counter has changed since the last commit. Times and memory do not count, as
  * they always change. */

@@ -280,11 +280,14 @@ static void worker_close(struct worker *worker)
 
     (void)thread_start(&thread, worker_end_late, NULL, "blkin-end");
     if (worker->has_joined) {
-        if (!group_leave(worker->group)) {
+        const bool has_left = group_leave(worker->group);
+
+        if (!ending_has_failed())
+            worker_say_account(&worker->stage.counts);
+        if (!has_left) {
             transactions_abort(worker->transactions);
-            _exit(ending_has_failed() && ending_is_well() ? 0 : 1); /* without freeing memory */
+            _exit(ending_is_well() ? 0 : 1); /* without freeing memory */
         }
-        worker_say_account(&worker->stage.counts);
     }
     group_close(worker->group);
     transactions_close(worker->transactions);

@@ -63,11 +63,11 @@ struct ring_memory {
     uint64_t alarm_bytes; /* of each ring of alarms: a power of two */
     uint64_t heads_at;
     uint64_t data_at;
-    uint64_t bytes; /* of the memory */
-    uint64_t made;  /* CLOCK_MONOTONIC, ns */
-    int32_t state;  /* enum ring_state; programs read it once a second */
-    uint64_t lost;  /* number of records that programs could not write */
-    uint64_t beats; /* the agent adds 1 each second while it reads the rings */
+    uint64_t bytes;      /* of the memory */
+    uint64_t created_ns; /* CLOCK_MONOTONIC */
+    int32_t state;       /* enum ring_state; programs read it once a second */
+    uint64_t lost;       /* number of records that programs could not write */
+    uint64_t beats;      /* the agent adds 1 each second while it reads the rings */
     /* The agent's CLOCK_MONOTONIC minus the host's, in ns: see time_namespaces(7). Programs with
      * another clock correct the times of their records. */
     int64_t ahead;
@@ -109,8 +109,8 @@ struct ring_head {
 
 /* The first word of each record. */
 struct ring_record {
-    uint32_t pid;    /* the process id in the program's own pid namespace */
-    uint32_t pid_ns; /* inode of that pid namespace; 0: not known */
+    uint32_t pid;           /* the process id in the program's own pid namespace */
+    uint32_t pid_namespace; /* inode of that pid namespace; 0: not known */
 };
 
 /* The event in a trailer: enum blkin_packed_event, or one of these. */

@@ -12,6 +12,7 @@ import array
 import mmap
 import os
 import random
+import signal
 import socket
 import struct
 import sys
@@ -44,33 +45,30 @@ def idle():
         except BlockingIOError:
             time.sleep(0.01)
     print("begun", flush=True)
-    time.sleep(1000)
+    signal.pause()
 
 
 def alarms(rings):
     """tracepoints/format/ring.h and events.h have the layouts."""
     cpus, _, event_bytes, alarm_bytes, heads_at, data_at = struct.unpack_from("<IIQQQQ", rings, 8)
     head, ring = heads_at + 128 * cpus, data_at + cpus * event_bytes
-    print("begun", flush=True)
-    while True:
-        for _ in range(50):
-            now = time.monotonic_ns()
-            text = b"rule %d" % random.getrandbits(32) + b"x" * random.randrange(100)
-            payload = struct.pack("<II6Q3I", random.getrandbits(20), 0, 0x31776f6c736b6c62, random.getrandbits(64),
-                                  random.getrandbits(64), 1, random.choice((1, now, 2 ** 64 - 1)),
-                                  random.choice((0, now, now, now, 2 ** 63)), random.getrandbits(20),
-                                  random.getrandbits(32), random.getrandbits(8)) + text + b"\0name\0service\0"
-            at = struct.unpack_from("<Q", rings, head)[0] & ~7
-            size = (len(payload) + 7) // 8 * 8 + 8
-            left = alarm_bytes - at % alarm_bytes
-            if left < size:
-                struct.pack_into("<Q", rings, ring + alarm_bytes - 8, trailer(at + left - 8, 255, left - 8))
-                at += left
-            place = ring + at % alarm_bytes
-            rings[place:place + len(payload)] = payload
-            struct.pack_into("<Q", rings, place + size - 8, trailer(at + size - 8, 5, len(payload)))
-            struct.pack_into("<Q", rings, head, at + size)
-        time.sleep(0.005)
+    for _ in range(50):
+        now = time.monotonic_ns()
+        text = b"rule %d" % random.getrandbits(32) + b"x" * random.randrange(100)
+        payload = struct.pack("<II6Q3I", random.getrandbits(20), 0, 0x31776f6c736b6c62, random.getrandbits(64),
+                              random.getrandbits(64), 1, random.choice((1, now, 2 ** 64 - 1)),
+                              random.choice((0, now, now, now, 2 ** 63)), random.getrandbits(20),
+                              random.getrandbits(32), random.getrandbits(8)) + text + b"\0name\0service\0"
+        at = struct.unpack_from("<Q", rings, head)[0] & ~7
+        size = (len(payload) + 7) // 8 * 8 + 8
+        left = alarm_bytes - at % alarm_bytes
+        if left < size:
+            struct.pack_into("<Q", rings, ring + alarm_bytes - 8, trailer(at + left - 8, 255, left - 8))
+            at += left
+        place = ring + at % alarm_bytes
+        rings[place:place + len(payload)] = payload
+        struct.pack_into("<Q", rings, place + size - 8, trailer(at + size - 8, 5, len(payload)))
+        struct.pack_into("<Q", rings, head, at + size)
 
 
 def trailer(at, event, length):
@@ -78,23 +76,21 @@ def trailer(at, event, length):
 
 
 def damage(rings):
-    rings[0:128] = os.urandom(128)
-    print("begun", flush=True)
-    while True:
-        for _ in range(500):
-            at = random.choice((random.randrange(len(rings) - 8), random.randrange(0, 65536, 8)))
-            rings[at:at + 8] = random.choice((os.urandom(8), bytes(8), b"\xff" * 8))
-        time.sleep(0.002)
+    for _ in range(1000):
+        at = random.choice((random.randrange(len(rings) - 8), random.randrange(0, 65536, 8)))
+        rings[at:at + 8] = random.choice((os.urandom(8), bytes(8), b"\xff" * 8))
 
 
 def main():
     if sys.argv[2] == "idle":
         idle()
     rings = memory()
-    if sys.argv[2] == "first":
-        print("begun", flush=True)
-    else:
+    if sys.argv[2] == "damage":
+        rings[0:128] = os.urandom(128)
+    print("begun", flush=True)
+    while sys.argv[2] != "first":
         {"alarms": alarms, "damage": damage}[sys.argv[2]](rings)
+        time.sleep(0.005)  # the pace
 
 
 main()

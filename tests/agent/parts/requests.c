@@ -14,6 +14,8 @@
  */
 #include <blkin/blkin.h>
 
+#include "waits.h"
+
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -21,11 +23,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-static void wait_ms(long ms)
-{
-    (void)nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-}
 
 static void print_id(const char *what, const struct blkin_context *context)
 {
@@ -43,13 +40,13 @@ static struct blkin_context request(long ms, long more, const char *keep)
     blkin_span_begin(&disk, "disk", BLKIN_INTERNAL, &work);
     context = *blkin_span_context(&root);
     if (ms)
-        wait_ms(ms);
+        pause_us(ms * 1000);
     if (keep)
         blkin_span_keep(&work, keep);
     blkin_span_end(&disk);
     blkin_span_end(&work);
     if (more)
-        wait_ms(more);
+        pause_us(more * 1000);
     blkin_span_end(&root);
     return context;
 }
@@ -62,7 +59,7 @@ static struct blkin_context orphan(long ms)
     blkin_span_begin(&root, "never ends", BLKIN_CLIENT, NULL);
     parent = *blkin_span_context(&root);
     blkin_span_begin_remote(&span, "orphan", BLKIN_SERVER, &parent);
-    wait_ms(ms);
+    pause_us(ms * 1000);
     blkin_span_end(&span);
     return parent;
 }

@@ -20,6 +20,8 @@
  */
 #include <blkin/blkin.h>
 
+#include "waits.h"
+
 #include <arpa/inet.h>
 #include <err.h>
 #include <fcntl.h>
@@ -50,11 +52,6 @@ static int64_t clock_ms(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static void wait_ms(long ms)
-{
-    (void)nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
 /* A random number of the thread's own sequence. */
@@ -181,7 +178,7 @@ static void compute(void *on)
 static void sleep_a_while(void *on)
 {
     (void)on;
-    wait_ms(10);
+    pause_us(10000);
 }
 
 static void *answer(void *argument)
@@ -307,9 +304,9 @@ static void run(const char *argument)
         if (pthread_create(&threads[i], NULL, load, cause->make(argument)))
             err(1, "thread");
     }
-    wait_ms(BEFORE_MS);
+    pause_us(BEFORE_MS * 1000);
     request(own);
-    wait_ms(AFTER_MS);
+    pause_us(AFTER_MS * 1000);
     is_over = true;
     for (unsigned i = 0; i < count; i++)
         (void)pthread_join(threads[i], NULL);
