@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "sink.h"
+#include "params.h"
 
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 

@@ -10,6 +10,7 @@
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/spans/assembler.h"
 
+#include <babeltrace2/babeltrace.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +48,10 @@ struct params {
     bool clock_correction;
     struct closing closing; /* empty: not given */
 };
+
+/* Fills params from the map, with defaults; the texts belong to the map. Returns false with error
+ * set, which names the wrong value. */
+bool params_read(struct params *params, const bt_value *map, struct error *error);
 
 /* Checks the combination of parameters. Returns false with error set. */
 bool params_fit(const struct params *params, struct error *error);

@@ -94,13 +94,14 @@ enum section {
 };
 
 enum counter_kind {
-    METRIC_COUNTER, /* never falls */
-    METRIC_GAUGE    /* current value */
+    METRIC_COUNTER,  /* never falls */
+    METRIC_GAUGE,    /* current value */
+    METRIC_RARE = 2, /* a bit, with either: in lines only if not 0 */
 };
 
 struct counter {
     const char *name; /* in JSON; for Prometheus: blkin_NAME, with _total for a METRIC_COUNTER */
-    enum counter_kind kind;
+    unsigned kind;    /* enum counter_kind */
     enum section section;
     const char *label; /* in a line, after the number; NULL: in no line */
     size_t offset;     /* in struct counts */

@@ -223,7 +223,7 @@ void counts_hand_over(struct counts *counts)
     counts->input.rules.begins -= counts->input.rules.open;
     counts->input.join.halves -= counts->input.join.waiting;
     for (size_t i = 0; i < counters_count; i++) {
-        if (counters[i].kind == METRIC_GAUGE)
+        if (counters[i].kind & METRIC_GAUGE)
             counter_set(&counters[i], counts, 0);
     }
     counts->output.spool.waiting = in_spool;
