@@ -103,7 +103,7 @@ kafka_pkg := $(shell $(PKG_CONFIG) --exists rdkafka 2>/dev/null && echo rdkafka)
 mosquitto_pkg := $(shell $(PKG_CONFIG) --exists libmosquitto 2>/dev/null && echo libmosquitto)
 has_optional := $(if $(kafka_pkg),-DHAS_KAFKA) $(if $(mosquitto_pkg),-DHAS_MOSQUITTO)
 plugin_pkgs := babeltrace2 libcurl jansson libmicrohttpd liburcu libzstd libdeflate zlib $(kafka_pkg)
-tool_pkgs := $(plugin_pkgs) gnutls inih lttng-ctl $(mosquitto_pkg)
+tool_pkgs := $(plugin_pkgs) gnutls lttng-ctl $(mosquitto_pkg)
 
 comma := ,
 makefiles := Makefile $(wildcard mk/*.mk)

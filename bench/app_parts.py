@@ -5,7 +5,6 @@ SPDX-License-Identifier: BSD-2-Clause
 import functools
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import time
@@ -32,16 +31,6 @@ def isolated(main):
         main()
     except Failed as failure:
         sys.exit(f"{os.path.basename(sys.argv[0])}: {failure}")
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def bytes_below(folder):

@@ -192,7 +192,6 @@ run_planted() {
     run_loads "$WORK/samples"
     cpu=$(($(agent_pids | cpu_ms) - cpu))
     result=$(check_hosts --wait 40)
-    sleep 1
     stop_part retrieve TERM 30
     retrieved=$(tail -n 1 "$WORK/retrieve.log")
     complain "planted: $result"
@@ -213,20 +212,20 @@ note_fault() {
 # fault SECONDS: makes one fault, restarts the part that was hit, then waits.
 fault() {
     local host=$((RANDOM % HOSTS + 1)) kind=$((fault_number++ % 4))
-    sleep "${FAULT_EVERY:-15}"
+    sleep "${FAULT_EVERY:-15}" # the pace of faults
     loads_run || return
     case $kind in
     0)
         note_fault "broker killed"
         stop_part broker KILL >/dev/null 2>&1
-        sleep 3
+        sleep 3 # for so long it is away
         start_far_broker || exit 1
         note_fault "broker back"
         ;;
     1)
         note_fault "agent of store-$host killed"
         stop_part "agent-$host" KILL >/dev/null 2>&1
-        sleep 1
+        sleep 1 # for so long it is away
         start_agent "$host"
         ;;
     2)
@@ -316,9 +315,7 @@ run_last() {
     LOAD=("rate=$rate" "seconds=$((last + 30))" slow=0)
     choose_start 3
     all_hosts start_load || exit 1
-    while "$PYTHON" -c "import sys, time; sys.exit(time.monotonic() > $T0 + $last + 5)"; do
-        sleep 0.2
-    done
+    "$PYTHON" -c "import time; time.sleep(max(0, $T0 + $last + 5 - time.monotonic()))" # the load goes on
     asked=$(date +%s%N)
     timeout 120 "$blkin" keep --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/1/run" --last="${last}s" \
         >"$WORK/kept" 2>"$WORK/kept.err" || complain "blkin keep: $(<"$WORK/kept.err")"

@@ -210,7 +210,7 @@ cpu_of_load() { # VIEWER: its ms are in $cpu, those of LTTng's daemons meanwhile
     [ "$viewer" != rings ] || { warm_rings && first=$((first + WARM_SPANS)); } || exit 1
     timeout 60 "$bench/bench-load" span 1000 1000 >/dev/null || die "bench-load failed"
     wait_for 20 viewer "the first spans" has_read "$viewer" $first || exit 1
-    sleep 1
+    sleep 1 # idle before the measurement
     mapfile -t pids < <(part_family viewer)
     mapfile -t daemons < <(part_family sessiond relayd)
     before=$(cpu_of "${pids[@]}") daemons_before=$(cpu_of "${daemons[@]}")
@@ -262,7 +262,7 @@ rings_are_empty() { # SPANS
     local before=${were_accepted--1}
     were_accepted=$(live_status .counters.spans_accepted)
     [ "$were_accepted" -ge "$1" ] && return
-    sleep 1
+    sleep 1 # between the two numbers that are compared
     [ "$were_accepted" -gt 0 ] && [ "$were_accepted" = "$before" ]
 }
 

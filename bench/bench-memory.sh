@@ -27,7 +27,7 @@ run() {
     pid=${private_pid[viewer]}
     while part_runs viewer; do
         awk '/^VmRSS/ { print $2 }' "/proc/$pid/status" 2>/dev/null
-        sleep 0.1
+        sleep 0.1 # between two samples
     done >"$WORK/$name.rss"
     wait_part viewer 10
     status=$?

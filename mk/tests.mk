@@ -79,7 +79,7 @@ $(filter $(BUILD)/tests/otlp/% $(BUILD)/tests/host/% $(BUILD)/tests/agent/% $(BU
 
 # looks what is on disk when
 # have a time of their own, and a store
-$(BUILD)/tests/agent/test-late-spans: ldflags += -Wl,--wrap=otlp_in_take,--wrap=otlp_in_held,--wrap=clock_gettime
+$(BUILD)/tests/agent/test-late-spans: ldflags += -Wl,--wrap=otlp_in_memory,--wrap=sdk_memory_take,--wrap=sdk_memory_held,--wrap=clock_gettime
 $(BUILD)/tests/agent/test-joined: ldflags += -Wl,--wrap=clock_gettime
 
 # what makes allocations of the objects it is linked with fail

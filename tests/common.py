@@ -1,5 +1,6 @@
 # Shared by tests in Python.
 # SPDX-License-Identifier: BSD-2-Clause
+import json
 import os
 import random
 import socket
@@ -30,7 +31,7 @@ def wait_until(condition, what="it", limit_s=30, every_s=0.01, fails=AssertionEr
 
 def pause(seconds):
     """Sleeps: for the pace of a load, or for a moment that chance chooses. wait_until() waits for conditions."""
-    time.sleep(max(0, seconds))
+    time.sleep(max(0, seconds))  # the caller has the reason
 
 
 def look_for(seconds, look, every_s=0.02):
@@ -54,6 +55,22 @@ def free_port():
         if port not in given_ports:
             given_ports.add(port)
             return port
+
+
+def cpu_s(pid, with_children=False):
+    """Returns the CPU time of a process so far; with that of its ended children."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15 if with_children else 13])) / os.sysconf("SC_CLK_TCK")
+
+
+def ask(path, request="status"):
+    """Returns the answer of a service's control socket."""
+    with socket.socket(socket.AF_UNIX) as asked:
+        asked.settimeout(LIMIT_S)
+        asked.connect(path)
+        asked.sendall(request.encode() + b"\n")
+        return json.loads(b"".join(iter(lambda: asked.recv(65536), b"")))
 
 
 def otelcol_config(port, file, signal):

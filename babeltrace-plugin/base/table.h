@@ -66,15 +66,6 @@ static inline void table_remove(struct table *table, struct table_link *link)
     table->count--;
 }
 
-/* Puts a link in the position of an old link with the same hash. */
-static inline void table_replace(struct table_link *link, const struct table_link *old)
-{
-    *link = *old;
-    *link->at = link;
-    if (link->next)
-        link->next->at = &link->next;
-}
-
 /* Returns the first link from this one on that has the hash; NULL if there is none. */
 static inline struct table_link *table_from(struct table_link *link, uint64_t hash)
 {

@@ -140,6 +140,20 @@ static inline void string_make_plain(char *string)
     }
 }
 
+/* Cuts off blanks at the end. Returns the first byte that is no blank. */
+static inline char *string_trim(char *string)
+{
+    static const char blanks[] = " \t\r\v\f";
+    size_t length;
+
+    string += strspn(string, blanks);
+    length = strlen(string);
+    while (length > 0 && strchr(blanks, string[length - 1]))
+        length--;
+    string[length] = '\0';
+    return string;
+}
+
 /* Appends an item to a list, with ", " before it, as far as there is room. */
 static inline void string_list_add(char *list, size_t size, const char *item)
 {

@@ -65,7 +65,7 @@ static bool send_pause_until(struct sender *sender, int64_t until_ms)
     if (!sender->record)
         return queue_pause(sender->options.queue, until_ms);
     spool_note_away(sender->options.spool, asked_ms);
-    return spool_pause(sender->options.spool, until_ms, asked_ms > 0);
+    return spool_pause(sender->options.spool, sender->record, until_ms, asked_ms > 0);
 }
 
 /* ---- the spool ------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 
 #define AWAY_FLUSH_MS 1000
 #define ANSWERS_MS    100  /* the least wait of a sender although other senders get answers */
+#define OTHERS_MS     5000 /* the pause of a sender while another one retries */
 #define SHORTAGE_MS   1000 /* the pause after a lack of memory or descriptors */
 #define SYNC_MS       1000
 
@@ -429,7 +430,7 @@ bool spool_take(struct spool *spool, struct spool_record *record, const struct e
         while ((loaded = record_load(record->segment->fd, record->where, &record->head, encoder,
                                      body)) == RECORD_NO_MEMORY) {
             spool_note_away(spool, 0); /* ends a wait in spool_wait() */
-            if (!spool_pause(spool, clock_ms() + SHORTAGE_MS, true))
+            if (!spool_pause(spool, record, clock_ms() + SHORTAGE_MS, true))
                 break;
         }
         if (loaded == RECORD_LOADED)
@@ -447,6 +448,7 @@ void spool_settle(struct spool *spool, struct spool_record *record, enum outcome
     LOCK_GUARD(&spool->lock);
     record->left -= spans;
     spool->answers++;
+    spool->retried = NULL;
     if (spool->away_since_ms) {
         spool->away_since_ms = 0;
         pthread_cond_broadcast(&spool->changed);
@@ -464,6 +466,8 @@ void spool_finish(struct spool *spool, struct spool_record *record)
     else if (record->left)
         record->segment->is_left = true;
     spool->in_flight--;
+    if (spool->retried == record)
+        spool->retried = NULL;
     spool_release_segment(spool, record->segment);
     pthread_cond_broadcast(&spool->changed);
     spool_unlock(spool);
@@ -477,14 +481,19 @@ bool spool_is_away(struct spool *spool)
     return spool->away_since_ms != 0;
 }
 
-bool spool_pause(struct spool *spool, int64_t until_ms, bool is_asked)
+bool spool_pause(struct spool *spool, const struct spool_record *record, int64_t until_ms,
+                 bool is_asked)
 {
-    /* for a collector that answers other senders only */
-    const int64_t least_ms = clock_ms() + ANSWERS_MS;
+    const int64_t now_ms = clock_ms();
+    const int64_t least_ms = now_ms + ANSWERS_MS; /* for a collector that answers others only */
 
     LOCK_GUARD(&spool->lock);
     const uint64_t answers = spool->answers;
 
+    if (!is_asked && !spool->retried)
+        spool->retried = record;
+    else if (!is_asked && spool->retried != record)
+        until_ms = now_ms + OTHERS_MS;
     while (!spool->is_stopped && clock_ms() < until_ms &&
            (is_asked || spool->answers == answers || clock_ms() < least_ms))
         condition_wait(&spool->changed, &spool->lock,

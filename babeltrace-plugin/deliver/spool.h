@@ -104,8 +104,10 @@ void spool_settle(struct spool *spool, struct spool_record *record, enum outcome
 void spool_finish(struct spool *spool, struct spool_record *record);
 
 /* Sleeps until until_ms. Unless the collector has asked for this pause (is_asked), an answer to
- * another sender ends the pause. Returns false at the end. */
-bool spool_pause(struct spool *spool, int64_t until_ms, bool is_asked);
+ * another sender ends the pause. While one sender retries, the others sleep for 5 s. Returns false
+ * at the end. */
+bool spool_pause(struct spool *spool, const struct spool_record *record, int64_t until_ms,
+                 bool is_asked);
 
 /* Senders get no further records. */
 void spool_stop(struct spool *spool);

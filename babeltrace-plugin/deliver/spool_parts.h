@@ -49,10 +49,11 @@ struct spool {
     struct segment *reading; /* the first segment with records that no sender has; NULL: none */
     struct segment *writing; /* the last segment, if the spool appends to it */
     struct spool_counts counts;
-    unsigned in_flight;     /* records that senders have */
-    int64_t away_since_ms;  /* 0: the collector answers, or was not asked */
-    int64_t pause_until_ms; /* the collector has asked for a pause until then */
-    uint64_t answers;       /* of the collector, to records */
+    unsigned in_flight;                 /* records that senders have */
+    int64_t away_since_ms;              /* 0: the collector answers, or was not asked */
+    const struct spool_record *retried; /* its sender retries for all; NULL: none */
+    int64_t pause_until_ms;             /* the collector has asked for a pause until then */
+    uint64_t answers;                   /* of the collector, to records */
     int64_t sync_due_ms;
     uint64_t foreign;  /* spans in the folder, in another format */
     int64_t newest_ms; /* time of the newest record found in the folder; 0: none */

@@ -16,8 +16,8 @@
 
 #define BLKIN_POLICY_TEXT_MAX 1024 /* including the NUL */
 
-/* The sources of a policy's text. The owner of the policy sets the members up to `lock`; the others
- * are initially 0. */
+/* The sources of a policy's text. The owner of the policy sets the members up to `lock`; the later
+ * members are initially 0. */
 struct blkin_policy_source {
     const char *variable; /* environment variable with the text */
     const char *file_variable;

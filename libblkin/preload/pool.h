@@ -49,10 +49,10 @@ void pool_reserve(struct pool *pool);
 void pool_fix(void);
 
 /* Returns an object that only the caller has, or NULL. The object still has its old content. Other
- * threads find it after pool_publish(). */
+ * threads find the object after pool_publish(). */
 void *pool_take(struct pool *pool);
 
-/* From now on, other threads find the object. It has one reference. */
+/* From now on, other threads find the object, which has one reference. */
 static inline void pool_publish(struct pool_item *item)
 {
     const uint64_t word = __atomic_load_n(&item->word, __ATOMIC_RELAXED);

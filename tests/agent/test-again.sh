@@ -17,7 +17,7 @@ wait_recording || exit 1
 # every 0.1 s the program makes a request that it asks the agent to keep
 (
     while printf 'keep\n'; do
-        sleep 0.1
+        sleep 0.1 # the pace of requests
     done >&"$REQUESTS"
 ) &
 load_pid=$!

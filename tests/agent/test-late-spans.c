@@ -18,24 +18,31 @@ static const struct trace_id id = {7, 5};
 
 /* ---- the store, and the clock ---------------------------------------------------------------- */
 
-void __wrap_otlp_in_take(const struct otlp_in *in, struct sdk_wanted *wanted, otlp_span_fn *call,
-                         void *context);
-void __wrap_otlp_in_take(const struct otlp_in *in, struct sdk_wanted *wanted, otlp_span_fn *call,
-                         void *context)
+void __wrap_sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *wanted,
+                            otlp_span_fn *call, void *context);
+void __wrap_sdk_memory_take(const struct sdk_memory *memory, struct sdk_wanted *wanted,
+                            otlp_span_fn *call, void *context)
 {
     const struct otlp_origin origin = {.number = 1};
     const struct otlp_span span = {.raw = {"", 0}};
 
-    CHECK(!in);
+    CHECK(!memory);
     wanted->spans = 0;
     for (; wanted->trace_id == id.low && wanted->after < come; wanted->after++, wanted->spans++)
         call(context, &origin, &span);
 }
 
-struct sdk_held __wrap_otlp_in_held(const struct otlp_in *in);
-struct sdk_held __wrap_otlp_in_held(const struct otlp_in *in)
+const struct sdk_memory *__wrap_otlp_in_memory(const struct otlp_in *in);
+const struct sdk_memory *__wrap_otlp_in_memory(const struct otlp_in *in)
 {
-    (void)in;
+    CHECK(!in);
+    return NULL;
+}
+
+struct sdk_held __wrap_sdk_memory_held(const struct sdk_memory *memory);
+struct sdk_held __wrap_sdk_memory_held(const struct sdk_memory *memory)
+{
+    CHECK(!memory);
     return (struct sdk_held){.spans = come};
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One user harms the agent in every way; another user's slow traces are whole meanwhile, and as soon as without.
+"""One user harms the agent in every way; another user's slow traces stay whole, and arrive as soon as without the harm.
 
 TRACES=100 is the long run. MEASURE=1 checks the latencies, too: the machine must be idle.
 SPDX-License-Identifier: BSD-2-Clause
@@ -12,7 +12,6 @@ import mmap
 import os
 import re
 import shutil
-import socket
 import struct
 import subprocess
 import sys
@@ -23,7 +22,7 @@ import unittest
 import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-from common import ENVIRONMENT, LIMIT_S, free_port, pause, wait_until  # noqa: E402
+from common import ENVIRONMENT, LIMIT_S, ask, free_port, pause, wait_until  # noqa: E402
 from server import Server  # noqa: E402
 
 BUILD, SRC = os.environ["BUILD"], os.environ["SRC"]
@@ -129,11 +128,7 @@ class Shares(unittest.TestCase):
         return False
 
     def status(self):
-        with socket.socket(socket.AF_UNIX) as asked:
-            asked.settimeout(LIMIT_S)
-            asked.connect(self.control)
-            asked.sendall(b"status\n")
-            return json.loads(b"".join(iter(lambda: asked.recv(65536), b"")))
+        return ask(self.control)
 
     def verdicts(self):
         """From traces to "found whole", or "incomplete"."""
@@ -215,7 +210,7 @@ class Shares(unittest.TestCase):
                 "http://127.0.0.1:%d/v1/traces" % self.port, body, {"Content-Type": "application/x-protobuf"}), timeout=10)
 
     def test_failed_otlp_spans(self):
-        """A sender of OTLP, of failed spans of one trace each."""
+        """A sender of OTLP sends failed spans, each of another trace."""
         ends = threading.Event()
 
         def flood():
@@ -231,7 +226,7 @@ class Shares(unittest.TestCase):
         self.check("a flood of failed OTLP spans")
 
     def test_connections(self):
-        """Twenty users have as many connections as they can; then another user's program starts."""
+        """Twenty users open as many connections as possible; then another user's program starts."""
         for number in range(20):
             self.hostile(CROWD + number, "idle", 300)
         wait_until(lambda: sum(one["connections"] + one["hung_up"] + one["refused"] for one in self.status()["rings"]["shares"]) >= 6000,

@@ -251,7 +251,8 @@ int main(int argc, char *argv[])
                                         {"answer", &answers, NULL},
                                         {"quiet", &is_quiet, NULL},
                                         {NULL, NULL, NULL}};
-    const struct config_request request = {"agent", "usage: peer\n", flags};
+    const struct config_request request = {
+        .section = "agent", .usage = "usage: peer\n", .flags = flags};
     int status;
     struct config *config = config_read(&request, argc, argv, &status);
 

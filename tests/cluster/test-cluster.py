@@ -22,7 +22,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import ENVIRONMENT, LIMIT_S, free_port, pause, wait_until  # noqa: E402
+from common import ENVIRONMENT, LIMIT_S, cpu_s, free_port, pause, wait_until  # noqa: E402
 from part import Part, options  # noqa: E402
 
 BUILD, SRC = os.environ["BUILD"], os.environ["SRC"]
@@ -43,12 +43,6 @@ def write(path, text, mode=0o600):
     with open(path, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         file.write(text)
     return path
-
-
-def cpu_s(part):
-    with open(f"/proc/{part.process.pid}/stat", encoding="utf-8") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Broker(Part):
@@ -324,7 +318,7 @@ class ClusterTest(unittest.TestCase):
         names = {f"{peers.name}-{i + 1}": peers for peers in crowd for i in range(count)}
         for name, peers in names.items():
             peers.wait_state(hosts=names, host=name)
-        before = [cpu_s(part) for part in (broker, *crowd)]
+        before = [cpu_s(part.process.pid) for part in (broker, *crowd)]
         for peers in crowd:
             peers.say(f"load {WANTS_PER_S // BATCH // PROCESSES} {BATCH}")
         pause(LOAD_S)
@@ -336,7 +330,7 @@ class ClusterTest(unittest.TestCase):
             return sum(one["answers"] for one in figures) == sum(one["wants"] for one in figures) * (len(names) - 1)
         figures = []
         wait_until(has_all, lambda: f"all answers: {[(one['wants'], one['answers']) for one in figures]}", 60)
-        cpu = [(cpu_s(part) - start) / LOAD_S for part, start in zip((broker, *crowd), before)]
+        cpu = [(cpu_s(part.process.pid) - start) / LOAD_S for part, start in zip((broker, *crowd), before)]
         after = sorted(ms for one in figures for ms, times in enumerate(one["ms"]) for _ in range(times))
         print(f"{len(names)} hosts, {sum(one['wants'] for one in figures) / LOAD_S:.0f} wants of {BATCH} traces a second: "
               f"{len(after)} answers; want to found p50 {after[len(after) // 2]} ms, p99 {after[len(after) * 99 // 100]} ms, "

@@ -1,11 +1,11 @@
 /*
  * Fuzzes the reading of a configuration file with any bytes. Accepted values are in range, the sink
- * takes its part of them, and the text of each key can be read back.
+ * takes the values of its parameters, and the text of each key can be read back.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
-#include "tools/sampler/settings.h"
+#include "tools/sampler/sampler.h"
 
 #include "tools/config/config.c"
 
@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct fenced file;
     static FILE *nowhere, *terminal;
     static char program[] = "fuzz", *argv[] = {program, NULL};
-    static const struct config_request request = {"live", "", NULL};
+    static const struct config_request request = {.section = "live", .usage = ""};
     struct config config = {.request = &request, .argc = 1, .argv = argv, .section = 1};
     const struct config_lines lines = {config_take_entry, config_take_bad_line, &config};
     const size_t length = make_file(data, size, file.bytes, sizeof(file.bytes));

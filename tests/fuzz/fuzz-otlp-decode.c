@@ -99,7 +99,7 @@ static size_t write_request(struct fuzz *input, struct otlp_written *written)
     return length;
 }
 
-/* ---- what is read ---------------------------------------------------------------------------- */
+/* ---- decoded spans --------------------------------------------------------------------------- */
 
 struct reading {
     const struct otlp_written *written; /* NULL: changed */
@@ -157,9 +157,10 @@ static void check_whole(const struct otlp_origin *origin, const struct otlp_span
                 entry->size);
     }
     check_sent(&whole);
-    if (otlp_span_attribute(span->raw, text_of("error"), value, sizeof(value)))
+    if (otlp_attribute_text(span->raw, OTLP_SPAN_ATTRIBUTE, text_of("error"), value, sizeof(value)))
         REQUIRE(strlen(value) < sizeof(value));
-    (void)otlp_resource_attribute(origin->resource, text_of("host.ip"), value, 1);
+    (void)otlp_attribute_text(origin->resource, OTLP_RESOURCE_ATTRIBUTE, text_of("host.ip"), value,
+                              1);
 }
 
 static void check_written(const struct otlp_origin *origin, const struct otlp_span *read,

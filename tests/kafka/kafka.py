@@ -7,13 +7,12 @@ SPDX-License-Identifier: BSD-2-Clause
 """
 import collections
 import ctypes
-import os
 import pathlib
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from common import wait_until  # noqa: E402
+from common import cpu_s, wait_until  # noqa: E402,F401
 
 ASK_MS = 60000
 BEGINNING, END = -2, -1  # as an offset
@@ -24,12 +23,6 @@ Message = collections.namedtuple("Message", "topic partition offset time_ms valu
 
 class Failed(Exception):
     """A failure with a message for the user."""
-
-
-def cpu_s(pid):
-    """Returns the CPU time of a process."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 # ---- librdkafka ------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import urllib.parse
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel"]
 import otlp  # noqa: E402
-from common import ENVIRONMENT, LIMIT_S, PATIENCE, free_port, wait_until  # noqa: E402
+from common import ENVIRONMENT, LIMIT_S, PATIENCE, ask, cpu_s, free_port, wait_until  # noqa: E402
 
 PROTOBUF = "application/x-protobuf"
 # AddressSanitizer keeps freed memory for a while, and has a map of all memory
@@ -26,13 +26,6 @@ TAKER = BUILD + "/tests/otlp/taker"
 def expect(condition, what):
     if not condition:
         raise AssertionError(what)
-
-
-def cpu_s(pid, with_children=False):
-    """Returns the CPU time so far."""
-    with open("/proc/%d/stat" % pid, encoding="ascii") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return sum(map(int, fields[11:15 if with_children else 13])) / os.sysconf("SC_CLK_TCK")
 
 
 def peak_mb(pid):
@@ -117,11 +110,7 @@ class Service:
         return False
 
     def ask(self):
-        with socket.socket(socket.AF_UNIX) as asked:
-            asked.settimeout(LIMIT_S)
-            asked.connect(self.socket)
-            asked.sendall(b"status\n")
-            return json.loads(b"".join(iter(lambda: asked.recv(65536), b"")))
+        return ask(self.socket)
 
     def cpu_s(self):
         """Returns the CPU time with that of ended children."""

@@ -4,11 +4,10 @@
  *
  *     taker KEY=VALUE...
  *
- * Keys: listen, socket, endpoint, format, store-bytes, message-bytes, connections, rate (spans/s),
- * and linger-ms (6000). When the program is ready, it prints a line with the URL. Lines of the
- * standard input: "status" prints the status; "copy FROM UNTIL" sends the spans that were open in
- * that time, in ns; "limits MESSAGE-BYTES CONNECTIONS RATE" is a reload. SIGTERM ends the program,
- * and prints the status.
+ * Keys: listen, socket, endpoint, format, store-bytes, rate (spans/s), and linger-ms (6000). When
+ * the program is ready, it prints a line with the URL. Lines of the standard input: "status" prints
+ * the status; "copy FROM UNTIL" sends the spans that were open in that time, in ns; "rate
+ * SPANS-PER-S" is a reload. SIGTERM ends the program, and prints the status.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -49,7 +48,7 @@ struct taker {
 };
 
 static struct taker taker;
-static struct otlp_in_options options;
+static struct otlp_in_options options = {.store_bytes = 64 << 20};
 static struct params params;
 static const char *linger = "6000";
 
@@ -98,7 +97,7 @@ static void taker_look(void *context)
     for (size_t i = 0; i < taker.wanted_count; i++) {
         struct wanted_trace *trace = &taker.wanted[i];
 
-        otlp_in_take(taker.otlp, &trace->wanted, taker_give, NULL);
+        sdk_memory_take(otlp_in_memory(taker.otlp), &trace->wanted, taker_give, NULL);
         if (now_ms < trace->until_ms)
             taker.wanted[kept++] = *trace;
         else
@@ -109,7 +108,7 @@ static void taker_look(void *context)
         (void)exporter_heed_interruption(taker.exporter);
 }
 
-/* ---- what it is told ------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 static void taker_print(void)
 {
@@ -144,11 +143,10 @@ static void taker_is_told(void *context, short events)
     }
     text[length] = '\0';
     if (sscanf(text, "copy %" SCNd64 " %" SCNd64, &from_ns, &until_ns) == 2)
-        otlp_in_copy(taker.otlp, from_ns, until_ns, taker_give, NULL);
+        sdk_memory_copy(otlp_in_memory(taker.otlp), from_ns, until_ns, taker_give, NULL);
     taker.copied = taker.given - before;
-    if (sscanf(text, "limits %" SCNu64 " %" SCNu64 " %" SCNu64, &options.message_bytes,
-               &options.connections, &options.spans_per_s) == 3)
-        otlp_in_reload(taker.otlp, &options);
+    if (sscanf(text, "rate %" SCNu64, &options.spans_per_s) == 1)
+        otlp_in_limit(taker.otlp, options.spans_per_s);
     taker_print();
 }
 
@@ -167,12 +165,8 @@ static bool taker_set_own(const char *key, const char *value)
         const char **text;
         uint64_t *number;
     } keys[] = {
-        {"listen", &options.listen, NULL},
-        {"socket", &options.socket, NULL},
-        {"linger-ms", &linger, NULL},
-        {"store-bytes", NULL, &options.store_bytes},
-        {"message-bytes", NULL, &options.message_bytes},
-        {"connections", NULL, &options.connections},
+        {"listen", &options.listen, NULL},    {"socket", &options.socket, NULL},
+        {"linger-ms", &linger, NULL},         {"store-bytes", NULL, &options.store_bytes},
         {"rate", NULL, &options.spans_per_s},
     };
 
@@ -258,6 +252,7 @@ static bool taker_open(struct error *error)
 int main(int argc, char *argv[])
 {
     struct error error = {""};
+    json_t *status;
 
     if (!taker_read(argc, argv))
         return 2;
@@ -269,7 +264,9 @@ int main(int argc, char *argv[])
     taker.look = (struct timer){.due = taker_look};
     loop_watch(taker.loop, &taker.input);
     taker_look(NULL);
-    (void)printf("%s\n", otlp_in_url(taker.otlp));
+    status = otlp_in_json(taker.otlp);
+    (void)printf("%s\n", json_string_value(json_object_get(status, "url")));
+    json_decref(status);
     (void)fflush(stdout);
     (void)loop_run(taker.loop);
     taker_look(NULL);

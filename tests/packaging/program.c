@@ -16,7 +16,7 @@ int main(int argc, char *argv[])
     for (int i = argc > 2 ? atoi(argv[2]) : 1; i > 0; i--) {
         blkin_span_begin(&span, "packaged", BLKIN_SERVER, 0);
         blkin_span_end(&span);
-        usleep(1000);
+        usleep(1000); /* the pace */
     }
     return 0;
 }

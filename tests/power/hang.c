@@ -19,7 +19,7 @@ static void hang(const char *path)
     const char *name = getenv("HANG_NAME"), *as_long_as = getenv("HANG_WHILE");
 
     while (name && as_long_as && strstr(path, name) && access(as_long_as, F_OK) == 0)
-        nanosleep(&some, NULL);
+        nanosleep(&some, NULL); /* between two looks */
 }
 
 int fsync(int fd)

@@ -17,7 +17,7 @@ static void wait_some(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     now = (struct timespec){0, now.tv_nsec / 1000 % ((most ? atol(most) : 0) + 1) * 1000000};
-    nanosleep(&now, NULL);
+    nanosleep(&now, NULL); /* the disk is slow */
 }
 
 int fsync(int fd)

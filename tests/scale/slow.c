@@ -7,6 +7,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "waits.h"
+
 #include <dlfcn.h>
 #include <librdkafka/rdkafka.h>
 #include <stdlib.h>
@@ -26,12 +28,8 @@ rd_kafka_message_timestamp(const rd_kafka_message_t *message, rd_kafka_timestamp
         *(void **)&real = dlsym(RTLD_NEXT, "rd_kafka_message_timestamp");
         span_ns = value ? strtoll(value, NULL, 10) : 0;
     }
-    if (!message->err) {
-        const int64_t ns = (int64_t)(message->len / SPAN_BYTES) * span_ns;
-        const struct timespec time = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-
-        (void)nanosleep(&time, NULL);
-    }
+    if (!message->err)
+        pause_us((int64_t)(message->len / SPAN_BYTES) * span_ns / 1000);
     return real(message, type);
 }
 

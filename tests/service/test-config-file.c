@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "tools/config/file.h"
+#include "tools/config/config_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,16 +72,12 @@ static void test_lines(void)
 
 static void test_long_line(void)
 {
-    static char line[8300];
+    static char line[60000];
 
-    for (size_t length = 8180; length < 8200; length++) {
-        memset(line, 'v', length);
-        memcpy(line, "a=", 2);
-        line[length] = '\0';
-        parse(line, length);
-        CHECK((strcmp(out, "1! it is too long;") == 0) == (length > 8190));
-        CHECK(length > 8190 || strlen(out) == length + strlen("1[];"));
-    }
+    memset(line, 'v', sizeof(line));
+    memcpy(line, "a=", 2);
+    parse(line, sizeof(line));
+    CHECK(strlen(out) == sizeof(line) + strlen("1[];"));
 }
 
 static void test_files(const char *folder)

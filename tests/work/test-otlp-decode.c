@@ -6,7 +6,7 @@
 #include "check.h"
 #include "tools/otlp/otlp_decode.h"
 #include "tools/otlp/otlp_fields.h"
-#include "tools/otlp/otlp_write.h"
+#include "babeltrace-plugin/encode/encoder.h"
 #include "babeltrace-plugin/encode/protocol.h"
 
 #include <stdio.h>
@@ -103,11 +103,13 @@ static void test_own(void)
         if (entry->type == SPAN_LINK)
             CHECK(span_entry_link(entry).trace_id == 6 && span_entry_link(entry).span_id == 7);
     }
-    CHECK(otlp_span_attribute(fast.raw, text_of("bytes"), value, sizeof(value)));
+    CHECK(
+        otlp_attribute_text(fast.raw, OTLP_SPAN_ATTRIBUTE, text_of("bytes"), value, sizeof(value)));
     CHECK_TEXT(value, "4096");
-    CHECK(otlp_span_attribute(fast.raw, text_of("pool"), value, 3));
+    CHECK(otlp_attribute_text(fast.raw, OTLP_SPAN_ATTRIBUTE, text_of("pool"), value, 3));
     CHECK_TEXT(value, "rb");
-    CHECK(!otlp_span_attribute(fast.raw, text_of("poo"), value, sizeof(value)));
+    CHECK(
+        !otlp_attribute_text(fast.raw, OTLP_SPAN_ATTRIBUTE, text_of("poo"), value, sizeof(value)));
     buffer_free(&buffer);
     encoder->free(encoder);
     free(span.log);
@@ -176,26 +178,33 @@ struct pair {
     int64_t integer; /* where value is NULL; INT64_MIN: false */
 };
 
-static char *put_integer(char *at, char tag, const char *key, int64_t integer)
+static char *put_text(char *at, char tag, const char *text)
 {
-    const bool is_false = integer == INT64_MIN;
-    char *attribute, *any;
+    bool cut;
 
     *at++ = tag;
-    attribute = at++;
-    at = otlp_put_text(at, PB_BYTES(1), text_of(key));
-    *at++ = PB_BYTES(2);
-    any = at++;
-    *at++ = is_false ? PB_VARINT(2) : PB_VARINT(3);
-    at = pb_put_varint(at, is_false ? 0 : (uint64_t)integer);
-    return pb_end(attribute, pb_end(any, at));
+    return pb_put_text(at, text_of(text), LIMIT_NAME, &cut);
 }
 
 static char *put_pairs(char *at, char tag, const struct pair *pairs)
 {
-    for (; pairs->key; pairs++)
-        at = pairs->value ? otlp_put_attribute(at, tag, pairs->key, text_of(pairs->value))
-                          : put_integer(at, tag, pairs->key, pairs->integer);
+    for (; pairs->key; pairs++) {
+        const bool is_false = pairs->integer == INT64_MIN;
+        char *attribute, *any;
+
+        *at++ = tag;
+        attribute = at++;
+        at = put_text(at, PB_BYTES(1), pairs->key);
+        *at++ = PB_BYTES(2);
+        any = at++;
+        if (pairs->value) {
+            at = put_text(at, PB_BYTES(1), pairs->value);
+        } else {
+            *at++ = is_false ? PB_VARINT(2) : PB_VARINT(3);
+            at = pb_put_varint(at, is_false ? 0 : (uint64_t)pairs->integer);
+        }
+        at = pb_end(attribute, pb_end(any, at));
+    }
     return at;
 }
 
@@ -215,8 +224,8 @@ static const char *as_zipkin(unsigned kind, struct text status, const struct pai
     char scope[64], resource_text[256], span[4096], *at;
     bool cut;
 
-    at = otlp_put_text(scope, PB_BYTES(1), text_of("lib"));
-    at = otlp_put_text(at, PB_BYTES(2), text_of("1.2"));
+    at = put_text(scope, PB_BYTES(1), "lib");
+    at = put_text(at, PB_BYTES(2), "1.2");
     origin.scope = (struct text){scope, (size_t)(at - scope)};
     at = put_pairs(resource_text, PB_BYTES(1), resource);
     origin.resource = (struct text){resource_text, (size_t)(at - resource_text)};

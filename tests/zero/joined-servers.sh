@@ -154,7 +154,7 @@ done
 : >"$WORK/collected"
 ask 1 $((AWAY * 20)) 20 >"$WORK/slow" || fail "no answers"
 must "$NAMED"
-sleep $((AWAY > SECONDS - stopped ? AWAY - SECONDS + stopped : 0))
+sleep $((AWAY > SECONDS - stopped ? AWAY - SECONDS + stopped : 0)) # for so long it is away
 running="1 2 3"
 start_agent 2 && wait_agent 2 || exit 1
 wait_for 60 haproxy-1 "that all servers write into their rings" are_warm || exit 1

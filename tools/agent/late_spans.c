@@ -35,7 +35,7 @@ struct late_spans {
     int64_t begun_ns;   /* the start of this process; spans that came before are lost */
     int64_t next_ms;    /* the time of the next look */
     uint64_t takes;     /* the number of late_spans_take() calls */
-    uint64_t collected; /* totals.foreign_fetched before the last of them */
+    uint64_t collected; /* totals.foreign_fetched before the last call */
     struct late_spans_trace traces[LATE_SPANS_MAX];
 };
 
@@ -111,7 +111,7 @@ static void late_spans_put_span(void *context, const struct otlp_origin *origin,
 
 int64_t late_spans_held_from(const struct late_spans *late_spans)
 {
-    const int64_t overwritten_ns = otlp_in_held(late_spans->otlp).ended_ns;
+    const int64_t overwritten_ns = sdk_memory_held(otlp_in_memory(late_spans->otlp)).ended_ns;
 
     return overwritten_ns > late_spans->begun_ns ? overwritten_ns : late_spans->begun_ns;
 }
@@ -160,7 +160,8 @@ static void late_spans_take_traces(struct late_spans *late_spans, const struct r
         if (trace->take != late_spans->takes)
             trace->after = trace->wanted.after;
         trace->take = late_spans->takes;
-        otlp_in_take(late_spans->otlp, &trace->wanted, late_spans_put_span, message);
+        sdk_memory_take(otlp_in_memory(late_spans->otlp), &trace->wanted, late_spans_put_span,
+                        message);
         if (trace->wanted.spans)
             late_spans_note(late_spans, request->traces[i].id, trace->wanted.ended_ns);
     }
@@ -176,8 +177,8 @@ void late_spans_take(struct late_spans *late_spans, const struct request *reques
     if (requests->last_ms > 0) {
         const struct request_window window = requests_window(requests);
 
-        otlp_in_copy(late_spans->otlp, window.from_ns + offset_ns, window.until_ns + offset_ns,
-                     late_spans_put_span, &message);
+        sdk_memory_copy(otlp_in_memory(late_spans->otlp), window.from_ns + offset_ns,
+                        window.until_ns + offset_ns, late_spans_put_span, &message);
     } else {
         for (; requests; requests = requests->next)
             late_spans_take_traces(late_spans, requests, &message);
@@ -197,7 +198,7 @@ void late_spans_take_back(struct late_spans *late_spans, const struct request *r
         }
 }
 
-/* ---- late spans ----------------------------------------------------------------------------- */
+/* ---- late spans ------------------------------------------------------------------------------ */
 
 static void late_spans_count(void *context, const struct otlp_origin *origin,
                              const struct otlp_span *span)
@@ -212,7 +213,7 @@ static bool late_spans_has_come(const struct late_spans *late_spans,
 {
     struct sdk_wanted wanted = trace->wanted;
 
-    otlp_in_take(late_spans->otlp, &wanted, late_spans_count, NULL);
+    sdk_memory_take(otlp_in_memory(late_spans->otlp), &wanted, late_spans_count, NULL);
     return wanted.spans > 0;
 }
 

@@ -127,16 +127,6 @@ static void service_step(void *context)
 
 /* ---- spans of OpenTelemetry's SDKs ----------------------------------------------------------- */
 
-static struct otlp_in_options service_otlp_options(const struct config *config)
-{
-    return (struct otlp_in_options){
-        .listen = config_text(config, "otlp-listen"),
-        .socket = config_text(config, "otlp-socket"),
-        .store_bytes = (uint64_t)config_integer(config, "otlp-bytes"),
-        .spans_per_s = (uint64_t)config_integer(config, "otlp-spans-per-s"),
-    };
-}
-
 static bool service_wants_otlp(const struct config *config)
 {
     return config_text(config, "otlp-listen")[0] || config_text(config, "otlp-socket")[0];
@@ -171,7 +161,13 @@ static bool service_open_otlp(struct service *service, struct error *error)
 {
     const struct otlp_in_callbacks callbacks = {service_otlp_alarm, service_take_span, service};
     struct agent_parts *parts = &service->parts;
-    const struct otlp_in_options options = service_otlp_options(parts->agent.config);
+    const struct config *config = parts->agent.config;
+    const struct otlp_in_options options = {
+        .listen = config_text(config, "otlp-listen"),
+        .socket = config_text(config, "otlp-socket"),
+        .store_bytes = (uint64_t)config_integer(config, "otlp-bytes"),
+        .spans_per_s = (uint64_t)config_integer(config, "otlp-spans-per-s"),
+    };
 
     parts->otlp = otlp_in_open(parts->agent.loop, &options, &callbacks, error);
     if (!parts->otlp)
@@ -334,11 +330,8 @@ static bool service_take(void *context, struct config **given, struct error *err
         return false;
     }
     agent->scan_queue.max = (size_t)config_integer(config, "fetch-traces");
-    if (service->parts.otlp) {
-        const struct otlp_in_options options = service_otlp_options(config);
-
-        otlp_in_reload(service->parts.otlp, &options);
-    }
+    if (service->parts.otlp)
+        otlp_in_limit(service->parts.otlp, (uint64_t)config_integer(config, "otlp-spans-per-s"));
     return true;
 }
 
@@ -504,7 +497,7 @@ int agent_command(int argc, char *argv[])
                                              .end = service_end};
     const char *dump = NULL;
     const struct config_flag flags[] = {{"dump", NULL, &dump}, {NULL, NULL, NULL}};
-    const struct config_request request = {"agent", usage, flags};
+    const struct config_request request = {.section = "agent", .usage = usage, .flags = flags};
     struct service service = {.has_failed = false};
     struct agent *agent = &service.parts.agent;
     struct frame *frame = &service.frame;

@@ -22,7 +22,8 @@ static const char reload_usage[] =
     ;
 
 static const char *const services[] = {"live", "agent", "work-root"};
-#define SERVICES (sizeof(services) / sizeof(services[0]))
+#define SERVICES      (sizeof(services) / sizeof(services[0]))
+#define SERVICE_NAMES "live, agent or work-root"
 
 /* A request to one named service, or to all running services. */
 struct question {
@@ -30,71 +31,47 @@ struct question {
     const char *folder;  /* of the sockets */
     const char *name;    /* of the service; NULL: all services */
     const char *request;
-    int (*use)(const char *name, json_t *answer); /* prints the answer; returns the exit status */
-    const bool *is_json;                          /* print the answer as JSON; NULL: never */
+    /* Prints the answer, and returns the exit status. NULL: show_json(). */
+    int (*use)(const char *name, json_t *answer);
+    const bool *is_json; /* print the answer as JSON; NULL: never */
 };
 
-static bool is_service(const char *name)
-{
-    for (size_t i = 0; i < SERVICES; i++) {
-        if (strcmp(name, services[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Returns "live, agent, ... or work-root". */
-static const char *service_names(void)
-{
-    static char text[128];
-    size_t length = 0;
-
-    for (size_t i = 0; i < SERVICES; i++)
-        length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s",
-                                   i == 0              ? ""
-                                   : i == SERVICES - 1 ? " or "
-                                                       : ", ",
-                                   services[i]);
-    return text;
-}
-
-static bool is_asked(const struct question *question, const char *name)
-{
-    return !question->name || strcmp(question->name, name) == 0;
-}
-
-/* Without a name, a service that does not run is no error as long as another service answers. */
+/* Without a name, a service that does not run is no error as long as another service answers.
+ * Returns -1 for an unknown name. */
 static int ask(const struct question *question)
 {
-    struct error errors[SERVICES];
-    unsigned answered = 0, failed = 0;
+    unsigned asked = 0, answered = 0, failed = 0;
     int status = 0, used;
 
     for (size_t i = 0; i < SERVICES; i++) {
-        json_t *answer =
-            is_asked(question, services[i])
-                ? control_ask(question->folder, services[i], question->request, &errors[i])
-                : NULL;
+        struct error error;
+        json_t *answer;
 
+        if (question->name && strcmp(question->name, services[i]) != 0)
+            continue;
+        asked++;
+        answer = control_ask(question->folder, services[i], question->request, &error);
+        answered += answer != NULL;
         if (answer && question->is_json && *question->is_json) {
             (void)json_dumpf(answer, stdout, JSON_INDENT(2));
             putchar('\n');
+        } else if (answer && !question->use) {
+            show_json(answer);
         } else if (answer && (used = question->use(services[i], answer)) != 0) {
             status = used;
-        }
-        answered += answer != NULL;
-        if (!answer && is_asked(question, services[i]) &&
-            (question->name || strncmp(errors[i].text, "no `blkin", 9) != 0)) {
-            fprintf(stderr, "%s: %s\n", question->program, errors[i].text);
+        } else if (!answer && (question->name || strncmp(error.text, "no `blkin", 9) != 0)) {
+            fprintf(stderr, "%s: %s\n", question->program, error.text);
             failed++;
         }
         json_decref(answer);
     }
+    if (asked == 0)
+        return -1;
     if (answered == 0 && failed == 0)
-        fprintf(
-            stderr,
-            "%s: no service of blkin that this user may ask (%s) runs with runtime-dir \"%s\"\n",
-            question->program, service_names(), question->folder);
+        fprintf(stderr,
+                "%s: no service of blkin that this user may ask (" SERVICE_NAMES
+                ") runs with runtime-dir \"%s\"\n",
+                question->program, question->folder);
     return answered && !failed ? status : 1;
 }
 
@@ -102,19 +79,17 @@ static int ask_by_arguments(const struct config_request *request, int argc, char
                             struct question *question)
 {
     int status;
-    struct config *config = config_read_view(request, argc, argv, &status);
+    struct config *config = config_read(request, argc, argv, &status);
 
     if (!config)
         return status;
     question->program = argv[0];
     question->folder = config_text(config, "runtime-dir");
     question->name = config_operands(config) > 0 ? config_operand(config, 0) : NULL;
-    if (config_operands(config) > 1 || (question->name && !is_service(question->name))) {
-        fprintf(stderr, "%s: expected %s, or nothing\n%s", argv[0], service_names(),
-                request->usage);
+    status = config_operands(config) > 1 ? -1 : ask(question);
+    if (status < 0) {
+        fprintf(stderr, "%s: expected " SERVICE_NAMES ", or nothing\n%s", argv[0], request->usage);
         status = 2;
-    } else {
-        status = ask(question);
     }
     config_free(config);
     return status;
@@ -122,19 +97,12 @@ static int ask_by_arguments(const struct config_request *request, int argc, char
 
 /* ---- status ---------------------------------------------------------------------------------- */
 
-static int print_readable(const char *name, json_t *answer)
-{
-    (void)name;
-    show_json(answer);
-    return 0;
-}
-
 int status_command(int argc, char *argv[])
 {
     bool is_json = false;
     const struct config_flag flags[] = {{"json", &is_json, NULL}, {NULL, NULL, NULL}};
-    const struct config_request request = {NULL, status_usage, flags};
-    struct question question = {.request = "status", .use = print_readable, .is_json = &is_json};
+    const struct config_request request = {.usage = status_usage, .flags = flags, .is_view = true};
+    struct question question = {.request = "status", .is_json = &is_json};
 
     return ask_by_arguments(&request, argc, argv, &question);
 }
@@ -154,7 +122,7 @@ static int print_result(const char *name, json_t *answer)
 
 int reload_command(int argc, char *argv[])
 {
-    const struct config_request request = {NULL, reload_usage, NULL};
+    const struct config_request request = {.usage = reload_usage, .is_view = true};
     struct question question = {.request = "reload", .use = print_result};
 
     return ask_by_arguments(&request, argc, argv, &question);

@@ -252,7 +252,7 @@ void control_close(struct control *control)
     free(control);
 }
 
-/* ---- the other side -------------------------------------------------------------------------- */
+/* ---- the client's side ----------------------------------------------------------------------- */
 
 /* option: SO_SNDTIMEO, also for connect(2), or SO_RCVTIMEO. */
 static bool set_limit(int fd, int option, int64_t ms)

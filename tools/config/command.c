@@ -17,7 +17,7 @@ static const char usage[] =
 
 static int config_check(int argc, char *argv[])
 {
-    const struct config_request request = {NULL, usage, NULL};
+    const struct config_request request = {.usage = usage};
     struct config *config;
     int status;
 
@@ -53,11 +53,11 @@ static int config_show_keys(int argc, char *argv[])
     bool all = false;
     const struct config_flag flags[] = {
         {"section", NULL, &section}, {"all", &all, NULL}, {NULL, NULL, NULL}};
-    struct config_request request = {NULL, usage, flags};
+    struct config_request request = {.usage = usage, .flags = flags, .is_view = true};
     struct config *config;
     int status;
 
-    config = config_read_view(&request, argc, argv, &status);
+    config = config_read(&request, argc, argv, &status);
     if (!config)
         return status;
     if (config_operands(config) > 0 ||
@@ -70,7 +70,7 @@ static int config_show_keys(int argc, char *argv[])
     if (section) {
         request.section = section;
         config_free(config);
-        config = config_read_view(&request, argc, argv, &status);
+        config = config_read(&request, argc, argv, &status);
     }
     for (int key = 0; config && key_rule(key); key++) {
         const struct param_rule *rule = key_rule(key);

@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/utf8.h"
-#include "file.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -39,7 +38,7 @@ __attribute__((format(printf, 2, 3))) static void report(struct config *config, 
         if ((unsigned char)*c < 0x20 || *c == 0x7f || (*c < 0 && !is_utf8))
             *c = '?';
     }
-    if (!config->is_quiet)
+    if (!config->request->error)
         fprintf(stderr, "%s: %s\n", config->argv[0], text);
     if (config->errors++ == 0)
         error_set(&config->first_error, "%s", text);
@@ -55,23 +54,19 @@ static void config_clear(struct setting *setting)
     *setting = (struct setting){.has_value = false};
 }
 
-/* An empty text without a default counts as not given. */
-static bool is_unset(const struct param_rule *rule, const char *text)
-{
-    return *text == '\0' && !rule->default_text &&
-           (rule->type == PARAM_TEXT || rule->type == PARAM_CLOSING);
-}
-
 /* apply false: only checks the value, which is for another command. */
 static void config_set(struct config *config, int key, const char *text, const char *origin,
                        bool apply)
 {
     struct setting *setting = &config->settings[key];
-    const bool has_value = !is_unset(key_rule(key), text);
+    const struct param_rule *rule = key_rule(key);
+    /* an empty text without a default counts as not given */
+    const bool has_value =
+        *text || rule->default_text || (rule->type != PARAM_TEXT && rule->type != PARAM_CLOSING);
     struct param_value value = {.text = NULL};
     struct error error = {""};
 
-    if (has_value && !key_read(key_rule(key), text, &value, &error)) {
+    if (has_value && !key_read(rule, text, &value, &error)) {
         report(config, "%s: %s", origin, error.text);
         return;
     }
@@ -165,15 +160,17 @@ static void read_file(struct config *config)
     size_t size;
     char *bytes;
 
+    if (config->request->is_without_file)
+        return;
     config->path = is_named ? path : DEFAULT_FILE;
     bytes = config_file_read(config->path, &size, &error);
     config->has_file = bytes != NULL;
     config->is_left_out = !bytes && errno == EACCES;
     if (bytes)
         config_file_parse(bytes, size, &lines);
-    else if (!is_named && errno == EACCES && config->is_view && config->is_quiet)
+    else if (!is_named && errno == EACCES && config->request->is_view && config->request->error)
         ; /* the caller asks for config_left_out() */
-    else if (!is_named && errno == EACCES && config->is_view)
+    else if (!is_named && errno == EACCES && config->request->is_view)
         fprintf(stderr, "%s: %s: it is left out\n", config->argv[0], error.text);
     else if (!is_named && errno == EACCES)
         report(config,
@@ -202,18 +199,6 @@ static void config_take_topic_entry(void *context, unsigned line, const char *se
             "%s:%u: \"%s\": expected a key of [%s] that a reload changes, and that is no path, no "
             "address and no secret: this key is for the file of each host",
             config->path, line, name, key_section(config->section));
-}
-
-/* Runs before the file of this host, which may set the same keys. */
-static void read_topic(struct config *config, const char *topic)
-{
-    const struct config_lines lines = {config_take_topic_entry, config_take_bad_line, config};
-    const char *const path = config->path;
-
-    config->path = CONFIG_TOPIC;
-    config_file_parse(topic, strlen(topic), &lines);
-    config->path = path;
-    memset(config->lines, 0, sizeof(config->lines));
 }
 
 /* ---- environment and flags ------------------------------------------------------------------- */
@@ -246,7 +231,7 @@ static void apply_flags(struct config *config)
         (void)snprintf(origin, sizeof(origin), "--%s", key_rule(key)->name);
         if (!only || !config->section || only == config->section)
             config_set(config, key, config->flags[key], origin, true);
-        else if (!config->is_for_other)
+        else if (!config->request->is_for_other)
             report(config, "%s: this key is for \"blkin %s\" only", origin, key_section(only));
     }
 }
@@ -268,17 +253,6 @@ static void list_options(const struct config *config, struct option *options)
             flags[i].name, flags[i].value ? required_argument : no_argument, NULL, FIRST_FLAG + i};
     }
     *options = (struct option){NULL, 0, NULL, 0};
-}
-
-static void take_flag(struct config *config, int option, const char *value)
-{
-    const struct config_flag *flag = &config->request->flags[option - FIRST_FLAG];
-
-    assert(config->request->flags);
-    if (flag->is_given)
-        *flag->is_given = true;
-    if (flag->value)
-        *flag->value = value;
 }
 
 static void wrong_option(struct config *config, int option, char *argument)
@@ -317,8 +291,10 @@ static bool read_command_line(struct config *config)
             return false;
         if (option == FILE_FLAG)
             config->path = optarg;
+        else if (option >= FIRST_FLAG && config->request->flags[option - FIRST_FLAG].value)
+            *config->request->flags[option - FIRST_FLAG].value = optarg;
         else if (option >= FIRST_FLAG)
-            take_flag(config, option, optarg);
+            *config->request->flags[option - FIRST_FLAG].is_given = true;
         else if (option >= FIRST_KEY && option < FIRST_KEY + KEYS_MAX)
             config->flags[option - FIRST_KEY] = optarg;
         else
@@ -383,54 +359,50 @@ static void keep_started(struct config *config)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-struct configuration_reading {
-    int section;
-    bool is_view, is_for_other, is_quiet;
-    const struct config *started;
-    const char *topic;   /* NULL: none */
-    struct error *error; /* set to the first error; NULL: not needed */
-};
-
-static struct config *read_for(const struct config_request *request,
-                               const struct configuration_reading *reading, int argc, char *argv[],
-                               int *status)
+/* started, topic: as of config_read_again(); NULL: none. */
+static struct config *config_load(const struct config_request *request,
+                                  const struct config *started, const char *topic, int argc,
+                                  char *argv[], struct error *error, int *status)
 {
     struct config *config = calloc(1, sizeof(*config));
 
     *status = 2;
     if (!config) {
-        if (reading->error)
-            error_set(reading->error, "out of memory");
+        error_set(error, "out of memory");
         fprintf(stderr, "%s: out of memory\n", argv[0]);
         return NULL;
     }
     config->request = request;
     config->argc = argc;
     config->argv = argv;
-    config->section = reading->section;
-    config->is_view = reading->is_view;
-    config->is_quiet = reading->is_quiet;
-    config->is_for_other = reading->is_for_other;
-    config->started = reading->started;
+    config->section = request->section ? key_find_section(request->section) : 0;
+    config->started = started;
+    assert(config->section >= 0);
     if (!read_command_line(config)) {
         fputs(request->usage, stdout);
         config_free(config);
         *status = 0;
         return NULL;
     }
-    if (reading->topic)
-        read_topic(config, reading->topic);
+    if (topic) {
+        const struct config_lines lines = {config_take_topic_entry, config_take_bad_line, config};
+        const char *const path = config->path;
+
+        config->path = CONFIG_TOPIC;
+        config_file_parse(topic, strlen(topic), &lines);
+        config->path = path;
+        memset(config->lines, 0, sizeof(config->lines)); /* the file may set the same keys */
+    }
     read_file(config);
     read_environment(config);
     apply_flags(config);
     keep_started(config);
     if (!config_fill_in(config))
         report(config, "out of memory");
-    for (int key = 0; !reading->started && !config->errors && key_rule(key); key++)
+    for (int key = 0; !started && !config->errors && key_rule(key); key++)
         config->settings[key].stamp = file_stamp(config, key);
     if (config->errors) {
-        if (reading->error)
-            *reading->error = config->first_error;
+        *error = config->first_error;
         config_free(config);
         return NULL;
     }
@@ -438,35 +410,13 @@ static struct config *read_for(const struct config_request *request,
     return config;
 }
 
-static struct config *config_read_as(const struct config_request *request,
-                                     struct configuration_reading reading, int argc, char *argv[],
-                                     int *status)
-{
-    reading.section = request->section ? key_find_section(request->section) : 0;
-    assert(reading.section >= 0);
-    return read_for(request, &reading, argc, argv, status);
-}
-
 struct config *config_read(const struct config_request *request, int argc, char *argv[],
                            int *status)
 {
-    return config_read_as(request, (struct configuration_reading){.is_view = false}, argc, argv,
-                          status);
-}
+    struct error ignored;
 
-struct config *config_read_view(const struct config_request *request, int argc, char *argv[],
-                                int *status)
-{
-    return config_read_as(request, (struct configuration_reading){.is_view = true}, argc, argv,
-                          status);
-}
-
-struct config *config_read_quietly(const struct config_request *request, int argc, char *argv[],
-                                   int *status, struct error *error)
-{
-    return config_read_as(
-        request, (struct configuration_reading){.is_view = true, .is_quiet = true, .error = error},
-        argc, argv, status);
+    return config_load(request, NULL, NULL, argc, argv, request->error ? request->error : &ignored,
+                       status);
 }
 
 struct config *config_read_again(const struct config *config, const char *topic,
@@ -474,25 +424,18 @@ struct config *config_read_again(const struct config *config, const char *topic,
 {
     int status;
 
-    return read_for(config->request,
-                    &(struct configuration_reading){.section = config->section,
-                                                    .is_for_other = config->is_for_other,
-                                                    .started = config,
-                                                    .topic = topic,
-                                                    .error = error},
-                    config->argc, config->argv, &status);
+    return config_load(config->request, config, topic, config->argc, config->argv, error, &status);
 }
 
-struct config *config_read_for(const struct config *config, const char *section)
+struct config *config_read_for(const struct config *config, const char *section,
+                               struct config_request *request)
 {
-    const int found = key_find_section(section);
     int status;
 
-    assert(found >= 0);
-    return read_for(config->request,
-                    &(struct configuration_reading){
-                        .section = found, .is_view = config->is_view, .is_for_other = true},
-                    config->argc, config->argv, &status);
+    *request = *config->request;
+    request->section = section;
+    request->is_for_other = true;
+    return config_read(request, config->argc, config->argv, &status);
 }
 
 void config_free(struct config *config)

@@ -2,8 +2,8 @@
  * The configuration of a command: a file, then the environment, then flags; a later value wins.
  *
  * The file (/etc/blkin/blkin.conf, or --config=FILE, or $BLKIN_CONFIG) has lines `key = value`.
- * Those before the first [section] are for all commands, those of [live] for `blkin live` only. A
- * key is in the environment as BLKIN_KEY, in capitals with _ for -, and on the command line as
+ * Lines before the first [section] are for all commands, lines of [live] for `blkin live` only. In
+ * the environment, a key is BLKIN_KEY, in capitals with _ for -. On the command line, a key is
  * --key=value. There is one table of keys in keys.c; the sink's parameters are keys of the same
  * names, checked by the sink's own table (params.h).
  *
@@ -31,27 +31,22 @@ struct config_request {
         *section; /* a section of keys.c, such as "live"; NULL: only the keys of all commands */
     const char *usage;               /* printed by --help */
     const struct config_flag *flags; /* ends with a NULL name; NULL: none */
+    bool is_view;      /* only shows data: an unreadable default file is a warning, and left out */
+    bool is_for_other; /* leaves out flags of other sections */
+    bool is_without_file;
+    struct error *error; /* gets the first error, and no error is printed; NULL: all are printed */
 };
 
 struct config;
 
 /*
- * Reads the configuration. argv[0]: the prefix of messages. Returns NULL after printing the usage
- * or all errors, with *status set to the exit status, 0 or 2. config_free() frees the
- * configuration.
+ * Reads the configuration. argv[0]: the prefix of messages. The request must outlive the result.
+ * Returns NULL after printing the usage or all errors, with *status set to the exit status, 0 or 2.
+ * config_free() frees the configuration.
  */
 struct config *config_read(const struct config_request *request, int argc, char *argv[],
                            int *status);
 void config_free(struct config *config);
-
-/* The same for a command that only shows data. For an unreadable default file, prints a warning and
- * uses the defaults. */
-struct config *config_read_view(const struct config_request *request, int argc, char *argv[],
-                                int *status);
-
-/* The same, but prints no errors. Returns NULL with error set to the first one. */
-struct config *config_read_quietly(const struct config_request *request, int argc, char *argv[],
-                                   int *status, struct error *error);
 
 #define CONFIG_TOPIC \
     "blkin/config" /* of the broker: the configuration for the agents of all hosts */
@@ -65,9 +60,10 @@ struct config *config_read_quietly(const struct config_request *request, int arg
 struct config *config_read_again(const struct config *config, const char *topic,
                                  struct error *error);
 
-/* Reads the configuration of a child that is another command: its section, and the arguments
- * without those of other sections. Returns NULL after printing the errors. */
-struct config *config_read_for(const struct config *config, const char *section);
+/* Reads the configuration of another command: its section, and the arguments without those of other
+ * sections. Fills *request, which must outlive the result. */
+struct config *config_read_for(const struct config *config, const char *section,
+                               struct config_request *request);
 
 /* The number of operands, and the i-th one: arguments that are no flags, as in getopt(3). */
 int config_operands(const struct config *config);

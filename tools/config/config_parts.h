@@ -23,10 +23,7 @@ struct config {
     char **argv;
     int first_operand;
     int section;
-    bool is_for_other; /* leaves out flags of other sections */
     const char *path;
-    bool is_view;  /* tolerates an unreadable default file */
-    bool is_quiet; /* prints no errors */
     bool has_file, is_left_out, has_old_section;
     const struct config *started; /* during a reload: the service's configuration */
     const char *flags[KEYS_MAX];  /* values of the command line, applied last */
@@ -35,6 +32,23 @@ struct config {
     struct setting settings[KEYS_MAX];
     unsigned lines[KEY_SECTIONS][KEYS_MAX]; /* the line of the file for each key */
 };
+
+/* ---- the lines of a file: file.c */
+
+struct config_lines {
+    /* A line `name = value`; section is "" before the first section. */
+    void (*entry)(void *context, unsigned line, const char *section, const char *name,
+                  const char *value);
+    /* A malformed line. */
+    void (*bad)(void *context, unsigned line, const char *why);
+    void *context;
+};
+
+/* Calls the functions for each line in order. */
+void config_file_parse(const char *bytes, size_t size, const struct config_lines *lines);
+
+/* Returns the bytes of a file, which the caller frees; NULL with error and errno set. */
+char *config_file_read(const char *path, size_t *size, struct error *error);
 
 /* Sets the defaults (config_values.c). Returns false when out of memory. */
 bool config_fill_in(struct config *config);

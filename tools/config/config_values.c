@@ -98,18 +98,6 @@ bool config_sink_params(const struct config *config, struct params *params, stru
     return is_right;
 }
 
-static json_t *json_of(const struct param_rule *rule, const struct setting *setting)
-{
-    switch (rule->type) {
-    case PARAM_INTEGER:
-        return json_integer(setting->integer);
-    case PARAM_BOOLEAN:
-        return json_boolean(setting->integer);
-    default:
-        return json_string(setting->text);
-    }
-}
-
 json_t *config_sink_json(const struct config *config)
 {
     json_t *params = json_object();
@@ -119,7 +107,10 @@ json_t *config_sink_json(const struct config *config)
         const struct setting *setting = &config->settings[key];
 
         if (key_belongs_to_sink(key) && setting->origin &&
-            json_object_set_new(params, rule->name, json_of(rule, setting)) != 0) {
+            json_object_set_new(params, rule->name,
+                                rule->type == PARAM_INTEGER   ? json_integer(setting->integer)
+                                : rule->type == PARAM_BOOLEAN ? json_boolean(setting->integer)
+                                                              : json_string(setting->text)) != 0) {
             json_decref(params);
             params = NULL;
         }

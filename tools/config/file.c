@@ -3,145 +3,113 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "file.h"
+#include "config_parts.h"
 
+#include "babeltrace-plugin/base/text.h"
+
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ini.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_MAX (1 << 20)
+#define FILE_MAX      (1 << 20)
+#define SECTION_BYTES 50
 
-/* The longest line if inih has a variable for it, as in Debian. If not, inih's limit is 200 bytes.
- */
-#define LINE_SIZE 8192
-extern int ini_max_line __attribute__((weak)); /* NOLINT(readability-redundant-declaration) */
-
-struct source {
-    const char *at, *end;
-    unsigned line;
-    bool is_pending; /* inih has not reported the current line yet */
-    const struct config_lines *lines;
-};
-
-/* Reports a line that inih ignored. */
-static void config_file_end_line(struct source *source)
+/* Returns the first byte of `ends`, or a comment: a semicolon after a blank. */
+static char *find_end(char *at, const char *ends)
 {
-    if (source->is_pending)
-        source->lines->bad(source->lines->context, source->line, "expected KEY = VALUE");
-    source->is_pending = false;
+    bool is_after_blank = false;
+
+    for (; *at && !strchr(ends, *at) && !(is_after_blank && *at == ';'); at++)
+        is_after_blank = isspace((unsigned char)*at) != 0;
+    return at;
 }
 
-/* Returns the fault of a line, or NULL. length: without the newline. */
-static const char *fault_of(const char *line, size_t length, int size)
+/* Removes blanks, then the quotes of "text", which allow blanks at both ends. A quote in the middle
+ * stays. */
+static char *config_file_value(char *text)
 {
-    if (memchr(line, '\0', length))
-        return "it has a byte of zero: is this a text file?";
-    if (length + 2 > (size_t)size)
-        return "it is too long";
-    if (length && *line == '[' && !memchr(line, ']', length))
-        return "expected [SECTION]";
-    return NULL;
+    size_t length;
+
+    *find_end(text, "") = '\0';
+    text = string_trim(text);
+    length = strlen(text);
+    if (length < 2 || text[0] != '"' || strchr(text + 1, '"') != text + length - 1)
+        return text;
+    text[length - 1] = '\0';
+    return text + 1;
 }
 
-/* Works like fgets(3), and removes blanks before a line: inih takes an indented line for a
- * continuation. */
-static char *next_line(char *line, int size, void *stream)
+/* Reads a line without its newline. Returns the fault of a malformed line; NULL: none. */
+static const char *config_file_line(const struct config_lines *lines, unsigned number, char *line,
+                                    char section[SECTION_BYTES])
 {
-    struct source *source = stream;
-    const char *start = source->at, *fault;
-    const char *end;
+    char *end;
 
-    config_file_end_line(source);
-    if (start == source->end)
+    line = string_trim(line);
+    if (*line == '\0' || *line == '#' || *line == ';')
         return NULL;
-    end = memchr(start, '\n', (size_t)(source->end - start));
-    source->at = end ? end + 1 : source->end;
-    end = end ? end : source->end;
-    source->line++;
-    if (source->line == 1 && end - start >= 3 && memcmp(start, "\xef\xbb\xbf", 3) == 0)
-        start += 3;
-    while (start < end && strchr(" \t\r\v\f", *start) && *start)
-        start++;
-    fault = fault_of(start, (size_t)(end - start), size);
-    if (fault)
-        source->lines->bad(source->lines->context, source->line, fault);
+    end = find_end(line, *line == '[' ? "]" : "=:");
+    if (*end == '\0' || *end == ';')
+        return *line == '[' ? "expected [SECTION]" : "expected KEY = VALUE";
+    *end = '\0';
+    if (*line == '[')
+        (void)snprintf(section, SECTION_BYTES, "%s", line + 1);
     else
-        source->is_pending = start < end && !strchr("#;[", *start);
-    (void)snprintf(line, (size_t)size, "%.*s\n", fault ? 0 : (int)(end - start), start);
-    return line;
-}
-
-/* Removes the quotes of "text", which allow blanks at both ends. A quote in the middle stays. */
-static void unquote(char *value)
-{
-    const size_t length = strlen(value);
-
-    if (length < 2 || value[0] != '"' || strchr(value + 1, '"') != value + length - 1)
-        return;
-    memmove(value, value + 1, length - 2);
-    value[length - 2] = '\0';
-}
-
-static int config_file_take_entry(void *context, const char *section, const char *name,
-                                  const char *value)
-{
-    struct source *source = context;
-    const struct config_lines *lines = source->lines;
-    char *text = strdup(value);
-
-    source->is_pending = false;
-    if (!text) {
-        lines->bad(lines->context, source->line, "out of memory");
-        return 1;
-    }
-    unquote(text);
-    lines->entry(lines->context, source->line, section, name, text);
-    free(text);
-    return 1;
+        lines->entry(lines->context, number, section, string_trim(line),
+                     config_file_value(end + 1));
+    return NULL;
 }
 
 void config_file_parse(const char *bytes, size_t size, const struct config_lines *lines)
 {
-    struct source source = {.at = bytes, .end = bytes + size, .lines = lines};
+    const char *const end = bytes + size;
+    char section[SECTION_BYTES] = "";
 
-    if (&ini_max_line)
-        ini_max_line = LINE_SIZE;
-    (void)ini_parse_stream(next_line, &source, config_file_take_entry, &source);
-    config_file_end_line(&source);
+    if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0)
+        bytes += 3;
+    for (unsigned number = 1; bytes < end; number++) {
+        const char *const newline = memchr(bytes, '\n', (size_t)(end - bytes));
+        const size_t length = (size_t)((newline ? newline : end) - bytes);
+        char *line = strndup(bytes, length);
+        const char *fault = "out of memory";
+
+        if (line)
+            fault = strlen(line) < length ? "it has a byte of zero: is this a text file?"
+                                          : config_file_line(lines, number, line, section);
+        if (fault)
+            lines->bad(lines->context, number, fault);
+        free(line);
+        bytes = newline ? newline + 1 : end;
+    }
 }
 
 char *config_file_read(const char *path, size_t *size, struct error *error)
 {
     /* a pipe without a writer must not block */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-    char *bytes = file ? malloc(FILE_MAX) : NULL;
-    struct stat status;
-    int failure = 0;
+    char *bytes = fd < 0 ? NULL : malloc(FILE_MAX);
+    struct stat status = {.st_mode = 0};
+    ssize_t got = -1;
+    int failure;
 
-    if (!bytes || fstat(fd, &status) != 0) {
-        failure = errno;
-    } else if (S_ISFIFO(status.st_mode)) {
-        free(bytes);
-        (void)fclose(file);
-        error_set(error, "%s is a pipe: expected a file", path);
-        errno = EINVAL;
-        return NULL;
-    } else {
-        *size = fread(bytes, 1, FILE_MAX, file);
-        failure = ferror(file) ? errno : *size == FILE_MAX ? EFBIG : 0;
+    *size = 0;
+    if (bytes && fstat(fd, &status) == 0) {
+        while (*size < FILE_MAX && (got = read(fd, bytes + *size, FILE_MAX - *size)) > 0)
+            *size += (size_t)got;
     }
-    if (file)
-        (void)fclose(file);
+    failure = S_ISFIFO(status.st_mode) ? EINVAL : got < 0 ? errno : got > 0 ? EFBIG : 0;
+    if (fd >= 0)
+        (void)close(fd);
     if (!failure)
         return bytes;
     free(bytes);
-    error_set(error, "%s cannot be read: %s", path, strerror(failure));
+    if (S_ISFIFO(status.st_mode))
+        error_set(error, "%s is a pipe: expected a file", path);
+    else
+        error_set(error, "%s cannot be read: %s", path, strerror(failure));
     errno = failure;
     return NULL;
 }

@@ -20,53 +20,36 @@
 
 /* ---- the configuration in answers ------------------------------------------------------------ */
 
-/* Returns the changed keys that need a restart, or (for_session) a new session of LTTng. */
-static json_t *waiting_keys(const struct config *config, bool for_session)
-{
-    json_t *names = json_array();
-
-    for (int key = 0; key_rule(key); key++) {
-        const char *name = key_rule(key)->name;
-
-        if (config_waiting(config, name) && (key_when(key) == KEY_IN_SESSION) == for_session)
-            (void)json_array_append_new(names, json_string(name));
-    }
-    return names;
-}
-
-static void add_names(char *text, size_t size, const json_t *names, const char *what)
-{
-    const json_t *name;
-    size_t i;
-
-    json_array_foreach(names, i, name)
-    {
-        const size_t length = strlen(text);
-
-        (void)snprintf(text + length, size - length, "%s%s", i ? ", " : what,
-                       json_string_value(name));
-    }
-}
-
 /* Returns the answer to `blkin reload`, and passes it to the log and systemd. config: the
  * configuration in force; problem: why the service kept the old one, or NULL. */
 static json_t *reload_answer(const struct config *config, const char *problem)
 {
-    char text[1024];
-    json_t *restart, *session;
+    static const char *const needs[] = {", but a restart is needed for: ",
+                                        ", but a new session of LTTng is needed for: "};
+    json_t *waiting[2] = {NULL, NULL}; /* changed keys that need a restart, or a new session */
+    char text[1024] = "the new configuration holds";
 
     if (problem) {
         notify_reloaded(BK1022, problem);
         return json_pack("{ss}", "error", problem);
     }
-    restart = waiting_keys(config, false);
-    session = waiting_keys(config, true);
-    (void)snprintf(text, sizeof(text), "the new configuration holds");
-    add_names(text, sizeof(text), restart, ", but a restart is needed for: ");
-    add_names(text, sizeof(text), session, ", but a new session of LTTng is needed for: ");
-    notify_reloaded(json_array_size(restart) + json_array_size(session) ? BK1021 : BK1020, text);
-    return json_pack("{ss, so, so}", "result", text, "needs_restart", restart, "needs_session",
-                     session);
+    for (int i = 0; i < 2; i++) {
+        waiting[i] = json_array();
+        for (int key = 0; key_rule(key); key++) {
+            const char *name = key_rule(key)->name;
+            const size_t length = strlen(text);
+
+            if (!config_waiting(config, name) || (key_when(key) == KEY_IN_SESSION) != i)
+                continue;
+            (void)snprintf(text + length, sizeof(text) - length, "%s%s",
+                           json_array_size(waiting[i]) ? ", " : needs[i], name);
+            (void)json_array_append_new(waiting[i], json_string(name));
+        }
+    }
+    notify_reloaded(json_array_size(waiting[0]) + json_array_size(waiting[1]) ? BK1021 : BK1020,
+                    text);
+    return json_pack("{ss, so, so}", "result", text, "needs_restart", waiting[0], "needs_session",
+                     waiting[1]);
 }
 
 /* Adds the keys that are set, and new values that need a restart, to the answer to `blkin status`.
@@ -317,21 +300,14 @@ bool frame_open(struct frame *frame, struct error *error)
     return frame->control != NULL;
 }
 
-static char *frame_page(void *context)
-{
-    const struct frame *frame = context;
-
-    return frame->calls->page(frame->context);
-}
-
 bool frame_open_page(struct frame *frame, struct error *error)
 {
     const char *listen = config_text(frame->config, "prometheus-listen");
 
     if (!listen)
         return true;
-    frame->metrics =
-        metrics_open(frame->loop, "prometheus-listen", listen, frame_page, frame, error);
+    frame->metrics = metrics_open(frame->loop, "prometheus-listen", listen, frame->calls->page,
+                                  frame->context, error);
     if (frame->metrics)
         say(BK1012, "metrics for Prometheus: %s", metrics_url(frame->metrics));
     return frame->metrics != NULL;

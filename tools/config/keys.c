@@ -6,13 +6,13 @@
 #include "keys.h"
 
 #include "babeltrace-plugin/base/http_client.h"
+#include "babeltrace-plugin/base/utf8.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "babeltrace-plugin/encode/protocol.h"
 #include "tracepoints/format/ring.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -93,7 +93,7 @@ static const struct key own[] = {
     AN_INTEGER(AGENT, AT_START, "cluster-wants-per-s", 1, 1000000, 100),
     AN_INTEGER(AGENT, AT_START, "cluster-forget-hours", 1, 24 * 3650, 168),
     A_BOOLEAN(AGENT, AT_START, "cluster-config", false),
-    A_TEXT(AGENT, AT_ONCE, "cpu", 1023, ""), /* "cpu" to "cgroup" have the syntax in tools/sampler/settings.h */
+    A_TEXT(AGENT, AT_ONCE, "cpu", 1023, ""), /* "cpu" to "cgroup" have the syntax in tools/sampler/sampler.h */
     A_TEXT(AGENT, AT_ONCE, "memory", 1023, ""),
     A_TEXT(AGENT, AT_ONCE, "pressure", 1023, ""),
     A_TEXT(AGENT, AT_ONCE, "run-queue", 1023, ""),
@@ -427,38 +427,17 @@ void keys_set_sampler_check(keys_check_fn *check)
     sampler_check = check;
 }
 
-/* Values must be UTF-8: the service sends the values to its children and to `blkin status` in JSON.
- */
-static bool is_utf8(const struct param_rule *rule, const char *text, struct error *error)
-{
-    json_t *json = json_string(text);
-    const bool is_right = json != NULL;
-
-    json_decref(json);
-    if (!is_right)
-        error_set(error, "parameter \"%s\": expected UTF-8", rule->name);
-    return is_right;
-}
-
 static bool is_right_text(const struct param_rule *rule, const char *text, struct error *error)
 {
     if (*text == '\0' && rule->default_text && *rule->default_text &&
         strcmp(rule->name, "deltas") != 0) { /* deltas = "": no topic of counts */
         return error_set(error, "parameter \"%s\": expected a text, got nothing", rule->name);
     }
-    return is_utf8(rule, text, error) &&
-           (strcmp(rule->name, "endpoint") != 0 || check_endpoint(text, error)) &&
+    /* the service sends the values to its children and to `blkin status` in JSON */
+    if (!utf8_is_valid(text_of(text)))
+        return error_set(error, "parameter \"%s\": expected UTF-8", rule->name);
+    return (strcmp(rule->name, "endpoint") != 0 || check_endpoint(text, error)) &&
            (!sampler_check || sampler_check(rule->name, text, error));
-}
-
-/* The size and the number of sub-buffers must be powers of 2. LTTng's own error does not say so. */
-static bool is_right_number(const struct param_rule *rule, int64_t value, struct error *error)
-{
-    if (strncmp(rule->name, "subbuf-", strlen("subbuf-")) != 0 || value <= 0 ||
-        (value & (value - 1)) == 0)
-        return true;
-    return error_set(error, "parameter \"%s\": expected a power of 2, got %" PRId64, rule->name,
-                     value);
 }
 
 bool key_read(const struct param_rule *rule, const char *text, struct param_value *value,
@@ -471,9 +450,13 @@ bool key_read(const struct param_rule *rule, const char *text, struct param_valu
     key_expected(rule, expected, sizeof(expected));
     error_set(error, "parameter \"%s\": expected %s, got \"%.64s\"", rule->name, expected, text);
     if (rule->type == PARAM_INTEGER) {
-        if (!read_integer(rule, text, &value->integer) ||
-            !is_right_number(rule, value->integer, error))
+        if (!read_integer(rule, text, &value->integer))
             return false;
+        /* the size and the number of sub-buffers; LTTng's own error does not say so */
+        if (strncmp(rule->name, "subbuf-", strlen("subbuf-")) == 0 && value->integer > 0 &&
+            (value->integer & (value->integer - 1)) != 0)
+            return error_set(error, "parameter \"%s\": expected a power of 2, got %" PRId64,
+                             rule->name, value->integer);
     } else if (rule->type == PARAM_BOOLEAN) {
         if (!read_boolean(text, &boolean))
             return false;

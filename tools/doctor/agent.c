@@ -38,17 +38,16 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
         saw(LEVEL_OK, "ring.seconds", "nothing was recorded lately, so nothing is overwritten");
         return;
     }
-    if (holds_s >= well_s) {
+    if (holds_s >= well_s)
         saw(LEVEL_OK, "ring.seconds", "the rings hold %" PRId64 " s at the current rate", holds_s);
-        return;
-    }
-    saw(holds_s < needed_s(doctor) ? LEVEL_BAD : LEVEL_NOTE, "ring.seconds",
-        "the rings hold only %" PRId64 " s at the current rate (%" PRId64
-        " KiB/s): a slow trace is fetched up to %" PRId64 " s after the slow span ends" MEND
-        "%s in blkin.conf, then blkin reload",
-        holds_s, number_in(rings, "bytes_per_s") / 1024, needed_s(doctor),
-        wanted_s ? "raise rings-max-bytes"
-                 : "set seconds = 10 (the agent then enlarges the rings)");
+    else
+        saw(holds_s < needed_s(doctor) ? LEVEL_BAD : LEVEL_NOTE, "ring.seconds",
+            "the rings hold only %" PRId64 " s at the current rate (%" PRId64
+            " KiB/s): a slow trace is fetched up to %" PRId64 " s after the slow span ends" MEND
+            "%s in blkin.conf, then blkin reload",
+            holds_s, number_in(rings, "bytes_per_s") / 1024, needed_s(doctor),
+            wanted_s ? "raise rings-max-bytes"
+                     : "set seconds = 10 (the agent then enlarges the rings)");
 }
 
 static void check_cluster(const struct doctor *doctor, const json_t *status)
@@ -111,14 +110,13 @@ static void check_dropped(const json_t *status)
 
     list_counts(said, sizeof(said), json_object_get(lately, "totals"), counts,
                 sizeof(counts) / sizeof(counts[0]));
-    if (!*said) {
+    if (!*said)
         saw(LEVEL_OK, "service.loss", "since %s, no alarm was dropped, no trace incomplete",
             text_in(lately, "since"));
-        return;
-    }
-    saw(LEVEL_NOTE, "service.loss",
-        "since %s: %s" MEND "what to do about each is in doc/agent.md, \"What is lost when\"",
-        text_in(lately, "since"), said);
+    else
+        saw(LEVEL_NOTE, "service.loss",
+            "since %s: %s" MEND "what to do about each is in doc/agent.md, \"What is lost when\"",
+            text_in(lately, "since"), said);
 }
 
 void check_agent(const struct doctor *doctor, const json_t *status)
@@ -201,13 +199,6 @@ static void rings_look_at(void *context, struct process *process)
         rings_explain(search->doctor, process);
 }
 
-/* Returns whether the agent takes spans of OpenTelemetry's SDKs, which need no rings. */
-static bool takes_otlp(const struct doctor *doctor)
-{
-    return is_about(doctor, "agent") && (*config_text(doctor->config, "otlp-listen") ||
-                                         *config_text(doctor->config, "otlp-socket"));
-}
-
 void check_rings(const struct doctor *doctor)
 {
     struct rings_search search = {.doctor = doctor};
@@ -217,7 +208,8 @@ void check_rings(const struct doctor *doctor)
     process_each(rings_look_at, &search);
     if (search.with)
         saw(LEVEL_OK, "rings.programs", "%u programs write into rings", search.with);
-    else if (takes_otlp(doctor))
+    else if (*config_text(doctor->config, "otlp-listen") ||
+             *config_text(doctor->config, "otlp-socket"))
         saw(LEVEL_NOTE, "rings.programs",
             "no running program writes into rings: only spans that come by OTLP are recorded");
     else if (!search.hidden || geteuid() == 0)
@@ -264,16 +256,15 @@ void check_ring_users(const struct doctor *doctor, const json_t *status)
     if (!rings)
         return;
     check_refused(doctor, rings, number_in(lately, "refused") - unknown);
-    if (unknown == 0) {
+    if (unknown == 0)
         saw(LEVEL_OK, "rings.users",
             "the service knows the users of all programs that asked for rings");
-        return;
-    }
-    saw(LEVEL_BAD, "rings.users",
-        "programs were refused rings %" PRId64
-        " times: blkin %s runs in a container that does not map their users, and users must not "
-        "share one memory" MEND
-        "run blkin %s outside of a user namespace (on the host), or map these users into "
-        "its namespace",
-        unknown, doctor->section, doctor->section);
+    else
+        saw(LEVEL_BAD, "rings.users",
+            "programs were refused rings %" PRId64 " times: blkin %s runs in a container that does "
+                                                   "not map their users, and users must not "
+            "share one memory" MEND
+            "run blkin %s outside of a user namespace (on the host), or map these users into "
+            "its namespace",
+            unknown, doctor->section, doctor->section);
 }

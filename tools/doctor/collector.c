@@ -73,14 +73,13 @@ static void check_version(const bt_plugin *plugin)
 
     (void)bt_plugin_get_version(plugin, &major, &minor, &patch, &extra);
     (void)snprintf(version, sizeof(version), "%u.%u.%u", major, minor, patch);
-    if (strcmp(version, BLKIN_RELEASE) == 0) {
+    if (strcmp(version, BLKIN_RELEASE) == 0)
         saw(LEVEL_OK, "plugin.version", "%s has the version of this command",
             bt_plugin_get_path(plugin));
-        return;
-    }
-    saw(LEVEL_BAD, "plugin.version",
-        "%s has version %s, this command has %s" MEND "install both from one release",
-        bt_plugin_get_path(plugin), version, BLKIN_RELEASE);
+    else
+        saw(LEVEL_BAD, "plugin.version",
+            "%s has version %s, this command has %s" MEND "install both from one release",
+            bt_plugin_get_path(plugin), version, BLKIN_RELEASE);
 }
 
 void check_plugin(const struct doctor *doctor)
@@ -94,12 +93,12 @@ void check_plugin(const struct doctor *doctor)
         saw(LEVEL_OK, "plugin.found", "babeltrace2 has sink.blkin.zipkin");
         check_version(plugin);
     }
-    if (source && bt_plugin_borrow_source_component_class_by_name_const(source, "lttng-live")) {
+    if (source && bt_plugin_borrow_source_component_class_by_name_const(source, "lttng-live"))
         saw(LEVEL_OK, "plugin.source", "babeltrace2 reads LTTng's traces");
-        return;
-    }
-    saw(LEVEL_BAD, "plugin.source",
-        "babeltrace2 has no src.ctf.lttng-live" MEND "apt install --reinstall libbabeltrace2-0");
+    else
+        saw(LEVEL_BAD, "plugin.source",
+            "babeltrace2 has no src.ctf.lttng-live" MEND
+            "apt install --reinstall libbabeltrace2-0");
 }
 
 /* ---- the collector --------------------------------------------------------------------------- */
@@ -114,13 +113,12 @@ static void check_file(const char *path)
         strrchr(folder, '/')[strrchr(folder, '/') == folder] = '\0';
     else
         (void)snprintf(folder, sizeof(folder), ".");
-    if (stat(folder, &status) < 0 || access(folder, W_OK) < 0) {
+    if (stat(folder, &status) < 0 || access(folder, W_OK) < 0)
         saw(LEVEL_BAD, "collector.answers",
             "cannot make a file in %s: %s" MEND "set another endpoint in blkin.conf", folder,
             strerror(errno));
-        return;
-    }
-    saw(LEVEL_OK, "collector.answers", "spans go to the file %s", path);
+    else
+        saw(LEVEL_OK, "collector.answers", "spans go to the file %s", path);
 }
 
 static void probe(const struct doctor *doctor, struct transport *transport, const char *shown)

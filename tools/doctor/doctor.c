@@ -170,22 +170,6 @@ static bool is_pid(const char *text)
            strtol(text, NULL, 10) > 0;
 }
 
-/* Removes --config, so that the checks go on with the environment and the flags. */
-static int without_file(int argc, char *argv[])
-{
-    int count = 0;
-
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--config") == 0)
-            i++;
-        else if (strncmp(argv[i], "--config=", strlen("--config=")) != 0)
-            argv[count++] = argv[i];
-    }
-    argv[count] = NULL;
-    (void)setenv("BLKIN_CONFIG", "/dev/null", 1);
-    return count;
-}
-
 /* "/etc/blkin/blkin.conf (of user root, mode 600)" */
 static void describe_file(const char *path, char *text, size_t size)
 {
@@ -260,17 +244,19 @@ static void check_file(const struct doctor *checked)
 /* Returns NULL with the exit status after printing the reason. */
 static struct config *read_config(struct doctor *checked, int argc, char *argv[], int *status)
 {
-    static struct config_request request = {NULL, usage, flags};
+    static struct config_request request = {.usage = usage, .flags = flags, .is_view = true};
     struct error error = {""};
     struct config *config;
 
-    checked->config = config = config_read_quietly(&request, argc, argv, status, &error);
+    request.error = &error;
+    checked->config = config = config_read(&request, argc, argv, status);
+    request.error = NULL;
     if (!config && *status) {
         saw(LEVEL_BAD, "config.file",
             "%s" MEND "blkin config check shows all errors; the checks below run without the file",
             error.text);
-        argc = without_file(argc, argv);
-        config = config_read_view(&request, argc, argv, status);
+        request.is_without_file = true;
+        config = config_read(&request, argc, argv, status);
     }
     if (!config)
         return NULL;
@@ -288,7 +274,7 @@ static struct config *read_config(struct doctor *checked, int argc, char *argv[]
     request.section = checked->section = section ? section : guess_section(config);
     checked->pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
     config_free(config);
-    return config_read_view(&request, argc, argv, status);
+    return config_read(&request, argc, argv, status);
 }
 
 /* ---- output ---------------------------------------------------------------------------------- */

@@ -8,7 +8,6 @@
 #include "babeltrace-plugin/params.h"
 #include "blkin_base.h"
 #include "tools/base/control.h"
-#include "tools/config/keys.h"
 
 #include <babeltrace2/babeltrace.h>
 #include <dlfcn.h>
@@ -138,20 +137,20 @@ static void check_loss_of_service(const struct doctor *doctor, const json_t *sta
     const int64_t died = number_in(losses, "readers_died");
     const char *since = text_in(lately, "since");
 
-    if (missing == 0 && lost == 0 && died == 0) {
+    if (missing == 0 && lost == 0 && died == 0)
         saw(LEVEL_OK, "service.loss", "since %s, no event was missing, no span lost", since);
-        return;
-    }
-    saw(LEVEL_NOTE, "service.loss",
-        "since %s: %" PRId64 " events missing, %" PRId64 " spans lost, and %" PRId64
-        " readers died" MEND "%s",
-        since, missing, lost, died,
-        lost ? "blkin status shows where; to keep spans while the collector is away: "
-               "spool = DIR in blkin.conf"
-        : missing && is_about(doctor, "live") ? "raise subbuf-bytes or subbuf-count in blkin.conf"
-        : missing ? "raise ring-bytes, or lower ring-poll-ms, in blkin.conf"
-                  : "journalctl -u blkin-live shows why; the next reader reads the rest, "
-                    "as far as the relay daemon still has it");
+    else
+        saw(LEVEL_NOTE, "service.loss",
+            "since %s: %" PRId64 " events missing, %" PRId64 " spans lost, and %" PRId64
+            " readers died" MEND "%s",
+            since, missing, lost, died,
+            lost ? "blkin status shows where; to keep spans while the collector is away: "
+                   "spool = DIR in blkin.conf"
+            : missing && is_about(doctor, "live")
+                ? "raise subbuf-bytes or subbuf-count in blkin.conf"
+            : missing ? "raise ring-bytes, or lower ring-poll-ms, in blkin.conf"
+                      : "journalctl -u blkin-live shows why; the next reader reads the rest, "
+                        "as far as the relay daemon still has it");
 }
 
 /* Reports the service's own state and its last messages. */
@@ -189,24 +188,20 @@ static void check_folder(const struct doctor *doctor, const char *folder)
     if (stat(folder, &status) < 0) {
         saw(errno == ENOENT ? LEVEL_NOTE : LEVEL_BAD, "service.folder", "%s: %s", folder,
             strerror(errno));
-        return;
-    }
-    if (!S_ISDIR(status.st_mode) || (status.st_mode & 077)) {
+    } else if (!S_ISDIR(status.st_mode) || (status.st_mode & 077)) {
         saw(LEVEL_BAD, "service.folder",
             "%s (runtime-dir) has mode %03o: other users could ask the service, or pretend to be "
             "it" MEND "chmod 700 %s",
             folder, (unsigned)(status.st_mode & 0777), folder);
-        return;
-    }
-    if (geteuid() != 0 && status.st_uid != geteuid()) {
+    } else if (geteuid() != 0 && status.st_uid != geteuid()) {
         doctor->facts->service_is_hidden = true;
         saw(LEVEL_NOTE, "service.folder",
             "%s (runtime-dir) belongs to user %u: this user cannot see whether the service "
             "runs" MEND "sudo blkin doctor",
             folder, (unsigned)status.st_uid);
-        return;
+    } else {
+        saw(LEVEL_OK, "service.folder", "%s (runtime-dir) is private to the service", folder);
     }
-    saw(LEVEL_OK, "service.folder", "%s (runtime-dir) is private to the service", folder);
 }
 
 /* Explains why no service answers: it was killed, or never ran. A babeltrace2 started by hand may
@@ -258,19 +253,16 @@ void check_clock(const struct doctor *doctor)
     struct timex state = {.modes = 0};
 
     (void)doctor;
-    if (adjtimex(&state) < 0) {
+    if (adjtimex(&state) < 0)
         saw(LEVEL_NOTE, "clock.synchronized", "cannot read the state of the clock: %s",
             strerror(errno));
-        return;
-    }
-    if (state.status & STA_UNSYNC) {
+    else if (state.status & STA_UNSYNC)
         saw(LEVEL_NOTE, "clock.synchronized",
             "this host's clock is not synchronized: spans of several hosts do not line up" MEND
             "timedatectl set-ntp true, or install chrony");
-        return;
-    }
-    saw(LEVEL_OK, "clock.synchronized", "synchronized, with an error of at most %ld us",
-        state.maxerror);
+    else
+        saw(LEVEL_OK, "clock.synchronized", "synchronized, with an error of at most %ld us",
+            state.maxerror);
 }
 
 /* ---- disk ------------------------------------------------------------------------------------ */
@@ -313,27 +305,22 @@ static void check_place(const char *id, const char *path, uint64_t needed, const
         saw(LEVEL_OK, id, "%s: %" PRIu64 " MiB left", folder, left / (uint64_t)MIB);
 }
 
-/* Returns the size of LTTng's buffers for one more user, or one more process. */
-static uint64_t buffer_bytes(const struct doctor *doctor)
-{
-    const long processors = sysconf(_SC_NPROCESSORS_CONF);
-
-    return (uint64_t)config_integer(doctor->config, "subbuf-bytes") *
-           (uint64_t)config_integer(doctor->config, "subbuf-count") *
-           (uint64_t)(processors > 0 ? processors : 1);
-}
-
 void check_disk(const struct doctor *doctor)
 {
     static const char free_some[] = "free some, or name another folder in blkin.conf";
-    const char *spool = key_find("spool") < 0 ? NULL : config_text(doctor->config, "spool");
+    const char *spool = config_text(doctor->config, "spool");
+    const long processors = sysconf(_SC_NPROCESSORS_CONF);
+    /* the size of LTTng's buffers for one more user, or one more process */
+    const int64_t buffers = config_integer(doctor->config, "subbuf-bytes") *
+                            config_integer(doctor->config, "subbuf-count") *
+                            (processors > 0 ? processors : 1);
 
     check_place("disk.state", config_text(doctor->config, "state-dir"), LITTLE, free_some);
     if (spool)
         check_place("disk.spool", spool, LITTLE, free_some);
     if (!is_about(doctor, "live"))
         return;
-    check_place("disk.buffers", "/dev/shm", buffer_bytes(doctor) + LITTLE,
+    check_place("disk.buffers", "/dev/shm", (uint64_t)buffers + LITTLE,
                 "LTTng cannot make buffers for the next program: free some, or lower subbuf-bytes "
                 "and subbuf-count");
 }

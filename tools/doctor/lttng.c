@@ -117,13 +117,12 @@ void check_sessiond_answer(const struct doctor *doctor)
 
     (void)doctor;
     free(sessions);
-    if (count < 0) {
+    if (count < 0)
         saw(LEVEL_BAD, "sessiond.answers",
             "lttng-sessiond cannot list its sessions: %s" MEND "systemctl restart lttng-sessiond",
             lttng_strerror(count));
-        return;
-    }
-    saw(LEVEL_OK, "sessiond.answers", "lttng-sessiond answers; sessions: %d", count);
+    else
+        saw(LEVEL_OK, "sessiond.answers", "lttng-sessiond answers; sessions: %d", count);
 }
 
 /* ---- the session ----------------------------------------------------------------------------- */
@@ -168,24 +167,22 @@ static void check_mode(struct view *view)
     const bool is_live = view->session.live_timer_interval != 0;
 
     doctor->facts->session = is_live ? LIVE_SESSION : OTHER_SESSION;
-    if (is_live) {
+    if (is_live)
         saw(LEVEL_OK, "session.mode", "\"%s\" is a live session", view->name);
-        return;
-    }
-    saw(LEVEL_BAD, "session.mode",
-        "\"%s\" is not a live session, but blkin %s needs a live session" MEND CHANNEL_HINT,
-        view->name, doctor->section, view->name, doctor->section);
+    else
+        saw(LEVEL_BAD, "session.mode",
+            "\"%s\" is not a live session, but blkin %s needs a live session" MEND CHANNEL_HINT,
+            view->name, doctor->section, view->name, doctor->section);
 }
 
 static void check_state(struct view *view)
 {
     view->doctor->facts->is_active = view->session.enabled;
-    if (view->session.enabled) {
+    if (view->session.enabled)
         saw(LEVEL_OK, "session.active", "\"%s\" is active", view->name);
-        return;
-    }
-    saw(LEVEL_BAD, "session.active", "\"%s\" is stopped: it records nothing" MEND "lttng start %s",
-        view->name, view->name);
+    else
+        saw(LEVEL_BAD, "session.active",
+            "\"%s\" is stopped: it records nothing" MEND "lttng start %s", view->name, view->name);
 }
 
 static void find_domain(struct view *view)
@@ -206,14 +203,13 @@ static void check_buffers(struct view *view)
     const struct doctor *doctor = view->doctor;
     const bool is_per_user = view->domain.buf_type == LTTNG_BUFFER_PER_UID;
 
-    if (doctor->facts->session == LIVE_SESSION && !is_per_user) {
+    if (doctor->facts->session == LIVE_SESSION && !is_per_user)
         saw(LEVEL_BAD, "session.buffers",
             "\"%s\" is live with buffers per process: one idle program blocks the events of all "
             "others" MEND CHANNEL_HINT,
             view->name, view->name, "live");
-        return;
-    }
-    saw(LEVEL_OK, "session.buffers", "buffers are per %s", is_per_user ? "user" : "process");
+    else
+        saw(LEVEL_OK, "session.buffers", "buffers are per %s", is_per_user ? "user" : "process");
 }
 
 /* ---- its channel ----------------------------------------------------------------------------- */
@@ -231,17 +227,16 @@ static void check_loss(struct view *view)
         if (lttng_channel_get_lost_packet_count(&view->channels[i], &number) == 0)
             lost += number;
     }
-    if (discarded + lost == 0) {
+    if (discarded + lost == 0)
         saw(LEVEL_OK, "session.loss", "LTTng has discarded no event of this session");
-        return;
-    }
-    saw(LEVEL_NOTE, "session.loss",
-        "LTTng has discarded %" PRIu64 " events and lost %" PRIu64
-        " packets: all sub-buffers (%" PRIu64 " of %" PRIu64 " KiB for each CPU) were full" MEND
-        "raise subbuf-bytes or subbuf-count in blkin.conf, then lttng destroy %s; systemctl "
-        "restart blkin-%s",
-        discarded, lost, view->channels[0].attr.num_subbuf,
-        view->channels[0].attr.subbuf_size / 1024, view->name, doctor->section);
+    else
+        saw(LEVEL_NOTE, "session.loss",
+            "LTTng has discarded %" PRIu64 " events and lost %" PRIu64
+            " packets: all sub-buffers (%" PRIu64 " of %" PRIu64 " KiB for each CPU) were full" MEND
+            "raise subbuf-bytes or subbuf-count in blkin.conf, then lttng destroy %s; systemctl "
+            "restart blkin-%s",
+            discarded, lost, view->channels[0].attr.num_subbuf,
+            view->channels[0].attr.subbuf_size / 1024, view->name, doctor->section);
 }
 
 static bool is_enabled(struct view *view)

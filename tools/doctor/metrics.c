@@ -3,8 +3,7 @@
 #include "check.h"
 
 #include "tools/base/control.h"
-#include "tools/sampler/sample.h"
-#include "tools/sampler/settings.h"
+#include "tools/sampler/sampler.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,15 +29,14 @@ static void check_counts(const json_t *host, const json_t *lately)
     char said[400] = "";
 
     list_counts(said, sizeof(said), lately, counts, sizeof(counts) / sizeof(counts[0]));
-    if (!*said) {
+    if (!*said)
         saw(LEVEL_OK, "host.samples", "%" PRId64 " samples, nothing was left out",
             number_in(host, "samples"));
-        return;
-    }
-    saw(LEVEL_NOTE, "host.samples",
-        "%" PRId64 " samples; %s" MEND
-        "what to do about each is in doc/host.md, \"What is counted\"",
-        number_in(host, "samples"), said);
+    else
+        saw(LEVEL_NOTE, "host.samples",
+            "%" PRId64 " samples; %s" MEND
+            "what to do about each is in doc/host.md, \"What is counted\"",
+            number_in(host, "samples"), said);
 }
 
 /* Returns the agent's pid; 0: no agent answers. */
@@ -68,26 +66,20 @@ static pid_t check_sampler(const struct doctor *doctor)
 /* ---- readable files -------------------------------------------------------------------------- */
 
 /* Reads the file: a kernel with PSI switched off has the file but refuses reads. */
-static bool has_pressure(void)
+static void check_pressure(void)
 {
     const int fd = open("/proc/pressure/io", O_RDONLY | O_CLOEXEC);
     char byte;
-    const bool is_there = fd >= 0 && read(fd, &byte, 1) == 1;
 
+    if (fd >= 0 && read(fd, &byte, 1) == 1)
+        saw(LEVEL_OK, "host.pressure", "the kernel measures pressure (PSI)");
+    else
+        saw(LEVEL_NOTE, "host.pressure",
+            "the kernel does not measure pressure (PSI): spans cannot show that tasks waited for "
+            "CPU, memory or I/O" MEND
+            "boot with psi=1 (needs Linux 4.20 or later with CONFIG_PSI)");
     if (fd >= 0)
         (void)close(fd);
-    return is_there;
-}
-
-static void check_pressure(void)
-{
-    if (has_pressure()) {
-        saw(LEVEL_OK, "host.pressure", "the kernel measures pressure (PSI)");
-        return;
-    }
-    saw(LEVEL_NOTE, "host.pressure",
-        "the kernel does not measure pressure (PSI): spans cannot show that tasks waited for CPU, "
-        "memory or I/O" MEND "boot with psi=1 (needs Linux 4.20 or later with CONFIG_PSI)");
 }
 
 /* "36 25 0:33 / /proc rw shared:9 - proc proc rw,hidepid=invisible" */
@@ -224,13 +216,15 @@ static void check_settings(const struct doctor *doctor, const struct config *age
 void check_metrics(const struct doctor *doctor)
 {
     const pid_t pid = check_sampler(doctor);
+    struct config_request request;
     struct config *agent;
 
     if (!config_boolean(doctor->config, "host"))
         return;
     check_pressure();
     check_processes(pid);
-    agent = config_read_for(doctor->config, "agent"); /* NULL: the check config.file reports it */
+    agent = config_read_for(doctor->config, "agent",
+                            &request); /* NULL: the check config.file reports it */
     if (agent)
         check_settings(doctor, agent);
     config_free(agent);

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PRELOAD_MAPPED "/libblkin-preload.so"
@@ -87,59 +89,31 @@ static void look_at_file(const struct process *process)
 /* ---- the output of BLKIN_DEBUG */
 
 /* libblkin/base/debug.c writes messages to descriptor 2, or to syslog if that is a client's
- * connection. Returns whether the file of /proc/net has the socket's inode in the column. */
-static bool lists_socket(const char *path, unsigned column, const char *inode)
+ * connection. Returns the domain of this socket; -1: not known. */
+static int domain_of_error(pid_t pid)
 {
-    FILE *file = fopen(path, "re");
-    char *line = NULL;
-    size_t size = 0;
-    bool has = false;
+    const int process = (int)syscall(SYS_pidfd_open, pid, 0);
+    const int copy = (int)syscall(SYS_pidfd_getfd, process, STDERR_FILENO, 0);
+    int domain = -1;
 
-    while (file && !has && getline(&line, &size, file) > 0) {
-        char *rest = line, *word = NULL;
-
-        for (unsigned i = 0; i < column && (word = strsep(&rest, " \n")) != NULL;)
-            i += *word != '\0';
-        has = word && strcmp(word, inode) == 0;
-    }
-    free(line);
-    if (file)
-        (void)fclose(file);
-    return has;
+    (void)getsockopt(copy, SOL_SOCKET, SO_DOMAIN, &domain, &(socklen_t){sizeof(domain)});
+    if (copy >= 0)
+        (void)close(copy);
+    if (process >= 0)
+        (void)close(process);
+    return domain;
 }
 
-/* Looks in the process's network namespace, then in this one: with PrivateNetwork=, journald's
- * socket is in this one. */
-static bool is_in_net(pid_t pid, const char *name, unsigned column, const char *inode)
+/* Reads where a descriptor leads. Returns the length; -1 with errno set, and an empty text. */
+static ssize_t descriptor_target(pid_t pid, int fd, char target[PROCESS_PATH_MAX])
 {
-    char theirs[64], ours[64];
-
-    (void)snprintf(theirs, sizeof(theirs), "/proc/%d/net/%s", (int)pid, name);
-    (void)snprintf(ours, sizeof(ours), "/proc/self/net/%s", name);
-    return lists_socket(theirs, column, inode) || lists_socket(ours, column, inode);
-}
-
-static bool is_of_ip(pid_t pid, const char *inode)
-{
-    static const char *const names[] = {"tcp", "tcp6", "udp", "udp6"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (is_in_net(pid, names[i], 10, inode))
-            return true;
-    }
-    return false;
-}
-
-/* Returns whether the standard input is the same socket, as with inetd and socket units. */
-static bool is_standard_input(pid_t pid, const char *target)
-{
-    char path[64], input[PROCESS_PATH_MAX];
+    char path[64];
     ssize_t length;
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/fd/0", (int)pid);
-    length = readlink(path, input, sizeof(input) - 1);
-    input[length > 0 ? length : 0] = '\0';
-    return strcmp(input, target) == 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+    length = readlink(path, target, PROCESS_PATH_MAX - 1);
+    target[length > 0 ? length : 0] = '\0';
+    return length;
 }
 
 struct program_output {
@@ -153,21 +127,22 @@ static void set(struct program_output *place, bool is_lost, const char *before, 
     (void)snprintf(place->text, sizeof(place->text), "%s%.400s", before, name);
 }
 
-/* "socket:[1234]" */
 static void look_at_socket(pid_t pid, const char *target, struct program_output *place)
 {
-    char inode[32];
+    const int domain = domain_of_error(pid);
+    char input[PROCESS_PATH_MAX];
 
-    (void)snprintf(inode, sizeof(inode), "%.*s", (int)strcspn(target + 8, "]"), target + 8);
-    if (!is_standard_input(pid, target) && is_in_net(pid, "unix", 7, inode))
-        set(place, false, "the unix socket that is its standard error (for a service: the journal)",
-            "");
-    else if (is_standard_input(pid, target) || is_of_ip(pid, inode))
+    /* with inetd and socket units, the standard input is the same socket */
+    (void)descriptor_target(pid, STDIN_FILENO, input);
+    if (strcmp(input, target) == 0 || (domain >= 0 && domain != AF_UNIX))
         set(place, false,
             "syslog (facility daemon), as its standard error is a connection to a client", "");
+    else if (domain == AF_UNIX)
+        set(place, false, "the unix socket that is its standard error (for a service: the journal)",
+            "");
     else
         set(place, false,
-            "a socket of another network namespace (a Unix socket), or syslog (if it is an IP "
+            "a socket that this user cannot look at: the journal (a Unix socket), or syslog (an IP "
             "socket)",
             "");
 }
@@ -195,14 +170,11 @@ static void look_at_target(pid_t pid, const char *target, struct program_output 
 /* Returns false with errno set if /proc/PID/fd is not readable. */
 static bool look_at_error(pid_t pid, struct program_output *place)
 {
-    char path[64], target[PROCESS_PATH_MAX];
-    ssize_t length;
+    char target[PROCESS_PATH_MAX];
+    const ssize_t length = descriptor_target(pid, STDERR_FILENO, target);
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/fd/2", (int)pid);
-    length = readlink(path, target, sizeof(target) - 1);
     if (length < 0 && errno != ENOENT)
         return false;
-    target[length > 0 ? length : 0] = '\0';
     if (length < 0)
         set(place, true, "nowhere, as its standard error is closed", "");
     else
@@ -216,23 +188,22 @@ static void check_debug(const struct process *process)
     const bool is_set = process_variable(process->pid, "BLKIN_DEBUG", value, sizeof(value));
     struct program_output place;
 
-    if (!look_at_error(process->pid, &place)) {
+    if (!look_at_error(process->pid, &place))
         saw(LEVEL_NOTE, "program.debug",
             "cannot see where process %d (%s) writes the lines of BLKIN_DEBUG: %s" MEND
             "sudo blkin doctor --pid=%d",
             PROCESS_NAMED(process), strerror(errno), (int)process->pid);
-        return;
-    }
-    saw(place.is_lost ? LEVEL_NOTE : LEVEL_OK, "program.debug", "process %d (%s) %s %s" MEND "%s",
-        PROCESS_NAMED(process),
-        is_set ? "writes the lines of BLKIN_DEBUG to"
-               : "runs without BLKIN_DEBUG; with it, the lines would go to",
-        place.text,
-        place.is_lost
-            ? "start it with its standard error in a file: 2>>FILE, or StandardError= in its unit"
-        : is_set
-            ? ""
-            : "to see why something is not traced, start it with BLKIN_DEBUG=1 in its environment");
+    else
+        saw(place.is_lost ? LEVEL_NOTE : LEVEL_OK, "program.debug",
+            "process %d (%s) %s %s" MEND "%s", PROCESS_NAMED(process),
+            is_set ? "writes the lines of BLKIN_DEBUG to"
+                   : "runs without BLKIN_DEBUG; with it, the lines would go to",
+            place.text,
+            place.is_lost ? "start it with its standard error in a file: 2>>FILE, or "
+                            "StandardError= in its unit"
+            : is_set      ? ""
+                     : "to see why something is not traced, start it with BLKIN_DEBUG=1 in its "
+                       "environment");
 }
 
 /* ---- one that should have it ---- */
@@ -349,13 +320,6 @@ static bool has_mapped(const struct process *process, const char *file)
     return process_find_libraries(&other, PRELOAD_MAPPED, file) && other.provider[0];
 }
 
-/* Returns whether a program with a seccomp filter stays untraced, as it gets no rings. */
-static bool is_left_alone(const struct process *process)
-{
-    return process->is_filtered && !is_told(process, "seccomp=trace") &&
-           !has_mapped(process, RINGS_MEMORY);
-}
-
 /* Returns whether the process can reach the agent's socket for rings. */
 static bool can_ask_for_rings(const struct process *process, char path[PROCESS_PATH_MAX])
 {
@@ -413,19 +377,6 @@ static void tell_of_untraced(const struct preload_search *search)
             (int)search->cleared.first.parent);
 }
 
-static void look_at_untraced(struct preload_search *search, const struct process *process)
-{
-    char list[PROCESS_PATH_MAX];
-    struct process parent;
-
-    if (!has_variable(process, list)) {
-        if (process->state != 'Z' && is_child_of_traced(process, &parent))
-            preload_note(&search->cleared, process);
-    } else if (is_secure(process)) {
-        preload_note(&search->secure, process);
-    }
-}
-
 /* Checks whether the process has LTTng or rings, and explains why not. */
 static void check_parts(const struct doctor *doctor, const struct process *process)
 {
@@ -455,6 +406,8 @@ static void preload_look_at(void *context, struct process *process)
 {
     struct preload_search *search = context;
     const bool can_be_seen = process_find_libraries(process, PRELOAD_MAPPED, LTTNG_MAPPED);
+    char list[PROCESS_PATH_MAX];
+    struct process parent;
 
     if (process->pid == search->doctor->pid) {
         search->wanted = *process;
@@ -462,10 +415,14 @@ static void preload_look_at(void *context, struct process *process)
     }
     if (process->library[0]) {
         preload_note(&search->traced, process);
-        if (is_left_alone(process))
+        if (process->is_filtered && !is_told(process, "seccomp=trace") &&
+            !has_mapped(process, RINGS_MEMORY))
             preload_note(&search->filtered, process);
-    } else if (can_be_seen) {
-        look_at_untraced(search, process);
+    } else if (can_be_seen && !has_variable(process, list)) {
+        if (process->state != 'Z' && is_child_of_traced(process, &parent))
+            preload_note(&search->cleared, process);
+    } else if (can_be_seen && is_secure(process)) {
+        preload_note(&search->secure, process);
     }
 }
 

@@ -30,11 +30,6 @@ static bool is_registered(const struct facts *facts, pid_t pid)
     return false;
 }
 
-static bool is_of_blkin(const struct lttng_event *event)
-{
-    return strncmp(event->name, "blkin:", 6) == 0 || strncmp(event->name, "zipkin:", 7) == 0;
-}
-
 /* Returns the number of programs with BlkKin's events, or LTTng's error. */
 static int list_registered(struct facts *facts)
 {
@@ -44,8 +39,9 @@ static int list_registered(struct facts *facts)
     const int count = handle ? lttng_list_tracepoints(handle, &events) : -LTTNG_ERR_NOMEM;
 
     for (int i = 0; i < count; i++) {
-        if (is_of_blkin(&events[i]) && !is_registered(facts, events[i].pid) &&
-            facts->registered_count < REGISTERED_MAX)
+        if ((strncmp(events[i].name, "blkin:", 6) == 0 ||
+             strncmp(events[i].name, "zipkin:", 7) == 0) &&
+            !is_registered(facts, events[i].pid) && facts->registered_count < REGISTERED_MAX)
             facts->registered[facts->registered_count++] = events[i].pid;
     }
     free(events);

@@ -53,15 +53,6 @@ static bool is_loopback(const char *address)
 
 #define PORTS 6
 
-static bool is_wanted(unsigned port, const unsigned ports[PORTS])
-{
-    for (int i = 0; i < PORTS; i++) {
-        if (port == ports[i])
-            return true;
-    }
-    return false;
-}
-
 static void look_at_table(const char *path, const unsigned ports[PORTS], unsigned *count,
                           unsigned *exposed)
 {
@@ -71,11 +62,13 @@ static void look_at_table(const char *path, const unsigned ports[PORTS], unsigne
 
     while (file && fgets(line, sizeof(line), file)) {
         if (sscanf(line, " %*u: %32[0-9A-F]:%X %*[0-9A-F]:%*X %X", address, &port, &state) != 3 ||
-            state != 0x0a || !is_wanted(port, ports))
+            state != 0x0a)
             continue;
-        ++*count;
-        if (!is_loopback(address))
-            *exposed = port;
+        for (int i = 0; i < PORTS; i++) {
+            *count += port == ports[i];
+            if (port == ports[i] && !is_loopback(address))
+                *exposed = port;
+        }
     }
     if (file)
         (void)fclose(file);
@@ -204,16 +197,15 @@ static void check_answer(const struct doctor *doctor, const struct relay_address
     static struct listing listing;
 
     doctor->facts->relayd_answers = ask_for_sessions(place, &listing);
-    if (doctor->facts->relayd_answers) {
+    if (doctor->facts->relayd_answers)
         saw(LEVEL_OK, "relayd.answers", "the relay daemon answers; live sessions: %d",
             listing.count);
-        return;
-    }
-    saw(LEVEL_BAD, "relayd.answers",
-        "%s:%s accepts connections, but does not list live sessions" MEND
-        "is that a relay daemon's port for viewers? relayd and relayd-live-port in "
-        "blkin.conf",
-        place->host, place->port);
+    else
+        saw(LEVEL_BAD, "relayd.answers",
+            "%s:%s accepts connections, but does not list live sessions" MEND
+            "is that a relay daemon's port for viewers? relayd and relayd-live-port in "
+            "blkin.conf",
+            place->host, place->port);
 }
 
 static void look_at_relayd(const struct doctor *doctor)

@@ -203,39 +203,27 @@ void check_sampling(const struct doctor *doctor)
 
 /* ---- rules of slow requests, and sampling ---------------------------------------------------- */
 
-/* Looks with the doctor's rights, as the process may not enter the folder. */
-static bool file_is_there(const struct process *process, struct found *found)
-{
-    char full[600];
-
-    (void)snprintf(full, sizeof(full), "/proc/%d/root%s", (int)process->pid, found->path);
-    return stat(full, &found->status) == 0;
-}
-
-/* Returns whether the file's mode allows the read, so that a folder must be the reason. */
-static bool mode_lets_read(const struct process *process, const struct stat *status)
-{
-    const mode_t bit = status->st_uid == process->user    ? S_IRUSR
-                       : status->st_gid == process->group ? S_IRGRP
-                                                          : S_IROTH;
-
-    return (status->st_mode & bit) != 0;
-}
-
 static void look_at_slow(struct setting_search *search, const struct process *process)
 {
     struct found found;
+    char full[600];
 
     find(&slow, process, &found);
     if (!check_trust(search, process, &found, "rules.file"))
         return;
-    if (found.error && file_is_there(process, &found)) {
+    /* looks with the doctor's rights, as the process may not enter the folder */
+    (void)snprintf(full, sizeof(full), "/proc/%d/root%s", (int)process->pid, found.path);
+    if (found.error && stat(full, &found.status) == 0) {
+        const mode_t bit = found.status.st_uid == process->user    ? S_IRUSR
+                           : found.status.st_gid == process->group ? S_IRGRP
+                                                                   : S_IROTH;
+
         if (!search_explains(search))
             return;
         saw(LEVEL_BAD, "rules.file",
             "%s, of user %u, cannot read %s: %s: it has no rules from that file" MEND "%s%s",
             name_process(process), (unsigned)process->user, found.path, strerror(found.error),
-            mode_lets_read(process, &found.status)
+            found.status.st_mode & bit
                 ? "put the file into a folder that this user may enter; into the environment: "
                   "BLKIN_SLOW_FILE="
                 : "chmod 644 ",

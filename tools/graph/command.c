@@ -88,7 +88,7 @@ int graph_command(int argc, char *argv[])
     if (status >= 0)
         return status;
     status = 1;
-    if (summary_load(argv[optind], &summary)) {
+    if (summary_load(argv[optind], true, &summary)) {
         if (!landscape_make(&landscape, &summary, options.limit))
             fprintf(stderr, "%s: out of memory\n", argv[0]);
         else if (show(argv[0], &options, &landscape))

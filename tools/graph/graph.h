@@ -97,7 +97,7 @@ bool graph_dot(FILE *file, const struct landscape *landscape);
 /* Prints one line of JSON: see blkin-graph(1). Returns false when out of memory. */
 bool graph_json(const struct landscape *landscape);
 
-/* ---- foreign text in HTML and SVG: markup.c -------------------------------------------------- */
+/* ---- foreign text in HTML and SVG ------------------------------------------------------------ */
 
 /*
  * Writes any bytes, also for an attribute in double quotes, so that no part is markup or changes

@@ -6,6 +6,7 @@
 #include "babeltrace-plugin/base/duration.h"
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/utf8.h"
 #include "tools/base/commands.h"
 #include "tools/base/control.h"
 #include "tools/base/json.h"
@@ -263,18 +264,16 @@ static void put_hosts(const struct keep_question *question, const json_t *hosts)
  *    "hosts": [{"host", "state": "answered|waiting|away", "spans", "held_from", "error"}]}
  *
  * held_from: "2026-11-21T11:33:27.981Z", or null if the rings are empty. error is optional. Names
- * come from other hosts, and may be any text. Return whether all wanted traces were found, and are
+ * come from other hosts, and may be any text. is_whole: all wanted traces were found, and are
  * complete.
  */
-static bool report_table(const struct keep_question *question, json_t *answer)
+static void report_table(const struct keep_question *question, const json_t *answer,
+                         const json_t *problems, bool is_whole)
 {
-    const json_t *traces = json_object_get(answer, "traces");
-    json_t *problems = problems_of(question, answer);
-    const bool is_whole = problems && json_array_size(problems) == 0;
     const json_t *text;
     size_t i;
 
-    put_traces(traces, number_in(answer, "more"));
+    put_traces(json_object_get(answer, "traces"), number_in(answer, "more"));
     put_hosts(question, json_object_get(answer, "hosts"));
     if (is_whole && number_in(answer, "more"))
         printf("The listed traces are complete. All traces are on their way to the collector.\n");
@@ -286,20 +285,14 @@ static bool report_table(const struct keep_question *question, json_t *answer)
         put(json_string_value(text), LINE_WIDTH);
         putchar('\n');
     }
-    json_decref(problems);
-    return is_whole;
 }
 
-static bool report_json(const struct keep_question *question, json_t *answer)
+static void report_json(json_t *answer, json_t *problems, bool is_whole)
 {
-    json_t *problems = problems_of(question, answer);
-    const bool is_whole = problems && json_array_size(problems) == 0;
-
     (void)json_object_set_new(answer, "complete", json_boolean(is_whole));
-    (void)json_object_set_new(answer, "missing", problems);
+    (void)json_object_set(answer, "missing", problems);
     if (json_dumpf(answer, stdout, JSON_INDENT(2)) == 0)
         putchar('\n');
-    return is_whole;
 }
 
 static bool is_json;
@@ -307,27 +300,12 @@ static const char *last, *service;
 
 /* ---- pasted trace ids ------------------------------------------------------------------------ */
 
-#define PART_MAX 40 /* longer than any id */
-
-/* Reads the text up to a '-' or the end. Returns false if no id has such a part. */
-static bool next_part(const char **text, char part[PART_MAX])
-{
-    const size_t length = strcspn(*text, "-");
-
-    if (length == 0 || length >= PART_MAX)
-        return false;
-    memcpy(part, *text, length);
-    part[length] = '\0';
-    *text += length + ((*text)[length] == '-');
-    return true;
-}
-
 /* Reads "00-TRACE-SPAN-01" of W3C, or "TRACE-SPAN[-1[-PARENT]]" of B3. */
 static bool header_id(const char *text, char id[33])
 {
-    char first[PART_MAX], second[PART_MAX];
+    char first[34], second[34]; /* longer than any id */
 
-    if (!next_part(&text, first) || !next_part(&text, second))
+    if (sscanf(text, "%33[^-]-%33[^-]", first, second) != 2)
         return false;
     if (strlen(first) == 2)
         return strlen(second) == 32 && id_parse(second, id);
@@ -370,16 +348,6 @@ static bool pasted_id(const char *text, char id[33])
 
 /* ---- the question ---------------------------------------------------------------------------- */
 
-/* Returns whether the text can be the end of a request, which is one line, and a JSON text. */
-static bool is_name(const char *text)
-{
-    json_t *json = json_string(text);
-    const bool is_utf8 = json != NULL;
-
-    json_decref(json);
-    return is_utf8 && *text && strlen(text) < KEEP_NAME_MAX && !strchr(text, '\n');
-}
-
 static bool read_last(const char *program, struct keep_question *question)
 {
     question->last_ms = duration_read_ms(last);
@@ -389,7 +357,9 @@ static bool read_last(const char *program, struct keep_question *question)
                 last);
         return false;
     }
-    if (service && !is_name(service)) {
+    /* the end of a request, which is one line, and a JSON text */
+    if (service && (!*service || strlen(service) >= KEEP_NAME_MAX || strchr(service, '\n') ||
+                    !utf8_is_valid(text_of(service)))) {
         fprintf(stderr, "%s: --service: expected a service's name\n", program);
         return false;
     }
@@ -501,11 +471,13 @@ int keep_command(int argc, char *argv[])
                                                {"last", NULL, &last},
                                                {"service", NULL, &service},
                                                {NULL, NULL, NULL}};
-    const struct config_request request = {"agent", usage, flags};
+    const struct config_request request = {
+        .section = "agent", .usage = usage, .flags = flags, .is_view = true};
     struct error error = {""};
-    json_t *answer;
+    json_t *answer, *problems;
+    bool is_whole;
     int status;
-    struct config *config = config_read_view(&request, argc, argv, &status);
+    struct config *config = config_read(&request, argc, argv, &status);
 
     if (!config)
         return status;
@@ -524,7 +496,13 @@ int keep_command(int argc, char *argv[])
                     argv[0]);
         return 1;
     }
-    status = (is_json ? report_json : report_table)(&question, answer) ? 0 : 1;
+    problems = problems_of(&question, answer);
+    is_whole = problems && json_array_size(problems) == 0;
+    if (is_json)
+        report_json(answer, problems, is_whole);
+    else
+        report_table(&question, answer, problems, is_whole);
+    json_decref(problems);
     json_decref(answer);
-    return output_flush(argv[0], status);
+    return output_flush(argv[0], is_whole ? 0 : 1);
 }

@@ -431,7 +431,7 @@ int live_command(int argc, char *argv[])
                                              .ask = ask,
                                              .page = page,
                                              .end = end};
-    const struct config_request request = {"live", usage, NULL};
+    const struct config_request request = {.section = "live", .usage = usage};
     struct live_service *service = calloc(1, sizeof(*service));
     int status = 1;
 

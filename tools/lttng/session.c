@@ -14,15 +14,10 @@
 
 /* ---- shared parts */
 
-static bool session_no_daemon(int code)
-{
-    return code == -LTTNG_ERR_NO_SESSIOND;
-}
-
 /* code: a negative result of liblttng-ctl. Returns false with error set. */
 static bool session_refuse(struct error *error, const char *what, const char *name, int code)
 {
-    if (session_no_daemon(code))
+    if (code == -LTTNG_ERR_NO_SESSIOND)
         error_set(error, "no LTTng session daemon answers: start lttng-sessiond; to use root's, a "
                          "user must be in group \"tracing\"");
     else
@@ -60,16 +55,6 @@ static void session_parse_relay(const char *url, struct relay_url *relay)
         relay->ports[i] = strtoul(host, (char **)(uintptr_t)&host, 10);
 }
 
-static bool session_same_relay(const char *url, const char *path)
-{
-    struct relay_url wanted, there;
-
-    session_parse_relay(url, &wanted);
-    session_parse_relay(path, &there);
-    return strcmp(wanted.host, there.host) == 0 && wanted.ports[0] == there.ports[0] &&
-           wanted.ports[1] == there.ports[1];
-}
-
 static bool session_has_other_buffers(const struct session_spec *spec)
 {
     struct lttng_domain *domains = NULL;
@@ -100,11 +85,16 @@ static bool session_has_channel(struct lttng_handle *handle)
 static const char *session_difference(const struct session_spec *spec,
                                       const struct lttng_session *there)
 {
+    struct relay_url wanted, other;
+
+    session_parse_relay(spec->relay_url, &wanted);
+    session_parse_relay(there->path, &other);
     if (there->snapshot_mode)
         return "is a snapshot session";
     if (there->live_timer_interval == 0)
         return "is no live session";
-    if (!session_same_relay(spec->relay_url, there->path))
+    if (strcmp(wanted.host, other.host) != 0 || wanted.ports[0] != other.ports[0] ||
+        wanted.ports[1] != other.ports[1])
         return "has another output";
     if (session_has_other_buffers(spec))
         return "has buffers per process";
@@ -208,13 +198,6 @@ static int session_enable_events(const struct session_spec *spec, struct lttng_h
     return 0;
 }
 
-static int session_start(const char *name)
-{
-    const int code = lttng_start_tracing(name);
-
-    return code == -LTTNG_ERR_TRACE_ALREADY_STARTED ? 0 : code;
-}
-
 /* Accepts parts that exist already, as the creation of the session may have been interrupted. */
 static bool session_equip(const struct session_spec *spec, struct lttng_handle *handle,
                           struct error *error)
@@ -227,7 +210,8 @@ static bool session_equip(const struct session_spec *spec, struct lttng_handle *
         return session_refuse(error, "add contexts to", spec->name, code);
     if ((code = session_enable_events(spec, handle)) < 0)
         return session_refuse(error, "enable events in", spec->name, code);
-    if ((code = session_start(spec->name)) < 0)
+    code = lttng_start_tracing(spec->name);
+    if (code < 0 && code != -LTTNG_ERR_TRACE_ALREADY_STARTED)
         return session_refuse(error, "start", spec->name, code);
     return true;
 }
@@ -258,7 +242,7 @@ static enum session_result session_make(const struct session_spec *spec,
 
     if (code < 0) {
         (void)session_refuse(error, "create", spec->name, code);
-        return session_no_daemon(code) ? SESSION_NO_DAEMON : SESSION_FAILED;
+        return code == -LTTNG_ERR_NO_SESSIOND ? SESSION_NO_DAEMON : SESSION_FAILED;
     }
     if (session_equip(spec, handle, error))
         return SESSION_CREATED;
@@ -297,7 +281,7 @@ void session_ensure(const struct session_spec *spec, struct session_answer *answ
     if (count < 0 || handle == NULL) {
         (void)session_refuse(&answer->error, "look for", spec->name,
                              count < 0 ? count : -LTTNG_ERR_NOMEM);
-        answer->result = session_no_daemon(count) ? SESSION_NO_DAEMON : SESSION_FAILED;
+        answer->result = count == -LTTNG_ERR_NO_SESSIOND ? SESSION_NO_DAEMON : SESSION_FAILED;
     } else if ((there = session_find(sessions, count, spec->name)) == NULL) {
         answer->result = session_make(spec, handle, &answer->error);
     } else {

@@ -21,13 +21,6 @@ static inline enum span_kind kind_of(uint64_t value)
 #define PEER_KEY        "peer.service"
 #define PEER_KEY_LENGTH (sizeof(PEER_KEY) - 1)
 
-static void take_attribute(struct otlp_span *span, struct text attribute)
-{
-    if (text_is(otlp_find(attribute, OTLP_ATTRIBUTE_KEY), PEER_KEY))
-        span->peer_service =
-            otlp_find(otlp_find(attribute, OTLP_ATTRIBUTE_VALUE), OTLP_VALUE_STRING);
-}
-
 static void take_field(struct otlp_span *span, const struct pb_member *field)
 {
     switch (field->tag) {
@@ -54,7 +47,9 @@ static void take_field(struct otlp_span *span, const struct pb_member *field)
         span->end_ns = field->value <= INT64_MAX ? (int64_t)field->value : 0;
         break;
     case OTLP_SPAN_ATTRIBUTE:
-        take_attribute(span, pb_text(field));
+        if (text_is(otlp_find(pb_text(field), OTLP_ATTRIBUTE_KEY), PEER_KEY))
+            span->peer_service =
+                otlp_find(otlp_find(pb_text(field), OTLP_ATTRIBUTE_VALUE), OTLP_VALUE_STRING);
         break;
     case OTLP_SPAN_STATUS:
         span->is_error = otlp_status_code(pb_text(field)) == OTLP_STATUS_ERROR;

@@ -9,8 +9,8 @@
 #ifndef BLKIN_TOOLS_OTLP_DECODE_H
 #define BLKIN_TOOLS_OTLP_DECODE_H
 
-#include "babeltrace-plugin/encode/protobuf.h"
 #include "babeltrace-plugin/spans/span.h"
+#include "otlp_fields.h"
 
 /* The resource and the scope of spans. Texts point into the request. A message is without the tag
  * and the length before it; a missing message is empty. */
@@ -67,10 +67,11 @@ bool otlp_read_span(struct text message, struct otlp_span *span);
 
 /* ---- the whole span -------------------------------------------------------------------------- */
 
-/* Copies the value of an attribute of a message Span or Resource, NUL-terminated and cut to `size`.
- * Returns false if the attribute is missing. */
-bool otlp_span_attribute(struct text span, struct text key, char *value, size_t size);
-bool otlp_resource_attribute(struct text resource, struct text key, char *value, size_t size);
+/* Copies the value of an attribute, NUL-terminated and cut to `size`. tag: OTLP_SPAN_ATTRIBUTE of a
+ * message Span, or OTLP_RESOURCE_ATTRIBUTE of a message Resource. Returns false if the attribute is
+ * missing. */
+bool otlp_attribute_text(struct text message, enum otlp_field tag, struct text key, char *text,
+                         size_t size);
 
 /*
  * Returns whether a collector accepts the bytes of another tracer's span. A collector refuses a

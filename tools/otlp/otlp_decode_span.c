@@ -15,8 +15,8 @@
 
 /* ---- one attribute --------------------------------------------------------------------------- */
 
-static bool otlp_decode_find_attribute(struct text message, enum otlp_field tag, struct text key,
-                                       char *text, size_t size)
+bool otlp_attribute_text(struct text message, enum otlp_field tag, struct text key, char *text,
+                         size_t size)
 {
     const struct text value = otlp_attribute(message, tag, key);
     struct otlp_line line = {text, size - 1, 0};
@@ -26,16 +26,6 @@ static bool otlp_decode_find_attribute(struct text message, enum otlp_field tag,
     otlp_value_put(&line, value, 0);
     text[line.length] = '\0';
     return true;
-}
-
-bool otlp_span_attribute(struct text span, struct text key, char *value, size_t size)
-{
-    return otlp_decode_find_attribute(span, OTLP_SPAN_ATTRIBUTE, key, value, size);
-}
-
-bool otlp_resource_attribute(struct text resource, struct text key, char *value, size_t size)
-{
-    return otlp_decode_find_attribute(resource, OTLP_RESOURCE_ATTRIBUTE, key, value, size);
 }
 
 /* ---- the whole span: entries that do not fit into its log are dropped ------------------------ */
@@ -158,7 +148,7 @@ static struct text otlp_decode_host_ip(struct text resource)
     struct pb_reader reader;
     struct pb_member field;
 
-    if (otlp_value_field(value, &field) && field.tag == OTLP_VALUE_STRING)
+    if (otlp_find_field(value, OTLP_ANY, &field) && field.tag == OTLP_VALUE_STRING)
         return pb_text(&field);
     reader = pb_reader_of(otlp_find(value, OTLP_VALUE_ARRAY));
     if (pb_next(&reader, &field) && field.tag == OTLP_ARRAY_VALUE)
@@ -279,7 +269,7 @@ static bool otlp_decode_is_flag(struct text value, bool *is_true)
     bool is_false = false;
 
     *is_true = false;
-    if (!otlp_value_field(value, &field))
+    if (!otlp_find_field(value, OTLP_ANY, &field))
         return false;
     if (field.tag == OTLP_VALUE_BOOL) {
         *is_true = field.value;

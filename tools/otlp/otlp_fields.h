@@ -10,6 +10,8 @@
 #include "babeltrace-plugin/encode/protobuf.h"
 
 enum otlp_field {
+    OTLP_ANY = 0, /* for otlp_find_field(): any field, such as those of AnyValue */
+
     OTLP_REQUEST_RESOURCE_SPANS = PB_TAG(1, PB_TYPE_BYTES),
 
     OTLP_RESOURCE_SPANS_RESOURCE = PB_TAG(1, PB_TYPE_BYTES),
@@ -82,7 +84,7 @@ static inline bool otlp_find_field(struct text message, enum otlp_field tag,
     bool is_found = false;
 
     while (pb_next(&reader, &field)) {
-        if (field.tag != (uint32_t)tag)
+        if (tag != OTLP_ANY && field.tag != (uint32_t)tag)
             continue;
         *found = field;
         is_found = true;
@@ -92,7 +94,7 @@ static inline bool otlp_find_field(struct text message, enum otlp_field tag,
 
 static inline struct text otlp_find(struct text message, enum otlp_field tag)
 {
-    struct pb_member field;
+    struct pb_member field = {.bytes = NULL}; /* for gcc, which sees it unset */
 
     return otlp_find_field(message, tag, &field) ? pb_text(&field) : (struct text){"", 0};
 }

@@ -12,10 +12,7 @@
 
 #include <stdlib.h>
 
-#define STORE_BYTES   (UINT64_C(64) << 20)
-#define MESSAGE_BYTES (UINT64_C(8) << 20)
-#define CONNECTIONS   256
-#define REFRESH_MS    1000
+#define REFRESH_MS 1000
 
 struct otlp_in {
     struct loop *loop;
@@ -48,23 +45,12 @@ static unsigned otlp_in_busy_s(void *context, struct otlp_peer *peer)
     return peer->allowance > 0 ? 0 : 1 + (unsigned)(-peer->allowance / rate);
 }
 
-/* The senders of recent alarms share the limit of the rules. */
-static void otlp_in_alarm(struct otlp_in *in, unsigned rule, const struct otlp_span *span)
-{
-    struct otlp_peer *peer = in->message->sender;
-    bool is_given;
-
-    payers_set_rate(&in->peers.payers, &peer->payer, in->slow.rules.cap_period_ns);
-    is_given = slow_spans_give(&in->slow, rule, &peer->payer, span);
-    peer->counts.alarms += is_given;
-    peer->counts.alarms_held_back += !is_given;
-}
-
 static void otlp_in_take_span(void *context, const struct otlp_origin *origin,
                               const struct otlp_span *span)
 {
     struct otlp_in *in = context;
     struct otlp_peer *peer = in->message->sender;
+    bool is_given;
     unsigned rule;
 
     /* a span that is refused gives no alarm */
@@ -75,8 +61,13 @@ static void otlp_in_take_span(void *context, const struct otlp_origin *origin,
         return;
     }
     rule = slow_spans_find(&in->slow, origin, span);
-    if (rule != BLKIN_SLOW_NO_RULE)
-        otlp_in_alarm(in, rule, span);
+    if (rule == BLKIN_SLOW_NO_RULE)
+        return;
+    /* the senders of recent alarms share the limit of the rules */
+    payers_set_rate(&in->peers.payers, &peer->payer, in->slow.rules.cap_period_ns);
+    is_given = slow_spans_give(&in->slow, rule, &peer->payer, span);
+    peer->counts.alarms += is_given;
+    peer->counts.alarms_held_back += !is_given;
 }
 
 /* a step ends after this time, so that other work of the loop can run */
@@ -106,61 +97,20 @@ static bool otlp_in_take_message(void *context, struct receiver_message *message
     return has_more;
 }
 
-/* ---- spans out ------------------------------------------------------------------------------- */
-
-void otlp_in_take(const struct otlp_in *in, struct sdk_wanted *wanted, otlp_span_fn *call,
-                  void *context)
-{
-    sdk_memory_take(&in->peers.memory, wanted, call, context);
-}
-
-void otlp_in_copy(const struct otlp_in *in, int64_t from_ns, int64_t until_ns, otlp_span_fn *call,
-                  void *context)
-{
-    sdk_memory_copy(&in->peers.memory, from_ns, until_ns, call, context);
-}
-
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-#define TOTAL(name, help)                               \
-    {                                                   \
-#name, offsetof(struct otlp_counts, name), help \
-    }
-
 static const struct total otlp_in_totals[] = {
-    TOTAL(requests, "Requests that came."),
-    TOTAL(requests_taken, "Requests whose spans were accepted."),
-    TOTAL(requests_cut_off, "Requests whose sender went away or took too long."),
-    TOTAL(refused_page, "Requests with another path or method, or from a web page."),
-    TOTAL(refused_type,
-          "Requests that are not protobuf, or compressed by something else than gzip."),
-    TOTAL(refused_too_large, "Requests that are too large."),
-    TOTAL(refused_broken, "Requests that are not OTLP."),
-    TOTAL(refused_rate, "Requests beyond the limit of spans per second."),
-    TOTAL(refused_memory, "Requests for which there was no memory."),
-    TOTAL(connections, "Connections that came."),
-    TOTAL(hung_up, "Connections that were too many or took too long."),
-    TOTAL(bytes, "Bytes of requests, as they came over the network."),
-    TOTAL(spans_in, "Spans that came."),
-    TOTAL(spans_invalid, "Spans that were refused because they have no ids."),
-    TOTAL(spans_too_large, "Spans that were refused as too large."),
-    TOTAL(spans_passed_on, "Spans that were sent at once (send = all)."),
-    TOTAL(spans_overwritten, "Spans in memory that newer ones have overwritten."),
-    TOTAL(alarms, "Spans that were slow or failed."),
-    TOTAL(alarms_held_back, "Alarms that the limit of the rules held back."),
+#define OTLP_TOTAL(name, help) {#name, offsetof(struct otlp_counts, name), help},
+    OTLP_COUNTS(OTLP_TOTAL)
+#undef OTLP_TOTAL
 };
 
 static const struct totals_table otlp_in_table = {
     "agent_otlp", otlp_in_totals, sizeof(otlp_in_totals) / sizeof(otlp_in_totals[0])};
 
-struct sdk_held otlp_in_held(const struct otlp_in *in)
+const struct sdk_memory *otlp_in_memory(const struct otlp_in *in)
 {
-    return sdk_memory_held(&in->peers.memory);
-}
-
-const char *otlp_in_url(const struct otlp_in *in)
-{
-    return receiver_url(in->receiver);
+    return &in->peers.memory;
 }
 
 static json_t *otlp_in_peers_json(const struct otlp_in *in)
@@ -191,11 +141,11 @@ static json_t *otlp_in_time(const struct otlp_in *in, int64_t mono_ns)
 json_t *otlp_in_json(const struct otlp_in *in)
 {
     const struct otlp_counts counts = otlp_peers_counts(&in->peers);
-    const struct sdk_held held = otlp_in_held(in);
+    const struct sdk_held held = sdk_memory_held(&in->peers.memory);
 
-    return json_pack("{ss, ss, s{sI, sI, sI, so, so}, so, so, so}", "url", otlp_in_url(in),
-                     "socket", receiver_socket(in->receiver), "held", "spans",
-                     (json_int_t)held.spans, "traces", (json_int_t)held.traces, "bytes",
+    return json_pack("{ss, ss, s{sI, sI, sI, so, so}, so, so, so}", "url",
+                     receiver_url(in->receiver), "socket", receiver_socket(in->receiver), "held",
+                     "spans", (json_int_t)held.spans, "traces", (json_int_t)held.traces, "bytes",
                      (json_int_t)held.bytes, "came_after", otlp_in_time(in, held.came_ns),
                      "ended_after", otlp_in_time(in, held.ended_ns), "slow",
                      slow_spans_json(&in->slow), "counts", totals_own_json(&otlp_in_table, &counts),
@@ -208,7 +158,7 @@ void otlp_in_print(const struct otlp_in *in, struct printer *printer)
 
     totals_own_print(printer, &otlp_in_table, &counts);
     print_metric(printer, "blkin_agent_otlp_held_spans", "gauge", "Spans that are held in memory.",
-                 otlp_in_held(in).spans);
+                 sdk_memory_held(&in->peers.memory).spans);
 }
 
 /* ---- begin and end --------------------------------------------------------------------------- */
@@ -221,20 +171,13 @@ static void otlp_in_refresh(void *context)
     slow_spans_refresh(&in->slow);
 }
 
-static uint64_t otlp_in_or_default(uint64_t value, uint64_t none)
-{
-    return value ? value : none;
-}
-
-void otlp_in_reload(struct otlp_in *in, const struct otlp_in_options *options)
+void otlp_in_limit(struct otlp_in *in, uint64_t spans_per_s)
 {
     struct otlp_peer *peer;
 
-    receiver_limit(in->receiver, otlp_in_or_default(options->message_bytes, MESSAGE_BYTES),
-                   otlp_in_or_default(options->connections, CONNECTIONS));
-    in->spans_per_s = options->spans_per_s;
+    in->spans_per_s = spans_per_s;
     cds_list_for_each_entry(peer, &in->peers.payers.list, payer.in_list) peer->allowance =
-        (double)options->spans_per_s;
+        (double)spans_per_s;
 }
 
 struct otlp_in *otlp_in_open(struct loop *loop, const struct otlp_in_options *options,
@@ -250,13 +193,13 @@ struct otlp_in *otlp_in_open(struct loop *loop, const struct otlp_in_options *op
     in->slow.alarm = callbacks->alarm;
     in->slow.context = callbacks->context;
     in->refresh = (struct timer){.due = otlp_in_refresh, .context = in};
-    otlp_peers_begin(&in->peers, otlp_in_or_default(options->store_bytes, STORE_BYTES));
+    otlp_peers_begin(&in->peers, options->store_bytes);
     in->receiver = receiver_open(loop, options->listen, options->socket, &calls, &in->peers, error);
     if (!in->receiver) {
         otlp_in_close(in);
         return NULL;
     }
-    otlp_in_reload(in, options);
+    otlp_in_limit(in, options->spans_per_s);
     otlp_in_refresh(in);
     return in;
 }

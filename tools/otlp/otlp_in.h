@@ -24,15 +24,11 @@
 
 #include <jansson.h>
 
-/* otlp_in_open() copies the texts, because a reload frees them. 0 means the value in brackets. */
+/* otlp_in_open() copies the texts, because a reload frees them. */
 struct otlp_in_options {
-    const char *listen;     /* "[ADDRESS:]PORT", such as "127.0.0.1:4318"; NULL or "": no port */
-    const char *socket;     /* the path of a Unix socket; NULL or "": no socket */
-    uint64_t store_bytes;   /* memory for spans (64 MiB) */
-    uint64_t message_bytes; /* the largest request after decompression (8 MiB) */
-    /* Open connections (256). A further one closes the longest idle connection of the sender with
-     * the most connections. */
-    uint64_t connections;
+    const char *listen;   /* "[ADDRESS:]PORT", such as "127.0.0.1:4318"; NULL or "": no port */
+    const char *socket;   /* the path of a Unix socket; NULL or "": no socket */
+    uint64_t store_bytes; /* memory for spans */
     uint64_t spans_per_s; /* of one sender; requests beyond this rate are refused; 0: no limit */
 };
 
@@ -52,26 +48,12 @@ struct otlp_in *otlp_in_open(struct loop *loop, const struct otlp_in_options *op
 /* NULL is allowed. */
 void otlp_in_close(struct otlp_in *in);
 
-/* Sets the limits of messages, connections and spans per second, from the next request on. A change
- * of the addresses or of store_bytes needs a restart. */
-void otlp_in_reload(struct otlp_in *in, const struct otlp_in_options *options);
+/* Sets spans_per_s, from the next request on. */
+void otlp_in_limit(struct otlp_in *in, uint64_t spans_per_s);
 
-/*
- * Gives the spans of a trace that earlier calls did not give; see sdk_store.h. An SDK sends a span
- * up to some seconds after the span's end, so the caller repeats the call until then. `call` gets
- * a span and its origin, for otlp_decode_span().
- */
-void otlp_in_take(const struct otlp_in *in, struct sdk_wanted *wanted, otlp_span_fn *call,
-                  void *context);
-
-/* Gives all spans that were open at any time from from_ns until until_ns, since 1970. */
-void otlp_in_copy(const struct otlp_in *in, int64_t from_ns, int64_t until_ns, otlp_span_fn *call,
-                  void *context);
-
-struct sdk_held otlp_in_held(const struct otlp_in *in);
-
-/* Returns a URL such as "http://127.0.0.1:4318"; "": no port. */
-const char *otlp_in_url(const struct otlp_in *in);
+/* Returns the memory of spans. An SDK sends a span up to some seconds after the span's end, so the
+ * caller repeats sdk_memory_take() until then. */
+const struct sdk_memory *otlp_in_memory(const struct otlp_in *in);
 
 /* Returns the part of the status: addresses, held spans and the time from which they are complete,
  * rules in force, and all counts. NULL: out of memory. */

@@ -14,26 +14,32 @@
 /* If so many senders have connections, all further senders count as one, "others". */
 #define OTLP_PEERS_MAX 64
 
+/* The counters, with their help texts for Prometheus. */
+#define OTLP_COUNTS(X)                                                                            \
+    X(requests, "Requests that came.")                                                            \
+    X(requests_taken, "Requests whose spans were accepted.")                                      \
+    X(requests_cut_off, "Requests whose sender went away or took too long.")                      \
+    X(refused_page, "Requests with another path or method, or from a web page.")                  \
+    X(refused_type, "Requests that are not protobuf, or compressed by something else than gzip.") \
+    X(refused_too_large, "Requests that are too large.")                                          \
+    X(refused_broken, "Requests that are not OTLP.") /* spans before the fault were taken */      \
+    X(refused_rate, "Requests beyond the limit of spans per second.")                             \
+    X(refused_memory, "Requests for which there was no memory.") /* or no share of it */          \
+    X(connections, "Connections that came.")                                                      \
+    X(hung_up, "Connections that were too many or took too long.")                                \
+    X(bytes, "Bytes of requests, as they came over the network.")                                 \
+    X(spans_in, "Spans that came.")                                                               \
+    X(spans_invalid, "Spans that were refused because they have no ids.")                         \
+    X(spans_too_large, "Spans that were refused as too large.")                                   \
+    X(spans_passed_on, "Spans that were sent at once (send = all).")                              \
+    X(spans_overwritten, "Spans in memory that newer ones have overwritten.")                     \
+    X(alarms, "Spans that were slow or failed.")                                                  \
+    X(alarms_held_back, "Alarms that the limit of the rules held back.")
+
 struct otlp_counts {
-    uint64_t requests;
-    uint64_t requests_taken;
-    uint64_t requests_cut_off;  /* the sender hung up, or took too long */
-    uint64_t refused_page;      /* a wrong path or method, or sent by a web page */
-    uint64_t refused_type;      /* not protobuf, or another compression than gzip */
-    uint64_t refused_too_large; /* longer than message_bytes */
-    uint64_t refused_broken;    /* malformed: spans before the fault were taken */
-    uint64_t refused_rate;      /* too many spans per second */
-    uint64_t refused_memory;    /* out of memory, or of the share of BODIES_MAX */
-    uint64_t connections;       /* all that were ever accepted */
-    uint64_t hung_up;           /* connections that were too many, or took too long */
-    uint64_t bytes;             /* of bodies, before decompression */
-    uint64_t spans_in;
-    uint64_t spans_invalid;   /* refused: without ids */
-    uint64_t spans_too_large; /* refused: the store has no room for so large a span */
-    uint64_t spans_passed_on; /* taken at once: see otlp_in_callbacks */
-    uint64_t spans_overwritten;
-    uint64_t alarms;
-    uint64_t alarms_held_back; /* by the rules' limit */
+#define OTLP_COUNT(name, help) uint64_t name;
+    OTLP_COUNTS(OTLP_COUNT)
+#undef OTLP_COUNT
 };
 
 struct otlp_peer {

@@ -86,50 +86,37 @@ static void otlp_line_put_double(struct otlp_line *line, double real, unsigned d
     otlp_line_put_string(line, number);
 }
 
-bool otlp_value_field(struct text value, struct pb_member *last)
+/* Writes an array; with_keys: attributes, which are fields of this tag. */
+static void otlp_value_put_members(struct otlp_line *line, struct text message, enum otlp_field tag,
+                                   bool with_keys, unsigned depth)
 {
-    struct pb_reader reader = pb_reader_of(value);
+    struct pb_reader reader = pb_reader_of(message);
+    const char *const begin = with_keys ? "{" : "[", *before = begin;
     struct pb_member field;
-    bool is_there = false;
-
-    while (pb_next(&reader, &field)) {
-        *last = field;
-        is_there = true;
-    }
-    return is_there;
-}
-
-static void otlp_value_put_array(struct otlp_line *line, struct text array, unsigned depth)
-{
-    struct pb_reader reader = pb_reader_of(array);
-    struct pb_member field;
-    const char *before = "[";
 
     while (pb_next(&reader, &field) && line->length < line->size) {
-        if (field.tag != OTLP_ARRAY_VALUE)
+        struct text value = pb_text(&field);
+
+        if (field.tag != (uint32_t)tag)
             continue;
         otlp_line_put_string(line, before);
-        otlp_value_put(line, pb_text(&field), depth + 1);
+        if (with_keys) {
+            otlp_line_put_quoted(line, otlp_find(value, OTLP_ATTRIBUTE_KEY));
+            otlp_line_put_string(line, ":");
+            value = otlp_find(value, OTLP_ATTRIBUTE_VALUE);
+        }
+        otlp_value_put(line, value, depth + 1);
         before = ",";
     }
-    otlp_line_put_string(line, *before == '[' ? "[]" : "]");
+    if (before == begin)
+        otlp_line_put_string(line, begin);
+    otlp_line_put_string(line, with_keys ? "}" : "]");
 }
 
 void otlp_value_put_attributes(struct otlp_line *line, struct text message, enum otlp_field tag,
                                unsigned depth)
 {
-    struct pb_reader reader = pb_reader_of(message);
-    struct text key, value;
-    const char *before = "{";
-
-    while (line->length < line->size && otlp_next_attribute(&reader, tag, &key, &value)) {
-        otlp_line_put_string(line, before);
-        otlp_line_put_quoted(line, key);
-        otlp_line_put_string(line, ":");
-        otlp_value_put(line, value, depth + 1);
-        before = ",";
-    }
-    otlp_line_put_string(line, *before == '{' ? "{}" : "}");
+    otlp_value_put_members(line, message, tag, true, depth);
 }
 
 void otlp_value_put(struct otlp_line *line, struct text value, unsigned depth)
@@ -138,7 +125,7 @@ void otlp_value_put(struct otlp_line *line, struct text value, unsigned depth)
     struct pb_member field;
     char number[32];
 
-    if (depth > DEPTH_MAX || !otlp_value_field(value, &field)) {
+    if (depth > DEPTH_MAX || !otlp_find_field(value, OTLP_ANY, &field)) {
         otlp_line_put_string(line, depth > DEPTH_MAX ? "\"...\"" : depth ? "null" : "");
         return;
     }
@@ -160,7 +147,7 @@ void otlp_value_put(struct otlp_line *line, struct text value, unsigned depth)
         otlp_line_put_double(line, pb_double(field.value), depth);
         break;
     case OTLP_VALUE_ARRAY:
-        otlp_value_put_array(line, pb_text(&field), depth);
+        otlp_value_put_members(line, pb_text(&field), OTLP_ARRAY_VALUE, false, depth);
         break;
     case OTLP_VALUE_LIST:
         otlp_value_put_attributes(line, pb_text(&field), OTLP_LIST_ATTRIBUTE, depth);

@@ -48,12 +48,11 @@ static inline bool otlp_next_attribute(struct pb_reader *reader, enum otlp_field
 static inline struct text otlp_attribute(struct text message, enum otlp_field tag, struct text key)
 {
     struct pb_reader reader = pb_reader_of(message);
-    struct pb_member field;
+    struct text found, value;
 
-    while (pb_next(&reader, &field)) {
-        if (field.tag == (uint32_t)tag &&
-            text_equal(otlp_find(pb_text(&field), OTLP_ATTRIBUTE_KEY), key))
-            return otlp_find(pb_text(&field), OTLP_ATTRIBUTE_VALUE);
+    while (otlp_next_attribute(&reader, tag, &found, &value)) {
+        if (text_equal(found, key))
+            return value;
     }
     return (struct text){NULL, 0};
 }
@@ -66,15 +65,12 @@ static inline uint64_t otlp_status_code(struct text status)
     return otlp_find_field(status, OTLP_STATUS_CODE, &field) ? field.value : 0;
 }
 
-/* Finds the last field of a message AnyValue, which counts. Returns false without a field. */
-bool otlp_value_field(struct text value, struct pb_member *last);
-
 /* Returns false if the value is no integer. */
 static inline bool otlp_value_integer(struct text value, int64_t *number)
 {
     struct pb_member field;
 
-    if (!otlp_value_field(value, &field) || field.tag != OTLP_VALUE_INT)
+    if (!otlp_find_field(value, OTLP_ANY, &field) || field.tag != OTLP_VALUE_INT)
         return false;
     *number = (int64_t)field.value;
     return true;

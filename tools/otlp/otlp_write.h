@@ -10,28 +10,6 @@
 #include "babeltrace-plugin/encode/encoder.h"
 #include "babeltrace-plugin/encode/protobuf.h"
 
-static inline char *otlp_put_text(char *at, char tag, struct text text)
-{
-    bool cut;
-
-    *at++ = tag;
-    return pb_put_text(at, text, LIMIT_NAME, &cut);
-}
-
-/* Writes an attribute with a text as value, as a field of this tag. */
-static inline char *otlp_put_attribute(char *at, char tag, const char *key, struct text value)
-{
-    char *attribute, *any;
-
-    *at++ = tag;
-    attribute = at++;
-    at = otlp_put_text(at, PB_BYTES(1), text_of(key));
-    *at++ = PB_BYTES(2);
-    any = at++;
-    at = otlp_put_text(at, PB_BYTES(1), value);
-    return pb_end(attribute, pb_end(any, at));
-}
-
 /* Begins a message whose length is written by otlp_end(). *length: the index of the length. */
 static inline char *otlp_begin(char *at, char tag, size_t *length, const char *data)
 {

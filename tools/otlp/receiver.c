@@ -20,6 +20,8 @@
 
 /* The most memory of incomplete bodies. One sender may use half of the rest. */
 #define BODIES_MAX       (UINT64_C(64) << 20)
+#define MESSAGE_BYTES    (8U << 20) /* the largest request after decompression */
+#define CONNECTIONS      256 /* one more closes the longest idle one of the sender with the most */
 #define CONNECTION_BYTES 65536 /* memory for the head of a request and a piece of its body */
 #define IDLE_S           120   /* then a connection is closed; SDKs send every 5 s */
 #define TICK_MS          1000
@@ -83,7 +85,6 @@ struct receiver {
     struct loop *loop;
     struct receiver_calls calls;
     struct otlp_peers *senders;
-    uint64_t message_bytes;
     struct http http;
     struct http_peers peers;
     struct accepting tcp, local;
@@ -233,25 +234,16 @@ static bool receiver_is_gzip(struct MHD_Connection *connection)
  * endpoints with a slash at the end. */
 static const struct refusal *receiver_path_refusal(const char *url)
 {
-    size_t length = strlen(url);
-    const char *begin = url;
+    struct text path = text_of(url + strspn(url, "/"));
 
-    while (length && begin[length - 1] == '/')
-        length--;
-    while (length > 1 && begin[1] == '/') {
-        begin++;
-        length--;
-    }
-    if (text_is((struct text){begin, length}, "/v1/traces"))
+    while (path.length && path.data[path.length - 1] == '/')
+        path.length--;
+    if (text_is(path, "v1/traces"))
         return NULL;
-    return text_is((struct text){begin, length}, "/v1/metrics") ||
-                   text_is((struct text){begin, length}, "/v1/logs")
-               ? &wrong_signal
-               : &wrong_path;
+    return text_is(path, "v1/metrics") || text_is(path, "v1/logs") ? &wrong_signal : &wrong_path;
 }
 
-static const struct refusal *receiver_head_refusal(const struct receiver *receiver,
-                                                   struct MHD_Connection *connection,
+static const struct refusal *receiver_head_refusal(struct MHD_Connection *connection,
                                                    const char *url, const char *method)
 {
     const char *coding = receiver_header(connection, "Content-Encoding");
@@ -267,7 +259,7 @@ static const struct refusal *receiver_head_refusal(const struct receiver *receiv
         return &wrong_type;
     if (*coding && !receiver_is_gzip(connection) && strcasecmp(coding, "identity") != 0)
         return &wrong_coding;
-    return strtoull(length, NULL, 10) > receiver->message_bytes ? &too_large : NULL;
+    return strtoull(length, NULL, 10) > MESSAGE_BYTES ? &too_large : NULL;
 }
 
 static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Connection *connection,
@@ -288,8 +280,8 @@ static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Conn
     request->receiver = receiver;
     request->message.sender = sender;
     request->connection = connection;
-    request->refusal = receiver_head_refusal(receiver, connection, url, method);
-    upload_begin(&request->upload, receiver_is_gzip(connection), receiver->message_bytes);
+    request->refusal = receiver_head_refusal(connection, url, method);
+    upload_begin(&request->upload, receiver_is_gzip(connection), MESSAGE_BYTES);
     if (!request->refusal) {
         request->retry_s = receiver->calls.busy_s(receiver->calls.context, sender);
         request->refusal = request->retry_s ? &too_many : NULL;
@@ -315,19 +307,12 @@ static void receiver_drop_body(struct otlp_request *request)
     receiver_count_body(request, before);
 }
 
-static const struct refusal *receiver_refusal_of(enum upload_result result)
-{
-    switch (result) {
-    case UPLOAD_TOO_LONG:
-        return &too_large;
-    case UPLOAD_BROKEN:
-        return &not_gzip;
-    case UPLOAD_STARVED:
-        return &no_memory;
-    default:
-        return NULL;
-    }
-}
+static const struct refusal *const refusals[] = {
+    [UPLOAD_FINE] = NULL,
+    [UPLOAD_TOO_LONG] = &too_large,
+    [UPLOAD_BROKEN] = &not_gzip,
+    [UPLOAD_STARVED] = &no_memory,
+};
 
 static void receiver_add(struct otlp_request *request, const char *data, size_t size)
 {
@@ -340,7 +325,7 @@ static void receiver_add(struct otlp_request *request, const char *data, size_t 
     if (request->receiver->body_bytes + sender->body_bytes + size > BODIES_MAX)
         request->refusal = &no_memory;
     else
-        request->refusal = receiver_refusal_of(upload_add(&request->upload, data, size));
+        request->refusal = refusals[upload_add(&request->upload, data, size)];
     receiver_count_body(request, before);
     if (request->refusal)
         receiver_drop_body(request);
@@ -391,7 +376,7 @@ static enum MHD_Result receiver_take(struct otlp_request *request)
     struct receiver_message *message = &request->message;
 
     if (!request->refusal)
-        request->refusal = receiver_refusal_of(upload_end(&request->upload));
+        request->refusal = refusals[upload_end(&request->upload)];
     if (request->refusal)
         return receiver_refuse(request, request->connection);
     if (!request->is_taking)
@@ -463,17 +448,6 @@ static void receiver_tick(void *context)
     http_run_soon(&receiver->http);
 }
 
-static struct MHD_Daemon *receiver_start_daemon(struct receiver *receiver)
-{
-    return MHD_start_daemon(
-        HTTP_FLAGS | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, receiver_handle,
-        receiver, MHD_OPTION_EXTERNAL_LOGGER, receiver_log, NULL, MHD_OPTION_NOTIFY_COMPLETED,
-        receiver_completed, receiver, MHD_OPTION_NOTIFY_CONNECTION, http_peers_notify,
-        &receiver->peers, MHD_OPTION_CONNECTION_LIMIT, 65536U, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-        MHD_OPTION_END);
-}
-
 static bool receiver_listen_tcp(struct receiver *receiver, const char *where, struct error *error)
 {
     struct listen_address address;
@@ -486,14 +460,6 @@ static bool receiver_listen_tcp(struct receiver *receiver, const char *where, st
         return false;
     listen_url(&address, fd, "http", receiver->url);
     accepting_begin(&receiver->tcp, receiver->loop, fd);
-    return true;
-}
-
-static bool receiver_listen_local(struct receiver *receiver, const char *path, struct error *error)
-{
-    if (!unix_socket_listen(&receiver->local_socket, &socket_of_all_users, path, error))
-        return false;
-    accepting_begin(&receiver->local, receiver->loop, receiver->local_socket.fd);
     return true;
 }
 
@@ -513,14 +479,25 @@ struct receiver *receiver_open(struct loop *loop, const char *listen, const char
         (struct accepting){.come_in = receiver_accept, .context = receiver};
     receiver->tick = (struct timer){.due = receiver_tick, .context = receiver};
     receiver->turn = (struct timer){.due = receiver_resume, .context = receiver};
-    receiver->peers.peers =
-        (struct listener_peers){.time_ms = REQUEST_MS, .spares_busy = true, .spares_idle = true};
+    receiver->peers.peers = (struct listener_peers){
+        .most = CONNECTIONS, .time_ms = REQUEST_MS, .spares_busy = true, .spares_idle = true};
     CDS_INIT_LIST_HEAD(&receiver->waiting);
-    http_peers_begin(&receiver->peers, receiver_start_daemon(receiver));
+    http_peers_begin(
+        &receiver->peers,
+        MHD_start_daemon(HTTP_FLAGS | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+                         receiver_handle, receiver, MHD_OPTION_EXTERNAL_LOGGER, receiver_log, NULL,
+                         MHD_OPTION_NOTIFY_COMPLETED, receiver_completed, receiver,
+                         MHD_OPTION_NOTIFY_CONNECTION, http_peers_notify, &receiver->peers,
+                         MHD_OPTION_CONNECTION_LIMIT, 65536U, MHD_OPTION_CONNECTION_TIMEOUT,
+                         (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                         (size_t)CONNECTION_BYTES, MHD_OPTION_END));
     if (!http_begin(&receiver->http, loop, receiver->peers.daemon))
         error_set(error, "cannot start the HTTP server for OTLP: %s", strerror(errno));
     else if ((!*where || receiver_listen_tcp(receiver, where, error)) &&
-             (!*path || receiver_listen_local(receiver, path, error))) {
+             (!*path ||
+              unix_socket_listen(&receiver->local_socket, &socket_of_all_users, path, error))) {
+        if (*path)
+            accepting_begin(&receiver->local, loop, receiver->local_socket.fd);
         receiver_tick(receiver);
         return receiver;
     }
@@ -547,12 +524,6 @@ void receiver_close(struct receiver *receiver)
     timer_clear(receiver->loop, &receiver->turn);
     timer_clear(receiver->loop, &receiver->tick);
     free(receiver);
-}
-
-void receiver_limit(struct receiver *receiver, uint64_t message_bytes, uint64_t connections)
-{
-    receiver->message_bytes = message_bytes;
-    receiver->peers.peers.most = connections;
 }
 
 const char *receiver_url(const struct receiver *receiver)

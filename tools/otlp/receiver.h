@@ -39,8 +39,6 @@ struct receiver *receiver_open(struct loop *loop, const char *listen, const char
                                struct error *error);
 void receiver_close(struct receiver *receiver); /* NULL is allowed */
 
-void receiver_limit(struct receiver *receiver, uint64_t message_bytes, uint64_t connections);
-
 /* Return the URL and the path of the Unix socket; "": not used. */
 const char *receiver_url(const struct receiver *receiver);
 const char *receiver_socket(const struct receiver *receiver);

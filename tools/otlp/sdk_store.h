@@ -1,15 +1,13 @@
 /*
- * Holds the bytes of SDKs' spans in memory of a fixed size. Each sender has a store.
+ * Holds the bytes of SDKs' spans in memory of a limited size. Each sender has a store.
  *
  *     added = held + overwritten
  *
  * Stores share the memory: one store may fill the memory while the others need none. If the memory
  * is full, a new span overwrites the oldest spans of the store that has the most bytes.
  *
- * A block is a resource, followed by scopes and their spans. Blocks are overwritten as a whole: no
- * span is held without its resource. A hash table has the newest span of each trace, and each span
- * has the position of the trace's span before it. So the time to find a trace does not depend on
- * the number of other traces.
+ * Consecutive spans share their resource and scope, which live as long as one of these spans. The
+ * time to find a trace does not depend on the number of other traces.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -43,7 +41,7 @@ struct sdk_held {
 
 struct sdk_memory {
     uint64_t bytes, used;
-    uint64_t came; /* all spans that were ever added */
+    uint64_t came, origins; /* all spans, and resources and scopes, that were ever added */
     /* The owner sets this before spans are added: their clock less CLOCK_MONOTONIC. The times of
      * overwritten spans stay right if the host's clock is set. */
     int64_t offset_ns;
@@ -60,8 +58,7 @@ struct sdk_wanted {
     int64_t ended_ns;    /* as in struct sdk_held, of the senders that have spans of the trace */
 };
 
-/* Sets the number of bytes, rounded down to pages; at least SDK_MEMORY_MIN. Pages use memory only
- * from the first write to them on. */
+/* Sets the number of bytes; at least SDK_MEMORY_MIN. Only held spans use memory. */
 void sdk_memory_begin(struct sdk_memory *memory, uint64_t bytes);
 
 /* Returns NULL when out of memory. */

@@ -9,7 +9,7 @@
 
 #define RULE_NAME_MAX 1024 /* bytes of a name that rules are compared with */
 
-static void slow_spans_report_held_back(struct slow_spans *slow)
+void slow_spans_refresh(struct slow_spans *slow)
 {
     for (unsigned i = 0; i < slow->rules.count; i++) {
         const struct otlp_alarm alarm = {.dropped = slow->held_back[i],
@@ -19,11 +19,6 @@ static void slow_spans_report_held_back(struct slow_spans *slow)
             slow->alarm(slow->context, &alarm);
         slow->held_back[i] = 0;
     }
-}
-
-void slow_spans_refresh(struct slow_spans *slow)
-{
-    slow_spans_report_held_back(slow);
     (void)host_rules_refresh();
     (void)blkin_slow_parse(&slow->rules, host_rules() ? host_rules() : "");
 }

@@ -61,14 +61,6 @@ static struct axis make_axis(const struct report_page *page, const struct operat
     return axis;
 }
 
-static double x_of(const struct axis *axis, double ns)
-{
-    const double place = log2(ns) * exp2(axis->scale) - axis->first;
-    const double x = place * WIDTH / axis->count;
-
-    return x < 0 ? 0 : x > WIDTH ? WIDTH : x;
-}
-
 /* Writes ticks at powers of ten, from 1 ns on. */
 static void put_ticks(FILE *file, const struct axis *axis)
 {
@@ -157,9 +149,11 @@ static void put_mark(FILE *file, const struct axis *axis, const struct histogram
                      double q)
 {
     const int64_t value = histogram_quantile(histogram, q);
+    const double place = log2((double)value) * exp2(axis->scale) - axis->first;
 
     if (value > 0)
-        fprintf(file, "<path class=\"q\" d=\"M%.1f 0V%d\"/>", x_of(axis, (double)value), HEIGHT);
+        fprintf(file, "<path class=\"q\" d=\"M%.1f 0V%d\"/>",
+                fmin(fmax(place * WIDTH / axis->count, 0), WIDTH), HEIGHT);
 }
 
 static void put_histogram(const struct report_page *page, const struct axis *axis,

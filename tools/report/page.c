@@ -347,7 +347,7 @@ int report_command(int argc, char *argv[])
     }
     source = argv[optind];
     status = 1;
-    if (summary_load(source, &summary) && output_open(&output, argv[0], options.output)) {
+    if (summary_load(source, true, &summary) && output_open(&output, argv[0], options.output)) {
         const char *title = options.title              ? options.title
                             : strcmp(source, "-") == 0 ? "blkin report"
                                                        : source;

@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/model/model.h"
 #include "tools/graph/graph.h"
-#include "tools/trace/operations.h"
 #include "tools/trace/summary.h"
 
 #include <jansson.h>

@@ -11,7 +11,6 @@
 
 #include "tools/base/text.h"
 #include "tools/trace/figures.h"
-#include "tools/trace/thread_time.h"
 #include "tools/trace/traces.h"
 
 #include <stdlib.h>
@@ -241,17 +240,6 @@ static void put_usage(const struct report_page *page, const struct trace_model *
     fputs("</span>", page->file);
 }
 
-static void put_usage_heads(const struct report_page *page, enum usage_columns columns)
-{
-    static const char *const heads[] = {
-        [USAGE_OFF_CPU] = "<span>on CPU</span><span>off CPU</span>",
-        [USAGE_APART] = "<span>on CPU</span><span>waiting</span><span>blocked</span>",
-    };
-
-    if (columns != USAGE_NONE)
-        fprintf(page->file, "<span class=\"us\">%s</span>", heads[columns]);
-}
-
 static void put_usage_words(const struct report_page *page, const struct trace_model *model,
                             uint32_t longest)
 {
@@ -407,7 +395,10 @@ static void put_axis(const struct timeline *timeline)
                              : "",
                 i * 100 / TICKS, time_of((int64_t)(timeline->total_ns * i / TICKS)).text);
     fputs("</span><span class=\"du\">duration</span><span class=\"se\">self</span>", file);
-    put_usage_heads(timeline->page, timeline->usage);
+    if (timeline->usage != USAGE_NONE)
+        fprintf(file, "<span class=\"us\"><span>on CPU</span>%s</span>",
+                timeline->usage == USAGE_APART ? "<span>waiting</span><span>blocked</span>"
+                                               : "<span>off CPU</span>");
     fputs("</div>\n", file);
 }
 

@@ -174,18 +174,6 @@ static void add_io(struct group_reading *reading, struct piece line)
     }
 }
 
-/* Adds "Read 1" or "Write 2", the rest of a line after the device. */
-static void add_io_v1(struct group_reading *reading, struct piece name, struct piece line,
-                      size_t reads)
-{
-    struct piece word;
-
-    if (PIECE_IS(name, "Read") && piece_word(&line, &word))
-        add_value(reading, reads, word);
-    else if (PIECE_IS(name, "Write") && piece_word(&line, &word))
-        add_value(reading, reads + 1, word);
-}
-
 /* Sums all devices. Without any I/O, a file of version 2 is empty: the sums are 0. A file of
  * version 1 then has only "Total 0", as it also has if the kernel does not count: the sums are
  * unknown. */
@@ -207,8 +195,11 @@ static void cgroup_put_io(struct group_reading *reading, size_t reads, bool is_v
         } else if (memchr(word.at, '=', piece_length(word))) {
             add_io(reading, line);
         } else {
+            const bool is_read = PIECE_IS(word, "Read"); /* "Read 1" or "Write 2" */
+
             is_v1 = true;
-            add_io_v1(reading, word, rest, reads);
+            if ((is_read || PIECE_IS(word, "Write")) && piece_word(&rest, &word))
+                add_value(reading, reads + !is_read, word);
         }
     }
     for (size_t i = CGROUP_READ_BYTES; i <= CGROUP_WRITES && !is_v1 && !host->lines.error; i++)
@@ -261,23 +252,9 @@ static bool cgroup_put(struct group_reading *reading, struct slot *slot)
     return is_there;
 }
 
-/* ---- reading */
-
 void read_cgroups(struct group_reading *reading)
 {
-    struct host_reader *const host = reading->host;
-    struct slot_walk walk = slot_walk_begin(host, HOST_CGROUP);
-
-    for (struct slot *slot; (slot = slot_walk_next(host, &walk));) {
-        reading->monotonic = now_ns();
-        if (cgroup_put(reading, slot)) {
-            reading_emit(reading, slot);
-            continue;
-        }
-        reading->present = 0;
-        slot_release(host, HOST_CGROUP, slot);
-        host->has_ended = true;
-    }
+    slots_read(reading, cgroup_put);
 }
 
 /* ---- search */
@@ -291,23 +268,14 @@ struct walk {
     char path[HOST_NAME_BYTES];
 };
 
-static struct slot *slot_of_path(struct host_reader *host, const char *path)
-{
-    struct slot_walk walk = slot_walk_begin(host, HOST_CGROUP);
-
-    for (struct slot *slot; (slot = slot_walk_next(host, &walk));)
-        if (strcmp(slot->name, path) == 0)
-            return slot;
-    return NULL;
-}
-
 static void add_group(struct host_reader *host, const char *path)
 {
-    struct slot *const slot =
-        slot_of_path(host, path)
-            ? NULL
-            : slot_take(host, HOST_CGROUP, (struct piece){path, path + strlen(path)});
+    struct slot *slot = NULL;
 
+    while ((slot = slot_next(host, HOST_CGROUP, slot)))
+        if (strcmp(slot->name, path) == 0)
+            return;
+    slot = slot_take(host, HOST_CGROUP, (struct piece){path, path + strlen(path)});
     if (slot && !cgroup_open(host, slot))
         slot_release(host, HOST_CGROUP, slot);
 }
@@ -328,26 +296,23 @@ static void add_processes(struct host_reader *host, int folder)
             pids[count++] = (uint32_t)pid;
     close(fd);
     for (size_t i = 0; i < count; i++) /* process_add() uses the buffer of the lines, too */
-        process_add(host, pids[i]);
+        process_add(host, pids[i], false);
+}
+
+/* Returns whether patterns of units want the name. */
+static bool is_unit_of(const struct host_reader *host, enum host_kind kind, const char *name)
+{
+    return host->period[kind] != 0 && patterns_have(&host->patterns[kind], PATTERN_UNIT) &&
+           patterns_match(&host->patterns[kind], PATTERN_UNIT, name, 0);
 }
 
 static bool cgroup_is_wanted(const struct host_reader *host, const char *path, const char *name)
 {
     const struct patterns *const patterns = &host->patterns[HOST_CGROUP];
 
-    return host->period[HOST_CGROUP] != 0 &&
-           ((patterns_have(patterns, PATTERN_NAME) &&
-             patterns_match(patterns, PATTERN_NAME, path, FNM_PATHNAME)) ||
-            (patterns_have(patterns, PATTERN_UNIT) &&
-             patterns_match(patterns, PATTERN_UNIT, name, 0)));
-}
-
-static bool is_unit_of_processes(const struct host_reader *host, const char *name)
-{
-    const struct patterns *const patterns = &host->patterns[HOST_PROCESS];
-
-    return host->period[HOST_PROCESS] != 0 && patterns_have(patterns, PATTERN_UNIT) &&
-           patterns_match(patterns, PATTERN_UNIT, name, 0);
+    return is_unit_of(host, HOST_CGROUP, name) ||
+           (host->period[HOST_CGROUP] != 0 && patterns_have(patterns, PATTERN_NAME) &&
+            patterns_match(patterns, PATTERN_NAME, path, FNM_PATHNAME));
 }
 
 static bool look_at(void *context, int parent, const char *name, unsigned char type)
@@ -370,7 +335,7 @@ static bool look_at(void *context, int parent, const char *name, unsigned char t
         return true;
     (void)snprintf(walk->path + length, sizeof(walk->path) - length, "%s%s", length ? "/" : "",
                    name);
-    walk->is_in_unit = was_in_unit || is_unit_of_processes(walk->host, name);
+    walk->is_in_unit = was_in_unit || is_unit_of(walk->host, HOST_PROCESS, name);
     if (cgroup_is_wanted(walk->host, walk->path, name))
         add_group(walk->host, walk->path);
     if (walk->is_in_unit)

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "observe.h"
-#include "settings.h"
+#include "sampler.h"
 #include "tools/base/commands.h"
 #include "tools/base/output.h"
 #include "tools/base/text.h"
@@ -89,19 +89,6 @@ static struct about about_of(const char *root, const struct observed *observed)
 
 /* ---- text, JSON */
 
-static const char *heading(enum host_kind kind)
-{
-    static const char *const headings[HOST_KINDS] = {
-        [HOST_CPU] = "CPUs (cpu = each)",
-        [HOST_DISK] = "disks and partitions (disk = NAME,...)",
-        [HOST_NETWORK] = "network interfaces (network = NAME,...)",
-        [HOST_PROCESS] = "processes (process = NAME, pid:NUMBER or unit:NAME.service,...)",
-        [HOST_CGROUP] = "control groups (cgroup = PATH,...)",
-    };
-
-    return headings[kind];
-}
-
 static uint64_t value_of(const struct observed *observed, const char *name)
 {
     const int i = host_metric_find(observed->kind, observed->after.present, name, strlen(name));
@@ -142,6 +129,13 @@ static json_t *instance_json(const struct observed *observed, const struct about
 static bool list_kind(const struct observer *observer, enum host_kind kind, const char *root,
                       bool is_json)
 {
+    static const char *const headings[HOST_KINDS] = {
+        [HOST_CPU] = "CPUs (cpu = each)",
+        [HOST_DISK] = "disks and partitions (disk = NAME,...)",
+        [HOST_NETWORK] = "network interfaces (network = NAME,...)",
+        [HOST_PROCESS] = "processes (process = NAME, pid:NUMBER or unit:NAME.service,...)",
+        [HOST_CGROUP] = "control groups (cgroup = PATH,...)",
+    };
     bool is_first = true;
 
     if (!host_definition(kind)->has_instances)
@@ -156,7 +150,7 @@ static bool list_kind(const struct observer *observer, enum host_kind kind, cons
         if (is_json && !put_json(instance_json(one, &about)))
             return false;
         if (!is_json && is_first)
-            printf("%s:\n", heading(kind));
+            printf("%s:\n", headings[kind]);
         if (!is_json)
             print_instance(one, &about);
         is_first = false;
@@ -253,11 +247,12 @@ int host_command(int argc, char *argv[])
         {"json", &is_json, NULL},
         {NULL, NULL, NULL},
     };
-    const struct config_request request = {"agent", usage, flags};
+    const struct config_request request = {
+        .section = "agent", .usage = usage, .flags = flags, .is_view = true};
     struct host_config wanted;
     struct error error = {""};
     int status;
-    struct config *const config = config_read_view(&request, argc, argv, &status);
+    struct config *const config = config_read(&request, argc, argv, &status);
 
     if (!config)
         return status;

@@ -38,17 +38,12 @@ __attribute__((format(printf, 2, 3))) static bool rule_refuse(struct rule_readin
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-static void skip_blanks(struct rule_reading *reading)
-{
-    reading->at += strspn(reading->at, " \t");
-}
-
 /* Reads a word up to a blank or one of `ends`. Cuts a long word. */
 static const char *next_word(struct rule_reading *reading, const char *ends)
 {
     size_t length = 0;
 
-    skip_blanks(reading);
+    reading->at += strspn(reading->at, " \t");
     while (reading->at[length] && !strchr(" \t", reading->at[length]) &&
            !strchr(ends, reading->at[length]))
         length++;
@@ -202,7 +197,7 @@ static bool read_amount(struct rule_reading *reading, const char *after)
 
 static bool read_verb(struct rule_reading *reading)
 {
-    skip_blanks(reading);
+    reading->at += strspn(reading->at, " \t");
     if (*reading->at == '<' || *reading->at == '>')
         (void)snprintf(reading->word, RULE_WORD_MAX, "%c", *reading->at++);
     else
@@ -278,10 +273,8 @@ static bool add_rule(struct host_rules *rules, const char *text, size_t length, 
     struct host_rule *rule = &rules->list[rules->count];
     struct rule_reading reading = {.rule = rule, .error = error};
 
-    while (length && strchr(" \t", *text)) {
-        text++;
-        length--;
-    }
+    length -= strspn(text, " \t");
+    text += strspn(text, " \t");
     while (length && strchr(" \t", text[length - 1]))
         length--;
     if (rules->count == HOST_RULES_MAX)

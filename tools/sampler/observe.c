@@ -192,15 +192,6 @@ static void page_print_metrics(struct printer *to, const struct host_page *page,
     }
 }
 
-static void page_print_view(struct printer *to, const struct host_page *page,
-                            const struct host_view *view)
-{
-    struct series series = series_of(view->group, view->name, view->unit);
-
-    series.help = "Between the two latest samples.";
-    page_print_series(to, page, host_kind_find(view->group), &series, view, 0);
-}
-
 void observer_print(const struct observer *observer, struct printer *to)
 {
     struct host_page page = {.observer = observer, .now_ns = (uint64_t)clock_ns()};
@@ -211,7 +202,10 @@ void observer_print(const struct observer *observer, struct printer *to)
     for (int kind = 0; kind < HOST_KINDS; kind++)
         page_print_metrics(to, &page, (enum host_kind)kind);
     for (size_t i = 0; i < count; i++) {
+        struct series series = series_of(views[i].group, views[i].name, views[i].unit);
+
+        series.help = "Between the two latest samples.";
         if (views[i].kind != HOST_VIEW_BASIC && views[i].kind != HOST_VIEW_DELTA)
-            page_print_view(to, &page, &views[i]);
+            page_print_series(to, &page, host_kind_find(views[i].group), &series, &views[i], 0);
     }
 }

@@ -3,6 +3,8 @@
  */
 #include "sample_parts.h"
 
+#include "babeltrace-plugin/base/text.h"
+
 #include <fnmatch.h>
 #include <stdlib.h>
 
@@ -53,18 +55,6 @@ static bool read_pattern(struct pattern *pattern, enum host_kind kind, const cha
     return true;
 }
 
-static char *trim(char *word)
-{
-    size_t length;
-
-    word += strspn(word, " \t");
-    length = strlen(word);
-    while (length > 0 && (word[length - 1] == ' ' || word[length - 1] == '\t'))
-        length--;
-    word[length] = '\0';
-    return word;
-}
-
 bool patterns_read(struct patterns *patterns, enum host_kind kind, const char *text,
                    struct error *error)
 {
@@ -76,9 +66,8 @@ bool patterns_read(struct patterns *patterns, enum host_kind kind, const char *t
     if (!copy)
         return error_set(error, "out of memory");
     while (is_well && *text && rest) {
-        char *word = strsep(&rest, ",");
+        char *const word = string_trim(strsep(&rest, ","));
 
-        word = trim(word);
         if (patterns->count == PATTERNS_MAX) {
             error_set(error,
                       "%s: expected at most %d names; a pattern such as \"*\" may stand for "

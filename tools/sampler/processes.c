@@ -159,35 +159,21 @@ static void put_descriptors(struct group_reading *reading, struct slot *slot)
     reading_put(reading, PROCESS_DESCRIPTORS, slot->kept[0]);
 }
 
+static bool process_put(struct group_reading *reading, struct slot *slot)
+{
+    if (!put_stat(reading, slot))
+        return false;
+    process_put_io(reading, slot);
+    put_descriptors(reading, slot);
+    return true;
+}
+
 void read_processes(struct group_reading *reading)
 {
-    struct host_reader *const host = reading->host;
-    struct slot_walk walk = slot_walk_begin(host, HOST_PROCESS);
-
-    for (struct slot *slot; (slot = slot_walk_next(host, &walk));) {
-        reading->monotonic = now_ns();
-        if (put_stat(reading, slot)) {
-            process_put_io(reading, slot);
-            put_descriptors(reading, slot);
-            reading_emit(reading, slot);
-        } else {
-            slot_release(host, HOST_PROCESS, slot);
-            host->has_ended = true;
-        }
-    }
+    slots_read(reading, process_put);
 }
 
 /* ---- search */
-
-static struct slot *slot_of_pid(struct host_reader *host, uint32_t pid)
-{
-    struct slot_walk walk = slot_walk_begin(host, HOST_PROCESS);
-
-    for (struct slot *slot; (slot = slot_walk_next(host, &walk));)
-        if (slot->pid == pid)
-            return slot;
-    return NULL;
-}
 
 static int open_of_pid(const struct host_reader *host, uint32_t pid, const char *file,
                        bool is_folder)
@@ -198,15 +184,18 @@ static int open_of_pid(const struct host_reader *host, uint32_t pid, const char 
     return host_open_at(host->proc, path, is_folder);
 }
 
-static void watch(struct host_reader *host, uint32_t pid, bool by_name)
+void process_add(struct host_reader *host, uint32_t pid, bool by_name)
 {
-    const int fd = slot_of_pid(host, pid) ? -1 : open_of_pid(host, pid, "stat", false);
     char name[HOST_NAME_BYTES];
     char comm[COMM_ROOM];
     struct slot *slot = NULL;
-    struct piece stat;
-    struct piece text;
+    struct piece stat, text;
+    int fd;
 
+    while ((slot = slot_next(host, HOST_PROCESS, slot)))
+        if (slot->pid == pid)
+            return;
+    fd = open_of_pid(host, pid, "stat", false);
     if (fd < 0)
         return;
     if (process_read_stat(host, fd, &stat) && take_name(&stat, &text)) {
@@ -223,11 +212,6 @@ static void watch(struct host_reader *host, uint32_t pid, bool by_name)
     slot->fds[PID_STAT] = fd;
     slot->fds[PID_IO] = open_of_pid(host, pid, "io", false);
     slot->fds[PID_FD] = open_of_pid(host, pid, "fd", true);
-}
-
-void process_add(struct host_reader *host, uint32_t pid)
-{
-    watch(host, pid, false);
 }
 
 struct process_listing {
@@ -259,7 +243,7 @@ static bool list_process(void *context, int folder, const char *name, unsigned c
     if (now->count < PIDS_MAX)
         now->list[now->count++] = (uint32_t)pid << 2 | looks;
     if (looks < LOOKS || pid % TURNS == listing->host->find_turn % TURNS)
-        watch(listing->host, (uint32_t)pid, true);
+        process_add(listing->host, (uint32_t)pid, true);
     return true;
 }
 
@@ -276,7 +260,7 @@ void processes_find(struct host_reader *host)
         return;
     for (size_t i = 0; i < patterns->count; i++)
         if (patterns->list[i].kind == PATTERN_PID && !patterns->list[i].takes_away)
-            process_add(host, patterns->list[i].pid);
+            process_add(host, patterns->list[i].pid, false);
     if (!patterns_have(patterns, PATTERN_NAME))
         return;
     listing.now->count = 0;

@@ -125,23 +125,15 @@ static bool slot_is(const struct slot *slot, struct piece name)
            memcmp(slot->name, name.at, piece_length(name)) == 0 && !slot->name[piece_length(name)];
 }
 
-struct slot_walk slot_walk_begin(const struct host_reader *host, enum host_kind kind)
+struct slot *slot_next(struct host_reader *host, enum host_kind kind, struct slot *slot)
 {
-    struct slot_walk walk = {.left = host->used[kind]};
-    size_t count;
+    size_t first, count;
 
-    slots_of(kind, &walk.at, &count);
-    return walk;
-}
-
-struct slot *slot_walk_next(struct host_reader *host, struct slot_walk *walk)
-{
-    if (walk->left == 0)
-        return NULL;
-    walk->left--;
-    while (!host->slots[walk->at].is_used)
-        walk->at++;
-    return &host->slots[walk->at++];
+    slots_of(kind, &first, &count);
+    slot = slot ? slot + 1 : &host->slots[first];
+    while (slot < &host->slots[first + count] && !slot->is_used)
+        slot++;
+    return slot < &host->slots[first + count] ? slot : NULL;
 }
 
 struct slot *slot_take(struct host_reader *host, enum host_kind kind, struct piece name)
@@ -207,21 +199,14 @@ struct slot *slot_single(struct group_reading *reading)
 struct slot *slot_find(struct group_reading *reading, struct piece name, bool matters)
 {
     struct host_reader *const host = reading->host;
-    uint16_t *const order = host->order[reading->kind];
-    struct slot *slot = NULL;
-    size_t first;
-    size_t count;
+    struct slot *slot = slot_next(host, reading->kind, reading->last);
 
-    slots_of(reading->kind, &first, &count);
-    if (reading->position < count)
-        slot = &host->slots[first + order[reading->position] % count];
     if (!slot || !slot_is(slot, name)) {
         if (!slot_is_wanted(reading, name, matters))
             return NULL;
         slot = NULL;
-        for (size_t i = first; i < first + count && !slot; i++)
-            if (slot_is(&host->slots[i], name))
-                slot = &host->slots[i];
+        while ((slot = slot_next(host, reading->kind, slot)) && !slot_is(slot, name))
+            ;
         if (!slot)
             slot = slot_take(host, reading->kind, name);
     }
@@ -231,23 +216,38 @@ struct slot *slot_find(struct group_reading *reading, struct piece name, bool ma
     }
     slot->seen = host->tick;
     reading->seen++;
-    if (reading->position < count)
-        order[reading->position++] = (uint16_t)((size_t)(slot - host->slots) - first);
+    if (!reading->last || slot > reading->last)
+        reading->last = slot;
     return slot;
 }
 
 void slots_sweep(const struct group_reading *reading)
 {
     struct host_reader *const host = reading->host;
-    size_t first;
-    size_t count;
+    struct slot *slot = NULL;
 
-    slots_of(reading->kind, &first, &count);
     if (reading->seen == host->used[reading->kind])
         return; /* the usual case: no instance has ended */
-    for (size_t i = first; i < first + count; i++)
-        if (host->slots[i].is_used && host->slots[i].seen != host->tick)
-            slot_release(host, reading->kind, &host->slots[i]);
+    while ((slot = slot_next(host, reading->kind, slot)))
+        if (slot->seen != host->tick)
+            slot_release(host, reading->kind, slot);
+}
+
+void slots_read(struct group_reading *reading,
+                bool (*put)(struct group_reading *reading, struct slot *slot))
+{
+    struct host_reader *const host = reading->host;
+
+    for (struct slot *slot = NULL; (slot = slot_next(host, reading->kind, slot));) {
+        reading->monotonic = now_ns();
+        if (put(reading, slot)) {
+            reading_emit(reading, slot);
+        } else {
+            reading->present = 0;
+            slot_release(host, reading->kind, slot);
+            host->has_ended = true;
+        }
+    }
 }
 
 /* ---- files */
@@ -326,11 +326,6 @@ bool host_file_end(struct host_reader *host)
 
 /* ---- open, close */
 
-static bool wants(const struct host_reader *host, enum host_kind kind)
-{
-    return host->period[kind] != 0;
-}
-
 static bool read_wanted(struct host_reader *host, const struct host_config *config,
                         struct error *error)
 {
@@ -351,7 +346,7 @@ static bool read_wanted(struct host_reader *host, const struct host_config *conf
         if (host->patterns[kind].count == 0)
             host->period[kind] = 0;
         else
-            host->finds = host->finds || wants(host, (enum host_kind)kind);
+            host->finds = host->finds || host->period[kind] != 0;
     return true;
 }
 
@@ -408,12 +403,9 @@ void host_close(struct host_reader *host)
 {
     if (!host)
         return;
-    for (int kind = 0; kind < HOST_KINDS; kind++) {
-        struct slot_walk walk = slot_walk_begin(host, (enum host_kind)kind);
-
-        for (struct slot *slot; (slot = slot_walk_next(host, &walk));)
+    for (int kind = 0; kind < HOST_KINDS; kind++)
+        for (struct slot *slot = NULL; (slot = slot_next(host, (enum host_kind)kind, slot));)
             slot_release(host, (enum host_kind)kind, slot);
-    }
     for (int file = 0; file < FILES; file++)
         if (host->files[file] >= 0)
             close(host->files[file]);
@@ -494,8 +486,7 @@ static void sample_kinds(struct host_reader *host, uint64_t now, bool is_due,
     if (host->tick == 1)
         find_instances(host, now_ns());
     for (int kind = 0; kind < HOST_KINDS; kind++)
-        if (wants(host, (enum host_kind)kind) &&
-            (!is_due || takes_its_turn(host, (enum host_kind)kind, now)))
+        if (host->period[kind] != 0 && (!is_due || takes_its_turn(host, (enum host_kind)kind, now)))
             kinds[kind].read(&(struct group_reading){.host = host,
                                                      .kind = (enum host_kind)kind,
                                                      .sampled = sampled,

@@ -101,8 +101,6 @@ struct host_reader {
     bool is_proc;              /* the file system is procfs, not a copy for tests */
     int files[FILES];
     struct lines lines;
-    /* by position in the file: the slot of the line there at the last read */
-    uint16_t order[HOST_KINDS][HOST_SLOTS];
     size_t used[HOST_KINDS]; /* used slots of the kind */
     struct {
         uint64_t tick;
@@ -127,8 +125,8 @@ struct group_reading {
     struct host_reader *host;
     enum host_kind kind;
     uint64_t monotonic;
-    size_t position; /* the next instance's position in the file */
-    size_t seen;     /* the number of instances */
+    struct slot *last; /* the slot of the line before, as a file has its lines in one order */
+    size_t seen;       /* the number of instances */
     uint64_t values[HOST_METRICS_MAX];
     uint64_t present;
     host_sampled_fn *sampled;
@@ -144,13 +142,14 @@ struct slot *slot_single(struct group_reading *reading);
 struct slot *slot_take(struct host_reader *host, enum host_kind kind, struct piece name);
 void slot_release(struct host_reader *host, enum host_kind kind, struct slot *slot);
 
-/* Walks over the used slots of a kind. The caller may release the returned slot. */
-struct slot_walk {
-    size_t at;
-    size_t left;
-};
-struct slot_walk slot_walk_begin(const struct host_reader *host, enum host_kind kind);
-struct slot *slot_walk_next(struct host_reader *host, struct slot_walk *walk); /* NULL: the end */
+/* Returns the used slot of the kind after `slot`, or the first one after NULL; NULL: the end. The
+ * caller may release the returned slot. */
+struct slot *slot_next(struct host_reader *host, enum host_kind kind, struct slot *slot);
+
+/* Reads the instances of a group that have files of their own. put() returns false when the
+ * instance has ended. */
+void slots_read(struct group_reading *reading,
+                bool (*put)(struct group_reading *reading, struct slot *slot));
 
 /* Releases the slots that this read has not seen. */
 void slots_sweep(const struct group_reading *reading);
@@ -204,8 +203,8 @@ void read_pressure_lines(struct group_reading *reading, size_t first);
 /* Searches for the wanted processes and control groups. */
 void processes_find(struct host_reader *host);
 void cgroups_find(struct host_reader *host);
-/* Adds a wanted process. */
-void process_add(struct host_reader *host, uint32_t pid);
+/* Adds a process; by_name: only if a pattern wants its name. */
+void process_add(struct host_reader *host, uint32_t pid, bool by_name);
 
 /* Calls the function for each entry of a folder until the function returns false. */
 typedef bool folder_entry_fn(void *context, int folder, const char *name, unsigned char type);

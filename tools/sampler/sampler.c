@@ -9,7 +9,6 @@
 #include "filter.h"
 #include "libblkin/metric/metric.h"
 #include "observe.h"
-#include "settings.h"
 #include "tools/base/say.h"
 #include "tools/base/totals.h"
 #include "tools/config/keys.h"
@@ -32,28 +31,32 @@ _Static_assert(HOST_METRICS_MAX <= BLKIN_METRIC_VALUES_MAX, "no value is left ou
 _Static_assert(HOST_NAME_BYTES <= BLKIN_METRIC_INSTANCE_MAX + 1, "no instance is cut");
 
 struct sampler_totals {
-    uint64_t samples, held_back, crossings, keeps_asked, keeps_joined, keeps_not_taken;
-    uint64_t skipped, unreadable, not_understood, instances_ended, no_room, lost;
+    struct host_counts read;
+    struct host_filter_counts filtered;
+    uint64_t keeps_asked, keeps_joined, keeps_not_taken, lost;
 };
 
-#define SAMPLER_OWN(member, help)                              \
-    {                                                          \
-#member, offsetof(struct sampler_totals, member), help \
+#define SAMPLER_OWN(name, member, help)                     \
+    {                                                       \
+        name, offsetof(struct sampler_totals, member), help \
     }
 
 static const struct total own[] = {
-    SAMPLER_OWN(samples, "Samples of this host that were read, of all instances."),
-    SAMPLER_OWN(held_back, "Samples that filters have held back."),
-    SAMPLER_OWN(crossings, "Crossings of thresholds with keep."),
-    SAMPLER_OWN(keeps_asked, "Crossings after which the last seconds are kept."),
-    SAMPLER_OWN(keeps_joined, "Crossings that were merged with another one."),
-    SAMPLER_OWN(keeps_not_taken, "Crossings after which the last seconds were not kept."),
-    SAMPLER_OWN(skipped, "Samples that were too late and left out."),
-    SAMPLER_OWN(unreadable, "Files of the kernel that could not be read."),
-    SAMPLER_OWN(not_understood, "Lines and files of the kernel in an unknown form."),
-    SAMPLER_OWN(instances_ended, "Disks, interfaces, processes and groups that disappeared."),
-    SAMPLER_OWN(no_room, "Instances beyond the limits."),
-    SAMPLER_OWN(lost, "Samples that are not in memory: memory ran out."),
+    SAMPLER_OWN("samples", read.samples, "Samples of this host that were read, of all instances."),
+    SAMPLER_OWN("held_back", filtered.held_back, "Samples that filters have held back."),
+    SAMPLER_OWN("crossings", filtered.crossings, "Crossings of thresholds with keep."),
+    SAMPLER_OWN("keeps_asked", keeps_asked, "Crossings after which the last seconds are kept."),
+    SAMPLER_OWN("keeps_joined", keeps_joined, "Crossings that were merged with another one."),
+    SAMPLER_OWN("keeps_not_taken", keeps_not_taken,
+                "Crossings after which the last seconds were not kept."),
+    SAMPLER_OWN("skipped", read.skipped, "Samples that were too late and left out."),
+    SAMPLER_OWN("unreadable", read.unreadable, "Files of the kernel that could not be read."),
+    SAMPLER_OWN("not_understood", read.not_understood,
+                "Lines and files of the kernel in an unknown form."),
+    SAMPLER_OWN("instances_ended", read.ended,
+                "Disks, interfaces, processes and groups that disappeared."),
+    SAMPLER_OWN("no_room", read.no_room, "Instances beyond the limits."),
+    SAMPLER_OWN("lost", lost, "Samples that are not in memory: memory ran out."),
 };
 
 static const struct totals_table table = {"agent_host", own, sizeof(own) / sizeof(own[0])};
@@ -139,21 +142,6 @@ static bool memory_add(struct sample_memory *memory, int64_t monotonic_ns, const
     memory->bytes += length;
     *memory_at(memory, memory->next++) = (struct remembered){monotonic_ns, length, copy};
     return true;
-}
-
-/* Calls take() for each sample from this number and time on. Returns the next number. */
-static uint64_t memory_read(struct sample_memory *memory, uint64_t number, int64_t from_ns,
-                            memory_take_fn *take, void *context)
-{
-    if (number < memory->oldest)
-        number = memory->oldest;
-    for (; number < memory->next; number++) {
-        const struct remembered *sample = memory_at(memory, number);
-
-        if (sample->monotonic_ns >= from_ns)
-            take(context, sample->payload, sample->length);
-    }
-    return number;
 }
 
 /* ---- LTTng ----------------------------------------------------------------------------------- */
@@ -289,17 +277,8 @@ static void sampling_free(struct sampling *sampling)
 
 static struct sampler_totals sampling_counts(const struct sampling *sampling)
 {
-    const struct host_counts read = host_counts(sampling->host);
-    const struct host_filter_counts filtered = host_filter_counts(sampling->filter);
-
-    return (struct sampler_totals){.samples = read.samples,
-                                   .held_back = filtered.held_back,
-                                   .crossings = filtered.crossings,
-                                   .skipped = read.skipped,
-                                   .unreadable = read.unreadable,
-                                   .not_understood = read.not_understood,
-                                   .instances_ended = read.ended,
-                                   .no_room = read.no_room};
+    return (struct sampler_totals){.read = host_counts(sampling->host),
+                                   .filtered = host_filter_counts(sampling->filter)};
 }
 
 static void sampler_totals_add(struct sampler_totals *sum, const struct sampler_totals *more)
@@ -350,16 +329,10 @@ static void sampler_sample(struct sampler *sampler)
     sampler_totals_add(&sampler->counts, &sampler->before);
 }
 
-static int64_t sampler_next_ms(const struct sampler *sampler)
-{
-    const uint64_t next_ns = host_next(sampler->sampling->host);
-
-    return next_ns == UINT64_MAX ? CLOCK_NEVER : (int64_t)((next_ns + NS_PER_MS - 1) / NS_PER_MS);
-}
-
 static void *sampler_run(void *context)
 {
     struct sampler *sampler = context;
+    uint64_t next_ns;
 
     blkin_metric_open();
     (void)pthread_mutex_lock(&sampler->lock);
@@ -368,8 +341,12 @@ static void *sampler_run(void *context)
         (void)pthread_mutex_unlock(&sampler->lock);
         sampler_sample(sampler);
         (void)pthread_mutex_lock(&sampler->lock);
+        next_ns = host_next(sampler->sampling->host);
         if (!sampler->is_ending && !sampler->next)
-            condition_wait(&sampler->changed, &sampler->lock, sampler_next_ms(sampler));
+            condition_wait(&sampler->changed, &sampler->lock,
+                           next_ns == UINT64_MAX
+                               ? CLOCK_NEVER
+                               : (int64_t)((next_ns + NS_PER_MS - 1) / NS_PER_MS));
     }
     (void)pthread_mutex_unlock(&sampler->lock);
     return NULL;
@@ -451,20 +428,6 @@ static void sampler_keep_requested(void *context, short events)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-static bool sampler_start(struct sampler *sampler, struct error *error)
-{
-    sampler->asked = (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN,
-                                      sampler_keep_requested, sampler, NULL};
-    if (sampler->asked.fd < 0)
-        return error_set(error, "cannot make an eventfd: %s", strerror(errno));
-    if (!thread_start(&sampler->thread, sampler_run, sampler, "blkin-sampler")) {
-        (void)close(sampler->asked.fd);
-        return error_set(error, "cannot start a thread for samples of this host");
-    }
-    loop_watch(sampler->loop, &sampler->asked);
-    return true;
-}
-
 static struct sampler *sampler_open(struct loop *loop, const struct sampler_wanted *wanted,
                                     struct error *error)
 {
@@ -478,9 +441,19 @@ static struct sampler *sampler_open(struct loop *loop, const struct sampler_want
     sampler->number = (uint64_t)clock_ns();
     (void)pthread_mutex_init(&sampler->lock, NULL);
     condition_init(&sampler->changed);
-    sampler->next = sampling_open(sampler, wanted->config, error);
-    if (sampler->next && sampler_start(sampler, error))
-        return sampler;
+    sampler->asked = (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN,
+                                      sampler_keep_requested, sampler, NULL};
+    if (sampler->asked.fd < 0) {
+        error_set(error, "cannot make an eventfd: %s", strerror(errno));
+    } else if ((sampler->next = sampling_open(sampler, wanted->config, error))) {
+        if (thread_start(&sampler->thread, sampler_run, sampler, "blkin-sampler")) {
+            loop_watch(loop, &sampler->asked);
+            return sampler;
+        }
+        error_set(error, "cannot start a thread for samples of this host");
+    }
+    if (sampler->asked.fd >= 0)
+        (void)close(sampler->asked.fd);
     sampling_free(sampler->next);
     free(sampler);
     return NULL;
@@ -536,7 +509,15 @@ uint64_t sampler_read(struct sampler *sampler, uint64_t number, int64_t from_ns,
     if (!sampler)
         return number;
     LOCK_GUARD(&sampler->lock);
-    return memory_read(&sampler->memory, number, from_ns, take, context);
+    if (number < sampler->memory.oldest)
+        number = sampler->memory.oldest;
+    for (; number < sampler->memory.next; number++) {
+        const struct remembered *sample = memory_at(&sampler->memory, number);
+
+        if (sample->monotonic_ns >= from_ns)
+            take(context, sample->payload, sample->length);
+    }
+    return number;
 }
 
 json_t *sampler_json(struct sampler *sampler)

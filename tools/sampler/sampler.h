@@ -14,6 +14,7 @@
 
 #include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/base/printer.h"
+#include "sample.h"
 #include "tools/base/loop.h"
 #include "tools/config/config.h"
 
@@ -53,5 +54,24 @@ uint64_t sampler_read(struct sampler *sampler, uint64_t number, int64_t from_ns,
 /* Write the counters for the service's status, and all samples for its page. */
 json_t *sampler_json(struct sampler *sampler);
 void sampler_print(struct sampler *sampler, struct printer *page);
+
+/* ---- the keys of the sampler: settings.c. Each kind has a key: a period, patterns of instances,
+ * or both ("100ms", "vd*,nvme*", "100ms vd*"), or "off" */
+
+/* Returns false with error set if the text is malformed for this key. Accepts any text for a key
+ * of others. */
+bool host_settings_check(const char *key, const char *text, struct error *error);
+
+/* Sets the defaults and the configured values. `host` points to texts of the configuration.
+ * Returns false with error set, which names the origin of the value. */
+bool host_settings_read(const struct config *config, struct host_config *host, struct error *error);
+
+/*
+ * Compares tail-wait-ms of a service with the periods of the sampler: a long span waits for its
+ * host's next samples, at most two periods, before tail sampling sees the span. Returns false with
+ * *why set if tail sampling decides earlier. Returns true for a malformed configuration.
+ */
+bool host_wait_is_short_enough(const struct config *service, const struct config *host,
+                               struct error *why);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "settings.h"
+#include "sampler.h"
 
 #include "babeltrace-plugin/base/duration.h"
 #include "babeltrace-plugin/hosts/host_tags.h"

@@ -80,13 +80,6 @@ static const struct json_span *around_find_known(const struct trace *traces, siz
     return NULL;
 }
 
-static bool around_overlaps(const struct json_span *span, const struct json_span *with)
-{
-    return around_is_known(span) && span->start_ns <= with->start_ns + with->duration_ns &&
-           span->start_ns + span->duration_ns >= with->start_ns &&
-           strcmp(around_host(span), around_host(with)) == 0;
-}
-
 static int around_by_start(const void *a, const void *b)
 {
     const struct json_span *left = *(const struct json_span *const *)a;
@@ -140,8 +133,12 @@ int show_around(const struct trace_list *traces, const struct trace *within, con
         return 1;
     }
     for (size_t i = 0; i < all; i++) {
-        if (around_overlaps(traces->spans[i], with))
-            spans[count++] = traces->spans[i];
+        const struct json_span *span = traces->spans[i];
+
+        if (around_is_known(span) && span->start_ns <= with->start_ns + with->duration_ns &&
+            span->start_ns + span->duration_ns >= with->start_ns &&
+            strcmp(around_host(span), around_host(with)) == 0)
+            spans[count++] = span;
     }
     qsort(spans, count, sizeof(*spans), around_by_start);
     around_put(spans, count, with);

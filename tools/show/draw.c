@@ -7,7 +7,6 @@
 
 #include "tools/base/text.h"
 #include "tools/trace/figures.h"
-#include "tools/trace/thread_time.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -141,14 +140,10 @@ static void put_time(int64_t ns, bool known)
 
 /* ---- the times of its thread */
 
-static struct figure usage_text(int64_t us)
+static void put_usage_cell(const char *text, bool has_time, int64_t us)
 {
-    return figure_time(us * 1000, FIGURE_CELL);
-}
-
-static void put_usage_cell(const char *text)
-{
-    printf(" %*.*s", USAGE_CELL, USAGE_CELL, text);
+    printf(" %*.*s", USAGE_CELL, USAGE_CELL,
+           has_time ? figure_time(us * 1000, FIGURE_CELL).text : text);
 }
 
 /* ---- tags and annotations below a span ------------------------------------------------------- */
@@ -231,11 +226,9 @@ static void put_node(const struct chart *chart, uint32_t i, bool annotations)
     if (chart->has_usage) {
         const struct thread_time time = thread_time_of(span);
 
-        put_usage_cell(time.is_known ? usage_text(time.on_cpu_us).text : "-");
-        put_usage_cell(time.is_apart   ? usage_text(time.waiting_us).text
-                       : time.is_known ? "off"
-                                       : "-");
-        put_usage_cell(time.is_known ? usage_text(time.blocked_us).text : "-");
+        put_usage_cell("-", time.is_known, time.on_cpu_us);
+        put_usage_cell(time.is_known ? "off" : "-", time.is_apart, time.waiting_us);
+        put_usage_cell("-", time.is_known, time.blocked_us);
     }
     putchar(' ');
     if (span->start_ns)
@@ -341,24 +334,12 @@ static void put_host(const struct trace_model *model, uint32_t i, const char *be
     putchar('\n');
 }
 
-/* Prints the host of the longest self time, and for network time the host of the other side, too.
- */
-static void put_hosts(const struct trace *trace, const struct trace_model *model)
-{
-    const uint32_t longest = model->longest_self;
-
-    if (longest == TRACE_NONE)
-        return;
-    put_host(model, longest, trace->count < 2 ? "\n" : "");
-    if (trace_other_side(model, longest) != TRACE_NONE)
-        put_host(model, trace_other_side(model, longest), "");
-}
-
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,
           bool annotations)
 {
     const struct chart chart = layout(trace, model, width);
     const size_t services = trace_services(trace);
+    const uint32_t longest = model->longest_self;
 
     printf("trace %s: %zu span%s of %zu service%s, %s, %s", trace->id, trace->count,
            trace->count == 1 ? "" : "s", services, services == 1 ? "" : "s",
@@ -370,13 +351,17 @@ void draw(const struct trace *trace, const struct trace_model *model, size_t wid
     put_spaces(chart.label - put("service: span", chart.label));
     printf(" %*s %*s", TIME_COLUMNS, "start", TIME_COLUMNS, "duration");
     if (chart.has_usage) {
-        put_usage_cell("on CPU");
-        put_usage_cell("wait");
-        put_usage_cell("block");
+        put_usage_cell("on CPU", false, 0);
+        put_usage_cell("wait", false, 0);
+        put_usage_cell("block", false, 0);
     }
     putchar('\n');
     for (uint32_t i = model->first_top; i != TRACE_NONE; i = trace_model_next(model, i))
         put_node(&chart, i, annotations);
     put_longest(trace, model);
-    put_hosts(trace, model);
+    if (longest == TRACE_NONE)
+        return;
+    put_host(model, longest, trace->count < 2 ? "\n" : "");
+    if (trace_other_side(model, longest) != TRACE_NONE) /* network time */
+        put_host(model, trace_other_side(model, longest), "");
 }

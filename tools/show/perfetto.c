@@ -175,12 +175,6 @@ static void place_items(struct perfetto *export)
 
 /* ---- events */
 
-/* A pid is the id of the process's name, which is never 0. */
-static json_int_t pid_of(uint32_t process)
-{
-    return process;
-}
-
 /* Thread ids are unique over all processes. */
 static json_int_t tid_of(const struct perfetto *export, uint32_t lane)
 {
@@ -201,13 +195,14 @@ static bool put_event(struct perfetto *export, json_t *event)
     return is_done;
 }
 
+/* A pid is the id of the process's name, which is never 0. */
 static bool put_names(struct perfetto *export)
 {
     bool is_done = true;
 
     for (uint32_t i = NAMES_OTHER + 1; is_done && i < names_count(export->names); i++)
         is_done = put_event(export, json_pack("{s:s, s:s, s:I, s:{s:s}}", "ph", "M", "name",
-                                              "process_name", "pid", pid_of(i), "args", "name",
+                                              "process_name", "pid", (json_int_t)i, "args", "name",
                                               names_text(export->names, i).data));
     for (uint32_t i = 0; is_done && i < export->lanes_count; i++) {
         char name[32];
@@ -215,7 +210,7 @@ static bool put_names(struct perfetto *export)
         snprintf(name, sizeof(name), "lane %" PRIu32, export->lanes[i].number);
         is_done =
             put_event(export, json_pack("{s:s, s:s, s:I, s:I, s:{s:s}}", "ph", "M", "name",
-                                        "thread_name", "pid", pid_of(export->lanes[i].process),
+                                        "thread_name", "pid", (json_int_t) export->lanes[i].process,
                                         "tid", tid_of(export, i), "args", "name", name));
     }
     return is_done;
@@ -225,7 +220,7 @@ static json_t *event(const struct perfetto *export, const struct item *item, con
                      const char *name, json_int_t time_us)
 {
     return json_pack("{s:s, s:s, s:I, s:I, s:I}", "ph", phase, "name", name, "ts", time_us, "pid",
-                     pid_of(item->process), "tid", tid_of(export, item->lane));
+                     (json_int_t)item->process, "tid", tid_of(export, item->lane));
 }
 
 /* Writes a flow's start at the parent, or its end at the child. The flow's id is the child's index
@@ -324,7 +319,7 @@ static bool put_all(struct perfetto *export, const char *source, size_t left_out
 static bool collect(struct perfetto *export, const struct trace *traces, size_t count,
                     size_t *left_out)
 {
-    struct names *names = names_of_file();
+    struct names *names = names_new(UINT32_MAX, SIZE_MAX);
     struct trace_model model = {0};
     bool is_done = names != NULL;
 
@@ -357,7 +352,7 @@ static bool arrange(struct perfetto *export)
 bool perfetto(const struct trace *traces, size_t count, const char *source, size_t *left_out)
 {
     size_t spans = 0;
-    struct perfetto export = {.names = names_of_file()};
+    struct perfetto export = {.names = names_new(UINT32_MAX, SIZE_MAX)};
     bool is_done;
 
     *left_out = 0;

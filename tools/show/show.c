@@ -107,14 +107,12 @@ static struct trace *find(const struct trace_list *traces, const char *given, co
     return NULL;
 }
 
-static int show_trace(const struct trace_list *traces, const struct show_options *options,
-                      struct names *names, struct trace_model *model)
+static int show_trace(const struct trace_list *traces, const struct trace *trace,
+                      const struct show_options *options, struct names *names,
+                      struct trace_model *model)
 {
-    const struct trace *trace =
-        options->id ? find(traces, options->id, options->source) : slowest(traces);
-
     if (!trace)
-        return 1;
+        trace = slowest(traces);
     if (!trace_link(trace, names, model))
         return no_memory();
     draw(trace, model, options->width ? options->width : screen().width, options->annotations);
@@ -123,26 +121,13 @@ static int show_trace(const struct trace_list *traces, const struct show_options
     return 0;
 }
 
-/* Shows the spans around a span of the given trace, or of any trace. */
-static int show_beside(const struct trace_list *traces, const struct show_options *options)
-{
-    const struct trace *trace = options->id ? find(traces, options->id, options->source) : NULL;
-
-    if (options->id && !trace)
-        return 1;
-    return show_around(traces, trace, options->around, options->source);
-}
-
 /* Writes the given trace, or all traces. */
-static int show_for_perfetto(const struct trace_list *traces, const struct show_options *options)
+static int show_for_perfetto(const struct trace_list *traces, const struct trace *trace,
+                             const char *source)
 {
-    const struct trace *trace = options->id ? find(traces, options->id, options->source) : NULL;
     size_t left_out;
 
-    if (options->id && !trace)
-        return 1;
-    if (!perfetto(trace ? trace : traces->traces, trace ? 1 : traces->count, options->source,
-                  &left_out))
+    if (!perfetto(trace ? trace : traces->traces, trace ? 1 : traces->count, source, &left_out))
         return no_memory();
     if (left_out)
         fprintf(stderr, "blkin show: %zu span%s without a start: left out\n", left_out,
@@ -164,6 +149,7 @@ int show_command(int argc, char *argv[])
     const struct view_command command = {usage, all, sizeof(all) / sizeof(all[0]),
                                          1,     2,   "FILE|FOLDER|URL [TRACE-ID]"};
     struct summary summary;
+    const struct trace *trace = NULL;
     int status = view_options(argc, argv, &command);
 
     if (status >= 0)
@@ -175,15 +161,17 @@ int show_command(int argc, char *argv[])
     options.source = argv[optind];
     options.id = argv[optind + 1];
     status = 1;
-    if (summary_load_traces(options.source, &summary)) {
+    if (summary_load(options.source, false, &summary)) {
         if (options.list)
             status = list(&summary.traces, summary.names, &summary.model) ? 0 : no_memory();
+        else if (options.id && !(trace = find(&summary.traces, options.id, options.source)))
+            status = 1;
         else if (options.around)
-            status = show_beside(&summary.traces, &options);
+            status = show_around(&summary.traces, trace, options.around, options.source);
         else if (options.is_perfetto)
-            status = show_for_perfetto(&summary.traces, &options);
+            status = show_for_perfetto(&summary.traces, trace, options.source);
         else
-            status = show_trace(&summary.traces, &options, summary.names, &summary.model);
+            status = show_trace(&summary.traces, trace, &options, summary.names, &summary.model);
     }
     status = summary_end(&summary, status);
     return output_flush(argv[0], status);

@@ -13,6 +13,7 @@
 #include "tools/trace/summary.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,7 +57,7 @@ static int stat_source(const struct stat_options *options)
     struct summary summary;
     int status = 1;
 
-    if (summary_load(options->source, &summary)) {
+    if (summary_load(options->source, true, &summary)) {
         const struct report report = {
             .statistics = summary.statistics,
             .spans = summary.spans,
@@ -78,21 +79,16 @@ static int stat_source(const struct stat_options *options)
 /* Reads only the sockets' folder from the configuration. */
 static int stat_services(const struct stat_options *options, char *name)
 {
-    char *flags[4] = {name};
-    char runtime_dir[4200], file[4200];
-    int count = 1, status;
-    const struct config_request request = {.section = "stat", .usage = ""};
+    const struct config_request request = {.section = "stat", .usage = "", .is_view = true};
+    char *flags[] = {name, NULL};
     struct config *config;
+    int status;
 
-    if (options->runtime_dir) {
-        snprintf(runtime_dir, sizeof(runtime_dir), "--runtime-dir=%s", options->runtime_dir);
-        flags[count++] = runtime_dir;
-    }
-    if (options->config) {
-        snprintf(file, sizeof(file), "--config=%s", options->config);
-        flags[count++] = file;
-    }
-    config = config_read_view(&request, count, flags, &status);
+    if (options->runtime_dir && *options->runtime_dir)
+        return watch_services(options, options->runtime_dir);
+    if (options->config)
+        (void)setenv("BLKIN_CONFIG", options->config, 1);
+    config = config_read(&request, 1, flags, &status);
     if (!config)
         return status;
     status = watch_services(options, config_text(config, "runtime-dir"));

@@ -5,7 +5,7 @@
 #ifndef BLKIN_TOOLS_STAT_REPORT_H
 #define BLKIN_TOOLS_STAT_REPORT_H
 
-#include "tools/trace/operations.h"
+#include "tools/trace/summary.h"
 
 #include <jansson.h>
 #include <stdbool.h>

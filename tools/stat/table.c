@@ -1,15 +1,18 @@
 /*
- * The report as a table that fits the terminal.
+ * The report as a table that fits the terminal, or as one line of JSON: see blkin-stat(1).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "report.h"
 
+#include "babeltrace-plugin/account/statistics_document.h"
+#include "tools/base/say.h"
 #include "tools/base/totals.h"
 #include "tools/base/text.h"
 #include "tools/trace/figures.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,15 +89,6 @@ static const struct column {
     {"selfmx", 2, NULL, SELF, 1},     {"self%", 1, share_cell, 0, 0},
 };
 
-static struct figure cell_of(const struct stat_table *table, const struct column *column,
-                             const struct statistics_row *row)
-{
-    if (column->cell)
-        return column->cell(table, row);
-    return figure_quantile((const struct histogram *)((const char *)row + column->histogram),
-                           column->q, FIGURE_CELL);
-}
-
 /* ---- lines */
 
 static size_t label_columns(const struct operation *row)
@@ -118,8 +112,14 @@ static size_t put_label(const struct stat_table *table, const struct operation *
 static void put_cells(const struct stat_table *table, const struct statistics_row *row)
 {
     for (size_t i = 0; i < COLUMNS; i++) {
-        if (columns_of_table[i].detail <= table->detail)
-            printf("%*s", CELL_WIDTH, cell_of(table, &columns_of_table[i], row).text);
+        const struct column *column = &columns_of_table[i];
+        const void *histogram = (const char *)row + column->histogram;
+
+        if (column->detail <= table->detail)
+            printf("%*s", CELL_WIDTH,
+                   (column->cell ? column->cell(table, row)
+                                 : figure_quantile(histogram, column->q, FIGURE_CELL))
+                       .text);
     }
     putchar('\n');
 }
@@ -269,5 +269,85 @@ bool print_table(const struct report *report, const struct stat_options *options
     if (report->is_live && !seen.rows)
         putchar('\n');
     free(rows);
+    return done;
+}
+
+/* ---- JSON */
+
+/* Rounds to the digits that are significant. */
+static json_t *rounded(double value)
+{
+    return json_real(round(value * 1000) / 1000);
+}
+
+static json_t *integer(uint64_t value)
+{
+    return json_integer((json_int_t)value);
+}
+
+static json_t *row_json(const struct report *report, enum statistics_kind kind,
+                        const struct operation *operation)
+{
+    const struct statistics_array *keys = &statistics_arrays[kind];
+    const struct statistics_row *row = operation->row;
+
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o*, s:o*}", keys->first, operation->service,
+                     keys->second, operation->name, keys->count, integer(row->spans), "rate",
+                     rounded(report_rate(report, row->spans)), "errors", integer(row->errors),
+                     "duration", figure_json(&row->duration, true), "self",
+                     kind == STATISTICS_ROWS ? figure_json(&row->self, true) : NULL, "other",
+                     statistics_is_other(row) ? json_true() : NULL);
+}
+
+static bool add_rows(json_t *json, const struct report *report, const struct stat_options *options,
+                     enum statistics_kind kind)
+{
+    size_t count;
+    struct operation *rows = operations(
+        report->statistics, kind, kind == STATISTICS_ROWS ? options->order : OPERATIONS_BY_RATE,
+        options->service, &count);
+    json_t *array = json_array();
+    bool done = rows && array;
+
+    for (size_t i = 0; done && i < count; i++)
+        done = json_array_append_new(array, row_json(report, kind, &rows[i])) == 0;
+    free(rows);
+    return json_object_set_new(json, statistics_arrays[kind].array, array) == 0 && done;
+}
+
+static bool add_accounts(json_t *json, const struct report *report)
+{
+    json_t *services = json_object(), *only = json_object();
+
+    for (int i = 0; i < STAT_SERVICES_MAX; i++) {
+        const struct report_service *service = &report->services[i];
+
+        if (service->account)
+            json_object_set(services, service->name, service->account);
+        if (service->account && *service->only)
+            json_object_set_new(only, service->name, json_string(service->only));
+    }
+    return (json_object_set_new(json, "services", services) |
+            json_object_set_new(json, "only", only)) == 0;
+}
+
+bool print_json(const struct report *report, const struct stat_options *options)
+{
+    json_t *json = json_pack("{s:o, s:o, s:o}", "seconds", rounded(report->seconds), "spans",
+                             integer(report->spans), "traces", integer(report->traces.complete));
+    const bool done =
+        json &&
+        (!report->is_live ||
+         (json_object_set_new(json, "time", json_time(wall_clock_ns())) == 0 &&
+          json_object_set_new(json, "sources", integer(report->sources)) == 0 &&
+          json_object_set_new(json, "traces_open", integer(report->traces.open)) == 0 &&
+          json_object_set_new(json, "traces_early", integer(report->traces.early)) == 0 &&
+          add_accounts(json, report))) &&
+        add_rows(json, report, options, STATISTICS_ROWS) &&
+        add_rows(json, report, options, STATISTICS_EDGES) &&
+        json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0;
+
+    json_decref(json);
+    putchar('\n');
     return done;
 }

@@ -12,9 +12,9 @@
 #include "tools/base/json.h"
 #include "tools/base/output.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define STAT_ASK_MS      5000 /* services count for 10 s after a request */
 #define COMPLETE_MS      2500 /* self times need complete traces, which takes 2 s */
@@ -155,23 +155,14 @@ static bool end_interval(struct stat_watch *watch, double seconds)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-static void sleep_until(int64_t end_ms)
-{
-    const int64_t left_ms = end_ms - clock_ms();
-    const struct timespec rest = {left_ms / 1000, left_ms % 1000 * 1000000};
-
-    if (left_ms > 0)
-        (void)nanosleep(&rest, NULL);
-}
-
 /* Asks repeatedly, so that services continue to count. Returns false if no service answers any
  * more. */
 static bool wait_for_interval(struct stat_watch *watch, int64_t interval_ms)
 {
     const int64_t end_ms = clock_ms() + interval_ms;
 
-    while (clock_ms() < end_ms) {
-        sleep_until(clock_earlier(end_ms, clock_ms() + STAT_ASK_MS));
+    for (int64_t left_ms; (left_ms = end_ms - clock_ms()) > 0;) {
+        (void)poll(NULL, 0, (int)clock_earlier(left_ms, STAT_ASK_MS));
         if (!ask_services(watch)) {
             fprintf(stderr, "blkin stat: the service has ended\n");
             return false;
@@ -200,17 +191,6 @@ static int run(struct stat_watch *watch)
     return 0;
 }
 
-static void end(struct stat_watch *watch)
-{
-    for (int i = 0; i < STAT_SERVICES_MAX; i++) {
-        json_decref(watch->report.services[i].account);
-        json_decref(watch->before[i]);
-        json_decref(watch->now[i]);
-    }
-    statistics_free(watch->statistics);
-    names_free(watch->names);
-}
-
 int watch_services(const struct stat_options *options, const char *folder)
 {
     struct stat_watch watch = {.options = options, .folder = folder, .report.is_live = true};
@@ -228,6 +208,12 @@ int watch_services(const struct stat_options *options, const char *folder)
                 "blkin stat: no service answers in \"%s\": start \"blkin agent\" or \"blkin "
                 "live\", name its --runtime-dir, or give a FILE, FOLDER or URL\n",
                 folder);
-    end(&watch);
+    for (int i = 0; i < STAT_SERVICES_MAX; i++) {
+        json_decref(watch.report.services[i].account);
+        json_decref(watch.before[i]);
+        json_decref(watch.now[i]);
+    }
+    statistics_free(watch.statistics);
+    names_free(watch.names);
     return status;
 }

@@ -139,10 +139,11 @@ static size_t skip_space(const struct buffer *bytes, size_t position)
     return position;
 }
 
-static bool parse(struct span_list *list, const struct buffer *bytes, const char *source)
+bool spans_parse(const struct buffer *bytes, const char *source, struct span_list *list)
 {
     size_t position = skip_space(bytes, 0);
 
+    *list = (struct span_list){.documents = json_array()};
     while (position < bytes->length) {
         json_error_t error;
         json_t *json = json_loadb(bytes->data + position, bytes->length - position,
@@ -167,12 +168,6 @@ static bool parse(struct span_list *list, const struct buffer *bytes, const char
         return false;
     }
     return true;
-}
-
-bool spans_parse(const struct buffer *bytes, const char *source, struct span_list *list)
-{
-    *list = (struct span_list){.documents = json_array()};
-    return parse(list, bytes, source_text(source));
 }
 
 void spans_free(struct span_list *list)

@@ -24,71 +24,55 @@
 #define MIN_INTERVAL_S 0.1
 #define MAX_INTERVAL_S 86400.0
 
-static bool take_choice(const struct view_option *option, const char *text, const char *command)
-{
-    const char *const *const choices = option->choices;
-    unsigned i;
-
-    for (i = 0; choices[i]; i++) {
-        if (strcmp(text, choices[i]) == 0) {
-            *(unsigned *)option->value = i;
-            return true;
-        }
-    }
-    fprintf(stderr, "%s: --%s: expected %s", command, option->name, choices[0]);
-    for (i = 1; choices[i]; i++)
-        fprintf(stderr, "%s%s", choices[i + 1] ? ", " : " or ", choices[i]);
-    fprintf(stderr, ", got \"%s\"\n", text);
-    return false;
-}
-
-static bool take_number(const struct view_option *option, const char *text, const char *command)
-{
-    char *end;
-    const unsigned long value = strtoul(text, &end, 10);
-
-    if (*end || end == text || value < option->min || value > option->max) {
-        fprintf(stderr, "%s: --%s: expected a number of %zu to %zu, got \"%s\"\n", command,
-                option->name, option->min, option->max, text);
-        return false;
-    }
-    *(size_t *)option->value = value;
-    return true;
-}
-
-static bool take_seconds(const struct view_option *option, const char *text, const char *command)
-{
-    char *end;
-    const double seconds = real_read(text, &end);
-
-    if (*end || end == text || !(seconds >= MIN_INTERVAL_S && seconds <= MAX_INTERVAL_S)) {
-        fprintf(stderr, "%s: --%s: expected %.1f to %.0f seconds, got \"%s\"\n", command,
-                option->name, MIN_INTERVAL_S, MAX_INTERVAL_S, text);
-        return false;
-    }
-    *(int64_t *)option->value = (int64_t)(seconds * 1000);
-    return true;
-}
-
 static bool take(const struct view_option *option, const char *text, const char *command)
 {
+    char expected[128] = "", *end;
+    unsigned long number;
+    double seconds;
+
     switch (option->type) {
     case VIEW_FLAG:
-        *(bool *)option->value = true;
-        return true;
+        return *(bool *)option->value = true;
     case VIEW_TEXT:
         *(const char **)option->value = text;
         return true;
     case VIEW_CHOICE:
-        return take_choice(option, text, command);
+        for (unsigned i = 0; option->choices[i]; i++) {
+            const size_t length = strlen(expected);
+
+            *(unsigned *)option->value = i;
+            if (strcmp(text, option->choices[i]) == 0)
+                return true;
+            (void)snprintf(expected + length, sizeof(expected) - length, "%s%s",
+                           i == 0                   ? ""
+                           : option->choices[i + 1] ? ", "
+                                                    : " or ",
+                           option->choices[i]);
+        }
+        break;
     case VIEW_NUMBER:
-        return take_number(option, text, command);
+        number = strtoul(text, &end, 10);
+        *(size_t *)option->value = number;
+        if (*end == '\0' && end > text && number >= option->min && number <= option->max)
+            return true;
+        (void)snprintf(expected, sizeof(expected), "a number of %zu to %zu", option->min,
+                       option->max);
+        break;
     case VIEW_SECONDS:
-        return take_seconds(option, text, command);
+        seconds = real_read(text, &end);
+        if (*end == '\0' && end > text && seconds >= MIN_INTERVAL_S && seconds <= MAX_INTERVAL_S) {
+            *(int64_t *)option->value = (int64_t)(seconds * 1000);
+            return true;
+        }
+        (void)snprintf(expected, sizeof(expected), "%.1f to %.0f seconds", MIN_INTERVAL_S,
+                       MAX_INTERVAL_S);
+        break;
     default:
         utf8_off();
         return true;
     }
+    fprintf(stderr, "%s: --%s: expected %s, got \"%s\"\n", command, option->name, expected, text);
+    return false;
 }
 
 /* Makes the names and the letters for getopt_long(3). */

@@ -220,18 +220,15 @@ static size_t receive(char *data, size_t size, size_t count, void *bytes)
 static char *api_url(const char *url)
 {
     static const char page[] = "/zipkin/traces/";
-    static const char api[] = "/zipkin/api/v2/trace/";
-    const char *found = strstr(url, page);
-    const size_t length = strlen(url) + sizeof(api);
-    char *changed = malloc(length);
+    const char *found = strstr(url, page), *id;
+    char *changed = NULL;
 
-    if (!changed)
+    if (!found)
+        return strdup(url);
+    id = found + sizeof(page) - 1;
+    if (asprintf(&changed, "%.*s/zipkin/api/v2/trace/%.*s", (int)(found - url), url,
+                 (int)strcspn(id, "?#"), id) < 0)
         return NULL;
-    if (found)
-        snprintf(changed, length, "%.*s%s%.*s", (int)(found - url), url, api,
-                 (int)strcspn(found + sizeof(page) - 1, "?#"), found + sizeof(page) - 1);
-    else
-        snprintf(changed, length, "%s", url);
     return changed;
 }
 

@@ -30,12 +30,39 @@ struct summary {
  * web interface. Returns false after printing an error, also for a source without spans. The caller
  * calls summary_end() in any case.
  */
-bool summary_load(const char *source, struct summary *summary);
-
-/* Loads only the traces, without statistics. */
-bool summary_load_traces(const char *source, struct summary *summary);
+bool summary_load(const char *source, bool with_statistics, struct summary *summary);
 
 /* Frees the summary. Returns the exit status: also 1 if only a part of a damaged trace was read. */
 int summary_end(struct summary *summary, int status);
+
+/* ---- operations, sorted by a key. An operation is a row of statistics, for one service and span
+ * name; or an edge, for one calling and one called service */
+
+enum operations_order {
+    OPERATIONS_BY_RATE,
+    OPERATIONS_BY_P99,
+    OPERATIONS_BY_SELF,
+    OPERATIONS_BY_ERRORS,
+};
+
+/* The row that collects names beyond the limit of the statistics has the names "". */
+struct operation {
+    const struct statistics_row *row;
+    const char *service; /* of an edge: the caller */
+    const char *name;    /* of an edge: the called service */
+    double key;          /* the sort key */
+};
+
+/*
+ * Returns the operations of services that match the glob (NULL: all services), the largest key
+ * first. An edge matches by either service. The row for names beyond the limit always matches. Rows
+ * without spans are left out. Sets *count. The caller frees the array; NULL: out of memory.
+ */
+struct operation *operations(const struct statistics *statistics, enum statistics_kind kind,
+                             enum operations_order order, const char *glob, size_t *count);
+
+/* Sums operations. Returns false with a partial sum when out of memory. The caller clears the sum's
+ * histograms in any case. */
+bool operations_sum(const struct operation *operations, size_t count, struct statistics_row *sum);
 
 #endif

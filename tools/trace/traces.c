@@ -76,16 +76,6 @@ void traces_free(struct trace_list *list)
 
 /* ---- for the model */
 
-struct names *names_of_file(void)
-{
-    return names_new(UINT32_MAX, SIZE_MAX);
-}
-
-static uint64_t id_of(const char *digits)
-{
-    return strtoull(digits, NULL, 16);
-}
-
 static enum span_kind kind_of(const char *text)
 {
     static const char *const kinds[] = {[SPAN_CLIENT] = "CLIENT",
@@ -104,8 +94,8 @@ static enum span_kind kind_of(const char *text)
 static struct trace_span span_for_model(const struct json_span *span, struct names *names)
 {
     return (struct trace_span){
-        .id = id_of(span->id),
-        .parent_id = span->parent[0] ? id_of(span->parent) : 0,
+        .id = strtoull(span->id, NULL, 16),
+        .parent_id = strtoull(span->parent, NULL, 16),
         .start_ns = span->start_ns,
         .duration_ns = span->duration_ns,
         .service = names_id(names, text_of(span->service)),
@@ -185,4 +175,85 @@ size_t trace_services(const struct trace *trace)
         services += names[i][0] && (i == 0 || strcmp(names[i - 1], names[i]) != 0);
     free(names);
     return services;
+}
+
+/* ---- the time of a span's thread */
+
+#define US_DIGITS 15
+
+/* Accepts only numbers that cannot overflow a sum, as any program may have made the spans. */
+static bool read_us(const struct json_span *span, const char *key, int64_t *us)
+{
+    const char *text = json_string_value(json_object_get(json_object_get(span->json, "tags"), key));
+    const size_t digits = text ? strspn(text, "0123456789") : 0;
+
+    *us = 0;
+    if (digits == 0 || digits > US_DIGITS || text[digits])
+        return false;
+    while (*text)
+        *us = *us * 10 + (*text++ - '0');
+    return true;
+}
+
+struct thread_time thread_time_of(const struct json_span *span)
+{
+    struct thread_time time = {0};
+
+    time.is_known = read_us(span, "usage.cpu_us", &time.on_cpu_us) &&
+                    read_us(span, "usage.off_cpu_us", &time.blocked_us);
+    time.is_apart = time.is_known && read_us(span, "usage.run_delay_us", &time.waiting_us);
+    if (time.waiting_us > time.blocked_us)
+        time.waiting_us = time.blocked_us;
+    time.blocked_us -= time.waiting_us;
+    return time;
+}
+
+/* Returns the node with usage tags: the node itself or its nearest ancestor of the same service. */
+static uint32_t thread_time_around(const struct trace_model *model, uint32_t node)
+{
+    const uint32_t service = model->spans[node].service;
+
+    while (node != TRACE_NONE && model->spans[node].service == service) {
+        if (thread_time_of(span_of(model, node)).is_known)
+            return node;
+        node = model->nodes[node].parent;
+    }
+    return TRACE_NONE;
+}
+
+/* Sorts by length, the longest first; stable. */
+static void thread_time_sort(struct thread_time_part *parts, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        for (size_t j = i; j > 0 && parts[j].us > parts[j - 1].us; j--) {
+            const struct thread_time_part part = parts[j];
+
+            parts[j] = parts[j - 1];
+            parts[j - 1] = part;
+        }
+    }
+}
+
+size_t thread_time_tell(const struct trace_model *model, uint32_t node, uint32_t *around,
+                        struct thread_time_part parts[THREAD_TIME_PARTS])
+{
+    struct thread_time time;
+    int64_t rest;
+    size_t count = 1;
+
+    *around = thread_time_around(model, node);
+    if (*around == TRACE_NONE)
+        return 0;
+    time = thread_time_of(span_of(model, *around));
+    rest = (*around == node ? model->nodes[node].self_ns / 1000 : 0) - time.on_cpu_us -
+           time.waiting_us - time.blocked_us;
+    parts[0] = (struct thread_time_part){time.is_apart ? "blocked" : "off CPU", time.blocked_us};
+    parts[1] = (struct thread_time_part){"waiting for a CPU", time.waiting_us};
+    parts[2] = (struct thread_time_part){"on CPU", time.on_cpu_us};
+    parts[3] =
+        (struct thread_time_part){"no thread worked for it", rest > 2 ? rest : 0}; /* rounding */
+    thread_time_sort(parts, THREAD_TIME_PARTS);
+    while (count < THREAD_TIME_PARTS && parts[count].us > 0)
+        count++;
+    return count;
 }

@@ -394,7 +394,7 @@ static int root_command(int argc, char *argv[])
                                              .status = root_status,
                                              .take = root_take,
                                              .page = root_page};
-    const struct config_request request = {"work", usage, flags};
+    const struct config_request request = {.section = "work", .usage = usage, .flags = flags};
     static struct root root;
     int64_t since_ns;
     int status;

@@ -21,11 +21,11 @@ static bool work_stage_has_tag(void *context, const struct trace_span *span, str
     char value[WORK_NAME_MAX];
 
     (void)context;
-    if (!otlp_span_attribute((struct text){held->raw, held->raw_length}, key, value,
-                             sizeof(value)) &&
-        !otlp_resource_attribute(held_origin(held)->resource,
-                                 text_is(key, RESOURCE_HOST_TAG) ? text_of("host.name") : key,
-                                 value, sizeof(value)))
+    if (!otlp_attribute_text((struct text){held->raw, held->raw_length}, OTLP_SPAN_ATTRIBUTE, key,
+                             value, sizeof(value)) &&
+        !otlp_attribute_text(held_origin(held)->resource, OTLP_RESOURCE_ATTRIBUTE,
+                             text_is(key, RESOURCE_HOST_TAG) ? text_of("host.name") : key, value,
+                             sizeof(value)))
         return false;
     return !glob || fnmatch(glob, value, 0) == 0;
 }

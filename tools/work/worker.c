@@ -346,7 +346,7 @@ static int worker_work(struct worker *worker)
 
 int worker_command(int argc, char *argv[])
 {
-    const struct config_request request = {"work", usage, NULL};
+    const struct config_request request = {.section = "work", .usage = usage};
     static struct worker worker;
     int status;
 

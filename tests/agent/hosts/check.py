@@ -192,7 +192,7 @@ def main():
         result = Result(arguments, requests, collected)
         if result.is_settled() or time.monotonic() >= deadline:
             break
-        time.sleep(0.2)
+        time.sleep(0.2)  # between two looks
     faults = read_faults(arguments.faults)
     for what, some in (("silent", result.silent), ("untagged", result.partial), ("late", result.late),
                        ("tagged", result.tagged)):

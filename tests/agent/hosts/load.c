@@ -1,8 +1,8 @@
 /*
  * One host's part of a load that crosses all hosts. Request k is due on each host at T0 + k / RATE.
- * It has three spans on each host. Each host's first span is the child of the last span of the host
- * before. A number made of k decides whether the request is slow, so all hosts know the slow
- * requests. No other request is slow, however long the machine takes for it.
+ * A request has three spans on each host. Each host's first span is the child of the last span of
+ * the host before. A number made of k decides whether the request is slow, so all hosts know the
+ * slow requests. No other request is slow, however long the machine takes for it.
  *
  *     load FOLDER HOST HOSTS [KEY=VALUE]...
  *
@@ -59,10 +59,10 @@ struct load_lane {
     } calls[LOAD_HOSTS_MAX][LANE_SIZE];
 };
 
-/* The options. slow, failed, late: one such request in so many; 0: none. */
+/* The options. slow, failed, late: N: one request in N is such a request; 0: none. */
 static struct {
     double rate, t0, seconds, seed;
-    double slow, failed, late; /* late: one slow request in so many has a root that ends late */
+    double slow, failed, late; /* late: of slow requests: the root ends late */
     double slow_ms, late_ms;
     double steps;    /* the inner two of three spans are steps */
     double phase;    /* s: the length of a phase; `odd_slow` is for every second phase */
@@ -276,14 +276,18 @@ static void end_due(struct held_queue *queue, int64_t at)
         end_first(queue);
 }
 
+static void sleep_until(int64_t ns)
+{
+    const struct timespec until = {ns / 1000000000, ns % 1000000000};
+
+    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL); /* the pace */
+}
+
 /* Waits at the end for all slow requests: a shortened one would fit no rule. */
 static void end_all(struct held_queue *queue)
 {
     while (queue->count > 0) {
-        const int64_t due = queue->held[queue->first % LOAD_HELD_MAX].due;
-        const struct timespec until = {due / 1000000000, due % 1000000000};
-
-        (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        sleep_until(queue->held[queue->first % LOAD_HELD_MAX].due);
         end_due(queue, now(CLOCK_MONOTONIC));
     }
 }
@@ -372,7 +376,8 @@ static uint64_t serve_due(uint64_t k, uint64_t last, int64_t t0)
 static void run(void)
 {
     const uint64_t last = (uint64_t)(want.rate * want.seconds);
-    /* One tick after the host before, so that its call is in the lane. */
+    /* The host begins one tick after the host before, so that the call of that host is in the lane.
+     */
     const int64_t t0 = (int64_t)(want.t0 * 1e9) + host * LOAD_TICK_NS;
     int64_t tick = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID), before;
     /* A restarted host begins with the request that is due now. */
@@ -381,11 +386,9 @@ static void run(void)
     tick = tick > t0 ? tick : t0;
     while (k < last && !ends) {
         const unsigned phase = phase_of(k);
-        struct timespec until;
 
         tick += LOAD_TICK_NS;
-        until = (struct timespec){tick / 1000000000, tick % 1000000000};
-        (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        sleep_until(tick);
         k = serve_due(k, last, t0);
         end_due(&slow_ones, now(CLOCK_MONOTONIC));
         end_due(&late_ones, now(CLOCK_MONOTONIC));
@@ -401,7 +404,6 @@ static void run(void)
  * first requests would be recorded nowhere. */
 static void await_rings(void)
 {
-    const struct timespec tick = {.tv_nsec = LOAD_TICK_NS};
     bool is_recorded = false;
 
     while (!is_recorded && !ends && now(CLOCK_MONOTONIC) < (int64_t)(want.t0 * 1e9)) {
@@ -410,7 +412,7 @@ static void await_rings(void)
         blkin_span_begin(&span, "the first", BLKIN_SERVER, NULL);
         is_recorded = blkin_span_is_recorded(&span);
         blkin_span_end(&span);
-        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &tick, NULL);
+        sleep_until(now(CLOCK_MONOTONIC) + LOAD_TICK_NS);
     }
 }
 

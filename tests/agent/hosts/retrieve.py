@@ -73,7 +73,8 @@ def main():
     deadline = time.monotonic() + float(seconds)
     while not ends and time.monotonic() < deadline:
         retrieval.look()
-        time.sleep(0.1)
+        time.sleep(0.1)  # between two looks
+    retrieval.look()
     retrieval.report()
 
 

@@ -46,7 +46,7 @@ def serve(port, following=None):
                 below = below or connect(following)
                 ask(below, request)
             elif request.endswith(b"slow"):
-                time.sleep(0.4)
+                time.sleep(0.4)  # the duration of a slow request
             connection.sendall(request)
         connection.close()
 

@@ -33,7 +33,7 @@ def memory():
             hello, more, _, _ = asked.recvmsg(16, 64)
         if more:
             return mmap.mmap(array.array("i", more[0][2][:4])[0], struct.unpack("QQ", hello)[1])
-        time.sleep(0.05)
+        time.sleep(0.05)  # between two attempts
     sys.exit("no rings")
 
 
@@ -43,7 +43,7 @@ def idle():
         try:
             connections.append(connect())
         except BlockingIOError:
-            time.sleep(0.01)
+            time.sleep(0.01)  # between two attempts
     print("begun", flush=True)
     signal.pause()
 
