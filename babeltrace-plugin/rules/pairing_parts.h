@@ -195,7 +195,57 @@ bool pair_condition_holds(const struct rule_condition *condition,
                           void *context);
 const struct rule_value *pair_event_value(void *pairing, uint16_t field);
 
-/* ---- take.c ---- */
+/* ---- open.c ---- */
+
+struct pair_open *open_allocate(void);
+void open_free(struct pair_open *open);
+
+/* Returns an open span in no table and no queue, with empty data. Its bytes count as open until
+ * open_give(). Returns NULL when out of memory. */
+static inline struct pair_open *open_take(struct pairing *pairing)
+{
+    struct pair_open *open = pairing->pool;
+
+    if (open) {
+        pairing->pool = open->older;
+        pairing->pool_length--;
+        open->data.length = 0;
+    } else {
+        open = open_allocate();
+        if (!open)
+            return NULL;
+    }
+    open->mark = marks_hold(assembler_marks(pairing->assembler), 0);
+    pairing->open_bytes += sizeof(*open) + open->data.capacity;
+    return open;
+}
+
+/* Returns an ended span to the pool. */
+static inline void open_give(struct pairing *pairing, struct pair_open *open)
+{
+    pairing->open_bytes -= sizeof(*open) + open->data.capacity;
+    marks_release(assembler_marks(pairing->assembler), open->mark);
+    if (pairing->pool_length >= PAIR_POOL_MAX || open->data.capacity > 4 * (size_t)DATA_FIRST) {
+        open_free(open);
+        return;
+    }
+    open->older = pairing->pool;
+    pairing->pool = open;
+    pairing->pool_length++;
+}
+
+/* Returns the time-out of the span, or INT64_MAX. */
+static inline int64_t open_expiry(const struct pair_open *open)
+{
+    int64_t expiry_ns;
+
+    return __builtin_add_overflow(open->begin_ns, open->run->rule->timeout_ns, &expiry_ns)
+               ? INT64_MAX
+               : expiry_ns;
+}
+
+/* Makes room for more data. */
+bool open_reserve(struct pairing *pairing, struct pair_open *open, size_t bytes);
 
 /* Stores a value in the span; a value without room is counted. */
 void open_store(struct pairing *pairing, struct pair_open *open, const struct stored_value *stored);
@@ -225,18 +275,33 @@ static inline struct pair_open *open_find(const struct pairing *pairing)
 
 /* Returns the current event's thread; NULL: no span is open on it. */
 struct pair_thread *open_thread(struct pairing *pairing);
+bool open_push(struct pairing *pairing, struct pair_open *open);
 
+/* Removes the span from the stack of its thread. */
+void open_pop(struct pairing *pairing, struct pair_open *open);
+
+/* Drops the spans above on the stack: each ended no more, or is no parent any more. */
+void open_drop_above(struct pairing *pairing, struct pair_open *open);
+
+/* Ends expired spans after pairing->next_expiry_ns, and the oldest ones beyond a limit. */
+void open_expire(struct pairing *pairing);
+void open_make_room(struct pairing *pairing);
 void open_flush(struct pairing *pairing);
 
 void open_free_all(struct pairing *pairing);
 void open_free_thread(struct table_link *link);
 
-/* Makes an open span with pairing->key for the current event. open_give() follows. Returns NULL
- * when out of memory. */
+/* ---- take.c ---- */
+
+/* Makes an open span with pairing->key for the current event. open_enter() or open_give() follows.
+ * Returns NULL when out of memory. */
 struct pair_open *open_new(struct pairing *pairing, struct rule_run *run);
 
-/* Returns an ended span to the pool. */
-void open_give(struct pairing *pairing, struct pair_open *open);
+/* Adds the span, whose data begin with pairing->key, to table and queue. */
+void open_enter(struct pairing *pairing, struct pair_open *open);
+
+/* Removes the span from all lists, and frees it. */
+void open_end(struct pairing *pairing, struct pair_open *open);
 
 /* ---- pairing.c ---- */
 
