@@ -19,8 +19,8 @@ struct pool_item {
     uint32_t index;
 };
 
-#define POOL_CHUNK  128 /* objects that are mapped at once */
-#define POOL_CHUNKS 8192
+#define POOL_CHUNKS 20 /* chunk i has room for 2^i objects */
+#define POOL_MOST   ((UINT32_C(1) << POOL_CHUNKS) - 1)
 
 struct pool {
     size_t size;   /* of an object, a multiple of 16 */
@@ -42,7 +42,7 @@ static inline pool_name pool_name_of(const struct pool_item *item)
     return (pool_name)pool_generation(item) << 32 | (item->index + 1);
 }
 
-/* Maps 8 MiB at once. Pages become resident at their first use. */
+/* Maps 8 MiB or more at once. Pages become resident at their first use. */
 void pool_reserve(struct pool *pool);
 
 /* From now on, no pool maps memory, because that needs a system call. */

@@ -175,7 +175,8 @@ static void delay_after_fork(void)
 {
     for (unsigned i = 0; i < delay_files_used; i++)
         delay_give_back(&delay_files[i]);
-    delay_files_used = 0;
+    if (delay_files_used)
+        delay_files_used = 0;
     delay_own_file = NULL;
 }
 
