@@ -150,8 +150,8 @@ static inline void begin(struct blkin_span *span, size_t size, uint64_t start_ns
     set_state(span, SPAN_RECORDED);
 }
 
-/* The same, after the periodic work. Also for spans with usage or checks: while these are on, the
- * work is always due. */
+/* Begins a span after the periodic work. While usage or checks are on, the periodic work is always
+ * due, so their spans begin here, too. */
 __attribute__((noinline)) static void begin_with_periodic(struct blkin_span *span, size_t size)
 {
     struct span_fields *inside = span_inside(span);
@@ -298,7 +298,8 @@ static inline bool has_usual_size(size_t size)
     return size - SPAN_SIZE_USUAL <= SPAN_SIZE_MAX - SPAN_SIZE_USUAL;
 }
 
-/* As in all functions with a fast path: that calls nothing, so that it saves no registers. */
+/* The fast path calls nothing, so the function saves no registers, as in all functions with a fast
+ * path. */
 void blkin_span_begin_child_(struct blkin_span *span, size_t size, const char *name,
                              size_t name_length, uint32_t kind, const struct blkin_span *parent)
 {

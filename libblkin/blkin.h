@@ -22,7 +22,7 @@
  * use its address.
  *
  * Parents. Threads need no lock to begin children below a span, or to read the context of the span.
- * They may do so from the parent's begin until the program reuses the parent's memory. The parent
+ * Both are allowed from the parent's begin until the program reuses the parent's memory. The parent
  * may have ended.
  *
  * Steps. A step is a child that begins and ends inside its span, on one thread, nested like
@@ -211,8 +211,8 @@ static inline void blkin_span_begin_remote(struct blkin_span *span, const char *
                                            enum blkin_kind kind,
                                            const struct blkin_context *context);
 
-/* The same functions for a BLKIN_SPAN_ROOM() of `size` bytes. They return the span, which all other
- * functions take. */
+/* Begin a span in a BLKIN_SPAN_ROOM() of `size` bytes. Both functions return the span, which all
+ * other functions take. */
 static inline struct blkin_span *blkin_span_begin_in(void *room, size_t size, const char *name,
                                                      enum blkin_kind kind,
                                                      const struct blkin_span *parent);
@@ -287,8 +287,8 @@ static inline void blkin_span_set_remote(struct blkin_span *span, const char *na
                                          uint16_t port);
 
 /*
- * The same for an address of getpeername(2): IPv4 or IPv6, also IPv4 in IPv6. For another family,
- * only the name is set. Not for signal handlers.
+ * Sets the other side by an address of getpeername(2): IPv4 or IPv6, also IPv4 in IPv6. For another
+ * family, sets only the name. Not for signal handlers.
  */
 BLKIN_API_ void blkin_span_set_remote_sockaddr(struct blkin_span *span, const char *name,
                                                const struct sockaddr *address, size_t length)
@@ -309,7 +309,7 @@ static inline void blkin_span_set_start(struct blkin_span *span, uint64_t time_n
 /* Ends the span and records it. A second end does nothing. */
 static inline void blkin_span_end(struct blkin_span *span);
 
-/* The same for a span that ended at a time of the span clock. */
+/* Ends a span at a time of the span clock, and records the span. */
 static inline void blkin_span_end_at(struct blkin_span *span, uint64_t time_ns);
 
 /*
@@ -374,9 +374,9 @@ BLKIN_API_ int blkin_record_span(const void *buffer, size_t length) BLKIN_ELSE_(
 BLKIN_API_ struct blkin_span *blkin_current(void) BLKIN_ELSE_(NULL);
 
 /*
- * Makes span (or NULL) the thread's current span, and returns the one before, so that you can
- * restore it later. The memory must stay valid while it is current. BLKIN_CURRENT_SCOPE() does
- * both.
+ * Makes span (or NULL) the thread's current span. Returns the former current span, so that you can
+ * restore that span later. The memory must stay valid while the span is current.
+ * BLKIN_CURRENT_SCOPE() sets and restores.
  */
 BLKIN_API_ struct blkin_span *blkin_set_current(struct blkin_span *span) BLKIN_ELSE_(NULL);
 

@@ -160,7 +160,7 @@ public:
         blkin_span_log_n(c_span(), BLKIN_INFO, text, length);
     }
 
-    // The same, formatted as by printf(3), if the span is recorded.
+    // Adds an annotation that is formatted as by printf(3), if the span is recorded.
     __attribute__((format(printf, 2, 3))) void annotatef(const char *format, ...) noexcept
     {
         va_list arguments;
@@ -170,7 +170,7 @@ public:
         va_end(arguments);
     }
 
-    // The same with a severity.
+    // Adds an annotation with a severity.
     void log(blkin_severity severity, const char *text) noexcept
     {
         blkin_span_log(c_span(), severity, text);
@@ -186,7 +186,7 @@ public:
         blkin_span_log_n(c_span(), severity, text, length);
     }
 
-    // The same at the caller's time, in ns of CLOCK_MONOTONIC.
+    // Adds an annotation at the caller's time, in ns of CLOCK_MONOTONIC.
     void log_at(blkin_severity severity, const char *text, std::uint64_t time_ns) noexcept
     {
         blkin_span_log_at(c_span(), severity, text, time_ns);
@@ -271,7 +271,7 @@ public:
         blkin_span_set_remote(c_span(), name, ip, port);
     }
 
-    // The same for an address of getpeername(2).
+    // Sets the other side by an address of getpeername(2). Copied.
     void set_remote(const char *name, const sockaddr *address, std::size_t length) noexcept
     {
         blkin_span_set_remote_sockaddr(c_span(), name, address, length);
@@ -359,7 +359,7 @@ using Span = SpanOf<BLKIN_SPAN_SIZE>;
 
 /*
  * Makes a span the thread's current span (see blkin_current()) for the rest of a scope, and then
- * restores the one before. The span must outlive the scope, on the same thread:
+ * restores the former current span. The span must outlive the scope, on the same thread:
  *
  *     blkin::Span span("write", BLKIN_SERVER, request.context());
  *     blkin::Current current(span);

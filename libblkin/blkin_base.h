@@ -24,7 +24,7 @@ extern "C" {
 #define BLKIN_VERSION_MINOR 9
 #define BLKIN_VERSION_PATCH 0
 
-/* The same as one number, to be compared: 10203 is version 1.2.3. */
+/* The version as one number, for comparisons: 10203 is version 1.2.3. */
 #define BLKIN_VERSION \
     (BLKIN_VERSION_MAJOR * 10000 + BLKIN_VERSION_MINOR * 100 + BLKIN_VERSION_PATCH)
 

@@ -117,12 +117,12 @@ BLKIN_API_ int blkin_context_to_traceparent(const struct blkin_context *context,
  * Attaches the value of a "tracestate" header, after the traceparent that came with it. (Several
  * such headers count as one: join them with commas, in order.) The text is borrowed, not copied:
  * the caller keeps it alive and unchanged for as long as the context, or a copy of it, is in use.
- * It is passed on byte for byte. A list without entries, such as "", leaves the context without a
- * tracestate.
- * Returns -EINVAL in three cases: the context has no ids; the text is not a list of at most 32
- * members (empty ones count); it is longer than BLKIN_TRACESTATE_MAX. The context then stays as it
- * was: an invalid tracestate is dropped, and the trace continues. Keys follow level 2, which allows
- * all keys of level 1. Two entries with the same key are no error: both are passed on.
+ * The functions pass on the text byte for byte. A list without entries, such as "", leaves the
+ * context without a tracestate. Returns -EINVAL in three cases: the context has no ids; the text is
+ * not a list of at most 32 members (empty ones count); it is longer than BLKIN_TRACESTATE_MAX. The
+ * context then stays as it was: an invalid tracestate is dropped, and the trace continues. Keys
+ * follow level 2, which allows all keys of level 1. Two entries with the same key are no error:
+ * both are passed on.
  * Source: W3C Trace Context level 2, 3.3.1.
  */
 BLKIN_API_ int blkin_context_set_tracestate(struct blkin_context *context, const char *text,
@@ -133,10 +133,10 @@ BLKIN_API_ int blkin_context_set_tracestate(struct blkin_context *context, const
  * specification advises BLKIN_TRACESTATE_SIZE or more; with tracestate_length + 1, everything fits.
  * To shorten a list that does not fit, the function removes, in this order and until the rest fits:
  * white space around entries and empty members; entries of more than 128 characters, from the last;
- * other entries, from the last. It cuts no entry. Returns the length. If there was nothing, or
- * nothing is left, it returns 0 with an empty string: then do not send the header. Returns -EINVAL
- * without ids, or if size is 0. The same for an invalid tracestate that was set without
- * blkin_context_set_tracestate(), if the function notices it.
+ * other entries, from the last. The function cuts no entry. Returns the length. If the context has
+ * no tracestate, or no entry fits, returns 0 with an empty string: then do not send the header.
+ * Returns -EINVAL without ids, or if size is 0. Returns -EINVAL also if the function notices an
+ * invalid tracestate that was set without blkin_context_set_tracestate().
  * Source: W3C Trace Context level 1, 3.3.1.5.
  */
 BLKIN_API_ int blkin_context_to_tracestate(const struct blkin_context *context, char *buffer,
@@ -160,8 +160,8 @@ BLKIN_API_ int blkin_context_from_b3(struct blkin_context *context, const char *
 /*
  * Writes the value of a "b3" header to buffer[BLKIN_B3_SIZE]. Returns its length, at most 68. A
  * context with a decision, and with ids that are all 0, becomes the decision alone. The tracestate
- * and RANDOM are lost. Returns -EINVAL if there are neither ids nor a decision. The same if the
- * trace id or the span id is missing while another id is set.
+ * and RANDOM are lost. Returns -EINVAL if there are neither ids nor a decision. Returns -EINVAL
+ * also if the trace id or the span id is missing while another id is set.
  * Source: openzipkin/b3-propagation README, "Single Header".
  */
 BLKIN_API_ int blkin_context_to_b3(const struct blkin_context *context, char *buffer)
@@ -195,8 +195,8 @@ struct blkin_context_b3_values {
  * Reads the five "X-B3-" headers. Ids are as in blkin_context_from_b3(): trace id and span id, or
  * no ids. Flags "1" means debug, even if "sampled" says "0"; other flags are ignored, as the
  * specification requires. With neither "sampled" nor debug, DECIDED is not set. A decision without
- * ids makes a context without ids. Returns -EINVAL also if there is no field, or if one of them,
- * except flags, is malformed or empty.
+ * ids makes a context without ids. Returns -EINVAL also if there is no field, or if a field other
+ * than flags is malformed or empty.
  * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
 BLKIN_API_ int blkin_context_from_b3_fields(struct blkin_context *context,
@@ -205,8 +205,8 @@ BLKIN_API_ int blkin_context_from_b3_fields(struct blkin_context *context,
 
 /*
  * Writes the five "X-B3-" headers; returns 0. Debug is sent as flags alone, without "sampled".
- * Lost: the tracestate and RANDOM. -EINVAL as for blkin_context_to_b3(). Source:
- * openzipkin/b3-propagation README, "Multiple Headers".
+ * Lost: the tracestate and RANDOM. -EINVAL as for blkin_context_to_b3().
+ * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
 BLKIN_API_ int blkin_context_to_b3_fields(const struct blkin_context *context,
                                           struct blkin_context_b3_values *values)
@@ -242,7 +242,7 @@ struct blkin_trace_info_packed; /* 24 bytes: see zipkin_c.h */
 
 /*
  * Reads the original 24 bytes. A trace id of 0 means "not traced": the context then has no ids and
- * is DECIDED, not SAMPLED, for any values of the other two. Any other trace id is SAMPLED and
+ * is DECIDED, not SAMPLED, for any values of the other two ids. Any other trace id is SAMPLED and
  * DECIDED, because the form has no field for the decision. Returns -EINVAL if there is a trace id
  * and no span id. `packed` may have any alignment.
  * Source: zipkin_c.h, struct blkin_trace_info_packed.
@@ -257,7 +257,8 @@ BLKIN_API_ int blkin_context_from_packed(struct blkin_context *context,
  * a context that is not DECIDED as sampled. The tracestate, DEBUG and RANDOM are lost. So is the
  * high half of a 128-bit trace id: the receiver's spans appear under the low half, as another
  * trace. Returns -EINVAL if a context to be recorded has no span id, or if the low half of its
- * trace id is 0. Source: zipkin_c.h, struct blkin_trace_info_packed.
+ * trace id is 0.
+ * Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
 BLKIN_API_ int blkin_context_to_packed(const struct blkin_context *context,
                                        struct blkin_trace_info_packed *packed) BLKIN_ELSE_(-EINVAL);
@@ -279,7 +280,7 @@ BLKIN_API_ int blkin_context_from_environment(struct blkin_context *context) BLK
 
 /*
  * Writes "TRACEPARENT=<value>" to buffer[BLKIN_TRACEPARENT_VARIABLE_SIZE], for the copied
- * environment of a child: do not change your own. Returns 67. The same losses and errors as
+ * environment of a child: do not change your own. Returns 67. Losses and errors are those of
  * blkin_context_to_traceparent(). Async-signal-safe: may be called between fork(2) and execve(2).
  * Source: OpenTelemetry specification, context/env-carriers.md.
  */
@@ -288,9 +289,9 @@ BLKIN_API_ int blkin_context_to_traceparent_variable(const struct blkin_context 
 
 /*
  * Writes "TRACESTATE=<value>" to buffer[size], size at least 12; BLKIN_TRACESTATE_VARIABLE_SIZE is
- * the least advised. Shortens a list, and fails, as blkin_context_to_tracestate() does. Returns the
- * length. If there is nothing to pass on, it returns 0 with an empty string: then remove TRACESTATE
- * from the child's environment, because the one there belongs to another TRACEPARENT.
+ * the least advised. Shortens a list, and fails, like blkin_context_to_tracestate(). Returns the
+ * length. If the context has no tracestate, returns 0 with an empty string. Then remove TRACESTATE
+ * from the child's environment, because the value there belongs to another TRACEPARENT.
  * Source: OpenTelemetry specification, context/env-carriers.md.
  */
 BLKIN_API_ int blkin_context_to_tracestate_variable(const struct blkin_context *context,

@@ -14,7 +14,7 @@
 #define CONSTANT(name, text) const char *const name = text;
 BLKIN_EACH_CONSTANT_(CONSTANT)
 
-/* Seeding is in functions of its own, so that the fast paths save no registers. */
+/* Separate functions do the seeding, so that the fast paths save no registers. */
 __attribute__((noinline, cold)) static void seed_and_init(struct blkin_trace_info *trace_info)
 {
     blkin_thread_seed(&blkin_thread);

@@ -75,7 +75,7 @@ struct blkin_trace_info {
     int64_t parent_span_id; /* 0: a root span */
 };
 
-/* The same in the form to send: 24 bytes, three big-endian integers. */
+/* A struct blkin_trace_info in the form to send: 24 bytes, three big-endian integers. */
 struct blkin_trace_info_packed {
     __be64 trace_id;
     __be64 span_id;
@@ -156,9 +156,9 @@ BLKIN_PUBLIC int blkin_init_timestamp_annotation(struct blkin_annotation *annota
 
 /*
  * Records the annotation now, as one LTTng-UST event of provider "zipkin" if a session has it
- * enabled, and as the same event for an agent. It returns -EINVAL, and records nothing, in four
- * cases: trace or annotation is NULL; the trace has no name; neither has an endpoint with ip and
- * name; the annotation lacks its key or string.
+ * enabled, and as the same event for an agent. Returns -EINVAL, and records nothing, in four cases:
+ * trace or annotation is NULL; the trace has no name; neither has an endpoint with ip and name; the
+ * annotation lacks its key or string.
  */
 BLKIN_PUBLIC int blkin_record(const struct blkin_trace *trace,
                               const struct blkin_annotation *annotation);

@@ -132,7 +132,7 @@ class Trace : private blkin_trace
 private:
     std::string _name; // storage of copy_name()
 
-    // Makes the span "not traced". It stays so if the initialization fails.
+    // Makes the span "not traced". The span stays "not traced" if the initialization fails.
     void clear()
     {
         const blkin_trace_info none = {0, 0, 0};
@@ -202,7 +202,8 @@ public:
         return valid();
     }
 
-    // Like the constructors with the same arguments. Returns 0, or -EINVAL as the C functions do.
+    // Works like the constructors with the same arguments. Returns 0, or -EINVAL like the C
+    // functions.
     int init(const char *span, const Endpoint *ep, const Trace *parent = NULL)
     {
         if (parent && parent->valid())

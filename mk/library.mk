@@ -9,13 +9,16 @@ steady = $(eval steady := -falign-functions=64 $(shell \
 		$(CC) -Werror $$flag -c -x c /dev/null -o /dev/null 2>/dev/null && echo $$flag && break; \
 	done))$(steady)
 
+# each mapping, and each part of 64 KiB that is used, costs a server that forks for each connection
+dense = -Wl,-z,noseparate-code
+
 # libblkin: libc only; the provider is opened at run time
 $(call obj,$(lib_src)): flags = $(internal) $(steady)
 # the room metric is the command's alone
 $(lib): $(call obj,$(filter-out libblkin/metric/%,$(lib_src))) libblkin/libblkin.map
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
-		-o $@ $(filter %.o,$^) $(LDLIBS)
+	$(call say,LD)$(CC) $(so_ldflags) $(dense) -Wl,-soname,$(@F) \
+		-Wl,--version-script,libblkin/libblkin.map -o $@ $(filter %.o,$^) $(LDLIBS)
 	@ln -sf $(@F) $(@D)/libblkin.so
 
 # a new archive: one that is there may have members whose sources have moved
@@ -40,7 +43,7 @@ $(provider): $(call obj,$(provider_src))
 # -fexceptions, as threads are cancelled in the calls that it wraps.
 preload_obj := $(call obj,$(preload_src) libblkin/policy/policy.c libblkin/base/debug.c)
 $(call obj,$(preload_src)): flags = $(internal) $(steady) -U_FORTIFY_SOURCE -fexceptions
-link_preload = $(CC) $(so_ldflags) -Wl,-soname,$(@F) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
+link_preload = $(CC) $(so_ldflags) $(dense) -Wl,-soname,$(@F) -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
 $(preload): $(preload_obj) $(lib) | $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(link_preload) -Wl,-rpath,'$$ORIGIN' $(LDLIBS)

@@ -190,7 +190,7 @@ bool http_client_describe(const struct http_client *client, CURLcode code, const
 
 /* ---- URLs: the check and the request read one alike, by libcurl's parser --------------------- */
 
-/* ---- what of an endpoint is shown ------------------------------------------------------------ */
+/* ---- the shown part of an endpoint ----------------------------------------------------------- */
 
 /* Removes everything up to the last '@' before the path. */
 static void remove_user(char *url)

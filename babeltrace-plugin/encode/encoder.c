@@ -107,7 +107,7 @@ uint64_t resource_hash(uint64_t seed, const struct resource *resource)
 
 /* ---- tag keys: unique, in linear time for any keys ------------------------------------------- */
 
-#define FEW 8 /* up to so many keys, comparing each is faster than a table */
+#define FEW 8 /* up to this number of keys, comparing each key is faster than a table */
 
 #define NO_KEY UINT16_MAX
 

@@ -29,7 +29,7 @@
 #define LIMIT_ANNOTATIONS 512U
 #define LIMIT_TAGS        512U
 
-/* A span with so many encoded bytes gets no further annotation or tag. */
+/* A span of this many encoded bytes gets no further annotation or tag. */
 #define LIMIT_SPAN (384U << 10)
 
 struct encoder {
@@ -89,7 +89,8 @@ static inline bool is_implied(const struct span *span, const struct span_entry *
 
 /*
  * The resource of a span in OTLP's sense: the entity that recorded the span. A port, a loopback
- * address and the address of one connection are no part of it, so a process has one resource.
+ * address and the address of one connection are no part of the resource, so a process has one
+ * resource.
  *
  * A foreign span that is sent unchanged has its original resource and scope.
  */

@@ -37,9 +37,9 @@ struct protocol {
 
     /*
      * The statuses of answers. 2xx: accepted, if is_answer() recognises the answer. 400: the
-     * content of the batch is refused. 413: its size. A status in `again`: a retry is useful. A
-     * status in `suspect`, which are part of `again`: the batch itself may be the cause. Every
-     * other status is a refusal. Both lists end in 0.
+     * collector refuses the content of the batch. 413: the collector refuses the size. A status in
+     * `again`: a retry is useful. A status in `suspect`, a part of `again`: the batch itself may be
+     * the cause. Every other status is a refusal. Both lists end in 0.
      */
     const short *again;
     const short *suspect;
@@ -47,7 +47,7 @@ struct protocol {
     bool (*is_answer)(long status, struct text type, struct text body);
     /* Reads the body of an accepted answer. NULL: the whole batch is accepted. */
     struct rejection (*rejected)(struct text answer);
-    /* Returns the readable part of another answer's body. NULL: all of it. */
+    /* Returns the readable part of another answer's body. NULL: the whole body is readable. */
     struct text (*reason)(struct text answer);
 
     /* In a file: the text before the first batch, between two batches, and at the end. */

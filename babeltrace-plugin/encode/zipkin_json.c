@@ -1,8 +1,8 @@
 /*
  * The Zipkin v2 encoder.
  *
- * Format: zipkin2-api.yaml of openzipkin/zipkin-api, definition "Span". One refused span costs the
- * whole POST. So the encoder writes only what all decoders take:
+ * Format: zipkin2-api.yaml of openzipkin/zipkin-api, definition "Span". A collector refuses a whole
+ * POST because of one span. So the encoder writes only forms that all decoders take:
  * - ids in lower case and not zero, and no parent that is the span itself;
  * - plain decimal times > 0, a duration of at least 1;
  * - string tags, no key twice;
@@ -64,9 +64,9 @@ struct json_writer {
 
 #define LETTER(c) (UINT32_C(1) << ((c)&31))
 
-/* Keys with another meaning for the OpenTelemetry collector's receiver. The receiver makes
- * links, states and kinds of some tags. It takes the tags of a resource from one span, and
- * applies them to all spans of the service in a request. */
+/* Keys with another meaning for the OpenTelemetry collector's receiver. The receiver makes links,
+ * states and kinds of some tags. The receiver takes the tags of a resource from one span, and
+ * applies the tags to all spans of the service in a request. */
 __attribute__((noinline)) static bool is_taken(struct text key)
 {
     static const char *const prefixes[] = {"aws.",     "cloud.",   "container.", "deployment.",
@@ -295,8 +295,8 @@ static char *write_tag_key(char *at, struct json_writer *writing, struct tag_key
     return end_key(keys, start, at);
 }
 
-/* Writes a link as an OpenTelemetry collector does: trace, span, state, attributes, dropped
- * ones. */
+/* Writes a link in the form of an OpenTelemetry collector: trace, span, state, attributes, number
+ * of dropped attributes. */
 static char *write_link(char *at, struct json_writer *writing, struct tag_keys *keys,
                         const struct span_entry *entry)
 {
@@ -379,8 +379,9 @@ static char *write_tags(char *at, struct json_writer *writing)
     return at;
 }
 
-/* Returns the upper limit of a span's size. Counts the log as text: escaping makes six bytes of
- * one at most. An entry's header leaves room for the bytes around key and value. */
+/* Returns the upper limit of a span's size. Counts the log as text: escaping makes at most six
+ * bytes of one byte. So an entry's header counts six times its size, which exceeds the bytes around
+ * key and value. */
 static size_t size_limit(const struct span *span)
 {
     const size_t fixed = 512 + endpoint_size_limit(span->endpoint) +
@@ -509,7 +510,7 @@ static bool is_answer(long status, struct text type, struct text body)
 }
 
 /* The OpenTelemetry collector sends 500 when its queue is full: like 408, the cause may be the
- * batch or the collector. The cause of the other statuses is the collector. */
+ * batch or the collector. The cause of every other status is the collector. */
 const struct protocol zipkin_protocol = {
     .format = FORMAT_ZIPKIN,
     .name = "zipkin",

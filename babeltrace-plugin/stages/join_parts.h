@@ -118,7 +118,7 @@ void join_make_room(struct join *join, size_t bytes);
 
 void join_forget_client(struct join *join, struct join_client *client);
 
-/* ---- which halves fit ------------------------------------------------------------------------ */
+/* ---- matching halves ------------------------------------------------------------------------- */
 
 /* Enumerates the fitting halves of the other side. */
 struct join_search {

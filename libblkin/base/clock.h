@@ -3,7 +3,7 @@
  * of the counter takes 7 ns (=lib.counter_ns), half of clock_gettime(): see doc/performance.md.
  *
  * A linear function (a line) converts the counter to ns. About once a second the library computes a
- * new line. The new line begins on the old one, a little ahead of the counter, and meets
+ * new line. The new line begins on the old line, a little ahead of the counter, and meets
  * CLOCK_MONOTONIC when the next line is due. So a counter value means the same time in all threads,
  * and time never goes back.
  *

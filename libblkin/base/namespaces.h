@@ -1,6 +1,6 @@
 /*
  * The kernel namespaces of this process: its pid namespace, and the clock offset of its time
- * namespace. Both need /proc. Async-signal-safe.
+ * namespace. The functions need /proc. Async-signal-safe.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -53,8 +53,8 @@ static inline bool blkin_periodic_is_due(uint64_t now_ticks)
 
 #define BLKIN_USAGE_LEVEL_MAX 3
 
-/* The lower two bits are the level. The other bits count its changes, because readings of different
- * levels must not be subtracted. */
+/* The lower two bits are the level. The upper bits count changes of the level, because readings of
+ * different levels must not be subtracted. */
 extern __attribute__((visibility("hidden"))) uint32_t blkin_usage_state;
 
 /* -DBLKIN_WITHOUT_USAGE is for measuring the cost of this test. */

@@ -33,7 +33,7 @@ const int *blkin_gate_ = &not_known_yet;
 
 /* ---- periodic.h ---- */
 
-struct blkin_wiped blkin_wiped;
+__attribute__((section(".bss.blkin_wiped"))) struct blkin_wiped blkin_wiped;
 bool blkin_checks;
 uint32_t blkin_usage_state;
 

@@ -14,10 +14,14 @@
 #include <sys/types.h>
 #include <time.h>
 
+/* For large tables that a program rarely changes: in a section of their own, so that a child of
+ * fork(2) writes to few pages when it changes the small variables. */
+#define BLKIN_COLD_DATA __attribute__((section("blkin_cold_data")))
+
 #define BLKIN_POLICY_TEXT_MAX 1024 /* including the NUL */
 
-/* The sources of a policy's text. The owner of the policy sets the members up to `lock`; the others
- * are initially 0. */
+/* The sources of a policy's text. The owner of the policy sets the members up to `lock`; the later
+ * members are initially 0. */
 struct blkin_policy_source {
     const char *variable; /* environment variable with the text */
     const char *file_variable;
@@ -28,6 +32,7 @@ struct blkin_policy_source {
     /* Puts the policy in force. Called with the lock held. Returns NULL, or the part of the text
      * that is wrong, in the callee's memory. */
     const char *(*take)(const char *text);
+    char *offered; /* BLKIN_POLICY_TEXT_MAX bytes for the last text of blkin_policy_offer() */
     pthread_mutex_t lock;
 
     char path[512]; /* of the file; below: its state when it was read */
@@ -36,7 +41,6 @@ struct blkin_policy_source {
     off_t size;
     bool is_refused; /* other users can write the file */
     bool is_own;     /* the program, its environment or a file has set the policy */
-    char offered[BLKIN_POLICY_TEXT_MAX]; /* the last text of blkin_policy_offer() */
 };
 
 /* Sets the program's own text. Returns 0 or -EINVAL. */

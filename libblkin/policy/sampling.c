@@ -43,7 +43,7 @@ struct sampling_policy {
     struct sampling_rule rules[SAMPLING_RULES_MAX];
 };
 
-static struct sampling_policy sampling_slots[SAMPLING_SLOTS] = {
+static BLKIN_COLD_DATA struct sampling_policy sampling_slots[SAMPLING_SLOTS] = {
     {.text = "always", .usage = -1, .otherwise = {.mode = SAMPLING_ALWAYS, .ppm = 1000000}},
 };
 static struct sampling_policy *sampling_current = &sampling_slots[0];

@@ -32,12 +32,13 @@ struct slow_policy {
                                                      that are not reported yet */
 };
 
-static struct slow_policy slow_slots[SLOW_SLOTS] = {
+static BLKIN_COLD_DATA struct slow_policy slow_slots[SLOW_SLOTS] = {
     {.rules.least_ns = UINT64_MAX, .cap.period_ns = BLKIN_SLOW_CAP_PERIOD_NS},
 };
 static struct slow_policy *slow_current = &slow_slots[0];
 static unsigned slow_next_slot = 1;
 static uint32_t slow_sequence;
+static bool slow_has_suppressed; /* false: all of `suppressed` is 0 */
 
 uint64_t blkin_slow_least_ns = UINT64_MAX;
 
@@ -72,6 +73,7 @@ static void slow_raise_alarm(struct slow_policy *policy, unsigned rule,
 
     if (!blkin_within_rate(&policy->cap, BLKIN_SLOW_BURST_NS, blkin_clock_now())) {
         (void)__atomic_add_fetch(suppressed, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&slow_has_suppressed, true, __ATOMIC_RELEASE);
         return;
     }
     event->dropped = __atomic_exchange_n(suppressed, 0, __ATOMIC_RELAXED);
@@ -132,12 +134,15 @@ static const char *slow_take(const char *text)
     return NULL;
 }
 
+static BLKIN_COLD_DATA char slow_offered[BLKIN_POLICY_TEXT_MAX];
+
 struct blkin_policy_source blkin_slow_source = {
     .variable = "BLKIN_SLOW",
     .file_variable = "BLKIN_SLOW_FILE",
     .default_file = "/run/blkin/slow",
     .expected = BLKIN_SLOW_EXPECTED,
     .take = slow_take,
+    .offered = slow_offered,
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
@@ -150,8 +155,10 @@ static void slow_report_all_suppressed(void)
 {
     if (!blkin_slow_is_on() || pthread_mutex_trylock(&blkin_slow_source.lock) != 0)
         return;
-    for (unsigned i = 0; i < SLOW_SLOTS; i++)
-        slow_report_suppressed(&slow_slots[i]);
+    if (__atomic_exchange_n(&slow_has_suppressed, false, __ATOMIC_ACQUIRE)) {
+        for (unsigned i = 0; i < SLOW_SLOTS; i++)
+            slow_report_suppressed(&slow_slots[i]);
+    }
     pthread_mutex_unlock(&blkin_slow_source.lock);
 }
 
@@ -174,6 +181,9 @@ void blkin_slow_after_fork(void)
 {
     blkin_policy_after_fork(&blkin_slow_source);
     slow_sequence = 0;
+    if (!slow_has_suppressed)
+        return; /* writes to no page that the parent shares */
+    slow_has_suppressed = false;
     for (unsigned i = 0; i < SLOW_SLOTS; i++)
         memset(slow_slots[i].suppressed, 0, sizeof(slow_slots[i].suppressed));
 }

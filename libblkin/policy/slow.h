@@ -24,11 +24,12 @@ static inline bool blkin_may_be_slow(uint64_t duration_ns)
 bool blkin_slow_is_on(void);
 
 /* Checks a span that was just recorded. The event has its ids, duration and end. Returns true if a
- * rule matches: the alarm is recorded, or the cap suppresses it and it is counted. */
+ * rule matches: the function records the alarm, or the cap suppresses the alarm and the function
+ * counts it. */
 bool blkin_slow_check(struct blkin_slow_event *event, const char *name, const char *service,
                       bool has_failed);
 
-/* The same for a span that the program wants to keep. */
+/* Records or counts the alarm of a span that the program wants to keep. */
 void blkin_slow_keep(struct blkin_slow_event *event, const char *why, const char *name,
                      const char *service);
 

@@ -32,7 +32,7 @@ struct blkin_slow_rule {
 /* Contains pointers into itself, so it must not be copied. */
 struct blkin_slow_rules {
     unsigned count;
-    uint64_t least_ns;      /* the least duration that matches; UINT64_MAX: none does */
+    uint64_t least_ns;      /* the least duration that matches; UINT64_MAX: no rule of duration */
     uint64_t cap_period_ns; /* average interval of alarms */
     struct blkin_slow_rule rules[BLKIN_SLOW_RULES_MAX];
     char texts[BLKIN_POLICY_TEXT_MAX];

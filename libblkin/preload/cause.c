@@ -101,9 +101,9 @@ static struct interaction *cause_just_read(const struct interaction_worker *work
 
 /*
  * Returns the request just read if the thread is an event loop that finishes an event before the
- * next one. That is certain in a round with one event. It also counts as certain if the thread was
- * seen to do so, and never to do the opposite. Returns NULL if another request has not called yet:
- * that request may have waited for something unseen, such as a timer.
+ * next one. The order is certain in a round with one event. The order also counts as certain if the
+ * library has seen the thread work in order, and never in another order. Returns NULL if another
+ * request has not called yet: that request may have waited for something unseen, such as a timer.
  */
 static struct interaction *cause_by_order(const struct interaction_worker *worker,
                                           const struct survey *survey)
@@ -275,7 +275,8 @@ struct interaction *cause_of_connect(void)
     return only;
 }
 
-/* Several requests of one round may share the call, as in a group commit. Then it is a guess. */
+/* Several requests of one round may share the call, as in a group commit. Then the cause is a
+ * guess. */
 struct cause cause_of_file_call(void)
 {
     if (cause_is_program())

@@ -3,9 +3,9 @@
  *
  * 1. Owner: the connection was opened for that request.
  *
- * 2. Only: no other request is open on this thread, and the thread has read for this one since it
- * last waited. An open request was read, is not answered, and waits for no call of its own. In some
- * event loops, the request just read is certain even beside others: see cause_by_order().
+ * 2. Only: no other request is open on this thread, and the thread has read for this request since
+ * its last wait. An open request was read, is not answered, and waits for no call of its own. In
+ * some event loops, the request just read is certain even beside others: see cause_by_order().
  *
  * 3. Prefix: the call forwards the request. At least 8 of the first 39 bytes are equal, and no
  * other open request has as many equal bytes.
@@ -58,7 +58,7 @@ struct cause cause_of_file_call(void);
 void cause_begin(struct blkin_span *span, const char *name, size_t length, enum blkin_kind kind,
                  struct cause cause);
 
-/* The same for a file call that has already ended. */
+/* Begins the span of a file call that has already ended, and tags the span with the cause. */
 void cause_begin_at(struct blkin_span *span, const char *name, struct cause cause,
                     uint64_t start_ns);
 

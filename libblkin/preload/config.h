@@ -1,9 +1,11 @@
 /*
- * The run-time configuration of a program under libblkin-preload.so. It is the text of BLKIN_RUN,
- * which `blkin run` makes from its options. Then a file changes it, even while the program runs.
+ * The run-time configuration of a program under libblkin-preload.so. The configuration is the text
+ * of BLKIN_RUN, which `blkin run` makes from its options. Then a file changes the configuration,
+ * even while the program runs.
  *
- * The current configuration is never overwritten. A new one is written to another slot and becomes
- * current by a single store. A slot is reused after seven changes, at most one a second.
+ * The current configuration is never overwritten. The library writes a new configuration to another
+ * slot, which becomes current by a single store. The library reuses a slot after seven changes, at
+ * most one change a second.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -100,7 +102,7 @@ const char *preload_service_name(void);
 /* Reads the file if it has changed. One thread at a time does the work. */
 void preload_config_look(uint64_t now_ns);
 
-/* The same, at most once a second. */
+/* Reads the file if it has changed, at most once a second. */
 static inline void preload_config_refresh(uint64_t now_ns)
 {
     if (__builtin_expect(now_ns >= __atomic_load_n(&preload_config_due_ns, __ATOMIC_RELAXED), 0))

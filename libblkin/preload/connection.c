@@ -248,7 +248,8 @@ void connection_adopt(int fd)
     errno = saved_errno;
 }
 
-/* UNIX sockets have no port. They are traced if the configuration names no ports. */
+/* UNIX sockets have no port. The library traces such sockets if the configuration names no ports.
+ */
 static void connection_decide_traced(struct connection *connection,
                                      const struct preload_config *config)
 {

@@ -35,15 +35,15 @@ struct preload_slot {
     void *file_memory;    /* of file.c; stays when the descriptor is closed */
 };
 
-/* The table has leaves of slots, mapped at the first need. It covers any number that RLIMIT_NOFILE
- * allows. */
+/* The table has leaves of slots, mapped at the first need. The table covers any number that
+ * RLIMIT_NOFILE allows. */
 #define PRELOAD_LEAF   16384
 #define PRELOAD_LEAVES 65536
 
 /* Returns the slot, or NULL if there is none yet. fd may be any number. */
 struct preload_slot *preload_slot(int fd);
 
-/* The same, but makes a missing slot. NULL: out of memory, or fd is no descriptor. */
+/* Returns the slot, and makes a missing slot. NULL: out of memory, or fd is no descriptor. */
 struct preload_slot *preload_slot_make(int fd);
 
 /* Returns true for a socket that was examined. */
@@ -85,7 +85,8 @@ struct interaction; /* see interaction.h */
 
 struct connection {
     struct pool_item item; /* referenced by its slots, its interactions and temporary users */
-    /* These two are also read without a reference: change them only by atomic stores. */
+    /* Threads without a reference read `reader` and `direction`, too: change both only by atomic
+     * stores. */
     uintptr_t reader;  /* thread that read while tracing was off: its connection_unseen */
     uint8_t direction; /* the direction of the last bytes */
     uint8_t role;      /* the first member that connection_take() clears */
@@ -125,8 +126,8 @@ bool connection_connecting(int fd, const struct sockaddr *address, socklen_t len
 /* Forgets the state of a descriptor that was closed or is new, for example from open(2). Does
  * nothing in a child of vfork(2), which has its own descriptors but its parent's memory. */
 void connection_forget(int fd);
-/* The same, with preload_enter(). Works while tracing is off, because tracing may begin at any
- * time. fd may be -1. */
+/* Works like connection_forget(), between preload_enter() and preload_leave(). Works while tracing
+ * is off, because tracing may begin at any time. fd may be -1. */
 void connection_forget_new(int fd);
 
 /* Called in a quiet process for a new socket that is no stream. */

@@ -29,8 +29,8 @@ enum { /* values of preload_slot.file without a struct file_state */
        NAMED,   /* not examined, but slot->file_memory has the path of open(2) */
 };
 
-/* Returns slot->file_memory, or NULL. Other threads find it by the slot, so it is not published in
- * the pool. */
+/* Returns slot->file_memory, or NULL. Other threads find the state by the slot, so the pool does
+ * not publish the state. */
 static struct file_state *file_memory_of(struct preload_slot *slot)
 {
     void *there = __atomic_load_n(&slot->file_memory, __ATOMIC_ACQUIRE);
@@ -157,8 +157,8 @@ static struct file_state *file_find(int fd)
     return known <= NAMED ? NULL : (struct file_state *)known;
 }
 
-/* The same, and checks that the descriptor still has that file. Only for calls that wait for the
- * disk: the check is cheap beside them. */
+/* Works like file_find(), and checks that the descriptor still has that file. Only for calls that
+ * wait for the disk: the check is cheap beside them. */
 static struct file_state *file_find_checked(int fd)
 {
     struct file_state *file = file_find(fd);

@@ -1,5 +1,5 @@
 /*
- * Sums of a thread's calls on files, and each interaction's share of them.
+ * Sums of a thread's calls on files, and each interaction's share of the sums.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,7 +29,7 @@ struct file_sums {
     } shared; /* calls while the thread had several requests */
 };
 
-/* An interaction's share is the difference of these two. */
+/* An interaction's share is at_answer minus at_begin. */
 struct file_totals {
     struct file_sums at_begin, at_answer;
 };
@@ -37,7 +37,8 @@ struct file_totals {
 /* Adds a call of this thread. is_shared: the thread has several requests to answer. */
 void file_sums_add(enum file_kind kind, size_t bytes, uint64_t ns, bool is_shared);
 
-/* Called when an interaction begins on this thread. It gets no share of earlier calls. */
+/* Called when an interaction begins on this thread. The interaction gets no share of earlier calls.
+ */
 void file_sums_begin(struct file_totals *totals);
 
 /* Called when the thread that began the interaction has sent a part of its answer. */

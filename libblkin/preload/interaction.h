@@ -5,8 +5,8 @@
  * A message is a sequence of bytes in one direction, with no bytes in the other direction between
  * them. An interaction begins with the first byte of its request and ends with the last byte of its
  * response. Only the next request, or the end of the connection, shows which byte was the last.
- * Until then the interaction is held, for at most INTERACTION_HOLD_NS after the last byte and the
- * end of its own calls. Its span ends at the time of the last byte.
+ * Until then the library holds the interaction, for at most INTERACTION_HOLD_NS after the last byte
+ * and the end of the interaction's own calls. The span ends at the time of the last byte.
  *
  * A connection has one current interaction. Several threads may share a connection, each with its
  * own request: then an interaction belongs to the thread that has read its request.
@@ -23,8 +23,8 @@
 
 /*
  * An answer that pauses for longer counts as complete. The value fits tv_usec of struct timeval and
- * tv_nsec of struct timespec. It is less than the sink's join-wait-ms, because the sink may wait
- * for a half that is held here.
+ * tv_nsec of struct timespec. The value is less than the sink's join-wait-ms, because the sink may
+ * wait for a half that is held here.
  */
 #define INTERACTION_HOLD_NS UINT64_C(900000000)
 #define PREFIX_MAX          39 /* number of a request's first bytes that are compared */
@@ -70,8 +70,9 @@ struct interaction {
 struct interaction_worker {
     struct pool_item item;
 
-    /* Open requests: this thread has read them, and they wait neither for an answer nor for a call.
-     * Each may cause the next call. Referenced. Changed by interaction.c. */
+    /* Open requests: this thread has read the requests, and they wait neither for an answer nor for
+     * a call. Each request may cause the next call. Referenced. Only interaction.c changes the
+     * list. */
     struct interaction *open[OPEN_MAX];
     unsigned open_count;
     bool has_overflowed; /* the list was full since it was last empty: no cause is certain */
@@ -138,8 +139,9 @@ void interaction_add_head(struct interaction *interaction, struct bytes head);
 /* Returns true if the span is recorded without usage and without streaming events. */
 bool interaction_has_only_record(const struct blkin_span *span);
 
-/* Subtracts this call from its owner's calls without an answer, or from those not in PHASE_OVER.
- * Each is called once, by the thread that changed the phase. */
+/* The first function subtracts this call from its owner's calls without an answer, the second from
+ * the owner's calls not in PHASE_OVER. The thread that changed the phase calls each function once.
+ */
 void interaction_tell_owner_answered(struct interaction *interaction);
 void interaction_tell_owner_ended(struct interaction *interaction);
 
@@ -209,8 +211,8 @@ void interaction_add_answer(struct interaction *interaction, size_t count);
  * complete so far. */
 void interaction_finish_held(struct interaction_worker *worker, uint64_t now_ns);
 
-/* Returns true if the answer is complete so far: no thread is sending a part of it, and no call may
- * bring another part. */
+/* Returns true if the answer is complete so far: no thread is sending a part of the answer, and no
+ * call may bring another part. */
 static inline bool interaction_is_complete(const struct interaction *interaction)
 {
     return !__atomic_load_n(&interaction->writers, __ATOMIC_SEQ_CST) &&

@@ -5,14 +5,22 @@
 
 #define ONE_GENERATION (UINT64_C(1) << 32)
 
+/* The chunk with this object. */
+static unsigned pool_chunk(uint32_t index)
+{
+    return 31 - (unsigned)__builtin_clz(index + 1);
+}
+
 static char *pool_chunk_of(struct pool *pool, uint32_t index)
 {
-    return __atomic_load_n(&pool->chunks[index / POOL_CHUNK], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&pool->chunks[pool_chunk(index)], __ATOMIC_ACQUIRE);
 }
 
 static struct pool_item *pool_in_chunk(const struct pool *pool, char *chunk, uint32_t index)
 {
-    return (struct pool_item *)(void *)(chunk + index % POOL_CHUNK * pool->size);
+    const size_t at = index + 1 - (UINT32_C(1) << pool_chunk(index));
+
+    return (struct pool_item *)(void *)(chunk + at * pool->size);
 }
 
 void *pool_at(struct pool *pool, uint32_t index)
@@ -36,34 +44,64 @@ void pool_fix(void)
 
 void pool_reserve(struct pool *pool)
 {
-    const size_t size = pool->size * POOL_CHUNK;
-    const size_t chunks = POOL_RESERVED_BYTES / size;
-    char *room = mmap(NULL, chunks * size, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned chunks = 0;
+    size_t bytes = 0;
+    char *room;
 
-    for (size_t i = 0; room != MAP_FAILED && i < chunks && i < POOL_CHUNKS; i++) {
+    while (bytes < POOL_RESERVED_BYTES && chunks < POOL_CHUNKS)
+        bytes += pool->size << chunks++;
+    room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                -1, 0);
+    for (unsigned i = 0; room != MAP_FAILED && i < chunks; room += pool->size << i++) {
         char *there = NULL;
 
-        (void)__atomic_compare_exchange_n(&pool->chunks[i], &there, room + i * size, false,
-                                          __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+        (void)__atomic_compare_exchange_n(&pool->chunks[i], &there, room, false, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_RELAXED);
     }
 }
 
-/* If two threads map the same chunk at the same time, both use the chunk of one of them. */
-static char *pool_map_chunk(struct pool *pool, uint32_t index)
+#define POOL_LINE 64 /* two threads that use two objects share no cache line */
+
+/*
+ * The first chunks of all pools. A child of fork(2) that has one connection needs no others: it
+ * maps nothing, and writes to few pages.
+ */
+static struct {
+    char room[64 << 10]; /* used from its end on, so beside the small variables */
+    size_t used;
+} pool_first __attribute__((aligned(POOL_LINE)));
+
+static char *pool_take_first(size_t bytes)
 {
-    char **slot = &pool->chunks[index / POOL_CHUNK];
-    char *there = NULL, *chunk;
+    const size_t size = (bytes + POOL_LINE - 1) / POOL_LINE * POOL_LINE;
+    size_t used = __atomic_load_n(&pool_first.used, __ATOMIC_RELAXED);
+
+    do {
+        if (size > sizeof(pool_first.room) - used)
+            return NULL;
+    } while (!__atomic_compare_exchange_n(&pool_first.used, &used, used + size, true,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return pool_first.room + sizeof(pool_first.room) - used - size;
+}
+
+/* If two threads make the same chunk at the same time, both use the chunk of one of them. */
+static char *pool_make_chunk(struct pool *pool, uint32_t index)
+{
+    char **slot = &pool->chunks[pool_chunk(index)];
+    const size_t bytes = pool->size << pool_chunk(index);
+    char *there = NULL, *first, *chunk;
 
     if (__atomic_load_n(&pool_is_fixed, __ATOMIC_ACQUIRE))
         return NULL;
-    chunk = mmap(NULL, pool->size * POOL_CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                 -1, 0);
+    first = chunk = pool_take_first(bytes);
+    if (!chunk)
+        chunk = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (chunk == MAP_FAILED)
         return NULL;
     if (__atomic_compare_exchange_n(slot, &there, chunk, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return chunk;
-    (void)munmap(chunk, pool->size * POOL_CHUNK);
+    if (!first)
+        (void)munmap(chunk, bytes);
     return there;
 }
 
@@ -83,8 +121,8 @@ static struct pool_item *pool_take_new(struct pool *pool)
     char *chunk;
 
     do {
-        if (index >= POOL_CHUNK * POOL_CHUNKS ||
-            !((chunk = pool_chunk_of(pool, index)) || (chunk = pool_map_chunk(pool, index))))
+        if (index >= POOL_MOST ||
+            !((chunk = pool_chunk_of(pool, index)) || (chunk = pool_make_chunk(pool, index))))
             return NULL;
     } while (!__atomic_compare_exchange_n(&pool->used, &index, index + 1, true, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));

@@ -19,8 +19,8 @@ struct pool_item {
     uint32_t index;
 };
 
-#define POOL_CHUNK  128 /* objects that are mapped at once */
-#define POOL_CHUNKS 8192
+#define POOL_CHUNKS 20 /* chunk i has room for 2^i objects */
+#define POOL_MOST   ((UINT32_C(1) << POOL_CHUNKS) - 1)
 
 struct pool {
     size_t size;   /* of an object, a multiple of 16 */
@@ -42,17 +42,17 @@ static inline pool_name pool_name_of(const struct pool_item *item)
     return (pool_name)pool_generation(item) << 32 | (item->index + 1);
 }
 
-/* Maps 8 MiB at once. Pages become resident at their first use. */
+/* Maps 8 MiB or more at once. Pages become resident at their first use. */
 void pool_reserve(struct pool *pool);
 
 /* From now on, no pool maps memory, because that needs a system call. */
 void pool_fix(void);
 
 /* Returns an object that only the caller has, or NULL. The object still has its old content. Other
- * threads find it after pool_publish(). */
+ * threads find the object after pool_publish(). */
 void *pool_take(struct pool *pool);
 
-/* From now on, other threads find the object. It has one reference. */
+/* From now on, other threads find the object, which has one reference. */
 static inline void pool_publish(struct pool_item *item)
 {
     const uint64_t word = __atomic_load_n(&item->word, __ATOMIC_RELAXED);

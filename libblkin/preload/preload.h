@@ -1,6 +1,6 @@
 /*
- * libblkin-preload.so records requests of programs that nobody instrumented. It wraps functions of
- * libc that the programs call.
+ * libblkin-preload.so records requests of programs that nobody instrumented. The library wraps
+ * functions of libc that the programs call.
  *
  * A wrapper finds the state of its descriptor, calls the real function (real.h), and reports the
  * call to message.h (sockets) or file.h (files). This header has what all parts share: whether
@@ -62,17 +62,17 @@ extern __thread struct preload_thread preload_thread __attribute__((tls_model("i
 
 /*
  * A seccomp filter may end the process at an unexpected system call. The library finds an inherited
- * filter, as in a container, at the start. Such a filter allows the calls of the program's own
- * start, and this library makes no others. The library also notices when the program is about to
- * install a filter. Once true, the next three stay true.
+ * filter, as in a container, at the start. Such a filter allows the system calls of the program's
+ * own start, and this library makes no other system calls. The library also notices when the
+ * program is about to install a filter. Once true, the next three stay true.
  */
 extern __attribute__((visibility("hidden"))) bool preload_has_filter; /* inherited or installed */
 
 /* The program must not be traced: wrappers only call the real functions. */
 extern __attribute__((visibility("hidden"))) bool preload_is_filtered;
 
-/* The process is quiet: requests are recorded, but this library makes no system calls. It learns of
- * connections and files only from the program's own calls. See start_make_quiet(). */
+/* The process is quiet: requests are recorded, but this library makes no system calls. The library
+ * learns of connections and files only from the program's own calls. See start_make_quiet(). */
 extern __attribute__((visibility("hidden"))) bool preload_quiet;
 
 static inline bool preload_is_quiet(void)
@@ -151,7 +151,8 @@ static inline void preload_leave(int saved_errno)
     preload_thread.is_inside = false;
 }
 
-/* Runs statements between preload_enter() and preload_leave(). They must not declare variables. */
+/* Runs statements between preload_enter() and preload_leave(). The statements must not declare
+ * variables. */
 #define PRELOAD_INSIDE(...)                        \
     do {                                           \
         const int inside_errno_ = preload_enter(); \

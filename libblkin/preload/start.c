@@ -75,8 +75,10 @@ bool server_begin(bool may_restart)
 
     blkin_block_signals(&before);
     saved_errno = preload_enter();
-    if (server_change_state(SERVER_NEW, SERVER_HAS_BEGUN) && preload_config()->is_traced)
+    if (server_change_state(SERVER_NEW, SERVER_HAS_BEGUN) && preload_config()->is_traced) {
         blkin_server_begins_();
+        connection_prepare_keys(); /* not in each child that a server forks for a connection */
+    }
     preload_leave(saved_errno);
     return server_deliver_signals(&before, may_restart);
 }

@@ -58,8 +58,8 @@ static bool poll_before_wait(bool begins_round)
 
 /*
  * Called after a wait that has not begun a round. is_empty: its time-out was 0, and it has returned
- * no event: the thread has only checked, and continues its work. After more than IDLE_LOOKS of
- * these in a row, the thread counts as waiting. Any other wait begins a round.
+ * no event: the thread has only checked, and continues its work. After more than IDLE_LOOKS such
+ * waits in a row, the thread counts as waiting. Any other wait begins a round.
  */
 static void poll_after_wait(bool is_empty)
 {
@@ -200,8 +200,9 @@ static bool poll_may_sleep(const struct timespec *timeout)
 
 /*
  * The body of a wrapper: the whole call, or a call for INTERACTION_HOLD_NS and one for the rest.
- * is_time: the time-out is not 0. fds: those of poll(2). They are read after the real call, and
- * only if there are at most SMALL_COUNT: then they may all belong to one client.
+ * is_time: the time-out is not 0. fds: the array of poll(2). The wrapper reads the array after the
+ * real call, and only if the array has at most SMALL_COUNT elements: then all may belong to one
+ * client.
  */
 #define WAIT(is_time, fds, count, is_long, whole_call, call_for_hold, call_for_rest) \
     const bool sleeps = is_time, is_small = (count) <= SMALL_COUNT;                  \

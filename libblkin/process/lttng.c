@@ -215,8 +215,8 @@ static const struct blkin_provider *lttng_open_provider(const struct link_map *o
 
 /* ---- loading ---- */
 
-/* Returns true if liblttng-ust-fork.so is loaded. It does the same as the handlers below; LTTng
- * deadlocks if both do so. */
+/* Returns true if liblttng-ust-fork.so is loaded. That library does the same as the handlers below;
+ * LTTng deadlocks if both act. */
 static bool lttng_fork_is_wrapped(void)
 {
     void *symbol = dlsym(RTLD_DEFAULT, "fork");

@@ -2,7 +2,7 @@
  * The life of the process: the first need of the library, the provider in use (LTTng, rings, none),
  * the periodic work, children of fork(2).
  *
- * Only the sources of the public headers, metric/ and preload/ call process/. The other folders use
+ * Only the sources of the public headers, metric/ and preload/ call process/. All other folders use
  * data and a function pointer in base/ that process/ sets.
  *
  * SPDX-License-Identifier: BSD-2-Clause

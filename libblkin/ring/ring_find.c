@@ -103,8 +103,8 @@ __attribute__((destructor(101))) static void ring_end(void)
 
 /* ---- the user ---- */
 
-/* Returns the user whose rings the process uses. That is root if the process can become root again:
- * so a server that acts as its clients' users for a while has one memory. */
+/* Returns the user whose rings the process uses. The user is root if the process can become root
+ * again. So a server that acts as its clients' users for a while has one memory. */
 static uid_t ring_user_of_process(void)
 {
     uid_t real = 0, effective = 0, saved = 0;

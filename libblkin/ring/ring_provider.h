@@ -3,11 +3,13 @@
  * blkin_no_provider.
  *
  * The rings' provider is a table like any other, so the recording code does not know about rings.
- * It also passes an event to the provider below if that wants the event. The table does not change
- * when the process gets or loses a memory: without a memory, events go only to the provider below.
+ * The rings' provider also passes an event to the provider below if that provider wants the event.
+ * The table does not change when the process gets or loses a memory: without a memory, events go
+ * only to the provider below.
  *
- * The rings always get spans, process events, metrics, alarms and the original API's events. They
- * get streaming events only while an LTTng session wants them: the agent has the whole spans.
+ * The rings always get spans, process events, metrics, alarms and the original API's events. The
+ * rings get streaming events only while an LTTng session wants such events, because the agent has
+ * the whole spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

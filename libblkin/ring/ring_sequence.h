@@ -131,8 +131,8 @@ static inline uint32_t ring_this_cpu(void)
     return __atomic_load_n(&ring_this_thread()->cpu_id_start, __ATOMIC_RELAXED);
 }
 
-/* The same for AArch64, which needs explicit barriers. dmb: the commit of the earlier record is
- * visible before this record. stlr: this record is visible before its commit. */
+/* ring_commit() for AArch64, which needs explicit barriers. dmb: the commit of the earlier record
+ * is visible before this record. stlr: this record is visible before its commit. */
 static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                                                               const struct ring_store *store)
 {

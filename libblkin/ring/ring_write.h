@@ -91,9 +91,9 @@ ring_try(const struct ring_part *part, uint64_t kind, const void *payload, size_
 }
 
 /*
- * Writes a record. Returns false if the record is lost, and counts it in the memory. That happens
- * after 16 interruptions in a row, as when a debugger steps through the sequence; on a CPU without
- * a ring; and with a payload of invalid length. Async-signal-safe.
+ * Writes a record. Returns false if the record is lost, and counts it in the memory. A record is
+ * lost after 16 interruptions in a row, as when a debugger steps through the sequence; on a CPU
+ * without a ring; and with a payload of invalid length. Async-signal-safe.
  */
 bool ring_write(const struct ring_map *map, enum ring_which which, uint64_t kind,
                 const void *payload, size_t length);

@@ -51,7 +51,7 @@ enum {
 #define SPAN_OWN_SERVICE 0x4000U /* the span has its own service */
 #define SPAN_KEEP        0x8000U /* the program wants to keep the span */
 
-/* The library uses at most so many bytes of a span's memory. */
+/* The library uses at most this number of bytes of a span's memory. */
 #define SPAN_SIZE_MAX 2048
 
 /* ---- the usage of a span: usage/ fills it in ---- */
@@ -86,8 +86,8 @@ struct blkin_span_usage {
 
 /*
  * The content of a recorded struct blkin_span: this struct, whose fields before `size` belong to
- * the ABI; the name and NUL; a gap; the log, which grows; free room; and from `end` on a service of
- * its own and the usage, which few spans have.
+ * the ABI; the name and NUL; a gap; the log, which grows; free room; and from `end` on the span's
+ * own service and the usage, which few spans have.
  *
  * A usual span is turned into its event in place. The fixed part of the event replaces the fields
  * from `end` to `flags`, directly before the name. The packed head is written into the gap. So a
@@ -124,8 +124,8 @@ struct span_rest {
     uint32_t walk_number; /* number of the last step before walk_at */
 } __attribute__((packed, may_alias));
 
-/* A limit that no record fits, so all calls take the slow path. It stays negative when
- * take_room_before_end() changes it. */
+/* A limit that no record fits, so all calls take the slow path. The limit stays negative when
+ * take_room_before_end() changes the limit. */
 #define SPAN_SLOW (-SPAN_SIZE_MAX)
 
 #define SPAN_EVENT_AT offsetof(struct span_fields, end)

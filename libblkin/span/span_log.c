@@ -130,7 +130,8 @@ static inline char *take_room(struct span_fields *inside, size_t size)
     return at;
 }
 
-/* The same. Returns NULL, and counts the record as dropped, if there is no room. */
+/* Extends the log by a record of this size. Returns the record's address. If there is no room,
+ * returns NULL, and counts the record as dropped. */
 static char *find_room(struct blkin_span *span, size_t size)
 {
     struct span_fields *inside = span_inside(span);

@@ -1,8 +1,9 @@
 /*
  * Steps: children of a span. A step is a pair of records in the span's log.
  *
- * If the log is full, a step uses the reserve at its end. Such a step and its records are the last
- * part of the log. When the step ends, it is recorded as an event of its own, and cut off the log.
+ * If the log is full, a step uses the reserve at the log's end. Such a step and its records are the
+ * last part of the log. When the step ends, the library records the step as an event of its own,
+ * and cuts the step off the log.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +21,7 @@ _Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MA
                "a number is too large for its digits");
 
 /* Only the slow path checks this limit. Between two slow calls, the fast path begins at most as
- * many steps as fit into a span: so it does not exceed BLKIN_STEPS_MAX. */
+ * many steps as fit into a span. So the number of steps does not exceed BLKIN_STEPS_MAX. */
 #define STEPS_MAX (BLKIN_STEPS_MAX - SPAN_SIZE_MAX / BEGIN_SIZE(0))
 
 /* ---- walks ---- */

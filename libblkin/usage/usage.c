@@ -3,9 +3,10 @@
  *
  * A thread works for its current span. If the program sets no current span, the thread works for
  * the innermost open span that it has begun: such spans are nested like brackets. The thread stores
- * their ids, each below the one before. If the thread begins a span that is below none of them, or
- * below an outer one, the others get no usage: it is unknown for which of them the thread works.
- * Only ids are stored, because a span that is not current may not exist any more.
+ * the ids of these spans, each below the span before. If the thread begins a span that is not below
+ * the innermost of them, spans that are not above the new span get no usage. For these spans, the
+ * thread's work is unknown. Only ids are stored, because a span that is not current may not exist
+ * any more.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -174,7 +175,8 @@ static void delay_after_fork(void)
 {
     for (unsigned i = 0; i < delay_files_used; i++)
         delay_give_back(&delay_files[i]);
-    delay_files_used = 0;
+    if (delay_files_used)
+        delay_files_used = 0;
     delay_own_file = NULL;
 }
 

@@ -14,7 +14,7 @@ export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
 BROKER_PORT=1883 BROKER_BEHIND_PORT=1884 COLLECTOR_PORT=9411
 RULES=${RULES-'*:request>20ms, error, max=50/s'}
 
-# need_hosts "$@": starts this script again in a network of its own, or skips.
+# need_hosts "$@": starts this script again in a new network namespace, or skips the test.
 need_hosts() {
     [ -z "${HOSTS_INSIDE-}" ] || return 0
     [ "${BLKIN_ISOLATED-}" = namespaces ] || skip "no namespaces: no hosts"
@@ -130,7 +130,7 @@ agent_has() {
     agent_status "$1" 2>/dev/null | jq -e "${@:3}" "$2" >/dev/null 2>&1
 }
 
-# wait_agent HOST [HOSTS]: waits until the agent records, and knows so many hosts, or all.
+# wait_agent HOST [HOSTS]: waits until the agent records, and knows HOSTS hosts (no argument: all hosts).
 wait_agent() {
     wait_for 30 "agent-$1" "the recording of host $1" agent_has "$1" '.state == "recording"' &&
         wait_for 30 "agent-$1" "the other hosts as host $1 knows them" \

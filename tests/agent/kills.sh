@@ -1,6 +1,6 @@
 #!/bin/bash
 # Kills parts of `blkin agent` at random while a program makes fast requests and, a few times a second, a request to
-# keep. Then checks the outcome of each of these.
+# keep. Then checks the outcome of each request to keep.
 #
 #     KILLS=20 KILL_PARTS="agent taker fdserver program sessiond" RATE=2000 SEED=1 scripts/isolate
 #     tests/agent/kills.sh
@@ -29,7 +29,7 @@ seed=${SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed"
 
-# Prints the pid of the process that stores the rings. It outlives the agent that started it.
+# Prints the pid of the process that stores the rings. The process outlives the agent that started it.
 fdserver() {
     local pid
     for pid in $(pgrep -x blkin); do
@@ -52,7 +52,7 @@ has_rings() {
     [ "$(ring_bytes 2>/dev/null)" -gt 0 ] 2>/dev/null
 }
 
-# has_alarms COUNT: checks that the agent has seen so many alarms.
+# has_alarms COUNT: checks that the agent has seen COUNT alarms.
 has_alarms() {
     [ "$(status totals alarms 2>/dev/null)" -ge "$1" ] 2>/dev/null
 }

@@ -78,7 +78,7 @@ wait_for 20 agent "its spans" has_accepted $((before + 3000)) || exit 1
 is counters events_missing 0 || fail "spans that came in another order are missing"
 # a span of an SDK
 "$PYTHON" "$SRC/tests/agent/parts/sdk_span.py" "$OTLP_PORT" 000102030405060708090a0b0c0d0e0f 0000000000000001 - quick 5 ||
-    fail "it takes no spans of SDKs"
+    fail "the agent takes no spans of SDKs"
 wait_for 10 agent "the span of an SDK" is otlp counts spans_passed_on 1 || exit 1
 
 # another size of rings while a program writes
@@ -96,7 +96,7 @@ is counters events_missing 0 || fail "something was lost on the way from one to 
 # slow requests alone cannot go to a file
 conf send=slow "endpoint=file:$WORK/all.json" ring-bytes=2M
 reload && fail "a file for slow requests alone was accepted"
-grep -q 'is a file' "$WORK/reload.log" && is send all || fail "it is not refused with the reason: $(<"$WORK/reload.log")"
+grep -q 'is a file' "$WORK/reload.log" && is send all || fail "reload does not refuse the file with the reason: $(<"$WORK/reload.log")"
 more 100 || exit 1
 
 # a clean end and a restart: the program connects again
@@ -187,7 +187,7 @@ wait_for 20 - "more spans than a ring holds" has_made burst $(($(made burst) + 1
 kill -s CONT "${private_pid[agent]}"
 wait_part burst 30 || fail "the writer"
 end_agent
-grep -q '^BK4070 ' "$WORK/agent.log" || fail "it does not say that events were overwritten"
+grep -q '^BK4070 ' "$WORK/agent.log" || fail "the agent does not log BK4070 for overwritten events"
 "$PYTHON" - "$WORK/few.json" "$WORK/state/agent.json" <<'END' || fail "the gaps are not those that are counted"
 import json, sys
 numbers = [int(span["tags"]["i"]) for span in json.load(open(sys.argv[1])) if "i" in span["tags"]]

@@ -1,7 +1,7 @@
 #!/bin/bash
-# An agent in a container, and a program in another one, as in packaging/container/agent.yaml. They have mount and
-# network namespaces of their own, other users, no capability and no new privileges. They share only the folder of the
-# socket, by which the program gets the agent's rules, too.
+# An agent in a container, and a program in another one, as in packaging/container/agent.yaml. The containers have their
+# own mount and network namespaces, other users, no capability and no new privileges. The containers share only the
+# folder of the socket. The socket also gives the program the agent's rules.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
@@ -42,7 +42,7 @@ exec {REQUESTS}>"$WORK/requests.in"
 wait_recording || exit 1
 [ "$(status rings memories 0 user)" = 7413 ] || fail "the rings are of user $(status rings memories 0 user)"
 caps=$(grep -h '^CapEff' "/proc/${private_pid[requests]}/status" "/proc/${private_pid[agent]}/status" | sort -u)
-[ "$caps" = $'CapEff:\t0000000000000000' ] || fail "they have capabilities: $caps"
+[ "$caps" = $'CapEff:\t0000000000000000' ] || fail "the containers have capabilities: $caps"
 make "fast 100"
 make "slow 250"
 wait_for 20 agent "the three spans" has_spans "$ID" || { status; exit 1; }

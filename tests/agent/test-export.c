@@ -155,7 +155,7 @@ static json_int_t times_said(const char *id)
     return times;
 }
 
-/* Each input has an answer, and one that cannot be fed a message. */
+/* Each input has an answer. If the export cannot take an input, the agent logs a message. */
 static void test_feed_is_not_opened(void)
 {
     struct config *config = configure(file);

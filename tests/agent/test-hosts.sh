@@ -118,7 +118,8 @@ all_are_complete() {
 wait_for 30 agent-2 "the rest of these traces" all_are_complete || fail "$result"
 must doubles 0
 
-# A storm: every request is slow, then none. Each alarm was seen, or held back by the rule's cap and counted.
+# A storm: every request is slow, then none. The agents have seen each alarm, or the rule's cap has held back and
+# counted the alarm.
 alarms() { # of all hosts
     for host in 1 2 3; do
         agent_status $host | jq '[.shares[] | .alarms + .held_back] | add // 0'

@@ -1,7 +1,8 @@
 /*
- * Joins of three hosts in a world with a clock of its own: requests through four servers, a broker
- * that delivers late, refused wants, hosts that are away, and halves that are recorded late or fit
- * two requests. Each request is one trace, or each of its traces is marked; no parent is wrong.
+ * Joins of three hosts in a simulated world with a simulated clock: requests through four servers,
+ * a broker that delivers late, refused wants, hosts that are away, and halves that are recorded
+ * late or fit two requests. Each request is one trace, or each of its traces is marked; no parent
+ * is wrong.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -135,7 +136,7 @@ static void alarm_of(unsigned request, unsigned tier)
     requests_free(wanted);
 }
 
-/* ---- what joins call ------------------------------------------------------------------------- */
+/* ---- the calls of joins ---------------------------------------------------------------------- */
 
 static void post(const struct host *host, int to, json_t *json)
 {

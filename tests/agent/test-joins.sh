@@ -1,7 +1,7 @@
 #!/bin/bash
-# Three servers on three hosts that send each other no ids. Of each slow request one trace of all servers arrives,
-# with the right parents. Of fast requests no span arrives. First only the last server's spans raise alarms, then all
-# do. Then a host's agent is stopped: its spans are missing, and the trace names the host.
+# Three servers on three hosts that send each other no ids. Of each slow request one trace of all servers arrives, with
+# the right parents. Of fast requests no span arrives. First only the last server's spans raise alarms, then all
+# servers' spans. Then a host's agent is stopped: its spans are missing, and the trace names the host.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -21,7 +21,7 @@ start_tier() {
     wait_for 20 "$2-$1" "the port of $2" grep -q listening "$WORK/$2-$1.log"
 }
 
-# start_tiers RULES: RULES are those of the last server; the rules of the others are in OTHERS
+# start_tiers RULES: RULES are the rules of the front and the middle server
 start_tiers() {
     start_tier 3 back '*>200ms' && start_tier 2 middle "$1" 10.77.3.2:7000 && start_tier 1 front "$1" 10.77.2.2:7000
 }

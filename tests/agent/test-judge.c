@@ -72,7 +72,7 @@ static void ask(struct judge *judge, const char *id, int64_t at_ns, uint64_t fir
     json_decref(hosts);
 }
 
-/* The same, with a known begin of the traces. */
+/* Asks for traces whose begin is known. */
 static void ask_from(struct judge *judge, int64_t at_ns, int64_t begin_ns, uint64_t first,
                      uint64_t last)
 {

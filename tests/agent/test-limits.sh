@@ -22,7 +22,7 @@ start_again() {
     make "service many"
 }
 
-# Every request is slow: a fetch has as many traces as the limit allows. The others are counted, by user.
+# Every request is slow: a fetch has as many traces as the limit allows. The agent counts the remaining traces by user.
 start_agent --fetch-traces=10 --alarm-poll-ms=1000
 wait_recording || exit 1
 make "service many"
@@ -35,7 +35,7 @@ is totals alarms_double 0 || fail "double: $(total alarms_double)"
     fail "by user: $(status shares)"
 [ "$(all_spans)" = 30 ] || fail "$(all_spans) spans for 10 requests"
 
-# A request for the traces of a service has a limit of its own. The others are counted, too.
+# A request for the traces of a service has a separate limit. The agent counts the remaining traces, too.
 start_again --fetch-traces=10 --linger-ms=20000
 make "fast 5"
 wait_for 20 agent "five that wait" is pending_traces 5 || { status; exit 1; }
@@ -65,13 +65,13 @@ size=$(status rings ring_bytes) memory=$(status rings memories 0 bytes)
 limits=(--seconds=60 --rings-max-bytes=$((memory * 8)))
 start_again "${limits[@]}"
 make "service other"
-is rings ring_bytes "$size" || fail "it does not begin with ring-bytes: $(status rings)"
+is rings ring_bytes "$size" || fail "the rings do not begin with ring-bytes: $(status rings)"
 make "rate 10000"
 wait_for 60 agent "larger rings" is rings ring_bytes $((2 * size)) || { status rings; exit 1; }
-[ "$(total rings_grown)" -ge 1 ] || fail "it is not counted"
+[ "$(total rings_grown)" -ge 1 ] || fail "rings_grown is 0"
 grep -q 'the rings hold less than 60 s' "$WORK/agent.log" || fail "nothing is said of it"
 wait_for 60 agent "a word that no more is allowed" grep -q 'rings-max-bytes allows no more' "$WORK/agent.log" || exit 1
 [ "$(status rings bytes)" -le $((memory * 8)) ] || fail "more memory than is allowed: $(status rings)"
 wait_for 20 agent "that the program writes into the new rings" eval '[ "$(ring_bytes)" -gt 0 ]' || exit 1
 start_again "${limits[@]}"
-is rings ring_bytes $((2 * size)) || fail "it begins small again after a restart: $(status rings)"
+is rings ring_bytes $((2 * size)) || fail "the rings are small again after a restart: $(status rings)"

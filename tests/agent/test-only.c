@@ -1,6 +1,6 @@
 /*
- * Which events are wanted, why, and the JSON of the spans that were found. Any ids and times
- * against a model: fuzz/fuzz-only.c.
+ * The filter of wanted events: which events it wants, why, and the JSON of the found spans. Any ids
+ * and times against a model: fuzz/fuzz-only.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

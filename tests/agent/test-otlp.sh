@@ -1,6 +1,6 @@
 #!/bin/bash
-# Spans of other SDKs in the agent. A slow span makes its trace sent, with libblkin's spans of it. Late spans of an
-# SDK are sent late. Fast spans are not sent.
+# Spans of other SDKs in the agent. The agent sends the trace of a slow span, with libblkin's spans of the trace. Late
+# spans of an SDK are sent late. Fast spans are not sent.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 90
 set -u
@@ -50,7 +50,7 @@ wait_for 20 agent "the slow span" has_foreign $one slow || { status; exit 1; }
 send $one 0000000000000002 - root 10 || fail "the agent takes no more spans"
 wait_for 20 agent "its parent, which came later" has_foreign $one "root slow" || { status; exit 1; }
 wait_for 20 agent "the verdict" is totals traces_complete 2 || { status; exit 1; }
-grep -q '"name": "slow".*"blkin.kept": "\*>200ms"' "$WORK/taken" || fail "it is not tagged with the rule"
+grep -q '"name": "slow".*"blkin.kept": "\*>200ms"' "$WORK/taken" || fail "the slow span has no tag with the rule"
 
 # by hand: all traces of the last seconds
 name=$(ask "keep-last 60000" id) || exit 1
@@ -67,7 +67,7 @@ is otlp socket "$WORK/otlp" || fail "the socket after a reload: $(status otlp so
 
 # a body that is no OTLP is refused and counted
 [ "$(curl -s -o /dev/null -w '%{http_code}' -d nonsense "http://127.0.0.1:$OTLP_PORT/v1/traces")" = 415 ] || fail "text was taken"
-is otlp counts refused_type 1 || fail "it is not counted: $(status otlp)"
+is otlp counts refused_type 1 || fail "refused_type is not 1: $(status otlp)"
 
 # spans of an earlier process are lost, and an answer has the time from which on it is complete
 lines=$(wc -l <"$WORK/requests.log")

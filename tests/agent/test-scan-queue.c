@@ -497,7 +497,7 @@ static void test_heard(void)
     CHECK(hear(&again, 1, 2, 21) && missing_of(&again) == 1); /* an alarm from before the restart */
 }
 
-/* One CPU's alarms after those of another. */
+/* The agent reads one CPU's alarms after the alarms of another CPU. */
 static void test_heard_by_cpu(void)
 {
     static struct alarms_seen alarms_seen;

@@ -227,8 +227,8 @@ static void put_span(uint64_t trace, int64_t begin_ns)
     now_ns = clock_ns();
 }
 
-/* Records from before the trace's begin are not read. They are read if a record tells an earlier
- * begin, or if no place for that time is known. */
+/* The scan does not read records from before the trace's begin. The scan reads them if a record
+ * tells an earlier begin, or if no place for that time is known. */
 static void test_bounds(void)
 {
     int64_t first, third;
@@ -432,7 +432,7 @@ static void test_other_users(void)
     fill(1, 0, 2000, 5 * SECOND, MS);
     fetch_now();
     CHECK(trace_held_ago(0) == 100 * SECOND);
-    /* that user may have had records of a trace of which no record is here */
+    /* the second user may have had records of a trace without any record here */
     CHECK(now_ns - result.held_from_ns < 4 * SECOND && now_ns - result.held_from_ns > 3 * SECOND);
     put(1, 1, 5, 2, 2 * SECOND);
     fetch_now();

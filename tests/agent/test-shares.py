@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One user harms the agent in every way; another user's slow traces are whole meanwhile, and as soon as without.
+"""One user harms the agent in every way; another user's slow traces stay whole, and arrive as soon as without the harm.
 
 TRACES=100 is the long run. MEASURE=1 checks the latencies, too: the machine must be idle.
 SPDX-License-Identifier: BSD-2-Clause
@@ -210,7 +210,7 @@ class Shares(unittest.TestCase):
                 "http://127.0.0.1:%d/v1/traces" % self.port, body, {"Content-Type": "application/x-protobuf"}), timeout=10)
 
     def test_failed_otlp_spans(self):
-        """A sender of OTLP, of failed spans of one trace each."""
+        """A sender of OTLP sends failed spans, each of another trace."""
         ends = threading.Event()
 
         def flood():
@@ -226,7 +226,7 @@ class Shares(unittest.TestCase):
         self.check("a flood of failed OTLP spans")
 
     def test_connections(self):
-        """Twenty users have as many connections as they can; then another user's program starts."""
+        """Twenty users open as many connections as possible; then another user's program starts."""
         for number in range(20):
             self.hostile(CROWD + number, "idle", 300)
         wait_until(lambda: sum(one["connections"] + one["hung_up"] + one["refused"] for one in self.status()["rings"]["shares"]) >= 6000,

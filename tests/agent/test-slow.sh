@@ -47,7 +47,7 @@ wait_recording || exit 1
 [ "$(stat -c %a "$WORK/state/spool")" = 700 ] || fail "the spool is not 0700"
 
 # a second agent with the same runtime-dir is refused
-"$BUILD/bin/blkin" agent 2>"$WORK/err" && fail "two at once"
+"$BUILD/bin/blkin" agent 2>"$WORK/err" && fail "a second agent starts"
 grep -q 'another `blkin agent` runs' "$WORK/err" || fail "the message: $(<"$WORK/err")"
 
 start_part stat "$BUILD/bin/blkin" stat --json --interval=0.5
@@ -73,7 +73,7 @@ stop_part stat KILL
 make "late 250 1500"
 late=$ID
 whole "$late" "a request that ends late"
-[ "$(total fetches)" -ge 4 ] || fail "it was fetched once only"
+[ "$(total fetches)" -ge 4 ] || fail "the agent fetched the trace once only"
 wait_for 10 agent "its verdict" is open_traces 0 || exit 1
 [ "$(total traces_incomplete)" = 0 ] || fail "a complete one is called incomplete"
 
@@ -87,7 +87,7 @@ is_saved() {
 wait_for 5 agent "the verdict on disk" is_saved || exit 1
 grep '"name": "incomplete"' "$WORK/taken" | grep "$ID" | grep -q '"blkin.incomplete": "1 parent that no host has"' ||
     fail "no span tells that it is incomplete: $(grep "$ID" "$WORK/taken")"
-"$PYTHON" - "$WORK/taken" "$ID" <<'PY' || fail "it is stamped at another time than its trace's"
+"$PYTHON" - "$WORK/taken" "$ID" <<'PY' || fail "the span \"incomplete\" has another time than its trace"
 import json, sys
 spans = [span for span in map(json.loads, open(sys.argv[1])) if span["traceId"].rjust(32, "0") == sys.argv[2]]
 told = [span["timestamp"] for span in spans if span["name"] == "incomplete"]
@@ -107,7 +107,7 @@ name=$(ask "keep-last 60000 other" id) || exit 1
 wait_for 20 agent "the answer about a service" kept "$name" || exit 1
 [ "$(ask "kept $name" hosts 0 spans)" = 9 ] || fail "keep-last of a service: $(ask "kept $name")"
 wait_for 20 agent "9 spans" eval '[ "$(all_spans)" = '$((spans + 9))' ]' || exit 1
-grep -c '"serviceName": "other"' "$WORK/taken" | grep -qx 9 || fail "other spans than those of the service were sent"
+grep -c '"serviceName": "other"' "$WORK/taken" | grep -qx 9 || fail "the agent sent spans of other services"
 id=$("$PYTHON" -c 'import json, sys; print(json.loads(open(sys.argv[1]).readlines()[-1])["traceId"])' "$WORK/taken")
 name=$(ask "keep $id 12345" id)
 wait_for 20 agent "the answer about two ids" kept "$name" || exit 1
@@ -161,7 +161,7 @@ grep -q 'left out: 0 records;.* damaged: 0 bytes; not written by programs: 0 rec
 NOTIFY_SOCKET=$WORK/nobody start_agent --prometheus-listen=0
 whole "$four" "a request from when no agent ran"
 is rings kept_by process && is rings outlive_a_kill True || fail "nobody keeps the rings: $(status rings)"
-grep -q '^BK1070 ' "$WORK/agent.log" || fail "it does not say that nobody listens at NOTIFY_SOCKET"
+grep -q '^BK1070 ' "$WORK/agent.log" || fail "the agent does not log that no process listens at NOTIFY_SOCKET"
 [ "$(rings_in_use)" = "$rings" ] || fail "the program has other rings than those made $rings: $(status rings)"
 make "slow 250"
 whole "$ID" "a request after the kill"

@@ -74,7 +74,7 @@ ask "kept $asked" | jq -e --arg id "$ID" '[.traces[] | select(.id == $id)][0] | 
     show_log agent
     fail "a trace that an alarm has sent is not whole for who asks at $begun: $(ask "kept $asked")"
 }
-[ "$(all_spans)" -eq "$(distinct_spans)" ] || fail "what an alarm has sent was sent again"
+[ "$(all_spans)" -eq "$(distinct_spans)" ] || fail "the agent sent a span of an alarm twice"
 
 # A request while the agent is down: the agent was killed, and its rings are there.
 stop_part agent KILL
@@ -91,7 +91,7 @@ wait_for 30 agent "the answer for who asked when it was down" answered 2 asker-1
 wait_for 30 agent "all deliveries" is_delivered || exit 1
 has_then() { [ "$(grep -c '"serviceName": "then"' "$WORK/taken")" = 15 ]; }
 wait_for 30 agent "the seconds before the question" has_then || exit 1
-grep -q '"serviceName": "later"' "$WORK/taken" && fail "what came after the question was sent"
+grep -q '"serviceName": "later"' "$WORK/taken" && fail "the agent sent spans from after the request"
 
 # The agent refuses, and says so.
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
@@ -101,7 +101,7 @@ spans=$(all_spans)
 keep_last 3 asker-1 10000
 wait_for 30 agent "the answer of who refuses" answered 3 asker-1 || exit 1
 jq -e '.error | contains("keep-from")' "$WORK/answer" >/dev/null || fail "not said: $(<"$WORK/answer")"
-[[ $(ask "keep-last 1000" error) == *keep-from* ]] || fail "it does not refuse who asks here"
+[[ $(ask "keep-last 1000" error) == *keep-from* ]] || fail "the agent does not refuse the request of this user"
 make "slow 250"
 wait_for 20 agent "a slow trace nevertheless" has_spans "$ID" || exit 1
 [ "$(all_spans)" -eq $((spans + 3)) ] || fail "something was sent all the same"

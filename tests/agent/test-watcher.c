@@ -69,7 +69,7 @@ static void write_alarm(uint32_t cpu, uint32_t pid, uint32_t sequence, uint64_t 
 
 /* ---- the agent ------------------------------------------------------------------------------- */
 
-/* Starts a new watcher that reads the saved state of the one before; NULL: no state. */
+/* Starts a new watcher that reads the saved state of the former watcher; NULL: no state. */
 static void start(json_t *saved)
 {
     memset(&alarms_seen, 0, sizeof(alarms_seen));
@@ -172,7 +172,7 @@ static void test_forged_times(void)
     }
 }
 
-/* Each alarm is given once, even if numbers are not in order in the rings of two CPUs. */
+/* The watcher gives each alarm once, even if numbers are not in order in the rings of two CPUs. */
 static void test_once(void)
 {
     begin();

@@ -89,7 +89,7 @@ well_session
 names relayd.viewer 'nobody reads "blkin"' 'nobody reads the session'
 start_viewer
 all_is_well
-[ -n "$(said relayd.viewer note)" ] || fail "it is not said that the viewer is not blkin live"
+[ -n "$(said relayd.viewer note)" ] || fail "doctor does not say that the viewer is not blkin live"
 
 [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ] ||
     echo "not tested: a container, full disks, a /proc that hides: needs root and namespaces"
@@ -131,8 +131,8 @@ done
 has sampling.share 'BLKIN_SAMPLING is "never"' 'many programs that sample nothing'
 [ "$(jq '[.checks[] | select(.id == "sampling.share")] | length' "$WORK/doctor.json")" = 8 ] ||
     fail "not 8 of many programs are explained"
-[[ $(said sampling.more note) == "62 more "* ]] || fail "it is not said how many more there are: $(said sampling.more note)"
-[ -n "$(said collector.answers ok)" ] || fail "what is found after 64 others is not told"
+[[ $(said sampling.more note) == "62 more "* ]] || fail "doctor does not say how many more there are: $(said sampling.more note)"
+[ -n "$(said collector.answers ok)" ] || fail "doctor does not show a finding after 64 others"
 kill "${many[@]}"
 wait "${many[@]}" 2>/dev/null
 
@@ -300,7 +300,7 @@ for well in --tail-wait-ms=3000 --host-min-ms=-1 --tail-wait-ms=2000; do
 done
 kill -STOP "${private_pid[host]}"
 notes host.service 'does not answer' 'a blkin agent that hangs'
-[ -z "$(said host.settings bad)" ] || fail "one that hangs is said not to start"
+[ -z "$(said host.settings bad)" ] || fail "doctor says that a hanging agent does not start"
 kill -CONT "${private_pid[host]}"
 if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     # shellcheck disable=SC2016

@@ -1,6 +1,6 @@
 /*
  * Fuzzes the reading of a configuration file with any bytes. Accepted values are in range, the sink
- * takes its part of them, and the text of each key can be read back.
+ * takes the values of its parameters, and the text of each key can be read back.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -344,7 +344,7 @@ static void run_graph(void)
     bt_graph_put_ref(graph);
 }
 
-/* ---- what has come of it ---- */
+/* ---- the results ---- */
 
 static char content[4 << 20];
 

@@ -32,7 +32,7 @@ static struct host_given given[HOST_SPANS + 1];
 static uint64_t count, held, sequence;
 static int64_t now_ns;
 
-/* ---- what comes out -------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static bool ends_with(struct text text, const char *end)
 {
@@ -103,7 +103,7 @@ static void check_waits(void)
                 (uint64_t)now_ns - (uint64_t)given[i].since_ns <= 2 * HOST_WAIT_PERIOD_NS);
 }
 
-/* ---- what goes in ---------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 static const char *host_name(uint64_t choice)
 {

@@ -96,7 +96,7 @@ static void try_filters(void)
     only_free(only);
 }
 
-/* ---- what was found ---- */
+/* ---- found spans ---- */
 
 static struct span spans[FUZZED_SPANS_MAX];
 static unsigned span_count;

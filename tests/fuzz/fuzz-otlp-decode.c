@@ -99,7 +99,7 @@ static size_t write_request(struct fuzz *input, struct otlp_written *written)
     return length;
 }
 
-/* ---- what is read ---------------------------------------------------------------------------- */
+/* ---- decoded spans --------------------------------------------------------------------------- */
 
 struct reading {
     const struct otlp_written *written; /* NULL: changed */

@@ -26,7 +26,7 @@ struct given {
     bool cut;
 };
 
-/* ---- what is written ---- */
+/* ---- the encoder's output ---- */
 
 /* Returns false at the end. Nothing else may be there than fields. */
 static bool next(struct pb_reader *reader, struct pb_member *field)
@@ -212,7 +212,7 @@ static void require_span(const struct pb_member *message, const struct given *gi
 
 /* ---- a request ---- */
 
-/* Returns how many spans of those given are in it. */
+/* Returns the number of given spans that the group has. */
 static size_t require_group(const struct pb_member *group, const struct given *given)
 {
     struct pb_reader reader = pb_reader_of(pb_text(group)), part;

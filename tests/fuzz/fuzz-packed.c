@@ -183,7 +183,7 @@ static void check_read(const struct event *read, const struct event *written)
     REQUIRE(text_equal(read->log, written->log));
 }
 
-/* ---- what comes of it ---- */
+/* ---- decoded events ---- */
 
 static void check_step(const struct span *span, unsigned tags)
 {

@@ -3,8 +3,8 @@
  * out once, whole and in order, and every span gets one outcome. After each operation all counters
  * must equal the model's, and memory must stay below its limit.
  *
- * One thread makes all operations. The clock moves only in waits, and in an operation of its own.
- * An operation that would wait for the other side is left out.
+ * One thread makes all operations. The clock moves only in waits, and in one operation that does
+ * nothing else. The fuzzer skips an operation that would wait for another thread.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -203,7 +203,7 @@ static void check_batch(struct batch *batch, const struct queue_run *run)
     REQUIRE(count == run->count && batch->count == run->count);
 }
 
-/* Takes a batch as a sender does, unless queue_take() would wait for the other side. */
+/* Takes a batch as a sender does, unless queue_take() would wait for another thread. */
 static void take_batch(void)
 {
     if (taken || !(model.is_closed || (!is_over() && (model.full_count || model.open.count))))
@@ -261,8 +261,8 @@ static void pause_until(int64_t until_ms)
     REQUIRE(now_ms == before_ms || now_ms <= ends_ms);
 }
 
-/* The position never goes back. The spans before it are at most as many as have an outcome, and
- * all spans if none waits. */
+/* The position never goes back. The number of spans before the position is at most the number of
+ * spans with an outcome. If no span waits, all spans are before the position. */
 static void check_settled(uint64_t spans)
 {
     const uint64_t settled = queue_settled(queue);
@@ -356,7 +356,7 @@ static void operate(struct fuzz *source)
     check();
 }
 
-/* Ends the queue as the exporter does: no span may be without an outcome. */
+/* Ends the queue like the exporter. Every span must have an outcome. */
 static void finish_all(void)
 {
     model.is_closed = true;

@@ -64,7 +64,7 @@ static void on_span(void *context, const struct otlp_origin *origin, const struc
         sender->refused++;
 }
 
-/* ---- what is held --------------------------------------------------------------------------- */
+/* ---- stored spans ---------------------------------------------------------------------------- */
 
 static size_t oldest_of(const struct store_sender *sender)
 {

@@ -63,8 +63,8 @@ static inline bool is_one_in(unsigned number, const uint8_t *data, size_t size)
 
 static uint64_t random_number;
 
-/* Replaces the system's getrandom(), whose numbers would make executions of one input differ, at
- * the cost of a system call. */
+/* Replaces the system's getrandom(). Its numbers would make executions of the same input differ,
+ * and would cost a system call. */
 ssize_t getrandom(void *buffer, size_t length, unsigned flags)
 {
     (void)flags;
@@ -74,8 +74,8 @@ ssize_t getrandom(void *buffer, size_t length, unsigned flags)
 }
 
 /*
- * Bytes with an exact end, as of a malloc() of that size, at a fraction of its cost: poisoned
- * memory follows.
+ * Bytes with an exact end, followed by poisoned memory. The end is as strict as that of a malloc()
+ * of the same size, at a fraction of the cost.
  */
 #define FENCE 64
 

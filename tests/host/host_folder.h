@@ -129,7 +129,7 @@ static inline void put_process(unsigned pid, const char *name)
     }
 }
 
-/* ---- what came of it */
+/* ---- results */
 
 struct folder_seen {
     char group[16];

@@ -84,7 +84,7 @@ static void rules_of_the_program(void)
     check_own_rules();
 }
 
-/* ---- what a trace begins with ---- */
+/* ---- begins of traces ---- */
 
 static void check_flags(const char *setting, const char *flags)
 {

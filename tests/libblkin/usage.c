@@ -96,7 +96,7 @@ static void planted(void)
     planted_wait();
 }
 
-/* ---- which span is charged ---- */
+/* ---- charged spans ---- */
 
 /* A child has its own share. */
 static void nested(void)

@@ -29,7 +29,7 @@
 #define USAGE_PAGE 4096
 #define PAGES      200 /* of one unit: the faults of a record itself do not count beside it */
 
-/* ---- how often meters are read: in place of the C library's, for libblkin too ---- */
+/* ---- numbers of readings: these functions replace the C library's, also for libblkin ---- */
 
 static _Atomic long cpu_reads, count_reads;
 
@@ -54,7 +54,7 @@ static inline uint64_t clock_ns(clockid_t clock)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* ---- what spans do ---- */
+/* ---- spans ---- */
 
 static inline void burn(uint64_t ns)
 {

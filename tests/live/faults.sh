@@ -1,7 +1,7 @@
 #!/bin/bash
-# Kills a part under `blkin live` COUNT times while a program records: faults.sh SCENARIO COUNT. Each time it must be
-# back at work at most 2 s after the part is: spans made from then on arrive. A reader that dies loses nothing. All
-# other losses, and their reasons, must be reported. Prints a line of JSON.
+# Kills a part under `blkin live` COUNT times while a program records: faults.sh SCENARIO COUNT. Each time `blkin live`
+# must be back at work at most 2 s after the part is back: spans made from then on arrive. A reader that dies loses
+# nothing. All other losses, and their reasons, must be reported. Prints a line of JSON.
 #
 # - reader: SIGKILL for the child that runs babeltrace2
 # - abort: the same with SIGABRT, as by a corrupted packet
@@ -38,7 +38,7 @@ note_last_account() {
     local lost
     lost=$(sed -nE 's/^BK1002 blkin live: events: .* missing: ([0-9]+) events,.* \+ ([0-9]+) undelivered \+ ([0-9]+) dropped .* lost before by LTTng: ([0-9]+) events.*/\1 + \2 + \3 + \4/p' \
         "$WORK/live.log" | tail -n 1)
-    [ -n "$lost" ] || fail "it has left no account"
+    [ -n "$lost" ] || fail "blkin live has left no account"
     said_lost=$((said_lost + lost))
 }
 
@@ -46,7 +46,7 @@ start_collector_part() {
     start_server collector "$PYTHON" "$SRC/tests/collector.py" "$port" "$WORK/collected" numbers || exit 1
 }
 
-# Each sets back_ms: the time at which the part was back.
+# Each function sets back_ms: the time at which the part was back.
 fault_reader() {
     local pid
     pid=$(status '.readers[0].pid')
@@ -211,7 +211,7 @@ reader | abort | away | collector | traced)
 esac
 [ -z "${KEEP_LOG-}" ] || cp "$WORK/earlier.log" "$KEEP_LOG"
 says() {
-    grep -q "$1" "$WORK/earlier.log" || fail "it has not said: $1"
+    grep -q "$1" "$WORK/earlier.log" || fail "blkin live has not logged: $1"
 }
 case $scenario in
 reader | abort | away) says 'its reader was killed by signal .* it is started again, and reads what it missed' ;;

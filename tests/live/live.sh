@@ -63,7 +63,7 @@ live_says() {
 must_say() {
     live_says "$1" || {
         show_log live 40
-        fail "it does not say: $1"
+        fail "blkin live does not log: $1"
     }
 }
 

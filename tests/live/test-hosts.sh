@@ -1,7 +1,7 @@
 #!/bin/bash
-# Sessions of other hosts on one relay daemon are found, read and forgotten as they come and go. One belongs to a
-# "host" with another name and a session daemon of its own, and `follow` names another one. A session that no key
-# names is left alone.
+# Sessions of other hosts on one relay daemon are found, read and forgotten as they come and go. One session belongs to
+# a "host" with another name and its own session daemon; `follow` names another session. `blkin live` ignores a session
+# that no key names.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
@@ -15,8 +15,8 @@ start_sessiond || exit 1
 start_live --endpoint="file:$WORK/spans.json" --follow='*/blkin,*/extra-*'
 wait_read || exit 1
 
-# A host: its daemons have their own /run/lttng and shared memory. It records 100 spans when a file tells it to, then
-# waits.
+# A host: its daemons have their own /run/lttng and shared memory. The host records 100 spans when a file tells it to,
+# then waits.
 cat >"$WORK/host.sh" <<'END'
 . "$SRC/tests/lib.sh"
 RELAYD_CONTROL=$1 RELAYD_DATA=$2 WORK=$3
@@ -43,9 +43,9 @@ start_live_session extra-1 && start_live_session ignored || exit 1
 wait_read "$(uname -n)/extra-1" || exit 1
 "$BUILD/tests/libblkin/killed" 50 2>/dev/null # in both that are followed here
 wait_for 20 live "spans of two sessions" counter_is spans_accepted 200 || exit 1
-status_is '[.readers[].session | select(endswith("ignored"))] | length' 0 || fail "it reads what nobody asked for"
+status_is '[.readers[].session | select(endswith("ignored"))] | length' 0 || fail "blkin live reads a session that no key names"
 
-# They end: the counters do not fall.
+# The followed sessions end: the counters do not fall.
 touch "$WORK/host/leave"
 lttng destroy extra-1 >/dev/null
 is_alone() {

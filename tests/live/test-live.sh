@@ -25,7 +25,7 @@ refused() {
 private_begin
 choose_live_places
 
-# ---- what is wrong from the start
+# ---- refused configurations
 refused 2 'no-such-key' --no-such-key=1
 refused 2 'expected no operand' nonsense
 refused 1 'is not on loopback: lttng-relayd has no passwords and no TLS' --relayd-address=0.0.0.0
@@ -152,12 +152,12 @@ delivered=$(cat "$WORK"/more.json "$WORK"/third.json | grep -o '"name":"n"' | wc
 check_sum
 must_say "events: .* spans: $((spans + 20000)) = $((spans + 20000)) accepted"
 notified 'STOPPING=1' || fail "systemd was not told of the end"
-lttng list 2>/dev/null | grep -q blkin && fail "it has left its session"
-kill -0 "$relayd" 2>/dev/null && fail "it has left its relay daemon"
-[ ! -e "$WORK/state/relayd" ] || fail "it has left what its relay daemon kept: $(find "$WORK/state/relayd")"
-[ -z "$(find "$WORK/run" -name '*.sock' -o -name live.session)" ] || fail "it has left: $(ls "$WORK/run")"
+lttng list 2>/dev/null | grep -q blkin && fail "blkin live has left its session"
+kill -0 "$relayd" 2>/dev/null && fail "blkin live has left its relay daemon"
+[ ! -e "$WORK/state/relayd" ] || fail "blkin live has left files of its relay daemon: $(find "$WORK/state/relayd")"
+[ -z "$(find "$WORK/run" -name '*.sock' -o -name live.session)" ] || fail "blkin live has left files: $(ls "$WORK/run")"
 
-# ---- SIGTERM while the reader that has died waits to be started again: that one reads what was recorded
+# ---- SIGTERM while a dead reader waits for its restart: the next reader reads the recorded events
 start_live --endpoint="file:$WORK/last.json"
 wait_read || exit 1
 reader=$(status '.readers[0].pid')

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The reader of `blkin live` is killed 15 times while a program records. No span is lost, and no more duplicates come
-# than the log says. FAULTS=N: so many times.
+# The test kills the reader of `blkin live` 15 times (FAULTS=N: N times) while a program records. No span is lost, and
+# no more duplicates come than the log says.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 600
 exec bash "$SRC/tests/live/faults.sh" reader "${FAULTS-15}"

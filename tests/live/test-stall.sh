@@ -39,7 +39,7 @@ retired() {
     [ "$(status '[.readers[] | select(.state == "reading")] | length')" = 1 ]
 }
 wait_for 20 live "the end of the first reader" retired || exit 1
-status_is .lost.sessions_stalled 1 || fail "it is not counted"
+status_is .lost.sessions_stalled 1 || fail "sessions_stalled is not 1"
 
 # killed, and started again: one session, that of the configuration
 kill -s KILL "${private_pid[live]}"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# `blkin live` as its unit runs it: with a user of its own, and with the host's samples. It loses nothing while
-# programs of three other users come and go: each brings new streams into a session that is being read. RUNS=200 for a
-# long run.
+# Runs `blkin live` like its unit: with a separate user, and with the host's samples. `blkin live` loses nothing while
+# programs of three other users come and go. Each program brings new streams into a session that is being read. RUNS=200
+# for a long run.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 100
 set -u
@@ -31,12 +31,12 @@ came() {
         awk '$0 != last { different++ } { last = $0 } END { print different + 0, NR }'
 }
 
-# delivered COUNT: checks that so many spans came, each once
+# delivered COUNT: checks that COUNT spans came, each once
 delivered() {
     [ "$(came)" = "$1 $1" ]
 }
 
-# account_says COUNT: checks that so many events are in spans and were accepted, and none is missing.
+# account_says COUNT: checks that COUNT events are in spans and were accepted, and none is missing.
 account_says() {
     live_says "events: [0-9]* = $1 in spans .*missing: 0 events, .*spans: $1 = $1 accepted .*by LTTng: 0 events, 0 packets"
 }

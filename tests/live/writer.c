@@ -5,8 +5,8 @@
  *
  *     writer FIRST COUNT PER_SECOND PROGRESS [HOLD]
  *
- * With HOLD it makes all but the first and the last span while there is a file HOLD. Those two show
- * the reader a gap between them.
+ * With HOLD, the writer makes all but the first and the last span while there is a file HOLD. The
+ * first and the last span show the reader a gap between them.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -108,7 +108,7 @@ static void taker_look(void *context)
         (void)exporter_heed_interruption(taker.exporter);
 }
 
-/* ---- what it is told ------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 static void taker_print(void)
 {

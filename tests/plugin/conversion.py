@@ -13,7 +13,7 @@ PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
 
 
 class Conversion:
-    """A running conversion. It writes stats and log to the folder, and spans.json unless an endpoint is given.
+    """A running conversion. The run writes stats and log to the folder. Without an endpoint, it also writes spans.json.
     parameters: texts such as "batch-spans=10"."""
 
     def __init__(self, folder, *traces, parameters=(), endpoint=None):

@@ -121,7 +121,7 @@ def bisects(bad, spans=100, most_requests=None, script=(), **options):
 
 
 class FailsAtFirst:
-    """The first of these requests fails, probes too; the later ones succeed."""
+    """The first requests fail, probes too; the later requests succeed."""
 
     def __init__(self, code, times):
         self.code = code

@@ -1,7 +1,7 @@
 """Writes traces for tests into build/tests/plugin/traces: make_traces.py FOLDER
 
-These are traces that LTTng-UST could record of programs old and new, of several hosts, with losses; and traces that
-no tracer writes. Times are in s and ns after 1700000000 s (2023-11-14) unless a case has other ones.
+Some traces are such as LTTng-UST could record: of old and new programs, of several hosts, with losses. No tracer
+writes the remaining traces. Times are in s and ns after 1700000000 s (2023-11-14) unless a case has other times.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -256,7 +256,7 @@ def packed_newer():
 
 
 def two_threads():
-    """Begun in one stream, ended in the other one: events of both come merged by time."""
+    """A span begins in one stream and ends in a second stream: babeltrace2 merges the events by time."""
     trace = Trace(hostname="node1", context=CONTEXT)
     add_blkin(trace)
     one = Thread(2, context=context(100, 101, "osd"))
@@ -279,7 +279,7 @@ def two_hosts():
         (10 * S, "zipkin:timestamp", zipkin(2, "client", event="cs"), client),
         (10 * S + 9 * MS, "zipkin:timestamp", zipkin(2, "client", event="cr"), client),
     ])
-    at = 19 * S + 500 * MS  # 10 s of the other clock
+    at = 19 * S + 500 * MS  # 10 s by the clock of "near"
     far.stream().packet([
         thread.begin(at + MS, 3, parent=2), thread.annotation(at + 2 * MS, 3, "queued"),
         thread.span(at + 4 * MS, 4, parent=3, duration=MS, kind=0), thread.end(at + 5 * MS, 3),
@@ -480,7 +480,7 @@ def clock_none():
 
 
 def hangs():
-    """Spans without an end: one times out in trace time, the other one at the end of the trace."""
+    """Spans without an end: the first times out in trace time, the second at the end of the trace."""
     trace = Trace()
     add_blkin(trace)
     thread = Thread(2)

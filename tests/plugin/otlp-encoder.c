@@ -1,7 +1,7 @@
 /*
- * The OTLP encoder for test-otlp.py. It reads spans as lines on the standard input, and prints
- * requests as hexadecimal digits, a line for each "frame". Texts are hexadecimal digits too, "-" is
- * the empty one.
+ * The OTLP encoder for test-otlp.py. The program reads spans as lines on the standard input, and
+ * prints requests as hexadecimal digits, a line for each "frame". Texts are hexadecimal digits too,
+ * "-" is the empty one.
  *
  *     endpoint SERVICE IPV4 IPV6 PORT    the next one, from number 0
  *     span HIGH TRACE ID PARENT KIND FLAGS START END ENDPOINT REMOTE NAME

@@ -47,7 +47,7 @@ AWAY = "http://127.0.0.1:1"  # nobody listens
 
 
 def fill(spool, spans, first=0, **options):
-    """Leaves so many spans in the spool, in records of 100 unless options have another number."""
+    """Leaves `spans` spans in the spool, in records of 100 unless options have another number."""
     options.setdefault("batch_spans", 100)
     run = Run(AWAY, "number:%d" % first, "live", "add:%d" % spans, "flush", "close", spool=spool,
               **options)

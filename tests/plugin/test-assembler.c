@@ -175,8 +175,8 @@ static void test_step_back(void)
     assembler_free(assembler);
 }
 
-/* One process with a wrong clock moves no span on a host where another one reports that the clock
- * is right. */
+/* One process with a wrong clock moves no span if another process on the host reports that the
+ * clock is right. */
 static void test_one_is_wrong(void)
 {
     struct assembler *assembler = begin();
@@ -208,7 +208,8 @@ static void test_one_is_wrong(void)
     assembler_free(assembler);
 }
 
-/* The clock is set while many processes run: spans move when most of them have reported it. */
+/* The clock is set while many processes run: spans move when most processes have reported the
+ * change. */
 static void test_vote(void)
 {
     struct assembler *assembler = begin();
@@ -224,7 +225,7 @@ static void test_vote(void)
     CHECK(moved_whole(assembler, 112, "a") == 0); /* began before the clock was set */
     CHECK(moved_whole(assembler, 115, "a") == 7 * SECOND);
 
-    /* the others' votes are too old: the remaining process decides */
+    /* the votes of four processes are too old: the fifth process decides */
     for (int64_t second = 130; second < 130 + CLOCK_SAMPLES; second++)
         process_of(assembler, 5, second, "a", -3 * SECOND);
     CHECK(moved_whole(assembler, 140, "a") == -3 * SECOND);

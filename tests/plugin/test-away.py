@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 150
-"""Delivery to collectors that are away or stand still, and to pipes whose readers do: patience, the queue, the end.
+"""Delivery to collectors that are away or stand still, and to pipes whose readers are away or stand still:
+patience, the queue, the end.
 
 In every case the account is exact: see delivery.py.
 
@@ -133,7 +134,7 @@ def away_longer_than_patience_live():
 
 @scenario
 def one_batch_always_fails_live():
-    """A collector that fails on one batch gets the others."""
+    """A collector that fails on one batch gets all other batches."""
     with Collector(default=judge(has_bad_span, 500)) as collector:
         run = drive(collector, "live", "add:100", "wait:accepted:90", "close", batch_spans=10, bad=15,
                     retry_timeout_ms=400)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The loop of doc/sink.md that sends a recording in chunks. It passes chunks without events, and keeps chunks while
-# the collector is away. In the end the collector has every span, and each chunk is moved away.
+# The loop of doc/sink.md that sends a recording in chunks. The loop skips chunks without events, and retries chunks
+# while the collector is away. In the end the collector has every span, and the loop has moved away each chunk.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120

@@ -42,8 +42,8 @@ static void test_table(void)
     CHECK(totals == 5);
 }
 
-/* These names are public, and a swapped one keeps the sums: checks the names that no other test
- * reads. */
+/* Counters' names are public, and two swapped names leave the sums right. So this table checks the
+ * names that no other test reads. */
 /* clang-format off */
 #define IS(name, member)     {name, offsetof(struct counts, member)}
 #define OF_SPANS(name, of)   IS("spans_" #name, output.outcome[OUTCOME_##of])

@@ -214,7 +214,7 @@ def batches_by_bytes():
     with Collector() as collector:
         delivers(collector, spans=1000, batch_bytes=10000)
         sizes = [request.bytes for request in collector.requests]
-        # the rest of a batch is a request of its own
+        # the rest of a batch is a separate request
         expect(max(sizes) <= 10000 and sum(sizes) / len(sizes) > 5000, sizes)
 
 

@@ -156,7 +156,7 @@ static void test_rootless(void)
     CHECK(counts.rootless == 1 && counts.halves == 1 && counts.unjoined == 1);
 }
 
-/* ---- which is whose */
+/* ---- matching halves */
 
 static void test_times(void)
 {
@@ -190,7 +190,7 @@ static void test_times(void)
     }
 }
 
-/* Addresses and ports recur: requests of the same key, one after the other. */
+/* Addresses and ports recur: successive requests have the same key. */
 static void test_recurring(void)
 {
     struct stage *join = begin(&options);
@@ -349,7 +349,7 @@ static void arrive(struct made made, uint64_t request)
     arrivals[arrivals_count++] = (struct arrival){made, made.end_ms + (int64_t)dice(8), request};
 }
 
-/* A server's part, with up to three calls, each of which may be another server's. */
+/* A server's part, with up to three calls. A call may be to another server. */
 static uint64_t next_id = 1;
 
 static void make_server(uint64_t request, uint64_t key, int64_t from, int64_t to, int depth)
@@ -443,7 +443,7 @@ static void give_placed(struct made made, const struct join_place *place)
     free(span.log);
 }
 
-/* They pass at once, and stay where they are, though a client's half is there. */
+/* Spans with a place pass at once and keep their parents, although there is a client's half. */
 static void test_placed(void)
 {
     struct stage *join = begin(&options);

@@ -26,7 +26,7 @@ static bool cut;
 
 static void begin(void)
 {
-    /* a new encoder, because the one endpoint changes */
+    /* a new encoder, because the endpoint changes */
     encoder = zipkin_protocol.encoder_new();
     endpoint = (struct endpoint){.service = text_of("osd.7"), .ipv4 = "10.0.0.1", .port = 6800};
     span = (struct span){

@@ -160,7 +160,7 @@ static const char *calls_of(const struct trace_span *spans, size_t count)
         CHECK_TEXT(calls_of(spans, sizeof(spans) / sizeof(spans[0])), (expected)); \
     } while (0)
 
-/* Counts calls as Zipkin's linker does, and differs where it is wrong. */
+/* The model counts calls like Zipkin's linker, except where the linker is wrong. */
 static void test_calls(void)
 {
     CALLS("A>B ", SPAN(1, 0, SPAN_SERVER, A), SPAN(2, 1, SPAN_CLIENT, A),

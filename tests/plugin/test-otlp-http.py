@@ -153,7 +153,7 @@ def divided_services():
 
 @scenario
 def spool_of_services():
-    """Records of the spool, and parts of them, can be read without their former batch."""
+    """A reader can read records of the spool, and parts of records, without their former batch."""
     with tempfile.TemporaryDirectory() as folder:
         with Collector(listening=False) as collector:
             collector.default = judge(lambda request: len(request.spans) > 30, 400)
@@ -388,7 +388,7 @@ def start_with_zipkin():
 
 @scenario
 def file():
-    """Requests one after the other are one request in the file, for any batches."""
+    """Successive requests in the file are one request, for any batches."""
     for spans in (0, 1, 2500):
         with tempfile.TemporaryDirectory() as folder:
             run = drive("file:" + folder + "/spans", "add:%d" % spans, "flush", "close", batch_spans=100)

@@ -149,7 +149,8 @@ static void give(struct driver *driver, const char *name, int64_t k, int64_t tim
     driver_give(driver, time_ns, 1, 2);
 }
 
-/* Begins that never end: the open spans stay below their bound. Returns the CPU time of one. */
+/* Begins that never end: the open spans stay below their bound. Returns the CPU time of one begin.
+ */
 static double cost_of_begins(uint64_t begins, uint64_t keys)
 {
     struct driver driver;
@@ -390,7 +391,7 @@ static void test_keyless(void)
     driver_close(&driver);
 }
 
-/* ---- what is wrong in a file ----------------------------------------------------------------- */
+/* ---- malformed rules files ------------------------------------------------------------------- */
 
 /* A stack of two begins at one time, and another begin between them at a later time. */
 static void test_backwards(void)

@@ -55,7 +55,7 @@ static void has(struct span_queue *queue, enum outcome outcome, uint64_t spans, 
     CHECK(sum == counts.spans);
 }
 
-/* ---- who gets a batch: the spooler, a sender, or nobody ---- */
+/* ---- takers of batches: the spooler, a sender, or none ---- */
 
 static void test_ways(void)
 {
@@ -130,7 +130,7 @@ static void test_spooler_first(void)
     queue_free(queue);
 }
 
-/* ---- what becomes of spans ---- */
+/* ---- outcomes of spans ---- */
 
 static void test_outcomes(bool is_arranged)
 {

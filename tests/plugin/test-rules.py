@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Spans by rules, in the plugin: every form of a rule; fields of all types; a recording in several traces. Other
-# events and spans are the same as without rules. Rules against a model: test-pairing.c.
+# Spans by rules, in the plugin: every form of a rule; fields of all types; a recording in several traces. Events and
+# spans that no rule names are the same as without rules. Rules against a model: test-pairing.c.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 import os
@@ -94,7 +94,7 @@ class Rules(Recorded):
                                   for span in sorted(spans, key=lambda span: span["name"])],
                                  [(pod, 300 * 1000, None, "1") for pod in "ab"])
                 self.assertEqual(len({span["traceId"] for span in spans}), 2)
-        # a number of the host is one number in all its containers
+        # with scope = host, a key is the same in all containers of the host
         spans, _ = self.convert(folder, rules=self.rules(
             "[span s]\nbegin = p:begin if pod == a\nend = p:end if pod == b\nkey = id\nscope = host\n"))
         self.assertEqual([span["duration"] for span in spans], [400 * 1000])

@@ -411,7 +411,7 @@ static void run_script(const char *path, FILE *out)
     assembler_free(run.assembler);
 }
 
-/* diff prints the differences, and its status tells of them. */
+/* diff prints the differences; its exit status is 1 if there are any. */
 static void test_script(const char *path)
 {
     const int stem = (int)(strlen(path) - strlen(".events"));

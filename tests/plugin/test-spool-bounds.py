@@ -89,7 +89,7 @@ def written_at(spool, time_ms):
 
 @scenario
 def not_too_old_where_the_clock_was_wrong():
-    """A host without a clock of its own boots in 2000, and NTP sets it; the same boot, then another one."""
+    """A host without a hardware clock boots in 2000. NTP sets the clock in the same boot, then in another boot."""
     in_2000 = 946684800000
     for boot in ("this", "another"):
         with folder() as spool, Collector() as collector:

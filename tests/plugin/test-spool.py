@@ -193,7 +193,7 @@ def poison_does_not_stop_the_others():
 
 @scenario
 def corrupt_records():
-    """A changed text, a changed head, a changed start, a torn end: the other records arrive."""
+    """A changed text, a changed head, a changed start, a torn end: the intact records arrive."""
     with folder() as spool, Collector() as collector:
         fill(spool, 1000)
         [path] = files(spool)

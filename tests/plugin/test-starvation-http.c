@@ -1,6 +1,6 @@
 /*
- * As test-starvation.c, for the HTTP transport: each allocation of its own and of libcurl fails in
- * turn, once or from then on, while it talks to a collector.
+ * Like test-starvation.c, for the HTTP transport. While it talks to a collector, each allocation of
+ * the transport and of libcurl fails in turn, once or from then on.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- a collector that takes everything, without memory of its own ---- */
+/* ---- a collector that takes everything, without allocations ---- */
 
 static int listener;
 static atomic_uint received; /* spans */
@@ -95,7 +95,7 @@ static unsigned start_collector(pthread_t *thread)
     return ntohs(address.sin_port);
 }
 
-/* ---- what talks to it ---- */
+/* ---- the exporter ---- */
 
 static char url[64];
 static char folder[64]; /* of a spool */

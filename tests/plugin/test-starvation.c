@@ -145,7 +145,7 @@ static void many(struct starved_run *run)
         add_original(run, i, "osd", "ss");
 }
 
-/* ---- one run of it ---- */
+/* ---- one run ---- */
 
 static void take_span(void *context, struct span *span)
 {
@@ -197,7 +197,7 @@ static bool set_up(struct starved_run *run)
     return run->exporter != NULL;
 }
 
-/* ---- what is in the file ---- */
+/* ---- the content of the file ---- */
 
 /* Returns the next field of this number; beside number 1 there are no others. */
 static struct text next_of(struct pb_reader *reader, uint32_t number, struct text *first)
@@ -284,7 +284,7 @@ static void perform(struct starved_run *run, void (*workload)(struct starved_run
     (void)unlink(path);
 }
 
-/* ---- what must hold of it ---- */
+/* ---- requirements ---- */
 
 static void check_otlp_file(const struct starved_run *run)
 {
@@ -333,7 +333,7 @@ static void check_nothing_silent(const struct starved_run *run, const struct sta
         CHECK(json_equal(run->spans, whole->spans));
 }
 
-/* A single failure loses no more than the one span or event. */
+/* A single failed allocation loses at most one span or event. */
 static void check_small_loss(const struct starved_run *run, const struct starved_run *whole)
 {
     CHECK(run->core.events == whole->core.events);

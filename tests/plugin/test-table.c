@@ -8,7 +8,7 @@
 #include "check.h"
 
 #define THINGS 5000
-#define HASHES 7 /* so many share each */
+#define HASHES 7 /* number of hashes: many things share each hash */
 
 struct thing {
     unsigned number;

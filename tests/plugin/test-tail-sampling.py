@@ -149,7 +149,7 @@ class Tail(unittest.TestCase):
         self.assertIn(f"{all_spans - kept} sampled out", said)
 
     def test_off(self):
-        """Without the parameter there is no sampling, and no part of it in the line."""
+        """Without the parameter there is no sampling, and the account has no part about sampling."""
         self.recording.request(1)
         self.recording.write()
         said = self.start().end().said
@@ -189,7 +189,7 @@ class Tail(unittest.TestCase):
         self.assertEqual(set(self.delivered()[0].values()), {3})
 
     def test_without_end(self):
-        """A trace of too many spans is decided early, and the rest of it follows."""
+        """The stage decides early about a trace of too many spans. The later spans of the trace follow the decision."""
         for i in range(25000):
             self.recording.todo.append((10 * S + i * 1000, self.recording.osd, (i + 1, "write", i, 500, 0, tag("error", "EIO") if i == 5 else ""),
                                         {"trace_id": low(1), "high": HIGH}))

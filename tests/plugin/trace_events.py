@@ -67,7 +67,7 @@ def number(value, count=8):
 
 
 def two_words(low, *more):
-    """Writes numbers one after the other: (value, bits)."""
+    """Packs numbers into two words, from the lowest bit on: (value, bits)."""
     value, shift = low, 64
     for part, bits in more:
         value |= part << shift

@@ -202,7 +202,7 @@ static inline const char *span_fault(json_t *span)
     return NULL;
 }
 
-/* The same for the text, before it is parsed. */
+/* Returns the first fault of the text before parsing; NULL: none. */
 static inline const char *text_fault(const char *text, size_t length)
 {
     static const char v1_marker[] = "yAnnotations\"";

@@ -61,7 +61,7 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct
     return (int)syscall(SYS_clock_gettime, clock, now);
 }
 
-/* ---- what waits ---- */
+/* ---- waiting calls ---- */
 
 static int wait_by(const char *way, int fd)
 {
@@ -136,7 +136,7 @@ static void wait_idle(const char *port, int listener)
     printf("idle: woken\n");
 }
 
-/* ---- what is not ended by the signal ---- */
+/* ---- calls that the signal does not end ---- */
 
 static void accept_after_restart(const char *port, int listener)
 {

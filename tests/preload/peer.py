@@ -1,17 +1,19 @@
 """A server or a client: peer.py serve|stall IP PORT REQUESTS MS IN OUT, peer.py request IP PORT REQUESTS FROM IN OUT
 
-One connection of REQUESTS requests of IN bytes, from the client's port FROM (0: any), each answered after MS ms with
-OUT bytes. stall: as an event loop, and the first byte of each answer is sent before that time.
+One connection of REQUESTS requests of IN bytes, from the client's port FROM (0: any), each answered after MS ms, or
+once there is a file MS, with OUT bytes. stall: as an event loop, and the first byte of each answer is sent before that
+time.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import os
 import select
 import socket
 import sys
 import time
 
 role, ip, port, *numbers = sys.argv[1:]
-requests, ms_or_from, size_in, size_out = map(int, numbers)
+requests, ms_or_from, size_in, size_out = (int(number) if number.isdigit() else number for number in numbers)
 here, there = ("0.0.0.0", int(port)), (ip, int(port))
 
 
@@ -30,6 +32,9 @@ if role in ("serve", "stall"):
             if role == "stall":
                 connection.sendall(bytes(1))
                 select.select([listener], [], [], ms_or_from / 1000)
+            elif isinstance(ms_or_from, str):
+                while not os.path.exists(ms_or_from):
+                    time.sleep(0.01)
             else:
                 time.sleep(ms_or_from / 1000)  # the duration of the request
             connection.sendall(bytes(size_out - (role == "stall")))

@@ -73,11 +73,14 @@ start_sessiond || exit 1
 session networks blkin:span blkin:process
 
 # The second request takes place while the first one waits for its answer.
-peers one plain serve 1 1500 100 300
+peers one plain serve 1 "$WORK/two-have-met" 100 300
 peers one traced request 1 40000 100 300
 wait_for 20 - "the first request" grep -q asked "$WORK/one-serve.log" || exit 1
 peers two traced serve 1 0 100 200
 peers two plain request 1 40000 100 200
+wait "${running[-1]}" || fail "the second network's client: status $?"
+unset 'running[-1]'
+touch "$WORK/two-have-met"
 ended
 peers two traced serve 20 1 100 200
 peers two traced request 20 0 100 200

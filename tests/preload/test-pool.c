@@ -136,11 +136,10 @@ static void test_forget(void)
 static void test_full(void)
 {
     static struct pool full = {.size = sizeof(struct pool_item)};
-    const uint32_t most = POOL_CHUNK * POOL_CHUNKS;
     struct pool_item *item = NULL;
     uint32_t wrong = 0;
 
-    for (uint32_t i = 0; i < most; i++) {
+    for (uint32_t i = 0; i < POOL_MOST; i++) {
         item = pool_take(&full);
         if (!item || item->index != i || (uintptr_t)item % 16)
             wrong++;

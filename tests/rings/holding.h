@@ -224,8 +224,8 @@ static inline int use_once(unsigned number)
     return use_memory(number, false);
 }
 
-/* A program that runs until it is killed, and writes so many records into each memory that it gets.
- */
+/* A program that runs until it is killed, and writes `bytes` bytes of records into each memory that
+ * it gets. */
 static inline void keep_memory(unsigned number, uint64_t bytes)
 {
     struct memory memory;

@@ -1,7 +1,7 @@
 /*
- * A program of a thousand threads and two hundred other programs record at the same time. All of
- * them have the one memory of their user, which has exactly the configured size. Each record is in
- * the memory, or is counted as lost.
+ * A program of a thousand threads and two hundred other programs record at the same time. All
+ * programs share the one memory of their user, which has exactly the configured size. The memory
+ * has each record, or counts the record as lost.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A dump of rings, made after the service was killed. Both babeltrace2 and the sink find the same fields in it
-# as the follower, and as LTTng's own recording.
+# A dump of rings, made after a kill of the service. In the dump, babeltrace2 and the sink find the same fields as the
+# follower finds in the rings, and as LTTng's own recording has.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

@@ -100,7 +100,8 @@ static void test_found(pid_t keeper)
     (void)close(fdserver);
 }
 
-/* A message with two descriptors does not fill the receiver's table: one of them is closed. */
+/* A message with two descriptors does not fill the receiver's table: the receiver closes the second
+ * descriptor. */
 static void test_one_of_two(void)
 {
     union {
@@ -126,7 +127,7 @@ static void test_one_of_two(void)
     CHECK(unix_socket_receive(ends[1], got, sizeof(got), &passed, 0) == 4 && passed >= 0);
     (void)close(passed);
     (void)close(pipe_ends[1]);
-    CHECK(read(pipe_ends[0], got, 1) == 0); /* no process has the other end */
+    CHECK(read(pipe_ends[0], got, 1) == 0); /* no process has the write end */
     (void)close(pipe_ends[0]);
     (void)close(ends[0]);
     (void)close(ends[1]);

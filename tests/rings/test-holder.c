@@ -347,7 +347,7 @@ static void count_kept(void *context, int fd, const char *name)
     memory_close(&memory);
 }
 
-/* The same with the fdserver, which ends with a service that ends in order. */
+/* A holder with the fdserver, which ends with a service that ends in order. */
 static void test_fdserver(uint64_t seed)
 {
     const pid_t keeper = fork();

@@ -63,7 +63,7 @@ static void test_users_that_go(void)
     forget_all();
 }
 
-/* A user has all the room: the holder takes some of it back for new users. */
+/* One user has all the room: the holder takes room back for new users. */
 static void test_shares(void)
 {
     pid_t service, pids[USERS];

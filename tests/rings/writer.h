@@ -1,6 +1,6 @@
 /*
- * A simple writer of rings (tracepoints/format/ring.h). It has a lock for each ring, where libblkin
- * has a restartable sequence for each CPU.
+ * A simple writer of rings (tracepoints/format/ring.h). The writer has a lock for each ring, where
+ * libblkin has a restartable sequence for each CPU.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -64,7 +64,7 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* ---- what a trace is ------------------------------------------------------------------------- */
+/* ---- the parts of a trace -------------------------------------------------------------------- */
 
 /* Returns a time from 20 us to 800 us, every octave with the same probability. */
 static int64_t some_time(uint64_t random)
@@ -333,7 +333,7 @@ void message_close(char *message, size_t length)
     put_long_length(message + scope + 1, length - scope - 5);
 }
 
-/* ---- which one ------------------------------------------------------------------------------- */
+/* ---- template and partition of a trace ------------------------------------------------------- */
 
 /* FNV-1a of the id's hex digits, by which exporters choose a partition. */
 static uint32_t hash_of(uint64_t high, uint64_t low)

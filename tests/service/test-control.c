@@ -42,7 +42,7 @@ static json_t *answer(void *context, const char *request)
     return json;
 }
 
-/* ---- what a child asks, while we serve */
+/* ---- requests of a child while the test serves */
 
 struct control_asking {
     char folder[4096], request[64];
@@ -170,8 +170,8 @@ static int open_too(const void *order, size_t size)
 
 static const struct job open_too_job = {.name = "open-too", .run = open_too};
 
-/* Its standard output is a socket, by which it reports that it does not die with its parent. Then
- * it waits for the other end to be closed. */
+/* A child that does not die with its parent. The child reports its start by its standard output, a
+ * socket. Then the child waits until the test closes the peer. */
 static int outlive(const void *order, size_t size)
 {
     char byte;
@@ -184,7 +184,7 @@ static int outlive(const void *order, size_t size)
 
 static const struct job outlive_job = {.name = "outlive", .run = outlive};
 
-/* A killed service leaves its socket, and a child of its own runs on. */
+/* A killed service leaves its socket, and its child runs on. */
 static void wait_for_kill(int orphan_waits)
 {
     struct loop *killed = loop_new(&signals);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# blkin reload: its message is true. Applied keys are in force. It names each key that needs a restart, and then
-# status and service have the old value.
+# The message of blkin reload is true. Applied keys are in force. The message names each key that needs a restart; for
+# such a key, status and service have the old value.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u

@@ -1,6 +1,6 @@
 /*
- * Accounts of readers that come one after the other, and that of a service over its readers' runs:
- * each span is counted once, and the sums hold, also when a reader with a spool was killed.
+ * Accounts of readers that run in turn, and the account of a service over its readers' runs: each
+ * span is counted once, and the sums hold, also when a reader with a spool was killed.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

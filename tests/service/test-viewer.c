@@ -1,7 +1,8 @@
 /*
- * The filter before the relay daemon's viewer port. It holds times, and reports new streams before
- * a later time passes, with a packet of its own if there is none. It gives metadata only when it is
- * whole, and before the events that it describes. It survives any bytes from a relay daemon.
+ * The filter before the relay daemon's viewer port. The filter holds times, and reports new streams
+ * before a later time passes, with a made-up packet if there is none. The filter gives metadata
+ * only when the metadata is whole, and before the events that it describes. The filter survives any
+ * bytes from a relay daemon.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

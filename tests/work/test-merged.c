@@ -256,7 +256,7 @@ static void test_wrong_documents(void)
                   "\"workers\", the one at 0");
 }
 
-/* ---- what is no delta ------------------------------------------------------------------------ */
+/* ---- refused messages ------------------------------------------------------------------------ */
 
 static void test_foreign_messages(void)
 {

@@ -169,7 +169,7 @@ static void begin(void)
     clear_log();
 }
 
-/* ---- what it does with a log ----------------------------------------------------------------- */
+/* ---- a partition that reads a log ------------------------------------------------------------ */
 
 static void test_closing(void)
 {
@@ -422,7 +422,7 @@ static void test_kills(void)
     }
 }
 
-/* ---- what is kept ---------------------------------------------------------------------------- */
+/* ---- kept traces ----------------------------------------------------------------------------- */
 
 static void keep(void *context, const struct held_trace *trace)
 {

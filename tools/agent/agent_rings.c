@@ -48,7 +48,7 @@ static bool agent_rings_options(struct agent_rings *agent_rings, struct holder_o
         send_all_is_wanted(agent_rings->agent->config) ? AGENT_RINGS_READ_MS : AGENT_RINGS_LEFT_MS;
     if (config_integer(agent_rings->agent->config, "seconds") * 1250 > options->hold_ms)
         options->hold_ms = config_integer(agent_rings->agent->config, "seconds") * 1250;
-    /* keeps the size to which an earlier look or run has grown the rings */
+    /* a ring that an earlier look or run has grown keeps its size */
     if (config_integer(agent_rings->agent->config, "seconds") &&
         ring_is_size(agent_rings->agent->totals.ring_bytes) &&
         agent_rings->agent->totals.ring_bytes > options->size.event_bytes)

@@ -12,8 +12,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Programs of all users, and of one user. A further one replaces the one with the oldest last
- * alarm: of the same user, as a user can forge pids. */
+/* The most programs of all users, and of one user. A further program replaces the program whose
+ * last alarm is the oldest. At a user's limit, it replaces a program of that user, because a user
+ * can forge pids. */
 #define ALARMS_SEEN_MAX      1024
 #define ALARMS_SEEN_USER_MAX 256
 
@@ -34,7 +35,7 @@ struct alarms_seen {
     } programs[ALARMS_SEEN_MAX];
 };
 
-/* Begins a time, up to alarms_seen_end(), in which alarms that were read before may come again. */
+/* From this call to alarms_seen_end(), alarms that the agent read before may come again. */
 void alarms_seen_begin(struct alarms_seen *alarms_seen);
 void alarms_seen_end(struct alarms_seen *alarms_seen);
 

@@ -1,6 +1,7 @@
 /*
  * Dumps rings without the help of the agent, which may hang. The command opens the files in
- * /proc/PID/fd of the agent or of the fdserver. That needs the rights of their user or of root.
+ * /proc/PID/fd of the agent or of the fdserver. The command needs the rights of the process's user
+ * or of root.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -63,7 +63,8 @@ void export_add_own(struct export *export, struct span *span);
 
 /* Returns the number of spans that were given to exporters since export_open(). */
 uint64_t export_given(struct export *export);
-/* Returns the number of these spans, from the first on, that are settled. */
+/* Returns the number of these spans that are settled. All spans before the first unsettled span
+ * count. */
 uint64_t export_settled(struct export *export);
 
 /* Returns false if the exporter has failed for good. The first time, logs a message and calls

@@ -1,6 +1,6 @@
 /*
  * Halves of requests between programs that send each other no ids
- * (babeltrace-plugin/stages/join.h): a list of them, and the text of a half in a message of the
+ * (babeltrace-plugin/stages/join.h): a list of halves, and the text of a half in a message of the
  * cluster.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -23,12 +23,12 @@ void halves_free(struct halves *halves);
 /* Appends a copy. Returns false when out of memory. */
 bool halves_add(struct halves *halves, const struct join_half *half);
 
-/* Is the half of the trace? */
+/* Returns true if the half belongs to the trace. */
 bool half_is_of(const struct join_half *half, struct trace_id id);
 
-/* Returns the half as a text: "c" or "s" and nine numbers of 16 hex digits. They are key, network,
- * bytes of request and answer, both halves of the trace's id, the span's id, begin and end in ns
- * since 1970. */
+/* Returns the half as a text: "c" or "s" and nine numbers of 16 hex digits. The numbers are key,
+ * network, bytes of request and answer, the trace's id (two numbers), the span's id, begin and end
+ * in ns since 1970. */
 json_t *half_json(const struct join_half *half);
 bool half_read(const json_t *text, struct join_half *half); /* false: it has another form */
 

@@ -1,6 +1,6 @@
 /*
- * The span that reports an incomplete trace. It is part of the trace: service "blkin-agent", name
- * "incomplete".
+ * The span that reports an incomplete trace. The span is part of the trace: service "blkin-agent",
+ * name "incomplete".
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

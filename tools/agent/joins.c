@@ -27,8 +27,8 @@ static int64_t joins_timeout_ms(const struct joins *joins)
     return config_integer(joins->agent->config, "answer-timeout-ms");
 }
 
-/* Makes the trace one of this host that is looked for, again if it was one before. begin_ns: as of
- * struct wanted. Returns NULL when out of memory. */
+/* Adds the trace to the traces that joins look for. If the trace was there before, joins look for
+ * it again. begin_ns: see struct wanted. Returns NULL when out of memory. */
 static struct joins_trace *joins_want(struct joins *joins, struct trace_id id, const char *why,
                                       int64_t begin_ns)
 {
@@ -268,7 +268,8 @@ static bool joins_is_awaited(const struct joins *joins, const struct joins_trace
     return false;
 }
 
-/* Answers after the wants were sent, so that the other host knows the traces of this host first. */
+/* Answers requests of other hosts. The agent has sent its own wants before, so the asking host
+ * knows the traces of this host first. */
 static void joins_answer(struct joins *joins, int64_t held_from_ns, const char *problem)
 {
     struct request *request;
@@ -288,7 +289,7 @@ static void joins_answer(struct joins *joins, int64_t held_from_ns, const char *
             joins_hear(joins, request);
         } else if (!problem && !is_cut && request->count &&
                    request->traces[0].id.high != JOIN_TRACE_HIGH) {
-            /* a propagated id may have spans here: the answer tells of them */
+            /* a propagated id may have spans here: the answer lists the spans */
             joins->on.fetch(joins->on.context, request, NULL);
         } else {
             joins->on.answer(joins->on.context, request, held_from_ns,

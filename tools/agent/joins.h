@@ -38,8 +38,8 @@ struct joins_calls {
     /* Fetches the trace, of this host or another one. Takes the request. doubt: why the trace is
      * incomplete, or NULL. */
     void (*fetch)(void *context, struct request *request, const char *doubt);
-    /* Answers another host's want, which has no span of its own trace here. held_from_ns: the
-     * rings have everything from then on. */
+    /* Answers another host's want whose trace has no span on this host. held_from_ns: the rings
+     * have everything from then on. */
     void (*answer)(void *context, const struct request *request, int64_t held_from_ns,
                    const char *problem);
     /* Marks a trace as incomplete that a host has sent, or will send. time_ns: since 1970. */
@@ -51,7 +51,8 @@ struct joins_calls {
 struct joins *joins_new(struct agent *agent, const struct joins_calls *calls);
 void joins_free(struct joins *joins); /* NULL is allowed */
 
-/* Takes the marked traces out of a request of this host. Those that were sent before stay. */
+/* Takes the marked traces out of a request of this host, except marked traces that were sent
+ * before. */
 void joins_take(struct joins *joins, struct request *request, int64_t due_ms);
 
 /* Notes the halves in a want of another host. is_refused: the want is not obeyed, and its halves

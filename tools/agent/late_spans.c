@@ -35,7 +35,7 @@ struct late_spans {
     int64_t begun_ns;   /* the start of this process; spans that came before are lost */
     int64_t next_ms;    /* the time of the next look */
     uint64_t takes;     /* the number of late_spans_take() calls */
-    uint64_t collected; /* totals.foreign_fetched before the last of them */
+    uint64_t collected; /* totals.foreign_fetched before the last call */
     struct late_spans_trace traces[LATE_SPANS_MAX];
 };
 
@@ -198,7 +198,7 @@ void late_spans_take_back(struct late_spans *late_spans, const struct request *r
         }
 }
 
-/* ---- late spans ----------------------------------------------------------------------------- */
+/* ---- late spans ------------------------------------------------------------------------------ */
 
 static void late_spans_count(void *context, const struct otlp_origin *origin,
                              const struct otlp_span *span)

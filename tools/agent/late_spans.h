@@ -26,7 +26,8 @@ void late_spans_free(struct late_spans *late_spans); /* NULL is allowed */
 void late_spans_take(struct late_spans *late_spans, const struct request *requests,
                      int64_t offset_ns, struct buffer *message);
 
-/* After a failure, marks the spans of the last late_spans_take() of these requests as not given. */
+/* After a failure, marks the spans that the last late_spans_take() gave for these requests as not
+ * given. */
 void late_spans_take_back(struct late_spans *late_spans, const struct request *requests);
 
 /* Returns the time of CLOCK_MONOTONIC from which on all spans of SDKs are held: none was

@@ -1,6 +1,6 @@
 /*
- * Which traces are wanted, and which of their spans were found. Spans of wanted traces get the tag
- * "blkin.kept" with the reason.
+ * Knows the wanted traces and their found spans. Spans of wanted traces get the tag "blkin.kept"
+ * with the reason.
  *
  * Found spans, as JSON:
  *

@@ -29,7 +29,7 @@ struct request {
     struct wanted *traces;
     /* the state on this host */
     struct asker *asker;  /* held; NULL: other hosts, and persons */
-    bool is_look;         /* a window of which only halves are listed (joins.h) */
+    bool is_look;         /* a window: only list its halves (joins.h) */
     bool is_late;         /* for late spans of SDKs, after the first answer: see late_spans.h */
     size_t left_out;      /* traces beyond the limit */
     unsigned failures;    /* failed scans for the request, in a row */
@@ -68,7 +68,8 @@ size_t requests_traces(const struct request *list);
 struct request_window {
     int64_t from_ns, until_ns;
 };
-/* Return the window of one request, and the window that contains those of a list. */
+/* request_window() returns the window of one request, requests_window() the window that contains
+ * all windows of a list. */
 struct request_window request_window(const struct request *request);
 struct request_window requests_window(const struct request *list);
 

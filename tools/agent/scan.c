@@ -40,7 +40,7 @@ struct scan {
     struct ring_clock clock;
     struct scan_wanted *wanted; /* a hash table; id 0: a free slot */
     size_t mask;                /* number of slots, less one */
-    bool *has_records;          /* for each slot and memory: whether the memory has records of it */
+    bool *has_records;          /* for each slot and memory: the memory has records of the trace */
     int64_t begin_ns;           /* that of the order, or of a record with an earlier begin */
     int64_t from_ns, until_ns;  /* the window: CLOCK_REALTIME */
     struct scan_records *found;
@@ -347,8 +347,8 @@ static const struct scan_held *scan_held_from(const struct scan_order *order,
     return &held[memory - order->memories];
 }
 
-/* Judges each trace by the memories of the users that have records of it, and by the damage of
- * memories with such records. If max_bytes has ended the walk, any memory may have more records. */
+/* Judges each trace by the memories of the users that have records of the trace, and by the damage
+ * of these memories. If max_bytes has ended the walk, any memory may have more records. */
 static void scan_judge_traces(const struct scan *scan, const struct scan_held *held)
 {
     const struct scan_order *order = scan->order;
@@ -412,7 +412,7 @@ static void scan_add_samples(struct scan *scan)
     }
 }
 
-/* ---- found records -------------------------------------------------------------------------- */
+/* ---- found records --------------------------------------------------------------------------- */
 
 static int scan_by_time(const void *left, const void *right)
 {

@@ -43,9 +43,9 @@ bool scan_queue_has_look(const struct scan_queue *scan_queue);
 void scan_queue_rest(struct scan_queue *scan_queue, struct asker *asker, int64_t until_ms);
 
 /* Takes the due requests for one scan. is_last false: all requests that name traces, of the asker
- * that is due first: traces of one asker do not wait for a scan of another's. is_last true: the
- * first request for a window, and all requests whose windows overlap. The caller frees the list.
- * NULL: no request is due. */
+ * that is due first. So traces of one asker do not wait for a scan of another asker's traces.
+ * is_last true: the first request for a window, and all requests whose windows overlap. The caller
+ * frees the list. NULL: no request is due. */
 struct request *scan_queue_take(struct scan_queue *scan_queue, int64_t now_ms, bool is_last);
 
 /* Makes all requests due now. */

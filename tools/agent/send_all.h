@@ -35,7 +35,8 @@ void send_all_set_sampler(struct send_all *all, struct sampler *sampler);
 void send_all_take_span(struct send_all *all, const struct otlp_origin *origin,
                         const struct otlp_span *span);
 
-/* Returns the part of the status: the records read, and the time up to which they are complete. */
+/* Returns the part of the status: the number of read records, and the time before which all records
+ * were read. */
 json_t *send_all_json(struct send_all *all);
 
 #endif

@@ -193,7 +193,7 @@ static void wants_fetch_unsent(struct wants *wants)
 }
 
 /* Traces without collected spans come first, as rings hold the spans only for seconds. For
- * collected traces, the other hosts are asked again, because their answers were lost with the
+ * collected traces, the agent asks the other hosts again, because it lost their answers with its
  * process. */
 void wants_repeat(struct wants *wants)
 {

@@ -252,7 +252,7 @@ void control_close(struct control *control)
     free(control);
 }
 
-/* ---- the other side -------------------------------------------------------------------------- */
+/* ---- the client's side ----------------------------------------------------------------------- */
 
 static bool wait_until(int fd, short events, int64_t deadline_ms)
 {

@@ -1,5 +1,5 @@
 /*
- * The host's rules of slow spans. They come from the same sources as the rules of programs:
+ * The host's rules of slow spans. The rules come from the same sources as the rules of programs:
  * BLKIN_SLOW, BLKIN_SLOW_FILE or /run/blkin/slow.
  *
  * A process has one set of rules, as there is one file.

@@ -44,17 +44,19 @@ void payers_end(struct payers *payers); /* drops all; of zeros: nothing */
 void payer_set_user(char name[PAYER_NAME_MAX], uint32_t user);
 
 /*
- * Returns the payer of this name. At the limit, a new one takes the place of the one that is unused
- * for longest, and neither has connections nor is held. Without such a one, it is "others". NULL:
- * out of memory.
+ * Returns the payer of this name. At the limit, a new payer replaces the payer that has been unused
+ * for longest, has no connections and is not held. If there is no such payer, returns the payer
+ * "others". NULL: out of memory.
  */
 struct payer *payers_get(struct payers *payers, const char *name);
 
-/* The number of payers that have lately given more alarms than their rate, without this one. */
+/* Returns the number of other payers that have lately given more alarms than their rate. */
 unsigned payers_crowd(const struct payers *payers, const struct payer *payer);
-/* Sets the payer's share of an alarm in each period_ns: the crowd has the same shares. */
+/* Sets the payer's rate to its share of one alarm in each period_ns. The crowd has the same shares.
+ */
 void payers_set_rate(const struct payers *payers, struct payer *payer, uint64_t period_ns);
-/* True if the payer may give one more alarm now. Those of burst_ns may come at once. */
+/* Returns true if the payer may give one more alarm now. The alarms of burst_ns may come at once.
+ */
 bool payer_may_alarm(struct payer *payer, uint64_t burst_ns);
 
 /* [{"of": NAME, "connections", "hung_up", "refused"}] */

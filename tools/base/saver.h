@@ -25,13 +25,13 @@ bool saver_open(struct loop *loop);
 void saver_write(const char *path, char *text, size_t length);
 
 /*
- * The same for a text that relies on earlier jobs: the saver writes it after them, also if an older
- * text of the file waits. A process may have one such file.
+ * Writes a file whose text relies on earlier jobs. The saver writes the text after these jobs, even
+ * if an older text of the file waits. A process may have one such file.
  */
 void saver_write_in_turn(const char *path, char *text, size_t length);
 
-/* The same with another function in place of file_write(). The thread calls it; the context must
- * live until saver_finish() has returned true. */
+/* Writes a file with another function in place of file_write(). The thread calls it; the context
+ * must live until saver_finish() has returned true. */
 typedef bool saver_write_fn(void *context, const char *text, struct error *error);
 void saver_write_by(const char *path, char *text, saver_write_fn *write, void *context);
 
@@ -48,9 +48,10 @@ struct saver_wait {
 
 void saver_then(struct saver_wait *wait);
 
-/* Waits for all jobs, limit_ms at most. Returns false if jobs are left. */
+/* Waits for all jobs, limit_ms at most. Returns false if jobs are unfinished. */
 bool saver_finish(int64_t limit_ms);
-/* The same at the end of a service, for SAVER_END_MS. Logs failures and jobs that are left. */
+/* Waits for all jobs at the end of a service, SAVER_END_MS at most. Logs failures and unfinished
+ * jobs. Returns false if jobs are unfinished. */
 #define SAVER_END_MS 30000
 bool saver_end(void);
 

@@ -15,7 +15,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* One of the service's own counters, a uint64_t in its struct. */
+/* A counter of the service itself: a uint64_t in the service's struct. */
 struct total {
     const char *name;
     size_t offset;
@@ -75,8 +75,8 @@ bool reader_account_read(const char *path, struct reader_account *account);
 void counts_add(struct counts *sum, const struct counts *part);
 
 /*
- * The same for the next run of a reader. Spans that the run before left in the spool and this run
- * found there count once. Spans that this run did not find count as unknown.
+ * Adds the next run of a reader. Spans that the run before stored in the spool and this run found
+ * there count once. Spans that this run did not find count as unknown.
  */
 void counts_follow(struct counts *sum, const struct counts *part);
 

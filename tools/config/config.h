@@ -2,8 +2,8 @@
  * The configuration of a command: a file, then the environment, then flags; a later value wins.
  *
  * The file (/etc/blkin/blkin.conf, or --config=FILE, or $BLKIN_CONFIG) has lines `key = value`.
- * Those before the first [section] are for all commands, those of [live] for `blkin live` only. A
- * key is in the environment as BLKIN_KEY, in capitals with _ for -, and on the command line as
+ * Lines before the first [section] are for all commands, lines of [live] for `blkin live` only. In
+ * the environment, a key is BLKIN_KEY, in capitals with _ for -. On the command line, a key is
  * --key=value. There is one table of keys in keys.c; the sink's parameters are keys of the same
  * names, checked by the sink's own table (params.h).
  *

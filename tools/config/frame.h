@@ -18,10 +18,11 @@ struct frame_calls {
     const char *title; /* begins each line of the log: "blkin agent" */
     /* Returns the service's part of `blkin status`. NULL: out of memory. */
     json_t *(*status)(void *context);
-    /* Takes over a new configuration, and may replace it by one of its own. The frame frees the old
-     * one. Returns false with error set to keep the old one. NULL: nothing to do. */
+    /* Takes over a new configuration, and may replace the configuration. The frame frees the old
+     * configuration. Returns false with error set to keep the old configuration. NULL: the service
+     * has nothing to do. */
     bool (*take)(void *context, struct config **config, struct error *error);
-    /* Answers other requests on the control socket. Returns NULL for an unknown one. */
+    /* Answers other requests on the control socket. Returns NULL for an unknown request. */
     json_t *(*ask)(void *context, const char *request);
     char *(*page)(void *context); /* the metrics page; NULL: none, or served by the service */
     /* at SIGTERM and SIGINT; NULL: loop_stop() */

@@ -2,8 +2,8 @@
  * A process that stores descriptors of a service, which thus outlive a kill of the service. For its
  * own services, systemd does the same.
  *
- * The process ends when the service disconnects and no descriptor is stored. It also ends when no
- * service has connected for ten minutes.
+ * The process ends when the service disconnects and no descriptor is stored. The process also ends
+ * when no service has connected for ten minutes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -46,7 +46,7 @@ struct held *held_find(struct held *list, uint32_t user);
 /* Returns the number of memories that are not left. */
 unsigned held_users(const struct held *list);
 
-/* Returns the memory that has been unused for longest; NULL: programs have all of them. */
+/* Returns the memory that has been unused for longest; NULL: programs have all memories. */
 struct held *held_longest_idle(struct held *list);
 
 /* Marks the memory as RING_LEFT or RING_REPLACED: programs that ask get another one. */

@@ -162,8 +162,8 @@ static void holder_finish_one(struct holder *holder, struct held *held)
     holder->callbacks.came(holder->callbacks.context, held);
 }
 
-/* Fills so many bytes of the first memory in `making`. Returns the memory if it is full; NULL: not
- * full yet, or failed. */
+/* Fills `bytes` more bytes of the first memory in `making`. Returns the memory if the memory is
+ * full; NULL: not full yet, or failed. */
 static struct held *holder_fill_one(struct holder *holder, uint64_t bytes)
 {
     struct held *held = holder->making;
@@ -219,7 +219,7 @@ static bool holder_replace(struct holder *holder, const struct held *held, struc
 
 /*
  * Replaces memories whose size differs from their share. If there is no room for successors, leaves
- * one memory per call: the one that has been idle for longest.
+ * one memory per call, the memory that has been idle for longest.
  */
 static void holder_resize_by(struct holder *holder, const struct shares *shares)
 {

@@ -81,9 +81,9 @@ static void group_assign(struct group *group, rd_kafka_topic_partition_list_t *p
     group_take_answer(rd_kafka_incremental_assign(group->consumer, partitions));
 }
 
-/* Commits the counts of these partitions before it returns them. If the group has revoked them
- * already, another worker counts the same messages again. The counts of all partitions are one sum,
- * so the worker then has to fail. */
+/* Commits the counts of these partitions before the worker returns the partitions. If the group has
+ * revoked them already, another worker counts the same messages again. The counts of all partitions
+ * are one sum, so the worker then has to fail. */
 static void group_give_back(struct group *group, rd_kafka_topic_partition_list_t *partitions)
 {
     rd_kafka_topic_partition_list_t *places = rd_kafka_topic_partition_list_new(partitions->cnt);

@@ -247,9 +247,9 @@ static int64_t input_time_of(struct input *input, const rd_kafka_message_t *mess
     return time_ms;
 }
 
-/* Checks whether the log now ends before the worker's place. If it does, a broker has lost the
- * log's end, and the worker continues at input_find_cut(). Late messages from before a revocation
- * look alike. */
+/* Checks whether the log now ends before the worker's place. If so, a broker has lost the log's
+ * end, and the worker continues at input_find_cut(). Late messages from before a revocation look
+ * alike. */
 static void input_check_end(const struct input *input, struct assigned *assigned, int32_t partition)
 {
     const int64_t now_ms = clock_ms(), next = partition_next(&assigned->partition);
@@ -327,8 +327,8 @@ void input_pass_time(struct input *input)
     }
 }
 
-/* Returns the partition with the oldest open trace. Without open traces, returns the one that
- * remembers most. */
+/* Returns the partition with the oldest open trace. If no trace is open, returns the partition that
+ * remembers most traces. */
 static struct assigned *input_oldest(const struct input *input)
 {
     struct assigned *found = NULL;

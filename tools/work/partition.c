@@ -217,7 +217,7 @@ static void partition_forget_first(struct partition *partition)
     partition_free_trace(partition->assembly, trace);
 }
 
-/* Queues a trace again if spans of it have come since it was queued. */
+/* Queues a decided trace again if spans of the trace have come since the last time. */
 static void partition_forget(struct partition *partition, int64_t time_ms)
 {
     struct held_trace *trace;

@@ -1,8 +1,8 @@
 /*
- * The root's reader of the topic of deltas. It reads all partitions, without a group, and sums the
- * deltas. For a restart it saves the sums and the offsets in one file, which it replaces
- * atomically. So the sums contain each delta once, and counters never fall, however short the
- * topic's retention is.
+ * The root's reader of the topic of deltas. The reader reads all partitions, without a consumer
+ * group, and sums the deltas. For a restart, the reader saves the sums and the offsets in one file,
+ * which it replaces atomically. So the sums contain each delta once, and counters never fall,
+ * however short the topic's retention is.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

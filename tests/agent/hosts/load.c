@@ -1,8 +1,8 @@
 /*
  * One host's part of a load that crosses all hosts. Request k is due on each host at T0 + k / RATE.
- * It has three spans on each host. Each host's first span is the child of the last span of the host
- * before. A number made of k decides whether the request is slow, so all hosts know the slow
- * requests. No other request is slow, however long the machine takes for it.
+ * A request has three spans on each host. Each host's first span is the child of the last span of
+ * the host before. A number made of k decides whether the request is slow, so all hosts know the
+ * slow requests. No other request is slow, however long the machine takes for it.
  *
  *     load FOLDER HOST HOSTS [KEY=VALUE]...
  *
@@ -59,10 +59,10 @@ struct load_lane {
     } calls[LOAD_HOSTS_MAX][LANE_SIZE];
 };
 
-/* The options. slow, failed, late: one such request in so many; 0: none. */
+/* The options. slow, failed, late: N: one request in N is such a request; 0: none. */
 static struct {
     double rate, t0, seconds, seed;
-    double slow, failed, late; /* late: one slow request in so many has a root that ends late */
+    double slow, failed, late; /* late: of slow requests: the root ends late */
     double slow_ms, late_ms;
     double steps;    /* the inner two of three spans are steps */
     double phase;    /* s: the length of a phase; `odd_slow` is for every second phase */
@@ -376,7 +376,8 @@ static uint64_t serve_due(uint64_t k, uint64_t last, int64_t t0)
 static void run(void)
 {
     const uint64_t last = (uint64_t)(want.rate * want.seconds);
-    /* One tick after the host before, so that its call is in the lane. */
+    /* The host begins one tick after the host before, so that the call of that host is in the lane.
+     */
     const int64_t t0 = (int64_t)(want.t0 * 1e9) + host * LOAD_TICK_NS;
     int64_t tick = now(CLOCK_MONOTONIC), cpu = now(CLOCK_PROCESS_CPUTIME_ID), before;
     /* A restarted host begins with the request that is due now. */

@@ -1,8 +1,8 @@
 /*
- * Runs a fuzzer as a test, without libFuzzer: random inputs, always the same ones, for a second
- * or 200000 of them. So its models check each change; `make fuzz` has the guided search.
+ * Runs a fuzzer as a test, without libFuzzer: the same random inputs each time, for a second or
+ * 200000 inputs. So the fuzzers' models check each change; `make fuzz` has the guided search.
  *
- *     fuzz-x [RUNS [FIRST]]     so many inputs, from that number on
+ *     fuzz-x [RUNS [FIRST]]     RUNS inputs, from input FIRST on
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -3,8 +3,8 @@
  * STARVE_AT=N, and STARVE_AFTER=1 for all later allocations, too. A last line on stderr then has
  * the numbers of allocations, of failed ones, and of blocks that were not freed.
  *
- * The disk can fail, too: with STARVE_DISK=N the first N writes after the one that begins a file
- * fail for want of space; with STARVE_SYNC=1, written data cannot be synced.
+ * The disk can fail, too: with STARVE_DISK=N, N writes fail for want of space, after the write that
+ * begins a file; with STARVE_SYNC=1, written data cannot be synced.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
