@@ -357,7 +357,7 @@ static void keep_started(struct config *config)
     config->started = NULL;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole configuration ----------------------------------------------------------------- */
 
 /* started, topic: as of config_read_again(); NULL: none. */
 static struct config *config_load(const struct config_request *request,

@@ -2,7 +2,7 @@
  * Shared by the checks of `blkin doctor`: findings, facts, and the runner of groups.
  *
  * A group of checks may hang or crash. The doctor runs each group in a child with a time limit.
- * Both share the memory with findings and facts, so a crash loses none.
+ * Both processes share the memory with findings and facts, so a crash loses none.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -380,7 +380,7 @@ static void print_json(const struct doctor *checked)
     json_decref(document);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all checks ------------------------------------------------------------------------------ */
 
 static void run_groups(const struct doctor *checked)
 {

@@ -109,7 +109,7 @@ void check_sessiond(const struct doctor *doctor)
             (int)daemons.roots.pid, user_name(geteuid()));
 }
 
-/* A group of its own, as a request to a stopped session daemon waits forever. */
+/* A separate group, as a request to a stopped session daemon waits forever. */
 void check_sessiond_answer(const struct doctor *doctor)
 {
     struct lttng_session *sessions = NULL;

@@ -255,7 +255,7 @@ static void check_messages(const struct kafka *kafka)
     rd_kafka_message_destroy(message);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all checks of workers ------------------------------------------------------------------- */
 
 static rd_kafka_t *open_client(struct kafka *kafka, struct error *error)
 {

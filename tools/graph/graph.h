@@ -81,7 +81,8 @@ static inline struct figure graph_rate(const struct landscape *landscape, uint64
     return figure;
 }
 
-/* Returns whether there are errors, at least count / 100 rounded down. They are shown red. */
+/* Returns whether there are errors, at least count / 100 rounded down. The graph shows them in red.
+ */
 static inline bool graph_is_bad(uint64_t count, uint64_t errors)
 {
     return errors > 0 && errors >= count / 100;

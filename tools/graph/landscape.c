@@ -154,7 +154,7 @@ static bool add_calls(struct landscape *landscape, const struct statistics *stat
     return true;
 }
 
-/* ---- all of it */
+/* ---- the whole landscape */
 
 bool landscape_make(struct landscape *landscape, const struct summary *summary, size_t limit)
 {

@@ -158,7 +158,7 @@ static void put_services(const struct drawing *drawing)
     }
 }
 
-/* ---- all of it */
+/* ---- the whole text */
 
 /* Makes the tree as wide as its names need at a moderate depth. */
 static void tree_lay_out(struct drawing *drawing, size_t width)

@@ -76,7 +76,7 @@ static void readers_set_endpoint(const struct live_reader *reader, json_t *param
                                   json_sprintf("%s.%u", endpoint, reader->readers->starts + 1));
 }
 
-/* Gives each sink a spool folder of its own. The sink makes one level of the path only. */
+/* Gives each sink a separate spool folder. The sink makes one level of the path only. */
 static void readers_set_spool(const struct live_reader *reader, json_t *params)
 {
     const char *spool = json_string_value(json_object_get(params, "spool"));
@@ -150,7 +150,7 @@ static int readers_run(const void *bytes, size_t size)
     int status;
 
     (void)prctl(PR_SET_NAME, "blkin-reader");
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* SIGTERM: the reader delivers what it has read */
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* the reader delivers all read events */
     status = readers_read(order);
     json_decref(order);
     return status;

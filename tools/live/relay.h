@@ -72,8 +72,8 @@ void relay_live_url(const struct relay_options *options, char *url, size_t size)
 
 /*
  * The relay daemon keeps the files of ended sessions in FOLDER/HOST/SESSION-DATE-TIME. The service
- * deletes a folder without changes for an hour unless its session is live. It deletes all folders
- * before its own daemon starts, and after its own daemon has ended.
+ * deletes a folder without changes for an hour unless its session is live. The service deletes all
+ * folders before its own daemon starts, and after its own daemon has ended.
  */
 #define SWEEP_AGE_S 3600
 

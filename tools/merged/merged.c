@@ -49,8 +49,8 @@ static void forget(struct merged *merged, size_t i)
     merged->workers[i] = merged->workers[--merged->worker_count];
 }
 
-/* Forgets workers that are long silent. If there is no room then, forgets the one that is silent
- * for longest. */
+/* Forgets workers that are long silent. If there is still no room, forgets the worker that has been
+ * silent for longest. */
 static void worker_make_room(struct merged *merged, int64_t now_ns)
 {
     size_t oldest = 0;

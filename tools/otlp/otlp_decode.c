@@ -155,8 +155,8 @@ bool otlp_read_span(struct text message, struct otlp_span *span)
 /* ---- a request ------------------------------------------------------------------------------- */
 
 /* Decodes the spans of a ScopeSpans. decode_spans(), decode_scopes() and decode_resources()
- * subtract the number of fields that they read from *most. They return false if a message is
- * broken. */
+ * subtract the number of fields that they read from *most. The functions return false if a message
+ * is broken. */
 static bool decode_spans(struct otlp_decoding *decoding, uint64_t *most, otlp_span_fn *call,
                          void *context)
 {

@@ -1,5 +1,5 @@
 /*
- * Reads OTLP traces: an ExportTraceServiceRequest, or a file or topic of them, from any sender.
+ * Reads OTLP traces: an ExportTraceServiceRequest, or a file or topic of requests, from any sender.
  *
  * otlp_decode() reads only the fields that stores and statistics need, and points to the bytes of
  * the span. otlp_decode_span() reads all fields: only an encoder for another format needs them.

@@ -1,7 +1,7 @@
 /*
  * The senders of spans, their shares, and their counts. A sender is a user at the Unix socket (the
  * kernel tells which), or an address on TCP. All loopback addresses are one sender. IPv6 addresses
- * with equal first 64 bits are one sender, too, as one host can have all of them.
+ * with equal first 64 bits are one sender, too, as one host can have all such addresses.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 #include "sdk_store.h"
 #include "tools/base/payer.h"
 
-/* If so many senders have connections, all further senders count as one, "others". */
+/* If this number of senders have connections, all further senders count as one sender, "others". */
 #define OTLP_PEERS_MAX 64
 
 /* The counters, with their help texts for Prometheus. */

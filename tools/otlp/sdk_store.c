@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* The memory that glibc's malloc(3) takes for so many bytes. */
+/* The memory that glibc's malloc(3) takes for n bytes. */
 #define MALLOC_BYTES(n) (((n) + 23) & ~(uint64_t)15)
 
 /* A resource, or a scope, which holds its resource. */

@@ -266,7 +266,7 @@ static bool put_traces(struct report_page *page, struct summary *summary, size_t
     return is_done;
 }
 
-/* ---- all of it */
+/* ---- the whole page */
 
 static void put_end(const struct report_page *page)
 {

@@ -127,7 +127,8 @@ static int rules_check_file(const char *path, bool is_told)
     return 0;
 }
 
-/* The same for a recorded trace. Shows the readable part of a damaged one. */
+/* Runs babeltrace2 on a recorded trace, and prints the output. Prints the readable part of a
+ * damaged trace. */
 static int rules_read_trace(const char *const arguments[])
 {
     struct buffer printed = {.limit = SIZE_MAX};

@@ -1,5 +1,5 @@
 /*
- * Keeps the two latest samples of each instance, and computes views of them.
+ * Keeps the two latest samples of each instance, and computes views of the samples.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

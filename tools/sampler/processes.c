@@ -2,8 +2,8 @@
  * Processes by name, number or unit. Open files of /proc/PID stay with their process, even when the
  * kernel gives its number to another.
  *
- * The search for processes is the most expensive part. It lists all of /proc, but reads only the
- * names of new processes, and of a share of the others in turn.
+ * The search for processes is the most expensive part. The search lists all of /proc. It reads only
+ * the names of new processes, and in turn the names of a share of the known processes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

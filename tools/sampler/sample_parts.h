@@ -35,7 +35,7 @@ void patterns_free(struct patterns *patterns);
 
 bool patterns_have(const struct patterns *patterns, enum pattern_kind kind);
 
-/* Returns whether patterns of this kind want the name. If all of them exclude names, every other
+/* Returns whether patterns of this kind want the name. If all patterns exclude names, every other
  * name is wanted. flags: FNM_... of fnmatch(3) */
 bool patterns_match(const struct patterns *patterns, enum pattern_kind kind, const char *name,
                     int flags);

@@ -242,7 +242,7 @@ static void put_node(const struct chart *chart, uint32_t i, bool annotations)
         put_details(chart, i);
 }
 
-/* ---- all of it */
+/* ---- the whole drawing */
 
 static struct chart layout(const struct trace *trace, const struct trace_model *model, size_t width)
 {
@@ -312,8 +312,8 @@ static void put_longest(const struct trace *trace, const struct trace_model *mod
     putchar('\n');
 }
 
-/* Prints what was unusual on the host during the span or its enclosing span; nothing for a quiet
- * host. */
+/* Prints the host's unusual values during the span or its enclosing span; nothing for a quiet host.
+ */
 static void put_host(const struct trace_model *model, uint32_t i, const char *before)
 {
     const uint32_t service = model->spans[i].service;

@@ -314,7 +314,7 @@ static bool put_all(struct perfetto *export, const char *source, size_t left_out
     return is_done;
 }
 
-/* ---- all of it */
+/* ---- the whole document */
 
 static bool collect(struct perfetto *export, const struct trace *traces, size_t count,
                     size_t *left_out)

@@ -379,7 +379,7 @@ double input_behind_s(const struct input *input)
     return (double)behind_ms / 1e3;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 struct input *input_new(rd_kafka_t *consumer, const struct work_settings *settings,
                         struct work_stage *stage)

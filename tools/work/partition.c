@@ -257,7 +257,7 @@ bool partition_relieve(struct partition *partition)
     return true;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the partition --------------------------------------------------------------------------- */
 
 bool partition_open(struct partition *partition, struct assembly *assembly, struct place start)
 {
