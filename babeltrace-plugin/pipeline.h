@@ -88,7 +88,7 @@ void pipeline_warn(void *pipeline, const char *message);
 /* Reading goes on while the collector is away. */
 void pipeline_set_live(struct pipeline *pipeline);
 
-/* Same, with a warning when the session stops: see watch.h. */
+/* Same, with a warning when the session stops: see struct watch. */
 void pipeline_watch(struct pipeline *pipeline);
 
 /* Called after some events. Returns false with error set: further reading would only lose
@@ -107,7 +107,7 @@ bool pipeline_finish(struct pipeline *pipeline, struct error *error);
 void pipeline_end(struct pipeline *pipeline);
 
 /* No event will come: gives about `most` of the spans that are held to the exporter. Returns
- * whether spans are still held. Then pipeline_end() has nothing to flush. */
+ * whether spans are still held; after false, pipeline_end() has nothing to flush. */
 bool pipeline_flush_some(struct pipeline *pipeline, unsigned most);
 
 /* Returns whether all accepted spans are stored; if not, error is set. */
@@ -118,8 +118,8 @@ bool pipeline_is_stored(struct pipeline *pipeline, struct error *error);
 struct counts pipeline_counts(struct pipeline *pipeline);
 
 /*
- * The statistics of spans since a client began to ask, as the document of live_statistics.h, for
- * free(). From this call on, the pipeline computes them for 10 s. Returns NULL when out of memory.
+ * The statistics of spans since a client began to ask, as live_statistics_text(), for free(). From
+ * this call on, the pipeline computes them for 10 s. Returns NULL when out of memory.
  *
  * With the parameter statistics-file=PATH, another process asks: it sets the time of PATH.asked to
  * the present at least every 10 s. Then the pipeline writes the document to PATH twice a second.

@@ -40,7 +40,7 @@ struct account_callbacks {
 struct account;
 
 /* Writes the file for the first time, listens, and starts the thread. Without any output there is
- * no thread. Returns NULL with error set. */
+ * no thread before account_watch(). Returns NULL with error set. */
 struct account *account_open(const struct account_options *options,
                              const struct account_callbacks *callbacks, struct error *error);
 
@@ -54,7 +54,7 @@ void account_publish_now(struct account *account, const struct input_counts *inp
 /* Returns the published counts, with the current counts of delivery. */
 struct counts account_counts(struct account *account);
 
-/* The trace is a live session's: a warning appears when the session stops, see watch.h. */
+/* The trace is a live session's: a warning appears when the session stops, see struct watch. */
 void account_watch(struct account *account);
 
 /* Ends the thread, publishes and writes the file a last time; called after the end of delivery.

@@ -32,6 +32,8 @@ static inline bool buffer_reserve(struct buffer *buffer, size_t size)
         return false;
     while (capacity - buffer->length < size)
         capacity *= 2;
+    if (buffer->limit && capacity > buffer->limit)
+        capacity = buffer->limit;
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
     capacity = buffer->length + size; /* a caller that reserves too little is caught at once */
 #endif

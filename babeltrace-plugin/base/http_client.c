@@ -188,8 +188,6 @@ bool http_client_describe(const struct http_client *client, CURLcode code, const
     return advice.text[0] != '\0';
 }
 
-/* ---- URLs: the check and the request read one alike, by libcurl's parser --------------------- */
-
 /* ---- the shown part of an endpoint ----------------------------------------------------------- */
 
 /* Removes everything up to the last '@' before the path. */

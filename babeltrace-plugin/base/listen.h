@@ -99,8 +99,9 @@ void peers_begin(struct listener_peers *peers);
 
 /*
  * Makes room for one more peer. At the limit, ends a peer of the sender with the most connections:
- * the peer that has been idle for longest, or the oldest peer if all are busy. Spared are busy
- * peers of the sender of the new peer. Returns false if all peers are busy and spared.
+ * the peer that has been idle for longest, or the oldest peer if all are busy. With spares_busy, no
+ * busy peer of `sender` is ended. Returns false if no peer can be ended. sender NULL: all are
+ * equal.
  */
 bool peers_make_room(struct listener_peers *peers, const struct listener_sender *sender);
 

@@ -17,7 +17,8 @@ struct printer {
 void print_text(struct printer *printer, const char *text, size_t length);
 void print_string(struct printer *printer, const char *string);
 
-/* A printer into an array. A text that does not fit is left out, and so are all later texts. */
+/* A printer into an array, without print_end(). A text that does not fit is left out, and so are
+ * all later texts. */
 #define PRINTER_INTO(array)                                   \
     {                                                         \
         .buffer = {(array), 0, sizeof(array), sizeof(array) } \

@@ -35,7 +35,7 @@ struct names;
 struct names *names_new(uint32_t max, size_t max_bytes);
 void names_free(struct names *names);
 
-/* Returns the id of the text: any bytes. Copies a new text. Out of memory: NAMES_OTHER. */
+/* Returns the id of the text: any bytes. Copies a new text. NAMES_OTHER: out of memory, or full. */
 uint32_t names_id(struct names *names, struct text text);
 
 /* Returns a text that ends in NUL and lives as long as names. NAMES_NONE and NAMES_OTHER have the
@@ -55,7 +55,7 @@ struct trace_span {
     uint64_t parent_id;  /* 0: a root */
     int64_t start_ns;    /* since 1970; 0: not known */
     int64_t duration_ns; /* 0: not known */
-    uint32_t service;    /* see names.h */
+    uint32_t service;    /* see names_id() */
     uint32_t name;
     uint32_t remote_service; /* the other side according to this span; NAMES_NONE: not known */
     uint8_t kind;            /* enum span_kind */

@@ -33,7 +33,7 @@ struct statistics_row {
     };
     uint64_t errors;
     uint64_t ever;             /* spans since the row exists */
-    struct histogram duration; /* of spans with a known duration; self: see calls.h */
+    struct histogram duration; /* of spans with a known duration; self: see open_traces.h */
     struct histogram self;
     /* Durations of earlier periods, to know the usual ones: of the last 2^19 to 2^20 spans. */
     struct histogram past;
@@ -46,7 +46,7 @@ struct statistics *statistics_new(struct names *names);
 void statistics_free(struct statistics *statistics);
 
 /* Count a span and its duration: in its row, or in a row that the caller has found. Self times and
- * calls need the whole trace: see calls.h. Return false when out of memory. */
+ * calls need the whole trace: see open_traces.h. Return false when out of memory. */
 bool statistics_add_span(struct statistics *statistics, const struct trace_span *span);
 bool statistics_count(struct statistics_row *row, const struct trace_span *span);
 

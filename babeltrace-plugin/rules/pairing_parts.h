@@ -68,7 +68,7 @@ struct pair_open {
     struct rule_run *run;
     bool has_notes;   /* stages or marks are stored */
     uint32_t ordinal; /* among spans that began at the same time */
-    uint8_t mark;     /* see marks.h */
+    uint8_t mark;     /* see struct marks */
     uint64_t serial;  /* number of the begin */
     struct event_source *source;
     uint64_t host;

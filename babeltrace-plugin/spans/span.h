@@ -99,10 +99,10 @@ struct span_entry {
  *
  * - The log belongs to the source. chain_take() and exporter_add() copy the log.
  *
- * - The endpoints belong to a table (endpoint.h). The chain and the exporter have pointers to them,
- * so the owner frees the table after chain_free() and exporter_free(). Spans of a pipeline have
- * endpoints of its assembler's table (assembler_endpoints()), and pipeline_close() frees all in
- * this order. Pipelines that share an exporter share a table, too (struct pipeline_shared). A
+ * - The endpoints belong to a struct endpoint_table. The chain and the exporter have pointers to
+ * them, so the owner frees the table after chain_free() and exporter_free(). Spans of a pipeline
+ * have endpoints of its assembler's table (assembler_endpoints()), and pipeline_close() frees all
+ * in this order. Pipelines that share an exporter share a table, too (struct pipeline_shared). A
  * source with an exporter and no pipeline frees the exporter before the table.
  */
 struct span {
@@ -115,7 +115,7 @@ struct span {
     enum span_kind kind;
     bool debug;          /* recorded against sampling */
     bool shared;         /* a server's half under the id of the client's half */
-    uint8_t mark;        /* see marks.h; 0: none */
+    uint8_t mark;        /* see struct marks; 0: none */
     bool is_cut;         /* a text is only the beginning of the program's text */
     bool is_foreign;     /* of another tracer: its tags have OpenTelemetry's keys */
     bool is_joined;      /* its place among traces is known: see join_put_span() */

@@ -28,7 +28,7 @@ bool thread_is_any_followed(void);
     X(UNASKED, "unasked") /* messages without a request, such as greetings: no span */             \
     X(LATE, "late") /* reads and writes after the interaction was recorded: no span */             \
     X(SHORT, "short") /* shorter than min-us: no span */                                           \
-    X(OWNED, "owner") /* the next five: causes of interactions of clients, see cause.h */          \
+    X(OWNED, "owner") /* these five: causes of interactions of clients, see cause.h */             \
     X(ONLY, "only")                                                                                \
     X(BY_CONTENT, "prefix")                                                                        \
     X(GUESSED, "guess")                                                                            \

@@ -49,6 +49,17 @@ static void tag(struct text key, struct text value)
     CHECK(span_add(&span, SPAN_TAG_TEXT, key, value, 0));
 }
 
+static void test_buffer_limit(void)
+{
+    struct buffer small = {.limit = 5000};
+
+    CHECK(buffer_reserve(&small, 4097));
+    small.length = 4097;
+    CHECK(buffer_reserve(&small, 903));
+    CHECK(!buffer_reserve(&small, 904));
+    buffer_free(&small);
+}
+
 /* Returns the span as a decoder sees it, after a check that every decoder accepts it. The caller
  * frees. */
 static json_t *encoded(void)
@@ -475,6 +486,7 @@ static void test_many_endpoints(void)
 
 int main(void)
 {
+    test_buffer_limit();
     test_typical();
     test_span_api();
     test_least();

@@ -62,6 +62,7 @@ static int ask(const void *order, size_t size)
     const char *request = request_of(order);
     struct error error = {""};
     json_t *json = control_ask(folder, "test", request, &error);
+    char too_long[5000];
 
     (void)size;
     if (strcmp(request, "status") == 0)
@@ -73,6 +74,10 @@ static int ask(const void *order, size_t size)
     else
         CHECK_TEXT(error.text, "there is no such request: nonsense");
     json_decref(json);
+    memset(too_long, 'x', sizeof(too_long) - 1);
+    too_long[sizeof(too_long) - 1] = '\0';
+    CHECK(!control_ask(folder, "test", too_long, &error));
+    CHECK(strstr(error.text, "Message too long") != NULL);
     return check_status();
 }
 

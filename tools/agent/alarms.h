@@ -16,7 +16,8 @@ struct alarms;
 struct alarms *alarms_new(struct agent *agent, struct wants *wants);
 void alarms_free(struct alarms *alarms); /* NULL is allowed */
 
-/* Adds or removes a memory. Before it is removed, its last alarms are read. */
+/* Adds or removes a memory. Before the removal, reads the last alarms, unless alarms_stop() was
+ * called. */
 void alarms_memory_came(struct alarms *alarms, const struct held *held);
 void alarms_memory_goes(struct alarms *alarms, const struct memory *memory);
 

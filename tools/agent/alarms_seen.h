@@ -13,8 +13,8 @@
 #include <stdbool.h>
 
 /* The most programs of all users, and of one user. A further program replaces the program whose
- * last alarm is the oldest. At a user's limit, it replaces a program of that user, because a user
- * can forge pids. */
+ * last alarm is the oldest. Beyond a user's limit, it replaces a program of that user, because a
+ * user can forge pids. */
 #define ALARMS_SEEN_MAX      1024
 #define ALARMS_SEEN_USER_MAX 256
 

@@ -16,7 +16,7 @@ struct collected_trace {
     int64_t until_mono_ns; /* CLOCK_MONOTONIC: records up to then were collected; 0: none were */
     int64_t from_mono_ns;  /* records from this time on were collected; INT64_MIN: all records */
     uint64_t place;        /* of until_mono_ns, see places.h; 0: not known, or of an earlier run */
-    uint64_t from_place;   /* the place of from_mono_ns; 0: all records were collected */
+    uint64_t from_place;   /* the place of from_mono_ns; 0: all records, or of an earlier run */
     bool is_open;          /* requested by this host, and not judged yet */
     bool is_asked;         /* requested by this process */
     bool is_ours;          /* requested by this host, and not judged and settled yet */
@@ -28,8 +28,9 @@ struct collected_trace {
     int64_t begin_ns; /* since 1970: the begin of the first span found; 0: not known */
     uint64_t spans;
     bool is_cut; /* `have` or `want` is incomplete */
-    /* CLOCK_MONOTONIC; 0: not known. At the first fetch, the rings of the trace's users had all
-     * records from held_from_ns on. The store had all spans of SDKs from otlp_from_ns on. */
+    /* CLOCK_MONOTONIC; 0: not known. At one of the fetches, the rings of the trace's users had all
+     * records from held_from_ns on. At the last, the store had all spans of SDKs from otlp_from_ns
+     * on. */
     int64_t held_from_ns, otlp_from_ns;
     struct ids have, want; /* the spans found, and their parents */
     char *line;            /* the line of the file; NULL: the trace has changed */
@@ -63,7 +64,8 @@ void collected_note(struct collected *collected, struct trace_id id,
 /* Notes that the export got spans of the trace, or the span "incomplete". given: export_given(). */
 void collected_note_given(struct collected *collected, struct trace_id id, uint64_t given);
 
-/* Returns true if spans of a trace or of a window were not settled at the last collected_text(). */
+/* Returns true if spans of a trace or of a window were not settled at the last collected_text(), or
+ * were given to the export since. */
 bool collected_waits(const struct collected *collected);
 
 /* Note the times held_from_ns and otlp_from_ns of struct collected_trace. INT64_MIN: the rings have
@@ -80,7 +82,7 @@ void collected_note_window(struct collected *collected, struct collected_window 
 const struct collected_window *collected_windows(const struct collected *collected, size_t *count);
 
 /* Returns true if the records of the trace up to this time were collected, or may have been
- * collected by an entry that was removed. */
+ * collected by an entry that was removed. Adds a second to the time, for late writers. */
 bool collected_has(const struct collected *collected, struct trace_id id, uint64_t mono_ns);
 
 /* Adds found spans: {"id": ..., "begin": ..., "spans": ..., "have": [...], "want": [...]}, see

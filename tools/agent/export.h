@@ -29,7 +29,7 @@ struct export_calls {
 };
 
 /* Opens the exporter as the configuration says. Without the key spool, the folder of the spool is
- * "spool" in state-dir. Returns NULL with error set. */
+ * "spool" in state-dir; a file as endpoint has none. Returns NULL with error set. */
 struct export *export_open(struct loop *loop, const struct config *config,
                            const struct export_calls *calls, struct error *error);
 
@@ -58,7 +58,8 @@ void export_close_pipeline(struct export *export, struct pipeline *pipeline);
 void export_take_sdk_span(struct pipeline *pipeline, struct span *whole,
                           const struct otlp_origin *origin, const struct otlp_span *span);
 
-/* Exports a span of the agent's own service, "blkin-agent". The export sets the endpoint. */
+/* Exports a span of the agent's own service, "blkin-agent". The export sets the endpoint. Does
+ * nothing when out of memory, or if the exporter has failed. */
 void export_add_own(struct export *export, struct span *span);
 
 /* Returns the number of spans that were given to exporters since export_open(). */

@@ -113,7 +113,7 @@ static void feed_give_sdk_span(void *context, const struct otlp_origin *origin,
 
 /* ---- the traces of a service ----------------------------------------------------------------- */
 
-/* A stage after the assembler's: notes the spans of the service. Skips all spans. */
+/* The last stage: notes the spans of the service, and skips all spans. */
 static bool feed_skip_listed(void *context, struct span *span)
 {
     struct feed *feed = context;
@@ -225,8 +225,8 @@ void feed_hurry(struct feed *feed)
         feed_some(feed);
 }
 
-/* The first stage: tags spans, and skips spans that were sent before. With `halves`, skips all
- * spans and collects their halves. */
+/* The first stage: skips spans that were sent before, tags the others, and sets their place. With
+ * `halves`, skips all spans and collects their halves. */
 static bool feed_skip_or_tag(void *context, struct span *span)
 {
     struct feed *feed = context;

@@ -16,12 +16,12 @@
 
 struct feed;
 
-/* Called from the loop at the end. found: see only.h; {} with `halves`; for a service {"traces":
- * [{"id": ..., "spans": n, "have": [], "want": []}]}. NULL: the pipeline could not be opened, or
- * memory ran out. */
+/* Called once for each input: by the loop, by feed_hurry(), or by feed_start() if that fails. Takes
+ * found: see only.h; {} with `halves`; for a service without the ids in "have" and "want". NULL:
+ * the pipeline could not be opened, or memory ran out. */
 typedef void feed_done_fn(void *context, json_t *found);
 
-/* Sets the place of a trace that is sent under another id: see joins_find(). False: its own id. */
+/* Sets the place of a trace: see joins_find(). False: the span keeps its ids. */
 typedef bool feed_place_fn(void *context, struct trace_id id, struct join_place *place);
 
 /* `host` must outlive the feed. Returns NULL when out of memory. */

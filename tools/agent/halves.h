@@ -23,13 +23,14 @@ void halves_free(struct halves *halves);
 /* Appends a copy. Returns false when out of memory. */
 bool halves_add(struct halves *halves, const struct join_half *half);
 
-/* Returns true if the half belongs to the trace. */
+/* Returns true if the half has exactly this trace id, with the upper half. */
 bool half_is_of(const struct join_half *half, struct trace_id id);
 
 /* Returns the half as a text: "c" or "s" and nine numbers of 16 hex digits. The numbers are key,
  * network, bytes of request and answer, the trace's id (two numbers), the span's id, begin and end
  * in ns since 1970. */
 json_t *half_json(const struct join_half *half);
-bool half_read(const json_t *text, struct join_half *half); /* false: it has another form */
+/* Returns false if the text has another form, or if the end is before the begin. */
+bool half_read(const json_t *text, struct join_half *half);
 
 #endif

@@ -11,9 +11,9 @@
  *    belongs to its caller's trace as soon as the caller's host has settled that one. The host
  *    tells all others the id under which the trace is sent, and sends it.
  *
- * So one host decides about each trace. A trace whose place is not settled within answer-timeout-ms
- * is sent under its own id, and is incomplete. The trace that may have called it is incomplete,
- * too, also if a host tells of that trace later.
+ * So one host decides about each trace. Each of these waits lasts at most answer-timeout-ms. A
+ * trace whose place is not settled then is sent under its own id, and is incomplete. The trace that
+ * may have called it is incomplete, too, also if a host tells of that trace later.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -38,8 +38,8 @@ struct joins_calls {
     /* Fetches the trace, of this host or another one. Takes the request. doubt: why the trace is
      * incomplete, or NULL. */
     void (*fetch)(void *context, struct request *request, const char *doubt);
-    /* Answers another host's want whose trace has no span on this host. held_from_ns: the rings
-     * have everything from then on. */
+    /* Answers another host's want without spans. Its trace has none on this host, or `problem` says
+     * why. held_from_ns: the rings have everything from then on. */
     void (*answer)(void *context, const struct request *request, int64_t held_from_ns,
                    const char *problem);
     /* Marks a trace as incomplete that a host has sent, or will send. time_ns: since 1970. */
@@ -51,8 +51,9 @@ struct joins_calls {
 struct joins *joins_new(struct agent *agent, const struct joins_calls *calls);
 void joins_free(struct joins *joins); /* NULL is allowed */
 
-/* Takes the marked traces out of a request of this host, except marked traces that were sent
- * before. */
+/* Takes the marked traces out of a request of this host, and looks for their halves at due_ms.
+ * Removes traces that joins already look for or ask for, and counts them as requested again. Other
+ * known traces stay. */
 void joins_take(struct joins *joins, struct request *request, int64_t due_ms);
 
 /* Notes the halves in a want of another host. is_refused: the want is not obeyed, and its halves
@@ -70,7 +71,8 @@ void joins_looked(struct joins *joins, const struct halves *found, int64_t held_
 /* Does the due work. Returns the time of the next call, in ms of clock_ms(). */
 int64_t joins_step(struct joins *joins);
 
-/* Sets the place where the trace is sent. Returns false if the place is not known here. */
+/* Sets the place where the trace is sent, which may be its own id. Returns false if the trace is
+ * not marked, or if its place is not known here. */
 bool joins_find(const struct joins *joins, struct trace_id id, struct join_place *place);
 
 /* Returns the number of wanted traces that were not requested from other hosts yet. */

@@ -129,7 +129,7 @@ void joins_settle(struct joins *joins, struct joins_trace *trace)
 bool joins_know(struct joins *joins, struct joins_trace *trace, const struct join_half *half,
                 size_t room)
 {
-    /* the last place is for the server's half */
+    /* the last slot is for the server's half */
     const bool has_room =
         joins->halves.count < room && trace->half_count + half->is_client < JOINS_TOLD_MAX;
     struct known_half *known;

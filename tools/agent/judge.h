@@ -38,8 +38,8 @@ struct judge_callbacks {
      * of traces that no answer lists. */
     void (*listed)(void *context, const char *name, const struct request *traces);
     /* Gets a trace that began before the time that a host has searched, and requests the trace once
-     * more. begin_ns 0: no host knows the begin. Without a new request, the trace is judged as it
-     * is. */
+     * more. begin_ns 0: search all records, as a missing parent may be older. Without a new
+     * request, the trace is judged as it is. */
     void (*earlier)(void *context, struct asker *asker, const struct wanted *wanted,
                     int64_t begin_ns);
     void *context;
@@ -61,13 +61,14 @@ bool judge_ask(struct judge *judge, const struct request *request, const json_t 
                const char *name, int64_t timeout_ms);
 
 /* Adds a message "found" (tools/cluster/cluster.h) of another host or of this one. Ignores messages
- * about unknown requests. */
+ * about unknown requests, and a host's second answer unless that has "late". */
 void judge_answer(struct judge *judge, const json_t *found, int64_t now_ms);
 
 /* Leaves traces to the request of another host, if it is later than this host's requests. */
 void judge_yield(struct judge *judge, const struct request *theirs);
 
-/* Returns true if all other hosts that are not in `away` have answered the request. */
+/* Returns true if all other hosts that are not in `away` have answered the request, or if the
+ * request is not known. */
 bool judge_is_answered(const struct judge *judge, const char *id, const json_t *away);
 
 /* Marks the traces of the request as incomplete. doubt: the reason. */

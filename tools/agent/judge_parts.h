@@ -29,7 +29,7 @@ struct judge_trace {
     json_t *hosts; /* the names of the hosts with spans of the trace; NULL: none */
     uint64_t spans;
     int64_t begin_ns;     /* begin of the first span; 0: not known */
-    int64_t held_from_ns; /* the latest time of a host for this trace, beside host.held_from_ns */
+    int64_t held_from_ns; /* the latest time from which on a host with spans has the whole trace */
     size_t held_by;       /* the index of that host */
     bool is_cut;          /* not all ids are known */
     bool is_asked_again;  /* earlier() has got the trace */

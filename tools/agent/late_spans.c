@@ -231,7 +231,7 @@ static void late_spans_ask(struct late_spans *late_spans, const struct late_span
     request->is_late = true;
     request->came_mono_ns = clock_ns();
     request->at_ns = wall_clock_ns();
-    /* the scan reads only the records of the last LATER_MS from the rings */
+    /* the scan reads only the records of the last LATE_SPANS_MS from the rings */
     if (request_add(request, id, request->at_ns - LATE_SPANS_MS * INT64_C(1000000), trace->why))
         late_spans->add(late_spans->context, request);
     else

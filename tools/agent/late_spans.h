@@ -20,8 +20,10 @@ struct late_spans *late_spans_new(struct agent *agent, const struct otlp_in *otl
 void late_spans_free(struct late_spans *late_spans); /* NULL is allowed */
 
 /*
- * Appends the wanted spans that were not given before to an ExportTraceServiceRequest of OTLP.
- * Drops and counts spans for which there is no memory.
+ * Appends the wanted spans to an ExportTraceServiceRequest of OTLP: of named traces only those that
+ * were not given before. offset_ns: CLOCK_REALTIME less CLOCK_MONOTONIC, for windows.
+ * Drops and counts spans for which there is no memory, or that would make the message larger than
+ * 256 MiB.
  */
 void late_spans_take(struct late_spans *late_spans, const struct request *requests,
                      int64_t offset_ns, struct buffer *message);

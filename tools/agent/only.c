@@ -44,7 +44,7 @@ struct found_trace {
     struct found_span *spans;
 };
 
-/* The lower halves of ids, in a table that fits into the CPU's cache. */
+/* The lower halves of ids: a hash table that is small enough for the CPU's cache at first. */
 struct found_set {
     uint64_t *slots; /* 0: free */
     size_t size;     /* number of slots: 0, or a power of two */

@@ -9,7 +9,7 @@
  *
  * - oldest, newest: the times of all events that were read; 0: none.
  * - more: spans of traces beyond ONLY_FOUND_MAX.
- * - untold, after only_tell_of(): the number of traces beyond that limit.
+ * - untold, only after only_tell_of() with less than ONLY_FOUND_MAX: the number of traces beyond.
  * - id: the upper half is 0 if no span has it. begin: of the first span, in ns since 1970.
  * - spans: the number of spans that are sent, or were sent before. have: their ids.
  * - want: the ids of parents that are not among them.

@@ -31,7 +31,7 @@ struct scan_ring {
     struct ring_back back;
     const struct scan_memory *memory;
     uint32_t cpu;
-    bool is_stopped;   /* max_bytes has ended the walk of this ring */
+    bool is_stopped;   /* max_bytes was reached before or in the last walk of this ring */
     int64_t oldest_ns; /* the time of the oldest record read so far */
 };
 

@@ -33,7 +33,7 @@ struct scan_result {
     uint64_t records, bytes;             /* read from the rings */
     uint64_t records_found, bytes_found; /* without samples */
     uint64_t rings_damaged;
-    bool is_limited; /* max_bytes was reached, and the oldest records were left out */
+    bool is_limited; /* max_bytes was reached: other wanted records were left out */
     /* CLOCK_MONOTONIC: the rings of each user have all records from then on. For traces with
      * records here, scan_wanted.held_from_ns counts instead. */
     int64_t held_from_ns;
@@ -44,9 +44,9 @@ struct scan_result {
     int64_t cpu_ns;      /* CPU time of the thread */
 };
 
-/* Scans all rings of the order, and closes the order's descriptors. Any thread may call this
- * function, once for an order. Returns false with the result's error set. The caller frees the
- * records in any case. */
+/* Scans all rings of the order, and sets held_from_ns of its wanted traces. Closes the descriptors
+ * of the memories that it has mapped. Any thread may call this function, once for an order. Returns
+ * false with the result's error set. The caller frees the records in any case. */
 bool scan_run(const struct scan_order *order, struct scan_records *found,
               struct scan_result *result);
 

@@ -17,7 +17,7 @@
 
 /* A memory of rings. The scan maps it again, because the holder may unmap its own mapping. */
 struct scan_memory {
-    int fd; /* owned by the order; -1: a scan has closed it */
+    int fd; /* owned by the order; -1: a scan has taken it */
     uint32_t user;
     uint64_t number;     /* number of the memory among the user's, see holder.h */
     struct memory known; /* checked by the agent, for memory_open_known() */
@@ -26,12 +26,13 @@ struct scan_memory {
 struct scan_wanted {
     uint64_t id;      /* the lower half of the trace's id */
     int64_t begin_ns; /* CLOCK_MONOTONIC: the earliest known begin; INT64_MIN: not known */
-    /* An earlier scan has found the records between these places. until 0: no earlier scan; from 0:
-     * since the rings' oldest records. */
+    /* An earlier scan has found the records between these places. until 0: no earlier scan, or its
+     * places were removed; from 0: since the rings' oldest records. */
     uint64_t from, until;
     int64_t sent_from_ns, sent_until_ns; /* the same by times, if a place was removed; 0, 0: not */
     /* The scan sets this: CLOCK_MONOTONIC, from when on the rings of the users with records of the
-     * trace have all; INT64_MIN: no record was found. Rings of other users do not count. */
+     * trace have all; INT64_MIN: no record was found. Rings of other users count only if max_bytes
+     * was reached. */
     int64_t held_from_ns;
 };
 
@@ -42,7 +43,7 @@ struct scan_order {
     int64_t begun_mono_ns; /* the agent's start: no program had rings before */
     int64_t early_ns;      /* the scan reads back to this long before begin_ns */
     int64_t begin_ns;      /* CLOCK_MONOTONIC: the begin of the earliest wanted trace, or of the
-                            * window; INT64_MIN: not known */
+                            * window; INT64_MIN: not known; INT64_MAX: no trace is wanted */
     bool is_look;          /* only halves of requests in the window: see joins.h */
     bool is_window;        /* all traces of a time are wanted: */
     struct request_window window;
@@ -63,8 +64,8 @@ struct scan_source {
     struct sampler *sampler;  /* NULL: no samples */
 };
 
-/* Completes the order. The caller has set its times (except begin_ns), places and max_bytes, and
- * calls scan_order_free() in any case. Returns false with errno set. */
+/* Completes the order. The caller has set max_bytes, the times except begin_ns, `places` and
+ * `place`, and calls scan_order_free() in any case. Returns false with errno set. */
 bool scan_order_make(struct scan_order *order, const struct scan_source *source);
 void scan_order_free(struct scan_order *order);
 

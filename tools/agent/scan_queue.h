@@ -39,16 +39,16 @@ size_t scan_queue_last_count(const struct scan_queue *scan_queue);
 /* Returns true if a look waits (joins.h). Requests that name traces may depend on its result. */
 bool scan_queue_has_look(const struct scan_queue *scan_queue);
 
-/* No scan for traces of this asker begins before that time. */
+/* No scan for traces of this asker begins before that time. asker NULL: other hosts and persons. */
 void scan_queue_rest(struct scan_queue *scan_queue, struct asker *asker, int64_t until_ms);
 
 /* Takes the due requests for one scan. is_last false: all requests that name traces, of the asker
  * that is due first. So traces of one asker do not wait for a scan of another asker's traces.
- * is_last true: the first request for a window, and all requests whose windows overlap. The caller
- * frees the list. NULL: no request is due. */
+ * is_last true: the first due request for a window, and the requests of the same kind, asker and
+ * service whose windows overlap. The caller frees the list. NULL: no request is due. */
 struct request *scan_queue_take(struct scan_queue *scan_queue, int64_t now_ms, bool is_last);
 
-/* Makes all requests due now. */
+/* Makes all requests due now, and ends the rests of their askers. */
 void scan_queue_hurry(struct scan_queue *scan_queue, int64_t now_ms);
 
 #endif

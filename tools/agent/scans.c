@@ -67,8 +67,6 @@ static void scans_set_rest(struct scans *scans)
     }
     scans->last_allowance -= (int64_t)scans->result.bytes_found;
     scans->next_last_ms = scans->next_ms;
-    /* after a look, waiting traces by id follow at once: looks must not starve them */
-    scans->next_ms = scans->agent->scan_queue.taken->is_look ? 0 : interval_ms;
 }
 
 /* Adds the passed time's share of keep-minute-bytes to the allowance of windows. Returns true if
@@ -126,12 +124,12 @@ static void scans_count(struct scans *scans)
     totals->rings_damaged += result->rings_damaged;
     if (result->is_limited)
         agent_say_state(scans->agent, BK4034,
-                        "there is no room for all that was wanted: only the newest is sent "
+                        "there is no room for all that was wanted: a part is left out "
                         "(wanted-max-bytes)");
 }
 
 /* Retries the requests after a failure: the rings may still have the records. Answers the requests
- * that have failed FAILURES_MAX times. */
+ * that have failed FAILURES_MAX times or, after scans_last_call(), once. */
 static void scans_try_again(struct scans *scans, const char *problem)
 {
     struct request *request;
@@ -286,7 +284,7 @@ static int64_t scans_later_ms(int64_t one_ms, int64_t other_ms)
 }
 
 /* Starts the next scan. Requests that name traces come before windows, as their records are
- * overwritten soon. A window waits for at most LAST_WAITS_MS. */
+ * overwritten soon. Windows come first if a look waits, or if one has waited for LAST_WAITS_MS. */
 static void scans_take(struct scans *scans, int64_t now_ms, int64_t named_ms, int64_t last_ms)
 {
     const bool is_last =

@@ -13,21 +13,23 @@
 
 struct scans;
 
-/* later: NULL without spans of SDKs. sampler: the scans read *sampler at each scan. Returns NULL
- * when out of memory. */
+/* late_spans: NULL without spans of SDKs. sampler: each scan reads the current value of *sampler.
+ * Returns NULL when out of memory. */
 struct scans *scans_new(struct agent *agent, struct wants *wants,
                         const struct agent_rings *agent_rings, struct late_spans *late_spans,
                         struct sampler *const *sampler);
 void scans_free(struct scans *scans); /* NULL is allowed; waits for a running scan */
 
-/* Starts a scan if one is due. Returns the latest time of the next call. */
+/* Starts a scan if one is due. Returns the latest time of the next call, in ms of clock_ms();
+ * INT64_MAX: the end of the running scan calls agent_step(). */
 int64_t scans_step(struct scans *scans);
 bool scans_is_busy(const struct scans *scans);
 
 /* Gives the rest of the last scan's results to the export before it returns. */
 void scans_hurry(struct scans *scans);
 
-/* At the end of the agent: makes the waiting requests due at once. */
+/* At the end of the agent: makes the waiting requests due at once. Windows still keep the pause
+ * after the last window. */
 void scans_end(struct scans *scans);
 /* A scan that fails from now on is not retried. */
 void scans_last_call(struct scans *scans);

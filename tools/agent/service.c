@@ -438,7 +438,7 @@ static void service_close(struct service *service)
     struct agent_parts *parts = &service->parts;
 
     service_close_all(service);
-    agent_rings_close(parts->agent_rings); /* reads the last alarms */
+    agent_rings_close(parts->agent_rings); /* reads the last alarms, unless alarms_stop() did so */
     wants_close(parts->wants);
     alarms_free(parts->alarms);
     scans_free(parts->scans);

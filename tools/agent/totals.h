@@ -13,7 +13,7 @@ struct agent_totals {
     /* alarms = alarms_double + alarms_dropped + the traces_asked for alarms */
     uint64_t alarms;           /* of programs and of SDKs, with a trace */
     uint64_t alarms_double;    /* the trace was already wanted, or fetched after the alarm */
-    uint64_t alarms_dropped;   /* beyond fetch-traces, so the trace is not fetched */
+    uint64_t alarms_dropped;   /* beyond the asker's share, so the trace is not fetched */
     uint64_t alarms_lost;      /* overwritten before they were read */
     uint64_t alarms_newer;     /* of a newer format */
     uint64_t alarms_held_back; /* suppressed by the caps of rules; not in `alarms` */
@@ -42,7 +42,7 @@ extern const struct totals_table agent_table;
 /* Returns the list of read alarms (alarms_seen.h), which the caller frees. A missing or damaged
  * file gives zeros and NULL. */
 json_t *agent_totals_load(struct agent_totals *totals, const char *path);
-/* Returns the text of the file; NULL: out of memory. Takes the list `heard`. */
+/* Returns the text of the file; NULL: out of memory. Takes the list of read alarms. */
 char *agent_totals_text(const struct agent_totals *totals, json_t *alarms_seen, size_t *length);
 
 #endif

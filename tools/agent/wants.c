@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TRIES_MAX 2   /* requests with a trace's begin; the next one searches all records */
+#define TRIES_MAX 2   /* further requests with a begin; the next one searches all records */
 #define LAST_MAX  256 /* waiting requests for windows */
 
 /* ---- requests -------------------------------------------------------------------------------- */

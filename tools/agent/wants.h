@@ -19,7 +19,8 @@ void wants_close(struct wants *wants); /* NULL is allowed */
 /* ---- requests of this host */
 
 /* Sends the request to all hosts, and fetches the spans of this host. Takes the request. name: the
- * name of a person's request; NULL: a request for alarms. linger_ms: the delay of the fetch. */
+ * name of a person's request; NULL: a request for alarms, whose marked traces go to joins.h first.
+ * linger_ms: the delay of the fetch. */
 void wants_send(struct wants *wants, struct request *request, const char *name, int64_t linger_ms);
 
 /* Calls wants_send() for alarms. With send = all, only other hosts fetch. Takes the request. */
@@ -48,7 +49,7 @@ void wants_answer(struct wants *wants, const struct request *requests,
 void wants_found(struct wants *wants, const struct request *requests,
                  const struct found_reach *reach, const json_t *found);
 
-/* Save and load the waiting requests of other hosts. */
+/* Save and load the requests of other hosts that name traces and wait, or are fetched now. */
 void wants_save(struct wants *wants);
 void wants_load(struct wants *wants);
 
@@ -57,7 +58,7 @@ void wants_load(struct wants *wants);
 /* Takes the halves that a look has found. problem: why the look failed, or NULL. */
 void wants_looked(struct wants *wants, const struct halves *found, int64_t held_from_ns,
                   const char *problem);
-/* Sets the place if the trace is sent under another id. Returns false if not. */
+/* As joins_find(). */
 bool wants_place(const struct wants *wants, struct trace_id id, struct join_place *place);
 /* At the end of the agent: no trace waits for its place any more. */
 void wants_end_joins(struct wants *wants);

@@ -30,7 +30,7 @@ struct output_lines {
 /* The caller passes child_fd to the child, then closes it. Returns false with errno set. */
 bool output_lines_open(struct output_lines *lines, struct loop *loop);
 
-/* Logs the rest that the child has written. */
+/* Logs the rest that the child has written, 256 KiB at most, and closes the pipe. */
 void output_lines_close(struct output_lines *lines);
 
 /* Fills a result that has no pointers. Returns whether the task succeeded. */
@@ -65,7 +65,8 @@ struct child_order {
 };
 
 /*
- * The child has default signal handlers, blocks no signal, dies with its parent
+ * The caller has set the child's members `ended` and `context`. The child has default signal
+ * handlers, and blocks no signal unless its job ends_in_order. The child dies with its parent
  * (PR_SET_PDEATHSIG), and inherits only the descriptors of the order. Returns false with errno set
  * and lines closed.
  */
@@ -89,8 +90,8 @@ struct task {
     size_t got;
 };
 
-/* No task of this struct may be running. Returns false with errno set and without calling done().
- */
+/* No task of this struct may be running. Kills the child after limit_ms. Returns false with errno
+ * set and without calling done(). */
 bool task_start(struct loop *loop, struct task *task, const struct job *job, const void *order,
                 size_t size, int64_t limit_ms);
 

@@ -267,6 +267,7 @@ static bool send_request(int fd, const char *request)
     char line[CONTROL_REQUEST_MAX];
     const int length = snprintf(line, sizeof(line), "%s\n", request);
 
+    errno = EMSGSIZE;
     /* a line this short fits into any socket's buffer */
     return length > 0 && (size_t)length < sizeof(line) &&
            send(fd, line, (size_t)length, MSG_NOSIGNAL) == length;

@@ -1,5 +1,5 @@
 /*
- * The control socket of a service, for `blkin status`, `blkin reload` and `blkin stat`.
+ * The control socket of a service, for `blkin status`, `reload`, `stat`, `keep` and others.
  *
  * The client sends one line, the request ("status", "reload", "statistics"). The service sends one
  * JSON document and closes the connection. The socket is RUNTIME-DIR/NAME.sock, mode 0600, in a
@@ -17,7 +17,8 @@
 
 struct control;
 
-/* Returns a new document, the answer; NULL: unknown request. */
+/* Returns a new document, the answer; NULL: the client gets {"error": "there is no such request"}.
+ */
 typedef json_t *control_fn(void *context, const char *request);
 
 /* Replaces the socket of a service that was killed. Returns NULL with error set, also if a service
@@ -26,7 +27,8 @@ struct control *control_open(struct loop *loop, const char *folder, const char *
                              control_fn *answer, void *context, struct error *error);
 void control_close(struct control *control);
 
-/* The client's side: blocks for 5 s at most. Returns NULL with error set. */
+/* The client's side: blocks for 5 s at most. Returns NULL with error set, also for an answer that
+ * is only {"error": TEXT}. */
 json_t *control_ask(const char *folder, const char *name, const char *request, struct error *error);
 
 #endif

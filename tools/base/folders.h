@@ -18,7 +18,8 @@
 /* Cuts a path that does not fit; a file of that path does not exist. */
 __attribute__((format(printf, 2, 3))) void path_set(char path[PATH_ROOM], const char *format, ...);
 
-/* Returns the time of the last change of a file or folder inside; 0: not a folder. */
+/* Returns the time of the last change of the path, or of a file or folder inside; 0: there is none.
+ */
 time_t tree_changed(const char *path);
 
 /* Returns false with errno set; true if the path does not exist. */
@@ -34,8 +35,8 @@ bool folder_make(const char *path);
  * sampling rules there. Returns false with errno set. */
 bool folder_make_runtime(const char *path, bool *is_new);
 
-/* Returns false with error set unless the folder exists, belongs to this user, and only this user
- * can write there. */
+/* Makes the folder if it is missing. Returns false with error set unless the folder belongs to this
+ * user, and only this user can write there. key: the configuration key, for the error. */
 bool folder_own(const char *path, const char *key, struct error *error);
 
 /*

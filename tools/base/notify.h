@@ -27,7 +27,7 @@ int64_t notify_watchdog_ms(void);
 /* Returns whether systemd listens at NOTIFY_SOCKET. */
 bool notify_has_store(void);
 
-/* Returns false if systemd is busy: the caller retries later. */
+/* Returns false if systemd is busy, or if nobody listens: the caller retries later. */
 bool notify_store(int fd, const char *name);
 
 /* Removes all descriptors of this name. Returns false if systemd is busy. */

@@ -50,7 +50,7 @@ void payer_set_user(char name[PAYER_NAME_MAX], uint32_t user);
  */
 struct payer *payers_get(struct payers *payers, const char *name);
 
-/* Returns the number of other payers that have lately given more alarms than their rate. */
+/* Returns the number of other payers whose next alarm is not due yet by their rate. */
 unsigned payers_crowd(const struct payers *payers, const struct payer *payer);
 /* Sets the payer's rate to its share of one alarm in each period_ns. The crowd has the same shares.
  */

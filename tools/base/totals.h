@@ -29,8 +29,8 @@ struct totals_table {
 };
 
 /*
- * Converts to JSON and back: {"counters": ..., NAME: VALUE, ...}. The service may
- * add members. totals_read() returns false and sets all to 0 for another object.
+ * Converts to JSON and back: {"counters": ..., NAME: VALUE, ...}. The service may add members.
+ * totals_read() returns false for an object without "counters"; missing members become 0.
  */
 json_t *totals_json(const struct counts *sinks, const struct totals_table *table, const void *own);
 bool totals_read(const json_t *json, struct counts *sinks, const struct totals_table *table,
@@ -78,7 +78,7 @@ void counts_follow(struct counts *sum, const struct counts *part);
 
 /*
  * For a run that has ended: subtracts unfinished work from the totals, as the next run counts that
- * work again. Sets all gauges to 0 except those of the spool.
+ * work again. Sets all gauges to 0 except the number of spans that wait in the spool.
  */
 void counts_hand_over(struct counts *counts);
 

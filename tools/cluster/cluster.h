@@ -5,8 +5,9 @@
  * All topics have quality of service 1. The broker lets a host write only below its own name
  * (packaging/mosquitto). So the host in a topic is the message's sender.
  *
- * - blkin/HOST/state, retained: {"state": "here", "version": "...", "since": "..."}. The last will
- *   is {"state": "gone"}, kept for cluster-forget-hours. An empty message: the host is forgotten.
+ * - blkin/HOST/state, retained: {"state": "here", "version": "...", "since": "...", "instance": a
+ *   random number of the process}. The last will is {"state": "gone"}, kept for
+ *   cluster-forget-hours. An empty message: the host is forgotten.
  * - blkin/HOST/want: a request of HOST to all others
  * - blkin/HOST/found/TO: the answer of HOST to a request of TO
  * - blkin/config, retained: lines of a configuration file for all agents, see config.h
@@ -20,6 +21,7 @@
  *       use its age, `at` less `begin`, because clocks of hosts differ.
  *       halves (of a trace, optional): ["c" or "s" and nine numbers of 16 hex digits, ...], the
  *       halves of requests that HOST has found in the trace, see tools/agent/halves.h
+ *       left_out (optional): the number of further traces, which HOST does not want
  *   {"id": ..., "at": ..., "traces": [], "settled": ["64 hex digits", ...]}
  *       ids of traces, each with the id under which HOST sends that trace
  *   {"id": ..., "at": ..., "last_ms": 10000, "service": "osd"}
@@ -35,6 +37,8 @@
  *       the want on. HOST repeats the want of a trace that began earlier.
  *       have: the spans that were found; want: their parents that were not found. The list has no
  *       traces without a found span. "more" (optional): the number of found traces not in the list.
+ *       cut (of a trace, optional): true if ids are missing in have or want.
+ *       late (optional): true in a further answer, with late spans of SDKs
  *
  * The sender adds "number", by which receivers find duplicates, and "held_ms": how long the sender
  * had the message. The broker adds how long it had the message. So a receiver knows the age of a
@@ -82,8 +86,9 @@ struct cluster *cluster_open(struct loop *loop, const struct config *config, con
                              struct error *error);
 void cluster_close(struct cluster *cluster); /* NULL is allowed */
 
-/* Publishes a copy of the message, at once or when connected. Drops a message of a wrong form, and
- * logs that. */
+/* Publishes a copy of the message, at once or when connected. Drops a message of a wrong form, a
+ * message that is CLUSTER_REPEAT_MS old, and the oldest ones beyond 16 MiB. Logs and counts that.
+ */
 void cluster_send(struct cluster *cluster, const json_t *message);
 
 /* Returns whether the broker is connected, and has not accepted all messages yet. */

@@ -262,7 +262,7 @@ void check_ring_users(const struct doctor *doctor, const json_t *status)
     else
         saw(LEVEL_BAD, "rings.users",
             "programs were refused rings %" PRId64 " times: blkin %s runs in a container that does "
-                                                   "not map their users, and users must not "
+            "not map their users, and users must not "
             "share one memory" MEND
             "run blkin %s outside of a user namespace (on the host), or map these users into "
             "its namespace",

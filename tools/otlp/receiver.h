@@ -25,7 +25,7 @@ struct receiver_message {
 struct receiver_calls {
     /* Returns 0 if the sender may send a request now, else the seconds after which to retry. */
     unsigned (*busy_s)(void *context, struct otlp_peer *peer);
-    /* Takes spans for some ms. Returns false when all were taken. */
+    /* Takes spans for some ms. Returns false when all were taken, or at a fault. */
     bool (*take)(void *context, struct receiver_message *message);
     void *context;
 };

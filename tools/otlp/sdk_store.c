@@ -161,10 +161,9 @@ static void store_note_lost(struct sdk_held *held, int64_t came_ns, int64_t ende
     held->ended_ns = store_later(held->ended_ns, ended_ns);
 }
 
-static void store_forget_oldest(struct sdk_store *store)
+/* span: the oldest */
+static void store_forget(struct sdk_store *store, struct stored_span *span)
 {
-    struct stored_span *span = cds_list_first_entry(&store->spans, struct stored_span, in_list);
-
     store->held.traces -=
         store_newest(store, span->trace_id_high, span->trace_id, span->in_table.hash) == span;
     store->held.spans--;
@@ -196,7 +195,8 @@ static bool store_make_room(struct sdk_store *store, uint64_t bytes)
         }
         if (cds_list_empty(&largest->spans))
             return false;
-        store_forget_oldest(largest);
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a freed span is in no list */
+        store_forget(largest, cds_list_first_entry(&largest->spans, struct stored_span, in_list));
     }
     return true;
 }
@@ -378,10 +378,11 @@ struct sdk_store *sdk_store_new(struct sdk_memory *memory)
 
 void sdk_store_free(struct sdk_store *store)
 {
+    struct stored_span *span, *next;
+
     if (!store)
         return;
-    while (!cds_list_empty(&store->spans))
-        store_forget_oldest(store);
+    cds_list_for_each_entry_safe(span, next, &store->spans, in_list) store_forget(store, span);
     store->memory->gone.overwritten += store->held.overwritten;
     store_note_lost(&store->memory->gone, store->held.came_ns, store->held.ended_ns);
     cds_list_del(&store->in_list);

@@ -55,7 +55,7 @@ struct sdk_wanted {
     uint64_t after;      /* 0 at first; the number of the last span that was given */
     uint64_t spans;      /* out: the number of spans that the last call gave */
     bool is_overwritten; /* set if a span of the trace was overwritten before it was given */
-    int64_t ended_ns;    /* as in struct sdk_held, of the senders that have spans of the trace */
+    int64_t ended_ns;    /* as in struct sdk_held, of freed stores and of those with the trace */
 };
 
 /* Sets the number of bytes; at least SDK_MEMORY_MIN. Only held spans use memory. */
@@ -69,8 +69,9 @@ void sdk_store_free(struct sdk_store *store);
 /* Begins a request: the numbers of its resources and scopes begin again. */
 void sdk_store_begin(struct sdk_store *store);
 
-/* Returns false if the span is larger than an eighth of the memory or than its sender's share, or
- * if resource and scope exceed SDK_ORIGIN_MAX. A number of 0 in the origin means unknown. */
+/* Copies a span. Returns false when out of memory, or if the span is too large: larger than an
+ * eighth of the memory or its sender's share, or with more than SDK_ORIGIN_MAX of resource and
+ * scope. A number of 0 in the origin means unknown. now_ns: the time of arrival, since 1970. */
 bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
                    const struct otlp_span *span, int64_t now_ns);
 

@@ -30,6 +30,7 @@ void upload_begin(struct upload *upload, bool is_gzip, size_t limit);
 
 /* After any result but UPLOAD_FINE, only upload_free() may follow. */
 enum upload_result upload_add(struct upload *upload, const char *data, size_t size);
+/* Checks the whole body: UPLOAD_TOO_LONG, UPLOAD_BROKEN or UPLOAD_FINE. */
 enum upload_result upload_end(struct upload *upload);
 
 void upload_free(struct upload *upload);

@@ -33,7 +33,7 @@ struct dump_counts {
     unsigned streams;     /* one for each ring that is not empty */
 };
 
-/* Returns false with error set. Then the folder may have files, but no "metadata". */
+/* Returns false with error set. Then the folder may have files, but no whole "metadata". */
 bool dump_memories(const struct dump_memory *memories, unsigned count,
                    const struct dump_options *options, struct dump_counts *counts,
                    struct error *error);

@@ -3,7 +3,7 @@
  * own services, systemd does the same.
  *
  * The process ends when the service disconnects and no descriptor is stored. The process also ends
- * when no service has connected for ten minutes.
+ * when no service has connected for ten minutes, or within ten seconds of its start.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,13 +14,15 @@
 #include "tools/base/child.h"
 #include "tools/base/notify.h"
 
-/* Runs the process until its end. The job's order is the path of the socket. */
+/* Runs the process until its end, and returns the exit status. The job's order is the path of the
+ * socket. */
 extern const struct job fdserver_job;
 int fdserver_run(const char *path);
 
 /*
  * Connects to the process, or starts one, and calls `give` for each stored descriptor. Waits for at
- * most 2 s. *fdserver: the connection; -1, with error set, on failure.
+ * most 2 s for a new process, and 2 s for each message. *fdserver: the connection; -1, with error
+ * set, on failure.
  */
 void fdserver_open(int *fdserver, struct loop *loop, const char *path, notify_stored_fn *give,
                    void *context, struct error *error);

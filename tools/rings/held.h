@@ -13,13 +13,13 @@ struct held {
     uint32_t user;
     uint64_t number; /* unique among the user's memories, also after a restart */
     bool is_left;    /* programs do not get this memory any more */
-    /* Of holding.c: the bytes written at its last look, of the memory and of each CPU's ring (NULL:
-     * no look yet). */
+    /* Of the holder's owner: the bytes written at its last look, to the memory and to each CPU's
+     * ring of events (NULL: no look yet). The holder frees the array. */
     uint64_t looked_at, *rings_looked_at;
     struct held *next;
     /* of the holder */
     bool is_stored;
-    bool is_busy;           /* programs wrote half of a ring's size, to all rings, within hold_ms */
+    bool is_busy;           /* programs wrote at least half of a ring's size within hold_ms */
     uint32_t payer;         /* see shares.h */
     uint64_t written;       /* the bytes written at the last look */
     int64_t since_ms;       /* `written` has not changed since this time */
@@ -36,7 +36,7 @@ struct holder_options {
     unsigned max_users;
     uint64_t max_bytes; /* of all memories, also of left memories that are not dropped yet */
     int64_t left_ms;    /* a left memory is dropped if nothing was written for so long */
-    int64_t idle_ms;    /* a memory is dropped if no program has had it for so long */
+    int64_t idle_ms;    /* so is a memory that no program has had for so long */
     int64_t hold_ms;    /* the memory should be large enough for the records of this time */
 };
 
@@ -52,7 +52,8 @@ struct held *held_longest_idle(struct held *list);
 /* Marks the memory as RING_LEFT or RING_REPLACED: programs that ask get another one. */
 void held_leave(struct held *held, enum ring_state state);
 
-/* Leaves all memories of each user but the newest. Left memories are still read to their ends. */
+/* Sets is_left for all memories of each user but the newest, and leaves their states. Left memories
+ * are still read to their ends. */
 void held_leave_older(struct held *list);
 
 /* Copies the host's slow rules to all memories, where programs read them. */

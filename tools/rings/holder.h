@@ -4,8 +4,8 @@
  * The kernel tells the user of a program (SO_PEERCRED). The holder makes a small memory when the
  * first program of a user asks. While programs write much, a larger memory replaces it, within the
  * user's share (shares.h). Large memories are made in steps, between which other programs are
- * served. The holder drops a memory that no program has any more. Sending never blocks: a client
- * gets one small message.
+ * served. The holder drops a memory that no program has had for idle_ms. Sending never blocks: a
+ * client gets one small message.
  *
  * Memories outlive this process: the holder stores each memory (fdstore.h) before a program gets
  * it. At a normal end, the holder marks all memories as left. Programs ask again when the next
@@ -63,7 +63,8 @@ void holder_reload(struct holder *holder, const struct holder_options *options);
 void holder_close(struct holder *holder);
 
 struct holder_counts holder_counts(const struct holder *holder);
-/* Returns true if memories outlive a kill; null if that is unknown (systemd before 254). */
+/* Returns JSON's true if memories outlive a kill, or false; null if that is unknown (systemd before
+ * 254). */
 json_t *holder_outlives(const struct holder_counts *counts);
 
 /* Returns the users that have asked for memories, with their connections. */

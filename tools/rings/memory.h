@@ -36,7 +36,7 @@ struct memory {
     uint64_t filled;     /* see memory_fill(): the bytes that have pages */
 };
 
-/* Returns the number of CPUs that the host may ever have. */
+/* Returns the number of CPUs that the host may ever have, at most RING_CPUS_MAX. */
 uint32_t memory_host_cpus(void);
 
 /* Returns the bytes of a memory of this size; 0: no memory can have this size. */
@@ -67,7 +67,8 @@ bool memory_open(struct memory *memory, int fd, struct error *error);
  */
 int memory_share(const struct memory *memory);
 
-/* Sends such a descriptor to the program at a socket (struct ring_hello). Never blocks. */
+/* Sends such a descriptor to the program at a socket (struct ring_hello). Never blocks. Returns
+ * false if the socket is full, or the descriptor cannot be made. */
 bool memory_send(const struct memory *memory, int socket);
 
 /* Returns true if a program has a descriptor of memory_share(), or a mapping of it, or if the
@@ -98,7 +99,8 @@ void memory_beat(struct memory *memory);
  * host's. */
 void memory_set_ahead(const struct memory *memory, int64_t ahead_ns);
 
-/* Sets slow rules, which programs of the memory see within a second. */
+/* Sets slow rules, which programs of the memory see within a second. A memory of an older layout
+ * has no room for rules, and stays as it is. */
 void memory_set_rules(const struct memory *memory, const char *text);
 
 /* ---- rings: ring c has the events of CPU c, ring cpus + c the alarms of CPU c */

@@ -19,7 +19,7 @@ __attribute__((format(printf, 1, 2))) void ending_fail(const char *format, ...);
 
 bool ending_has_failed(void);
 
-/* Returns whether the worker was asked to end before any failure. Later failures do not count: the
+/* Returns false if the worker failed before it was asked to end. Later failures do not count: the
  * group may change while the worker leaves. */
 bool ending_is_well(void);
 

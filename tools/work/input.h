@@ -24,7 +24,8 @@ void input_free(struct input *input); /* NULL is allowed */
 /* Sets committed->offset to the next offset to read. Returns false after ending_fail(). */
 bool input_assign(struct input *input, rd_kafka_topic_partition_t *committed);
 
-/* Adds the partition's place to `places` if it has changed since the last commit. */
+/* Adds the partition's place to `places` if it has changed since the last commit. Then drops the
+ * partition with its open traces. */
 void input_give_back(struct input *input, const rd_kafka_topic_partition_t *partition,
                      rd_kafka_topic_partition_list_t *places);
 
