@@ -1,5 +1,5 @@
 /*
- * Reads parameters.
+ * Reads parameters: from texts and numbers, and from babeltrace2's values.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -88,7 +88,7 @@ static void *params_member_of(struct params *params, const struct param_rule *ru
     return (char *)params + rule->offset;
 }
 
-void params_note_given(struct params *params, const struct param_rule *rule)
+static void params_note_given(struct params *params, const struct param_rule *rule)
 {
     static_assert(PARAM_COUNT <= 64, "a bit each");
     if (rule >= rules && rule < rules + PARAM_COUNT) /* only for keys of this table */
@@ -161,8 +161,8 @@ static bool params_read_choice(struct params *params, const struct param_rule *r
                      text);
 }
 
-bool params_add_closing(struct params *params, const struct param_rule *rule, struct text text,
-                        struct error *error)
+static bool params_add_closing(struct params *params, const struct param_rule *rule,
+                               struct text text, struct error *error)
 {
     if (closing_add(&params->closing, text))
         return true;
@@ -234,14 +234,18 @@ bool param_check(const struct param_rule *rule, const struct param_value *value,
     return params_set(&scratch, rule, value, error);
 }
 
-static bool params_is_given(const struct params *params, const char *name)
+static const struct param_rule *params_find(const char *name)
 {
     size_t i = 0;
 
     while (i < PARAM_COUNT && strcmp(rules[i].name, name) != 0)
         i++;
-    assert(i < PARAM_COUNT);
-    return params->given & UINT64_C(1) << i;
+    return i < PARAM_COUNT ? &rules[i] : NULL;
+}
+
+static bool params_is_given(const struct params *params, const char *name)
+{
+    return params->given & UINT64_C(1) << (params_find(name) - rules);
 }
 
 /* Sets defaults for Kafka. A batch becomes one message per partition, and large messages are
@@ -294,4 +298,138 @@ bool params_fit(const struct params *params, struct error *error)
     if (params->rules_report && !params->rules)
         return error_set(error, "rules-report needs rules=\"PATH\"");
     return params_fits_kafka(params, error);
+}
+
+/* ---- babeltrace2's values ------------------------------------------------------------------- */
+
+static const char *params_map_type_name(const bt_value *value)
+{
+    switch (bt_value_get_type(value)) {
+    case BT_VALUE_TYPE_NULL:
+        return "null";
+    case BT_VALUE_TYPE_BOOL:
+        return "a boolean";
+    case BT_VALUE_TYPE_UNSIGNED_INTEGER:
+    case BT_VALUE_TYPE_SIGNED_INTEGER:
+        return "an integer";
+    case BT_VALUE_TYPE_REAL:
+        return "a real number";
+    case BT_VALUE_TYPE_STRING:
+        return "a string";
+    case BT_VALUE_TYPE_ARRAY:
+        return "an array";
+    case BT_VALUE_TYPE_MAP:
+        return "a map";
+    default:
+        return "of an unknown type";
+    }
+}
+
+static bool params_map_refuse(const struct param_rule *rule, const char *expected,
+                              const bt_value *value, struct error *error)
+{
+    return error_set(error, "parameter \"%s\": expected %s, got %s", rule->name, expected,
+                     params_map_type_name(value));
+}
+
+/* Reads an array of strings, or one string with commas. */
+static bool params_map_read_closing(struct params *params, const struct param_rule *rule,
+                                    const bt_value *array, struct error *error)
+{
+    const uint64_t length = bt_value_array_get_length(array);
+
+    params_note_given(params, rule);
+    for (uint64_t i = 0; i < length; i++) {
+        const bt_value *element = bt_value_array_borrow_element_by_index_const(array, i);
+
+        if (!bt_value_is_string(element))
+            return params_map_refuse(rule, "strings in the array", element, error);
+        if (!params_add_closing(params, rule, text_of(bt_value_string_get(element)), error))
+            return false;
+    }
+    return length > 0 ||
+           error_set(error,
+                     "parameter \"%s\": expected an array of strings or a string, got an empty "
+                     "array",
+                     rule->name);
+}
+
+/* Reads a signed or an unsigned integer: babeltrace2's command line makes 5 the one and +5 the
+ * other. */
+static bool params_map_get_integer(const bt_value *value, int64_t *integer)
+{
+    uint64_t given;
+
+    if (bt_value_is_signed_integer(value)) {
+        *integer = bt_value_integer_signed_get(value);
+        return true;
+    }
+    if (!bt_value_is_unsigned_integer(value))
+        return false;
+    given = bt_value_integer_unsigned_get(value);
+    *integer = given > INT64_MAX ? INT64_MAX : (int64_t)given;
+    return true;
+}
+
+static bool params_map_read_value(struct params *params, const struct param_rule *rule,
+                                  const bt_value *value, struct error *error)
+{
+    static const char *const expected[] = {[PARAM_TEXT] = "a string",
+                                           [PARAM_INTEGER] = "an integer",
+                                           [PARAM_BOOLEAN] = "yes or no",
+                                           [PARAM_CLOSING] = "an array of strings or a string"};
+    struct param_value plain = {.text = NULL};
+    bool is_right = bt_value_is_string(value);
+
+    if (rule->type == PARAM_CLOSING && bt_value_is_array(value))
+        return params_map_read_closing(params, rule, value, error);
+    if (is_right)
+        plain.text = bt_value_string_get(value);
+    else if (rule->type == PARAM_CHOICE)
+        plain.text =
+            params_map_type_name(value); /* no choice has this name, so the error shows it */
+    else if (bt_value_is_bool(value))
+        plain.integer = bt_value_bool_get(value);
+    if (rule->type == PARAM_INTEGER)
+        is_right = params_map_get_integer(value, &plain.integer);
+    else if (rule->type == PARAM_BOOLEAN)
+        is_right = bt_value_is_bool(value);
+    if (!is_right && rule->type != PARAM_CHOICE)
+        return params_map_refuse(rule, expected[rule->type], value, error);
+    return params_set(params, rule, &plain, error);
+}
+
+struct params_reading {
+    struct params *params;
+    struct error *error;
+    bool failed;
+};
+
+static bt_value_map_foreach_entry_const_func_status
+params_map_read_entry(const char *key, const bt_value *value, void *context)
+{
+    struct params_reading *reading = context;
+    const struct param_rule *rule = params_find(key);
+    char names[1024] = "";
+
+    if (rule) {
+        reading->failed = !params_map_read_value(reading->params, rule, value, reading->error);
+        return reading->failed ? BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT
+                               : BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
+    }
+    for (size_t i = 0; i < PARAM_COUNT; i++)
+        string_list_add(names, sizeof(names), rules[i].name);
+    error_set(reading->error, "parameter \"%s\" is not known: there are %s", key, names);
+    reading->failed = true;
+    return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT;
+}
+
+bool params_read(struct params *params, const bt_value *map, struct error *error)
+{
+    struct params_reading reading = {.params = params, .error = error};
+
+    params_begin(params);
+    (void)bt_value_map_foreach_entry_const(map, params_map_read_entry, &reading);
+    params_end(params);
+    return !reading.failed;
 }

@@ -10,6 +10,7 @@
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/spans/assembler.h"
 
+#include <babeltrace2/babeltrace.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +49,10 @@ struct params {
     struct closing closing; /* empty: not given */
 };
 
+/* Fills params from the map, with defaults; the texts belong to the map. Returns false with error
+ * set, which names the wrong value. */
+bool params_read(struct params *params, const bt_value *map, struct error *error);
+
 /* Checks the combination of parameters. Returns false with error set. */
 bool params_fit(const struct params *params, struct error *error);
 
@@ -80,11 +85,6 @@ void params_begin(struct params *params);
 bool params_set(struct params *params, const struct param_rule *rule,
                 const struct param_value *value, struct error *error); /* false: with error set */
 void params_end(struct params *params);
-
-/* For a list: marks it as given, and adds one element. */
-void params_note_given(struct params *params, const struct param_rule *rule);
-bool params_add_closing(struct params *params, const struct param_rule *rule, struct text text,
-                        struct error *error);
 
 /* Checks the value by the rule. Returns false with error set. */
 bool param_check(const struct param_rule *rule, const struct param_value *value,

@@ -128,10 +128,4 @@ struct counts pipeline_counts(struct pipeline *pipeline);
 char *pipeline_statistics(struct pipeline_statistics *statistics);
 void pipeline_free_statistics(struct pipeline_statistics *statistics);
 
-/* ---- between the pipeline's files */
-
-/* Returns false with error set. */
-bool pipeline_open_statistics(struct pipeline *pipeline, const struct params *params,
-                              struct error *error);
-
 #endif

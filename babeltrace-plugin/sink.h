@@ -7,8 +7,6 @@
 #ifndef BLKIN_SINK_H
 #define BLKIN_SINK_H
 
-#include "params.h"
-
 #include <babeltrace2/babeltrace.h>
 
 bt_component_class_initialize_method_status
@@ -30,10 +28,6 @@ void sink_finalize(bt_self_component_sink *self);
 bt_component_class_get_supported_mip_versions_method_status
 sink_supported_mip_versions(bt_self_component_class_sink *self, const bt_value *params, void *data,
                             bt_logging_level level, bt_integer_range_set_unsigned *versions);
-
-/* Fills params from the map, with defaults; the texts belong to the map. Returns false with error
- * set, which names the wrong value. */
-bool params_read(struct params *params, const bt_value *map, struct error *error);
 
 /*
  * sink.blkin.events lists the events of a trace with their numbers and fields, and proposes rules

@@ -54,8 +54,9 @@ static const struct command commands[] = {
 
 /* The jobs of services' children. */
 static const struct job *const jobs[] = {
-    &listing_job,      &readers_job,      &relay_job,           &sweep_job,    &tracing_make_job,
-    &tracing_look_job, &tracing_stop_job, &tracing_destroy_job, &fdserver_job, NULL,
+    &listing_job,         &readers_job,      &relay_job,
+    &tracing_make_job,    &tracing_look_job, &tracing_stop_job,
+    &tracing_destroy_job, &fdserver_job,     NULL,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -21,7 +21,7 @@ const struct counter counters[] = {
      "Events of other providers, which are ignored."},
     {"events_unreadable", METRIC_COUNTER, SECTION_EVENTS, "unreadable", COUNTS_OFFSET(input.unreadable),
      "Events of BlkKin whose fields or time are wrong."},
-    {"events_newer", METRIC_COUNTER, SECTION_EVENTS, "newer", COUNTS_OFFSET(input.newer),
+    {"events_newer", METRIC_COUNTER | METRIC_RARE, SECTION_EVENTS, "newer", COUNTS_OFFSET(input.newer),
      "Events in a newer version of the format: the reader must be upgraded."},
     {"events_invalid", METRIC_COUNTER, SECTION_EVENTS, "invalid", COUNTS_OFFSET(core.events_invalid),
      "Events without trace id or span id."},
@@ -33,18 +33,18 @@ const struct counter counters[] = {
      "Streaming events of spans that had already ended, or whose begin was not seen."},
     {"events_of_processes", METRIC_COUNTER, SECTION_EVENTS, "of processes", COUNTS_OFFSET(core.events_process),
      "Events about a process, not about a span."},
-    {"events_of_hosts", METRIC_COUNTER, SECTION_EVENTS, "of hosts", COUNTS_OFFSET(core.events_metric),
+    {"events_of_hosts", METRIC_COUNTER | METRIC_RARE, SECTION_EVENTS, "of hosts", COUNTS_OFFSET(core.events_metric),
      "Events about a host, not about a span: samples of its metrics."},
-    {"events_of_alarms", METRIC_COUNTER, SECTION_EVENTS, "alarms", COUNTS_OFFSET(input.alarms),
+    {"events_of_alarms", METRIC_COUNTER | METRIC_RARE, SECTION_EVENTS, "alarms", COUNTS_OFFSET(input.alarms),
      "Events that report a slow span to watchers; they add nothing to the span."},
-    {"events_of_rules", METRIC_COUNTER, SECTION_EVENTS, "of rules", COUNTS_OFFSET(core.events_rule),
+    {"events_of_rules", METRIC_COUNTER | METRIC_RARE, SECTION_EVENTS, "of rules", COUNTS_OFFSET(core.events_rule),
      "Events of other providers that a rule names."},
-    {"events_unwanted", METRIC_COUNTER, SECTION_EVENTS, "unwanted", COUNTS_OFFSET(input.unwanted),
+    {"events_unwanted", METRIC_COUNTER | METRIC_RARE, SECTION_EVENTS, "unwanted", COUNTS_OFFSET(input.unwanted),
      "Events of traces that the agent does not look for, or of another time."},
 
     {"events_missing", METRIC_COUNTER, SECTION_MISSING, "events", COUNTS_OFFSET(core.events_missing),
      "Events that were recorded but never arrived: gaps in sequence numbers."},
-    {"metrics_missing", METRIC_COUNTER, SECTION_MISSING, "metrics", COUNTS_OFFSET(core.metrics_missing),
+    {"metrics_missing", METRIC_COUNTER | METRIC_RARE, SECTION_MISSING, "metrics", COUNTS_OFFSET(core.metrics_missing),
      "Samples of hosts' metrics that were recorded but never arrived: gaps in sequence numbers."},
     {"annotations_lost", METRIC_COUNTER, SECTION_MISSING, "annotations and tags", COUNTS_OFFSET(core.log_errors),
      "Annotations, tags and steps that did not fit into their span, or are unreadable."},
@@ -61,7 +61,7 @@ const struct counter counters[] = {
      "Spans refused one by one: the collector cannot read them."},
     {"spans_too_large", METRIC_COUNTER, SECTION_SPANS, "too large", COUNTS_OFFSET(output.outcome[OUTCOME_TOO_LARGE]),
      "Spans refused one by one: too large for the collector."},
-    {"spans_possibly_persisted", METRIC_COUNTER, SECTION_SPANS, "possibly persisted",
+    {"spans_possibly_persisted", METRIC_COUNTER | METRIC_RARE, SECTION_SPANS, "possibly persisted",
      COUNTS_OFFSET(output.outcome[OUTCOME_POSSIBLY_PERSISTED]),
      "Spans sent to Kafka without an answer in time: in its log, or not; not sent again."},
     {"spans_undelivered", METRIC_COUNTER, SECTION_SPANS, "undelivered",
@@ -71,11 +71,11 @@ const struct counter counters[] = {
      "Spans dropped because the queue was full."},
     {"spans_no_memory", METRIC_COUNTER, SECTION_SPANS, "no memory", COUNTS_OFFSET(output.outcome[OUTCOME_NO_MEMORY]),
      "Spans lost because memory ran out."},
-    {"spans_skipped", METRIC_COUNTER, SECTION_SPANS, "skipped", COUNTS_OFFSET(output.outcome[OUTCOME_SKIPPED]),
+    {"spans_skipped", METRIC_COUNTER | METRIC_RARE, SECTION_SPANS, "skipped", COUNTS_OFFSET(output.outcome[OUTCOME_SKIPPED]),
      "Spans that were sent before."},
-    {"spans_sampled_out", METRIC_COUNTER, SECTION_SPANS, "sampled out", COUNTS_OFFSET(output.outcome[OUTCOME_SAMPLED_OUT]),
+    {"spans_sampled_out", METRIC_COUNTER | METRIC_RARE, SECTION_SPANS, "sampled out", COUNTS_OFFSET(output.outcome[OUTCOME_SAMPLED_OUT]),
      "Spans left out with their traces by tail sampling."},
-    {"spans_held", METRIC_GAUGE, SECTION_SPANS, "held", COUNTS_OFFSET(output.held),
+    {"spans_held", METRIC_GAUGE | METRIC_RARE, SECTION_SPANS, "held", COUNTS_OFFSET(output.held),
      "Spans that wait: to be joined, for their host's next sample, or for tail sampling to decide."},
     {"spans_spooled", METRIC_COUNTER, SECTION_SPANS, "spooled", COUNTS_OFFSET(output.outcome[OUTCOME_SPOOLED]),
      "Spans written to disk because the collector was away or slow: see spool_spans."},
@@ -122,7 +122,7 @@ const struct counter counters[] = {
     {"spool_too_large", METRIC_COUNTER, SECTION_SPOOL, "too large",
      COUNTS_OFFSET(output.spool.outcome[OUTCOME_TOO_LARGE]),
      "Spans of the spool refused one by one: too large for the collector."},
-    {"spool_possibly_persisted", METRIC_COUNTER, SECTION_SPOOL, "possibly persisted",
+    {"spool_possibly_persisted", METRIC_COUNTER | METRIC_RARE, SECTION_SPOOL, "possibly persisted",
      COUNTS_OFFSET(output.spool.outcome[OUTCOME_POSSIBLY_PERSISTED]),
      "Spans of the spool sent to Kafka without an answer in time: in its log, or not."},
     {"spool_undelivered", METRIC_COUNTER, SECTION_SPOOL, "undelivered",
@@ -134,7 +134,7 @@ const struct counter counters[] = {
      "Spans of the spool that became too old."},
     {"spool_corrupt", METRIC_COUNTER, SECTION_SPOOL, "corrupt", COUNTS_OFFSET(output.spool.corrupt),
      "Spans of the spool in damaged records."},
-    {"spool_unknown", METRIC_COUNTER, SECTION_SPOOL, "unknown", COUNTS_OFFSET(output.spool.unknown),
+    {"spool_unknown", METRIC_COUNTER | METRIC_RARE, SECTION_SPOOL, "unknown", COUNTS_OFFSET(output.spool.unknown),
      "Spans that left the spool between a killed reader's last account and its death."},
     {"spool_waiting", METRIC_GAUGE, SECTION_SPOOL, "in it", COUNTS_OFFSET(output.spool.waiting),
      "Spans in the spool: not delivered, not lost."},
@@ -315,22 +315,10 @@ bool counts_add_up(const struct counts *counts)
                counts->output.spool.found + counts->output.outcome[OUTCOME_SPOOLED];
 }
 
-/* Returns true for counters that are 0 in most runs: joining, spool, Kafka, an earlier run, alarms,
- * metrics, newer programs, unwanted traces. */
+/* Returns true for counters that are 0 in most runs, as without rules, joining or spool. */
 static bool counter_is_rare(const struct counter *counter, const struct counts *counts)
 {
-    if (counter->offset == COUNTS_OFFSET(output.outcome[OUTCOME_SKIPPED]) ||
-        counter->offset == COUNTS_OFFSET(output.outcome[OUTCOME_SAMPLED_OUT]) ||
-        counter->offset == COUNTS_OFFSET(output.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
-        counter->offset == COUNTS_OFFSET(output.spool.outcome[OUTCOME_POSSIBLY_PERSISTED]) ||
-        counter->offset == COUNTS_OFFSET(output.held) ||
-        counter->offset == COUNTS_OFFSET(output.spool.unknown) ||
-        counter->offset == COUNTS_OFFSET(core.events_metric) ||
-        counter->offset == COUNTS_OFFSET(core.metrics_missing) ||
-        counter->offset == COUNTS_OFFSET(input.newer) ||
-        counter->offset == COUNTS_OFFSET(input.alarms) ||
-        counter->offset == COUNTS_OFFSET(core.events_rule) ||
-        counter->offset == COUNTS_OFFSET(input.unwanted))
+    if (counter->kind & METRIC_RARE)
         return counter_value(counter, counts) == 0;
     if (counter->section == SECTION_RULES)
         return counts->input.rules.begins == 0;
@@ -380,40 +368,38 @@ void counts_line(const struct counts *counts, enum line_style style, char line[C
 
 /* ---- as a page of Prometheus --------------------------------------------------------------- */
 
-static void print_head(struct printer *page, const char *name, const char *suffix,
-                       enum counter_kind kind, const char *help)
+void counter_print(struct printer *page, const struct counter *counter, const struct counts *counts)
 {
-    print(page, "# HELP blkin_%s%s %s\n", name, suffix, help);
-    print(page, "# TYPE blkin_%s%s %s\n", name, suffix,
-          kind == METRIC_COUNTER ? "counter" : "gauge");
+    const bool is_counter = !(counter->kind & METRIC_GAUGE);
+    char name[96];
+
+    (void)snprintf(name, sizeof(name), "blkin_%s%s", counter->name, is_counter ? "_total" : "");
+    print_metric(page, name, is_counter ? "counter" : "gauge", counter->help,
+                 counter_value(counter, counts));
 }
 
 static void print_time(struct printer *page, const char *name, int64_t time_ns, const char *help)
 {
-    print_head(page, name, "_seconds", METRIC_GAUGE, help);
-    print(page, "blkin_%s_seconds %" PRId64 ".%03d\n", name, time_ns / 1000000000,
+    print_metric_head(page, name, "gauge", help);
+    print(page, "%s %" PRId64 ".%03d\n", name, time_ns / 1000000000,
           (int)(time_ns / 1000000 % 1000));
 }
 
 void prometheus_print(struct printer *page, const struct counts *counts, const struct run_info *run)
 {
-    print_head(page, "sink_info", "", METRIC_GAUGE, "Which sink this is; the value is always 1.");
+    print_metric_head(page, "blkin_sink_info", "gauge",
+                      "Which sink this is; the value is always 1.");
     print_string(page, "blkin_sink_info{");
     print_label(page, "version", text_of(BLKIN_RELEASE));
     print_string(page, ",");
     print_label(page, "endpoint", text_of(run->endpoint));
     print_string(page, "} 1\n");
-    print_time(page, "start_time", run->start_ns, "When the sink started, since 1970.");
-    print_time(page, "events_time", run->events_ns,
+    print_time(page, "blkin_start_time_seconds", run->start_ns,
+               "When the sink started, since 1970.");
+    print_time(page, "blkin_events_time_seconds", run->events_ns,
                "When the counters of events were read, since 1970.");
-    print_time(page, "trace_time", counts->input.trace_time_ns,
+    print_time(page, "blkin_trace_time_seconds", counts->input.trace_time_ns,
                "Up to when the trace was read, since 1970; 0 before anything was.");
-    for (size_t i = 0; i < counters_count; i++) {
-        const struct counter *counter = &counters[i];
-        const char *suffix = counter->kind == METRIC_COUNTER ? "_total" : "";
-
-        print_head(page, counter->name, suffix, counter->kind, counter->help);
-        print(page, "blkin_%s%s %" PRIu64 "\n", counter->name, suffix,
-              counter_value(counter, counts));
-    }
+    for (size_t i = 0; i < counters_count; i++)
+        counter_print(page, &counters[i], counts);
 }

@@ -94,13 +94,14 @@ enum section {
 };
 
 enum counter_kind {
-    METRIC_COUNTER, /* never falls */
-    METRIC_GAUGE    /* current value */
+    METRIC_COUNTER,  /* never falls */
+    METRIC_GAUGE,    /* current value */
+    METRIC_RARE = 2, /* a bit, with either: in lines only if not 0 */
 };
 
 struct counter {
     const char *name; /* in JSON; for Prometheus: blkin_NAME, with _total for a METRIC_COUNTER */
-    enum counter_kind kind;
+    unsigned kind;    /* enum counter_kind */
     enum section section;
     const char *label; /* in a line, after the number; NULL: in no line */
     size_t offset;     /* in struct counts */
@@ -132,7 +133,9 @@ void counts_line(const struct counts *counts, enum line_style style, char line[C
 
 #define PROMETHEUS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-/* Prints a page of Prometheus' text format. */
+/* Prints one counter, or a page, in Prometheus' text format. */
+void counter_print(struct printer *page, const struct counter *counter,
+                   const struct counts *counts);
 void prometheus_print(struct printer *page, const struct counts *counts,
                       const struct run_info *run);
 

@@ -28,13 +28,6 @@ static bool stats_file_error(struct error *error, const char *path, const char *
 
 /* ---- the text -------------------------------------------------------------------------------- */
 
-static json_t *json_time(int64_t time_ns)
-{
-    char text[DATE_MAX];
-
-    return date_write(time_ns, text) ? json_string(text) : json_null();
-}
-
 json_t *counts_json(const struct counts *counts)
 {
     json_t *object = json_object();
@@ -242,8 +235,9 @@ static bool replace(struct stats_file *file, const char *temporary, const char *
     return false;
 }
 
-bool stats_file_put(struct stats_file *file, const char *text, struct error *error)
+bool stats_file_put(void *context, const char *text, struct error *error)
 {
+    struct stats_file *file = context;
     char own[sizeof(".4294967295.tmp")], *temporary;
     bool written;
 

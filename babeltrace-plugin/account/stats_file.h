@@ -31,8 +31,9 @@ bool stats_file_open(struct stats_file *file, const char *path, struct error *er
 bool stats_file_write(struct stats_file *file, const struct counts *counts,
                       const struct run_info *run, struct error *error);
 
-/* Same with a text of stats_text(), perhaps in another thread; NULL: out of memory. */
-bool stats_file_put(struct stats_file *file, const char *text, struct error *error);
+/* Same for a struct stats_file with a text of stats_text(), perhaps in another thread; NULL: out of
+ * memory. */
+bool stats_file_put(void *context, const char *text, struct error *error);
 
 /* Releases the path; the file stays. {NULL, -1} is allowed. */
 void stats_file_close(struct stats_file *file);

@@ -7,6 +7,7 @@
 #ifndef BLKIN_BASE_DATE_H
 #define BLKIN_BASE_DATE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,6 +49,20 @@ static inline int64_t date_read(const char *text)
         return 0;
     (void)sscanf(rest, ".%3d", &milliseconds);
     return seconds * 1000000000 + (int64_t)milliseconds * 1000000;
+}
+
+/* Returns the text form, or JSON's null if time_ns is 0. NULL: out of memory. */
+static inline json_t *json_time(int64_t time_ns)
+{
+    char text[DATE_MAX];
+
+    return date_write(time_ns, text) ? json_string(text) : json_null();
+}
+
+/* Returns the time in a member of a JSON object; 0: none. */
+static inline int64_t json_time_in(const json_t *object, const char *name)
+{
+    return date_read(json_string_value(json_object_get(object, name)));
 }
 
 #endif

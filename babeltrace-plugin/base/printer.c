@@ -8,6 +8,7 @@
 #include "duration.h"
 #include "utf8.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,19 @@ void print_label(struct printer *page, const char *key, struct text value)
             print_text(page, character, (size_t)(end - character));
     }
     print_string(page, "\"");
+}
+
+void print_metric_head(struct printer *page, const char *name, const char *kind, const char *help)
+{
+    print(page, "# HELP %s %s\n", name, help);
+    print(page, "# TYPE %s %s\n", name, kind);
+}
+
+void print_metric(struct printer *page, const char *name, const char *kind, const char *help,
+                  uint64_t value)
+{
+    print_metric_head(page, name, kind, help);
+    print(page, "%s %" PRIu64 "\n", name, value);
 }
 
 char *print_end(struct printer *printer)

@@ -30,6 +30,11 @@ void print(struct printer *printer, const char *format, ...) __attribute__((form
  * UTF-8. */
 void print_label(struct printer *page, const char *key, struct text value);
 
+/* Prints the head of a metric, or a metric without labels. kind: "counter", "gauge" ... */
+void print_metric_head(struct printer *page, const char *name, const char *kind, const char *help);
+void print_metric(struct printer *page, const char *name, const char *kind, const char *help,
+                  uint64_t value);
+
 /* Returns the whole text, for free(); NULL if memory was short. */
 char *print_end(struct printer *printer);
 

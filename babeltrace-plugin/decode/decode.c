@@ -6,8 +6,7 @@
  */
 #include "decode.h"
 
-#include "babeltrace-plugin/base/table.h"
-#include "babeltrace-plugin/spans/event.h"
+#include "babeltrace-plugin/base/hash.h"
 
 #include <stdlib.h>
 
@@ -129,6 +128,8 @@ struct decode_plan {
 };
 
 struct stream_decoder {
+    struct table_link in_table; /* of streams */
+    const bt_stream *stream;
     struct table plans;    /* by event class */
     uint64_t classes_seen; /* of the stream class, none of them ours */
     bool has_ours;
@@ -178,7 +179,8 @@ static bool is_monotonic(const bt_clock_class *clock)
            bt_clock_class_get_frequency(clock) == UINT64_C(1000000000);
 }
 
-struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules *rules)
+/* Returns NULL when out of memory. */
+static struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules *rules)
 {
     const bt_stream_class *class = bt_stream_borrow_class_const(stream);
     const bt_field_class *context =
@@ -193,6 +195,7 @@ struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules 
         return NULL;
     }
     clock = bt_stream_class_borrow_default_clock_class_const(class);
+    decoder->stream = stream;
     decoder->rules = rules;
     decoder->has_clock = clock != NULL;
     decoder->is_monotonic = is_monotonic(clock);
@@ -215,10 +218,10 @@ static void free_plan(struct table_link *link)
     free(plan);
 }
 
-void stream_decoder_free(struct stream_decoder *decoder)
+static void stream_decoder_free(struct table_link *link)
 {
-    if (!decoder)
-        return;
+    struct stream_decoder *decoder = caa_container_of(link, struct stream_decoder, in_table);
+
     table_destroy(&decoder->plans, free_plan);
     free(decoder);
 }
@@ -341,8 +344,9 @@ static const struct decode_plan *add_plan(struct stream_decoder *decoder,
     return plan;
 }
 
-const struct decode_plan *stream_decoder_plan(struct stream_decoder *decoder,
-                                              const bt_event_class *class)
+/* Returns NULL when out of memory. */
+static const struct decode_plan *stream_decoder_plan(struct stream_decoder *decoder,
+                                                     const bt_event_class *class)
 {
     /* a trace cannot choose the addresses of classes, so the upper bits of a product are enough */
     const uint64_t hash = (uint64_t)(uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> 32;
@@ -372,6 +376,77 @@ bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *st
                          class, decoder->classes_seen)));
     return decoder->has_ours;
 }
+
+/* ---- the table of streams -------------------------------------------------------------------- */
+
+struct streams *streams_new(struct rules *rules)
+{
+    struct streams *streams = calloc(1, sizeof(*streams));
+
+    if (!streams || !table_init(&streams->table)) {
+        free(streams);
+        return NULL;
+    }
+    streams->rules = rules;
+    return streams;
+}
+
+void streams_free(struct streams *streams)
+{
+    if (!streams)
+        return;
+    table_destroy(&streams->table, stream_decoder_free);
+    free(streams);
+}
+
+static struct stream_decoder *streams_find(const struct streams *streams, const bt_stream *stream,
+                                           uint64_t *hash)
+{
+    struct stream_decoder *decoder;
+
+    *hash = hash_number(streams->table.seed, (uintptr_t)stream);
+    table_find(decoder, &streams->table, *hash, in_table, decoder->stream == stream);
+    return decoder;
+}
+
+struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream *stream)
+{
+    uint64_t hash;
+    struct stream_decoder *decoder = streams_find(streams, stream, &hash);
+
+    if (decoder)
+        return decoder;
+    decoder = stream_decoder_new(stream, streams->rules);
+    if (decoder)
+        table_add(&streams->table, &decoder->in_table, hash);
+    return decoder;
+}
+
+const struct decode_plan *streams_find_plan(struct streams *streams, struct recent_class *recent,
+                                            const bt_event *event)
+{
+    const bt_event_class *class = bt_event_borrow_class_const(event);
+    struct stream_decoder *decoder = streams_decoder(streams, bt_event_borrow_stream_const(event));
+    const struct decode_plan *plan = decoder ? stream_decoder_plan(decoder, class) : NULL;
+
+    if (plan)
+        *recent = (struct recent_class){class, plan};
+    return plan;
+}
+
+void streams_end(struct streams *streams, const bt_stream *stream)
+{
+    uint64_t hash;
+    struct stream_decoder *decoder = streams_find(streams, stream, &hash);
+
+    if (!decoder)
+        return;
+    memset(streams->recent, 0, sizeof(streams->recent)); /* some slots belong to this decoder */
+    table_remove(&streams->table, &decoder->in_table);
+    stream_decoder_free(&decoder->in_table);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static struct text read_text(const bt_field *field)
 {

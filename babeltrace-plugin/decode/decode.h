@@ -10,17 +10,74 @@
 #ifndef BLKIN_DECODE_H
 #define BLKIN_DECODE_H
 
+#include "babeltrace-plugin/base/table.h"
 #include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/spans/event.h"
 
 #include <babeltrace2/babeltrace.h>
 
 struct stream_decoder;
+struct decode_plan; /* the decoding of an event class; lives as long as the decoder */
 
-/* The decoder of one stream, from its beginning to its end. rules may be NULL. Returns NULL when
- * out of memory. */
-struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules *rules);
-void stream_decoder_free(struct stream_decoder *decoder);
+/*
+ * The decoders of the streams that have begun and not ended: a table, and a cache in front. The
+ * event class alone finds the decoding of an event. A class belongs to one trace, and one decoder's
+ * plan for a class is right for all streams.
+ */
+#define RECENT_BITS 8
+
+struct recent_class {
+    const bt_event_class *class;
+    const struct decode_plan *plan;
+};
+
+struct streams {
+    struct table table;
+    struct recent_class recent[1 << RECENT_BITS];
+    struct rules *rules;
+};
+
+/* rules may be NULL, and must live longer. Returns NULL when out of memory. */
+struct streams *streams_new(struct rules *rules);
+
+/* NULL is allowed. */
+void streams_free(struct streams *streams);
+
+/* Decodes the message's event by the plan of its class. */
+enum decoded decode_event(const struct decode_plan *plan, const bt_message *message,
+                          const bt_event *bt_event, struct event *event);
+
+/* Finds the plan of a class that is not in its slot of the cache. */
+const struct decode_plan *streams_find_plan(struct streams *streams, struct recent_class *recent,
+                                            const bt_event *event);
+
+/* Returns the decoding of the event. NULL: out of memory. */
+static inline const struct decode_plan *streams_plan(struct streams *streams, const bt_event *event)
+{
+    const bt_event_class *class = bt_event_borrow_class_const(event);
+    /* a trace cannot choose the addresses of classes, so the upper bits of a product are enough */
+    struct recent_class *recent =
+        &streams->recent[(uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_BITS)];
+
+    return recent->class == class ? recent->plan : streams_find_plan(streams, recent, event);
+}
+
+/* Decodes the message's event. On DECODED, sets the members of its kind; texts live as long as the
+ * message. */
+static inline enum decoded streams_decode(struct streams *streams, const bt_message *message,
+                                          struct event *event)
+{
+    const bt_event *bt_event = bt_message_event_borrow_event_const(message);
+    const struct decode_plan *plan = streams_plan(streams, bt_event);
+
+    return plan ? decode_event(plan, message, bt_event, event) : DECODED_NO_MEMORY;
+}
+
+/* Returns the stream's decoder, creating one at the first call. NULL when out of memory. */
+struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream *stream);
+
+/* Ends a stream. Another one may get its address, and the addresses of its classes. */
+void streams_end(struct streams *streams, const bt_stream *stream);
 
 /* Returns the origin of the stream's events, as far as the trace says; lives as long as the stream.
  */
@@ -28,17 +85,6 @@ struct origin stream_decoder_origin(const struct stream_decoder *decoder);
 
 /* Returns true if the stream's metadata has an event class of ours, or one that a rule names. */
 bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *stream);
-
-/* The decoding of an event class of the stream; lives as long as the decoder. Returns NULL when out
- * of memory. */
-struct decode_plan;
-const struct decode_plan *stream_decoder_plan(struct stream_decoder *decoder,
-                                              const bt_event_class *class);
-
-/* Decodes the message's event. On DECODED, sets the members of its kind; texts live as long as the
- * message. */
-enum decoded decode_event(const struct decode_plan *plan, const bt_message *message,
-                          const bt_event *bt_event, struct event *event);
 
 /* ---- time and origin of an event of any kind ------------------------------------------------- */
 

@@ -5,13 +5,12 @@
  */
 #include "open_traces.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/table.h"
 
 #include <stdlib.h>
 #include <urcu/list.h>
-
-#define FIRST_ROOM 4U
 
 struct open_trace {
     struct table_link in_table;
@@ -22,7 +21,7 @@ struct open_trace {
     size_t bytes;
     struct trace_span *spans;
     uint32_t count;
-    uint32_t room;
+    size_t room;
 };
 
 struct open_traces {
@@ -152,19 +151,15 @@ static struct open_trace *new_trace(struct open_traces *traces, uint64_t hash, u
 {
     struct open_trace *trace = calloc(1, sizeof(*trace));
 
-    if (!trace)
-        return NULL;
-    trace->spans = reallocarray(NULL, FIRST_ROOM, sizeof(*trace->spans));
-    if (!trace->spans) {
+    if (!trace || !ARRAY_FITS(trace->spans, trace->room, 0)) {
         free(trace);
         return NULL;
     }
-    trace->room = FIRST_ROOM;
     trace->id_high = high;
     trace->id = low;
     table_add(&traces->table, &trace->in_table, hash);
     cds_list_add_tail(&trace->by_age, &traces->by_age);
-    set_bytes(traces, trace, sizeof(*trace) + FIRST_ROOM * sizeof(*trace->spans));
+    set_bytes(traces, trace, sizeof(*trace) + trace->room * sizeof(*trace->spans));
     traces->counts.open++;
     return trace;
 }
@@ -180,16 +175,11 @@ static struct open_trace *find_trace(struct open_traces *traces, uint64_t high, 
 
 static bool open_traces_make_room(struct open_traces *traces, struct open_trace *trace)
 {
-    struct trace_span *grown;
+    const size_t before = trace->room;
 
-    if (trace->count < trace->room)
-        return true;
-    grown = reallocarray(trace->spans, trace->room * 2UL, sizeof(*grown));
-    if (!grown)
+    if (!ARRAY_FITS(trace->spans, trace->room, trace->count))
         return false;
-    set_bytes(traces, trace, trace->bytes + trace->room * sizeof(*grown));
-    trace->spans = grown;
-    trace->room *= 2;
+    set_bytes(traces, trace, trace->bytes + (trace->room - before) * sizeof(*trace->spans));
     return true;
 }
 

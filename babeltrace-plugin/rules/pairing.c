@@ -357,12 +357,8 @@ static void report_note(struct pair_example *example, int64_t time_ns, int64_t d
     if (example->is_set)
         return;
     *example = (struct pair_example){true, time_ns, duration_ns, pid, tid, ""};
-    name = text_cut(name, sizeof(example->name) - 1);
-    for (size_t i = 0; i < name.length; i++) { /* for a terminal */
-        const bool is_shown = (unsigned char)name.data[i] >= ' ' && name.data[i] != 0x7f;
-
-        example->name[i] = is_shown ? name.data[i] : '?';
-    }
+    (void)text_copy(example->name, text_cut(name, sizeof(example->name) - 1));
+    string_make_plain(example->name); /* for a terminal */
 }
 
 void report_note_span(const struct pair_open *open, const struct span *span)

@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "babeltrace-plugin/sink.h"
+#include "babeltrace-plugin/params.h"
 
 /* libFuzzer chooses inputs by their coverage of the product, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)

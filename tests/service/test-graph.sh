@@ -1,6 +1,5 @@
 #!/bin/bash
-# babeltrace2's graph as the services run it: recorded traces, a live session, its end, and its messages about missing
-# parts.
+# babeltrace2's graph as the service runs it: a live session, its end, and its messages about missing parts.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -29,30 +28,14 @@ ends() {
 private_begin
 start_sessiond || exit 1
 
-# Two traces of one run of the sink.
-for i in 1 2; do
-    start_session "work$i" --output="$WORK/trace$i" || exit 1
-done
-record 1000
-for i in 1 2; do
-    lttng destroy "work$i" >/dev/null || fail "lttng destroy"
-done
-mapfile -t folders < <(find "$WORK/trace1" "$WORK/trace2" -name metadata -printf '%h\n')
-start_part recorded "$graph" "file:$WORK/recorded.json" "${folders[@]}"
-ends recorded 0 'blkin: events: 2002 = .* spans: 2000 = 2000 accepted' # two sessions: each event twice
-
 # A missing part has a one-line message with its name.
 closed=
 free_port closed
 start_part no-relayd "$graph" "file:$WORK/no1.json" "net://127.0.0.1:$closed/host/h/s"
 ends no-relayd 1 "blkin: .*net://127.0.0.1:$closed/host/h/s: .*onnection refused"
-mkdir "$WORK/no-ctf"
-echo 'no CTF' >"$WORK/no-ctf/metadata"
-start_part no-ctf "$graph" "file:$WORK/no2.json" "$WORK/no-ctf"
-ends no-ctf 1 "blkin: cannot read the trace $WORK/no-ctf: "
-start_part no-collector "$graph" "http://127.0.0.1:$closed/api/v2/spans" "${folders[@]}"
+start_part no-collector "$graph" "http://127.0.0.1:$closed/api/v2/spans" "net://127.0.0.1:$closed/host/h/s"
 ends no-collector 1 "blkin: cannot start the sink: no collector is there: http://127.0.0.1:$closed"
-start_part no-plugin env BABELTRACE_PLUGIN_PATH="$WORK" "$graph" "file:$WORK/no.json" "${folders[@]}"
+start_part no-plugin env BABELTRACE_PLUGIN_PATH="$WORK" "$graph" "file:$WORK/no.json" "net://127.0.0.1:$closed/host/h/s"
 ends no-plugin 1 "blkin: BlkKin's plugin for babeltrace2 is not found"
 
 # A live session is read until one signal comes, also while the relay daemon hangs; all read events are delivered. INT

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #define GOES          "z/goes-20260101-000000" /* the last one */
 
 static struct timer look;
+static struct sweep sweep;
 static int64_t until_ms;
 
 static void make(const char *path, int seconds_ago)
@@ -37,28 +37,20 @@ static bool is_there(const char *path)
     return access(path, F_OK) == 0;
 }
 
-/* The loop has not yet seen the end of the child. */
-static bool has_child(void)
-{
-    siginfo_t info;
-
-    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
 static void look_whether_it_goes(void *context)
 {
     (void)context;
-    if ((is_there(GOES) || has_child()) && clock_ms() < until_ms)
+    if ((is_there(GOES) || sweep.job.is_running) && clock_ms() < until_ms)
         timer_set(loop, &look, 5);
     else
         loop_stop(loop);
 }
 
-/* Sweeps until the last one is gone, and the loop has seen the end of the child. */
+/* Sweeps until the last one is gone, and the loop has seen the end of the thread. */
 static void do_sweep(const struct listing *live)
 {
     make(GOES, OLD_S);
-    relay_sweep(loop, ".", live);
+    relay_sweep(&sweep, loop, ".", live);
     until_ms = clock_ms() + SWEEP_WAIT_MS;
     look = (struct timer){.due = look_whether_it_goes};
     timer_set(loop, &look, 0);
@@ -132,14 +124,10 @@ static void test_all(void)
     check_others();
 }
 
-int main(int argc, char *argv[])
+int main(void)
 {
-    static const struct job *const jobs[] = {&sweep_job, NULL};
     char root[] = "/tmp/sweep.XXXXXX", command[64];
-    int status;
 
-    if (job_is_done(argc, argv, jobs, &status))
-        return status;
     CHECK(mkdtemp(root) && chdir(root) == 0);
     loop = loop_new(&signals);
     CHECK(loop != NULL);

@@ -216,22 +216,6 @@ bool child_start(struct loop *loop, struct child *child, const struct child_orde
     return true;
 }
 
-bool child_start_json(struct loop *loop, struct child *child, const struct job *job, json_t *order,
-                      struct output_lines *lines)
-{
-    char *text = order ? json_dumps(order, JSON_COMPACT) : NULL;
-    const bool has_started =
-        text && child_start(loop, child,
-                            &(struct child_order){
-                                .job = job, .bytes = text, .size = strlen(text), .lines = lines});
-
-    if (!text)
-        errno = ENOMEM;
-    json_decref(order);
-    free(text);
-    return has_started;
-}
-
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
 #define TASK_USES 1000 /* tasks of one child; then a new child starts, as a library may leak */

@@ -72,10 +72,6 @@ struct child_order {
  */
 bool child_start(struct loop *loop, struct child *child, const struct child_order *order);
 
-/* The same with an order in JSON, which the function frees. NULL as order: out of memory. */
-bool child_start_json(struct loop *loop, struct child *child, const struct job *job, json_t *order,
-                      struct output_lines *lines);
-
 struct task {
     void (*done)(void *context, const void *result); /* NULL: hung, was killed or failed */
     void *context;

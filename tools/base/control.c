@@ -254,21 +254,12 @@ void control_close(struct control *control)
 
 /* ---- the client's side ----------------------------------------------------------------------- */
 
-static bool wait_until(int fd, short events, int64_t deadline_ms)
+/* option: SO_SNDTIMEO, also for connect(2), or SO_RCVTIMEO. */
+static bool set_limit(int fd, int option, int64_t ms)
 {
-    struct pollfd pollfd = {fd, events, 0};
-    int64_t left_ms;
+    const struct timeval limit = {ms / 1000, ms % 1000 * 1000};
 
-    while ((left_ms = deadline_ms - clock_ms()) > 0) {
-        const int n = poll(&pollfd, 1, (int)left_ms);
-
-        if (n > 0)
-            return true;
-        if (n < 0 && errno != EINTR)
-            return false;
-    }
-    errno = ETIMEDOUT;
-    return false;
+    return setsockopt(fd, SOL_SOCKET, option, &limit, sizeof(limit)) == 0;
 }
 
 static bool send_request(int fd, const char *request)
@@ -293,16 +284,16 @@ struct control_answer {
 static size_t control_receive(void *buffer, size_t size, void *context)
 {
     struct control_answer *answer = context;
+    const int64_t left_ms = answer->deadline_ms - clock_ms();
     ssize_t n = -1;
 
-    errno = EFBIG;
-    while (answer->bytes < ANSWER_MAX && wait_until(answer->fd, POLLIN, answer->deadline_ms)) {
-        n = recv(answer->fd, buffer, size, 0);
-        if (n >= 0 || (errno != EAGAIN && errno != EINTR))
-            break;
-    }
+    errno = answer->bytes < ANSWER_MAX ? EAGAIN : EFBIG;
+    if (answer->bytes < ANSWER_MAX && left_ms > 0 && set_limit(answer->fd, SO_RCVTIMEO, left_ms))
+        do
+            n = recv(answer->fd, buffer, size, 0);
+        while (n < 0 && errno == EINTR);
     if (n < 0)
-        answer->failure = errno;
+        answer->failure = errno == EAGAIN ? ETIMEDOUT : errno;
     else
         answer->bytes += (size_t)n;
     return (size_t)n;
@@ -312,12 +303,10 @@ static size_t control_receive(void *buffer, size_t size, void *context)
  * socket blocks. */
 static int connect_to(const struct sockaddr_un *address)
 {
-    const struct timeval limit = {CLIENT_TIME_MS / 1000, 0};
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0 ||
-                    connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 ||
-                    fcntl(fd, F_SETFL, O_NONBLOCK) != 0)) {
+    if (fd >= 0 && (!set_limit(fd, SO_SNDTIMEO, CLIENT_TIME_MS) ||
+                    connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0)) {
         const int cause = errno;
 
         close(fd);

@@ -160,13 +160,6 @@ void say_line(const char *source, const char *line)
     print(id, text);
 }
 
-json_t *json_time(int64_t time_ns)
-{
-    char text[DATE_MAX];
-
-    return date_write(time_ns, text) ? json_string(text) : json_null();
-}
-
 static int by_order(const void *a, const void *b)
 {
     const struct line *left = *(const struct line *const *)a,

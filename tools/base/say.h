@@ -47,7 +47,4 @@ void say_line(const char *source, const char *line);
  * NULL: out of memory. */
 json_t *say_last(void);
 
-/* Returns "2026-11-21T11:33:27.981Z", or JSON's null for 0. NULL: out of memory. */
-json_t *json_time(int64_t time_ns);
-
 #endif

@@ -99,13 +99,6 @@ json_t *json_read(const char *path)
 
 /* ---- for Prometheus -------------------------------------------------------------------------- */
 
-void print_metric(struct printer *printer, const char *name, const char *kind, const char *help,
-                  uint64_t value)
-{
-    print(printer, "# HELP %s %s\n", name, help);
-    print(printer, "# TYPE %s %s\n%s %" PRIu64 "\n", name, kind, name, value);
-}
-
 void totals_own_print(struct printer *printer, const struct totals_table *table, const void *own)
 {
     for (size_t i = 0; i < table->count; i++) {
@@ -144,11 +137,6 @@ static void counter_set(const struct counter *counter, struct counts *counts, ui
     memcpy((char *)counts + counter->offset, &value, sizeof(value));
 }
 
-static int64_t time_at(const json_t *object, const char *key)
-{
-    return date_read(json_string_value(json_object_get(object, key)));
-}
-
 static struct mark settled_at(const json_t *object)
 {
     return (struct mark){
@@ -174,11 +162,11 @@ bool reader_account_read(const char *path, struct reader_account *account)
 
     if (is_whole) {
         *account =
-            (struct reader_account){.events_ns = time_at(json, "events_as_of"),
+            (struct reader_account){.events_ns = json_time_in(json, "events_as_of"),
                                     .pid = (long)json_integer_value(json_object_get(json, "pid")),
                                     .has_ended = strcmp(state, "ended") == 0};
         counts_read(values, &account->counts);
-        account->counts.input.trace_time_ns = time_at(json, "trace_time");
+        account->counts.input.trace_time_ns = json_time_in(json, "trace_time");
         account->settled = settled_at(json_object_get(json, "settled"));
     }
     json_decref(json);
@@ -235,7 +223,7 @@ void counts_hand_over(struct counts *counts)
     counts->input.rules.begins -= counts->input.rules.open;
     counts->input.join.halves -= counts->input.join.waiting;
     for (size_t i = 0; i < counters_count; i++) {
-        if (counters[i].kind == METRIC_GAUGE)
+        if (counters[i].kind & METRIC_GAUGE)
             counter_set(&counters[i], counts, 0);
     }
     counts->output.spool.waiting = in_spool;

@@ -50,10 +50,6 @@ void totals_own_print(struct printer *printer, const struct totals_table *table,
  * 0. */
 void totals_say(const struct counts *sinks, const struct totals_table *table, const void *own);
 
-/* A metric without labels. kind: "counter" or "gauge". */
-void print_metric(struct printer *printer, const char *name, const char *kind, const char *help,
-                  uint64_t value);
-
 /* ---- the accounts of readers ----------------------------------------------------------------- */
 
 /*

@@ -42,6 +42,7 @@ struct live_service {
     char *endpoint;
     struct utsname host;
     struct relay relay;
+    struct sweep sweep;
     struct tracing tracing;
     struct readers readers;
     struct timer tick, drain;
@@ -107,13 +108,6 @@ static char *page(void *context)
     return print_end(&printer);
 }
 
-/* Runs in the saver's thread. Writes the file as a sink writes its statistics-file, with the same
- * lock. */
-static bool put_stats(void *context, const char *text, struct error *error)
-{
-    return stats_file_put(context, text, error);
-}
-
 static void write_stats(struct live_service *service, bool has_ended)
 {
     const struct counts counts = readers_counts(&service->readers);
@@ -121,7 +115,7 @@ static void write_stats(struct live_service *service, bool has_ended)
 
     info.has_ended = has_ended;
     if (service->stats_file.path)
-        saver_write_by(service->stats_file.path, stats_text(&counts, &info), put_stats,
+        saver_write_by(service->stats_file.path, stats_text(&counts, &info), stats_file_put,
                        &service->stats_file);
 }
 
@@ -173,7 +167,7 @@ static void tick(void *context)
     if (clock_ms() >= service->next_sweep_ms) {
         service->next_sweep_ms = clock_ms() + SWEEP_PERIOD_MS;
         if (service->relay.options.is_own && service->relay.has_listed)
-            relay_sweep(service->frame.loop, service->relay.options.output,
+            relay_sweep(&service->sweep, service->frame.loop, service->relay.options.output,
                         &service->relay.listing);
     }
     if (clock_ms() < service->next_stats_ms)
@@ -254,6 +248,7 @@ static void relay_has_ended(void *context)
 {
     struct live_service *service = context;
 
+    thread_job_end(&service->sweep.job);
     if (service->relay.options.is_own) {
         relay_sweep_all(service->relay.options.output);
         (void)rmdir(service->relay.options.output);
@@ -420,6 +415,7 @@ static void free_service(struct live_service *service)
     if (!service->is_left)
         stats_file_close(&service->stats_file);
     json_decref(service->readers.options.params);
+    thread_job_end(&service->sweep.job);
     frame_close(&service->frame);
     free(service->endpoint);
     if (!service->is_left)

@@ -1,4 +1,4 @@
-/* Starts, watches, restarts and ends the readers.
+/* Starts a reader for each followed session; watches, restarts and ends the readers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,6 +11,7 @@
 #include "viewer.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -168,7 +169,8 @@ static void readers_set_state(struct live_reader *reader, enum reader_state stat
 
 static void readers_start(void *context);
 
-void readers_start_in(struct live_reader *reader, int64_t ms)
+/* Starts a child in `ms`, or later when the relay daemon is there. */
+static void readers_start_in(struct live_reader *reader, int64_t ms)
 {
     readers_set_state(reader, READER_WAITING);
     reader->timer.due = readers_start;
@@ -182,6 +184,21 @@ static void readers_start_later(struct live_reader *reader)
                      backoff_ms(++reader->failures, READERS_RESTART_MS, READERS_RESTART_MAX_MS));
 }
 
+static bool readers_start_child(struct live_reader *reader)
+{
+    json_t *order = readers_order(reader);
+    char *text = json_dumps(order, JSON_COMPACT); /* NULL without an order */
+    const bool has_started = text && child_start(reader->readers->loop, &reader->child,
+                                                 &(struct child_order){.job = &readers_job,
+                                                                       .bytes = text,
+                                                                       .size = strlen(text),
+                                                                       .lines = &reader->lines});
+
+    json_decref(order);
+    free(text);
+    return has_started;
+}
+
 static void readers_start(void *context)
 {
     struct live_reader *reader = context;
@@ -192,8 +209,7 @@ static void readers_start(void *context)
         reader->from = (struct trace_position){.time_ns = 0};
         reader->began_ns = wall_clock_ns();
     }
-    if (!child_start_json(reader->readers->loop, &reader->child, &readers_job,
-                          readers_order(reader), &reader->lines)) {
+    if (!readers_start_child(reader)) {
         readers_start_later(reader);
         return;
     }
@@ -213,7 +229,8 @@ static void readers_kill(void *context)
     (void)kill(reader->child.pid, SIGKILL);
 }
 
-void readers_end_one(void *context)
+/* Ends the running child, or cancels a planned start. */
+static void readers_end_one(void *context)
 {
     struct live_reader *reader = context;
 
@@ -229,7 +246,8 @@ void readers_end_one(void *context)
     }
 }
 
-void readers_forget(struct live_reader *reader)
+/* Removes a reader whose session is gone. */
+static void readers_forget(struct live_reader *reader)
 {
     counts_add(&reader->readers->gone, &reader->before);
     reader->is_used = false;
@@ -295,7 +313,7 @@ static void readers_all_have_ended(struct readers *readers)
         readers->on.all_ended(readers->on.context);
 }
 
-void readers_child_ended(void *context, int status)
+static void readers_child_ended(void *context, int status)
 {
     struct live_reader *reader = context;
     struct readers *readers = reader->readers;
@@ -327,6 +345,151 @@ void readers_child_ended(void *context, int status)
         readers_renew_next(readers);
     } else {
         readers_start_later(reader);
+    }
+}
+
+/* ---- the sessions that the configuration follows ----------------------------------------------
+ */
+
+#define RETIRE_MS 3000
+
+/* Makes a short, safe file name. The relay daemon's names may come from any user. */
+static void readers_set_file_name(struct live_reader *reader)
+{
+    uint32_t hash = 2166136261; /* FNV-1a keeps names of different sessions apart */
+    char name[32];
+
+    (void)snprintf(name, sizeof(name), "%.15s-%.15s", reader->host, reader->session);
+    for (char *c = name; *c; c++) {
+        if (!strchr("-_.", *c) && !(*c >= '0' && *c <= '9') &&
+            !((*c | 0x20) >= 'a' && (*c | 0x20) <= 'z'))
+            *c = '_';
+    }
+    for (const char *c = reader->host; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619;
+    for (const char *c = reader->session; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619;
+    (void)snprintf(reader->file_name, sizeof(reader->file_name), "%s-%08x", name, hash);
+}
+
+static struct live_reader *readers_find(struct readers *readers, const char *host,
+                                        const char *session)
+{
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
+        if (strcmp(reader->host, host) == 0 && strcmp(reader->session, session) == 0)
+            return reader;
+    }
+    return NULL;
+}
+
+static struct live_reader *readers_add(struct readers *readers, const char *host,
+                                       const char *session)
+{
+    struct live_reader *reader = readers->readers;
+
+    while (reader < readers->readers + READERS_MAX && reader->is_used)
+        reader++;
+    if (reader == readers->readers + READERS_MAX) {
+        if (!readers->was_full)
+            say(BK2034, "more than %d sessions to follow: %s/%s is not read", READERS_MAX, host,
+                session);
+        readers->was_full = true;
+        return NULL;
+    }
+    *reader = (struct live_reader){.readers = readers, .is_used = true};
+    (void)snprintf(reader->host, sizeof(reader->host), "%s", host);
+    (void)snprintf(reader->session, sizeof(reader->session), "%s", session);
+    (void)snprintf(reader->lines.source, sizeof(reader->lines.source), "%.160s/%.160s", host,
+                   session);
+    reader->lines.input.fd = -1;
+    reader->lines.ignored = "events: "; /* the child's account, which this service sums */
+    reader->timer.context = reader;
+    reader->child = (struct child){.ended = readers_child_ended, .context = reader};
+    reader->unread_since_ns = wall_clock_ns();
+    readers_set_file_name(reader);
+    readers_start_in(reader, 0);
+    return reader;
+}
+
+void readers_add_own(struct readers *readers, const char *host, const char *session)
+{
+    struct live_reader *reader = readers_find(readers, host, session);
+
+    if (!reader)
+        reader = readers_add(readers, host, session);
+    if (reader)
+        reader->is_own = true;
+}
+
+static bool readers_is_followed(const struct readers *readers, const struct listed_session *session)
+{
+    char name[520], globs[sizeof(readers->options.follow)];
+    char *rest = globs;
+    const char *glob;
+
+    if (strchr(session->host, '/') || strchr(session->name, '/') || !session->host[0])
+        return false;
+    (void)snprintf(name, sizeof(name), "%s/%s", session->host, session->name);
+    memcpy(globs, readers->options.follow, sizeof(globs));
+    while ((glob = strsep(&rest, ", ")) != NULL) {
+        if (*glob && fnmatch(glob, name, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void readers_note_attached(struct live_reader *reader, const struct listed_session *session)
+{
+    reader->is_listed = true;
+    if (reader->state == READER_ENDED && !reader->is_retired) /* the session is back */
+        readers_start_in(reader, 0);
+    reader->is_attached = session->viewers > 0 && reader->state == READER_RUNNING;
+    if (!reader->is_attached || !reader->unread_since_ns)
+        return;
+    if (reader->starts > 1)
+        say(BK2035, "%s/%s: is read again, after %.1f s", reader->host, reader->session,
+            (double)(wall_clock_ns() - reader->unread_since_ns) / 1e9);
+    else
+        say(BK2036, "%s/%s: is read", reader->host, reader->session);
+    reader->unread_since_ns = 0;
+}
+
+void readers_listed(struct readers *readers, const struct listing *listing)
+{
+    if (readers->is_ending)
+        return;
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
+        reader->was_listed = reader->is_listed;
+        reader->is_listed = false;
+    }
+    for (int i = 0; i < listing->count; i++) {
+        const struct listed_session *session = &listing->sessions[i];
+        struct live_reader *reader = readers_find(readers, session->host, session->name);
+
+        if (!reader && readers_is_followed(readers, session))
+            reader = readers_add(readers, session->host, session->name);
+        if (reader)
+            readers_note_attached(reader, session);
+    }
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
+        if (reader->is_listed || (reader->is_own && !reader->is_retired))
+            continue;
+        if (reader->was_listed)
+            continue; /* the next listing decides */
+        readers_end_one(reader);
+        if (reader->state == READER_ENDED)
+            readers_forget(reader);
+    }
+}
+
+void readers_retire(struct readers *readers, const char *session)
+{
+    for (struct live_reader *reader = NULL; (reader = readers_next(readers, reader));) {
+        if (!reader->is_own || strcmp(reader->session, session) != 0)
+            continue;
+        reader->is_retired = true;
+        reader->timer.due = readers_end_one;
+        timer_set(readers->loop, &reader->timer, RETIRE_MS);
     }
 }
 

@@ -39,18 +39,4 @@ uint64_t readers_close_account(struct live_reader *reader, bool is_read_again);
 /* Reads the files of a reader of an earlier run of the service. */
 void readers_find_what_was_before(struct live_reader *reader);
 
-/* ---- start and end of a child: readers.c ----------------------------------------------------- */
-
-/* Starts a child in `ms`, or later when the relay daemon is there. */
-void readers_start_in(struct live_reader *reader, int64_t ms);
-
-/* Ends the running child, or cancels a planned start. */
-void readers_end_one(void *context);
-
-/* Removes a reader whose session is gone. */
-void readers_forget(struct live_reader *reader);
-
-/* The loop calls this when the child has ended. */
-void readers_child_ended(void *context, int status);
-
 #endif

@@ -178,13 +178,8 @@ void relay_sweep_all(const char *folder)
     globfree(&found);
 }
 
-struct order {
-    char folder[4096];
-    struct listing live;
-};
-
 /* A live session uses the latest of its folders, even if nothing in it has changed for long. */
-static bool is_in_use(const struct order *order, const glob_t *found, size_t i)
+static bool is_in_use(const struct sweep *sweep, const glob_t *found, size_t i)
 {
     const char *path = found->gl_pathv[i];
     const size_t length = strlen(path) - DATE_LENGTH;
@@ -197,7 +192,7 @@ static bool is_in_use(const struct order *order, const glob_t *found, size_t i)
         return true;
     name = strrchr(text, '/');
     *name++ = '\0';
-    if (!listing_has(&order->live, strrchr(text, '/') + 1, name))
+    if (!listing_has(&sweep->live, strrchr(text, '/') + 1, name))
         return false;
     for (size_t other = 0; other < found->gl_pathc; other++) {
         if (other != i && strlen(found->gl_pathv[other]) == length + DATE_LENGTH &&
@@ -208,41 +203,33 @@ static bool is_in_use(const struct order *order, const glob_t *found, size_t i)
     return true;
 }
 
-static int sweep_run(const void *bytes, size_t size)
+static void sweep_run(void *context)
 {
-    const struct order *order = bytes;
+    const struct sweep *sweep = context;
     glob_t found;
 
-    (void)size;
-    sweep_find(order->folder, &found);
+    sweep_find(sweep->folder, &found);
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        if (!is_in_use(order, &found, i))
+        if (!is_in_use(sweep, &found, i))
             (void)tree_remove(found.gl_pathv[i]);
     }
     globfree(&found);
-    return 0;
 }
 
-const struct job sweep_job = {.name = "live-sweep", .run = sweep_run};
-
-static void sweep_ended(void *context, int status)
+static void sweep_done(void *context)
 {
-    (void)status;
-    free(context);
+    (void)context;
 }
 
-void relay_sweep(struct loop *loop, const char *folder, const struct listing *live)
+void relay_sweep(struct sweep *sweep, struct loop *loop, const char *folder,
+                 const struct listing *live)
 {
-    struct order order = {.live = *live};
-    const struct child_order call = {.job = &sweep_job, .bytes = &order, .size = sizeof(order)};
-    struct child *child = calloc(1, sizeof(*child));
-
-    if (!child)
+    if (sweep->job.is_running)
         return;
-    (void)snprintf(order.folder, sizeof(order.folder), "%s", folder);
-    *child = (struct child){.ended = sweep_ended, .context = child};
-    if (!child_start(loop, child, &call))
-        free(child);
+    *sweep = (struct sweep){.job = {.run = sweep_run, .done = sweep_done, .context = sweep},
+                            .folder = folder,
+                            .live = *live};
+    (void)thread_job_start(loop, &sweep->job);
 }
 
 /* ---- our own: may it be started? ------------------------------------------------------------- */

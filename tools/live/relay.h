@@ -77,13 +77,20 @@ void relay_live_url(const struct relay_options *options, char *url, size_t size)
  */
 #define SWEEP_AGE_S 3600
 
-extern const struct job sweep_job;
+/* Zeros at first. */
+struct sweep {
+    struct thread_job job; /* a slow disk must not delay the service */
+    const char *folder;
+    struct listing live;
+};
 
 /* Deletes all sessions and the empty folders of hosts. No relay daemon may run. */
 void relay_sweep_all(const char *folder);
 
-/* Deletes old folders of sessions that are not in the listing, in a child. */
-void relay_sweep(struct loop *loop, const char *folder, const struct listing *live);
+/* Deletes old folders of sessions that are not in the listing, unless the last call still does so.
+ * The sweep and the folder must live as long. */
+void relay_sweep(struct sweep *sweep, struct loop *loop, const char *folder,
+                 const struct listing *live);
 
 json_t *relay_json(const struct relay *relay);
 

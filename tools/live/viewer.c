@@ -70,19 +70,11 @@ struct stream *viewer_find_stream(const struct viewer *viewer, uint64_t id)
 static bool viewer_add_stream(struct viewer *viewer, const unsigned char *listed)
 {
     const char *path = (const char *)listed + 20;
-    struct stream *streams;
 
-    if (viewer->stream_count == STREAMS_MAX)
+    if (viewer->stream_count == STREAMS_MAX ||
+        (viewer_number_at(listed + 16) && !viewer_add_text(viewer, listed)) ||
+        !ARRAY_FITS(viewer->streams, viewer->stream_room, viewer->stream_count))
         return false;
-    if (viewer_number_at(listed + 16) && !viewer_add_text(viewer, listed))
-        return false;
-    if ((viewer->stream_count & (viewer->stream_count - 1)) == 0) {
-        streams = realloc(viewer->streams,
-                          sizeof(*streams) * (viewer->stream_count ? 2 * viewer->stream_count : 1));
-        if (!streams)
-            return false;
-        viewer->streams = streams;
-    }
     viewer->streams[viewer->stream_count++] =
         (struct stream){.id = viewer_long_at(listed),
                         .trace = viewer_long_at(listed + 8),

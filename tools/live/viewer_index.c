@@ -4,9 +4,7 @@
  */
 #include "viewer_parts.h"
 
-#include <stdlib.h>
-
-#define METADATA_MAX (UINT64_C(64) << 20) /* bytes that babeltrace2 has not requested yet */
+#define METADATA_MAX ((size_t)64 << 20) /* bytes that babeltrace2 has not requested yet */
 /* The longest wait for the rest of cut metadata. After that, babeltrace2 gets the part. */
 #define METADATA_NS (INT64_C(10) * 1000000000)
 
@@ -35,39 +33,30 @@ static struct viewer_text *viewer_find_text(const struct viewer *viewer, enum te
 
 bool viewer_add_text(struct viewer *viewer, const unsigned char *listed)
 {
-    struct viewer_text *more =
-        reallocarray(viewer->texts, viewer->text_count + 1, sizeof(*viewer->texts));
-
-    if (!more)
+    if (!ARRAY_FITS(viewer->texts, viewer->text_room, viewer->text_count))
         return false;
-    viewer->texts = more;
-    more[viewer->text_count++] =
-        (struct viewer_text){.stream = viewer_long_at(listed), .trace = viewer_long_at(listed + 8)};
+    viewer->texts[viewer->text_count++] = (struct viewer_text){.stream = viewer_long_at(listed),
+                                                               .trace = viewer_long_at(listed + 8),
+                                                               .bytes.limit = METADATA_MAX};
     return true;
 }
 
 void viewer_forget_texts(struct viewer *viewer)
 {
     for (size_t i = 0; i < viewer->text_count; i++)
-        free(viewer->texts[i].bytes);
+        buffer_free(&viewer->texts[i].bytes);
     viewer->text_count = 0;
 }
 
-static bool viewer_take_packets(const struct viewer *viewer, struct viewer_text *text,
-                                uint64_t count)
+static bool viewer_take_packets(const struct viewer *viewer, struct viewer_text *text, size_t count)
 {
-    unsigned char *more;
+    struct buffer *bytes = &text->bytes;
 
-    if (count > METADATA_MAX - text->size)
+    if (!buffer_reserve(bytes, count) ||
+        !viewer_get(viewer->relay, bytes->data + bytes->length, count))
         return false;
-    more = realloc(text->bytes, text->size + (size_t)count);
-    if (!more)
-        return false;
-    text->bytes = more;
-    if (!viewer_get(viewer->relay, more + text->size, (size_t)count))
-        return false;
-    metadata_add(&text->all, more + text->size, (size_t)count);
-    text->size += (size_t)count;
+    metadata_add(&text->all, (const unsigned char *)bytes->data + bytes->length, count);
+    bytes->length += count;
     return true;
 }
 
@@ -114,7 +103,7 @@ bool viewer_give_metadata(const struct viewer *viewer, const unsigned char *requ
     if (text && !viewer_take_metadata(viewer, text))
         return false;
     if (text) {
-        count = viewer_is_whole(text) ? text->size : 0;
+        count = viewer_is_whole(text) ? text->bytes.length : 0;
         status = count ? STATUS_OK : text->is_gone ? METADATA_GONE : METADATA_NO_NEW;
     }
     count = htobe64(count);
@@ -124,10 +113,8 @@ bool viewer_give_metadata(const struct viewer *viewer, const unsigned char *requ
     is_good = write_all(viewer->reader, head, sizeof(head));
     if (!text || viewer_number_at(head + 8) != STATUS_OK)
         return is_good;
-    is_good = is_good && write_all(viewer->reader, text->bytes, text->size);
-    free(text->bytes);
-    text->bytes = NULL;
-    text->size = 0;
+    is_good = is_good && write_all(viewer->reader, text->bytes.data, text->bytes.length);
+    buffer_free(&text->bytes);
     return is_good;
 }
 
@@ -289,7 +276,8 @@ bool viewer_give_index(struct viewer *viewer, const unsigned char *request, size
     }
     text = viewer_find_text(viewer, BY_TRACE, stream->trace);
     if (text &&
-        text->size) /* the filter has requested it, so the relay daemon does not set the flag */
+        text->bytes
+            .length) /* the filter has requested it, so the relay daemon does not set the flag */
         reply.flags |= htobe32(FLAG_NEW_METADATA);
     if (be32toh(reply.status) == STATUS_OK)
         stream->packet_at = be64toh(reply.offset);

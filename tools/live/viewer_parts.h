@@ -7,8 +7,10 @@
 
 #include "viewer.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/array.h"
+#include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/base/file.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "metadata.h"
 
 #include <endian.h>
@@ -55,8 +57,7 @@ struct stream {
 struct viewer_text {
     uint64_t stream, trace;
     struct metadata all;
-    unsigned char *bytes;
-    size_t size;
+    struct buffer bytes;
     uint64_t asks;        /* requests to the relay daemon */
     int64_t cut_since_ns; /* 0: not cut */
     bool is_gone;         /* the relay daemon has no such trace any more */
@@ -77,6 +78,7 @@ struct viewer {
     int64_t asked_ns;  /* babeltrace2 knows all streams up to this time */
     struct session sessions[SESSIONS_MAX];
     size_t session_count, stream_count, text_count;
+    size_t stream_room, text_room;
     struct stream *streams;
     struct viewer_text *texts;
 };

@@ -32,6 +32,7 @@
 #define BLKIN_TOOLS_WORK_MERGED_H
 
 #include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/model/statistics.h"
 
 #include <jansson.h>
@@ -137,9 +138,6 @@ bool merged_add_message(struct merged *merged, const char *data, size_t length, 
 void merged_add_worker(struct merged *merged, const char *instance,
                        const struct work_counts *counts, int64_t heard_ns);
 
-/* Extends the period. */
-void merged_widen(struct merged *merged, int64_t from_ns, int64_t to_ns);
-
 bool worker_is_there(const struct merged_worker *worker, int64_t now_ns);
 
 /* Returns the document, which the caller frees; NULL: out of memory. */
@@ -149,6 +147,12 @@ char *merged_document(const struct merged *merged, int64_t now_ns);
  * prefix blkin_, self times, and the workers. Rows and edges beyond `series` are summed in
  * "(other)". */
 char *merged_page(const struct merged *merged, size_t series, int64_t now_ns);
+
+/* Print a counter for Prometheus: its head, then a line for each worker; instance NULL: no label.
+ */
+void work_counter_print_head(struct printer *page, const struct work_counter *counter);
+void work_counter_print(struct printer *page, const struct work_counter *counter,
+                        const char *instance, const struct work_counts *counts);
 
 bool merged_is_document(const json_t *json);
 

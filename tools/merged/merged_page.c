@@ -7,8 +7,6 @@
  */
 #include "merged.h"
 
-#include "babeltrace-plugin/base/printer.h"
-
 #include <inttypes.h>
 #include <string.h>
 
@@ -69,33 +67,18 @@ static void print_histogram(struct printer *page, const char *name, const char *
     for (int bound = FIRST_BOUND; bound <= LAST_BOUND; bound++) {
         for (; is_there && bucket.index < bound; is_there = histogram_next(histogram, 0, &bucket))
             passed += bucket.count;
-        print(page, "%s_bucket{", name);
-        print_string(page, shown);
-        print(page, ",le=\"%.15g\"} %" PRIu64 "\n", (double)(UINT64_C(1) << bound) / 1e9, passed);
+        print(page, "%s_bucket{%s,le=\"%.15g\"} %" PRIu64 "\n", name, shown,
+              (double)(UINT64_C(1) << bound) / 1e9, passed);
     }
-    print(page, "%s_bucket{", name);
-    print_string(page, shown);
-    print(page, ",le=\"+Inf\"} %" PRIu64 "\n", histogram->count);
-    print(page, "%s_sum{", name);
-    print_string(page, shown);
-    print(page, "} %.17g\n", histogram->sum / 1e9);
-    print(page, "%s_count{", name);
-    print_string(page, shown);
-    print(page, "} %" PRIu64 "\n", histogram->count);
-}
-
-static void print_head(struct printer *page, const char *name, const char *type, const char *help)
-{
-    print(page, "# HELP %s %s\n", name, help);
-    print(page, "# TYPE %s %s\n", name, type);
+    print(page, "%s_bucket{%s,le=\"+Inf\"} %" PRIu64 "\n", name, shown, histogram->count);
+    print(page, "%s_sum{%s} %.17g\n", name, shown, histogram->sum / 1e9);
+    print(page, "%s_count{%s} %" PRIu64 "\n", name, shown, histogram->count);
 }
 
 static void print_count(struct printer *page, const char *name, const char *shown, const char *more,
                         uint64_t count)
 {
-    print(page, "%s{", name);
-    print_string(page, shown);
-    print(page, "%s} %" PRIu64 "\n", more, count);
+    print(page, "%s{%s%s} %" PRIu64 "\n", name, shown, more, count);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -168,7 +151,7 @@ static void print_rows(struct printer *page, const struct merged *merged, size_t
     struct shown shown;
 
     page->has_failed |= !shown_open(&shown, merged, STATISTICS_ROWS, most);
-    print_head(page, calls, "counter", "Spans, by service and name.");
+    print_metric_head(page, calls, "counter", "Spans, by service and name.");
     for (size_t i = 0; !page->has_failed && i < shown.count; i++) {
         const struct statistics_row *row = shown.rows[i];
         const uint64_t errors = row->errors < row->spans ? row->errors : row->spans;
@@ -177,11 +160,11 @@ static void print_rows(struct printer *page, const struct merged *merged, size_t
                     row->spans - errors);
         print_count(page, calls, shown.labels[i], ",status_code=\"STATUS_CODE_ERROR\"", errors);
     }
-    print_head(page, latency, "histogram", "Durations of spans in seconds.");
+    print_metric_head(page, latency, "histogram", "Durations of spans in seconds.");
     for (size_t i = 0; !page->has_failed && i < shown.count; i++)
         print_histogram(page, latency, shown.labels[i], &shown.rows[i]->duration);
-    print_head(page, self, "histogram",
-               "Durations of spans without those of their children, in seconds.");
+    print_metric_head(page, self, "histogram",
+                      "Durations of spans without those of their children, in seconds.");
     for (size_t i = 0; !page->has_failed && i < shown.count; i++)
         print_histogram(page, self, shown.labels[i], &shown.rows[i]->self);
     shown_close(&shown);
@@ -197,13 +180,13 @@ static void print_edges(struct printer *page, const struct merged *merged, size_
     struct shown shown;
 
     page->has_failed |= !shown_open(&shown, merged, STATISTICS_EDGES, most);
-    print_head(page, total, "counter", "Calls of one service by another one.");
+    print_metric_head(page, total, "counter", "Calls of one service by another one.");
     for (size_t i = 0; !page->has_failed && i < shown.count; i++)
         print_count(page, total, shown.labels[i], "", shown.rows[i]->calls);
-    print_head(page, failed, "counter", "Of these, calls that failed.");
+    print_metric_head(page, failed, "counter", "Of these, calls that failed.");
     for (size_t i = 0; !page->has_failed && i < shown.count; i++)
         print_count(page, failed, shown.labels[i], "", shown.rows[i]->errors);
-    print_head(page, seconds, "histogram", "How long the called service took, in seconds.");
+    print_metric_head(page, seconds, "histogram", "How long the called service took, in seconds.");
     for (size_t i = 0; !page->has_failed && i < shown.count; i++)
         print_histogram(page, seconds, shown.labels[i], &shown.rows[i]->duration);
     shown_close(&shown);
@@ -211,31 +194,43 @@ static void print_edges(struct printer *page, const struct merged *merged, size_
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
-static void print_worker(struct printer *page, const struct work_counter *counter,
-                         const char *suffix, const struct merged_worker *worker)
+static const char *suffix_of(const struct work_counter *counter)
 {
-    print(page, "blkin_work_%s%s{", counter->name, suffix);
-    print_label(page, "worker", text_of(worker->instance));
+    return counter->kind == WORK_COUNTER ? "_total" : "";
+}
+
+void work_counter_print_head(struct printer *page, const struct work_counter *counter)
+{
+    char name[96];
+
+    (void)snprintf(name, sizeof(name), "blkin_work_%s%s", counter->name, suffix_of(counter));
+    print_metric_head(page, name, counter->kind == WORK_COUNTER ? "counter" : "gauge",
+                      counter->help);
+}
+
+void work_counter_print(struct printer *page, const struct work_counter *counter,
+                        const char *instance, const struct work_counts *counts)
+{
+    print(page, "blkin_work_%s%s%s", counter->name, suffix_of(counter), instance ? "{" : "");
+    if (instance)
+        print_label(page, "worker", text_of(instance));
+    print_string(page, instance ? "} " : " ");
     if (counter->kind == WORK_RATIO)
-        print(page, "} %.6g\n", work_counter_ratio(counter, &worker->counts));
+        print(page, "%.6g\n", work_counter_ratio(counter, counts));
     else
-        print(page, "} %" PRIu64 "\n", work_counter_value(counter, &worker->counts));
+        print(page, "%" PRIu64 "\n", work_counter_value(counter, counts));
 }
 
 /* Leaves out the gauges of workers that are away. */
 static void print_counter(struct printer *page, const struct merged *merged,
                           const struct work_counter *counter, int64_t now_ns)
 {
-    const char *suffix = counter->kind == WORK_COUNTER ? "_total" : "";
-
-    print(page, "# HELP blkin_work_%s%s %s\n", counter->name, suffix, counter->help);
-    print(page, "# TYPE blkin_work_%s%s %s\n", counter->name, suffix,
-          counter->kind == WORK_COUNTER ? "counter" : "gauge");
+    work_counter_print_head(page, counter);
     for (size_t i = 0; i < merged->worker_count; i++) {
         const struct merged_worker *worker = &merged->workers[i];
 
         if (counter->kind == WORK_COUNTER || worker_is_there(worker, now_ns))
-            print_worker(page, counter, suffix, worker);
+            work_counter_print(page, counter, worker->instance, &worker->counts);
     }
 }
 
@@ -245,7 +240,7 @@ static void print_workers(struct printer *page, const struct merged *merged, int
 
     for (size_t i = 0; i < merged->worker_count; i++)
         there += worker_is_there(&merged->workers[i], now_ns);
-    print_head(page, "blkin_work_workers", "gauge", "Workers whose deltas came just now.");
+    print_metric_head(page, "blkin_work_workers", "gauge", "Workers whose deltas came just now.");
     print(page, "blkin_work_workers %zu\n", there);
     for (size_t i = 0; i < work_counters_count; i++)
         print_counter(page, merged, &work_counters[i], now_ns);
@@ -259,31 +254,30 @@ static void print_root(struct printer *page, const struct merged *merged, size_t
         const char *name, *type, *help;
         double value;
     } figures[] = {
-        {"messages_total", "counter", "Messages of deltas that were read.",
+        {"blkin_work_root_messages_total", "counter", "Messages of deltas that were read.",
          (double)merged->messages},
-        {"refused_total", "counter", "Of these, messages that are not deltas.",
+        {"blkin_work_root_refused_total", "counter", "Of these, messages that are not deltas.",
          (double)merged->refused},
-        {"gaps_total", "counter", "Times that the topic lost messages before they were read.",
-         (double)merged->gaps},
-        {"rows", "gauge", "Services and names that are counted separately, 4096 at most.",
-         (double)rows},
-        {"edges", "gauge", "Pairs of services that are counted separately, 4096 at most.",
-         (double)edges},
-        {"rows_without_series", "gauge",
+        {"blkin_work_root_gaps_total", "counter",
+         "Times that the topic lost messages before they were read.", (double)merged->gaps},
+        {"blkin_work_root_rows", "gauge",
+         "Services and names that are counted separately, 4096 at most.", (double)rows},
+        {"blkin_work_root_edges", "gauge",
+         "Pairs of services that are counted separately, 4096 at most.", (double)edges},
+        {"blkin_work_root_rows_without_series", "gauge",
          "Of these rows, those that are in (other) here: page-series.",
          (double)without_series(rows, rows_with_series(series))},
-        {"edges_without_series", "gauge",
+        {"blkin_work_root_edges_without_series", "gauge",
          "Of these edges, those that are in (other) here: page-series.",
          (double)without_series(edges, edges_with_series(series))},
-        {"time_seconds", "gauge",
+        {"blkin_work_root_time_seconds", "gauge",
          "Up to when deltas were read, since 1970; 0 before the first one.",
          (double)merged->to_ns / 1e9},
     };
 
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
-        print(page, "# HELP blkin_work_root_%s %s\n", figures[i].name, figures[i].help);
-        print(page, "# TYPE blkin_work_root_%s %s\n", figures[i].name, figures[i].type);
-        print(page, "blkin_work_root_%s %.15g\n", figures[i].name, figures[i].value);
+        print_metric_head(page, figures[i].name, figures[i].type, figures[i].help);
+        print(page, "%s %.15g\n", figures[i].name, figures[i].value);
     }
 }
 

@@ -22,13 +22,6 @@
 #include <time.h>
 #include <unistd.h>
 
-struct graph {
-    const struct graph_spec *spec;
-    bt_graph *graph;
-    const bt_component_filter *muxer;
-    const bt_component_sink *sink;
-};
-
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 /* Returns true for a cause of the library itself, which only names a function. */
@@ -57,14 +50,14 @@ static size_t graph_useful_length(const char *message)
     return length;
 }
 
-/* Prints the error of this thread: the first cause, then its consequences. */
-static void graph_print_error(const char *what)
+/* Prints the error of this thread: the first cause, then its consequences. input: may be "". */
+static void graph_print_error(const char *what, const char *input)
 {
     const bt_error *error = bt_current_thread_take_error();
     const uint64_t count = error ? bt_error_get_cause_count(error) : 0;
     const char *separator = ": ";
 
-    fprintf(stderr, "blkin: %s", what);
+    fprintf(stderr, "blkin: %s%s", what, input);
     for (uint64_t i = 0; i < count; i++) {
         const bt_error_cause *cause = bt_error_borrow_cause_by_index(error, i);
         const char *message;
@@ -114,72 +107,47 @@ static bool graph_take_signals(void)
     return true;
 }
 
-/* ---- plugins --------------------------------------------------------------------------------- */
-
-static const bt_plugin *graph_find_plugin(const char *name)
-{
-    const bt_plugin *plugin = NULL;
-
-    (void)bt_plugin_find(name, BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin);
-    return plugin;
-}
-
-static const bt_plugin *graph_find_installed(void)
-{
-    const bt_plugin_set *installed = NULL;
-    const bt_plugin *found = NULL;
-
-    if (bt_plugin_find_all_from_dir(PLUGIN_DIR, BT_FALSE, BT_FALSE, &installed) !=
-        BT_PLUGIN_FIND_ALL_FROM_DIR_STATUS_OK)
-        return NULL;
-    for (uint64_t i = 0; !found && i < bt_plugin_set_get_plugin_count(installed); i++) {
-        const bt_plugin *plugin = bt_plugin_set_borrow_plugin_by_index_const(installed, i);
-
-        if (strcmp(bt_plugin_get_name(plugin), "blkin") == 0)
-            found = plugin;
-    }
-    if (found)
-        bt_plugin_get_ref(found);
-    bt_plugin_set_put_ref(installed);
-    return found;
-}
-
-/* The plugins, each searched until it is found. */
-static struct plugins {
-    const bt_plugin *ctf, *utils, *blkin;
-} plugins;
+/* ---- plugins, each searched until it is found ------------------------------------------------ */
 
 const bt_plugin *graph_ctf(void)
 {
-    if (!plugins.ctf)
-        plugins.ctf = graph_find_plugin("ctf");
-    return plugins.ctf;
+    static const bt_plugin *ctf;
+
+    if (!ctf)
+        (void)bt_plugin_find("ctf", BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &ctf);
+    return ctf;
 }
 
 const bt_plugin *graph_blkin(void)
 {
-    if (!plugins.blkin)
-        (void)bt_plugin_find("blkin", BT_TRUE, BT_FALSE, BT_FALSE, BT_FALSE, BT_FALSE,
-                             &plugins.blkin);
-    if (!plugins.blkin)
-        plugins.blkin = graph_find_installed();
-    return plugins.blkin;
+    static const bt_plugin *blkin;
+    const bt_plugin_set *installed = NULL;
+
+    if (!blkin)
+        (void)bt_plugin_find("blkin", BT_TRUE, BT_FALSE, BT_FALSE, BT_FALSE, BT_FALSE, &blkin);
+    if (!blkin &&
+        bt_plugin_find_all_from_file(PLUGIN_DIR "/babeltrace-plugin-blkin.so", BT_FALSE,
+                                     &installed) == BT_PLUGIN_FIND_ALL_FROM_FILE_STATUS_OK) {
+        blkin = bt_plugin_set_borrow_plugin_by_index_const(installed, 0);
+        bt_plugin_get_ref(blkin);
+        bt_plugin_set_put_ref(installed);
+    }
+    return blkin;
 }
 
 bool graph_can_run(void)
 {
-    if (plugins.utils && plugins.blkin)
-        return true;
-    plugins.utils = graph_find_plugin("utils");
-    if (!graph_ctf() || !plugins.utils) {
-        graph_print_error("babeltrace2's own plugins ctf and utils are not found: apt install "
-                          "--reinstall libbabeltrace2-0");
-        return false;
-    }
-    if (!graph_blkin())
+    if (!graph_ctf())
+        graph_print_error("babeltrace2's own plugin ctf is not found: apt install --reinstall "
+                          "libbabeltrace2-0",
+                          "");
+    else if (!graph_blkin())
         graph_print_error("BlkKin's plugin for babeltrace2 is not found, neither in " PLUGIN_DIR
-                          " nor in $BABELTRACE_PLUGIN_PATH: install it, or name its folder there");
-    return plugins.blkin != NULL;
+                          " nor in $BABELTRACE_PLUGIN_PATH: install it, or name its folder there",
+                          "");
+    else
+        return true;
+    return false;
 }
 
 /* ---- components ------------------------------------------------------------------------------ */
@@ -212,210 +180,108 @@ static bt_value *graph_sink_params(const json_t *given)
     return map;
 }
 
-/* The sink has to be added before the sources, because only the sink handles an interruption of a
- * blocking call. */
-static bool graph_add_sink(struct graph *graph)
+static const bt_component_sink *graph_add_sink(bt_graph *graph, const struct graph_spec *spec)
 {
     const bt_component_class_sink *class =
-        bt_plugin_borrow_sink_component_class_by_name_const(plugins.blkin, "zipkin");
-    bt_value *params = graph_sink_params(graph->spec->sink_params);
-    const bool is_added =
-        class && params &&
-        bt_graph_add_sink_component(graph->graph, class, "sink", params, graph->spec->level,
-                                    &graph->sink) == BT_GRAPH_ADD_COMPONENT_STATUS_OK;
+        bt_plugin_borrow_sink_component_class_by_name_const(graph_blkin(), "zipkin");
+    bt_value *params = graph_sink_params(spec->sink_params);
+    const bt_component_sink *sink = NULL;
 
+    if (class && params)
+        (void)bt_graph_add_sink_component(graph, class, "sink", params, spec->level, &sink);
     bt_value_put_ref(params);
-    if (!is_added)
-        graph_print_error("cannot start the sink");
-    return is_added;
+    return sink;
 }
 
-/* Connects the source's ports to the muxer, which always has one free port, the last. */
-static bool graph_connect_source(struct graph *graph, const bt_component_source *source)
-{
-    for (uint64_t i = 0; i < bt_component_source_get_output_port_count(source); i++) {
-        const uint64_t last = bt_component_filter_get_input_port_count(graph->muxer) - 1;
-
-        if (bt_graph_connect_ports(
-                graph->graph, bt_component_source_borrow_output_port_by_index_const(source, i),
-                bt_component_filter_borrow_input_port_by_index_const(graph->muxer, last),
-                NULL) != BT_GRAPH_CONNECT_PORTS_STATUS_OK)
-            return false;
-    }
-    return true;
-}
-
-/* Returns {inputs: [input]}; NULL: out of memory. */
-static bt_value *graph_source_params(const char *input)
-{
-    bt_value *params = bt_value_map_create();
-    bt_value *inputs;
-
-    if (params &&
-        bt_value_map_insert_empty_array_entry(params, "inputs", &inputs) ==
-            BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK &&
-        bt_value_array_append_string_element(inputs, input) ==
-            BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK)
-        return params;
-    bt_value_put_ref(params);
-    return NULL;
-}
-
-/* Returns the log level of sources. Without debugging, they log nothing but fatal errors, because
+/* Returns the log level of the source. Without debugging, it logs nothing but fatal errors, because
  * the causes of an error contain the same text. */
-static bt_logging_level graph_level_of_source(const struct graph *graph)
+static bt_logging_level graph_level_of_source(bt_logging_level level)
 {
-    const bt_logging_level level = graph->spec->level;
-
     return level <= BT_LOGGING_LEVEL_DEBUG ? level : BT_LOGGING_LEVEL_FATAL;
 }
 
-/* name: unique in the graph. Returns NULL after a failure. */
-static const bt_component_source *graph_add_source(struct graph *graph, const char *class_name,
-                                                   const char *name, const bt_value *params)
+static const bt_component_source *graph_add_source(bt_graph *graph, const struct graph_spec *spec)
 {
+    const bt_component_class_source *class =
+        bt_plugin_borrow_source_component_class_by_name_const(graph_ctf(), "lttng-live");
     const bt_component_source *source = NULL;
+    bt_value *params = bt_value_map_create(), *inputs;
 
-    (void)bt_graph_add_source_component(
-        graph->graph,
-        bt_plugin_borrow_source_component_class_by_name_const(plugins.ctf, class_name), name,
-        params, graph_level_of_source(graph), &source);
-    return source;
-}
-
-static void graph_print_input_error(const char *what, const char *input)
-{
-    char text[4352];
-
-    (void)snprintf(text, sizeof(text), "%s %s", what, input);
-    graph_print_error(text);
-}
-
-static bool graph_add_live(struct graph *graph)
-{
-    const char *url = graph->spec->live_url;
-    bt_value *params = graph_source_params(url);
-    const bt_component_source *source = NULL;
-    bool is_connected;
-
-    if (params &&
+    if (class && params &&
+        bt_value_map_insert_empty_array_entry(params, "inputs", &inputs) ==
+            BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK &&
+        bt_value_array_append_string_element(inputs, spec->live_url) ==
+            BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK &&
         bt_value_map_insert_string_entry(params, "session-not-found-action", "continue") ==
             BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
-        source = graph_add_source(graph, "lttng-live", "live", params);
+        (void)bt_graph_add_source_component(graph, class, "live", params,
+                                            graph_level_of_source(spec->level), &source);
     bt_value_put_ref(params);
-    is_connected = source && bt_graph_connect_ports(
-                                 graph->graph,
-                                 bt_component_source_borrow_output_port_by_index_const(source, 0),
-                                 bt_component_sink_borrow_input_port_by_index_const(graph->sink, 0),
-                                 NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK;
-    if (!is_connected)
-        graph_print_input_error("cannot read", url);
-    return is_connected;
-}
-
-static bool graph_add_trace(struct graph *graph, const char *folder, unsigned number)
-{
-    bt_value *params = graph_source_params(folder);
-    const bt_component_source *source = NULL;
-    char name[32];
-    bool is_connected;
-
-    (void)snprintf(name, sizeof(name), "trace-%u", number);
-    if (params)
-        source = graph_add_source(graph, "fs", name, params);
-    bt_value_put_ref(params);
-    is_connected = source && graph_connect_source(graph, source);
-    if (!is_connected)
-        graph_print_input_error("cannot read the trace", folder);
-    return is_connected;
-}
-
-/* Raises the limit of open files, as each stream of a trace is a file. */
-static void graph_raise_limit_of_files(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
-static bool graph_add_traces(struct graph *graph)
-{
-    const bt_component_class_filter *class =
-        bt_plugin_borrow_filter_component_class_by_name_const(plugins.utils, "muxer");
-
-    graph_raise_limit_of_files();
-    if (!class || bt_graph_add_filter_component(graph->graph, class, "muxer", NULL,
-                                                graph_level_of_source(graph), &graph->muxer) !=
-                      BT_GRAPH_ADD_COMPONENT_STATUS_OK) {
-        graph_print_error("cannot start babeltrace2's muxer");
-        return false;
-    }
-    for (unsigned i = 0; graph->spec->traces[i]; i++) {
-        if (!graph_add_trace(graph, graph->spec->traces[i], i))
-            return false;
-    }
-    if (bt_graph_connect_ports(
-            graph->graph, bt_component_filter_borrow_output_port_by_index_const(graph->muxer, 0),
-            bt_component_sink_borrow_input_port_by_index_const(graph->sink, 0),
-            NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK)
-        return true;
-    graph_print_error("cannot connect the traces with the sink");
-    return false;
+    return source;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static bool graph_build(struct graph *graph)
+/* Adds the sink before the source, because only the sink handles an interruption of a blocking
+ * call. */
+static bool graph_build(bt_graph *graph, const struct graph_spec *spec)
 {
-    graph->graph = bt_graph_create(0);
-    if (!graph->graph ||
-        bt_graph_add_interrupter(graph->graph, interrupter) != BT_GRAPH_ADD_INTERRUPTER_STATUS_OK) {
-        graph_print_error("cannot make babeltrace2's graph");
+    const bt_component_sink *sink;
+    const bt_component_source *source;
+
+    if (!graph ||
+        bt_graph_add_interrupter(graph, interrupter) != BT_GRAPH_ADD_INTERRUPTER_STATUS_OK) {
+        graph_print_error("cannot make babeltrace2's graph", "");
         return false;
     }
-    return graph_can_run() && graph_add_sink(graph) &&
-           (graph->spec->live_url ? graph_add_live(graph) : graph_add_traces(graph));
+    if (!graph_can_run())
+        return false;
+    sink = graph_add_sink(graph, spec);
+    if (!sink) {
+        graph_print_error("cannot start the sink", "");
+        return false;
+    }
+    source = graph_add_source(graph, spec);
+    if (source && bt_graph_connect_ports(
+                      graph, bt_component_source_borrow_output_port_by_index_const(source, 0),
+                      bt_component_sink_borrow_input_port_by_index_const(sink, 0),
+                      NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK)
+        return true;
+    graph_print_error("cannot read ", spec->live_url);
+    return false;
 }
 
-static enum graph_status graph_loop(struct graph *graph)
+static enum graph_status graph_loop(bt_graph *graph, const struct graph_spec *spec)
 {
-    const struct timespec pause = {graph->spec->retry_us / 1000000,
-                                   graph->spec->retry_us % 1000000 * 1000};
+    const struct timespec pause = {spec->retry_us / 1000000, spec->retry_us % 1000000 * 1000};
     bt_graph_run_status status;
 
-    do {
-        status = bt_graph_run(graph->graph);
-        if (status == BT_GRAPH_RUN_STATUS_AGAIN && !bt_interrupter_is_set(interrupter))
-            (void)nanosleep(&pause, NULL); /* a signal ends the pause */
-    } while (status == BT_GRAPH_RUN_STATUS_AGAIN && !bt_interrupter_is_set(interrupter));
+    while ((status = bt_graph_run(graph)) == BT_GRAPH_RUN_STATUS_AGAIN &&
+           !bt_interrupter_is_set(interrupter))
+        (void)nanosleep(&pause, NULL); /* a signal ends the pause */
     if (status == BT_GRAPH_RUN_STATUS_OK)
         return GRAPH_ENDED;
     if (bt_interrupter_is_set(interrupter))
         return GRAPH_INTERRUPTED;
-    if (graph->spec->live_url)
-        graph_print_input_error("reading ended:", graph->spec->live_url);
-    else
-        graph_print_error("reading failed");
+    graph_print_error("reading ended: ", spec->live_url);
     return GRAPH_FAILED;
 }
 
 enum graph_status graph_run(const struct graph_spec *spec)
 {
-    struct graph graph = {.spec = spec};
     enum graph_status status = GRAPH_FAILED;
+    bt_graph *graph;
 
     if (!graph_take_signals()) {
-        graph_print_error("cannot make babeltrace2's interrupter");
+        graph_print_error("cannot make babeltrace2's interrupter", "");
         return GRAPH_FAILED;
     }
-    if (graph_build(&graph))
-        status = graph_loop(&graph);
+    graph = bt_graph_create(0);
+    if (graph_build(graph, spec))
+        status = graph_loop(graph, spec);
     else if (bt_interrupter_is_set(interrupter))
         status = GRAPH_INTERRUPTED;
-    bt_graph_put_ref(graph.graph); /* here the sink delivers its last spans */
+    bt_graph_put_ref(graph); /* here the sink delivers its last spans */
     bt_current_thread_clear_error();
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGTERM, SIG_IGN);

@@ -1,7 +1,6 @@
 /*
- * Runs babeltrace2's graph in this process: from recorded traces or a live session to
- * sink.blkin.zipkin. A service runs the graph in a child, as babeltrace2 aborts on some corrupted
- * packets.
+ * Runs babeltrace2's graph in this process: from a live session to sink.blkin.zipkin. A service
+ * runs the graph in a child, as babeltrace2 aborts on some corrupted packets.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,10 +18,9 @@
 #include <stdint.h>
 
 struct graph_spec {
-    const char *live_url;      /* net://HOST:PORT/host/NAME/SESSION; NULL: recorded traces */
-    const char *const *traces; /* folders with a file "metadata" each; ends with NULL */
+    const char *live_url;      /* net://HOST:PORT/host/NAME/SESSION */
     const json_t *sink_params; /* {"endpoint": "http://...", "batch-spans": 100, ...} */
-    long retry_us;             /* the pause after a look that found no events of a live session */
+    long retry_us;             /* the pause after a look that found no events */
     bt_logging_level level;
 };
 
@@ -34,9 +32,8 @@ enum graph_status {
 };
 
 /*
- * Runs until the traces or the session end, or until SIGINT or SIGTERM. One signal is enough, even
- * if the relay daemon hangs. Searches the plugin in $BABELTRACE_PLUGIN_PATH, then in the installed
- * folder.
+ * Runs until the session ends, or until SIGINT or SIGTERM. One signal is enough, even if the relay
+ * daemon hangs. Searches the plugin in $BABELTRACE_PLUGIN_PATH, then in the installed folder.
  */
 enum graph_status graph_run(const struct graph_spec *spec);
 

@@ -59,7 +59,8 @@ struct held_message {
     struct held_message *next;
     int64_t offset;
     struct otlp_origin *origins; /* of runs of spans; texts point into the message */
-    uint32_t origins_count, origins_room;
+    uint32_t origins_count;
+    size_t origins_room;
     size_t length;
     char bytes[];
 };

@@ -4,7 +4,7 @@
  */
 #include "partition_parts.h"
 
-#include <stdlib.h>
+#include "babeltrace-plugin/base/array.h"
 
 /* Traces are scattered in memory. The reader prefetches the table slots of this many spans ahead.
  */
@@ -102,20 +102,12 @@ static bool partition_is_same_origin(const struct message_reading *reading,
 static bool partition_take_origin(struct message_reading *reading, const struct otlp_origin *origin)
 {
     struct held_message *message = reading->message;
-    struct otlp_origin *origins = message->origins;
 
     if (origin->number != reading->origin.number)
         reading->service = partition_name_id(reading, origin->service);
-    if (message->origins_count == message->origins_room) {
-        const uint32_t room = message->origins_room ? 2 * message->origins_room : 4;
-
-        origins = realloc(origins, room * sizeof(*origins));
-        if (!origins)
-            return false;
-        message->origins = origins;
-        message->origins_room = room;
-    }
-    origins[message->origins_count++] = reading->origin = *origin;
+    if (!ARRAY_FITS(message->origins, message->origins_room, message->origins_count))
+        return false;
+    message->origins[message->origins_count++] = reading->origin = *origin;
     return true;
 }
 

@@ -15,7 +15,6 @@
 #include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/account/http_server.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "babeltrace-plugin/params.h"
 #include "ending.h"
@@ -23,7 +22,6 @@
 #include "tools/base/commands.h"
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
-#include "tools/base/totals.h"
 #include "tools/config/config.h"
 
 #include <inttypes.h>
@@ -62,53 +60,23 @@ struct worker {
 
 /* ---- the metrics page ------------------------------------------------------------------------ */
 
-static void worker_print(struct printer *printer, const char *prefix, const char *name,
-                         bool is_counter, const char *help, uint64_t value)
-{
-    char whole[128];
-
-    (void)snprintf(whole, sizeof(whole), "%s%s%s", prefix, name, is_counter ? "_total" : "");
-    print_metric(printer, whole, is_counter ? "counter" : "gauge", help, value);
-}
-
-static void worker_print_own(struct printer *printer, const struct work_counter *counter,
-                             const struct work_counts *counts)
-{
-    const char *name = counter->name;
-
-    if (counter->kind == WORK_RATIO)
-        print(printer, "# HELP blkin_work_%s %s\n# TYPE blkin_work_%s gauge\nblkin_work_%s %.6g\n",
-              name, counter->help, name, name, work_counter_ratio(counter, counts));
-    else
-        worker_print(printer, "blkin_work_", name, counter->kind == WORK_COUNTER, counter->help,
-                     work_counter_value(counter, counts));
-}
-
-/* Prints the outcomes of kept spans. */
-static void worker_print_exporter(struct printer *printer, const struct exporter_counts *output)
-{
-    const struct counts counts = {.output = *output};
-
-    for (size_t i = 0; i < counters_count; i++) {
-        const struct counter *counter = &counters[i];
-
-        if (counter->section == SECTION_SPANS || counter->section == SECTION_SPOOL)
-            worker_print(printer, "blkin_", counter->name, counter->kind == METRIC_COUNTER,
-                         counter->help, counter_value(counter, &counts));
-    }
-}
-
 /* A metrics_page_fn. */
 static char *worker_page(void *context)
 {
     const struct work_stage *stage = context;
     struct printer printer = {.has_failed = false};
-    struct exporter_counts output;
+    struct counts kept = {.output = {.spans = 0}};
 
-    for (size_t i = 0; i < work_counters_count; i++)
-        worker_print_own(&printer, &work_counters[i], &stage->counts);
-    if (stage->keeper && keeper_exporter_counts(stage->keeper, &output))
-        worker_print_exporter(&printer, &output);
+    for (size_t i = 0; i < work_counters_count; i++) {
+        work_counter_print_head(&printer, &work_counters[i]);
+        work_counter_print(&printer, &work_counters[i], NULL, &stage->counts);
+    }
+    if (!stage->keeper || !keeper_exporter_counts(stage->keeper, &kept.output))
+        return print_end(&printer);
+    for (size_t i = 0; i < counters_count; i++) {
+        if (counters[i].section == SECTION_SPANS || counters[i].section == SECTION_SPOOL)
+            counter_print(&printer, &counters[i], &kept);
+    }
     return print_end(&printer);
 }
 
