@@ -262,7 +262,7 @@ class Shares(unittest.TestCase):
         self.damage(lambda status: status["totals"]["rings_damaged"])
 
     def test_damage_all(self):
-        self.damage(lambda status: status["rings"]["jumps"] and status["rings"]["damaged_bytes"])
+        self.damage(lambda status: status["rings"]["jumps"] + status["rings"]["damaged_bytes"])
 
     def test_clock(self):
         if "ASAN_OPTIONS" in os.environ:
