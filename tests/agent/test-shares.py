@@ -29,7 +29,7 @@ from server import Server  # noqa: E402
 BUILD, SRC = os.environ["BUILD"], os.environ["SRC"]
 PARTS = SRC + "/tests/agent/parts"
 TRACES = int(os.environ.get("TRACES", "10"))
-MUTATIONS = int(os.environ.get("MUTATIONS", "1000000"))
+MUTATIONS = int(os.environ.get("MUTATIONS", "20000000"))
 SEED = int(os.environ.get("SEED", random.randrange(1 << 32)))
 VICTIM, ATTACKER, NEWCOMER, CROWD = 7421, 7422, 7423, 7500
 HOUR_NS = 3600 * 10 ** 9
