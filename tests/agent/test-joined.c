@@ -408,8 +408,11 @@ int main(void)
         memset(&faults, 0, sizeof(faults));
         faults.delay_ms = 1 + (unsigned)(dice(4) == 0 ? dice(4000) : dice(100));
         faults.refused = i % 2 ? (unsigned)dice(60) : 0;
-        faults.late = i % 3 ? (unsigned)dice(30) : 0;
-        faults.doubled = i % 5 == 4 ? (unsigned)dice(50) : 0;
+        /* a late half's place may be taken by the half of another request with the same key */
+        if (i % 5 == 4)
+            faults.doubled = (unsigned)dice(50);
+        else if (i % 3)
+            faults.late = (unsigned)dice(30);
         faults.has_away = i % 7 == 6;
         play(config, 1 + (unsigned)dice((1U << TIERS) - 1));
     }

@@ -42,8 +42,9 @@ class Shell:
     """A bash like the reader's, in a folder of its own."""
 
     def __init__(self, folder):
+        # on a busy machine, a program needs more than a second to get the session's events
         environment = dict(os.environ, CHECKOUT=SRC, LC_ALL="C.UTF-8", BLKIN_STATE_DIR=f"{folder}/state",
-                           BLKIN_RUNTIME_DIR=f"{folder}/run")
+                           BLKIN_RUNTIME_DIR=f"{folder}/run", LTTNG_UST_REGISTER_TIMEOUT="30000")
         if os.path.exists(f"{BUILD}/bin/blkin"):
             environment.update(self.as_if_installed(folder), PATH=f"{BUILD}/bin:{os.environ['PATH']}")
         for port in "CONTROL", "DATA", "LIVE":  # another test may use the default ports
