@@ -115,7 +115,7 @@ fault_traced() {
         [ "$(number "$WORK/other")" -gt $((RANDOM % 500)) ] 2>/dev/null
     }
     wait_for 10 other "its first spans" has_made || exit 1
-    stop_part other KILL >/dev/null 2>&1
+    stop_part other USR1 >/dev/null 2>&1 # between two records
     back_ms=$(now_ms)
 }
 fault_away() { # the reader dies while what it has read waits for a collector
@@ -171,7 +171,7 @@ for ((i = 0; i < count; i++)); do
     pause_some 0 800 # the next fault comes at any time
 done
 
-stop_part writer KILL >/dev/null 2>&1
+stop_part writer >/dev/null 2>&1
 made=$(number "$WORK/made")
 stop_part live TERM 90 || fail "exit status $? after SIGTERM"
 note_last_account

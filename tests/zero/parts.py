@@ -139,7 +139,7 @@ class World:
         else:
             process.send_signal(how)
         try:
-            process.wait(15)
+            process.wait(15 * common.PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
