@@ -175,22 +175,22 @@ static void add_noise(struct span *span)
 
 /* How long a call waits for other threads. The time in which a busy machine does not run this
  * thread is no such wait. */
-struct span_of_wait {
+struct driver_lap {
     int64_t start_ms;
     long waits;
 };
 
-static struct span_of_wait begin_wait(void)
+static struct driver_lap begin_wait(void)
 {
     struct rusage usage;
 
     (void)getrusage(RUSAGE_THREAD, &usage);
-    return (struct span_of_wait){clock_ms(), usage.ru_nvcsw};
+    return (struct driver_lap){clock_ms(), usage.ru_nvcsw};
 }
 
-static void note_wait(const struct span_of_wait *before, int64_t *slowest_ms)
+static void note_wait(const struct driver_lap *before, int64_t *slowest_ms)
 {
-    const struct span_of_wait now = begin_wait();
+    const struct driver_lap now = begin_wait();
 
     if (now.waits > before->waits && now.start_ms - before->start_ms > *slowest_ms)
         *slowest_ms = now.start_ms - before->start_ms;
@@ -212,7 +212,7 @@ static void add(uint64_t number)
         .end_ns = INT64_C(1735732800001000000),
     };
     unsigned long bytes;
-    struct span_of_wait wait;
+    struct driver_lap wait;
 
     (void)span_set_name(&span, text_of(is_listed(bad, number, &bytes) ? "bad" : "good"));
     if (is_listed(big, number, &bytes)) {
