@@ -2,7 +2,7 @@
 # `blkin live` replaces seven manual commands: the spans of the example stack arrive, and status shows its state. A
 # changed configuration takes effect. SIGTERM loses nothing. A missing program has its message.
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 180
+# timeout: 300
 set -u
 # shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
