@@ -56,7 +56,7 @@ print(sum(memory["written_bytes"] for memory in json.load(sys.stdin) if memory["
 }
 
 # Starts the program that makes requests. $REQUESTS is the descriptor of its input. Without RULES, a request is slow
-# from 200 ms on: a busy machine alone seldom delays one as long.
+# from 200 ms on.
 start_requests() {
     [ -p "$WORK/requests.in" ] || mkfifo "$WORK/requests.in"
     start_part requests env BLKIN_SLOW="${RULES-*>200ms}" bash -c 'exec "$1" <"$2"' - \
