@@ -25,10 +25,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_SECONDARIES      4
-#define SECONDARY_CONNECT_S  1
-/* A time-out of 500 ms, in parts: if this whole machine stood still for a while, replies come in the
- * next part. */
+#define MAX_SECONDARIES     4
+#define SECONDARY_CONNECT_S 1
+/* A time-out of 500 ms, in parts: if this whole machine stood still for a while, replies come in
+ * the next part. */
 #define SECONDARY_WAITS   10
 #define SECONDARY_WAIT_MS 50
 #define FAULTS                                                                     \

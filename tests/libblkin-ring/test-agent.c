@@ -21,6 +21,7 @@
 
 #define LOWEST  200 /* number of the library's descriptor */
 #define HIGHEST 1024
+#define LONG_NS UINT64_C(5000000000) /* RING_REFRAIN_NS in ring_find.c */
 
 /* Returns the library's descriptor; -1: none. */
 static int high_descriptor(void)
@@ -65,7 +66,7 @@ static void late(void)
     CHECK(ring_find_state() == RING_AWAITED);
     agent_start(&agent, &memory);
     RECORD_UNTIL(spans(&memory) > 0);
-    CHECK(agent_asked(&agent) == 1);
+    CHECK(agent_asked(&agent) < 6); /* again, if an answer is late */
     agent_stop(&agent);
     RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) >
                  2); /* the periodic work needs no agent */
@@ -318,20 +319,26 @@ static void user(void)
  * under its own user, or after a long time. */
 static void user_for_a_while(void)
 {
-    unsigned before;
+    unsigned before, asked;
+    uint64_t since_ns;
 
     if (geteuid() != 0)
         return;
     agent_start(&agent, &memory);
     RECORD_UNTIL(spans(&memory) > 0);
+    asked = agent_asked(&agent);
+    since_ns = blkin_now();
     CHECK(seteuid(65534) == 0);
     before = rings_count(&memory, BLKIN_EVENT_PROCESS);
     RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 1); /* periodic work */
-    CHECK(agent_asked(&agent) == 1 && agent.user == 0);
     agent_give(&agent, &other);
     __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
     RECORD_UNTIL(!ring_map());
-    CHECK(agent_asked(&agent) == 1);
+    if (blkin_now() - since_ns > LONG_NS) { /* the machine stood still: it may ask */
+        agent_stop(&agent);
+        return;
+    }
+    CHECK(agent_asked(&agent) == asked && agent.user == 0);
     CHECK(seteuid(0) == 0);
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(agent.user == 0);

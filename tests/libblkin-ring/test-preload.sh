@@ -48,17 +48,39 @@ requests_of() {
     served server
 }
 
-# agent_found NAME LEAST MOST PROCESSES: checks the number of spans. Spans from before the agent's answer are missing.
-agent_found() {
-    local spans
+# agent_ends NAME: sets $spans to the number of recorded spans
+agent_ends() {
     exec 9>&-
     wait $agent || fail "$1: the agent: status $?"
     spans=$(sed -n 's/^spans //p' "$WORK/$1.found")
+}
+
+# agent_found NAME LEAST MOST PROCESSES: ends the agent, and checks the number of spans. Spans from before the agent's
+# answer are missing.
+agent_found() {
+    agent_ends "$1"
+    check_found "$@"
+}
+check_found() {
     if ((spans < $2 || spans > $3)) || ! grep -qx "processes $4" "$WORK/$1.found" ||
         ! grep -qx 'lost 0' "$WORK/$1.found"; then
         cat "$WORK/$1.found"
         fail "$1: not $2 to $3 spans of $4 processes"
     fi
+}
+
+# records NAME SPANS PROCESSES COMMAND...: runs the command with an agent, and checks the number of spans. The program
+# waits 300 ms for its rings: it runs again if the agent did not get a CPU in that time.
+records() {
+    local name=$1 expected=$2 processes=$3 try
+    shift 3
+    for try in 1 2 3; do
+        agent_begins "$name-$try"
+        "$@" || fail "$name: status $?"
+        agent_ends "$name-$try"
+        ((spans < expected && try < 3)) || break
+    done
+    check_found "$name-$try" "$expected" "$expected" "$processes"
 }
 
 agent_begins epoll
@@ -72,13 +94,14 @@ agent_found fork 15000 20000 6
 
 # a filter that ends the program at the library's first refused call: three requests are recorded
 port=7710
+run_filtered() {
+    traced filtered timeout 20 "$programs/filtered" "$@" $((++port))
+}
 for action in kill trap errno; do
     for when in before after; do
         for how in prctl fork tsync; do
-            agent_begins "$action-$when-$how"
-            traced filtered timeout 20 "$programs/filtered" $action $when $how $((++port)) ||
-                fail "$action $when $how: status $?"
-            agent_found "$action-$when-$how" 3 3 "$([ $how$when = forkafter ] && echo 2 || echo 1)"
+            records "$action-$when-$how" 3 "$([ $how$when = forkafter ] && echo 2 || echo 1)" \
+                run_filtered $action $when $how
         done
     done
 done
@@ -87,10 +110,10 @@ RUN=,seccomp=leave traced filtered timeout 20 "$programs/filtered" kill before p
 agent_found left 0 0 0
 
 # a filter that the program inherits
-agent_begins inherited
-traced inherited setpriv --no-new-privs "$programs/inherits" "$programs/tricks" greeting 7704 >/dev/null ||
-    fail "inherited: status $?"
-agent_found inherited 4 4 1
+run_inherited() {
+    traced inherited setpriv --no-new-privs "$programs/inherits" "$programs/tricks" greeting $((++port)) >/dev/null
+}
+records inherited 4 1 run_inherited
 
 # the doctor does not call a running program untraced
 agent_begins doctor
