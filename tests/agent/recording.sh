@@ -36,8 +36,10 @@ is() {
     [ "$(status "${@:1:$#-1}" 2>/dev/null)" = "${!#}" ]
 }
 
+# Waits until the agent records, and until the rings outlive the agent: the process that stores the rings may start late.
 wait_recording() {
     wait_for 20 agent "that it records" is state recording || return
+    wait_for 20 agent "that the rings outlive it" is rings outlive_a_kill True || return
     wait_for 20 - "that the program writes into its rings" writes
 }
 
