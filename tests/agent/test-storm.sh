@@ -64,8 +64,8 @@ echo "$ASKERS askers: $fetches fetches, $all spans sent, $distinct of them disti
 jq -e '.more > 0 or (.traces | length) < 4096' "$WORK/answer" >/dev/null || fail "4096 traces, and not said that there are more"
 
 # A request by hand does not send again the spans that alarms have sent.
-until [ "$(date +%s%3N)" -ge $((quiet + 5000)) ]; do
-    sleep 0.1 # room before the slow request: a busy machine needs a while to send the request by hand
+until [ "$(date +%s%3N)" -ge $((quiet + 5000)) ]; do # room before the slow request: see since()
+    sleep 0.1 # between two looks
 done
 begun=$(date +%s%3N)
 make "slow 250"
