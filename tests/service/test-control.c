@@ -6,6 +6,7 @@
 #include "in_loop.h"
 #include "tools/base/child.h"
 #include "tools/base/control.h"
+#include "waits.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -117,7 +118,7 @@ static void serve(const struct job *job, const char *request)
     (void)snprintf(asking.folder, sizeof(asking.folder), "%s", folder);
     (void)snprintf(asking.request, sizeof(asking.request), "%s", request);
     CHECK(child_start(loop, &child, &order));
-    run_for(10000);
+    run_for(PATIENCE_MS);
     CHECK(child.pid == 0);
 }
 

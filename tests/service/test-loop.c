@@ -92,7 +92,7 @@ static void test_descriptors(void)
     loop_watch(loop, &pair.a);
     loop_watch(loop, &pair.b);
     CHECK(write(pair.to_a, "1", 1) == 1 && write(pair.to_b, "1", 1) == 1);
-    run_for(5000);
+    run_for(PATIENCE_MS);
     CHECK_TEXT(log_text, "x"); /* both were ready; the first has removed the second */
     end();
     close(pair.a.fd);
@@ -187,7 +187,7 @@ static void test_output(void)
     begin();
     say_open("test-loop", "none");
     CHECK(child_start(loop, &child, &order));
-    run_for(5000);
+    run_for(PATIENCE_MS);
     output_lines_close(&lines);
     CHECK(status_of_child == 0);
     last = say_last();
@@ -210,16 +210,16 @@ static void test_children(void)
     watched.events = 0;
     loop_watch(loop, &watched);
     CHECK(starts(&child, &look_around_job, fds[1]) && child.pid > 0);
-    run_for(5000);
+    run_for(PATIENCE_MS);
     CHECK(WIFEXITED(status_of_child) && WEXITSTATUS(status_of_child) == 42);
     loop_unwatch(loop, &watched);
     close(fds[0]);
     close(fds[1]);
     CHECK(starts(&child, &raise_signal_job, SIGKILL));
-    run_for(5000);
+    run_for(PATIENCE_MS);
     CHECK(WIFSIGNALED(status_of_child) && WTERMSIG(status_of_child) == SIGKILL);
     CHECK(starts(&child, &end_in_order_job, 0));
-    run_for(5000);
+    run_for(PATIENCE_MS);
     CHECK(WIFEXITED(status_of_child) && WEXITSTATUS(status_of_child) == 43);
     end();
 }
@@ -290,7 +290,7 @@ static void check_task(const struct job *job, const char *expected, int64_t limi
 
     outcome = "not at all";
     CHECK(task_start(loop, &task, job, &argument, sizeof(argument), limit_ms));
-    run_for(5000);
+    run_for(PATIENCE_MS);
     CHECK_TEXT(outcome, expected);
 }
 
@@ -322,9 +322,9 @@ static void has_served(void *context, const void *result)
 
 static void ask_server(struct task *task, int argument)
 {
-    CHECK(task_start(loop, task, &serve_job, &argument, sizeof(argument), 4000));
+    CHECK(task_start(loop, task, &serve_job, &argument, sizeof(argument), PATIENCE_MS / 2));
     CHECK(task->is_running);
-    run_for(5000);
+    run_for(PATIENCE_MS);
     CHECK(!task->is_running);
 }
 
@@ -359,11 +359,11 @@ static void test_child_that_stays(void)
 static void test_tasks(void)
 {
     begin();
-    check_task(&count_up_job, "yes", 4000);
-    check_task(&fail_job, "no", 4000);
-    check_task(&be_killed_job, "no", 4000);
+    check_task(&count_up_job, "yes", PATIENCE_MS / 2);
+    check_task(&fail_job, "no", PATIENCE_MS / 2);
+    check_task(&be_killed_job, "no", PATIENCE_MS / 2);
     check_task(&hang_job, "no", 20);
-    check_task(&count_up_job, "yes", 4000); /* a hanging task does not block others */
+    check_task(&count_up_job, "yes", PATIENCE_MS / 2); /* a hanging task does not block others */
     end();
 }
 
