@@ -39,8 +39,8 @@ is() {
 # Waits until the agent records, and until the rings outlive the agent: the process that stores the rings may start late.
 wait_recording() {
     wait_for 20 agent "that it records" is state recording || return
-    wait_for 20 agent "that the rings outlive it" is rings outlive_a_kill True || return
-    wait_for 20 - "that the program writes into its rings" writes
+    wait_for 20 - "that the program writes into its rings" writes || return
+    wait_for 20 agent "that the rings outlive it" is rings outlive_a_kill True
 }
 
 # Checks that the program's records arrive in the rings. The program looks for rings when it records.
