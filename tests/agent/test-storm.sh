@@ -82,17 +82,23 @@ ask "kept $asked" | jq -e --arg id "$ID" '[.traces[] | select(.id == $id)][0] | 
 [ "$(all_spans)" -eq "$(distinct_spans)" ] || fail "the agent sent a span of an alarm twice"
 
 # A request while the agent is down: the agent was killed, and its rings are there.
-stop_part agent KILL
-until [ "$(date +%1N)" = 9 ]; do :; done # the broker counts whole seconds: what it held seems longer then
-begun=$(date +%s%3N)
-make "service then"
-make "fast 5"
-keep_last 2 asker-1 "$(since $((begun - 5000)))"
-sleep 3 # between the question and what came after it: the broker counts seconds
-make "service later"
-make "fast 5"
-start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT"
-wait_for 30 agent "the answer for who asked when it was down" answered 2 asker-1 || exit 1
+for number in 2 102 202; do
+    stop_part agent KILL
+    until [ "$(date +%1N)" = 9 ]; do :; done # the broker counts whole seconds: what it held seems longer then
+    begun=$(date +%s%3N)
+    make "service then"
+    make "fast 5"
+    keep_last $number asker-1 "$(since $((begun - 5000)))"
+    asked_s=$SECONDS
+    sleep 3 # between the question and what came after it: the broker counts seconds
+    make "service later"
+    make "fast 5"
+    start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT"
+    wait_for 30 agent "the broker" is cluster state connected || exit 1
+    echo "$((SECONDS - asked_s)) s from the question to the agent's connection"
+    ((SECONDS - asked_s > 55)) || break # if not, the broker has dropped the question
+done
+wait_for 30 agent "the answer for who asked when it was down" answered $number asker-1 || exit 1
 wait_for 30 agent "all deliveries" is_delivered || exit 1
 has_then() { [ "$(grep -c '"serviceName": "then"' "$WORK/taken")" = 15 ]; }
 wait_for 30 agent "the seconds before the question" has_then || exit 1

@@ -11,7 +11,7 @@ static void test_large(void)
     uint64_t first;
     pid_t service, idle, busy;
 
-    options.size = (struct memory_size){100, 1 << 22, 1 << 16};
+    options.size = (struct memory_size){100, 1 << 20, 1 << 16};
     options.max_bytes = 1 << 30;
     service = begin();
     idle = start_keeper(0, keep_idle);
