@@ -60,6 +60,8 @@ kill -CONT "${private_pid[live]}"
 stop_part live KILL
 names service.runs 'Connection refused' 'a service that was killed'
 
+# LTTng's session daemon may crash when it gets another relay daemon for the session of the killed service
+kill_lttng && start_sessiond || exit 1
 start_part live "$BUILD/bin/blkin" live --endpoint=http://nowhere.invalid:9411
 # the collector's check comes after those of the session, which the service has to make first
 is_only_fault() {

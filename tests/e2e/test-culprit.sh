@@ -36,8 +36,8 @@ has_culprit() {
     [ "$traces" -eq $((requests / 2)) ] || fail "$traces writes in $2, expected $((requests / 2))"
 }
 
-# find_culprit SPAN NAME: records requests, and checks them. A machine that stands still for a while is a fault, too: the
-# requests of such a while are made again.
+# find_culprit SPAN NAME: records requests, and checks them. A machine that stands still for a while is a fault, too: then
+# the requests are made again.
 find_culprit() {
     local try
     for try in 1 2 3; do

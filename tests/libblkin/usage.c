@@ -55,7 +55,7 @@ static void planted_sleep(void)
     }
 }
 
-#define WAITS 5
+#define USAGE_WAITS 5
 
 static volatile bool is_enough;
 
@@ -79,7 +79,7 @@ static void planted_wait(void)
     CHECK(sched_setaffinity(0, sizeof(one), &one) == 0);
     if (pthread_create(&other, NULL, hog, NULL) != 0)
         abort();
-    for (int i = 0; i < WAITS; i++) {
+    for (int i = 0; i < USAGE_WAITS; i++) {
         begin(&span, "waits", NULL);
         delay = run_delay_ns();
         burn(60000000);

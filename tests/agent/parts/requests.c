@@ -32,11 +32,11 @@ static void print_id(const char *what, const struct blkin_context *context)
     (void)fflush(stdout);
 }
 
-struct request {
+struct three_spans {
     struct blkin_span root, work, disk;
 };
 
-static struct blkin_context begin(struct request *request)
+static struct blkin_context begin(struct three_spans *request)
 {
     blkin_span_begin(&request->root, "request", BLKIN_SERVER, NULL);
     blkin_span_begin(&request->work, "work", BLKIN_INTERNAL, &request->root);
@@ -44,7 +44,7 @@ static struct blkin_context begin(struct request *request)
     return *blkin_span_context(&request->root);
 }
 
-static void end_disk_and_work(struct request *request, long ms)
+static void end_disk_and_work(struct three_spans *request, long ms)
 {
     pause_us(ms * 1000);
     blkin_span_end(&request->disk);
@@ -60,7 +60,7 @@ static void end_fast(struct blkin_span *span, uint64_t at_ns, uint64_t took_ns)
 
 static struct blkin_context fast_request(const char *keep)
 {
-    struct request request;
+    struct three_spans request;
     const struct blkin_context context = begin(&request);
     uint64_t at_ns;
 
@@ -75,7 +75,7 @@ static struct blkin_context fast_request(const char *keep)
 
 static struct blkin_context slow_request(long ms)
 {
-    struct request request;
+    struct three_spans request;
     const struct blkin_context context = begin(&request);
 
     end_disk_and_work(&request, ms);
@@ -116,7 +116,7 @@ static void make_at(double rate)
 
 static void obey(char *line)
 {
-    static struct request held; /* for two lines */
+    static struct three_spans held; /* for two lines */
     static struct blkin_context of_held;
     struct blkin_context context;
     long a = 0;
