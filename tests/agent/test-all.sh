@@ -64,7 +64,7 @@ end_agent() {
 }
 
 # all spans, once. The rings are there before the writers, which wait for 0.3 s only
-start_all all ring-bytes=4M
+start_all all ring-bytes=4M "stats-file=$WORK/stats.json" "rules=$WORK/none.rules"
 start_requests
 wait_for 20 - "that the program writes into its rings" writes || exit 1
 write first 0 50000 25000 "$WORK/first.made"
@@ -72,6 +72,7 @@ write second 50000 50000 25000 "$WORK/second.made"
 wait_part first 20 && wait_part second 20 || fail "a writer"
 is rings overwritten_bytes 0 || fail "something was overwritten"
 is send all || fail "the status does not say what is sent"
+[ ! -e "$WORK/stats.json" ] || fail "the agent writes the statistics file of a sink"
 is counters events_missing 0 || fail "something is missing"
 # spans that end in the past, of a thread that moves between CPUs
 before=$(counter spans_accepted)
