@@ -287,7 +287,8 @@ static inline void blkin_span_link(struct blkin_span *span, const struct blkin_c
 
 /*
  * Keeps the whole trace, even if it was fast: the span raises an alarm at its end, like a slow one,
- * with `why` as the reason. See blkin_set_slow(). Only the first call has an effect.
+ * with `why` as the reason, of which the alarm has at most 120 bytes. The limit max= applies to
+ * this alarm, too: see blkin_set_slow(). Only the first call has an effect.
  */
 static inline void blkin_span_keep(struct blkin_span *span, const char *why);
 

@@ -120,6 +120,7 @@ public:
         port = endpoint->port;
     }
 
+    // Sets the listening port, 0..65535.
     void set_port(int p)
     {
         port = static_cast<int16_t>(p);
@@ -242,12 +243,14 @@ public:
         return &info;
     }
 
+    // Copies the ids, which must not be NULL: the span is then the span with these ids.
     void set_info(const blkin_trace_info *i)
     {
         info = *i;
     }
 
-    // Add a tag or an annotation. Do nothing if the span is not traced.
+    // keyval() adds a tag, event() an annotation at the current time. ep NULL: the span's endpoint.
+    // Both read their arguments during the call only, and do nothing if the span is not traced.
     void keyval(const char *key, const char *val) const
     {
         keyval(key, val, NULL);
