@@ -286,9 +286,9 @@ static inline void blkin_span_error(struct blkin_span *span, const char *message
 static inline void blkin_span_link(struct blkin_span *span, const struct blkin_context *context);
 
 /*
- * Keeps the whole trace, even if it was fast: the span raises an alarm at its end, like a slow one,
- * with `why` as the reason, of which the alarm has at most 120 bytes. The limit max= applies to
- * this alarm, too: see blkin_set_slow(). Only the first call has an effect.
+ * Keeps the whole trace, even if it was fast: the span raises an alarm at its end, like a slow one.
+ * The alarm has `why` as its reason, 120 bytes at most. The limit max= applies to this alarm, too:
+ * see blkin_set_slow(). Only the first call has an effect.
  */
 static inline void blkin_span_keep(struct blkin_span *span, const char *why);
 
