@@ -9,6 +9,7 @@ set -u
 
 RING_BYTES="" recording_begin
 unset BLKIN_RING_BYTES BLKIN_ENDPOINT
+export BLKIN_STATS_FILE=$WORK/stats.json BLKIN_RULES=$WORK/none.rules # keys of a sink, which the agent ignores
 free_port OTLP_PORT
 conf() {
     printf '%s\n' '[agent]' "otlp-listen=127.0.0.1:$OTLP_PORT" "$@" >"$WORK/blkin.conf"
@@ -64,7 +65,7 @@ end_agent() {
 }
 
 # all spans, once. The rings are there before the writers, which wait for 0.3 s only
-start_all all ring-bytes=4M "stats-file=$WORK/stats.json" "rules=$WORK/none.rules"
+start_all all ring-bytes=4M
 start_requests
 wait_for 20 - "that the program writes into its rings" writes || exit 1
 write first 0 50000 25000 "$WORK/first.made"
