@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 
 #define BLKIN_HAS_PLAIN_ /* zipkin_c.h then defines its functions without state */
 #include "zipkin_c.h"

@@ -5,7 +5,6 @@
  */
 #include "http_server.h"
 
-#include "babeltrace-plugin/base/listen.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "counters.h"
 

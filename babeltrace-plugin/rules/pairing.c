@@ -9,7 +9,6 @@
 #include "babeltrace-plugin/base/hex.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- set-up ---------------------------------------------------------------------------------- */

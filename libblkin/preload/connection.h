@@ -13,7 +13,6 @@
 
 #include "pool.h"
 
-#include <arpa/inet.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>

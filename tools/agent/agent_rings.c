@@ -15,7 +15,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define AGENT_RINGS_DEFAULT (UINT64_C(64) << 20)
 #define AGENT_RINGS_LOOK_MS 5000

@@ -7,7 +7,6 @@
 #define BLKIN_TOOLS_ALARMS_H
 
 #include "wants.h"
-#include "tools/otlp/otlp_in.h"
 #include "tools/rings/held.h"
 
 struct alarms;

@@ -8,7 +8,6 @@
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/printer.h"
-#include "tools/base/say.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,8 +5,6 @@
  */
 #include "judge_parts.h"
 
-#include "tools/base/say.h"
-
 #include <string.h>
 
 #define UNDONE_MAX 256 /* traces that are listed while a request is open, as clients poll */

@@ -6,8 +6,6 @@
 #ifndef BLKIN_TOOLS_TRACE_ID_H
 #define BLKIN_TOOLS_TRACE_ID_H
 
-#include "tools/base/json.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

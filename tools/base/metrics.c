@@ -5,13 +5,10 @@
  */
 #include "metrics.h"
 
-#include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "say.h"
 
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- the page -------------------------------------------------------------------------------- */

@@ -12,11 +12,9 @@
 #include "say.h"
 #include "totals.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>

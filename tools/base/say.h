@@ -7,10 +7,7 @@
 #ifndef BLKIN_TOOLS_SAY_H
 #define BLKIN_TOOLS_SAY_H
 
-#include "babeltrace-plugin/base/date.h"
-
 #include <jansson.h>
-#include <stdint.h>
 #include <babeltrace2/babeltrace.h>
 
 /* BK1001, ...: ids that never change their meaning, see messages.def. A duplicate or unknown number

@@ -10,11 +10,9 @@
 #define BLKIN_TOOLS_CHECK_H
 
 #include "babeltrace-plugin/base/text.h"
-#include "tools/base/json.h"
 #include "tools/config/config.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 

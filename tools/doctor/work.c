@@ -18,7 +18,6 @@ void check_work(const struct doctor *doctor)
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
-#include "tools/base/say.h"
 #include "tools/kafka/topic.h"
 #include "tools/otlp/otlp_decode.h"
 

@@ -12,7 +12,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define GRAPH_INDENT     3
 #define GRAPH_LEVELS_MAX 12 /* indented levels */

@@ -7,12 +7,9 @@
 #include "topic.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/deliver/kafka_conf.h"
-#include "tools/base/say.h"
 
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 

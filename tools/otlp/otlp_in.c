@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "receiver.h"
-#include "tools/base/say.h"
 #include "tools/base/totals.h"
 
 #include <stdlib.h>

@@ -5,12 +5,8 @@
  */
 #include "graph.h"
 
-#include "tools/base/child.h"
-
-#include <babeltrace2/babeltrace.h>
 #include <linux/capability.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

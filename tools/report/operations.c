@@ -7,7 +7,6 @@
 #include "tools/trace/figures.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define ROWS_MAX 50
 

@@ -9,7 +9,6 @@
 #include "tools/graph/graph.h"
 #include "tools/trace/summary.h"
 
-#include <jansson.h>
 #include <stdio.h>
 
 /* The data and the state of a page. */

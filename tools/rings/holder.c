@@ -9,17 +9,12 @@
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "fdstore.h"
 #include "shares.h"
-#include "tools/base/loop.h"
 #include "tools/base/host_rules.h"
-#include "tools/base/notify.h"
-#include "tools/base/payer.h"
 #include "users.h"
 
-#include <errno.h>
 #include <linux/sockios.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include "ring_options.h"
 
 #include "ring_event.h"
-#include "tools/base/say.h"
 
 #include <inttypes.h>
 

@@ -6,7 +6,6 @@
 #ifndef BLKIN_TOOLS_RINGS_OPTIONS_H
 #define BLKIN_TOOLS_RINGS_OPTIONS_H
 
-#include "holder.h"
 #include "tools/config/config.h"
 
 /*

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -24,7 +23,6 @@
 #define END \
     }       \
     ;
-#include "tools/sampler/metrics.def"
 #undef GROUP
 #undef COUNTER
 #undef GAUGE

@@ -6,7 +6,6 @@
 #include "report.h"
 
 #include "babeltrace-plugin/account/statistics_document.h"
-#include "tools/base/say.h"
 #include "tools/base/totals.h"
 #include "tools/base/text.h"
 #include "tools/trace/figures.h"

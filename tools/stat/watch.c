@@ -14,7 +14,6 @@
 
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 
 #define STAT_ASK_MS      5000 /* services count for 10 s after a request */
 #define COMPLETE_MS      2500 /* self times need complete traces, which takes 2 s */

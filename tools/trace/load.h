@@ -6,8 +6,6 @@
 #ifndef BLKIN_TOOLS_LOAD_H
 #define BLKIN_TOOLS_LOAD_H
 
-#include "read.h"
-
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>

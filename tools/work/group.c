@@ -12,7 +12,6 @@
 #include "tools/kafka/topic.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define GROUP_COMMITTED_MS \
     30000                 /* an open transaction of the previous worker may have to time out */

@@ -5,7 +5,6 @@
 #include "stage.h"
 
 #include "babeltrace-plugin/encode/encoder.h"
-#include "babeltrace-plugin/model/statistics.h"
 
 #include <fnmatch.h>
 

@@ -6,7 +6,6 @@
 #include "transaction.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "ending.h"
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
@@ -14,7 +13,6 @@
 #include "tools/merged/merged.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define TRANSACTION_STEP_MS 2000 /* one wait for a broker */
 /* The time-out of a full queue and of a new topic. After this time, the worker also logs that no

@@ -26,7 +26,6 @@
 
 #include <inttypes.h>
 #include <malloc.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>

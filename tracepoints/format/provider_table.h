@@ -11,7 +11,6 @@
 #ifndef BLKIN_PROVIDER_TABLE_H
 #define BLKIN_PROVIDER_TABLE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct blkin_trace;
