@@ -178,12 +178,11 @@ static uint64_t done_until_now(void)
 
 /* Clears the eventfd before it reads done, so that a later job wakes the loop again. The calls
  * may call saver_then(). */
-static void call_waits(void *context, short events)
+static void call_waits(void *context)
 {
     uint64_t count, until;
 
     (void)context;
-    (void)events;
     (void)!read(ended.fd, &count, sizeof(count));
     until = done_until_now();
     while (waits && waits->ticket <= until) {
@@ -205,7 +204,7 @@ bool saver_open(struct loop *loop)
         return false;
     looping = loop;
     look = (struct timer){.due = look_again};
-    ended = (struct watched){fd, POLLIN, call_waits, NULL, NULL};
+    ended = (struct watched){fd, POLLIN, call_waits, NULL, NULL, 0};
     loop_watch(loop, &ended);
     return true;
 }

@@ -340,9 +340,8 @@ static void holder_end_client(struct holder_client *client)
     free(client);
 }
 
-static void holder_hang_up(void *context, struct listener_peer *peer)
+static void holder_hang_up(struct listener_peer *peer)
 {
-    (void)context;
     peer->sender->hung_up++;
     holder_end_client(caa_container_of(peer, struct holder_client, peer));
 }
@@ -375,11 +374,10 @@ static bool holder_answer(struct holder *holder, int fd, uint32_t user, struct p
 }
 
 /* Called when the program asks again, perhaps as another user, or has hung up. */
-static void holder_client_ready(void *context, short events)
+static void holder_client_ready(void *context)
 {
     struct holder_client *client = context;
 
-    (void)events;
     if (!holder_has_unread(client)) {
         if (!unix_socket_sender(client->watched.fd, &client->user) ||
             !holder_answer(client->holder, client->watched.fd, client->user,

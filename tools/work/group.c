@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
-#include "ending.h"
 #include "tools/base/say.h"
 #include "tools/kafka/topic.h"
 
