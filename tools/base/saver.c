@@ -107,14 +107,6 @@ static void *saver_serve(void *context)
     return context;
 }
 
-static bool saver_start(void)
-{
-    pthread_t thread;
-
-    has_thread = has_thread || thread_start(&thread, saver_serve, NULL, "blkin-saver");
-    return has_thread;
-}
-
 /* Frees a waiting text that the newest job replaces, unless a later job is in_turn. */
 static void saver_skip(struct save *older)
 {
@@ -169,13 +161,6 @@ static void look_again(void *context)
         timer_set(looping, &look, SAVER_LOOK_MS);
 }
 
-static uint64_t done_until_now(void)
-{
-    LOCK_GUARD(&lock);
-
-    return done;
-}
-
 /* Clears the eventfd before it reads done, so that a later job wakes the loop again. The calls
  * may call saver_then(). */
 static void call_waits(void *context)
@@ -184,7 +169,9 @@ static void call_waits(void *context)
 
     (void)context;
     (void)!read(ended.fd, &count, sizeof(count));
-    until = done_until_now();
+    (void)pthread_mutex_lock(&lock);
+    until = done;
+    (void)pthread_mutex_unlock(&lock);
     while (waits && waits->ticket <= until) {
         struct saver_wait *wait = waits;
         const struct error error = take_problem();
@@ -229,6 +216,7 @@ void saver_then(struct saver_wait *wait)
 static void saver_give(struct save *save)
 {
     struct save *waiting = NULL;
+    pthread_t thread;
 
     if (!waits)
         say_problem();
@@ -242,7 +230,8 @@ static void saver_give(struct save *save)
         waiting->text = save->text;
         waiting->length = save->length;
         save->text = text;
-    } else if (!saver_start()) {
+    } else if (!has_thread &&
+               !(has_thread = thread_start(&thread, saver_serve, NULL, "blkin-saver"))) {
         (void)save_run(save, &problem);
         given++;
         done++;
