@@ -71,20 +71,20 @@ static void put_disk(struct group_reading *reading, struct slot *slot, const uin
     slot->kept[KEPT_WRITES] = fields[FIELD_WRITES];
 }
 
-static void read_disk(struct group_reading *reading, struct piece line)
+static void read_disk(struct group_reading *reading, struct text line)
 {
     uint64_t fields[FIELDS_MOST];
-    struct piece name;
+    struct text name;
     struct slot *slot;
     size_t count;
 
-    if (piece_numbers(&line, fields, 2) < 2 || !piece_word(&line, &name)) {
+    if (line_numbers(&line, fields, 2) < 2 || !line_word(&line, &name)) {
         reading->host->counts.not_understood++;
         return;
     }
-    if (PIECE_BEGINS(line, NOTHING_DONE) && reading->host->patterns[HOST_DISK].count == 0)
+    if (text_begins(line, NOTHING_DONE) && reading->host->patterns[HOST_DISK].count == 0)
         return; /* most loop devices have done nothing */
-    if ((count = piece_numbers(&line, fields, FIELDS_MOST)) < FIELDS_ALWAYS) {
+    if ((count = line_numbers(&line, fields, FIELDS_MOST)) < FIELDS_ALWAYS) {
         reading->host->counts.not_understood++;
         return;
     }
@@ -98,7 +98,7 @@ static void read_disk(struct group_reading *reading, struct piece line)
 void read_disks(struct group_reading *reading)
 {
     struct host_reader *const host = reading->host;
-    struct piece line;
+    struct text line;
 
     if (!host_file_begin(host, FILE_DISKSTATS))
         return;
@@ -113,23 +113,23 @@ void read_disks(struct group_reading *reading)
 #define HEADING_LINES  2
 #define NETWORK_FIELDS 12 /* the columns up to the dropped packets to be sent */
 
-static void read_network(struct group_reading *reading, struct piece line)
+static void read_network(struct group_reading *reading, struct text line)
 {
     /* the column of each value */
     static const size_t columns[] = {0, 8, 1, 9, 2, 10, 3, 11};
-    const char *const colon = memrchr(line.at, ':', piece_length(line));
+    const char *const colon = memrchr(line.data, ':', line.length);
     uint64_t fields[NETWORK_FIELDS];
     bool has_done = false;
-    struct piece name;
+    struct text name;
     struct slot *slot;
 
     if (!colon) {
         reading->host->counts.not_understood++;
         return;
     }
-    name = (struct piece){line.at + strspn(line.at, " "), colon};
-    line.at = colon + 1;
-    if (name.at >= name.end || piece_numbers(&line, fields, NETWORK_FIELDS) < NETWORK_FIELDS) {
+    name = text_trim(text_cut(line, (size_t)(colon - line.data)));
+    line = text_after(line, (size_t)(colon + 1 - line.data));
+    if (name.length == 0 || line_numbers(&line, fields, NETWORK_FIELDS) < NETWORK_FIELDS) {
         reading->host->counts.not_understood++;
         return;
     }
@@ -147,7 +147,7 @@ void read_networks(struct group_reading *reading)
 {
     struct host_reader *const host = reading->host;
     size_t number = 0;
-    struct piece line;
+    struct text line;
 
     if (!host_file_begin(host, FILE_NET_DEV))
         return;

@@ -9,13 +9,12 @@
 
 /* ---- lines "NAME NUMBER" */
 
-const struct field *field_find(const struct field *fields, size_t count, struct piece name)
+const struct field *field_find(const struct field *fields, size_t count, struct text name)
 {
     for (size_t i = 0; i < count; i++) {
         const struct field *const field = &fields[i];
 
-        if (field->unit ? piece_is(name, field->name, field->length)
-                        : piece_begins(name, field->name, field->length))
+        if (text_equal(field->unit ? name : text_cut(name, field->name.length), field->name))
             return field;
     }
     return NULL;
@@ -25,14 +24,14 @@ void read_named_fields(struct group_reading *reading, const struct field *fields
 {
     struct host_reader *const host = reading->host;
     const struct field *field;
-    struct piece line;
-    struct piece name;
+    struct text line;
+    struct text name;
     uint64_t value;
 
     while (lines_next(&host->lines, &line)) {
-        if (!piece_word(&line, &name) || !(field = field_find(fields, count, name)))
+        if (!line_word(&line, &name) || !(field = field_find(fields, count, name)))
             continue;
-        if (!piece_next_number(&line, &value))
+        if (!line_number(&line, &value))
             host->counts.not_understood++;
         else if (field->unit)
             reading_put(reading, field->i, multiply_saturated(value, field->unit));
@@ -60,20 +59,17 @@ static uint64_t not_smaller(uint64_t *kept, uint64_t time)
     return *kept = time;
 }
 
-static void read_cpu_line(struct group_reading *reading, struct piece name, struct piece line)
+static void read_cpu_line(struct group_reading *reading, struct text name, struct text line)
 {
     const uint64_t ns_per_tick = NS_PER_S / reading->host->ticks_per_s;
     uint64_t ticks[CPU_TIMES];
     struct slot *slot;
 
-    name.at += strlen("cpu");
-    if (name.at == name.end)
-        name.at = name.end = "";
+    if (text_is(name, "cpu"))
+        name.length = 0;
     else if (reading->host->patterns[HOST_CPU].count == 0)
         return;
-    else
-        name.at -= strlen("cpu");
-    if (piece_numbers(&line, ticks, CPU_TIMES) < CPU_TIMES) {
+    if (line_numbers(&line, ticks, CPU_TIMES) < CPU_TIMES) {
         reading->host->counts.not_understood++;
         return;
     }
@@ -87,7 +83,7 @@ static void read_cpu_line(struct group_reading *reading, struct piece name, stru
     reading_emit(reading, slot);
 }
 
-static void read_queue_line(struct host_reader *host, struct piece name, struct piece line)
+static void read_queue_line(struct host_reader *host, struct text name, struct text line)
 {
     static const struct field fields[] = {
         FIELD("procs_running", QUEUE_RUNNING, 1),
@@ -97,7 +93,7 @@ static void read_queue_line(struct host_reader *host, struct piece name, struct 
     };
     const struct field *const field = field_find(FIELDS(fields), name);
 
-    if (field && piece_next_number(&line, &host->stat.values[field->i]))
+    if (field && line_number(&line, &host->stat.values[field->i]))
         host->stat.present |= UINT64_C(1) << field->i;
     else
         host->counts.not_understood += field != NULL;
@@ -106,8 +102,8 @@ static void read_queue_line(struct host_reader *host, struct piece name, struct 
 static bool cpu_read_stat(struct group_reading *reading)
 {
     struct host_reader *const host = reading->host;
-    struct piece line;
-    struct piece name;
+    struct text line;
+    struct text name;
 
     host->stat.tick = host->tick;
     host->stat.monotonic = reading->monotonic;
@@ -115,9 +111,9 @@ static bool cpu_read_stat(struct group_reading *reading)
     if (!host_file_begin(host, FILE_STAT))
         return false;
     while (lines_next(&host->lines, &line)) {
-        if (!piece_word(&line, &name))
+        if (!line_word(&line, &name))
             continue;
-        if (!PIECE_BEGINS(name, "cpu"))
+        if (!text_begins(name, "cpu"))
             read_queue_line(host, name, line);
         else if (reading->kind == HOST_CPU)
             read_cpu_line(reading, name, line);
@@ -132,14 +128,14 @@ void read_cpu(struct group_reading *reading)
 }
 
 /* Reads "0.52" as percent. */
-static bool piece_hundredths(struct piece word, uint64_t *value)
+static bool text_hundredths(struct text word, uint64_t *value)
 {
-    const char *const point = memchr(word.at, '.', piece_length(word));
+    const char *const point = memchr(word.data, '.', word.length);
     uint64_t fraction;
 
-    if (!point || word.end - point != 3 ||
-        !piece_number((struct piece){point + 1, word.end}, &fraction) ||
-        !piece_number((struct piece){word.at, point}, value))
+    if (!point || word.data + word.length - point != 3 ||
+        !text_read_number((struct text){point + 1, 2}, &fraction) ||
+        !text_read_number((struct text){word.data, (size_t)(point - word.data)}, value))
         return false;
     *value = multiply_saturated(*value, 100);
     *value += *value > UINT64_MAX - fraction ? 0 : fraction;
@@ -149,15 +145,15 @@ static bool piece_hundredths(struct piece word, uint64_t *value)
 static void read_load(struct group_reading *reading)
 {
     struct host_reader *const host = reading->host;
-    struct piece line = {"", ""};
-    struct piece word;
+    struct text line = {"", 0};
+    struct text word;
     uint64_t load;
 
     if (!host_file_begin(host, FILE_LOADAVG))
         return;
     lines_next(&host->lines, &line);
     for (size_t i = QUEUE_LOAD_1M; i <= QUEUE_LOAD_15M; i++) {
-        if (piece_word(&line, &word) && piece_hundredths(word, &load))
+        if (line_word(&line, &word) && text_hundredths(word, &load))
             reading_put(reading, i, load);
         else
             host->counts.not_understood++;
@@ -215,15 +211,15 @@ void read_memory(struct group_reading *reading)
 void read_pressure_lines(struct group_reading *reading, size_t first)
 {
     struct host_reader *const host = reading->host;
-    struct piece line;
+    struct text line;
     uint64_t us;
 
     while (lines_next(&host->lines, &line)) {
-        const size_t i = first + PIECE_BEGINS(line, "full ");
+        const size_t i = first + text_begins(line, "full ");
         const char *const total =
-            memrchr(line.at, '=', piece_length(line)); /* the last value of the line */
+            memrchr(line.data, '=', line.length); /* the last value of the line */
 
-        if (total && piece_number((struct piece){total + 1, line.end}, &us))
+        if (total && text_read_number(text_after(line, (size_t)(total + 1 - line.data)), &us))
             reading_put(reading, i, multiply_saturated(us, NS_PER_US));
         else
             host->counts.not_understood++;
@@ -261,15 +257,15 @@ static const struct field tcp_fields[] = {
 };
 
 /* The columns of both lines. */
-static void read_tcp_lines(struct group_reading *reading, struct piece names, struct piece values)
+static void read_tcp_lines(struct group_reading *reading, struct text names, struct text values)
 {
-    struct piece name, word;
+    struct text name, word;
     uint64_t value;
 
-    while (piece_word(&names, &name) && piece_word(&values, &word)) {
+    while (line_word(&names, &name) && line_word(&values, &word)) {
         const struct field *const field = field_find(FIELDS(tcp_fields), name);
 
-        if (field && piece_number(word, &value))
+        if (field && text_read_number(word, &value))
             reading_put(reading, field->i, value);
         else
             reading->host->counts.not_understood += field != NULL;
@@ -279,14 +275,14 @@ static void read_tcp_lines(struct group_reading *reading, struct piece names, st
 void read_tcp(struct group_reading *reading)
 {
     struct host_reader *const host = reading->host;
-    struct piece names = {NULL, NULL}, line;
+    struct text names = {NULL, 0}, line;
 
     if (!host_file_begin(host, FILE_NET_SNMP))
         return;
     while (lines_next(&host->lines, &line)) {
-        if (!PIECE_BEGINS(line, "Tcp: "))
+        if (!text_begins(line, "Tcp: "))
             continue;
-        if (names.at)
+        if (names.data)
             read_tcp_lines(reading, names, line);
         names = line;
     }
