@@ -200,6 +200,7 @@ static const struct message {
     bt_logging_level level;
 } messages[] = {
 #define M(number, level, subject, text) {BK##number, BT_LOGGING_LEVEL_##level},
+#include "messages.def"
 #undef M
 };
 

@@ -130,6 +130,7 @@ void merged_add_worker(struct merged *merged, const char *instance,
 #define RATIO(name, member, help) {name, WORK_RATIO, offsetof(struct work_counts, member), help},
 
 const struct work_counter work_counters[] = {
+#include "tools/merged/counts.def"
 };
 #undef COUNTER
 #undef GAUGE

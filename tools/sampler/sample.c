@@ -23,6 +23,7 @@
 #define END \
     }       \
     ;
+#include "tools/sampler/metrics.def"
 #undef GROUP
 #undef COUNTER
 #undef GAUGE
