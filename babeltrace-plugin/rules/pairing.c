@@ -98,11 +98,6 @@ void pairing_flush(struct stage *stage)
     open_flush(pairing_of(stage));
 }
 
-struct rule_counts pairing_counts_of(const struct stage *stage, size_t rule)
-{
-    return caa_container_of(stage, const struct pairing, stage)->runs[rule].counts;
-}
-
 struct rule_counts pairing_counts(const struct stage *stage)
 {
     const struct pairing *pairing = caa_container_of(stage, const struct pairing, stage);
