@@ -14,7 +14,6 @@
  */
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/base/hex.h"
 #include "json.h"
 #include "encoder.h"
 

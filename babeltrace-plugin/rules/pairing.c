@@ -6,7 +6,6 @@
 #include "pairing_parts.h"
 
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/base/hex.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

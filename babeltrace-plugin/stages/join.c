@@ -5,8 +5,6 @@
  */
 #include "join_parts.h"
 
-#include "babeltrace-plugin/base/hex.h"
-
 #include <stdlib.h>
 
 /* ---- queues ---------------------------------------------------------------------------------- */

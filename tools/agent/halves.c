@@ -2,7 +2,6 @@
 #include "halves.h"
 
 #include "babeltrace-plugin/base/array.h"
-#include "babeltrace-plugin/base/hex.h"
 
 #include <inttypes.h>
 #include <stdio.h>

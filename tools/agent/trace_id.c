@@ -6,7 +6,6 @@
 #include "trace_id.h"
 
 #include "babeltrace-plugin/base/array.h"
-#include "babeltrace-plugin/base/hex.h"
 
 #include <inttypes.h>
 #include <stdio.h>
