@@ -10,8 +10,6 @@
  */
 #define _GNU_SOURCE
 #include "fault.h"
-#include "net.h"
-#include "peer.h"
 #include "wire.h"
 
 #include <blkin/blkin.h>

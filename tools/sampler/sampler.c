@@ -440,8 +440,8 @@ static struct sampler *sampler_open(struct loop *loop, const struct sampler_want
     sampler->number = (uint64_t)clock_ns();
     (void)pthread_mutex_init(&sampler->lock, NULL);
     condition_init(&sampler->changed);
-    sampler->asked = (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN,
-                                      sampler_keep_requested, sampler, NULL, 0};
+    sampler->asked = (struct watched){
+        eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN, sampler_keep_requested, sampler, NULL, 0};
     if (sampler->asked.fd < 0) {
         error_set(error, "cannot make an eventfd: %s", strerror(errno));
     } else if ((sampler->next = sampling_open(sampler, wanted->config, error))) {
