@@ -83,12 +83,4 @@ static inline void kafka_log_line(const rd_kafka_t *handle, int level, const cha
     say(level <= 3 ? BK1100 : BK1101, "librdkafka: %s: %s", facility, text);
 }
 
-/* The settings of a topic or a broker. */
-
-typedef void kafka_setting_fn(void *context, const char *key, const char *value);
-
-/* Calls the function for each setting. Returns false if no answer comes within 1.5 s. */
-bool kafka_settings(rd_kafka_t *client, rd_kafka_ResourceType_t type, const char *name,
-                    kafka_setting_fn *take, void *context);
-
 #endif
