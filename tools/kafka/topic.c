@@ -15,7 +15,6 @@
 
 #define TOPIC_READ_MS 100
 #define TOPIC_LOOK_MS 2000
-#define PATIENT_MS    3000
 
 enum partition_state { NOT_STARTED, READING, AT_END };
 
@@ -228,17 +227,13 @@ bool topic_read(struct topic *topic, bool *has_more)
     return goes_on;
 }
 
-bool topic_read_all(struct topic *topic, int limit_ms,
-                    void (*waiting)(void *context, const char *why), struct error *error)
+bool topic_read_all(struct topic *topic, int limit_ms, struct error *error)
 {
     struct pollfd fd = {topic->fd, POLLIN, 0};
     bool has_more = false;
 
     topic->read_ms = clock_ms();
     while (!topic_is_at_end(topic)) {
-        const char *why =
-            topic->problem.text[0] ? topic->problem.text : "the brokers do not answer";
-
         if (topic->partitions == 0) {
             (void)rd_kafka_poll(topic->consumer, 0);
             topic_ask(topic, TOPIC_LOOK_MS);
@@ -247,11 +242,9 @@ bool topic_read_all(struct topic *topic, int limit_ms,
         if (!topic_read(topic, &has_more))
             return error_set(error, "out of memory");
         if (clock_ms() - topic->read_ms > limit_ms)
-            return error_set(error, "%s", why);
-        if (waiting && clock_ms() - topic->read_ms > PATIENT_MS) {
-            waiting(topic->options.context, why);
-            waiting = NULL;
-        }
+            return error_set(error, "%s",
+                             topic->problem.text[0] ? topic->problem.text
+                                                    : "the brokers do not answer");
         if (!has_more)
             (void)poll(&fd, 1, TOPIC_READ_MS);
     }

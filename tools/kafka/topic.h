@@ -54,11 +54,9 @@ bool topic_read(struct topic *topic, bool *has_more);
 
 /*
  * Asks for the partitions, and reads them all to their ends. Gives up after limit_ms without a
- * message. Calls waiting, if not NULL, once, with the options' context, after 3 s without a
  * message. Returns false with error set.
  */
-bool topic_read_all(struct topic *topic, int limit_ms,
-                    void (*waiting)(void *context, const char *why), struct error *error);
+bool topic_read_all(struct topic *topic, int limit_ms, struct error *error);
 
 /* Ask for the partitions, and start to read new ones. The caller calls both functions first of
  * all, and again from time to time. topic_ask() may take limit_ms: any thread may call it, but

@@ -114,7 +114,7 @@ static int root_once(struct root_deltas *deltas, int64_t since_ns, bool is_json)
 {
     struct error error;
     const bool is_right = root_deltas_read(deltas, since_ns, &error) &&
-                          topic_read_all(deltas->topic, ONCE_LIMIT_MS, NULL, &error) &&
+                          topic_read_all(deltas->topic, ONCE_LIMIT_MS, &error) &&
                           root_print(deltas, is_json, &error);
 
     if (!is_right)
