@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 
 #define BLKIN_HAS_PLAIN_ /* zipkin_c.h then defines its functions without state */
 #include "zipkin_c.h"

@@ -13,6 +13,7 @@
 #define BLKIN_PRELOAD_CONFIG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* ---- the text: config_text.c, also linked by the command ---- */

@@ -13,6 +13,7 @@
 
 #include "pool.h"
 
+#include <arpa/inet.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>

@@ -7,6 +7,7 @@
 #define BLKIN_PRELOAD_THREAD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* From now on, the end of the calling thread calls start_end_thread(), and the end of the process
  * calls start_end_all(). Returns false when out of memory. */

@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define PERIODIC_NS      UINT64_C(1000000000)
 #define PERIODIC_SOON_NS UINT64_C(500000) /* pause before the first retry; later ones double */

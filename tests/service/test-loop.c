@@ -201,7 +201,7 @@ static void test_children(void)
 {
     struct child child = {.ended = child_ended, .context = &child};
     int fds[2];
-    struct watched watched = {-1, POLLIN, NULL, NULL, NULL};
+    struct watched watched = {-1, POLLIN, NULL, NULL, NULL, 0};
 
     begin();
     (void)signal(SIGUSR1, SIG_IGN);

@@ -7,6 +7,7 @@
 #define BLKIN_TOOLS_ALARMS_H
 
 #include "wants.h"
+#include "tools/otlp/otlp_in.h"
 #include "tools/rings/held.h"
 
 struct alarms;

@@ -6,6 +6,7 @@
 #include "judge_parts.h"
 
 #include "babeltrace-plugin/base/array.h"
+#include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/printer.h"
 

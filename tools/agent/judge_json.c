@@ -5,6 +5,8 @@
  */
 #include "judge_parts.h"
 
+#include "babeltrace-plugin/base/date.h"
+
 #include <string.h>
 
 #define UNDONE_MAX 256 /* traces that are listed while a request is open, as clients poll */

@@ -11,6 +11,7 @@
 #define BLKIN_TOOLS_PLACES_H
 
 #include "tools/rings/holder.h"
+#include "tools/rings/ring_read.h"
 
 #define PLACES_EACH_MS 200
 

@@ -6,6 +6,8 @@
 #ifndef BLKIN_TOOLS_TRACE_ID_H
 #define BLKIN_TOOLS_TRACE_ID_H
 
+#include "tools/base/json.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

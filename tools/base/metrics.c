@@ -5,6 +5,7 @@
  */
 #include "metrics.h"
 
+#include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/monotonic.h"
 

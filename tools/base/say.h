@@ -7,6 +7,8 @@
 #ifndef BLKIN_TOOLS_SAY_H
 #define BLKIN_TOOLS_SAY_H
 
+#include "babeltrace-plugin/base/date.h"
+
 #include <jansson.h>
 #include <babeltrace2/babeltrace.h>
 

@@ -7,6 +7,7 @@
 #ifndef BLKIN_TOOLS_CLUSTER_MESSAGE_H
 #define BLKIN_TOOLS_CLUSTER_MESSAGE_H
 
+#include "tools/base/json.h"
 #include "babeltrace-plugin/base/error.h"
 
 #include <stdbool.h>

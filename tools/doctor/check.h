@@ -9,6 +9,7 @@
 #ifndef BLKIN_TOOLS_CHECK_H
 #define BLKIN_TOOLS_CHECK_H
 
+#include "tools/base/json.h"
 #include "babeltrace-plugin/base/text.h"
 #include "tools/config/config.h"
 

@@ -5,6 +5,9 @@
 #ifndef BLKIN_LIVE_VIEWER_PARTS_H
 #define BLKIN_LIVE_VIEWER_PARTS_H
 
+#include "viewer.h"
+
+#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/base/monotonic.h"

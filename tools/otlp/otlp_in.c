@@ -5,6 +5,7 @@
  */
 #include "otlp_in.h"
 
+#include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "receiver.h"
 #include "tools/base/totals.h"

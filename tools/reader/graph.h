@@ -8,6 +8,7 @@
 #define BLKIN_TOOLS_READER_GRAPH_H
 
 #include "tools/base/child.h"
+#include "tools/base/json.h"
 #include "tools/config/config.h"
 
 #include <babeltrace2/babeltrace.h>

@@ -8,6 +8,8 @@
 #ifndef BLKIN_TOOLS_RINGS_FDSTORE_H
 #define BLKIN_TOOLS_RINGS_FDSTORE_H
 
+#include "fdserver.h"
+
 #include <stdint.h>
 
 #define FDSTORE_NAME_MAX 64

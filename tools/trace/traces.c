@@ -5,7 +5,6 @@
 #include "traces.h"
 
 #include "babeltrace-plugin/base/array.h"
-#include "read.h"
 #include "tools/base/json.h"
 
 #include <stdlib.h>

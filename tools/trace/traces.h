@@ -6,6 +6,7 @@
 #define BLKIN_TOOLS_TRACES_H
 
 #include "babeltrace-plugin/model/model.h"
+#include "read.h"
 
 #include <jansson.h>
 #include <stdbool.h>

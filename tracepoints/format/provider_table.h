@@ -11,6 +11,7 @@
 #ifndef BLKIN_PROVIDER_TABLE_H
 #define BLKIN_PROVIDER_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct blkin_trace;
