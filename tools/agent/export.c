@@ -5,12 +5,10 @@
  */
 #include "export.h"
 
-#include "babeltrace-plugin/account/statistics_document.h"
 #include "babeltrace-plugin/spans/span.h"
 #include "tools/base/loop.h"
 #include "tools/base/totals.h"
 #include "tools/base/say.h"
-#include "tools/config/config.h"
 #include "tools/otlp/otlp_decode.h"
 
 #include <stdio.h>
