@@ -112,6 +112,7 @@ static void service_step(void *context)
     if (service->planned_ms && now_ms - service->planned_ms > STALL_MS)
         wants_note_stall(parts->wants, now_ms - service->stepped_ms);
     service->stepped_ms = now_ms;
+    alarms_watch_again(parts->alarms, agent_rings_first(parts->agent_rings));
     if (parts->late_spans)
         next_ms = late_spans_look(parts->late_spans) < next_ms ? late_spans_look(parts->late_spans)
                                                                : next_ms;
@@ -390,7 +391,7 @@ static void service_memory_goes(void *context, struct held *held)
 {
     const struct service *service = context;
 
-    alarms_memory_goes(service->parts.alarms, &held->memory);
+    alarms_memory_goes(service->parts.alarms, held);
     if (service->parts.all)
         send_all_memory_goes(service->parts.all, held);
 }

@@ -16,6 +16,7 @@ struct held {
     /* Of the holder's owner: the bytes written at its last look, to the memory and to each CPU's
      * ring of events (NULL: no look yet). The holder frees the array. */
     uint64_t looked_at, *rings_looked_at;
+    bool is_watched; /* of the holder's owner: the alarms are read */
     struct held *next;
     /* of the holder */
     bool is_stored;
