@@ -13,14 +13,15 @@
     }
 
 static const struct total own[] = {
-    OWN(alarms, "Alarms of this host's programs that were seen."),
+    OWN(alarms, "Alarms that name a trace, of this host's programs and SDKs: each counts once."),
     OWN(alarms_double, "Alarms whose trace was wanted already, was fetched after the alarm, or "
                        "goes out by send = all."),
     OWN(alarms_dropped, "Alarms beyond fetch-traces: their traces are not fetched."),
     OWN(alarms_lost, "Alarms that were overwritten before they were seen."),
     OWN(alarms_newer, "Alarms of a newer version than this program reads."),
     OWN(alarms_held_back, "Spans that fit a rule and were held back by the cap of the program."),
-    OWN(traces_asked, "Traces that alarms of this host asked for."),
+    OWN(traces_asked, "Traces that this host asked all hosts for: for alarms, for joins, and again "
+                      "after a restart or for an earlier begin."),
     OWN(traces_asked_by_hand, "Traces that persons on this host asked for."),
     OWN(traces_asked_by_others, "Traces that other hosts asked for."),
     OWN(traces_dropped, "Traces that others or persons asked for, and fetch-traces did not allow."),
