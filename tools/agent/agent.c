@@ -77,6 +77,7 @@ void agent_close(struct agent *agent)
     requests_free(agent->scan_queue.taken);
     payers_end(&agent->askers);
     json_decref(agent->alarms_seen);
+    json_decref(agent->totals.file);
     agent_forget_place(agent);
     if (agent->collected)
         collected_free(agent->collected);

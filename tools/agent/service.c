@@ -241,11 +241,12 @@ static void service_close_export(struct service *service)
     struct agent *agent = &service->parts.agent;
 
     if (agent->export)
-        service->has_failed |= !export_close(agent->export, &agent->totals.sinks);
+        service->has_failed |=
+            !export_close(agent->export, &agent->totals.sinks, &agent->totals.file);
     agent->export = NULL;
 }
 
-/* With send = slow, the endpoint may not be a file: the next start would refuse the file. */
+/* With send = slow, the endpoint may not be a file. */
 static bool service_endpoint_fits(const struct config *config, struct error *error)
 {
     return send_all_is_wanted(config) || reader_endpoint_fits(config, error);
@@ -405,9 +406,12 @@ static bool service_open_parts(struct service *service, struct error *error)
     parts->wants = wants_open(&parts->agent, error);
     if (!parts->wants || !frame_open_page(&service->frame, error))
         return false;
-    parts->agent.export = export_open(parts->agent.loop, parts->agent.config, &calls, error);
+    parts->agent.export = export_open(parts->agent.loop, parts->agent.config,
+                                      parts->agent.totals.file, &calls, error);
     if (!parts->agent.export)
         return false;
+    json_decref(parts->agent.totals.file); /* after a kill, the file may not be whole */
+    parts->agent.totals.file = NULL;
     error_set(error, "out of memory");
     parts->alarms = alarms_new(&parts->agent, parts->wants);
     if (parts->alarms)

@@ -57,6 +57,7 @@ json_t *agent_totals_load(struct agent_totals *totals, const char *path)
         alarms_seen = json_incref(json_object_get(json, "heard"));
     totals->ring_bytes = (uint64_t)number_in(json, "ring_bytes");
     totals->read = json_incref(json_object_get(json, "read"));
+    totals->file = json_incref(json_object_get(json, "file"));
     json_decref(json);
     return alarms_seen;
 }
@@ -69,7 +70,8 @@ char *agent_totals_text(const struct agent_totals *totals, json_t *alarms_seen, 
     if (json_object_set_new(json, "heard", alarms_seen) != 0 ||
         json_object_set_new(json, "ring_bytes", json_integer((json_int_t)totals->ring_bytes)) !=
             0 ||
-        (totals->read && json_object_set(json, "read", totals->read) != 0)) {
+        (totals->read && json_object_set(json, "read", totals->read) != 0) ||
+        (totals->file && json_object_set(json, "file", totals->file) != 0)) {
         json_decref(json);
         json = NULL;
     }

@@ -37,6 +37,7 @@ struct agent_totals {
     /* no counters */
     uint64_t ring_bytes; /* the size of a ring in new memories; 0: not grown */
     json_t *read;        /* the settled place of send = all: see send_all.h; NULL: none */
+    json_t *file;        /* the file that the last run has ended: see export.h; NULL: none */
 };
 
 extern const struct totals_table agent_table;
