@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "by_hand.h"
+#include "deaths.h"
 #include "dump_rings.h"
 #include "export.h"
 #include "status.h"
@@ -469,6 +470,7 @@ static void service_serve(struct service *service)
 
     agent_save(agent); /* the place of send = all */
     alarms_start(parts->alarms);
+    deaths_skip_traces(agent);
     wants_load(parts->wants);
     agent_step(agent);
     notify("READY=1\nSTATUS=records: programs get their rings at %s",

@@ -44,6 +44,10 @@ static const struct total own[] = {
         "so."),
     OWN(halves_dropped, "Halves of requests between servers for which there was no room."),
     OWN(rings_grown, "Times that programs got larger rings."),
+    OWN(traces_skipped, "Traces that are not looked for again, as the agent crashed twice while it "
+                        "looked for them."),
+    OWN(skipped_bytes, "Bytes of the rings that are not read (send = all), as the agent crashed "
+                       "twice while it read them."),
 };
 
 const struct totals_table agent_table = {"agent", own, sizeof(own) / sizeof(own[0])};
@@ -56,6 +60,8 @@ json_t *agent_totals_load(struct agent_totals *totals, const char *path)
     if (totals_read(json, &totals->sinks, &agent_table, totals))
         alarms_seen = json_incref(json_object_get(json, "heard"));
     totals->ring_bytes = (uint64_t)number_in(json, "ring_bytes");
+    totals->deaths = (uint64_t)number_in(json, "deaths");
+    totals->deaths_at_ns = number_in(json, "deaths_at");
     totals->read = json_incref(json_object_get(json, "read"));
     totals->file = json_incref(json_object_get(json, "file"));
     json_decref(json);
@@ -70,6 +76,8 @@ char *agent_totals_text(const struct agent_totals *totals, json_t *alarms_seen, 
     if (json_object_set_new(json, "heard", alarms_seen) != 0 ||
         json_object_set_new(json, "ring_bytes", json_integer((json_int_t)totals->ring_bytes)) !=
             0 ||
+        json_object_set_new(json, "deaths", json_integer((json_int_t)totals->deaths)) != 0 ||
+        json_object_set_new(json, "deaths_at", json_integer(totals->deaths_at_ns)) != 0 ||
         (totals->read && json_object_set(json, "read", totals->read) != 0) ||
         (totals->file && json_object_set(json, "file", totals->file) != 0)) {
         json_decref(json);
