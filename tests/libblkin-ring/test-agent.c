@@ -242,9 +242,9 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A program that overwrites its oldest records goes to the larger memory at once, not only with the
- * periodic work, which is due a second after the last process event. On a busy machine, an attempt
- * may take longer. */
+/* A program that overwrites its oldest records goes to the larger memory at once. The periodic work
+ * is due only a second after the last process event. On a busy machine, an attempt may take longer.
+ */
 static void replaced_while_fast(void)
 {
     struct rings *from = &memory, *to = &other, *next;

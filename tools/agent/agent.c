@@ -6,7 +6,6 @@
 #include "agent.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "deaths.h"
 #include "export.h"
 #include "tools/base/folders.h"
 #include "tools/base/notify.h"
@@ -36,7 +35,7 @@ static void agent_take_over(const struct agent *agent, const char *name, const c
 
 bool agent_open(struct agent *agent, struct error *error)
 {
-    char folder[4096], path[4096];
+    char folder[4096];
 
     askers_begin(&agent->askers);
     agent_path(agent, "state-dir", "agent.json", agent->totals_file);
@@ -61,8 +60,6 @@ bool agent_open(struct agent *agent, struct error *error)
     if (!agent->collected)
         return error_set(error, "out of memory");
     collected_load(agent->collected, agent->collected_file);
-    agent_path(agent, "state-dir", "agent.crashed", path);
-    deaths_watch(agent, path);
     return true;
 }
 

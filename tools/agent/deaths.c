@@ -66,12 +66,12 @@ static void deaths_count(struct agent *agent, bool has_crashed)
         collected_each(agent->collected, deaths_count_trace, NULL);
 }
 
-void deaths_watch(struct agent *agent, const char *path)
+void deaths_watch(struct agent *agent)
 {
     const struct sigaction action = {.sa_sigaction = deaths_on_signal, .sa_flags = SA_SIGINFO};
 
-    deaths_count(agent, unlink(path) == 0);
-    (void)snprintf(deaths.path, sizeof(deaths.path), "%s", path);
+    agent_path(agent, "state-dir", "agent.crashed", deaths.path);
+    deaths_count(agent, unlink(deaths.path) == 0);
     deaths.pid = getpid();
     for (size_t i = 0; i < DEATHS_SIGNALS; i++)
         (void)sigaction(deaths_signals[i], &action, &deaths.before[i]);

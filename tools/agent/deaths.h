@@ -20,7 +20,7 @@ struct agent;
 
 /* Counts the crash of the last process, if there was one. Then a crash of this process creates the
  * file. Called after the state is read. */
-void deaths_watch(struct agent *agent, const char *path);
+void deaths_watch(struct agent *agent);
 
 /* Returns true, once, if send = all is to skip the records from agent->read_on up to now. */
 bool deaths_skip_place(struct agent *agent);

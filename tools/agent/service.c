@@ -443,8 +443,10 @@ static bool service_open(struct service *service, struct error *error)
     agent->config = service->frame.config;
     agent->step = (struct timer){.due = service_step, .context = service};
     service->deadline = (struct timer){.due = service_on_deadline, .context = service};
-    return agent_open(agent, error) && service_open_parts(service, error) &&
-           frame_open_saver(&service->frame, error);
+    if (!agent_open(agent, error))
+        return false;
+    deaths_watch(agent);
+    return service_open_parts(service, error) && frame_open_saver(&service->frame, error);
 }
 
 static void service_close(struct service *service)
