@@ -36,7 +36,7 @@ wait_for 20 agent "a trace that is asked for" is open_traces 1 || exit 1
 crash
 start_agent
 wait_for 20 agent "the trace, after one crash" has_spans "$ID" || exit 1
-[ ! -e "$WORK/state/agent.crashed" ] || fail "the note of the crash is still there"
+wait_for 10 agent "the end of the crash's note" test ! -e "$WORK/state/agent.crashed" || exit 1
 is totals traces_skipped 0 || fail "a trace is skipped after one crash"
 
 # the second crash while the same trace is open

@@ -161,9 +161,9 @@ void collected_close(struct collected_trace *trace)
     collected_change(trace);
 }
 
-void collected_note_death(struct collected_trace *trace)
+void collected_note_deaths(struct collected_trace *trace, unsigned count)
 {
-    trace->deaths++;
+    trace->deaths += count;
     collected_change(trace);
 }
 

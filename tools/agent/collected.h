@@ -53,8 +53,8 @@ struct collected_trace *collected_get(struct collected *collected, struct trace_
 /* Marks the trace as requested by this host. asked_ns: the trace's begin; 0: not known. */
 void collected_open(struct collected_trace *trace, int64_t asked_ns, const char *why);
 void collected_close(struct collected_trace *trace);
-/* Counts a crash. */
-void collected_note_death(struct collected_trace *trace);
+/* Counts crashes. */
+void collected_note_deaths(struct collected_trace *trace, unsigned count);
 /* The trace is not fetched again: it is neither open nor unsent. */
 void collected_skip(struct collected_trace *trace);
 

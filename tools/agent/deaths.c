@@ -7,11 +7,13 @@
 #include "incomplete.h"
 #include "judge.h"
 #include "tools/base/json.h"
+#include "tools/base/saver.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -22,7 +24,9 @@ static const int deaths_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
 static struct {
     char path[4096];
-    pid_t pid; /* children have the handlers, too */
+    pid_t pid;   /* children have the handlers, too */
+    off_t count; /* crashes in the file, at the start */
+    struct saver_wait saved;
     struct sigaction before[DEATHS_SIGNALS];
 } deaths;
 
@@ -34,9 +38,11 @@ static void deaths_on_signal(int number, siginfo_t *info, void *context)
 
     (void)context;
     if (getpid() == deaths.pid) {
-        fd = open(deaths.path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd >= 0)
+        fd = open(deaths.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd >= 0) {
+            (void)!write(fd, "x", 1);
             (void)close(fd);
+        }
     }
     for (size_t i = 0; i < DEATHS_SIGNALS; i++) {
         if (deaths_signals[i] == number)
@@ -50,10 +56,10 @@ static void deaths_count_trace(void *context, struct collected_trace *trace)
 {
     (void)context;
     if (trace->is_open || trace->is_unsent)
-        collected_note_death(trace);
+        collected_note_deaths(trace, (unsigned)deaths.count);
 }
 
-static void deaths_count(struct agent *agent, bool has_crashed)
+static void deaths_count(struct agent *agent)
 {
     struct agent_totals *totals = &agent->totals;
     const int64_t place_ns = number_in(totals->read, "mono_ns");
@@ -61,20 +67,40 @@ static void deaths_count(struct agent *agent, bool has_crashed)
     if (totals->deaths_at_ns != place_ns)
         totals->deaths = 0;
     totals->deaths_at_ns = place_ns;
-    totals->deaths += has_crashed && place_ns;
-    if (has_crashed)
+    totals->deaths += place_ns ? (uint64_t)deaths.count : 0;
+    if (deaths.count)
         collected_each(agent->collected, deaths_count_trace, NULL);
 }
 
 void deaths_watch(struct agent *agent)
 {
     const struct sigaction action = {.sa_sigaction = deaths_on_signal, .sa_flags = SA_SIGINFO};
+    struct stat status;
 
     agent_path(agent, "state-dir", "agent.crashed", deaths.path);
-    deaths_count(agent, unlink(deaths.path) == 0);
+    deaths.count = stat(deaths.path, &status) == 0 ? status.st_size : 0;
+    deaths_count(agent);
     deaths.pid = getpid();
     for (size_t i = 0; i < DEATHS_SIGNALS; i++)
         (void)sigaction(deaths_signals[i], &action, &deaths.before[i]);
+}
+
+static void deaths_are_saved(void *context, const char *problem)
+{
+    (void)context;
+    if (!problem)
+        (void)unlink(deaths.path);
+}
+
+void deaths_save(struct agent *agent)
+{
+    if (deaths.count)
+        agent_save_collected(agent);
+    agent_save(agent); /* with the place of send = all */
+    if (!deaths.count)
+        return;
+    deaths.saved = (struct saver_wait){.done = deaths_are_saved};
+    saver_then(&deaths.saved);
 }
 
 bool deaths_skip_place(struct agent *agent)

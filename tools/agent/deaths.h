@@ -1,11 +1,11 @@
 /*
  * Crashes of the agent, so that no record of a ring can crash each next agent, too.
  *
- * A crash (SIGSEGV, SIGABRT and the like, also by systemd's watchdog) leaves a file. The next start
- * counts the crash for the place from which send = all has read, and for each open trace. After
- * DEATHS_MAX crashes at one place, the next agent skips the rings' records from there up to now.
- * After DEATHS_MAX crashes while a trace was open, the next agent reports it as incomplete.
- * SIGKILL is no crash.
+ * A crash (SIGSEGV, SIGABRT and the like, also by systemd's watchdog) adds a byte to a file. The
+ * next start counts the crash for the place from which send = all has read, and for each open
+ * trace. After DEATHS_MAX crashes at one place, the next agent skips the rings' records from there
+ * up to now. After DEATHS_MAX crashes while a trace was open, the next agent reports it as
+ * incomplete. SIGKILL is no crash.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,9 +18,12 @@
 
 struct agent;
 
-/* Counts the crash of the last process, if there was one. Then a crash of this process creates the
- * file. Called after the state is read. */
+/* Counts the crashes since the last saved state. Called after the state is read. From now on, a
+ * crash of this process is noted. */
 void deaths_watch(struct agent *agent);
+
+/* Saves the state with these crashes, then removes the file. Called at the start of the service. */
+void deaths_save(struct agent *agent);
 
 /* Returns true, once, if send = all is to skip the records from agent->read_on up to now. */
 bool deaths_skip_place(struct agent *agent);

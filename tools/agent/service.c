@@ -470,9 +470,9 @@ static void service_serve(struct service *service)
     struct agent_parts *parts = &service->parts;
     struct agent *agent = &parts->agent;
 
-    agent_save(agent); /* the place of send = all */
-    alarms_start(parts->alarms);
     deaths_skip_traces(agent);
+    deaths_save(agent);
+    alarms_start(parts->alarms);
     wants_load(parts->wants);
     agent_step(agent);
     notify("READY=1\nSTATUS=records: programs get their rings at %s",
