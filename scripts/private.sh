@@ -258,12 +258,12 @@ start_live_session() {
 # ---- babeltrace2 ------------------------------------------------------------------------------------
 
 # start_collector ENDPOINT INPUT...: from a live URL or the folder of a trace to ENDPOINT. A span that
-# has no closing annotation is sent when it was silent for a second: nobody waits here for more.
+# has no closing annotation is sent when it was silent for a second, or for IDLE_TIMEOUT_MS.
 start_collector() {
     local endpoint=$1
     shift
     start_part collector babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$@" \
-        --component=sink.blkin.zipkin --params="endpoint=\"$endpoint\",idle-timeout-ms=1000"
+        --component=sink.blkin.zipkin --params="endpoint=\"$endpoint\",idle-timeout-ms=${IDLE_TIMEOUT_MS-1000}"
 }
 
 viewer_attached() {

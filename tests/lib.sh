@@ -6,6 +6,8 @@
 . "$SRC/scripts/private.sh"
 PYTHON=${PYTHON:-/usr/bin/python3}
 export BLKIN_HOST=no # what the host does would be in all counts: see tests/host/hosting.sh
+# shellcheck disable=SC2034 # for start_collector
+IDLE_TIMEOUT_MS=5000 # a busy machine keeps a program of the original API for seconds between two events of a span
 
 fail() {
     complain "FAILED: $*"

@@ -65,7 +65,7 @@ static void late(void)
     CHECK(ring_find_state() == RING_AWAITED);
     agent_start(&agent, &memory);
     RECORD_UNTIL(spans(&memory) > 0);
-    CHECK(agent_asked(&agent) == 1);
+    CHECK(agent_asked(&agent) >= 1 && agent_asked(&agent) < 4); /* again, if an answer is late */
     agent_stop(&agent);
     RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) >
                  2); /* the periodic work needs no agent */
@@ -196,10 +196,15 @@ static void wrong(void)
  * with the periodic work a second later. */
 static void left_at_once(void)
 {
+    uint64_t begin_ns;
+
     memory.head->state = RING_LEFT;
     agent_start(&agent, &memory);
+    begin_ns = blkin_now();
     blkin_init();
-    CHECK(ring_find_state() == RING_SOON || agent_asked(&agent) >= 2); /* or has its answer */
+    /* or has its answer, or a busy agent takes longer than the library waits */
+    CHECK(ring_find_state() == RING_SOON || agent_asked(&agent) >= 2 ||
+          blkin_now() - begin_ns > 200000000);
     agent_give(&agent, &other);
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(spans(&memory) == 0);
@@ -358,20 +363,21 @@ static void user(void)
  * under its own user, or after a long time. */
 static void user_for_a_while(void)
 {
-    unsigned before;
+    unsigned before, asked;
 
     if (geteuid() != 0)
         return;
     agent_start(&agent, &memory);
     RECORD_UNTIL(spans(&memory) > 0);
+    asked = agent_asked(&agent); /* more than once, if an answer is late */
     CHECK(seteuid(65534) == 0);
     before = rings_count(&memory, BLKIN_EVENT_PROCESS);
     RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 1); /* periodic work */
-    CHECK(agent_asked(&agent) == 1 && agent.user == 0);
+    CHECK(agent_asked(&agent) == asked && agent.user == 0);
     agent_give(&agent, &other);
     __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
     RECORD_UNTIL(!ring_map());
-    CHECK(agent_asked(&agent) == 1);
+    CHECK(agent_asked(&agent) == asked);
     CHECK(seteuid(0) == 0);
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(agent.user == 0);

@@ -36,11 +36,11 @@ recorded() {
     }
 }
 
-# sunk NAME: ends it; its spans are in $WORK/NAME.json, and the sink's account in $WORK/NAME-sink.log.
+# sunk NAME [PARAMETERS]: ends it; its spans are in $WORK/NAME.json, and the sink's account in $WORK/NAME-sink.log.
 sunk() {
     lttng destroy "$1" >/dev/null || fail "lttng destroy $1"
     start_part "$1-sink" babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$1" \
-        -c sink.blkin.zipkin -p "endpoint=\"file:$WORK/$1.json\""
+        -c sink.blkin.zipkin -p "endpoint=\"file:$WORK/$1.json\"${2-}"
     wait_part "$1-sink" 60 || {
         show_log "$1-sink"
         fail "$1: the sink has failed"

@@ -25,7 +25,7 @@ start_live() {
 }
 
 relayd_is_gone() {
-    ! listening "$RELAYD_LIVE"
+    ! listening "$RELAYD_LIVE" && ! listening "$RELAYD_DATA" && ! listening "$RELAYD_CONTROL"
 }
 
 # status FILTER: prints jq's result for `blkin status --json`.

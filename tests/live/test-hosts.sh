@@ -3,7 +3,7 @@
 # a "host" with another name and its own session daemon; `follow` names another session. `blkin live` ignores a session
 # that no key names.
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 120
+# timeout: 240
 set -u
 # shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"

@@ -62,8 +62,7 @@ one_run() {
     mkdir "$place" && chown nobody:nogroup "$place"
     choose_live_places
     LIVE_OPTIONS+=(--runtime-dir="$place/run" --state-dir="$place/state")
-    start_part sessiond lttng-sessiond --no-kernel
-    wait_for 20 sessiond "the session daemon's answer" sessiond_answers || exit 1
+    start_sessiond || exit 1
     start_part live "${service[@]}" env -u LTTNG_HOME HOME="$place" BLKIN_HOST=yes "$blkin" live "${LIVE_OPTIONS[@]}" --host=yes \
         --endpoint="file:$place/spans.json"
     wait_for 20 live "the session" live_says recording: || exit 1

@@ -8,6 +8,9 @@
  * With HOLD, the writer makes all but the first and the last span while there is a file HOLD. The
  * first and the last span show the reader a gap between them.
  *
+ * SIGTERM ends the writer between two spans. SIGUSR1 has it kill itself there, because a record
+ * that is not complete would stop the session for ever: see test-stall.sh.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <blkin/blkin.h>
@@ -15,6 +18,7 @@
 #include "waits.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,10 +29,25 @@
 
 #define WRITER_TICK_NS 1000000
 
+static volatile sig_atomic_t told; /* the signal */
+
+static void on_signal(int number)
+{
+    told = number;
+}
+
 static void wait_until(const char *hold, bool is_there)
 {
-    while (hold && (access(hold, F_OK) == 0) != is_there)
+    while (!told && hold && (access(hold, F_OK) == 0) != is_there)
         pause_us(10000);
+}
+
+static void end_if_told(void)
+{
+    if (told == SIGUSR1)
+        (void)raise(SIGKILL);
+    if (told)
+        exit(0);
 }
 
 static bool make(int64_t i)
@@ -62,6 +81,8 @@ int main(int argc, char *argv[])
         return 2;
     progress->made = progress->recorded = 0;
     blkin_set_service("writer", "10.0.0.1", 6789);
+    (void)signal(SIGTERM, on_signal);
+    (void)signal(SIGUSR1, on_signal);
     clock_gettime(CLOCK_MONOTONIC, &next);
     for (int64_t tick = 1; progress->made < count; tick++) {
         next.tv_nsec += WRITER_TICK_NS;
@@ -70,12 +91,13 @@ int main(int argc, char *argv[])
             next.tv_sec++;
         }
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL) != 0)
-            ;
+            end_if_told();
         while (progress->made < count && (double)progress->made < (double)tick * per_tick) {
             if (progress->made == 1)
                 wait_until(hold, true);
             if (progress->made == count - 1)
                 wait_until(hold, false);
+            end_if_told();
             if (make(first + progress->made))
                 progress->recorded++;
             progress->made++;

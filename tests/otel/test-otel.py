@@ -61,7 +61,7 @@ class Otelcol:
 
     def end(self):
         self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(30 * PATIENCE)
         self.log.close()
 
     def stored(self):

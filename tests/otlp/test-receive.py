@@ -168,11 +168,13 @@ class Receive(unittest.TestCase):
         body = request([span(1, i) for i in range(1, 501)])
         with Taker("rate=1000") as taker:
             connection = taker.connect()
-            statuses = []
+            statuses, begin = [], time.monotonic()
             while 429 not in statuses and len(statuses) < 100:
                 status, answer, message = post(connection, body)
                 statuses.append(status)
-            self.assertIn(statuses.count(200), (2, 3))
+            # a busy machine takes its time, in which more spans are allowed
+            self.assertGreaterEqual(statuses.count(200), 2)
+            self.assertLessEqual(statuses.count(200), 3 + (time.monotonic() - begin) * 1000 / 500)
             self.assertEqual(answer.getheader("Retry-After"), "1")
             self.assertIn("too many spans", message.message)
             wait_until(lambda: post(connection, body)[0] == 200, "it takes spans again")
@@ -240,7 +242,7 @@ class Receive(unittest.TestCase):
         with Taker() as taker:
             connection = taker.connect()
             self.assertEqual(post(connection, body)[0], 200)
-            taker.ask("rate 50")
+            taker.ask("rate 1")
             self.assertEqual([post(connection, body)[0] for _ in range(2)], [200, 429])
             taker.ask("rate 0")
             self.assertEqual([post(connection, body)[0] for _ in range(2)], [200, 200])
@@ -287,7 +289,7 @@ class Receive(unittest.TestCase):
         large = request([span(1, 1)]) + request([span(2, i) for i in range(1, 1001)]) * 60
         with Taker("rate=1000000") as taker:
             seen, rounds = set(), 0
-            while len(seen) < 3 and rounds < 8:  # on a busy machine no status request may fall into the time of a body
+            while len(seen) < 3 and rounds < 40:  # on a busy machine no status request may fall into the time of a body
                 rounds += 1
                 posts = [threading.Thread(target=lambda: seen.add(post(taker.connect(), large)[0])) for _ in range(2)]
                 for one in posts:
@@ -327,7 +329,7 @@ class Receive(unittest.TestCase):
 
     def test_wanted_traces(self):
         """A slow span makes its trace sent: earlier spans, and those of the next seconds."""
-        with Taker("linger-ms=3000", rules="*>50ms, max=100000/s") as taker:
+        with Taker("linger-ms=8000", rules="*>50ms, max=100000/s") as taker:
             connection = taker.connect()
             for trace in range(1, 201):
                 self.assertEqual(post(connection, request([span(trace, 2, 1, kind=3), span(trace, 3, 1, kind=1)]))[0],
@@ -380,9 +382,13 @@ class Shares(unittest.TestCase):
             idle = [LocalConnection(self.socket) for _ in range(100)]
             for connection in idle + idle:
                 self.assertEqual(post(connection, body)[0], 200)
-            flood, user = self.senders(taker)
+            def of_flood():
+                flood = self.senders(taker)[0]
+                return flood["connections"], flood["counts"]["hung_up"]
+
+            wait_until(lambda: of_flood() == (156, 144), of_flood)
+            user = self.senders(taker)[1]
             self.assertEqual((user["connections"], user["counts"]["hung_up"]), (100, 0))
-            self.assertEqual((flood["connections"], flood["counts"]["hung_up"]), (156, 144))
             taker.end()
 
     def test_large_requests_that_do_not_go_on(self):

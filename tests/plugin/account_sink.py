@@ -14,10 +14,10 @@ import threading
 import time
 
 from faulty_collector import Collector, read
-from scenarios import expect, wait_until
+from scenarios import PATIENCE, expect, wait_until
 
 TRACE, SPANS, FOLDER = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-LIMIT = 30  # s, the longest wait of the test
+LIMIT = 30 * PATIENCE  # s, the longest wait of the test
 CLIENT_TIME = 3  # s that the server waits for a client
 
 EVENT_PARTS = ("in_spans", "foreign", "unreadable", "invalid", "no_room", "duplicate", "late",
@@ -121,7 +121,7 @@ class Held:
     def __init__(self, **params):
         self.collector = DelayedCollector()
         self.sink = Sink(self.collector.url + "/api/v2/spans?key=s3cret", prometheus_listen="0",
-                         **params)
+                         request_timeout_ms=1000 * LIMIT, **params)
 
     def __enter__(self):
         try:

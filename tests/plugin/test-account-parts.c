@@ -372,7 +372,7 @@ static void test_threads(const char *folder)
     struct error error;
     struct account *account;
     pthread_t scraper;
-    const int64_t give_up_ms = clock_ms() + 30000;
+    const int64_t give_up_ms = clock_ms() + 120000;
     json_t *json;
 
     (void)snprintf(path, sizeof(path), "%s/stats", folder);

@@ -137,7 +137,7 @@ def one_batch_always_fails_live():
     """A collector that fails on one batch gets all other batches."""
     with Collector(default=judge(has_bad_span, 500)) as collector:
         run = drive(collector, "live", "add:100", "wait:accepted:90", "close", batch_spans=10, bad=15,
-                    retry_timeout_ms=400)
+                    batch_timeout_ms=60000, retry_timeout_ms=400)
         counts(run, accepted=90, undelivered=10)
 
 
@@ -147,7 +147,7 @@ def one_request_of_a_batch_always_fails_live():
     with Collector(default=judge(has_bad_span, 500)) as collector:
         run = drive(collector, "live", "add:200", "wait:accepted:120", "close", batch_bytes=10000, bad=15,
                     retry_timeout_ms=400)
-        failed = len(collector.requests[0].spans)
+        failed = next(len(request.spans) for request in collector.requests if has_bad_span(request))
         counts(run, accepted=200 - failed, undelivered=failed)
 
 
@@ -354,7 +354,7 @@ def pipe():
         with Fifo() as fifo:
             run = drive(fifo, "add:%d" % spans, "flush", "close")
             counts(run, accepted=spans)
-            fifo.thread.join(10)
+            fifo.thread.join(10 * PATIENCE)
             expect(len(json.loads(fifo.data)) == spans, fifo.data[-100:])
 
 
@@ -366,7 +366,7 @@ def pipe_reader_pauses():
         run = drive(fifo, "add:20000", "say:all added", "flush", "close", retry_timeout_ms=100, request_timeout_ms=100,
                     flush_timeout_ms=100, when=("all added", threading.Timer(1, released.set).start))
         counts(run, accepted=20000)
-        fifo.thread.join(10)
+        fifo.thread.join(10 * PATIENCE)
         expect(len(json.loads(fifo.data)) == 20000, fifo.data[-100:])
 
 

@@ -196,8 +196,8 @@ def half_of_a_batch_is_not_settled():
         return connection.answer(200, request=request)
 
     with Collector(default=hold_back) as collector:
-        run = drive(collector, "settled", "add:20", "wait:accepted:10", "add:20", "wait:accepted:30", "add:1",
-                    "settled:41", "add:1", "close", services=4, batch_spans=20, requests=3)
+        run = drive(collector, "settled", "add:20", "wait:accepted:10", "add:20", "wait:accepted:30", "add:1", "flush",
+                    "settled:41", "add:1", "close", services=4, batch_spans=20, batch_timeout_ms=60000, requests=3)
         counts(run, accepted=42)
         expect(run.settled == [41], run.settled)
 

@@ -6,7 +6,7 @@ set -u
 
 # sink ARGUMENT...: starts the sink without a trace.
 sink() {
-    timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" run \
+    timeout $((20 * ${PATIENCE:-1})) babeltrace2 --plugin-path="$BUILD/plugins" run \
         --component=source:src.text.dmesg --params="path=\"$TMPDIR/empty\"" \
         --component=sink:sink.blkin.zipkin "$@" --connect=source:sink 2>&1
 }
@@ -40,7 +40,7 @@ refuses() {
     esac
 }
 
-timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" list-plugins 2>&1 |
+timeout $((20 * ${PATIENCE:-1})) babeltrace2 --plugin-path="$BUILD/plugins" list-plugins 2>&1 |
     grep -q "'sink.blkin.zipkin'" || {
     echo "babeltrace2 does not find the plugin" >&2
     exit 1

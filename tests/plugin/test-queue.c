@@ -179,6 +179,7 @@ static void test_put_back(void)
 {
     struct span_queue *queue = queue_new(&usual);
     struct batch *batch;
+    int64_t begin_ms;
 
     add(queue, QUEUE_BATCH);
     queue_set_route(queue, QUEUE_AWAY);
@@ -186,9 +187,13 @@ static void test_put_back(void)
     CHECK(batch != NULL);
     queue_settle(queue, batch, OUTCOME_INVALID, 1);
     CHECK(queue_settled(queue) == 1);
+    begin_ms = clock_ms();
     queue_put_back(queue, batch);
     CHECK(queue_settled(queue) == 1 && batch->first == 1 && batch->count == 1);
-    CHECK(is_nothing_aside(queue)); /* after a pause */
+    batch = queue_take_for_spool(queue, clock_ms() + 2); /* not before a pause of 1 s */
+    CHECK(!batch || clock_ms() - begin_ms >= 1000);
+    if (batch)
+        queue_put_back(queue, batch);
     has(queue, OUTCOME_INVALID, 1, 1);
     queue_set_route(queue, QUEUE_DIRECT);
     batch = queue_take(queue);

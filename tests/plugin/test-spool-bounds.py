@@ -136,7 +136,7 @@ def failed_fsync_is_told():
         run.says("cannot be stored: Input/output error").says(" may not be on disk: fsync failed")
         shutil.rmtree(spool)
         run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, env=environment, spool_fsync="batch",
-                  flush_timeout_ms=300)
+                  flush_timeout_ms=300, retry_timeout_ms=2000)
         run.says("cannot be written: Input/output error").has(spooled=0, undelivered=100)
 
 

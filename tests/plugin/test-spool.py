@@ -43,14 +43,12 @@ def untouched_while_the_collector_is_well():
 def away_then_back_in_order():
     """With one sender all is in order: waiting spans, those that came meanwhile, later ones."""
     with folder() as spool, Collector(listening=False) as collector:
-        run = Run(collector, "live", "add:1000", "wait:spooled:1000", "say:back", "pace:1000",
-                  "add:1000",
-                  "wait:spool-accepted:1000", "add:1000", "flush", "close", spool=spool,
+        run = Run(collector, "live", "add:1000", "wait:spooled:1000", "say:back", "pace:1000", "add:1000",
+                  "wait:spool-accepted:1000", "add-until:accepted:100", "flush", "close", spool=spool,
                   spool_senders=1, batch_spans=100, when=("back\n", collector.start))
-        expect(collector.accepted == ids(3000), "not in order, or not all")
+        expect(collector.accepted == ids(run.counts["spans"]), "not in order, or not all")
         run.has(undelivered=0, dropped=0, waiting=0, spool_waiting=0, spool_bytes=0)
         run.says("not delivered yet, but spooled").says("the collector answers again")
-        expect(run.counts["accepted"] > 0, "nothing went directly in the end: " + run.explain())
 
 
 @scenario
@@ -84,9 +82,17 @@ def faults_that_pass():
 @scenario
 def slow_collector_and_full_queue():
     """A live session whose collector is slower than the spans come: none is dropped."""
-    with folder() as spool, Collector(default=slow(0.2)) as collector:
-        run = Run(collector, "live", "pace:20", "add:5000", "flush", "close", spool=spool,
-                  batch_spans=50, batch_bytes=1 << 16, queue_bytes=1 << 19)
+    all_came = threading.Event()
+
+    def take_late(connection):
+        """However slowly a busy machine makes the spans, the collector is slower."""
+        all_came.wait(60)
+        return slow(0.2)(connection)
+
+    with folder() as spool, Collector(default=take_late) as collector:
+        run = Run(collector, "live", "pace:20", "add:5000", "say:all came", "flush", "close", spool=spool,
+                  batch_spans=50, batch_bytes=1 << 16, queue_bytes=1 << 19, request_timeout_ms=100000,
+                  when=("all came\n", all_came.set))
         run.has(dropped=0, undelivered=0, spool_waiting=0)
         expect(run.counts["spooled"] > 2500, run.explain())
         each_once(collector, 5000)

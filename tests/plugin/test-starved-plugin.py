@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 from ctf import Integer, String, Trace
+from scenarios import PATIENCE
 
 PLUGINS = os.path.join(os.environ["BUILD"], "tests/plugin/starved")
 TRACES = os.path.join(os.environ["BUILD"], "tests/plugin/traces")
@@ -28,7 +29,7 @@ def run(trace, fail_at, and_after, disk=None, parameters=""):
         ["babeltrace2", f"--plugin-path={PLUGINS}", "--log-level=WARNING", "convert",
          os.path.join(TRACES, trace), "--component=sink.blkin.zipkin",
          f'--params=endpoint="file:{OUTPUT}",stats-file="{OUTPUT}.stats",prometheus-listen="0"{parameters}'],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, env=environment)
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20 * PATIENCE, env=environment)
     if os.path.exists(OUTPUT + ".stats"):
         os.remove(OUTPUT + ".stats")
     spans = []

@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 import make_traces
+from scenarios import PATIENCE
 
 SRC = os.environ["SRC"]
 PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
@@ -46,7 +47,7 @@ def result(name, *options):
     done = subprocess.run(
         ["babeltrace2", f"--plugin-path={PLUGINS}", "convert", *options, os.path.join(TRACES, name),
          "--component=sink.blkin.zipkin", f'--params=endpoint="file:{output}"'],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20 * PATIENCE)
     lines = [f"status {done.returncode}"] + list(messages(done.stderr, folder))
     if os.path.exists(output):
         with open(output) as file:

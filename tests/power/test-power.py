@@ -85,6 +85,7 @@ def images(chance, workload, count):
                                         "SLOW_MS": str(workload.slow_ms)})
         try:
             os.set_blocking(program.stdout.fileno(), False)
+            wait_until(lambda: workload.said(program), "the first things are safe", every_s=0.001)
             for _ in range(count):
                 workload.wait(chance, program, folder)
                 word = workload.said(program)

@@ -46,7 +46,9 @@ for line in sys.argv[2:]:
         path, _, text = line.partition(" ")
         open(path, "w").write(text)
         end = time.monotonic() + (1.1 if path == os.environ["BLKIN_RUN_FILE"] else 0)
-        while time.monotonic() < end:
+        is_due = False
+        while not is_due:
+            is_due = time.monotonic() >= end  # the last request begins after the end, however busy the machine is
             ask([one], "none")
             time.sleep(0.02)  # between requests
     else:
@@ -119,7 +121,11 @@ traced names 1 -- "write 1" "/$WORK/other x" "/$WORK/third x" "reopen $WORK/othe
     "write 3" "close" "write 4"
 traced group 9 -- "write 1" "commits 8" "fsync"
 traced totals 4 --file-calls=totals -- "read 1;read 2;pread 40 0" "write 5;fsync;fdatasync;pwrite 50 1" "commits 3"
-traced cost 1 --usage=1 -- "none" "write 100;fdatasync" "pread 100 0"
+cost_requests=(none)
+for _ in 1 2 3 4; do
+    cost_requests+=("write 100;fdatasync" "pread 100 0")
+done
+traced cost 1 --usage=1 -- "${cost_requests[@]}"
 traced short 1 --min-us=60000000 "--files=*/file" -- "write 7"
 traced others 1 "--files=/nowhere/*" -- "write 7"
 traced changed 1 --file-calls=off -- "write 1" "$BLKIN_RUN_FILE file-calls=each" "write 2" \
@@ -185,15 +191,21 @@ assert us.keys() == {"file.write_us", "file.sync_us"} and sum(us.values()) <= re
 assert all(len(r["calls"]) == 0 for r in requests) and len(spans) == len(requests)
 TXT
 
-# ---- what a call has cost
+# ---- what a call has cost: never more than the time that it took, and all of it. A thread that is stopped between the two
+# readings, of the time and of the usage, has used less: that happens to some of the requests, not to all.
 
 spans_are cost <<'TXT'
-for request in requests[1:]: # in the first one LTTng is loaded
+missing = {}
+for request in requests[1:]:
     for c in request["calls"] + [request]:
         used = int(c["tags"]["usage.cpu_us"]) + int(c["tags"]["usage.off_cpu_us"])
         own = c["duration"] - sum(inner["duration"] for inner in c["calls"])
-        assert abs(used - own) <= 3 + len(c["calls"]) * 3 + own // 10, (used, own, c)
-assert [len(request["calls"]) for request in requests] == [0, 2, 1]
+        slack = 3 + len(c["calls"]) * 3 + own // 10
+        assert used <= own + slack, (used, own, c)
+        missing.setdefault((c["name"], len(c["calls"])), []).append(own - used - slack)
+assert missing.keys() == {("write", 0), ("fdatasync", 0), ("pread", 0), *((requests[0]["name"], n) for n in (1, 2))}, missing
+assert all(min(each) <= 0 for each in missing.values()), missing
+assert [len(request["calls"]) for request in requests] == [0] + [2, 1] * 4
 TXT
 
 # ---- what is not wanted: other files, short calls (which are summed up), none at all

@@ -16,7 +16,7 @@ expected=()
 filtered() {
     local name=$1-$2-$3
     timeout 20 "$programs/filtered" "$1" "$2" "$3" $((++port)) || fail "$name alone: status $?"
-    traced "$name" timeout 20 "$programs/filtered" "$1" "$2" "$3" $((++port)) || {
+    traced "$name" timeout $((20 * PATIENCE)) "$programs/filtered" "$1" "$2" "$3" $((++port)) || {
         show_log account 40
         fail "$name: status $?"
     }

@@ -88,8 +88,8 @@ wait_for 20 - "a session that has come and gone" test -s "$WORK/sessions" || exi
 kill $sessions || fail "sessions have not come and gone all the time"
 wait $sessions 2>/dev/null
 
-# threads that cannot start are not waited for
-most=$((500000 * PATIENCE))
+# threads that cannot start are not waited for: that would take LTTNG_UST_REGISTER_TIMEOUT, a minute
+most=20000000
 for limit in data=17M data=12M data=9M; do
     name=${limit%=*}
     prlimit --"$name=$(numfmt --from=iec "${limit#*=}")" env LD_PRELOAD="$preload" timeout 60 \

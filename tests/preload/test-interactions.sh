@@ -45,18 +45,6 @@ expected+=("shared:server:8000:alike")
 exchange six 6:$((++port)) epoll 4 50
 exchange unix "$WORK/socket" epoll 4 50
 exchange unix-threads "$WORK/another" threads 4 50
-# an answer with pauses, and one that an event loop passes on
-RUN=,file-calls=off begins stalled "$PYTHON" "$SRC/tests/preload/peer.py" stall 127.0.0.1 $((++port)) 4 300 37 20
-stalled=$!
-wait_for 20 - stalled listening $port || exit 1
-begins stalled-proxy "$programs/proxy" $((port + 1)) $port 1 1
-server=$!
-wait_for 20 - stalled-proxy listening $((++port)) || exit 1
-timeout 60 "$programs/request" $port 1 4 0 20 || fail "stalled: status $?"
-served stalled-proxy
-server=$stalled
-served stalled
-expected+=("stalled:server:4:joined:slow" "stalled-proxy:client:4:joined:below:slow" "stalled-proxy:server:4:slow")
 # a client that may not use sock_diag(7): the server finds the client's key
 if [ -e /usr/include/x86_64-linux-gnu/asm/unistd_64.h ]; then
     echo 'RestrictAddressFamilies=AF_UNIX AF_INET' >"$WORK/unit"
@@ -69,3 +57,22 @@ else
     complain "not tested: a filter of address families: no numbers of system calls"
 fi
 found all "${expected[@]}"
+
+# an answer with pauses, and one that an event loop passes on. After 0.9 s, a pause is the end of an answer: if a busy
+# machine makes a pause nearly as long, the test tries again.
+for try in 1 2 3 4 5; do
+    session "stalled-$try" blkin:span blkin:process
+    RUN=,file-calls=off begins stalled "$PYTHON" "$SRC/tests/preload/peer.py" stall 127.0.0.1 $((++port)) 4 300 37 20 \
+        >"$WORK/pauses.log"
+    stalled=$!
+    wait_for 20 - stalled listening $port || exit 1
+    begins stalled-proxy "$programs/proxy" $((port + 1)) $port 1 1
+    server=$!
+    wait_for 20 - stalled-proxy listening $((++port)) || exit 1
+    timeout 60 "$programs/request" $port 1 4 0 20 || fail "stalled: status $?"
+    served stalled-proxy
+    server=$stalled
+    served stalled
+    grep -q late "$WORK/pauses.log" && [ "$try" != 5 ] || break
+done
+found "stalled-$try" stalled:server:4:joined:slow stalled-proxy:client:4:joined:below:slow stalled-proxy:server:4:slow

@@ -209,7 +209,7 @@ doctor $traced run.text ok "*run-file is right*"
 BLKIN_RUN='' "$blkin" run "$BUILD/tests/preload/inherits" tail -f /dev/null &
 filtered=$!
 trap 'kill $traced $plain $filtered; rm -rf "$work"' EXIT
-wait_for 20 - "a program with a filter" is_program $filtered tail || exit 1
+wait_for 20 - "a program with a filter" is_program $filtered tail blkin-preload || exit 1
 doctor $filtered program.filtered bad "*such as process $filtered (tail): not traced*no socket */run/blkin/rings *"
 "$blkin" run sh -c 'env -i tail -f /dev/null; :' &
 clearing=$!

@@ -321,6 +321,7 @@ static void results(void)
     SHOW(epoll_pwait2(listener, &event, 1, nowhere, NULL));
     SHOW(select(fd + 1, nowhere, NULL, NULL, NULL));
     SHOW(select(fd + 1, &set, NULL, NULL, &negative_time));
+    await(ours, POLLIN);
     SHOW(poll(many, 2, 0));
     SHOW(poll(many, 1, 100));
     SHOW(poll(null, 1, 0));
@@ -361,8 +362,8 @@ static void results(void)
     await(fd, POLLIN);
     SHOW(read(fd, bytes, 1));
     SHOW(close(ours));
+    await(fd, POLLHUP); /* an RST, as data were not read */
     SHOW(send(fd, bytes, 1, MSG_NOSIGNAL));
-    await(fd, POLLHUP);
     SHOW(send(fd, bytes, 1, MSG_NOSIGNAL));
     SHOW(close(fd));
 }
@@ -391,7 +392,7 @@ static void pieces(void)
     struct iovec vectors[2] = {{parts[0], LINE}, {parts[1], LINE}};
     struct mmsghdr messages[2] = {{.msg_hdr = {.msg_iov = &vectors[0], .msg_iovlen = 1}},
                                   {.msg_hdr = {.msg_iov = &vectors[1], .msg_iovlen = 1}}};
-    const struct timeval patience = {1, 0}; /* the rest may be there at once */
+    const struct timeval patience = {10, 0}; /* the rest may be there at once */
     pthread_t sender;
 
     memset(parts, 'x', sizeof(parts));
@@ -408,11 +409,14 @@ static void pieces(void)
     expect_end(fd);
 }
 
+static bool has_served;
+
 static void *serve_and_stay(void *argument)
 {
     const int *fd = argument;
 
     serve(*fd);
+    __atomic_store_n(&has_served, true, __ATOMIC_RELEASE);
     for (;;)
         pause();
     return argument;
@@ -429,6 +433,10 @@ static void leaving(void)
     if (pthread_create(&server, NULL, serve_and_stay, &fd) != 0)
         fail("thread");
     has_asked(client);
+    /* the client may have the answer before the thread's call returns */
+    for (int64_t end_ms = 0; !__atomic_load_n(&has_served, __ATOMIC_ACQUIRE);)
+        if (!wait_up_to(PATIENCE_MS, &end_ms))
+            fail("the answer does not end");
     _exit(0);
 }
 

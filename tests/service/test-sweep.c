@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SWEEP_WAIT_MS 10000
+#define SWEEP_WAIT_MS 60000
 #define OLD_S         (2 * SWEEP_AGE_S)
 #define GOES          "z/goes-20260101-000000" /* the last one */
 

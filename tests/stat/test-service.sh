@@ -28,10 +28,9 @@ is_attached() {
     [ "$(status '[.readers[] | select(.attached)] | length')" = 1 ]
 }
 
-# before a program records there is no session to attach to
+wait_for 30 live "the reader" is_attached || exit 1
 start_stack || exit 1
 run_client 1 || exit 1
-wait_for 30 live "the reader" is_attached || exit 1
 start_part stat "$BUILD/bin/blkin" stat --json --interval=0.5 --config="$WORK/blkin.conf" --runtime-dir="$WORK/run"
 
 one_source() {
@@ -56,8 +55,8 @@ seen_all() {
 }
 
 wait_for 20 stat "$spans spans in blkin stat" seen_all || exit 1
-has_counters() {
-    jq -es "last.services.live | .spans_accepted >= $spans and .events > 0" "$WORK/stat.log" >/dev/null
+has_counters() { # all are accepted: spans that come later would be in "unseen"
+    jq -es "last.services.live | .spans_accepted == $(stack_spans 1) + $spans and .events > 0" "$WORK/stat.log" >/dev/null
 }
 
 wait_for 20 stat "the service's counters" has_counters || exit 1

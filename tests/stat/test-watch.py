@@ -11,11 +11,12 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import wait_until  # noqa: E402
+from common import LIMIT_S, wait_until  # noqa: E402
 from control_socket import Service  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
@@ -57,6 +58,7 @@ class Source:
 class Watch(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.lock = threading.Lock()  # of the sources: an answer has all changes of a step, or none
         self.counters = {"spans_finished": 100, "spans_accepted": 93, "spans_dropped": 7, "lttng_events_discarded": 4711}
 
     def stat(self, *args, interval="0.3", **kw):
@@ -74,7 +76,8 @@ class Watch(unittest.TestCase):
         def answer(request):
             if request == "status":
                 return {"counters": self.counters}
-            return {"sources": [source.document() for source in sources], **more} if request == "statistics" else None
+            with self.lock:
+                return {"sources": [source.document() for source in sources], **more} if request == "statistics" else None
 
         service = Service(os.path.join(self.folder, name + ".sock"), answer)
         service.sources = sources
@@ -93,7 +96,7 @@ class Watch(unittest.TestCase):
         return reports
 
     def ends(self, process, status, message=""):
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, status, err)
         self.assertIn(message, err)
         return out
@@ -106,17 +109,19 @@ class Watch(unittest.TestCase):
         process = self.stat("--json")
         first = self.report(process)
         self.assertEqual((first["spans"], first["rows"], first["sources"]), (0, [], 1))
-        source.open = 1
-        source.add("child", 15, 2, errors=1, selfs=0)
+        with self.lock:
+            source.open = 1
+            source.add("child", 15, 2, errors=1, selfs=0)
         reports = self.until(process, lambda report: report["spans"])
         row = reports[-1]["rows"][0]
         self.assertEqual((row["name"], row["spans"], row["errors"], row["duration"]["max"], row["self"]["count"]),
                          ("child", 2, 1, 33, 0))
         self.assertEqual((reports[-1]["traces"], reports[-1]["traces_open"]), (0, 1))
         self.assertAlmostEqual(row["rate"], 2 / reports[-1]["seconds"], 2)
-        source.traces, source.open = 1, 0
-        source.add("child", 15, 0, selfs=2)
-        source.add("before", 10, 5)  # shorter than the earlier spans
+        with self.lock:
+            source.traces, source.open = 1, 0
+            source.add("child", 15, 0, selfs=2)
+            source.add("before", 10, 5)  # shorter than the earlier spans
         reports = self.until(process, lambda report: any(row["self"]["count"] for row in report["rows"]))
         rows = {row["name"]: row for row in reports[-1]["rows"]}
         self.assertEqual((reports[-1]["traces"], rows["child"]["spans"], rows["child"]["self"]["sum"]), (1, 0, 65.536))
@@ -132,10 +137,11 @@ class Watch(unittest.TestCase):
         agent = self.service("agent", slow, only="slow and failed requests")
         process = self.stat("--json")
         self.report(process)
-        one.add("one", 15)
-        slow.add("slow", 30)
-        live.sources.append(two)  # a second host's session has come: all of it is new
-        two.add("one", 16, 3)
+        with self.lock:
+            one.add("one", 15)
+            slow.add("slow", 30)
+            live.sources.append(two)  # a second host's session has come: all of it is new
+            two.add("one", 16, 3)
         seen = {}
         while seen != {"one": 4, "slow": 1}:
             report = self.report(process)
@@ -144,10 +150,11 @@ class Watch(unittest.TestCase):
         self.assertEqual(report["sources"], 3)
         self.assertEqual(report["services"]["live"]["lttng_events_discarded"], 4711)
         self.assertEqual(report["only"], {"agent": "slow and failed requests"})
-        live.sources.remove(one)  # a session has ended
-        again = Source("1-2")  # and begins again: with larger counts, but another session
+        again = Source("1-2")
         again.add("one", 15, 7)
-        live.sources.append(again)
+        with self.lock:
+            live.sources.remove(one)  # a session has ended
+            live.sources.append(again)  # and begins again: with larger counts, but another session
         report = self.until(process, lambda report: report["spans"])[-1]
         self.assertEqual(report["rows"][0]["spans"], 7)
         live.end()
@@ -156,13 +163,21 @@ class Watch(unittest.TestCase):
         self.ends(process, 0, "the service has ended")
 
     def test_once_waits_for_self_times(self):
-        source = Source("1-1")
-        service = self.service("live", source)
+        class Begun(Source):
+            """A source that counts a span after the second question for it: the interval has begun then."""
+            asked = 0
+
+            def document(self):
+                document = super().document()
+                self.asked += 1
+                if self.asked == 2:
+                    self.add("n", 15)
+                return document
+
+        service = self.service("live", Begun("1-1"))
         self.addCleanup(service.end)
         begin = time.monotonic()
         process = self.stat("--json", "--once", interval="0.5")
-        wait_until(lambda: len(service.requests) >= 4, "two questions: the interval has begun")
-        source.add("n", 15)
         report = json.loads(self.ends(process, 0))
         self.assertGreater(time.monotonic() - begin, 3 - 0.1)
         self.assertEqual(report["rows"][0]["spans"], 1)
@@ -211,7 +226,7 @@ class Watch(unittest.TestCase):
         service.sources.append(many)
         os.close(slave)
         text = b""
-        while b"more" not in text and text.count(b"\x1b[H") < 9:
+        while b"more" not in text and text.count(b"\x1b[H") < 100:
             text += os.read(master, 100000)
         process.kill()
         process.wait()
@@ -249,7 +264,8 @@ class Watch(unittest.TestCase):
         self.report(process)
         process.send_signal(signal.SIGSTOP)
         other = self.stat("--json")
-        source.add("n", 15)
+        with self.lock:
+            source.add("n", 15)
         self.until(other, lambda report: report["sources"])
         process.send_signal(signal.SIGCONT)
         self.until(process, lambda report: report["spans"] == 1)

