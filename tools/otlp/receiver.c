@@ -171,14 +171,14 @@ static char *receiver_status_of(const struct refusal *refusal)
 }
 
 /* Returns an ExportTraceServiceResponse that rejects both kinds of spans; NULL: out of memory. */
-static char *receiver_response_of(uint64_t wrong, uint64_t no_memory)
+static char *receiver_response_of(uint64_t wrong, uint64_t unstored)
 {
     static const char of_wrong[] = "spans without a trace id and an id of their own, or too large "
                                    "(resource and scope together: 64 KiB)";
-    const char *why = !no_memory ? of_wrong
-                      : wrong    ? "wrong spans, and out of memory"
-                                 : "out of memory";
-    const uint64_t rejected = wrong + no_memory;
+    const char *why = !unstored ? of_wrong
+                      : wrong   ? "wrong spans, and out of memory"
+                                : "out of memory";
+    const uint64_t rejected = wrong + unstored;
     char *text = malloc(PB_TEXT_MAX(TEXT_MAX)), *at = text, *partial;
     bool cut;
 
