@@ -85,7 +85,8 @@ static inline bool blkin_usage_is_on(void)
 #endif
 }
 
-/* level: 0 to BLKIN_USAGE_LEVEL_MAX. One thread at a time. */
+/* Sets the level: 0 to BLKIN_USAGE_LEVEL_MAX. In a quiet process, the level becomes 0. One thread
+ * at a time. */
 void blkin_usage_set(unsigned level);
 
 #endif

@@ -9,6 +9,7 @@ set -u
 
 RING_BYTES="" recording_begin
 unset BLKIN_RING_BYTES BLKIN_ENDPOINT
+export BLKIN_STATS_FILE=$WORK/stats.json BLKIN_RULES=$WORK/none.rules # keys of a sink, which the agent ignores
 free_port OTLP_PORT
 conf() {
     printf '%s\n' '[agent]' "otlp-listen=127.0.0.1:$OTLP_PORT" "$@" >"$WORK/blkin.conf"
@@ -72,6 +73,7 @@ write second 50000 50000 25000 "$WORK/second.made"
 wait_part first 20 && wait_part second 20 || fail "a writer"
 is rings overwritten_bytes 0 || fail "something was overwritten"
 is send all || fail "the status does not say what is sent"
+[ ! -e "$WORK/stats.json" ] || fail "the agent writes the statistics file of a sink"
 is counters events_missing 0 || fail "something is missing"
 # spans that end in the past, of a thread that moves between CPUs
 before=$(counter spans_accepted)

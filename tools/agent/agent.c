@@ -10,7 +10,6 @@
 #include "tools/base/folders.h"
 #include "tools/base/notify.h"
 #include "tools/base/saver.h"
-#include "tools/base/say.h"
 
 #include <stdio.h>
 #include <string.h>

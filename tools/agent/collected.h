@@ -7,7 +7,6 @@
 #ifndef BLKIN_TOOLS_COLLECTED_H
 #define BLKIN_TOOLS_COLLECTED_H
 
-#include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/base/table.h"
 #include "trace_id.h"
 

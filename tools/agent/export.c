@@ -5,13 +5,11 @@
  */
 #include "export.h"
 
-#include "babeltrace-plugin/account/statistics_document.h"
 #include "babeltrace-plugin/spans/span.h"
 #include "export_file.h"
 #include "tools/base/loop.h"
 #include "tools/base/totals.h"
 #include "tools/base/say.h"
-#include "tools/config/config.h"
 #include "tools/otlp/otlp_decode.h"
 
 #include <stdio.h>
@@ -95,6 +93,8 @@ static bool export_params(const struct config *config, struct params *params, st
     if (!config_sink_params(config, params, error) || !params_fit(params, error))
         return false;
     params->prometheus_listen = NULL; /* the agent's page has the sink's counters */
+    params->stats_file = NULL;        /* so has `blkin status` */
+    params->rules = NULL;             /* the rings have no events of other programs */
     return true;
 }
 

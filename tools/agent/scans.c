@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "feed.h"
-#include "tools/base/say.h"
 #include "tools/base/loop.h"
 #include "tools/rings/ring_event.h"
 

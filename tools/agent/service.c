@@ -446,7 +446,7 @@ static bool service_open(struct service *service, struct error *error)
     if (!agent_open(agent, error))
         return false;
     deaths_watch(agent);
-    return service_open_parts(service, error) && frame_open_saver(&service->frame, error);
+    return service_open_parts(service, error);
 }
 
 static void service_close(struct service *service)

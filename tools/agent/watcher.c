@@ -11,7 +11,6 @@
 #include "tracepoints/format/provider_table.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct watched_memory {
     const struct memory *memory;

@@ -6,7 +6,6 @@
 #include "totals.h"
 
 #include "babeltrace-plugin/base/date.h"
-#include "folders.h"
 #include "say.h"
 
 #include <fcntl.h>

@@ -9,11 +9,9 @@
 
 #include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/account/stats_file.h"
-#include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/base/printer.h"
 
 #include <jansson.h>
-#include <stdio.h>
 
 /* A counter of the service itself: a uint64_t in the service's struct. */
 struct total {

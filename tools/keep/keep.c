@@ -13,7 +13,7 @@
 #include "tools/base/output.h"
 #include "tools/base/text.h"
 #include "tools/config/config.h"
-#include "tools/trace/load.h"
+#include "tools/trace/traces.h"
 
 #include <inttypes.h>
 #include <jansson.h>

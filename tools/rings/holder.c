@@ -9,17 +9,12 @@
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "fdstore.h"
 #include "shares.h"
-#include "tools/base/loop.h"
 #include "tools/base/host_rules.h"
-#include "tools/base/notify.h"
-#include "tools/base/payer.h"
 #include "users.h"
 
-#include <errno.h>
 #include <linux/sockios.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -345,9 +340,8 @@ static void holder_end_client(struct holder_client *client)
     free(client);
 }
 
-static void holder_hang_up(void *context, struct listener_peer *peer)
+static void holder_hang_up(struct listener_peer *peer)
 {
-    (void)context;
     peer->sender->hung_up++;
     holder_end_client(caa_container_of(peer, struct holder_client, peer));
 }
@@ -382,11 +376,10 @@ static bool holder_answer(struct holder *holder, int fd, uint32_t user, struct p
 }
 
 /* Called when the program asks again, perhaps as another user, or has hung up. */
-static void holder_client_ready(void *context, short events)
+static void holder_client_ready(void *context)
 {
     struct holder_client *client = context;
 
-    (void)events;
     if (!holder_has_unread(client)) {
         if (!unix_socket_sender(client->watched.fd, &client->user) ||
             !holder_answer(client->holder, client->watched.fd, client->user,
