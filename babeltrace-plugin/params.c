@@ -9,7 +9,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <string.h>
 
 static const char *const on_full[] = {"auto", "block", "drop-oldest", NULL};

@@ -50,18 +50,13 @@ static handler_fn *handler_of(int number)
     return action.sa_handler;
 }
 
-static void set_handler(int number, handler_fn *handler, int flags)
-{
-    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
-
-    sigemptyset(&action.sa_mask);
-    (void)sigaction(number, &action, NULL);
-}
-
 static void exchange(int number, handler_fn *before, handler_fn *after, int flags)
 {
+    struct sigaction action = {.sa_handler = after, .sa_flags = flags};
+
+    sigemptyset(&action.sa_mask);
     if (handler_of(number) == before)
-        set_handler(number, after, flags);
+        (void)sigaction(number, &action, NULL);
 }
 
 static void on_nudge(int number)
@@ -138,11 +133,6 @@ static bool signals_ask_to_end(void)
     return has_come;
 }
 
-static bool signals_ignore_sigint(void)
-{
-    return handler_of(SIGINT) == SIG_IGN;
-}
-
 /* ---- the sink -------------------------------------------------------------------------------- */
 
 struct sink {
@@ -216,7 +206,7 @@ static bool sink_set_up(struct sink *sink, enum protocol_format format, const bt
         params.exporter.format = format;
     signals_open();
     sink->has_signals = true;
-    if (signals_ignore_sigint())
+    if (handler_of(SIGINT) == SIG_IGN)
         sink_say(sink, BT_LOGGING_LEVEL_WARNING,
                  "SIGINT is ignored, as in a background job of a script: SIGTERM ends the sink "
                  "without loss");

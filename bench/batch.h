@@ -20,7 +20,7 @@
 
 struct subject {
     const char *name;
-    void (*run)(unsigned calls); /* prepares a group of batches, or 0 */
+    void (*run)(unsigned calls); /* runs a batch; calls 0: prepares a group of batches */
 };
 
 struct batches {

@@ -11,7 +11,7 @@
  */
 #include "batch.h"
 #include "babeltrace-plugin/deliver/body.h"
-#include "babeltrace-plugin/encode/protocol.h"
+#include "babeltrace-plugin/encode/encoder.h"
 #include "sample_span.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "batch.h"
-#include "babeltrace-plugin/encode/protocol.h"
+#include "babeltrace-plugin/encode/encoder.h"
 #include "babeltrace-plugin/deliver/transport.h"
 #include "sample_span.h"
 

@@ -3,13 +3,14 @@
  *
  *     null_server [count | latency | traces SPANS] [MILLISECONDS] [ADDRESS:PORT]
  *
- * With MILLISECONDS it is a slow one, or far away: each answer comes so late. Requests on several
- * connections do not wait for each other.
+ * With MILLISECONDS, each answer comes so late, as from a collector that is slow or far away.
+ * Requests on several connections do not wait for each other.
  *
- * Says "listening on 127.0.0.1:PORT", or where it was told to. At SIGTERM or SIGINT it prints
- * "requests N spans N bytes N", spans only if told to count; and with "latency" also, in
- * microseconds from the end of a span to the answer, "latency p50 N p99 N max N"; with "traces"
- * also "traces N whole N": those that came with SPANS spans are whole.
+ * The program prints "null_server: listening on ADDRESS:PORT"; the default is any port of
+ * 127.0.0.1. At SIGTERM or SIGINT it prints "requests N spans N bytes N". Without "count",
+ * "latency" or "traces", the number of spans is 0. With "latency" it also prints "latency p50 N p99
+ * N max N": the microseconds from the end of a span to the arrival of its request. With "traces" it
+ * also prints "traces N whole N": the traces that came with SPANS spans are whole.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -31,7 +32,7 @@
 
 enum { COUNT_NOTHING, COUNT_SPANS, COUNT_LATENCY, COUNT_TRACES };
 
-/* A request's body is kept only if it is counted. */
+/* A request. The data is kept only if its spans are counted. */
 struct null_body {
     size_t length;
     size_t capacity;
@@ -48,7 +49,7 @@ static size_t latency_count, latency_capacity;
 static struct {
     uint64_t id; /* 0: none */
     uint64_t spans;
-} * traces; /* open addressing: as many places as TRACES_MAX */
+} * traces; /* a hash table with open addressing and TRACES_MAX slots */
 static uint64_t trace_count, spans_of_trace;
 
 static void die(const char *what)
@@ -153,7 +154,7 @@ static void finish_request(struct null_body *body)
         nanosleep(&(struct timespec){pause_ms / 1000, pause_ms % 1000 * 1000000}, NULL);
 }
 
-/* Of a thread for each connection. */
+/* Called by libmicrohttpd, which has a thread for each connection. */
 static enum MHD_Result serve(void *unused, struct MHD_Connection *connection, const char *url,
                              const char *method, const char *version, const char *data,
                              size_t *size, void **body)
@@ -173,7 +174,7 @@ static enum MHD_Result serve(void *unused, struct MHD_Connection *connection, co
     return MHD_queue_response(connection, MHD_HTTP_ACCEPTED, accepted);
 }
 
-/* Of a request that has broken off. */
+/* Called at the end of each request. Frees the body of a request that has broken off. */
 static void forget(void *unused, struct MHD_Connection *connection, void **body,
                    enum MHD_RequestTerminationCode why)
 {

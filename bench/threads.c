@@ -67,7 +67,8 @@ static uint64_t least_of(const struct bench_worker *worker)
     return least;
 }
 
-/* Returns whether the other thread paused or waited for its CPU during batch i. */
+/* Returns true if the other thread worked during all of batch i: it neither paused nor waited for
+ * its CPU. */
 static int disturbed(const struct bench_worker *one, unsigned i, const struct bench_worker *other)
 {
     const uint64_t limit = least_of(other) * 3 / 2;
@@ -101,7 +102,7 @@ static double rate_alone(struct bench_worker *workers)
     return rate;
 }
 
-/* Returns 0 if the two threads never worked together undisturbed. */
+/* Returns 0 if there was no batch during which both threads worked. */
 static double rate_together(struct bench_worker *workers)
 {
     uint64_t least[2];

@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #define _GNU_SOURCE
-#include "net.h"
 #include "wire.h"
 
 #include <blkin/blkin.h>

@@ -7,8 +7,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fault.h"
-#include "net.h"
-#include "peer.h"
 #include "wire.h"
 
 #include <blkin/ztracer.hpp>

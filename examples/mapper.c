@@ -10,21 +10,47 @@
  */
 #define _GNU_SOURCE
 #include "fault.h"
-#include "net.h"
-#include "peer.h"
-#include "volume.h"
 #include "wire.h"
 
 #include <blkin/blkin.h>
 
 #include <errno.h>
 #include <getopt.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_STORES      16
 #define STORE_TIMEOUT_S 10 /* longer than a store takes to give up on a secondary */
+
+/*
+ * The map of a thin-provisioned volume: which object holds which extent, with copy-on-write.
+ * Nothing of it is kept on disk.
+ */
+#define EXTENT_SIZE    65536U
+#define VOLUME_EXTENTS (1U << 20) /* 64 GiB */
+#define VOLUME_LOCKS   64
+
+struct extent {
+    uint64_t object;   /* 0: nothing was written yet, reads as zeros */
+    uint64_t snapshot; /* how many there were when the object was made */
+};
+
+struct volume {
+    struct extent *extents;
+    pthread_mutex_t locks[VOLUME_LOCKS]; /* of an extent: number modulo VOLUME_LOCKS */
+    pthread_rwlock_t requests;           /* for reading: a read or a write; else a snapshot */
+    uint64_t snapshots;
+    atomic_uint_least64_t last_object;
+};
+
+enum extent_state {
+    EXTENT_ABSENT,
+    EXTENT_SHARED, /* with a snapshot: a write must go to a copy */
+    EXTENT_OWN,
+};
 
 struct mapper {
     struct volume volume;
@@ -83,10 +109,17 @@ static int copy(struct connection *connection, uint64_t from, uint64_t to, struc
 static uint64_t allocate(struct volume *volume, struct blkin_span *span)
 {
     BLKIN_STEP_SCOPE(span, "allocate", BLKIN_INTERNAL);
-    const uint64_t object = volume_new_object(volume);
+    const uint64_t object = atomic_fetch_add(&volume->last_object, 1) + 1;
 
     blkin_span_tag_uint64(span, "object", object);
     return object;
+}
+
+static enum extent_state state_of(const struct volume *volume, const struct extent *extent)
+{
+    if (extent->object == 0)
+        return EXTENT_ABSENT;
+    return extent->snapshot < volume->snapshots ? EXTENT_SHARED : EXTENT_OWN;
 }
 
 /* With the extent locked: waiting for that is in the step. */
@@ -97,8 +130,9 @@ static enum extent_state lookup(struct volume *volume, uint64_t extent, uint64_t
     enum extent_state state;
 
     BLKIN_STEP_SCOPE(span, "lookup", BLKIN_INTERNAL);
-    volume_lock(volume, extent);
-    state = volume_lookup(volume, extent, object);
+    pthread_mutex_lock(&volume->locks[extent % VOLUME_LOCKS]);
+    *object = volume->extents[extent].object;
+    state = state_of(volume, &volume->extents[extent]);
     blkin_span_tag_uint64(span, "extent", extent);
     blkin_span_tag_string(span, "state", names[state]);
     return state;
@@ -118,11 +152,11 @@ static int map(struct connection *connection, uint64_t extent, int writing, uint
         if (state == EXTENT_SHARED)
             status = copy(connection, *object, made, span);
         if (status == 0) {
-            volume_set(volume, extent, made);
+            volume->extents[extent] = (struct extent){made, volume->snapshots};
             *object = made;
         }
     }
-    volume_unlock(volume, extent);
+    pthread_mutex_unlock(&volume->locks[extent % VOLUME_LOCKS]);
     return status;
 }
 
@@ -159,14 +193,17 @@ static int answer(struct connection *connection, const struct wire_message *requ
     int status;
 
     if (request->op == WIRE_SNAPSHOT) {
-        blkin_span_tag_uint64(span, "snapshot", volume_snapshot(volume));
+        /* from here on, what is written now can be changed only in a copy */
+        pthread_rwlock_wrlock(&volume->requests);
+        blkin_span_tag_uint64(span, "snapshot", ++volume->snapshots);
+        pthread_rwlock_unlock(&volume->requests);
         return 0;
     }
     if (request->op == WIRE_REPLICATE)
         return EOPNOTSUPP; /* between stores only */
-    volume_begin(volume);
+    pthread_rwlock_rdlock(&volume->requests);
     status = transfer(connection, request, span);
-    volume_end(volume);
+    pthread_rwlock_unlock(&volume->requests);
     return status;
 }
 
@@ -224,6 +261,26 @@ static int usage(void)
                     "  --listen  default 127.0.0.1:0; port 0: any free port, printed when ready\n"
                     "  --fault   slow-network=TIME: requests take longer to arrive\n");
     return 2;
+}
+
+/* Returns 0 or an errno. */
+static int volume_init(struct volume *volume)
+{
+    pthread_rwlockattr_t attributes;
+
+    volume->extents = calloc(VOLUME_EXTENTS, sizeof(*volume->extents));
+    if (!volume->extents)
+        return ENOMEM;
+    for (int i = 0; i < VOLUME_LOCKS; i++)
+        pthread_mutex_init(&volume->locks[i], NULL);
+    pthread_rwlockattr_init(&attributes);
+    /* else a snapshot would wait for ever where there is always some request under way */
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&volume->requests, &attributes);
+    pthread_rwlockattr_destroy(&attributes);
+    volume->snapshots = 0;
+    atomic_init(&volume->last_object, 0);
+    return 0;
 }
 
 int main(int argc, char **argv)

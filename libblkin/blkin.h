@@ -34,19 +34,20 @@
  * LTTng session has "blkin:span" enabled. On a span that is not recorded, every call after the
  * begin tests one byte. Records that do not fit into a span are dropped, and counted in it.
  *
- * Texts. The functions copy each text, which ends with a NUL and is UTF-8; NULL means "". They cut
- * a long text between two characters. The name of a span has at most 120 bytes, or fewer in a small
- * span. The name of a service has at most 72 bytes, an address 46, a key 100, a value or an
- * annotation 240. The functions whose names end in _n take data without a NUL: they stop at
- * `length`, or at a NUL.
+ * Texts. The functions copy each text, which ends with a NUL and is UTF-8; NULL means "". Two texts
+ * are borrowed: that of blkin_set_version(), and the tracestate of a context. A long text is cut
+ * between two characters. The name of a span has at most 120 bytes, or fewer in a small span. The
+ * name of a step has at most 100 bytes, the name of a service 72, an address 46, a key 100. A value
+ * or an annotation has at most 240 bytes. The functions whose names end in _n take data without a
+ * NUL: they stop at `length`, or at a NUL.
  *
  * Times are in ns of the span clock, which is CLOCK_MONOTONIC: see blkin_now(). In annotations and
  * ends, a time in the future counts as now. blkin_span_set_start() ignores such a time.
  *
- * Threads and signals. Any thread may call every function. A signal handler may call
- * blkin_current(). On its own spans, the handler may call every function that does not format a
- * text or an address. The first span of a process takes a lock and opens the library: call
- * blkin_init() before. The first span of a thread allocates: call blkin_init_thread() before.
+ * Threads and signals. Any thread may call every function. A signal handler may call blkin_now(),
+ * blkin_time() and blkin_current(). On its own spans, the handler may call every function that does
+ * not format a text or an address. The first span of a process takes a lock and opens the library:
+ * call blkin_init() before. The first span of a thread allocates: call blkin_init_thread() before.
  *
  * Functions keep errno. With -DBLKIN_DISABLE, all functions are empty and need no library. Files
  * with and without it may pass spans to each other. doc/library.md is the guide;
@@ -125,9 +126,9 @@ struct blkin_span {
  *
  * A span takes 134 bytes and its name; an annotation 11 bytes and its text; a number as a tag 14
  * bytes and its key; a text as a tag 5 bytes, the key and the text; a link 49 bytes; a step 20
- * bytes and its name. A service of the span's own takes up to 132 bytes, its usage 64. The first
- * step reserves a quarter of the free room, 128 bytes at most, for steps that find no other room:
- * such a step becomes an event of its own at its end.
+ * bytes and its name. The remote side takes 21 bytes and its texts; a service of the span's own up
+ * to 132 bytes; its usage 64. The first step reserves a quarter of the free room, 128 bytes at
+ * most, for steps that find no other room: such a step becomes an event of its own at its end.
  */
 #define BLKIN_SPAN_ROOM(size) BLKIN_SPAN_ROOM_(size)
 
@@ -139,17 +140,20 @@ BLKIN_API_ unsigned blkin_version(void) BLKIN_ELSE_(BLKIN_VERSION);
 /*
  * Sets the service of all spans without a service of their own: its name, its address as text (""
  * or NULL: unknown) and its listening port (0: unknown). Copied. A name of NULL restores the
- * default, the program's name. Call it at the start of main().
+ * default, the program's name. A span has the service that is set at the span's end. Call this
+ * function at the start of main(), and seldom later: the library keeps only the last four services.
  */
 BLKIN_API_ void blkin_set_service(const char *name, const char *ip, uint16_t port) BLKIN_ELSE_();
 
-/* Sets the version in process events, such as "ceph-osd 19.2.0". Borrowed until the process ends.
- */
+/* Sets the version in process events, such as "ceph-osd 19.2.0", from the next event on. NULL:
+ * none. Borrowed until the process ends. Readers see at most 100 bytes. */
 BLKIN_API_ void blkin_set_version(const char *version) BLKIN_ELSE_();
 
 /*
- * Emits the event "blkin:process" if it is due, as recorded spans do once a second. A daemon that
- * may be idle calls it from a timer, so that readers see time advance. Costs a few ns if not due.
+ * Does the periodic work if it is due, as recorded spans do once a second: records the event
+ * "blkin:process", looks for the agent, and reads policy files that have changed. A daemon that may
+ * be idle calls this function from a timer, so that readers see time advance. Costs about 10 ns if
+ * the work is not due. The first call opens the library, if blkin_init() has not been called.
  */
 BLKIN_API_ void blkin_heartbeat(void) BLKIN_ELSE_();
 
@@ -158,8 +162,10 @@ BLKIN_API_ void blkin_heartbeat(void) BLKIN_ELSE_();
  * "rate=100" (traces per second). Optional parts follow: rules for names of root spans, the least
  * severity of annotations, a level of usage: "ratio=0.01,scrub:never,severity=notice,usage=2".
  * A trace that arrives with a decision keeps it. The environment variable BLKIN_SAMPLING and a
- * file set the policy, too: blkin_init() reads both, see doc/library.md. A call after blkin_init()
- * overrides both. Returns 0, or -EINVAL for another text. Takes a lock: not for signal handlers.
+ * file set the policy, too: see doc/library.md. blkin_init() or the first span reads both, so a
+ * call after blkin_init() overrides both. A file that changes later overrides the call. Returns 0,
+ * or -EINVAL for NULL or another text: the policy then stays. Takes a lock: not for signal
+ * handlers.
  */
 BLKIN_API_ int blkin_set_sampling(const char *policy) BLKIN_ELSE_(0);
 
@@ -168,24 +174,27 @@ BLKIN_API_ int blkin_set_sampling(const char *policy) BLKIN_ELSE_(0);
  * 0, the default: nothing; 1: time on a CPU and off it; 2: also switches, preemptions, page faults
  * and dirtied pages; 3: also the wait for a CPU. See "Usage" in doc/library.md. Applies to spans
  * that begin from now on, unless the sampling policy has a level. Returns 0, or -EINVAL for another
- * level. Takes a lock.
+ * level. Takes a lock: not for signal handlers.
  */
 BLKIN_API_ int blkin_set_usage(int level) BLKIN_ELSE_(0);
 
 /*
  * Sets the rules by which a span raises an alarm at its end: the event "blkin:slow". "blkin agent"
  * then fetches the whole trace. Example: "osd*:write>20ms, *>100ms, error, max=50/s". A rule is
- * SERVICE:NAME>DURATION or NAME>DURATION, with globs, or "error" for failed spans; max limits the
- * alarms. "": no rule. The environment variable BLKIN_SLOW and a file set the rules, too:
- * blkin_init() reads both, see doc/library.md. A call after blkin_init() overrides both. Returns 0,
- * or -EINVAL for another text. Takes a lock.
+ * NAME>DURATION or SERVICE:NAME>DURATION, with globs and a unit of ns, us, ms or s. The rules
+ * "error", SERVICE:error and SERVICE:NAME:error match failed spans. max limits the alarms of this
+ * process, 100 per second by default. "": no rule. The environment variable BLKIN_SLOW and a file
+ * set the rules, too, as with blkin_set_sampling(). A program without any of them has the agent's
+ * rules. Returns 0, or -EINVAL for NULL or another text: the rules then stay. Takes a lock: not for
+ * signal handlers.
  */
 BLKIN_API_ int blkin_set_slow(const char *rules) BLKIN_ELSE_(0);
 
-/* Returns the time of the span clock: CLOCK_MONOTONIC in ns. Costs half of clock_gettime(). */
+/* Returns the time of the span clock: CLOCK_MONOTONIC in ns. Costs half of clock_gettime() where
+ * the kernel trusts the CPU's counter. */
 BLKIN_API_ uint64_t blkin_now(void) BLKIN_ELSE_(0);
 
-/* Converts a time of clock_gettime(CLOCK_MONOTONIC) for the functions that take a time. */
+/* Converts a time of clock_gettime(CLOCK_MONOTONIC) to ns, for the functions that take a time. */
 BLKIN_API_ uint64_t blkin_time(const struct timespec *monotonic) BLKIN_ELSE_(0);
 
 /* ---- begin ---- */
@@ -196,23 +205,26 @@ static inline int blkin_is_on(void);
 
 /*
  * Begins a span below another span of this process, or a new trace if parent is NULL. The parent
- * may have ended. The child is recorded if the trace is sampled, except below a root that began
- * while neither an agent nor a session recorded: that root has no trace id.
+ * may have ended. A child is not recorded below a root that began while neither an agent nor a
+ * session recorded: that root has no trace id.
  */
 static inline void blkin_span_begin(struct blkin_span *span, const char *name, enum blkin_kind kind,
                                     const struct blkin_span *parent);
 
 /*
  * Begins a span below a context that came from another process (see blkin_context.h), or a new
- * trace if context is NULL or has no ids. The context is copied; its tracestate must live as long
- * as the span.
+ * trace if context is NULL or has no ids. The context is copied. Its tracestate must live as long
+ * as this span and all spans below it in this process.
  */
 static inline void blkin_span_begin_remote(struct blkin_span *span, const char *name,
                                            enum blkin_kind kind,
                                            const struct blkin_context *context);
 
-/* Begin a span in a BLKIN_SPAN_ROOM() of `size` bytes. Both functions return the span, which all
- * other functions take. */
+/* Returns the span in a BLKIN_SPAN_ROOM(), for all other functions. */
+static inline struct blkin_span *blkin_span_in(void *room);
+
+/* Begin a span in a BLKIN_SPAN_ROOM() of `size` bytes, and return the span. A span of less than 192
+ * bytes is not recorded; the library uses no more than 2048 bytes. */
 static inline struct blkin_span *blkin_span_begin_in(void *room, size_t size, const char *name,
                                                      enum blkin_kind kind,
                                                      const struct blkin_span *parent);
@@ -226,8 +238,8 @@ static inline int blkin_span_is_recorded(const struct blkin_span *span);
 /*
  * Returns the context to send with a request, so that the receiver's spans become children of this
  * span: see the to_* functions of blkin_context.h. Valid as long as the span, also after its end.
- * If this process decides against the trace, the context has new ids and is not sampled. Every
- * other span that is not recorded has the context that it was begun with, or one without ids.
+ * If this process decides against the trace, the context has a new span id and is not sampled.
+ * Every other span that is not recorded has the context that it was begun with, or one without ids.
  */
 static inline const struct blkin_context *blkin_span_context(const struct blkin_span *span);
 
@@ -236,7 +248,8 @@ static inline const struct blkin_context *blkin_span_context(const struct blkin_
 /* Adds an annotation: an event within the span, now, of severity BLKIN_INFO. */
 static inline void blkin_span_annotate(struct blkin_span *span, const char *text);
 
-/* Adds an annotation with a severity. blkin_span_log_at() sets the annotation's time, too. */
+/* Adds an annotation with a severity, unless the sampling policy leaves out that severity.
+ * blkin_span_log_at() sets the annotation's time, too. */
 static inline void blkin_span_log(struct blkin_span *span, enum blkin_severity severity,
                                   const char *text);
 static inline void blkin_span_log_n(struct blkin_span *span, enum blkin_severity severity,
@@ -251,7 +264,8 @@ BLKIN_API_ __attribute__((format(printf, 2, 3))) void blkin_span_annotatef(struc
 BLKIN_API_ __attribute__((format(printf, 2, 0))) void
 blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list arguments) BLKIN_ELSE_();
 
-/* Tags: keys and values that describe the request. */
+/* Add a tag: a key and a value that describe the request. A text with the key "error" marks the
+ * span as failed. */
 static inline void blkin_span_tag_string(struct blkin_span *span, const char *key,
                                          const char *value);
 static inline void blkin_span_tag_string_n(struct blkin_span *span, const char *key,
@@ -261,7 +275,8 @@ static inline void blkin_span_tag_uint64(struct blkin_span *span, const char *ke
 static inline void blkin_span_tag_double(struct blkin_span *span, const char *key, double value);
 static inline void blkin_span_tag_bool(struct blkin_span *span, const char *key, int value);
 
-/* Marks the span as failed: Zipkin shows it in red. message: for example that of strerror(). */
+/* Marks the span as failed by a tag "error": Zipkin shows the span in red. message: for example
+ * that of strerror(). */
 static inline void blkin_span_error(struct blkin_span *span, const char *message);
 
 /*
@@ -271,8 +286,9 @@ static inline void blkin_span_error(struct blkin_span *span, const char *message
 static inline void blkin_span_link(struct blkin_span *span, const struct blkin_context *context);
 
 /*
- * Keeps the whole trace, even if it was fast: the span raises an alarm at its end, like a slow one,
- * with `why` as the reason. See blkin_set_slow(). Only the first call has an effect.
+ * Keeps the whole trace, even if it was fast: the span raises an alarm at its end, like a slow one.
+ * The alarm has `why` as its reason, 120 bytes at most. The limit max= applies to this alarm, too:
+ * see blkin_set_slow(). Only the first call has an effect.
  */
 static inline void blkin_span_keep(struct blkin_span *span, const char *why);
 
@@ -282,7 +298,8 @@ static inline void blkin_span_keep(struct blkin_span *span, const char *why);
 static inline void blkin_span_set_name(struct blkin_span *span, const char *name);
 static inline void blkin_span_set_name_n(struct blkin_span *span, const char *name, size_t length);
 
-/* Sets the other side of a client or server span. Texts may be NULL, port 0. Copied. */
+/* Sets the other side of a client or server span: name, address as text, and port. Texts may be
+ * NULL, port 0. Copied. */
 static inline void blkin_span_set_remote(struct blkin_span *span, const char *name, const char *ip,
                                          uint16_t port);
 
@@ -294,7 +311,8 @@ BLKIN_API_ void blkin_span_set_remote_sockaddr(struct blkin_span *span, const ch
                                                const struct sockaddr *address, size_t length)
     BLKIN_ELSE_();
 
-/* Sets a service other than the process's, as in blkin_set_service(). Copied. */
+/* Sets a service other than the process's, as in blkin_set_service(). Copied. A name of NULL
+ * restores the process's service. */
 static inline void blkin_span_set_service(struct blkin_span *span, const char *name, const char *ip,
                                           uint16_t port);
 
@@ -309,7 +327,8 @@ static inline void blkin_span_set_start(struct blkin_span *span, uint64_t time_n
 /* Ends the span and records it. A second end does nothing. */
 static inline void blkin_span_end(struct blkin_span *span);
 
-/* Ends a span at a time of the span clock, and records the span. */
+/* Ends a span at a time of the span clock, and records the span. A time before the start makes a
+ * span of 0 ns. */
 static inline void blkin_span_end_at(struct blkin_span *span, uint64_t time_ns);
 
 /*
@@ -349,9 +368,9 @@ static inline void blkin_step_context(const struct blkin_span *span, struct blki
  *      0      1  1, the version of this layout
  *      1      1  enum blkin_kind
  *      2      2  length of the name
- *      4      4  BLKIN_CONTEXT_* flags; REMOTE: the parent is in another process
- *      8  8 + 8  trace id, high and low half; both 0: a new trace, and no record if the
- *                flags say "not sampled"
+ *      4      4  BLKIN_CONTEXT_* flags: the trace's decision, as in a received context;
+ *                REMOTE: the parent is in another process
+ *      8  8 + 8  trace id, high and low half; both 0: a new trace
  *     24  8 + 8  span id, 0: a new one; the parent's span id, 0: none
  *     40  8 + 8  start and end, of the span clock
  *     56         the name, then attributes up to the end of the buffer, each of which is: type
@@ -365,8 +384,9 @@ static inline void blkin_step_context(const struct blkin_span *span, struct blki
  *     l       empty          24 bytes: trace id, high and low half, and span id of a link
  *     r e     service name   2 bytes: port; then the address as text: remote side, own service
  *
- * A tag "error" marks the span as failed. Returns 0, also if the span is not sampled or nobody
- * records, or -EINVAL for a buffer that is not of this form: then nothing is recorded.
+ * A text with the key "error" marks the span as failed. Texts are cut as in other functions. The
+ * function reads the buffer only during the call. Returns 0, also if the span is not sampled or
+ * nobody records, or -EINVAL for a buffer that is not of this form: then nothing is recorded.
  */
 BLKIN_API_ int blkin_record_span(const void *buffer, size_t length) BLKIN_ELSE_(0);
 

@@ -10,8 +10,9 @@
  *             span.error("EIO");
  *     } // recorded here, however the program leaves the scope
  *
- * Header only; nothing allocates, nothing throws. The rules of blkin.h for recording, texts, times,
- * threads and signals apply here, too. If an argument is costly to prepare, check recorded() first.
+ * Header only. No function throws, and the classes allocate nothing. The rules of blkin.h for
+ * recording, texts, times, threads and signals apply here, too. If an argument is costly to
+ * prepare, check recorded() first.
  *
  * A span cannot be copied or moved: it holds its event, and a layer below may have its address as
  * the current span. For a request that one thread begins and another one ends, make the span a
@@ -213,7 +214,8 @@ public:
         blkin_span_tag_bool(c_span(), key, value);
     }
 
-    // Adds a tag with a number. Narrower integers and enumerations become an int by promotion.
+    // Adds a tag with a number. Narrower integers and unscoped enumerations become an int by
+    // promotion.
     template <typename T>
     typename std::enable_if<std::is_arithmetic<T>::value || std::is_enum<T>::value>::type
     tag(const char *key, T value) noexcept

@@ -51,16 +51,20 @@ struct blkin_context;
 
 /*
  * Opens the library, and loads LTTng's provider if a session daemon runs or BLKIN_LTTNG=yes is set.
- * Call it once, early, from main(), before threads start. Registering with a session daemon takes a
- * few ms, 1 s at most; a busy agent takes up to 0.3 s. Without this call, a program with the shared
- * library loads LTTng before main() under the same conditions. Its first record then waits only 5
- * ms for the agent. A program with libblkin.a, or one that had threads when the library was loaded,
- * gets LTTng only by this call. Always returns 0.
+ * Call this function once, early, from main(), before threads start: it takes a lock, and no other
+ * thread may fork meanwhile. Registering with a session daemon takes a few ms, 1 s at most, or 3 s
+ * if there are threads. A busy agent takes up to 0.3 s.
+ *
+ * Without this call, a program with the shared library loads LTTng before main() under the same
+ * conditions. Its first record then waits only 5 ms for the agent. A program with libblkin.a, or
+ * one that had threads when the library was loaded, gets LTTng only by this call. Always returns 0;
+ * keeps errno. A second call does nothing.
  */
 BLKIN_API_ int blkin_init(void) BLKIN_ELSE_(0);
 
-/* Prepares the calling thread for recording. The first record of a thread allocates memory: call
- * this before a signal handler may record. No call undoes it; another call costs nothing. */
+/* Prepares the calling thread for recording, and opens the library if that is not done. The first
+ * record of a thread allocates memory: call this function before a signal handler may record. No
+ * call has to undo this one, and a second call does nothing. */
 BLKIN_API_ void blkin_init_thread(void) BLKIN_ELSE_();
 
 #ifdef __cplusplus

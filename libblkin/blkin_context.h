@@ -12,18 +12,20 @@
  *  - Input is (text, length), length in bytes. The text need not end with a NUL, and functions read
  *    no byte behind it. White space around the value is an error: a caller that reads raw header
  *    lines must strip it first, as HTTP libraries do.
- *  - A to_* function writes into a buffer of the caller, of the constant size named with it. Text
- *    ends with a NUL. The result is the number of bytes written without that NUL. The result is
- *    -EINVAL for a NULL argument, and if the context has nothing that the format can contain; the
- *    buffer is then unchanged.
+ *  - A to_* function writes into a buffer of the caller. The buffer has the constant size that the
+ *    function names, or the size that the caller passes. Text ends with a NUL. Functions that write
+ *    a struct return 0; the others return the number of bytes written without the NUL. The result
+ *    is -EINVAL for a NULL argument, and if the context has nothing that the format can contain;
+ *    the buffer is then unchanged.
  *  - No function allocates, takes a lock, keeps state or changes errno. Any thread may call every
  *    function at any time. All are async-signal-safe, unless their comment says the opposite.
  *    Two threads that write the same struct at the same time need a lock of their own.
  *  - The only pointer a context holds is its tracestate, which is borrowed: see
  *    blkin_context_set_tracestate().
  *
- * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: all functions
- * return -EINVAL (blkin_context_from_environment(): -ENOENT).
+ * -DBLKIN_DISABLE makes every function here an inline one, and needs no library. All functions then
+ * return -EINVAL, except blkin_context_from_environment(), which returns -ENOENT, and
+ * blkin_context_has_ids(), which works.
  *
  * The fields that each format carries, and that survive a hop:
  *
@@ -77,8 +79,9 @@ struct blkin_context {
 };
 
 /*
- * Returns 1 if the context names a span. Returns 0 if it is empty or has only a sampling decision,
- * as B3 and the packed form can. The context must not be NULL.
+ * Returns 1 if the context names a span: if it has a trace id and a span id. Returns 0 if it is
+ * empty, or has only a sampling decision, as B3 and the packed form can. The context must not be
+ * NULL.
  */
 static inline int blkin_context_has_ids(const struct blkin_context *context)
 {
@@ -101,10 +104,10 @@ BLKIN_API_ int blkin_context_from_traceparent(struct blkin_context *context, con
                                               size_t length) BLKIN_ELSE_(-EINVAL);
 
 /*
- * Writes the value of a "traceparent" header, version 00, to buffer[BLKIN_TRACEPARENT_SIZE].
- * Returns
- * 55. A 64-bit trace id gets 16 leading zeros. parent_span_id is lost. DEBUG becomes "sampled". A
- * missing decision becomes "not sampled", as the specification requires. -EINVAL without ids.
+ * Writes the value of a "traceparent" header, version 00, to buffer[BLKIN_TRACEPARENT_SIZE], and
+ * returns 55. A 64-bit trace id gets 16 leading zeros. parent_span_id is lost. DEBUG becomes
+ * "sampled". A missing decision becomes "not sampled", as the specification requires. Returns
+ * -EINVAL without ids.
  * Source: W3C Trace Context level 1, 3.2.2; level 2 for the random flag.
  */
 BLKIN_API_ int blkin_context_to_traceparent(const struct blkin_context *context, char *buffer)
@@ -118,9 +121,9 @@ BLKIN_API_ int blkin_context_to_traceparent(const struct blkin_context *context,
  * such headers count as one: join them with commas, in order.) The text is borrowed, not copied:
  * the caller keeps it alive and unchanged for as long as the context, or a copy of it, is in use.
  * The functions pass on the text byte for byte. A list without entries, such as "", leaves the
- * context without a tracestate. Returns -EINVAL in three cases: the context has no ids; the text is
- * not a list of at most 32 members (empty ones count); it is longer than BLKIN_TRACESTATE_MAX. The
- * context then stays as it was: an invalid tracestate is dropped, and the trace continues. Keys
+ * context without a tracestate. Returns 0. Returns -EINVAL in four cases: an argument is NULL; the
+ * context has no ids; the text is not a list of at most 32 members (empty ones count); the text is
+ * longer than BLKIN_TRACESTATE_MAX. The context then stays as it was, and the trace continues. Keys
  * follow level 2, which allows all keys of level 1. Two entries with the same key are no error:
  * both are passed on.
  * Source: W3C Trace Context level 2, 3.3.1.
@@ -195,8 +198,8 @@ struct blkin_context_b3_values {
  * Reads the five "X-B3-" headers. Ids are as in blkin_context_from_b3(): trace id and span id, or
  * no ids. Flags "1" means debug, even if "sampled" says "0"; other flags are ignored, as the
  * specification requires. With neither "sampled" nor debug, DECIDED is not set. A decision without
- * ids makes a context without ids. Returns -EINVAL also if there is no field, or if a field other
- * than flags is malformed or empty.
+ * ids makes a context without ids. Returns -EINVAL also if the fields have neither ids nor a
+ * decision, or if a field other than flags is malformed or empty.
  * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
 BLKIN_API_ int blkin_context_from_b3_fields(struct blkin_context *context,
@@ -204,8 +207,8 @@ BLKIN_API_ int blkin_context_from_b3_fields(struct blkin_context *context,
     BLKIN_ELSE_(-EINVAL);
 
 /*
- * Writes the five "X-B3-" headers; returns 0. Debug is sent as flags alone, without "sampled".
- * Lost: the tracestate and RANDOM. -EINVAL as for blkin_context_to_b3().
+ * Writes the five "X-B3-" headers, and returns 0. Debug is sent as flags alone, without "sampled".
+ * The tracestate and RANDOM are lost. Returns -EINVAL as blkin_context_to_b3() does.
  * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
 BLKIN_API_ int blkin_context_to_b3_fields(const struct blkin_context *context,
@@ -232,7 +235,7 @@ BLKIN_API_ int blkin_context_from_opencensus(struct blkin_context *context, cons
 /*
  * Writes the OpenCensus binary form to buffer[BLKIN_OPENCENSUS_SIZE]. Returns 29. The tracestate,
  * parent_span_id and RANDOM are lost. DEBUG becomes "sampled". A decision not to record becomes "no
- * decision". -EINVAL without ids.
+ * decision". Returns -EINVAL without ids.
  * Source: census-instrumentation/opencensus-specs, encodings/BinaryEncoding.md.
  */
 BLKIN_API_ int blkin_context_to_opencensus(const struct blkin_context *context, void *buffer)
@@ -256,8 +259,8 @@ BLKIN_API_ int blkin_context_from_packed(struct blkin_context *context,
  * bytes of zeros, "not traced", so that the receiver does not record it either. The receiver takes
  * a context that is not DECIDED as sampled. The tracestate, DEBUG and RANDOM are lost. So is the
  * high half of a 128-bit trace id: the receiver's spans appear under the low half, as another
- * trace. Returns -EINVAL if a context to be recorded has no span id, or if the low half of its
- * trace id is 0.
+ * trace. Returns -EINVAL for any other context without a span id, or with a trace id whose low half
+ * is 0.
  * Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
 BLKIN_API_ int blkin_context_to_packed(const struct blkin_context *context,
@@ -273,8 +276,8 @@ BLKIN_API_ int blkin_context_to_packed(const struct blkin_context *context,
  * invalid TRACESTATE is dropped. The tracestate is borrowed from the environment: valid until
  * TRACESTATE changes. Returns -ENOENT if TRACEPARENT is not set or empty, and in a set-user-ID
  * program, which must not trust it. Returns -EINVAL if it is malformed. Not async-signal-safe. No
- * other thread may change the environment during the call. Source: OpenTelemetry specification,
- * context/env-carriers.md; W3C Trace Context as above.
+ * other thread may change the environment during the call.
+ * Source: OpenTelemetry specification, context/env-carriers.md; W3C Trace Context as above.
  */
 BLKIN_API_ int blkin_context_from_environment(struct blkin_context *context) BLKIN_ELSE_(-ENOENT);
 

@@ -15,7 +15,8 @@
  *    struct at the same time need a lock of their own.
  *  - No function is async-signal-safe unless its comment says so: the first record of a process and
  *    of a thread takes a lock and allocates.
- *  - A trace id of 0 means "not traced": recording on such a trace does nothing and returns 0.
+ *  - A trace id of 0 means "not traced": recording on such a trace does nothing and returns 0. The
+ *    original's C functions recorded such traces; the original's C++ classes did not.
  *
  * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: nothing is
  * recorded, a new trace is not traced, and the ids of another process are passed on as they are.
@@ -108,79 +109,87 @@ struct blkin_annotation {
 #ifndef BLKIN_DISABLE
 
 /*
- * A new root span. name and endpoint are borrowed; either may be NULL and set later, but
- * blkin_record() needs a name. -EINVAL if new_trace is NULL.
+ * Initializes a new root span with ids of blkin_init_trace_info(). name and endpoint are borrowed.
+ * Either may be NULL and set later: blkin_record() needs a name, and an endpoint of the trace or of
+ * the annotation. Returns -EINVAL if new_trace is NULL.
  */
 BLKIN_PUBLIC int blkin_init_new_trace(struct blkin_trace *new_trace, const char *name,
                                       const struct blkin_endpoint *endpoint);
 
 /*
- * New ids for a root span: trace_id = span_id = a random number other than 0, parent_span_id = 0.
- * trace_info must not be NULL.
+ * Sets new ids of a root span: trace_id = span_id = a random number other than 0, parent_span_id =
+ * 0. trace_info must not be NULL. Each thread has a generator (splitmix64 with one mixing round,
+ * seeded by getrandom(2)): ids are unique, but not secret.
  */
 BLKIN_PUBLIC void blkin_init_trace_info(struct blkin_trace_info *trace_info);
 
 /*
- * A new span below parent, in the same trace, with a new span id. endpoint NULL: the parent's.
- * -EINVAL if child or parent is NULL, or neither gives an endpoint.
+ * Initializes a new span below parent, in the same trace, with a new span id. endpoint NULL: the
+ * parent's. child and parent may be the same struct. Returns -EINVAL if child or parent is NULL, or
+ * neither gives an endpoint.
  */
 BLKIN_PUBLIC int blkin_init_child(struct blkin_trace *child, const struct blkin_trace *parent,
                                   const struct blkin_endpoint *endpoint, const char *child_name);
 
 /*
- * A new span below a span of another process, whose info came with a request.
- * -EINVAL if child, info or endpoint is NULL.
+ * Initializes a new span below a span of another process, whose info came with a request. The info
+ * is copied. Returns -EINVAL if child, info or endpoint is NULL.
  */
 BLKIN_PUBLIC int blkin_init_child_info(struct blkin_trace *child,
                                        const struct blkin_trace_info *info,
                                        const struct blkin_endpoint *endpoint,
                                        const char *child_name);
 
-/* ip NULL becomes "NaN", which readers take as "not known". -EINVAL if endpoint is NULL. */
+/* Initializes an endpoint. ip NULL becomes "NaN", which readers take as "not known". Returns
+ * -EINVAL if endpoint is NULL. */
 BLKIN_PUBLIC int blkin_init_endpoint(struct blkin_endpoint *endpoint, const char *ip, int16_t port,
                                      const char *name);
 
-/* -EINVAL if annotation, key or val is NULL. */
+/* Initializes a tag with a text. Returns -EINVAL if annotation, key or val is NULL. */
 BLKIN_PUBLIC int blkin_init_string_annotation(struct blkin_annotation *annotation, const char *key,
                                               const char *val,
                                               const struct blkin_endpoint *endpoint);
 
-/* -EINVAL if annotation or key is NULL. */
+/* Initializes a tag with an integer. Returns -EINVAL if annotation or key is NULL. */
 BLKIN_PUBLIC int blkin_init_integer_annotation(struct blkin_annotation *annotation, const char *key,
                                                int64_t val, const struct blkin_endpoint *endpoint);
 
-/* -EINVAL if annotation or event is NULL. */
+/* Initializes an event, whose time will be that of blkin_record(). Returns -EINVAL if annotation or
+ * event is NULL. */
 BLKIN_PUBLIC int blkin_init_timestamp_annotation(struct blkin_annotation *annotation,
                                                  const char *event,
                                                  const struct blkin_endpoint *endpoint);
 
 /*
  * Records the annotation now, as one LTTng-UST event of provider "zipkin" if a session has it
- * enabled, and as the same event for an agent. Returns -EINVAL, and records nothing, in four cases:
- * trace or annotation is NULL; the trace has no name; neither has an endpoint with ip and name; the
- * annotation lacks its key or string.
+ * enabled, and as the same event for an agent. The agent's event has at most 240 bytes of a name,
+ * an address or a key, and 2400 bytes of an event or a value. Returns -EINVAL, and records nothing,
+ * in four cases: trace or annotation is NULL; the trace has no name; neither has an endpoint with
+ * ip and name; the annotation has an unknown type, or lacks its key or string.
  */
 BLKIN_PUBLIC int blkin_record(const struct blkin_trace *trace,
                               const struct blkin_annotation *annotation);
 
-/* Copies the ids of trace to *info. -EINVAL if either is NULL. */
+/* Copies the ids of trace to *info. Returns -EINVAL if either is NULL. */
 BLKIN_PUBLIC int blkin_get_trace_info(const struct blkin_trace *trace,
                                       struct blkin_trace_info *info);
 
-/* Copies *info to the ids of trace. -EINVAL if either is NULL. */
+/* Copies *info to the ids of trace. Returns -EINVAL if either is NULL. */
 BLKIN_PUBLIC int blkin_set_trace_info(struct blkin_trace *trace,
                                       const struct blkin_trace_info *info);
 
-/* Sets ids, name and endpoint of trace; makes no new id. -EINVAL if any argument is NULL. */
+/* Sets ids, name and endpoint of trace; makes no new id. Returns -EINVAL if any argument is NULL.
+ */
 BLKIN_PUBLIC int blkin_set_trace_properties(struct blkin_trace *trace,
                                             const struct blkin_trace_info *info, const char *name,
                                             const struct blkin_endpoint *endpoint);
 
-/* Converts the ids to the 24 bytes to send. Async-signal-safe. -EINVAL if either is NULL. */
+/* Converts the ids to the 24 bytes to send. Async-signal-safe. Returns -EINVAL if either is NULL.
+ */
 BLKIN_PUBLIC int blkin_pack_trace_info(const struct blkin_trace_info *info,
                                        struct blkin_trace_info_packed *packed_info);
 
-/* Converts 24 received bytes to ids. Async-signal-safe. -EINVAL if either is NULL. */
+/* Converts 24 received bytes to ids. Async-signal-safe. Returns -EINVAL if either is NULL. */
 BLKIN_PUBLIC int blkin_unpack_trace_info(const struct blkin_trace_info_packed *packed_info,
                                          struct blkin_trace_info *info);
 
@@ -226,7 +235,7 @@ static inline int blkin_record(const struct blkin_trace *trace,
 
 #endif /* BLKIN_DISABLE */
 
-/* Functions without state: in the library, or inline with -DBLKIN_DISABLE. */
+/* Functions with the same code in the library and, with -DBLKIN_DISABLE, inline. */
 #ifdef BLKIN_DISABLE
 #define BLKIN_PLAIN_ static inline
 #else
@@ -349,8 +358,9 @@ BLKIN_PLAIN_ int blkin_init_new_trace(struct blkin_trace *new_trace, const char 
 #endif /* BLKIN_DISABLE || BLKIN_HAS_PLAIN_ */
 
 /*
- * One-line recording. Each macro is a single statement, safe as the body of an if/else, and
- * evaluates its arguments once. With an argument that blkin_record() refuses, it records nothing.
+ * Each macro initializes an annotation and records it. endp NULL: the trace's endpoint. Each macro
+ * is a single statement, safe as the body of an if/else, and evaluates its arguments once. With an
+ * argument that blkin_record() refuses, a macro records nothing.
  */
 #define BLKIN_TIMESTAMP(trace, endp, event)                                       \
     do {                                                                          \

@@ -6,7 +6,7 @@
  * Strings given to a constructor or to init() are borrowed: they must outlive the object. Strings
  * given to copy_name() or copy_ip() are copied into the object. A copied object has copies of the
  * strings that the source has copied, and borrows the strings that the source borrows. A trace
- * always borrows its Endpoint.
+ * always borrows its Endpoint. Threads and signals: see zipkin_c.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,7 +28,7 @@ namespace ZTracer
 BLKIN_EACH_CONSTANT_(BLKIN_ZTRACER_CONSTANT_)
 #undef BLKIN_ZTRACER_CONSTANT_
 
-/* Loads the tracepoint provider: see blkin_init(). Returns 0. */
+/* Opens the library: see blkin_init(). Returns 0. */
 static inline int ztrace_init()
 {
     return blkin_init();
@@ -120,6 +120,7 @@ public:
         port = endpoint->port;
     }
 
+    // Sets the listening port, 0..65535.
     void set_port(int p)
     {
         port = static_cast<int16_t>(p);
@@ -154,7 +155,8 @@ public:
         clear();
     }
 
-    // A child of parent if the parent is traced (ep NULL: the parent's endpoint), else a new root.
+    // A child of parent if the parent is traced (ep NULL: the parent's endpoint), else a new root,
+    // also below a parent that is not traced.
     Trace(const char *span, const Endpoint *ep, const Trace *parent = NULL)
     {
         clear();
@@ -203,7 +205,7 @@ public:
     }
 
     // Works like the constructors with the same arguments. Returns 0, or -EINVAL like the C
-    // functions.
+    // functions: the trace then stays as it was.
     int init(const char *span, const Endpoint *ep, const Trace *parent = NULL)
     {
         if (parent && parent->valid())
@@ -241,12 +243,14 @@ public:
         return &info;
     }
 
+    // Copies the ids, which must not be NULL: the span is then the span with these ids.
     void set_info(const blkin_trace_info *i)
     {
         info = *i;
     }
 
-    // Add a tag or an annotation. Do nothing if the span is not traced.
+    // keyval() adds a tag, event() an annotation at the current time. ep NULL: the span's endpoint.
+    // Both read their arguments during the call only, and do nothing if the span is not traced.
     void keyval(const char *key, const char *val) const
     {
         keyval(key, val, NULL);

@@ -55,11 +55,10 @@ _Static_assert(BLKIN_ORIGINAL_EVENTS == ANNOT_TIMESTAMP + 1, "an event is missin
 /*
  * ---- packed events: LTTng-UST events whose payload the caller has already written ----
  *
- * LTTng's own macros write each field with a call: ten fields and strings of 130 bytes take twice
- * the time of an event with one integer. One write of the same bytes takes 1.1 times (make bench,
- * lib.span_vs_tracepoint). So this file describes the events to LTTng by hand, with the structures
- * of <lttng/ust-events.h> that the macros also use. Filters, triggers and readers see named fields
- * as in any other event.
+ * LTTng's own macros write each field with a call, and a span has seven fields. One write of the
+ * whole payload costs one call. So this file describes the events to LTTng by hand, with the
+ * structures of <lttng/ust-events.h> that the macros also use. Filters, triggers and readers see
+ * named fields as in any other event.
  */
 
 #define BLKIN_EVENTS_PROVIDER "blkin"
@@ -79,7 +78,7 @@ struct packed_event {
     const struct packed_field *fields;
     unsigned field_count;
 
-    /* set by describe() */
+    /* set by packed_describe() */
     struct lttng_ust_tracepoint tracepoint;
     const int *loglevel_pointer;
     struct lttng_ust_event_field descriptions[PACKED_FIELDS_MAX];
@@ -112,7 +111,8 @@ static const struct lttng_ust_type_string string_type = {
     .encoding = lttng_ust_string_encoding_UTF8,
 };
 
-/* The arguments of probe() after the first. Must be the same for a tracepoint and its probe. */
+/* The arguments of packed_probe() after the first. Must be the same for a tracepoint and its probe.
+ */
 static const char packed_signature[] =
     "struct packed_event *, event, const void *, payload, size_t, length";
 
@@ -301,7 +301,7 @@ NO_PROTECTOR static void packed_record(struct packed_event *event, const void *p
         lttng_ust_tp_rcu_dereference(event->tracepoint.probes);
 
     for (; each && each->func; each++) {
-        /* each->func is always probe(), so it need not be called */
+        /* each->func is always packed_probe(), so it need not be called */
         if (!packed_record_plainly(each->data, payload, length)) {
             packed_record_rest_by_values(each, event, payload, length);
             break;

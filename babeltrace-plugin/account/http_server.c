@@ -5,7 +5,6 @@
  */
 #include "http_server.h"
 
-#include "babeltrace-plugin/base/listen.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "counters.h"
 
@@ -23,9 +22,8 @@ static void http_peers_count(struct listener_sender *sender)
 }
 
 /* libmicrohttpd sees the end of the connection, and closes it in its next round. */
-static void http_peers_hang_up(void *context, struct listener_peer *peer)
+static void http_peers_hang_up(struct listener_peer *peer)
 {
-    (void)context;
     http_peers_count(peer->sender);
     (void)shutdown(peer->fd, SHUT_RDWR);
 }

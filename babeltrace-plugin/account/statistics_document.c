@@ -8,7 +8,6 @@
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/encode/json.h"
-#include "babeltrace-plugin/model/statistics.h"
 #include "babeltrace-plugin/model/open_traces.h"
 
 #include <inttypes.h>

@@ -71,22 +71,16 @@ char *stats_text(const struct counts *counts, const struct run_info *run)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static bool begins_with_mark(int fd)
-{
-    char begin[sizeof(mark) - 1];
-
-    return read(fd, begin, sizeof(begin)) == (ssize_t)sizeof(begin) &&
-           memcmp(begin, mark, sizeof(begin)) == 0;
-}
-
 static bool check_content(const char *path, struct error *error)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char begin[sizeof(mark) - 1];
     bool is_ours;
 
     if (fd < 0)
         return stats_file_error(error, path, "exists and cannot be read");
-    is_ours = begins_with_mark(fd);
+    is_ours = read(fd, begin, sizeof(begin)) == (ssize_t)sizeof(begin) &&
+              memcmp(begin, mark, sizeof(begin)) == 0;
     close(fd);
     return is_ours ||
            error_set(

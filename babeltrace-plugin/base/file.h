@@ -36,41 +36,29 @@ static inline size_t read_at(int fd, void *bytes, size_t room, uint64_t at)
     return done;
 }
 
-/* Returns false with errno set; a part may have been written. */
-static inline bool write_all(int fd, const void *bytes, size_t length)
-{
-    const char *next = bytes;
+#define FILE_GOES_ON UINT64_MAX /* for write_all_at(): behind the last byte, by write(2) */
 
-    while (length) {
-        const ssize_t written = write(fd, next, length);
+/* Returns false with errno set; a part may have been written. */
+static inline bool write_all_at(int fd, const void *bytes, size_t length, uint64_t at)
+{
+    for (size_t done = 0; done < length;) {
+        const char *next = (const char *)bytes + done;
+        const ssize_t written = at == FILE_GOES_ON
+                                    ? write(fd, next, length - done)
+                                    : pwrite(fd, next, length - done, (off_t)(at + done));
 
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
             return false;
-        next += written;
-        length -= (size_t)written;
+        done += (size_t)written;
     }
     return true;
 }
 
-/* Same as write_all(), at an offset of the file. */
-static inline bool write_all_at(int fd, const void *bytes, size_t length, uint64_t at)
+static inline bool write_all(int fd, const void *bytes, size_t length)
 {
-    const char *next = bytes;
-
-    while (length) {
-        const ssize_t written = pwrite(fd, next, length, (off_t)at);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        next += written;
-        at += (uint64_t)written;
-        length -= (size_t)written;
-    }
-    return true;
+    return write_all_at(fd, bytes, length, FILE_GOES_ON);
 }
 
 /* Makes the name of a file durable: fsync(2) of the file does not do that. Returns false with errno

@@ -10,10 +10,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define BACKLOG 64
@@ -178,7 +176,7 @@ static void peers_hang_up(struct listener_peers *peers, struct listener_peer *pe
         peer->sender->connections--;
         peer->sender->leaving++;
     }
-    peers->hang_up(peers->context, peer);
+    peers->hang_up(peer);
 }
 
 bool peers_make_room(struct listener_peers *peers, const struct listener_sender *sender)

@@ -81,15 +81,14 @@ struct listener_peer {
     struct cds_list_head in_list;
 };
 
-/* The owner sets the members up to context. */
+/* The owner sets the members up to hang_up. */
 struct listener_peers {
     uint64_t most;
     int64_t time_ms;  /* most time between since_ms and the end of a request */
     bool spares_busy; /* a busy peer is never ended for a new peer of its sender */
     bool spares_idle; /* the time limit ends busy peers only */
     /* Hangs up. The owner calls peers_remove() in this call or later. */
-    void (*hang_up)(void *context, struct listener_peer *peer);
-    void *context;
+    void (*hang_up)(struct listener_peer *peer);
     /* set by the functions below */
     uint64_t count;            /* without leaving peers */
     struct cds_list_head list; /* the oldest since_ms first */

@@ -88,6 +88,35 @@ static inline bool text_read_number(struct text text, uint64_t *number)
     return text.length > 0;
 }
 
+/* Reads 1 to 16 hexadecimal digits, upper or lower case. */
+static inline bool hex_read(struct text digits, uint64_t *value)
+{
+    *value = 0;
+    for (size_t i = 0; i < digits.length; i++) {
+        const char c = digits.data[i];
+        const int digit = c >= '0' && c <= '9'   ? c - '0'
+                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                 : -1;
+
+        if (digit < 0)
+            return false;
+        *value = *value << 4 | (uint64_t)digit;
+    }
+    return digits.length >= 1 && digits.length <= 16;
+}
+
+/* Reads a trace id of 1 to 32 hexadecimal digits, not all of them 0. */
+static inline bool hex_read_trace(struct text digits, uint64_t *high, uint64_t *low)
+{
+    const size_t above = digits.length > 16 ? digits.length - 16 : 0;
+
+    *high = 0;
+    return (above == 0 || hex_read((struct text){digits.data, above}, high)) &&
+           hex_read((struct text){digits.data + above, digits.length - above}, low) &&
+           (*high || *low);
+}
+
 /* Returns the end of the copy. */
 static inline char *text_copy(char *at, struct text text)
 {

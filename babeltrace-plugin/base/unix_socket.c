@@ -7,9 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 static bool unix_socket_set_address(struct sockaddr_un *address, const char *path,

@@ -14,7 +14,6 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define UPLOAD_BUFFER (512L << 10) /* fewer and larger writes than libcurl's default */
 

@@ -95,13 +95,6 @@ static void reply_make_printable(struct text text, char said[SAID_MAX])
     said[length] = '\0';
 }
 
-static int64_t reply_pause_ms(int64_t seconds)
-{
-    if (seconds <= 0)
-        return 0;
-    return seconds < RETRY_AFTER_MAX_MS / 1000 ? seconds * 1000 : RETRY_AFTER_MAX_MS;
-}
-
 /* An answer that is not a collector's, such as a login page. A proxy may send it for a while. */
 static void reply_judge_stranger(const struct http_reply *answer, const struct protocol *protocol,
                                  const char *url, long status, struct transport_reply *reply)
@@ -142,7 +135,9 @@ void http_reply_judge(const struct http_reply *answer, const struct protocol *pr
     *reply = (struct transport_reply){
         .outcome = reply_outcome_of(protocol, status),
         .may_be_batch = reply_is_among(protocol->suspect, status),
-        .retry_after_ms = reply_pause_ms(retry_after_s),
+        .retry_after_ms = retry_after_s <= 0                          ? 0
+                          : retry_after_s < RETRY_AFTER_MAX_MS / 1000 ? retry_after_s * 1000
+                                                                      : RETRY_AFTER_MAX_MS,
     };
     if (reply->outcome == OUTCOME_ACCEPTED &&
         !protocol->is_answer(status, text_of(answer->type), body)) {

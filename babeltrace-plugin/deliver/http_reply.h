@@ -6,7 +6,7 @@
 #ifndef BLKIN_OUTPUT_HTTP_REPLY_H
 #define BLKIN_OUTPUT_HTTP_REPLY_H
 
-#include "babeltrace-plugin/encode/protocol.h"
+#include "babeltrace-plugin/encode/encoder.h"
 #include "transport.h"
 
 /* The longest answer. */

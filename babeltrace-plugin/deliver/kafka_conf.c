@@ -91,12 +91,6 @@ static bool conf_is_among(const char *key, const char *const keys[])
     return keys && *keys;
 }
 
-static bool conf_is_secret(const char *key)
-{
-    return strstr(key, "password") || strstr(key, "secret") || strstr(key, ".pem") ||
-           strcmp(key, "sasl.oauthbearer.config") == 0;
-}
-
 /* Splits "key=value". Returns the value, or NULL. */
 static char *conf_split(char *line)
 {
@@ -129,7 +123,8 @@ static bool conf_set_url(rd_kafka_conf_t *conf, const struct kafka_setup *setup,
         value = conf_split(key);
         if (!value)
             return error_set(error, "%s: expected OPTION=VALUE after the '?'", setup->url->name);
-        if (conf_is_secret(key))
+        if (strstr(key, "password") || strstr(key, "secret") || strstr(key, ".pem") ||
+            strcmp(key, "sasl.oauthbearer.config") == 0)
             return error_set(error, "%s: %s: all users of this machine can see it: give it in %s",
                              setup->url->name, key, KAFKA_FILE);
         if (!conf_set_free(conf, setup, key, value, setup->url->name, error))

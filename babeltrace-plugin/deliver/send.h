@@ -9,7 +9,7 @@
 #define BLKIN_OUTPUT_SEND_H
 
 #include "babeltrace-plugin/base/backoff.h"
-#include "babeltrace-plugin/encode/protocol.h"
+#include "babeltrace-plugin/encode/encoder.h"
 #include "queue.h"
 #include "spool.h"
 #include "transport.h"

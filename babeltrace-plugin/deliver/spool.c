@@ -392,17 +392,14 @@ static bool spool_claim(struct spool *spool, struct spool_record *record)
 
 /* ---- taking a record, and giving it back ----------------------------------------------------- */
 
-static bool spool_may_claim(const struct spool *spool)
-{
-    return clock_ms() >= spool->pause_until_ms && (!spool->away_since_ms || !spool->in_flight);
-}
-
 static bool spool_wait_for_record(struct spool *spool, struct spool_record *record, bool is_main)
 {
     bool has_it = false;
 
     pthread_mutex_lock(&spool->lock);
-    while (!spool->is_stopped && !(has_it = spool_may_claim(spool) && spool_claim(spool, record))) {
+    while (!spool->is_stopped &&
+           !(has_it = clock_ms() >= spool->pause_until_ms &&
+                      (!spool->away_since_ms || !spool->in_flight) && spool_claim(spool, record))) {
         if (is_main && spool->counts.waiting == 0)
             break;
         if (spool_reap(spool))

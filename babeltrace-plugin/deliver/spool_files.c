@@ -253,18 +253,10 @@ static bool spool_open_folder(struct spool *spool, struct error *error)
     return spool_folder_is_own(spool, error) && spool_lock_folder(spool, error);
 }
 
-static uint64_t spool_segment_bytes(int64_t bytes)
-{
-    const uint64_t part = (uint64_t)bytes / SEGMENTS;
-
-    if (part < SEGMENT_MIN)
-        return SEGMENT_MIN;
-    return part < SEGMENT_MAX ? part : SEGMENT_MAX;
-}
-
 struct spool *spool_open(const struct spool_options *options, struct span_queue *queue,
                          struct error *error)
 {
+    const uint64_t part = (uint64_t)options->bytes / SEGMENTS;
     struct spool *spool = calloc(1, sizeof(*spool));
     char *folder = spool ? strdup(options->folder) : NULL;
 
@@ -276,7 +268,9 @@ struct spool *spool_open(const struct spool_options *options, struct span_queue 
     *spool = (struct spool){
         .options = *options,
         .queue = queue,
-        .segment_bytes = spool_segment_bytes(options->bytes),
+        .segment_bytes = part < SEGMENT_MIN   ? SEGMENT_MIN
+                         : part < SEGMENT_MAX ? part
+                                              : SEGMENT_MAX,
         .folder_fd = -1,
         .lock_fd = -1,
         .counts = {.in_use = 1},

@@ -13,7 +13,7 @@
 #ifndef BLKIN_OUTPUT_SPOOL_LOG_H
 #define BLKIN_OUTPUT_SPOOL_LOG_H
 
-#include "babeltrace-plugin/encode/protocol.h"
+#include "babeltrace-plugin/encode/encoder.h"
 #include "body.h"
 
 #include <stddef.h>

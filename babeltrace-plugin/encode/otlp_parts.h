@@ -7,7 +7,7 @@
 #define BLKIN_OUTPUT_OTLP_PARTS_H
 
 #include "protobuf.h"
-#include "protocol.h"
+#include "encoder.h"
 
 /* The first fields of a unit that begins a group, and of its ScopeSpans. */
 #define OTLP_RESOURCE_SPANS PB_BYTES(1)

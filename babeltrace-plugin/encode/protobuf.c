@@ -6,7 +6,6 @@
 #include "protobuf.h"
 
 #include "babeltrace-plugin/base/utf8.h"
-#include "json.h"
 
 char *pb_end_long(char *length, char *at)
 {

@@ -14,9 +14,8 @@
  */
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/base/hex.h"
 #include "json.h"
-#include "protocol.h"
+#include "encoder.h"
 
 #include <assert.h>
 #include <stdio.h>

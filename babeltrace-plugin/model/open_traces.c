@@ -216,10 +216,11 @@ bool open_traces_add(struct open_traces *traces, uint64_t trace_id_high, uint64_
     return true;
 }
 
-void open_traces_each(const struct open_traces *traces, open_traces_fn *each, void *context)
+void open_traces_each(const struct open_traces *traces,
+                      void (*each)(const struct trace_span *spans, uint32_t count))
 {
     const struct open_trace *trace;
 
     cds_list_for_each_entry(trace, &traces->by_age, by_age)
-        each(context, trace->last, trace->spans, trace->count);
+        each(trace->spans, trace->count);
 }

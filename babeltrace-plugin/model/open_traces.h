@@ -49,10 +49,9 @@ void open_traces_free(struct open_traces *traces);
 bool open_traces_add(struct open_traces *traces, uint64_t trace_id_high, uint64_t trace_id,
                      const struct trace_span *span, size_t bytes, int64_t now);
 
-/* Called for each open trace, the longest quiet one first. last: time of its last span. */
-typedef void open_traces_fn(void *context, int64_t last, const struct trace_span *spans,
-                            uint32_t count);
-void open_traces_each(const struct open_traces *traces, open_traces_fn *each, void *context);
+/* Calls the function for each open trace, the longest quiet one first. */
+void open_traces_each(const struct open_traces *traces,
+                      void (*each)(const struct trace_span *spans, uint32_t count));
 
 /* Closes traces whose quiet time is over. */
 void open_traces_advance(struct open_traces *traces, int64_t now);

@@ -6,10 +6,8 @@
 #include "pairing_parts.h"
 
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/base/hex.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
@@ -97,11 +95,6 @@ struct rules *pairing_rules(struct stage *stage)
 void pairing_flush(struct stage *stage)
 {
     open_flush(pairing_of(stage));
-}
-
-struct rule_counts pairing_counts_of(const struct stage *stage, size_t rule)
-{
-    return caa_container_of(stage, const struct pairing, stage)->runs[rule].counts;
 }
 
 struct rule_counts pairing_counts(const struct stage *stage)

@@ -87,8 +87,7 @@ bool pairing_store_examples(struct stage *stage);
 /* Writes each rule with its counts and an example of each. */
 void pairing_report(const struct stage *stage, FILE *file);
 
-/* Sum of all rules, or of one rule. */
+/* Returns the sums of all rules. */
 struct rule_counts pairing_counts(const struct stage *stage);
-struct rule_counts pairing_counts_of(const struct stage *stage, size_t rule);
 
 #endif

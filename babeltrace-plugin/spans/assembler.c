@@ -5,7 +5,6 @@
  */
 #include "assembler_parts.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 /* ---- the life of an open span, from its first event to its end or its eviction, with its tags  */
@@ -321,12 +320,6 @@ bool assembler_flush_some(struct assembler *assembler, unsigned spans)
     }
     assembler_count_missing(assembler, INT64_MAX);
     return false;
-}
-
-void assembler_flush(struct assembler *assembler)
-{
-    while (assembler_flush_some(assembler, UINT_MAX))
-        ;
 }
 
 /* A 128-bit trace id may have a low half of 0, and a streamed span's detail events have only the

@@ -131,7 +131,7 @@ struct assembler;
 struct assembler *assembler_new(const struct assembler_options *options, assembler_sink_fn *sink,
                                 void *context);
 
-/* Frees everything. Open spans are dropped: see assembler_flush(). NULL is allowed. */
+/* Frees everything. Open spans are dropped: see assembler_flush_some(). NULL is allowed. */
 void assembler_free(struct assembler *assembler);
 
 /* Tags a span that a sink has got, unless the value is empty. A tag without room is counted. */
@@ -179,8 +179,6 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss);
 /* Finishes up to `spans` open spans, in each queue the oldest first. Returns whether there are
  * more. The caller can do other work between two calls. */
 bool assembler_flush_some(struct assembler *assembler, unsigned spans);
-
-void assembler_flush(struct assembler *assembler);
 
 /* ---- for rules/, which makes spans from other events ----------------------------------------- */
 

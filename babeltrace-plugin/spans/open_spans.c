@@ -47,16 +47,11 @@ void open_spans_destroy(struct open_spans *spans)
     table_destroy(&spans->table, NULL);
 }
 
-static bool open_span_is(const struct open_span *open, uint64_t trace_id, uint64_t span_id)
-{
-    return open->span.id == span_id && open->span.trace_id == trace_id;
-}
-
 /* Visits all spans with these ids. */
-#define FOR_EACH_OF(open, spans, of_trace, of_span)                            \
-    table_for_each_of(open, &(spans)->table,                                   \
-                      open_spans_hash((spans)->table.seed, of_trace, of_span), \
-                      in_table) if (open_span_is(open, of_trace, of_span))
+#define FOR_EACH_OF(open, spans, of_trace, of_span)                                     \
+    table_for_each_of(                                                                  \
+        open, &(spans)->table, open_spans_hash((spans)->table.seed, of_trace, of_span), \
+        in_table) if ((open)->span.id == (of_span) && (open)->span.trace_id == (of_trace))
 
 struct open_span *open_spans_find(struct open_spans *spans, const struct event *event)
 {

@@ -6,7 +6,6 @@
 #include "source.h"
 
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/base/table.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -10,7 +10,6 @@
 #include "event.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* ---- recent losses, as intervals of trace time ----------------------------------------------- */

@@ -180,16 +180,12 @@ static struct open_span *take_named(struct open_spans *spans, struct text name)
     return NULL;
 }
 
-static bool was_given_out(const struct open_span *open, uint64_t number)
-{
-    return number - 1 < STEPS_NOTED && open->steps_given >> (number - 1) & 1;
-}
-
 static struct open_span *take_step(struct whole *whole, const struct log_record *record)
 {
     const struct span *around = &whole->open[whole->depth]->span;
     const struct span *of = &whole->open[0]->span;
     struct open_span *step = take_named(&whole->assembler->open, record->value);
+    const uint64_t before = whole->number - whole->own_number - 1;
     struct span *span;
 
     if (!step)
@@ -198,13 +194,13 @@ static struct open_span *take_step(struct whole *whole, const struct log_record 
     span->endpoint = of->endpoint;
     span->trace_id_high = of->trace_id_high;
     span->trace_id = of->trace_id;
-    span->id = blkin_step_id(of->id, whole->number - whole->own_number);
+    span->id = blkin_step_id(of->id, before + 1);
     span->parent_id = around->id;
     span->kind = assembler_kind_of(record->bits);
     span->debug = whole->event->flags & BLKIN_SPAN_DEBUG;
     span->start_ns = assembler_moment_after(whole->from_ns, record->offset_ns);
     span->recorded_ns = of->recorded_ns;
-    step->given_out = was_given_out(whole->open[0], whole->number - whole->own_number);
+    step->given_out = before < STEPS_NOTED && whole->open[0]->steps_given >> before & 1;
     assembler_tag_origin(whole->assembler, span, &whole->event->origin);
     return step;
 }

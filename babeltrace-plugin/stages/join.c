@@ -5,8 +5,6 @@
  */
 #include "join_parts.h"
 
-#include "babeltrace-plugin/base/hex.h"
-
 #include <stdlib.h>
 
 /* ---- queues ---------------------------------------------------------------------------------- */
@@ -102,11 +100,6 @@ bool join_read_half(const struct span *span, struct join_half *half)
     return has_key;
 }
 
-static struct join_group *join_group_of_half(struct join_half *half)
-{
-    return (struct join_group *)(void *)((char *)half - offsetof(struct join_group, half));
-}
-
 /* Servers' halves that wait for this client are decided soon. Those that were decided without it
  * are counted. */
 static void join_find_servers(struct join *join, const struct join_half *client)
@@ -115,7 +108,7 @@ static void join_find_servers(struct join *join, const struct join_half *client)
     struct join_half *server;
 
     while ((server = join_search_next(&search))) {
-        struct join_group *group = join_group_of_half(server);
+        struct join_group *group = caa_container_of(server, struct join_group, half);
 
         if (!group->above && group->kind == JOIN_WAITING) {
             join_set_kind(join, group, SETTLING);

@@ -310,10 +310,8 @@ static bool tail_set_up(struct tail_stage *tail, struct error *error)
     return tail->open || error_set(error, "out of memory");
 }
 
-static void tail_free_trace(void *context, int64_t last, const struct trace_span *spans,
-                            uint32_t count)
+static void tail_free_trace(const struct trace_span *spans, uint32_t count)
 {
-    (void)context, (void)last;
     for (uint32_t i = 0; i < count; i++)
         free(tail_copy_of(&spans[i]));
 }
@@ -323,7 +321,7 @@ static void tail_stage_free(struct stage *stage)
     struct tail_stage *tail = tail_of(stage);
 
     if (tail->open)
-        open_traces_each(tail->open, tail_free_trace, NULL);
+        open_traces_each(tail->open, tail_free_trace);
     open_traces_free(tail->open);
     statistics_free(tail->statistics);
     names_free(tail->names);

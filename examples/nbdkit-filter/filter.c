@@ -6,8 +6,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "export_name.h"
 #include "request.h"
+
+#include <blkin/blkin_context.h>
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -171,6 +172,46 @@ static void set_client(struct connection *connection)
     }
     (void)inet_ntop(peer.any.sa_family, address, connection->client_ip,
                     sizeof(connection->client_ip));
+}
+
+#define KEY        "traceparent="
+#define KEY_LENGTH (sizeof(KEY) - 1)
+
+#define VALUE_LENGTH (BLKIN_TRACEPARENT_SIZE - 1)
+
+/*
+ * Does the export name end with a W3C trace context? Either the whole name is one, or it ends with
+ * "traceparent=" and one, at its beginning or after "/" or "?":
+ *
+ *     00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
+ *     traceparent=00-4bf9...-01
+ *     disk.img/traceparent=00-4bf9...-01
+ *
+ * Then *context is set, and *length to that of the name without it. Else nothing is changed.
+ */
+static bool export_name_context(const char *name, size_t *length, struct blkin_context *context)
+{
+    struct blkin_context found;
+    size_t left = strlen(name);
+
+    if (left < VALUE_LENGTH)
+        return false;
+    left -= VALUE_LENGTH;
+    if (blkin_context_from_traceparent(&found, name + left, VALUE_LENGTH) != 0)
+        return false;
+    if (left > 0) {
+        if (left < KEY_LENGTH || memcmp(name + left - KEY_LENGTH, KEY, KEY_LENGTH) != 0)
+            return false;
+        left -= KEY_LENGTH;
+    }
+    if (left > 0) {
+        left--;
+        if (name[left] != '/' && name[left] != '?')
+            return false;
+    }
+    *length = left;
+    *context = found;
+    return true;
 }
 
 /* Sets parent and export of the connection; the strings live as long as the connection. */

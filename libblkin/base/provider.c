@@ -35,12 +35,15 @@ const int *blkin_gate_ = &not_known_yet;
 
 __attribute__((section(".bss.blkin_wiped"))) struct blkin_wiped blkin_wiped;
 bool blkin_checks;
+bool blkin_periodic_is_early;
 uint32_t blkin_usage_state;
 
 void blkin_usage_set(unsigned level)
 {
     const uint32_t state = blkin_usage_state;
 
+    if (blkin_is_quiet)
+        level = 0; /* reading the meters takes system calls */
     if ((state & BLKIN_USAGE_LEVEL_MAX) == level)
         return;
     __atomic_store_n(&blkin_usage_state, (state | BLKIN_USAGE_LEVEL_MAX) + 1 + level,

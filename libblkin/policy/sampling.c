@@ -2,8 +2,9 @@
  * Sampling policies: their text form, their file, and the decision.
  *
  * The current policy is never overwritten. A new policy is written to another slot and becomes
- * current by a single store, so that the decision needs only plain loads. The file changes the
- * policy at most once a second, so a slot is not reused while a thread reads it.
+ * current by a single store, so that the decision needs only plain loads. A slot is reused after
+ * seven changes. The file changes the policy at most once a second, so no thread still reads the
+ * slot then; a program that calls blkin_set_sampling() more often has no such guarantee.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -16,7 +16,6 @@
 #include "tracepoints/format/put.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #define SLOW_SLOTS     8
 #define SLOW_KEEP_RULE BLKIN_SLOW_RULES_MAX /* the slot that counts requests to keep */
@@ -56,7 +55,7 @@ static void slow_record(struct blkin_slow_event *event, const char *why, const c
     char *at;
 
     event->mark = BLKIN_SLOW_MARK;
-    event->pid = (uint32_t)getpid();
+    event->pid = blkin_pid();
     event->sequence = __atomic_add_fetch(&slow_sequence, 1, __ATOMIC_RELAXED);
     at = blkin_put_bytes(payload, event, sizeof(*event));
     at = blkin_put_string(at, why, SLOW_WHY_MAX);

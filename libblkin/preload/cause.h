@@ -7,8 +7,8 @@
  * its last wait. An open request was read, is not answered, and waits for no call of its own. In
  * some event loops, the request just read is certain even beside others: see cause_by_order().
  *
- * 3. Prefix: the call forwards the request. At least 8 of the first 39 bytes are equal, and no
- * other open request has as many equal bytes.
+ * 3. Prefix: the call forwards the request. At least the first 8 bytes are equal, of 39 that are
+ * compared, and no other open request has as long a common prefix.
  *
  * 4. Guess: all open requests are then marked as ambiguous, and rule 2 excludes them.
  *

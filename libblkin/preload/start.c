@@ -124,7 +124,6 @@ bool start_make_quiet(void)
     if (!preload_config()->is_traced || preload_config()->filters == PRELOAD_FILTERS_LEAVE ||
         !thread_follow() || !blkin_be_quiet_())
         return false;
-    (void)blkin_set_usage(0);
     preload_config_fix();
     server_skip_begin();
     connection_reserve();

@@ -7,8 +7,9 @@
  * stores the sum of all charges, and a "free" reading is the meter minus this sum. So a span's
  * usage excludes the spans within it.
  *
- * Usage is usually off (level 0). Then the only cost is a test in blkin_set_current(). If usage is
- * on, the periodic work is always due, so each begin takes the slow path and starts the usage.
+ * Usage is usually off (level 0). Then the only cost is a test in blkin_set_current(), and one for
+ * a root that is not sampled. If usage is on, the periodic work is always due, so each begin takes
+ * the slow path and starts the usage.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -196,13 +196,12 @@ static void obey(const char *line)
     }
 }
 
-static void read_orders(void *context, short events)
+static void read_orders(void *context)
 {
     const ssize_t n = read(0, lines + filled, sizeof(lines) - 1 - filled);
     char *begin = lines, *end;
 
     (void)context;
-    (void)events;
     if (n == 0 || (n < 0 && errno != EAGAIN)) {
         loop_stop(loop);
         return;
@@ -267,7 +266,7 @@ int main(int argc, char *argv[])
     status = open_peers(config, peer_name);
     if (status == 0) {
         (void)fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_NONBLOCK);
-        input = (struct watched){0, POLLIN, read_orders, NULL, NULL};
+        input = (struct watched){0, POLLIN, read_orders, NULL, NULL, 0};
         loop_watch(loop, &input);
         load.timer = (struct timer){.due = send_load};
         (void)loop_run(loop);

@@ -41,15 +41,15 @@ plant README.md '$s/$/\n\n\n\n\n\n\n\n\n\n\n\n\n/' 'expected 130 at most'
 plant tools/blkin.1 "s/^\.SH DESCRIPTION/&\nAnd then $long $long./" 'tools/blkin.1:.*a sentence of 26 words'
 plant doc/format.md '$s/$/ It begins anew./' 'doc/format.md:.*"anew"'
 plant tools/base/messages.def 's/^M(2014, ERROR, "/&otherwise /' '"otherwise"'
-source=babeltrace-plugin/base/hex.h
+source=babeltrace-plugin/base/text.h
 plant $source "s|Reads 1 |And then $long $long. &|" "$source:.*a sentence of 26 words"
 plant $source 's|Reads 1 |What comes from a trace has digits. &|' '"What" has no noun'
 plant $source 's|Reads 1 |A trace is read by who asks. &|' '"who" has no noun'
 plant $source 's|Reads 1 |Reads anew. &|' "$source:.*\"anew\""
 plant $source 's|Reads 1 |The couriers read. &|' '"couriers"'
 plant $source 's/hex_read_trace/hex_read_gate/' 'the name hex_read_gate: "gate"'
-plant $source 's/^#include "text.h"/&\nstruct table {\n    int slots;\n};/' 'the struct table is also in'
-plant $source 's/^#include "text.h"/&\n#define RECENT_SLOTS 1/' 'the macro RECENT_SLOTS is also in'
+plant $source 's/^#include <string.h>/&\nstruct table {\n    int slots;\n};/' 'the struct table is also in'
+plant $source 's/^#include <string.h>/&\n#define RECENT_SLOTS 1/' 'the macro RECENT_SLOTS is also in'
 plant tests/lib.sh "s/^# check_zipkin REQUESTS: /&And then $long $long. /" 'tests/lib.sh:.*a sentence of'
 plant tests/run 's/^run_queue() {/run_gate() {/' 'tests/run: the name run_gate: "gate"'
 plant tests/check.h 's/^#define MS /#define KIB 1024\n&/' 'the macro KIB is also in tests/check.h'

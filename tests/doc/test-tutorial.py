@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import free_port, wait_until  # noqa: E402
+from common import wait_until  # noqa: E402
 
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 PAGE = os.path.join(SRC, "doc/tutorial.md")
@@ -42,13 +42,10 @@ class Shell:
     """A bash like the reader's, in a folder of its own."""
 
     def __init__(self, folder):
-        # on a busy machine, a program needs more than a second to get the session's events
         environment = dict(os.environ, CHECKOUT=SRC, LC_ALL="C.UTF-8", BLKIN_STATE_DIR=f"{folder}/state",
-                           BLKIN_RUNTIME_DIR=f"{folder}/run", LTTNG_UST_REGISTER_TIMEOUT="30000")
+                           BLKIN_RUNTIME_DIR=f"{folder}/run")
         if os.path.exists(f"{BUILD}/bin/blkin"):
             environment.update(self.as_if_installed(folder), PATH=f"{BUILD}/bin:{os.environ['PATH']}")
-        for port in "CONTROL", "DATA", "LIVE":  # another test may use the default ports
-            environment[f"BLKIN_RELAYD_{port}_PORT"] = str(free_port())
         self.bash = subprocess.Popen(["bash", "--noprofile", "--norc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                      stderr=subprocess.STDOUT, cwd=folder, env=environment, encoding="utf-8")
 
@@ -84,15 +81,32 @@ class Shell:
             wait_until(is_done, limit_s=20, every_s=0.05)
         return tries[-1]
 
+    def serve(self, command):
+        """Starts the server, until it has the agent's rings if an agent runs: a busy agent answers too late for the
+        server's first requests."""
+        for _ in range(8):
+            started = self.run(command)
+            if self.run("test -S rings")[0] != 0:
+                break
+            with contextlib.suppress(AssertionError):
+                wait_until(lambda: self.run("grep -q memfd:blkin-rings /proc/$!/maps")[0] == 0, limit_s=1, every_s=0.05)
+                break
+            self.run("kill $!; wait $!")
+        return started
 
-def check_commands(shell, block):
+
+def check_commands(shell, block, tries=3):
+    """While a machine stands still, another request than the page's may be the slowest: runs the block again."""
     for command, shown in commands(block):
-        status, output = shell.run_until_done(command)
+        status, output = (shell.serve if "notes serve" in command else shell.run_until_done)(command)
         if "kill $(jobs" in command:  # the shell's messages about its jobs, or 143 of wait
             continue
         if status != 0:
             _, logs = shell.run("tail *.log")
             sys.exit(f"$ {command}\nexit status {status}\n{output}\n{logs}")
+        if normal(output) != normal(shown) and command.startswith("blkin show") and "blkin live" in block and tries > 1:
+            shell.run(f"rm -f {command.split()[-1]}")
+            return check_commands(shell, block, tries - 1)
         if normal(output) != normal(shown):
             sys.exit(f"$ {command}\nthe page shows:\n{shown}\nit is:\n{output}\n"
                      f"compared:\n{normal(shown)}\n{normal(output)}")
@@ -107,12 +121,6 @@ def check_diff(block, patches):
             sys.exit(f"{patches[-1]} has no such line, or not there: {line}")
 
 
-def end_session_daemon(shell):
-    """Ends the session daemon of this test: root's, or a user's own."""
-    shell.run("pid=$(cat /run/lttng/lttng-sessiond.pid || cat ${LTTNG_HOME-$HOME}/.lttng/lttng-sessiond.pid); kill $pid; "
-              "tail --pid=$pid -f /dev/null")
-
-
 def main():
     count, patches = 0, []
     with open(PAGE, encoding="utf-8") as page, tempfile.TemporaryDirectory() as folder:
@@ -124,7 +132,6 @@ def main():
             else:
                 check_commands(shell, block)
                 count += len(commands(block))
-        end_session_daemon(shell)
         shell.bash.stdin.close()
         shell.bash.wait()
     print(f"{count} commands")

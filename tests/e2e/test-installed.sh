@@ -38,7 +38,7 @@ for prefix in /usr/local /usr; do
     }
     grep -q "do not find" "$WORK/install.log" && fail "$prefix: $(cat "$WORK/install.log")"
 
-    # the tutorial, which starts a session daemon of its own
+    # the tutorial, which starts an agent of its own
     [ "$prefix" = /usr ] || BUILD=/none "$PYTHON" "$SRC/tests/doc/test-tutorial.py" >tutorial.log 2>&1 ||
         fail "the tutorial, with what is installed: $(tail -n 20 tutorial.log)"
 

@@ -160,7 +160,8 @@ static bt_component_class_sink_consume_method_status consume(bt_self_component_s
     if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
         input_use(&printer->input, messages, count);
     if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END) {
-        assembler_flush(printer->input.assembler);
+        while (assembler_flush_some(printer->input.assembler, UINT32_MAX))
+            ;
         print_counts(printer);
     }
     return (bt_component_class_sink_consume_method_status)status;

@@ -11,7 +11,7 @@
 #include "tools/otlp/otlp_decode.h"
 #include "tools/otlp/otlp_fields.h"
 #include "babeltrace-plugin/encode/protobuf.h"
-#include "babeltrace-plugin/encode/protocol.h"
+#include "babeltrace-plugin/encode/encoder.h"
 
 #include <inttypes.h>
 

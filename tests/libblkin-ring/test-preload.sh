@@ -97,6 +97,13 @@ for action in kill trap errno; do
         done
     done
 done
+# alarms and usage need no system call under a filter
+for when in before after; do
+    agent_begins "alarms-$when"
+    BLKIN_SLOW='*>0ns' BLKIN_SAMPLING=always,usage=3 traced filtered timeout 20 "$programs/filtered" kill $when fork $((++port)) ||
+        fail "alarms and usage, $when: status $?"
+    agent_found "alarms-$when" 3 3 "$([ $when = after ] && echo 2 || echo 1)"
+done
 agent_begins left
 RUN=,seccomp=leave traced filtered timeout $((20 * PATIENCE)) "$programs/filtered" kill before prctl 7703 || fail "left: status $?"
 agent_found left 0 0 0

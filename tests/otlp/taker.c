@@ -128,7 +128,7 @@ static void taker_print(void)
     json_decref(status);
 }
 
-static void taker_is_told(void *context, short events)
+static void taker_is_told(void *context)
 {
     char text[128];
     const ssize_t length = read(taker.input.fd, text, sizeof(text) - 1);
@@ -136,7 +136,6 @@ static void taker_is_told(void *context, short events)
     int64_t from_ns, until_ns;
 
     (void)context;
-    (void)events;
     if (length <= 0) {
         loop_unwatch(taker.loop, &taker.input);
         return;
@@ -260,7 +259,7 @@ int main(int argc, char *argv[])
         (void)fprintf(stderr, "taker: %s\n", error.text);
         return 1;
     }
-    taker.input = (struct watched){STDIN_FILENO, POLLIN, taker_is_told, NULL, NULL};
+    taker.input = (struct watched){STDIN_FILENO, POLLIN, taker_is_told, NULL, NULL, 0};
     taker.look = (struct timer){.due = taker_look};
     loop_watch(taker.loop, &taker.input);
     taker_look(NULL);

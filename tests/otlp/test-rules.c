@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "tools/otlp/slow_spans.h"
+#include "tools/otlp/otlp_in.h"
 
 #include <stdlib.h>
 #include <unistd.h>

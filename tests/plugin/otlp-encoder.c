@@ -18,7 +18,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/deliver/body.h"
-#include "babeltrace-plugin/encode/protocol.h"
+#include "babeltrace-plugin/encode/encoder.h"
 
 #include "check.h"
 

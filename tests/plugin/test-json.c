@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/encode/json.h"
-#include "babeltrace-plugin/encode/protocol.h"
+#include "babeltrace-plugin/encode/encoder.h"
 
 #include "check.h"
 #include "zipkin_rules.h"

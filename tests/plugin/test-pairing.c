@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "babeltrace-plugin/rules/pairing_parts.h"
 #include "rules_driver.h"
 #include "rules_model.h"
 #include "seed.h"
@@ -16,7 +17,8 @@
 static void check_counts(const struct driver *driver, const struct model *model)
 {
     for (size_t i = 0; i < MODEL_RULES; i++) {
-        const struct rule_counts counts = pairing_counts_of(driver->rules, i);
+        const struct rule_counts counts =
+            caa_container_of(driver->rules, struct pairing, stage)->runs[i].counts;
         const struct rule_counts *expected = &model->counts[i];
 
         CHECK(counts.begins == counts.spans + counts.shorter + counts.begun_again + counts.dropped +

@@ -271,7 +271,8 @@ static void perform(struct starved_run *run, void (*workload)(struct starved_run
     run->set_up = set_up(run);
     if (run->set_up) {
         workload(run);
-        assembler_flush(run->assembler);
+        while (assembler_flush_some(run->assembler, UINT32_MAX))
+            ;
         exporter_flush(run->exporter);
         run->core = *assembler_counts(run->assembler);
         CHECK(exporter_close(run->exporter, &error));

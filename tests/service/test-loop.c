@@ -69,11 +69,11 @@ struct loop_pair {
     int to_a, to_b;
 };
 
-static void unwatch_both(void *context, short events)
+static void unwatch_both(void *context)
 {
     struct loop_pair *pair = context;
 
-    CHECK(events & POLLIN);
+    CHECK((pair->a.found | pair->b.found) & POLLIN);
     strcat(log_text, "x");
     loop_unwatch(loop, &pair->a);
     loop_unwatch(loop, &pair->b);
@@ -87,10 +87,10 @@ static void test_descriptors(void)
 
     begin();
     CHECK(pipe(fds) == 0);
-    pair.a = (struct watched){fds[0], POLLIN, unwatch_both, &pair, NULL};
+    pair.a = (struct watched){fds[0], POLLIN, unwatch_both, &pair, NULL, 0};
     pair.to_a = fds[1];
     CHECK(pipe(fds) == 0);
-    pair.b = (struct watched){fds[0], POLLIN, unwatch_both, &pair, NULL};
+    pair.b = (struct watched){fds[0], POLLIN, unwatch_both, &pair, NULL, 0};
     pair.to_b = fds[1];
     loop_watch(loop, &pair.a);
     loop_watch(loop, &pair.b);
@@ -204,7 +204,7 @@ static void test_children(void)
 {
     struct child child = {.ended = child_ended, .context = &child};
     int fds[2];
-    struct watched watched = {-1, POLLIN, NULL, NULL, NULL};
+    struct watched watched = {-1, POLLIN, NULL, NULL, NULL, 0};
 
     begin();
     (void)signal(SIGUSR1, SIG_IGN);
@@ -398,7 +398,7 @@ static void test_thread_job(void)
 
     begin();
     CHECK(thread_job_start(loop, &job));
-    job.end.ready(job.end.context, POLLIN);
+    job.end.ready(job.end.context);
     CHECK_TEXT(log_text, "");
     CHECK(job.is_running);
     __atomic_store_n(&may_end, true, __ATOMIC_RELEASE);
@@ -426,6 +426,38 @@ static void test_signals(void)
     end();
 }
 
+/* ---- sigprocmask(2) fails */
+
+static bool has_no_mask;
+
+int __real_sigprocmask(int how, const sigset_t *set, sigset_t *before);
+int __wrap_sigprocmask(int how, const sigset_t *set, sigset_t *before);
+
+int __wrap_sigprocmask(int how, const sigset_t *set, sigset_t *before)
+{
+    if (!has_no_mask)
+        return __real_sigprocmask(how, set, before);
+    errno = EINVAL;
+    return -1;
+}
+
+/* A loop that cannot be made leaves no descriptor open. */
+static void test_no_mask(void)
+{
+    const int before = dup(0);
+    int after;
+
+    CHECK(before >= 0 && close(before) == 0);
+    has_no_mask = true;
+    errno = 0;
+    CHECK(loop_new(&signals) == NULL);
+    CHECK(errno == EINVAL);
+    has_no_mask = false;
+    after = dup(0);
+    CHECK(after == before);
+    close(after);
+}
+
 int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {
@@ -443,5 +475,6 @@ int main(int argc, char *argv[])
     test_child_that_stays();
     test_thread_job();
     test_signals();
+    test_no_mask();
     return check_status();
 }

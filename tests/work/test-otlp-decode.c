@@ -7,7 +7,6 @@
 #include "tools/otlp/otlp_decode.h"
 #include "tools/otlp/otlp_fields.h"
 #include "babeltrace-plugin/encode/encoder.h"
-#include "babeltrace-plugin/encode/protocol.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "check.h"
 #include "seed.h"
 #include "spans.h"
-#include "tools/work/keeper.h"
+#include "tools/work/stage.h"
 #include "tools/work/partition.h"
 
 #include <stdio.h>

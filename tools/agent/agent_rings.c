@@ -10,14 +10,15 @@
 #include "tools/base/say.h"
 #include "tools/rings/ring_back.h"
 #include "tools/rings/ring_event.h"
-#include "tools/rings/ring_options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define AGENT_RINGS_DEFAULT (UINT64_C(64) << 20)
+#define AGENT_RINGS_ALARMS  RING_BYTES_MIN
+#define AGENT_RINGS_SHARES  4 /* the number of users that must have room */
+#define AGENT_RINGS_HOLD_MS 120000
 #define AGENT_RINGS_LOOK_MS 5000
 #define AGENT_RINGS_LEFT_MS 60000 /* how long rings stay after programs have left them */
 #define AGENT_RINGS_READ_MS                                               \
@@ -38,19 +39,37 @@ struct agent_rings {
 
 /* ---- the size of rings ----------------------------------------------------------------------- */
 
+/* With ring-bytes 0, rings of events have AGENT_RINGS_DEFAULT, or less, so that rings-max-bytes has
+ * room for the events of some users. Returns false with error set. */
 static bool agent_rings_options(struct agent_rings *agent_rings, struct holder_options *options,
                                 struct error *error)
 {
-    if (!ring_options(agent_rings->agent->config, AGENT_RINGS_DEFAULT, options, error))
-        return false;
-    options->fdserver = agent_rings->fdserver;
-    options->left_ms =
-        send_all_is_wanted(agent_rings->agent->config) ? AGENT_RINGS_READ_MS : AGENT_RINGS_LEFT_MS;
-    if (config_integer(agent_rings->agent->config, "seconds") * 1250 > options->hold_ms)
-        options->hold_ms = config_integer(agent_rings->agent->config, "seconds") * 1250;
+    const struct config *config = agent_rings->agent->config;
+    const int64_t seconds = config_integer(config, "seconds");
+    const uint32_t cpus = memory_host_cpus();
+    const uint64_t all_bytes = (uint64_t)config_integer(config, "rings-max-bytes");
+    uint64_t bytes = (uint64_t)config_integer(config, "ring-bytes");
+
+    if (!bytes) {
+        bytes = AGENT_RINGS_DEFAULT;
+        while (bytes > RING_BYTES_MIN && bytes > all_bytes / AGENT_RINGS_SHARES / cpus)
+            bytes /= 2;
+    }
+    *options = (struct holder_options){
+        .path = config_text(config, "ring-socket"),
+        .fdserver = agent_rings->fdserver,
+        .size = {cpus, bytes, AGENT_RINGS_ALARMS},
+        .max_users = (unsigned)config_integer(config, "ring-users"),
+        .max_bytes = all_bytes,
+        .idle_ms = config_integer(config, "ring-idle-ms"),
+        .hold_ms = seconds * 1250 > AGENT_RINGS_HOLD_MS ? seconds * 1250 : AGENT_RINGS_HOLD_MS,
+        .left_ms = send_all_is_wanted(config) ? AGENT_RINGS_READ_MS : AGENT_RINGS_LEFT_MS,
+    };
+    if (!memory_bytes(&options->size))
+        return error_set(error, "%s: ring-bytes %" PRIu64 ": expected a power of two from %" PRIu64,
+                         config_origin(config, "ring-bytes"), bytes, (uint64_t)RING_BYTES_MIN);
     /* a ring that an earlier look or run has grown keeps its size */
-    if (config_integer(agent_rings->agent->config, "seconds") &&
-        ring_is_size(agent_rings->agent->totals.ring_bytes) &&
+    if (seconds && ring_is_size(agent_rings->agent->totals.ring_bytes) &&
         agent_rings->agent->totals.ring_bytes > options->size.event_bytes)
         options->size.event_bytes = agent_rings->agent->totals.ring_bytes;
     agent_rings->ring_bytes = options->size.event_bytes;
@@ -198,14 +217,18 @@ static json_t *agent_rings_memories_json(const struct agent_rings *agent_rings)
     json_t *list = json_array();
 
     for (const struct held *held = agent_rings_first(agent_rings); held; held = held->next) {
-        json_t *memory = ring_memory_json(&held->memory, held->user, held->is_left);
-        const int64_t from_ns = agent_rings_held_from(&held->memory);
+        const struct memory *memory = &held->memory;
+        const int64_t from_ns = agent_rings_held_from(memory);
+        const int64_t made_ns = (int64_t)memory->created_ns + ring_clock_offset();
 
-        (void)json_object_set_new(
-            memory, "held_from",
-            json_time(from_ns ? from_ns : (int64_t)held->memory.created_ns + ring_clock_offset()));
-        (void)json_object_set_new(memory, "is_full", json_boolean(from_ns != 0));
-        (void)json_array_append_new(list, memory);
+        (void)json_array_append_new(
+            list, json_pack("{sI, sI, sI, so, ss, sI, sI, so, sb}", "user", (json_int_t)held->user,
+                            "bytes", (json_int_t)memory->bytes, "ring_bytes",
+                            (json_int_t)memory->size.event_bytes, "made", json_time(made_ns),
+                            "state", held->is_left ? "left" : "on", "written_bytes",
+                            (json_int_t)memory_written(memory), "not_written_records",
+                            (json_int_t)memory_lost(memory), "held_from",
+                            json_time(from_ns ? from_ns : made_ns), "is_full", from_ns != 0));
     }
     return list;
 }

@@ -8,7 +8,6 @@
 #include "dump_rings.h"
 
 #include "tools/base/control.h"
-#include "tools/base/say.h"
 #include "tools/rings/dump.h"
 #include "tools/rings/ring_event.h"
 #include "tools/rings/fdserver.h"

@@ -2,7 +2,7 @@
 #include "halves.h"
 
 #include "babeltrace-plugin/base/array.h"
-#include "babeltrace-plugin/base/hex.h"
+#include "babeltrace-plugin/base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,9 +6,9 @@
 #include "judge_parts.h"
 
 #include "babeltrace-plugin/base/array.h"
+#include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/printer.h"
-#include "tools/base/say.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #include "judge_parts.h"
 
-#include "tools/base/say.h"
+#include "babeltrace-plugin/base/date.h"
 
 #include <string.h>
 

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define LATE_SPANS_MAX       4096  /* watched traces; a further one replaces the oldest */
 #define LATE_SPANS_MS        15000 /* a watch; SDKs send after 5 s, or later with retries */

@@ -8,7 +8,6 @@
 #define BLKIN_TOOLS_SCAN_ORDER_H
 
 #include "babeltrace-plugin/base/buffer.h"
-#include "babeltrace-plugin/base/error.h"
 #include "collected.h"
 #include "only.h"
 #include "places.h"

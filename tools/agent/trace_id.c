@@ -6,7 +6,7 @@
 #include "trace_id.h"
 
 #include "babeltrace-plugin/base/array.h"
-#include "babeltrace-plugin/base/hex.h"
+#include "babeltrace-plugin/base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

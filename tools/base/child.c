@@ -20,7 +20,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define PROGRAM    "/proc/self/exe" /* the same version, also after an upgrade on disk */
@@ -258,12 +257,11 @@ static ssize_t task_receive(struct task *task)
     return n;
 }
 
-static void task_read(void *context, short events)
+static void task_read(void *context)
 {
     struct task *task = context;
     const ssize_t n = task_receive(task);
 
-    (void)events;
     if (task->is_running && task->got == task->job->result_size + 1) {
         if (!task->job->stays)
             task_leave_child(task);
@@ -320,7 +318,7 @@ static bool task_start_child(struct task *task, const void *order, size_t size)
     }
     task->uses = 0;
     task->child = (struct child){.ended = task_child_ended, .context = task, .pid = pid};
-    task->pipe = (struct watched){ends[0], POLLIN, task_read, task, NULL};
+    task->pipe = (struct watched){ends[0], POLLIN, task_read, task, NULL, 0};
     loop_wait_for(task->loop, &task->child);
     loop_watch(task->loop, &task->pipe);
     return true;
@@ -383,11 +381,11 @@ static bool lines_read_some(struct output_lines *lines)
     return n > 0 || (n < 0 && errno == EINTR);
 }
 
-static void lines_ready(void *context, short events)
+static void lines_ready(void *context)
 {
     struct output_lines *lines = context;
 
-    if (!lines_read_some(lines) && events & (POLLHUP | POLLERR))
+    if (!lines_read_some(lines) && lines->input.found & (POLLHUP | POLLERR))
         output_lines_close(lines);
 }
 
@@ -400,7 +398,7 @@ bool output_lines_open(struct output_lines *lines, struct loop *loop)
     lines->loop = loop;
     lines->length = 0;
     lines->child_fd = ends[1];
-    lines->input = (struct watched){ends[0], POLLIN, lines_ready, lines, NULL};
+    lines->input = (struct watched){ends[0], POLLIN, lines_ready, lines, NULL, 0};
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     loop_watch(loop, &lines->input);
     return true;

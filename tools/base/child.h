@@ -12,7 +12,6 @@
 
 #include "loop.h"
 
-#include <jansson.h>
 #include <stddef.h>
 
 /* Logs the lines that a child writes to its standard output and error, with the child's name. */

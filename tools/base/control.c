@@ -98,19 +98,15 @@ static bool take_lock(struct control *control, const char *folder, const char *n
 
 /* ---- clients --------------------------------------------------------------------------------- */
 
-static void end_client(struct client *client)
+static void end_client(struct listener_peer *peer)
 {
-    peers_remove(&client->control->peers, &client->peer);
+    struct client *client = (struct client *)peer;
+
+    peers_remove(&client->control->peers, peer);
     loop_unwatch(client->control->loop, &client->watched);
     close(client->watched.fd);
     free(client->answer);
     free(client);
-}
-
-static void hang_up(void *context, struct listener_peer *peer)
-{
-    (void)context;
-    end_client((struct client *)peer);
 }
 
 static void end_late(void *context)
@@ -133,7 +129,7 @@ static void answer_client(struct client *client)
     client->answer = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
     json_decref(json);
     if (!client->answer) {
-        end_client(client);
+        end_client(&client->peer);
         return;
     }
     client->length = strlen(client->answer);
@@ -150,7 +146,7 @@ static void read_request(struct client *client)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        end_client(client);
+        end_client(&client->peer);
         return;
     }
     client->got += (size_t)n;
@@ -160,7 +156,7 @@ static void read_request(struct client *client)
         *end = '\0';
         answer_client(client);
     } else if (client->got == sizeof(client->request) - 1) {
-        end_client(client);
+        end_client(&client->peer);
     }
 }
 
@@ -174,14 +170,13 @@ static void write_answer(struct client *client)
     if (n > 0)
         client->sent += (size_t)n;
     if (n < 0 || client->sent == client->length)
-        end_client(client);
+        end_client(&client->peer);
 }
 
-static void client_ready(void *context, short events)
+static void client_ready(void *context)
 {
     struct client *client = context;
 
-    (void)events;
     if (client->answer)
         write_answer(client);
     else
@@ -201,7 +196,7 @@ static void come_in(void *context, int fd, const union peer_address *from, sockl
         return;
     }
     client->control = control;
-    client->watched = (struct watched){fd, POLLIN, client_ready, client, NULL};
+    client->watched = (struct watched){fd, POLLIN, client_ready, client, NULL, 0};
     peers_add(&control->peers, &client->peer, fd, NULL);
     loop_watch(control->loop, &client->watched);
     end_late(control);
@@ -220,8 +215,8 @@ struct control *control_open(struct loop *loop, const char *folder, const char *
         return error_null(error, "out of memory");
     *control = (struct control){.loop = loop, .answer = answer, .context = context, .lock = -1};
     control->accepting = (struct accepting){.come_in = come_in, .context = control};
-    control->peers =
-        (struct listener_peers){.most = CLIENTS_MAX, .time_ms = CLIENT_TIME_MS, .hang_up = hang_up};
+    control->peers = (struct listener_peers){
+        .most = CLIENTS_MAX, .time_ms = CLIENT_TIME_MS, .hang_up = end_client};
     control->deadline = (struct timer){.due = end_late, .context = control};
     peers_begin(&control->peers);
     /* this process has the lock, so an existing socket belongs to a killed service */
@@ -241,10 +236,7 @@ void control_close(struct control *control)
 {
     struct listener_peer *peer, *next;
 
-    cds_list_for_each_entry_safe(peer, next, &control->peers.list, in_list)
-    {
-        end_client((struct client *)peer);
-    }
+    cds_list_for_each_entry_safe(peer, next, &control->peers.list, in_list) end_client(peer);
     timer_clear(control->loop, &control->deadline);
     accepting_end(&control->accepting);
     unix_socket_close(&control->socket);

@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
 #define PATH_ROOM 4352
@@ -31,8 +30,8 @@ bool file_write(const char *path, const char *text, size_t length, struct error 
 /* Makes a folder and its parents with mode 0700. Returns false with errno set. */
 bool folder_make(const char *path);
 
-/* Makes the folder of a service's sockets. Every user may read its parent: programs read the
- * sampling rules there. Returns false with errno set. */
+/* Makes the folder of a service's sockets, and its parents. Every user may read its parent, if this
+ * function makes it: programs read the sampling rules there. Returns false with errno set. */
 bool folder_make_runtime(const char *path, bool *is_new);
 
 /* Makes the folder if it is missing. Returns false with error set unless the folder belongs to this

@@ -74,8 +74,10 @@ static void call_ready(struct loop *loop, int count)
             continue;
         while (w && w->fd != loop->fds[i].fd)
             w = w->next;
-        if (w)
-            w->ready(w->context, loop->fds[i].revents);
+        if (w) {
+            w->found = loop->fds[i].revents;
+            w->ready(w->context);
+        }
     }
 }
 
@@ -168,12 +170,11 @@ void loop_forget(struct loop *loop, struct child *child)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-static void on_signals(void *context, short events)
+static void on_signals(void *context)
 {
     struct loop *loop = context;
     struct signalfd_siginfo info;
 
-    (void)events;
     while (read(loop->signals.fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (info.ssi_signo == SIGCHLD)
             reap(loop);
@@ -197,10 +198,15 @@ struct loop *loop_new(const struct loop_signals *signals)
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGHUP);
     sigaddset(&mask, SIGCHLD);
-    loop->signals = (struct watched){signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC), POLLIN,
-                                     on_signals, loop, NULL};
+    loop->signals = (struct watched){
+        signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC), POLLIN, on_signals, loop, NULL, 0};
     if (loop->signals.fd < 0 || sigprocmask(SIG_BLOCK, &mask, &loop->mask_before) != 0) {
+        const int cause = errno;
+
+        if (loop->signals.fd >= 0)
+            close(loop->signals.fd);
         free(loop);
+        errno = cause;
         return NULL;
     }
     loop_watch(loop, &loop->signals);
@@ -261,12 +267,11 @@ void thread_job_end(struct thread_job *job)
     job->is_running = false;
 }
 
-static void job_take_end(void *context, short events)
+static void job_take_end(void *context)
 {
     struct thread_job *job = context;
     uint64_t count;
 
-    (void)events;
     if (read(job->end.fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
         return; /* a spurious call, in which the join would block */
     thread_job_end(job);
@@ -276,8 +281,8 @@ static void job_take_end(void *context, short events)
 bool thread_job_start(struct loop *loop, struct thread_job *job)
 {
     job->loop = loop;
-    job->end =
-        (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN, job_take_end, job, NULL};
+    job->end = (struct watched){
+        eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN, job_take_end, job, NULL, 0};
     if (job->end.fd < 0)
         return false;
     if (!thread_start(&job->thread, job_run, job, "blkin-job")) {
@@ -307,11 +312,10 @@ static void accepting_again(void *context)
     loop_watch(accepting->loop, &accepting->watched);
 }
 
-static void accepting_ready(void *context, short events)
+static void accepting_ready(void *context)
 {
     struct accepting *accepting = context;
 
-    (void)events;
     for (int i = 0; i < ACCEPTED_MAX; i++) {
         union peer_address from;
         socklen_t length;
@@ -334,7 +338,7 @@ void accepting_begin(struct accepting *accepting, struct loop *loop, int fd)
 {
     accepting->loop = loop;
     accepting->listener = (struct listener){fd, 0};
-    accepting->watched = (struct watched){fd, POLLIN, accepting_ready, accepting, NULL};
+    accepting->watched = (struct watched){fd, POLLIN, accepting_ready, accepting, NULL, 0};
     accepting->again = (struct timer){.due = accepting_again, .context = accepting};
     loop_watch(loop, &accepting->watched);
 }

@@ -36,9 +36,10 @@ void loop_stop(struct loop *loop);
 struct watched {
     int fd;
     short events;
-    void (*ready)(void *context, short events);
+    void (*ready)(void *context);
     void *context;
     struct watched *next; /* private to the loop */
+    short found;          /* the events of the last poll(2): the loop sets them before ready() */
 };
 
 void loop_watch(struct loop *loop, struct watched *watched);

@@ -5,13 +5,11 @@
  */
 #include "metrics.h"
 
-#include "babeltrace-plugin/account/counters.h"
+#include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "say.h"
 
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- the page -------------------------------------------------------------------------------- */
@@ -23,7 +21,7 @@ struct metrics {
     struct timer timer;
 };
 
-static void metrics_ready(void *context, short events);
+static void metrics_serve(void *context);
 
 /* Registers all descriptors again: serving a request may change them. */
 static void metrics_prepare(struct metrics *metrics)
@@ -34,7 +32,7 @@ static void metrics_prepare(struct metrics *metrics)
     for (int i = 0; i < SERVER_POLLFDS; i++) {
         loop_unwatch(metrics->loop, &metrics->watched[i]);
         metrics->watched[i] =
-            (struct watched){fds[i].fd, fds[i].events, metrics_ready, metrics, NULL};
+            (struct watched){fds[i].fd, fds[i].events, metrics_serve, metrics, NULL, 0};
         if (fds[i].fd >= 0)
             loop_watch(metrics->loop, &metrics->watched[i]);
     }
@@ -49,12 +47,6 @@ static void metrics_serve(void *context)
 
     metrics_server_serve(metrics->server);
     metrics_prepare(metrics);
-}
-
-static void metrics_ready(void *context, short events)
-{
-    (void)events;
-    metrics_serve(context);
 }
 
 struct metrics *metrics_open(struct loop *loop, const char *key, const char *where,
@@ -134,12 +126,6 @@ static void http_run(void *context)
         timer_set(http->loop, &http->run, (int64_t)timeout_ms);
 }
 
-static void http_on_ready(void *context, short events)
-{
-    (void)events;
-    http_run(context);
-}
-
 bool http_begin(struct http *http, struct loop *loop, struct MHD_Daemon *daemon)
 {
     const union MHD_DaemonInfo *info =
@@ -149,7 +135,7 @@ bool http_begin(struct http *http, struct loop *loop, struct MHD_Daemon *daemon)
         (struct http){.loop = loop, .daemon = daemon, .run = {.due = http_run, .context = http}};
     if (!info)
         return false;
-    http->epoll = (struct watched){info->epoll_fd, POLLIN, http_on_ready, http, NULL};
+    http->epoll = (struct watched){info->epoll_fd, POLLIN, http_run, http, NULL, 0};
     loop_watch(loop, &http->epoll);
     http_run(http);
     return true;

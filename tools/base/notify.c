@@ -6,7 +6,6 @@
 #include "notify.h"
 
 #include "babeltrace-plugin/base/unix_socket.h"
-#include "say.h"
 
 #include <errno.h>
 #include <fcntl.h>

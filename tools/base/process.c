@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static FILE *open_file(pid_t pid, const char *name)

@@ -12,11 +12,9 @@
 #include "say.h"
 #include "totals.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -109,14 +107,6 @@ static void *saver_serve(void *context)
     return context;
 }
 
-static bool saver_start(void)
-{
-    pthread_t thread;
-
-    has_thread = has_thread || thread_start(&thread, saver_serve, NULL, "blkin-saver");
-    return has_thread;
-}
-
 /* Frees a waiting text that the newest job replaces, unless a later job is in_turn. */
 static void saver_skip(struct save *older)
 {
@@ -171,23 +161,17 @@ static void look_again(void *context)
         timer_set(looping, &look, SAVER_LOOK_MS);
 }
 
-static uint64_t done_until_now(void)
-{
-    LOCK_GUARD(&lock);
-
-    return done;
-}
-
 /* Clears the eventfd before it reads done, so that a later job wakes the loop again. The calls
  * may call saver_then(). */
-static void call_waits(void *context, short events)
+static void call_waits(void *context)
 {
     uint64_t count, until;
 
     (void)context;
-    (void)events;
     (void)!read(ended.fd, &count, sizeof(count));
-    until = done_until_now();
+    (void)pthread_mutex_lock(&lock);
+    until = done;
+    (void)pthread_mutex_unlock(&lock);
     while (waits && waits->ticket <= until) {
         struct saver_wait *wait = waits;
         const struct error error = take_problem();
@@ -207,7 +191,7 @@ bool saver_open(struct loop *loop)
         return false;
     looping = loop;
     look = (struct timer){.due = look_again};
-    ended = (struct watched){fd, POLLIN, call_waits, NULL, NULL};
+    ended = (struct watched){fd, POLLIN, call_waits, NULL, NULL, 0};
     loop_watch(loop, &ended);
     return true;
 }
@@ -232,6 +216,7 @@ void saver_then(struct saver_wait *wait)
 static void saver_give(struct save *save)
 {
     struct save *waiting = NULL;
+    pthread_t thread;
 
     if (!waits)
         say_problem();
@@ -245,7 +230,8 @@ static void saver_give(struct save *save)
         waiting->text = save->text;
         waiting->length = save->length;
         save->text = text;
-    } else if (!saver_start()) {
+    } else if (!has_thread &&
+               !(has_thread = thread_start(&thread, saver_serve, NULL, "blkin-saver"))) {
         (void)save_run(save, &problem);
         given++;
         done++;

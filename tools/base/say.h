@@ -10,7 +10,6 @@
 #include "babeltrace-plugin/base/date.h"
 
 #include <jansson.h>
-#include <stdint.h>
 #include <babeltrace2/babeltrace.h>
 
 /* BK1001, ...: ids that never change their meaning, see messages.def. A duplicate or unknown number

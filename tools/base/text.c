@@ -12,14 +12,12 @@
 
 #include <inttypes.h>
 #include <langinfo.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 #include <wchar.h>
-#include <wctype.h>
 
 #define DEFAULT_WIDTH 80
 

@@ -9,11 +9,9 @@
 
 #include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/account/stats_file.h"
-#include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/base/printer.h"
 
 #include <jansson.h>
-#include <stdio.h>
 
 /* A counter of the service itself: a uint64_t in the service's struct. */
 struct total {
@@ -30,7 +28,8 @@ struct totals_table {
 
 /*
  * Converts to JSON and back: {"counters": ..., NAME: VALUE, ...}. The service may add members.
- * totals_read() returns false for an object without "counters"; missing members become 0.
+ * totals_read() returns false for an object without "counters", and sets all counters to 0. Missing
+ * members become 0.
  */
 json_t *totals_json(const struct counts *sinks, const struct totals_table *table, const void *own);
 bool totals_read(const json_t *json, struct counts *sinks, const struct totals_table *table,

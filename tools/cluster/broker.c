@@ -306,13 +306,14 @@ static void broker_watch_writes(struct broker *broker)
         (short)(POLLIN | (mosquitto_want_write(broker->connection->client) ? POLLOUT : 0));
 }
 
-static void broker_serve(void *context, short events)
+static void broker_serve(void *context)
 {
     struct broker *broker = context;
     struct mosquitto *client = broker->connection->client;
     int result = 0, cause = 0;
 
-    for (int i = 0; i < READS && !result && cause != EAGAIN && (events & ~POLLOUT); i++) {
+    for (int i = 0; i < READS && !result && cause != EAGAIN && (broker->watched.found & ~POLLOUT);
+         i++) {
         errno = 0;
         result = mosquitto_loop_read(client, 1);
         cause = errno;
@@ -340,13 +341,12 @@ static void broker_tick(void *context)
     timer_set(broker->loop, &broker->timer, BROKER_TICK_MS);
 }
 
-static void broker_on_thread_end(void *context, short events)
+static void broker_on_thread_end(void *context)
 {
     struct broker *broker = context;
     struct broker_connection *connection = broker->connection;
     eventfd_t count;
 
-    (void)events;
     if (eventfd_read(connection->end_fd, &count) != 0)
         return;
     (void)pthread_join(connection->thread, NULL);

@@ -197,13 +197,6 @@ static void cluster_malformed(struct cluster *cluster, const char *host, const c
 
 /* ---- recent messages in two generations ------------------------------------------------------ */
 
-static void seen_clear(struct seen *seen)
-{
-    json_decref(seen->young);
-    json_decref(seen->old);
-    seen->young = seen->old = NULL;
-}
-
 static void seen_turn(struct seen *seen, int64_t now_ms)
 {
     if (seen->young && now_ms - seen->turned_ms < seen->keep_ms &&
@@ -435,7 +428,8 @@ void cluster_close(struct cluster *cluster)
     for (size_t i = 0; i < sizeof(cluster->tls_files) / sizeof(cluster->tls_files[0]); i++)
         free(cluster->tls_files[i]);
     hosts_close(cluster);
-    seen_clear(&cluster->seen);
+    json_decref(cluster->seen.young);
+    json_decref(cluster->seen.old);
     explicit_bzero(cluster->password, sizeof(cluster->password));
     free(cluster);
 }

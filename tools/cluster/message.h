@@ -7,11 +7,10 @@
 #ifndef BLKIN_TOOLS_CLUSTER_MESSAGE_H
 #define BLKIN_TOOLS_CLUSTER_MESSAGE_H
 
-#include "babeltrace-plugin/base/error.h"
 #include "tools/base/json.h"
+#include "babeltrace-plugin/base/error.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #define MESSAGE_MAX        (1U << 20) /* bytes of its text */
 #define MESSAGE_TRACES_MAX 10000

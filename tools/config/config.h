@@ -16,7 +16,6 @@
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* A flag of the command itself, which is no key: --name or --name=VALUE. */

@@ -6,7 +6,7 @@
 #include "config_parts.h"
 
 #include "babeltrace-plugin/base/http_client.h"
-#include "babeltrace-plugin/encode/protocol.h"
+#include "babeltrace-plugin/encode/encoder.h"
 
 #include <assert.h>
 #include <errno.h>

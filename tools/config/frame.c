@@ -293,7 +293,7 @@ bool frame_open(struct frame *frame, struct error *error)
 {
     frame->loop = loop_new(&(struct loop_signals){
         .end = frame_end, .reload = frame_reload_by_signal, .context = frame});
-    if (!frame->loop)
+    if (!frame->loop || !saver_open(frame->loop))
         return error_set(error, "cannot start: %s", strerror(errno));
     frame->control = control_open(frame->loop, config_text(frame->config, "runtime-dir"),
                                   frame->calls->name, frame_answer, frame, error);
@@ -311,15 +311,6 @@ bool frame_open_page(struct frame *frame, struct error *error)
     if (frame->metrics)
         say(BK1012, "metrics for Prometheus: %s", metrics_url(frame->metrics));
     return frame->metrics != NULL;
-}
-
-bool frame_open_saver(struct frame *frame, struct error *error)
-{
-    const bool is_open = saver_open(frame->loop);
-
-    if (!is_open)
-        error_set(error, "cannot start: %s", strerror(errno));
-    return is_open;
 }
 
 /* Notifies systemd that the loop runs, at the watchdog's interval. */

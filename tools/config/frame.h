@@ -55,15 +55,12 @@ struct frame {
 bool frame_read(struct frame *frame, const struct frame_calls *calls, void *context,
                 const struct config_request *request, int argc, char *argv[], int *status);
 
-/* Opens the loop and the control socket, which one service of this name can have. Returns false
- * with error set. */
+/* Opens the loop, the saver (saver.h) and the control socket, which one service of this name can
+ * have. The service calls saver_end() at its end. Returns false with error set. */
 bool frame_open(struct frame *frame, struct error *error);
 
 /* Opens the metrics page if the key prometheus-listen is set. */
 bool frame_open_page(struct frame *frame, struct error *error);
-
-/* Opens the saver (saver.h). The service calls saver_end() at its end. */
-bool frame_open_saver(struct frame *frame, struct error *error);
 
 /* Takes the text of CONFIG_TOPIC like a reload, and logs the result. "": none. If the text is
  * wrong, the former one stays in force. */

@@ -8,7 +8,7 @@
 #include "babeltrace-plugin/base/http_client.h"
 #include "babeltrace-plugin/base/utf8.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
-#include "babeltrace-plugin/encode/protocol.h"
+#include "babeltrace-plugin/encode/encoder.h"
 #include "tracepoints/format/ring.h"
 
 #include <errno.h>

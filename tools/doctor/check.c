@@ -5,7 +5,6 @@
 #include "check.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/base/text.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -9,12 +9,11 @@
 #ifndef BLKIN_TOOLS_CHECK_H
 #define BLKIN_TOOLS_CHECK_H
 
-#include "babeltrace-plugin/base/text.h"
 #include "tools/base/json.h"
+#include "babeltrace-plugin/base/text.h"
 #include "tools/config/config.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 

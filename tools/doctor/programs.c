@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <lttng/lttng.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -18,7 +18,6 @@ void check_work(const struct doctor *doctor)
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
-#include "tools/base/say.h"
 #include "tools/kafka/topic.h"
 #include "tools/otlp/otlp_decode.h"
 
@@ -29,6 +28,7 @@ void check_work(const struct doctor *doctor)
 
 /* The sum stays below the time limit of a group. */
 #define WORK_CHECK_MS 1500
+#define WORK_ASK_MS   1500
 #define WORK_READ_MS  1500
 
 struct kafka {
@@ -50,10 +50,8 @@ struct settings {
     int64_t replicas, in_sync; /* a broker's settings for the transaction log */
 };
 
-static void take_setting(void *context, const char *key, const char *value)
+static void take_setting(struct settings *settings, const char *key, const char *value)
 {
-    struct settings *settings = context;
-
     if (strcmp(key, "message.timestamp.type") == 0)
         (void)snprintf(settings->time, sizeof(settings->time), "%s", value);
     else if (strcmp(key, "cleanup.policy") == 0)
@@ -68,6 +66,41 @@ static void take_setting(void *context, const char *key, const char *value)
         settings->in_sync = strtoll(value, NULL, 10);
 }
 
+/* Reads the settings of a topic or a broker. Returns false if no answer comes within 1.5 s. */
+static bool read_settings(rd_kafka_t *client, rd_kafka_ResourceType_t type, const char *name,
+                          struct settings *settings)
+{
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+    rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(type, name);
+    const rd_kafka_ConfigResource_t **told;
+    rd_kafka_event_t *event;
+    size_t count = 0;
+
+    rd_kafka_DescribeConfigs(client, &resource, 1, NULL, queue);
+    event = rd_kafka_queue_poll(queue, WORK_ASK_MS);
+    if (event && !rd_kafka_event_error(event)) {
+        told = rd_kafka_DescribeConfigs_result_resources(
+            rd_kafka_event_DescribeConfigs_result(event), &count);
+        if (count == 1 && !rd_kafka_ConfigResource_error(told[0])) {
+            const rd_kafka_ConfigEntry_t **entries =
+                rd_kafka_ConfigResource_configs(told[0], &count);
+
+            for (size_t i = 0; i < count; i++) {
+                const char *value = rd_kafka_ConfigEntry_value(entries[i]);
+
+                take_setting(settings, rd_kafka_ConfigEntry_name(entries[i]), value ? value : "");
+            }
+        } else {
+            count = 0;
+        }
+    }
+    if (event)
+        rd_kafka_event_destroy(event);
+    rd_kafka_ConfigResource_destroy(resource);
+    rd_kafka_queue_destroy(queue);
+    return count > 0;
+}
+
 #define SET_CONFIG                                                                               \
     MEND "kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name %s " \
          "--add-config "
@@ -78,7 +111,7 @@ static void check_input_settings(const struct kafka *kafka)
     const char *topic = kafka->url.topic;
     struct settings settings = {.message_bytes = INT64_MAX};
 
-    if (!kafka_settings(kafka->client, RD_KAFKA_RESOURCE_TOPIC, topic, take_setting, &settings)) {
+    if (!read_settings(kafka->client, RD_KAFKA_RESOURCE_TOPIC, topic, &settings)) {
         saw(LEVEL_NOTE, "input.time",
             "cannot read the topic's settings from the brokers" MEND
             "allow DescribeConfigs, or check by hand that %s has "
@@ -105,8 +138,8 @@ static void check_deltas_settings(const struct kafka *kafka)
 {
     struct settings settings = {.retention_ms = -1};
 
-    if (!kafka->has_deltas || !kafka_settings(kafka->client, RD_KAFKA_RESOURCE_TOPIC, kafka->deltas,
-                                              take_setting, &settings))
+    if (!kafka->has_deltas ||
+        !read_settings(kafka->client, RD_KAFKA_RESOURCE_TOPIC, kafka->deltas, &settings))
         return;
     if (strstr(settings.cleanup, "compact"))
         saw(LEVEL_BAD, "deltas.kept",
@@ -131,7 +164,7 @@ static void check_transactions(const struct kafka *kafka)
     char broker[16];
 
     (void)snprintf(broker, sizeof(broker), "%d", (int)kafka->a_broker);
-    if (!kafka_settings(kafka->client, RD_KAFKA_RESOURCE_BROKER, broker, take_setting, &settings))
+    if (!read_settings(kafka->client, RD_KAFKA_RESOURCE_BROKER, broker, &settings))
         saw(LEVEL_NOTE, "transactions.log",
             "cannot read the settings of the brokers" MEND
             "check by hand that transaction.state.log.replication.factor is at "

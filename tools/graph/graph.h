@@ -88,10 +88,6 @@ static inline bool graph_is_bad(uint64_t count, uint64_t errors)
     return errors > 0 && errors >= count / 100;
 }
 
-/* Prints a tree and a table in lines of at most `width` columns. Returns false when out of memory.
- */
-bool graph_text(const struct landscape *landscape, size_t width);
-
 /* Writes input for dot(1) of graphviz. Returns false when out of memory or on a write error. */
 bool graph_dot(FILE *file, const struct landscape *landscape);
 

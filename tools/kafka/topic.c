@@ -7,18 +7,14 @@
 #include "topic.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/deliver/kafka_conf.h"
-#include "tools/base/say.h"
 
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #define TOPIC_READ_MS 100
 #define TOPIC_LOOK_MS 2000
-#define PATIENT_MS    3000
 
 enum partition_state { NOT_STARTED, READING, AT_END };
 
@@ -231,17 +227,13 @@ bool topic_read(struct topic *topic, bool *has_more)
     return goes_on;
 }
 
-bool topic_read_all(struct topic *topic, int limit_ms,
-                    void (*waiting)(void *context, const char *why), struct error *error)
+bool topic_read_all(struct topic *topic, int limit_ms, struct error *error)
 {
     struct pollfd fd = {topic->fd, POLLIN, 0};
     bool has_more = false;
 
     topic->read_ms = clock_ms();
     while (!topic_is_at_end(topic)) {
-        const char *why =
-            topic->problem.text[0] ? topic->problem.text : "the brokers do not answer";
-
         if (topic->partitions == 0) {
             (void)rd_kafka_poll(topic->consumer, 0);
             topic_ask(topic, TOPIC_LOOK_MS);
@@ -250,11 +242,9 @@ bool topic_read_all(struct topic *topic, int limit_ms,
         if (!topic_read(topic, &has_more))
             return error_set(error, "out of memory");
         if (clock_ms() - topic->read_ms > limit_ms)
-            return error_set(error, "%s", why);
-        if (waiting && clock_ms() - topic->read_ms > PATIENT_MS) {
-            waiting(topic->options.context, why);
-            waiting = NULL;
-        }
+            return error_set(error, "%s",
+                             topic->problem.text[0] ? topic->problem.text
+                                                    : "the brokers do not answer");
         if (!has_more)
             (void)poll(&fd, 1, TOPIC_READ_MS);
     }
@@ -351,42 +341,4 @@ void topic_close(struct topic *topic)
     if (topic->fd >= 0)
         close(topic->fd);
     free(topic);
-}
-
-/* ---- settings -------------------------------------------------------------------------------- */
-
-#define TOPIC_ASK_MS 1500
-
-bool kafka_settings(rd_kafka_t *client, rd_kafka_ResourceType_t type, const char *name,
-                    kafka_setting_fn *take, void *context)
-{
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
-    rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(type, name);
-    const rd_kafka_ConfigResource_t **told;
-    rd_kafka_event_t *event;
-    size_t count = 0;
-
-    rd_kafka_DescribeConfigs(client, &resource, 1, NULL, queue);
-    event = rd_kafka_queue_poll(queue, TOPIC_ASK_MS);
-    if (event && !rd_kafka_event_error(event)) {
-        told = rd_kafka_DescribeConfigs_result_resources(
-            rd_kafka_event_DescribeConfigs_result(event), &count);
-        if (count == 1 && !rd_kafka_ConfigResource_error(told[0])) {
-            const rd_kafka_ConfigEntry_t **entries =
-                rd_kafka_ConfigResource_configs(told[0], &count);
-
-            for (size_t i = 0; i < count; i++) {
-                const char *value = rd_kafka_ConfigEntry_value(entries[i]);
-
-                take(context, rd_kafka_ConfigEntry_name(entries[i]), value ? value : "");
-            }
-        } else {
-            count = 0;
-        }
-    }
-    if (event)
-        rd_kafka_event_destroy(event);
-    rd_kafka_ConfigResource_destroy(resource);
-    rd_kafka_queue_destroy(queue);
-    return count > 0;
 }

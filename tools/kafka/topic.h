@@ -54,11 +54,9 @@ bool topic_read(struct topic *topic, bool *has_more);
 
 /*
  * Asks for the partitions, and reads them all to their ends. Gives up after limit_ms without a
- * message. Calls waiting, if not NULL, once, with the options' context, after 3 s without a
  * message. Returns false with error set.
  */
-bool topic_read_all(struct topic *topic, int limit_ms,
-                    void (*waiting)(void *context, const char *why), struct error *error);
+bool topic_read_all(struct topic *topic, int limit_ms, struct error *error);
 
 /* Ask for the partitions, and start to read new ones. The caller calls both functions first of
  * all, and again from time to time. topic_ask() may take limit_ms: any thread may call it, but
@@ -82,13 +80,5 @@ static inline void kafka_log_line(const rd_kafka_t *handle, int level, const cha
     (void)handle;
     say(level <= 3 ? BK1100 : BK1101, "librdkafka: %s: %s", facility, text);
 }
-
-/* The settings of a topic or a broker. */
-
-typedef void kafka_setting_fn(void *context, const char *key, const char *value);
-
-/* Calls the function for each setting. Returns false if no answer comes within 1.5 s. */
-bool kafka_settings(rd_kafka_t *client, rd_kafka_ResourceType_t type, const char *name,
-                    kafka_setting_fn *take, void *context);
 
 #endif

@@ -394,8 +394,7 @@ static int run(struct live_service *service)
 {
     struct error error;
 
-    if (!frame_open(&service->frame, &error) || !open_parts(service, &error) ||
-        !frame_open_saver(&service->frame, &error)) {
+    if (!frame_open(&service->frame, &error) || !open_parts(service, &error)) {
         say(BK1010, "%s", error.text);
         return 1;
     }

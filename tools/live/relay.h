@@ -13,7 +13,6 @@
 #include "tools/config/config.h"
 
 #include <jansson.h>
-#include <time.h>
 
 extern const struct job relay_job;
 

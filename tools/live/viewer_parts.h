@@ -7,9 +7,9 @@
 
 #include "viewer.h"
 
+#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/buffer.h"
-#include "babeltrace-plugin/base/file.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "metadata.h"
 

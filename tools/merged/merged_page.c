@@ -8,7 +8,6 @@
 #include "merged.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* Bounds from 2^14 ns (16 us) to 2^35 ns (34 s). */
 #define FIRST_BOUND 14

@@ -5,12 +5,8 @@
  */
 #include "graph.h"
 
-#include "tools/base/child.h"
-
-#include <babeltrace2/babeltrace.h>
 #include <linux/capability.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +19,6 @@
 #include <unistd.h>
 
 /* ---- errors ---------------------------------------------------------------------------------- */
-
-/* Returns true for a cause of the library itself, which only names a function. */
-static bool graph_is_of_library(const bt_error_cause *cause)
-{
-    return bt_error_cause_get_actor_type(cause) == BT_ERROR_CAUSE_ACTOR_TYPE_UNKNOWN &&
-           strcmp(bt_error_cause_get_module_name(cause), "libbabeltrace2") == 0;
-}
 
 /* Returns the length without ": iter-addr=0x..., ...", which only helps to debug babeltrace2. */
 static size_t graph_useful_length(const char *message)
@@ -62,7 +51,9 @@ static void graph_print_error(const char *what, const char *input)
         const bt_error_cause *cause = bt_error_borrow_cause_by_index(error, i);
         const char *message;
 
-        if (graph_is_of_library(cause) && i > 0)
+        /* a later cause of the library itself only names a function */
+        if (i > 0 && bt_error_cause_get_actor_type(cause) == BT_ERROR_CAUSE_ACTOR_TYPE_UNKNOWN &&
+            strcmp(bt_error_cause_get_module_name(cause), "libbabeltrace2") == 0)
             continue;
         message = bt_error_cause_get_message(cause);
         fputs(separator, stderr);
@@ -193,13 +184,6 @@ static const bt_component_sink *graph_add_sink(bt_graph *graph, const struct gra
     return sink;
 }
 
-/* Returns the log level of the source. Without debugging, it logs nothing but fatal errors, because
- * the causes of an error contain the same text. */
-static bt_logging_level graph_level_of_source(bt_logging_level level)
-{
-    return level <= BT_LOGGING_LEVEL_DEBUG ? level : BT_LOGGING_LEVEL_FATAL;
-}
-
 static const bt_component_source *graph_add_source(bt_graph *graph, const struct graph_spec *spec)
 {
     const bt_component_class_source *class =
@@ -214,8 +198,11 @@ static const bt_component_source *graph_add_source(bt_graph *graph, const struct
             BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK &&
         bt_value_map_insert_string_entry(params, "session-not-found-action", "continue") ==
             BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
-        (void)bt_graph_add_source_component(graph, class, "live", params,
-                                            graph_level_of_source(spec->level), &source);
+        /* without debugging, the source logs nothing but fatal errors, because the causes of an
+         * error contain the same text */
+        (void)bt_graph_add_source_component(
+            graph, class, "live", params,
+            spec->level <= BT_LOGGING_LEVEL_DEBUG ? spec->level : BT_LOGGING_LEVEL_FATAL, &source);
     bt_value_put_ref(params);
     return source;
 }

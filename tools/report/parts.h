@@ -9,7 +9,6 @@
 #include "tools/graph/graph.h"
 #include "tools/trace/summary.h"
 
-#include <jansson.h>
 #include <stdio.h>
 
 /* The data and the state of a page. */
@@ -36,7 +35,6 @@ void put_table(const struct report_page *page, const char *kind, const char *con
 void put_cell(const struct report_page *page, const char *title, struct figure figure, bool is_bad);
 
 /* These return false when out of memory. */
-bool put_operations(const struct report_page *page);
 bool put_latencies(const struct report_page *page);
 bool put_timeline(struct report_page *page, const char *trace_id, const struct trace_model *linked,
                   size_t max_spans, bool is_open);

@@ -1,5 +1,5 @@
 /*
- * Writes the contents of rings as a trace folder (ctf.h), for post-mortems and for other tools.
+ * Writes the contents of rings as a trace folder, for post-mortems and for other tools.
  *
  * Programs may write meanwhile: each ring is copied once. Times in a stream must not go back, so an
  * event may get a later time than its record. Then the event's age is greater by as much, and the

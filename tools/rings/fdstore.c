@@ -89,11 +89,10 @@ static void fdstore_lose_process(struct fdstore *store)
 }
 
 /* An fdserver sends nothing while it runs, so any event means that it is gone. */
-static void fdstore_on_process_end(void *context, short events)
+static void fdstore_on_process_end(void *context)
 {
     struct fdstore *store = context;
 
-    (void)events;
     fdstore_lose_process(store);
     fdstore_replace_process(store);
 }
@@ -102,7 +101,7 @@ static void fdstore_on_process_end(void *context, short events)
 
 void fdstore_open(struct fdstore *store, notify_stored_fn *give, void *context)
 {
-    store->fdserver = (struct watched){-1, POLLIN, fdstore_on_process_end, store, NULL};
+    store->fdserver = (struct watched){-1, POLLIN, fdstore_on_process_end, store, NULL, 0};
     notify_each_stored(give, context);
     if (!notify_has_store() && store->path)
         fdstore_open_process(store, give, context);

@@ -6,7 +6,6 @@
 #include "ring_event.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/spans/event.h"
 #include "tracepoints/format/provider_table.h"
 
 #include <string.h>

@@ -5,7 +5,6 @@
  */
 #include "run.h"
 
-#include "babeltrace-plugin/base/error.h"
 #include "libblkin/preload/config.h"
 #include "tools/base/commands.h"
 

@@ -131,29 +131,29 @@ static void put_times(struct group_reading *reading)
 static void put_number(struct group_reading *reading, size_t i)
 {
     struct host_reader *const host = reading->host;
-    struct piece line;
+    struct text line;
     uint64_t value;
 
     if (!lines_next(&host->lines, &line))
         return;
-    if (piece_next_number(&line, &value))
+    if (line_number(&line, &value))
         reading_put(reading, i, value);
     else
         host->counts.not_understood++;
 }
 
-static void add_value(struct group_reading *reading, size_t i, struct piece number)
+static void add_value(struct group_reading *reading, size_t i, struct text number)
 {
     uint64_t value;
 
-    if (piece_number(number, &value))
+    if (text_read_number(number, &value))
         reading_put(reading, i, (reading->present >> i & 1 ? reading->values[i] : 0) + value);
     else
         reading->host->counts.not_understood++;
 }
 
 /* Adds "rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0", the rest of a line after the device. */
-static void add_io(struct group_reading *reading, struct piece line)
+static void add_io(struct group_reading *reading, struct text line)
 {
     static const struct {
         const char *name;
@@ -162,14 +162,12 @@ static void add_io(struct group_reading *reading, struct piece line)
                 {"wbytes=", CGROUP_WRITTEN_BYTES},
                 {"rios=", CGROUP_READS},
                 {"wios=", CGROUP_WRITES}};
-    struct piece word;
+    struct text word;
 
-    while (piece_word(&line, &word)) {
+    while (line_word(&line, &word)) {
         for (size_t key = 0; key < sizeof(keys) / sizeof(keys[0]); key++) {
-            const size_t length = strlen(keys[key].name);
-
-            if (piece_begins(word, keys[key].name, length))
-                add_value(reading, keys[key].i, (struct piece){word.at + length, word.end});
+            if (text_begins(word, keys[key].name))
+                add_value(reading, keys[key].i, text_after(word, strlen(keys[key].name)));
         }
     }
 }
@@ -180,25 +178,25 @@ static void add_io(struct group_reading *reading, struct piece line)
 static void cgroup_put_io(struct group_reading *reading, size_t reads, bool is_v1)
 {
     struct host_reader *const host = reading->host;
-    struct piece line;
-    struct piece device;
+    struct text line;
+    struct text device;
 
     while (lines_next(&host->lines, &line)) {
-        struct piece rest;
-        struct piece word;
+        struct text rest;
+        struct text word;
 
-        if (!piece_word(&line, &device))
+        if (!line_word(&line, &device))
             continue;
         rest = line;
-        if (!piece_word(&rest, &word) || PIECE_IS(device, "Total")) {
-            is_v1 = is_v1 || PIECE_IS(device, "Total");
-        } else if (memchr(word.at, '=', piece_length(word))) {
+        if (!line_word(&rest, &word) || text_is(device, "Total")) {
+            is_v1 = is_v1 || text_is(device, "Total");
+        } else if (memchr(word.data, '=', word.length)) {
             add_io(reading, line);
         } else {
-            const bool is_read = PIECE_IS(word, "Read"); /* "Read 1" or "Write 2" */
+            const bool is_read = text_is(word, "Read"); /* "Read 1" or "Write 2" */
 
             is_v1 = true;
-            if ((is_read || PIECE_IS(word, "Write")) && piece_word(&rest, &word))
+            if ((is_read || text_is(word, "Write")) && line_word(&rest, &word))
                 add_value(reading, reads + !is_read, word);
         }
     }
@@ -275,7 +273,7 @@ static void add_group(struct host_reader *host, const char *path)
     while ((slot = slot_next(host, HOST_CGROUP, slot)))
         if (strcmp(slot->name, path) == 0)
             return;
-    slot = slot_take(host, HOST_CGROUP, (struct piece){path, path + strlen(path)});
+    slot = slot_take(host, HOST_CGROUP, text_of(path));
     if (slot && !cgroup_open(host, slot))
         slot_release(host, HOST_CGROUP, slot);
 }
@@ -285,14 +283,14 @@ static void add_processes(struct host_reader *host, int folder)
     const int fd = host_open_at(folder, "cgroup.procs", false);
     uint32_t pids[256];
     size_t count = 0;
-    struct piece line;
+    struct text line;
     uint64_t pid;
 
     if (fd < 0)
         return;
     lines_begin(&host->lines, fd);
     while (count < sizeof(pids) / sizeof(pids[0]) && lines_next(&host->lines, &line))
-        if (piece_next_number(&line, &pid) && pid > 0 && pid <= UINT32_MAX >> 2)
+        if (line_number(&line, &pid) && pid > 0 && pid <= UINT32_MAX >> 2)
             pids[count++] = (uint32_t)pid;
     close(fd);
     for (size_t i = 0; i < count; i++) /* process_add() uses the buffer of the lines, too */

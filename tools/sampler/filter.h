@@ -18,7 +18,7 @@
 #include "babeltrace-plugin/hosts/host_view.h"
 #include "sample.h"
 
-/* ---- rules: filter_rule.c -------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 /*
  * Parses filters of a host's metrics: rules, separated by commas.
@@ -56,7 +56,7 @@ struct host_rules {
 /* Returns false with error set, which names the rule and the expected form. */
 bool host_rules_parse(struct host_rules *rules, const char *text, struct error *error);
 
-/* ---- filters: filter.c ----------------------------------------------------------------------- */
+/* ---- filters --------------------------------------------------------------------------------- */
 
 struct host_filter_callbacks {
     host_sampled_fn *pass;

@@ -13,10 +13,9 @@
 
 static bool read_pid(struct pattern *pattern, const char *text, struct error *error)
 {
-    const struct piece digits = {text, text + strlen(text)};
     uint64_t pid = 0;
 
-    if (!piece_number(digits, &pid) || pid == 0 || pid > PID_MAX)
+    if (!text_read_number(text_of(text), &pid) || pid == 0 || pid > PID_MAX)
         return error_set(error, "process: expected pid:NUMBER of 1 to %d, got \"pid:%s\"", PID_MAX,
                          text);
     pattern->kind = PATTERN_PID;

@@ -36,42 +36,40 @@ enum {
 };
 
 /* Reads the whole file, as a name may contain \n. */
-static bool process_read_stat(struct host_reader *host, int fd, struct piece *stat)
+static bool process_read_stat(struct host_reader *host, int fd, struct text *stat)
 {
     const ssize_t got = pread(fd, host->lines.buffer, LINES_BYTES, 0);
 
     if (got <= 0)
         return false;
-    stat->at = host->lines.buffer;
-    stat->end = stat->at + got;
-    if (stat->end[-1] == '\n')
-        stat->end--;
+    *stat = (struct text){host->lines.buffer, (size_t)got};
+    stat->length -= stat->data[got - 1] == '\n';
     return true;
 }
 
 /* Sets *name, and removes it and the text before it from *stat. */
-static bool take_name(struct piece *stat, struct piece *name)
+static bool take_name(struct text *stat, struct text *name)
 {
-    const char *const open = memchr(stat->at, '(', piece_length(*stat));
-    const char *const close = memrchr(stat->at, ')', piece_length(*stat));
+    const char *const open = memchr(stat->data, '(', stat->length);
+    const char *const close = memrchr(stat->data, ')', stat->length);
 
     if (!open || !close || close < open)
         return false;
-    *name = (struct piece){open + 1, close};
-    stat->at = close + 1;
+    *name = (struct text){open + 1, (size_t)(close - open - 1)};
+    *stat = text_after(*stat, (size_t)(close + 1 - stat->data));
     return true;
 }
 
 /* Reads the numbers; negative ones become 0. */
-static size_t read_fields(struct piece stat, uint64_t fields[STAT_FIELDS])
+static size_t read_fields(struct text stat, uint64_t fields[STAT_FIELDS])
 {
-    struct piece word;
+    struct text word;
     size_t count = 0;
 
-    if (!piece_word(&stat, &word)) /* the state */
+    if (!line_word(&stat, &word)) /* the state */
         return 0;
-    while (count < STAT_FIELDS && piece_word(&stat, &word)) {
-        if (!piece_number(word, &fields[count]))
+    while (count < STAT_FIELDS && line_word(&stat, &word)) {
+        if (!text_read_number(word, &fields[count]))
             fields[count] = 0;
         count++;
     }
@@ -84,8 +82,8 @@ static bool put_stat(struct group_reading *reading, const struct slot *slot)
     struct host_reader *const host = reading->host;
     const uint64_t ns_per_tick = NS_PER_S / host->ticks_per_s;
     uint64_t fields[STAT_FIELDS];
-    struct piece stat;
-    struct piece name;
+    struct text stat;
+    struct text name;
 
     if (!process_read_stat(host, slot->fds[PID_STAT], &stat))
         return false;
@@ -189,7 +187,7 @@ void process_add(struct host_reader *host, uint32_t pid, bool by_name)
     char name[HOST_NAME_BYTES];
     char comm[COMM_ROOM];
     struct slot *slot = NULL;
-    struct piece stat, text;
+    struct text stat, text;
     int fd;
 
     while ((slot = slot_next(host, HOST_PROCESS, slot)))
@@ -199,10 +197,10 @@ void process_add(struct host_reader *host, uint32_t pid, bool by_name)
     if (fd < 0)
         return;
     if (process_read_stat(host, fd, &stat) && take_name(&stat, &text)) {
-        (void)snprintf(comm, sizeof(comm), "%.*s", (int)piece_length(text), text.at);
+        (void)snprintf(comm, sizeof(comm), "%.*s", (int)text.length, text.data);
         (void)snprintf(name, sizeof(name), "%s[%u]", comm, pid);
         if (!by_name || patterns_match(&host->patterns[HOST_PROCESS], PATTERN_NAME, comm, 0))
-            slot = slot_take(host, HOST_PROCESS, (struct piece){name, name + strlen(name)});
+            slot = slot_take(host, HOST_PROCESS, text_of(name));
     }
     if (!slot) {
         close(fd);
@@ -231,8 +229,7 @@ static bool list_process(void *context, int folder, const char *name, unsigned c
 
     (void)folder;
     (void)type;
-    if (!piece_number((struct piece){name, name + strlen(name)}, &pid) || pid == 0 ||
-        pid > UINT32_MAX >> 2)
+    if (!text_read_number(text_of(name), &pid) || pid == 0 || pid > UINT32_MAX >> 2)
         return true;
     while (listing->at < before->count && before->list[listing->at] >> 2 < pid)
         listing->at++;

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -119,10 +118,10 @@ static void slots_of(enum host_kind kind, size_t *first, size_t *count)
     *count = kinds[kind].slots;
 }
 
-static bool slot_is(const struct slot *slot, struct piece name)
+static bool slot_is(const struct slot *slot, struct text name)
 {
-    return slot->is_used && piece_length(name) < HOST_NAME_BYTES &&
-           memcmp(slot->name, name.at, piece_length(name)) == 0 && !slot->name[piece_length(name)];
+    return slot->is_used && name.length < HOST_NAME_BYTES &&
+           memcmp(slot->name, name.data, name.length) == 0 && !slot->name[name.length];
 }
 
 struct slot *slot_next(struct host_reader *host, enum host_kind kind, struct slot *slot)
@@ -136,14 +135,12 @@ struct slot *slot_next(struct host_reader *host, enum host_kind kind, struct slo
     return slot < &host->slots[first + count] ? slot : NULL;
 }
 
-struct slot *slot_take(struct host_reader *host, enum host_kind kind, struct piece name)
+struct slot *slot_take(struct host_reader *host, enum host_kind kind, struct text name)
 {
-    const size_t length = piece_length(name);
-    size_t first;
-    size_t count;
+    size_t first, count;
 
     slots_of(kind, &first, &count);
-    for (size_t i = first; i < first + count && length < HOST_NAME_BYTES; i++) {
+    for (size_t i = first; i < first + count && name.length < HOST_NAME_BYTES; i++) {
         struct slot *const slot = &host->slots[i];
 
         if (slot->is_used)
@@ -155,8 +152,7 @@ struct slot *slot_take(struct host_reader *host, enum host_kind kind, struct pie
         slot->seen = 0;
         slot->counted_at = 0;
         memset(slot->kept, 0, sizeof(slot->kept));
-        memcpy(slot->name, name.at, length);
-        slot->name[length] = '\0';
+        *text_copy(slot->name, name) = '\0';
         for (size_t file = 0; file < SLOT_FILES; file++)
             slot->fds[file] = -1;
         return slot;
@@ -175,28 +171,25 @@ void slot_release(struct host_reader *host, enum host_kind kind, struct slot *sl
     host->counts.ended++;
 }
 
-static bool slot_is_wanted(const struct group_reading *reading, struct piece name, bool matters)
+static bool slot_is_wanted(const struct group_reading *reading, struct text name, bool matters)
 {
     const struct patterns *const patterns = &reading->host->patterns[reading->kind];
     char copy[HOST_NAME_BYTES];
 
     if (patterns->count == 0 || reading->kind == HOST_CPU)
         return matters;
-    if (piece_length(name) >= sizeof(copy))
+    if (name.length >= sizeof(copy))
         return true; /* slot_take() refuses and counts the long name */
-    memcpy(copy, name.at, piece_length(name));
-    copy[piece_length(name)] = '\0';
+    *text_copy(copy, name) = '\0';
     return patterns_match(patterns, PATTERN_NAME, copy, 0);
 }
 
 struct slot *slot_single(struct group_reading *reading)
 {
-    static const struct piece none = {"", ""};
-
-    return slot_find(reading, none, true);
+    return slot_find(reading, text_of(""), true);
 }
 
-struct slot *slot_find(struct group_reading *reading, struct piece name, bool matters)
+struct slot *slot_find(struct group_reading *reading, struct text name, bool matters)
 {
     struct host_reader *const host = reading->host;
     struct slot *slot = slot_next(host, reading->kind, reading->last);
@@ -297,16 +290,7 @@ void lines_begin(struct lines *lines, int fd)
     } while (got > 0 && length < LINES_BYTES);
     lines->error = got < 0 ? errno : 0;
     lines->is_cut = length == LINES_BYTES;
-    lines->rest = (struct piece){lines->buffer, lines->buffer + (lines->error ? 0 : length)};
-}
-
-bool lines_next(struct lines *lines, struct piece *line)
-{
-    const char *const newline = memchr(lines->rest.at, '\n', piece_length(lines->rest));
-
-    *line = (struct piece){lines->rest.at, newline ? newline : lines->rest.end};
-    lines->rest.at = newline ? newline + 1 : lines->rest.end;
-    return newline || line->at < line->end;
+    lines->rest = (struct text){lines->buffer, lines->error ? 0 : length};
 }
 
 bool host_file_begin(struct host_reader *host, enum host_file file)

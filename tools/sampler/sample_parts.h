@@ -7,8 +7,78 @@
 #define BLKIN_SAMPLER_PARTS_H
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "lines.h"
+#include "babeltrace-plugin/base/text.h"
 #include "sample.h"
+
+/* ---- a file of the kernel, read as a whole: its lines, and their words. Blanks separate words */
+
+#define LINES_BYTES (4 << 20) /* of a file; the rest is left out, as some files do not end */
+#define DIGITS_SAFE 20        /* a number of this many digits may exceed 64 bits */
+
+struct lines {
+    char *buffer; /* of LINES_BYTES bytes; the kernel provides pages on use */
+    int error;    /* errno of a failed read, after which there are no lines */
+    bool is_cut;  /* the file is longer than the buffer */
+    struct text rest;
+};
+
+/* Reads the file from its beginning. */
+void lines_begin(struct lines *lines, int fd);
+
+/* Sets *line, which is valid until the next lines_begin(). Returns false at the end. */
+static inline bool lines_next(struct lines *lines, struct text *line)
+{
+    if (lines->rest.length == 0)
+        return false;
+    *line = text_take(&lines->rest, '\n');
+    return true;
+}
+
+/* Removes the next word from the line. Returns false at the line's end. */
+static inline bool line_word(struct text *line, struct text *word)
+{
+    size_t length = 0;
+
+    while (line->length && (*line->data == ' ' || *line->data == '\t'))
+        *line = text_after(*line, 1);
+    while (length < line->length && line->data[length] != ' ' && line->data[length] != '\t')
+        length++;
+    *word = text_cut(*line, length);
+    *line = text_after(*line, length);
+    return length > 0;
+}
+
+/* Removes the line's next numbers, at most `most`. Most of the time of a sample is spent here. */
+static inline size_t line_numbers(struct text *line, uint64_t *numbers, size_t most)
+{
+    const char *at = line->data;
+    const char *const end = at + line->length;
+    size_t count = 0;
+
+    while (count < most) {
+        uint64_t value = 0;
+        const char *digits;
+        unsigned digit;
+
+        while (at < end && (*at == ' ' || *at == '\t'))
+            at++;
+        for (digits = at; at < end && (digit = (unsigned)(unsigned char)*at - '0') <= 9; at++)
+            value = value * 10 + digit;
+        if (at == digits || (at < end && *at != ' ' && *at != '\t'))
+            break;
+        if (at - digits >= DIGITS_SAFE &&
+            !text_read_number((struct text){digits, (size_t)(at - digits)}, &value))
+            break;
+        *line = (struct text){at, (size_t)(end - at)};
+        numbers[count++] = value;
+    }
+    return count;
+}
+
+static inline bool line_number(struct text *line, uint64_t *number)
+{
+    return line_numbers(line, number, 1) == 1;
+}
 
 /* ---- the wanted instances of a group: "vd*,!vda1", "redis-server,pid:12,unit:nginx.service" */
 
@@ -135,11 +205,11 @@ struct group_reading {
 
 /* Returns the instance's slot, an old or a new one. NULL: not wanted, no room, or a second line
  * of the same name. */
-struct slot *slot_find(struct group_reading *reading, struct piece name, bool matters);
+struct slot *slot_find(struct group_reading *reading, struct text name, bool matters);
 /* Returns the only slot of a group without instances. */
 struct slot *slot_single(struct group_reading *reading);
 /* Returns a new slot, whose files are -1. NULL: no room, which is counted. */
-struct slot *slot_take(struct host_reader *host, enum host_kind kind, struct piece name);
+struct slot *slot_take(struct host_reader *host, enum host_kind kind, struct text name);
 void slot_release(struct host_reader *host, enum host_kind kind, struct slot *slot);
 
 /* Returns the used slot of the kind after `slot`, or the first one after NULL; NULL: the end. The
@@ -180,19 +250,18 @@ void read_cgroups(struct group_reading *reading);
 
 /* The name and the unit of a line "NAME NUMBER". */
 struct field {
-    const char *name;
-    size_t length;
+    struct text name;
     size_t i;      /* the index of the value */
     uint64_t unit; /* the factor from the number to the metric's unit; 0: the value is the sum of
                       all lines whose names begin with this one */
 };
-#define FIELD(name, i, unit)            \
-    {                                   \
-        name, sizeof(name) - 1, i, unit \
+#define FIELD(name, i, unit)              \
+    {                                     \
+        {name, sizeof(name) - 1}, i, unit \
     }
 #define FIELDS(fields) fields, sizeof(fields) / sizeof((fields)[0])
 
-const struct field *field_find(const struct field *fields, size_t count, struct piece name);
+const struct field *field_find(const struct field *fields, size_t count, struct text name);
 
 /* Reads the named lines of the begun file. */
 void read_named_fields(struct group_reading *reading, const struct field *fields, size_t count);

@@ -397,7 +397,7 @@ static struct sampling *sampling_open(struct sampler *sampler, const struct conf
 
 /* ---- in the loop: questions ------------------------------------------------------------------ */
 
-static void sampler_keep_requested(void *context, short events)
+static void sampler_keep_requested(void *context)
 {
     struct sampler *sampler = context;
     struct error error = {""};
@@ -406,7 +406,6 @@ static void sampler_keep_requested(void *context, short events)
     uint64_t count;
     bool is_taken;
 
-    (void)events;
     if (read(sampler->asked.fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
         return;
     (void)pthread_mutex_lock(&sampler->lock);
@@ -441,8 +440,8 @@ static struct sampler *sampler_open(struct loop *loop, const struct sampler_want
     sampler->number = (uint64_t)clock_ns();
     (void)pthread_mutex_init(&sampler->lock, NULL);
     condition_init(&sampler->changed);
-    sampler->asked = (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN,
-                                      sampler_keep_requested, sampler, NULL};
+    sampler->asked = (struct watched){
+        eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN, sampler_keep_requested, sampler, NULL, 0};
     if (sampler->asked.fd < 0) {
         error_set(error, "cannot make an eventfd: %s", strerror(errno));
     } else if ((sampler->next = sampling_open(sampler, wanted->config, error))) {

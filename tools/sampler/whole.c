@@ -1,5 +1,6 @@
 /*
- * Reads the groups of the whole host: processors, memory, pressure, run queue, TCP.
+ * Reads the groups of files of the whole host: processors, memory, pressure, run queue, TCP, disks,
+ * network interfaces.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,13 +10,12 @@
 
 /* ---- lines "NAME NUMBER" */
 
-const struct field *field_find(const struct field *fields, size_t count, struct piece name)
+const struct field *field_find(const struct field *fields, size_t count, struct text name)
 {
     for (size_t i = 0; i < count; i++) {
         const struct field *const field = &fields[i];
 
-        if (field->unit ? piece_is(name, field->name, field->length)
-                        : piece_begins(name, field->name, field->length))
+        if (text_equal(field->unit ? name : text_cut(name, field->name.length), field->name))
             return field;
     }
     return NULL;
@@ -25,14 +25,14 @@ void read_named_fields(struct group_reading *reading, const struct field *fields
 {
     struct host_reader *const host = reading->host;
     const struct field *field;
-    struct piece line;
-    struct piece name;
+    struct text line;
+    struct text name;
     uint64_t value;
 
     while (lines_next(&host->lines, &line)) {
-        if (!piece_word(&line, &name) || !(field = field_find(fields, count, name)))
+        if (!line_word(&line, &name) || !(field = field_find(fields, count, name)))
             continue;
-        if (!piece_next_number(&line, &value))
+        if (!line_number(&line, &value))
             host->counts.not_understood++;
         else if (field->unit)
             reading_put(reading, field->i, multiply_saturated(value, field->unit));
@@ -60,20 +60,17 @@ static uint64_t not_smaller(uint64_t *kept, uint64_t time)
     return *kept = time;
 }
 
-static void read_cpu_line(struct group_reading *reading, struct piece name, struct piece line)
+static void read_cpu_line(struct group_reading *reading, struct text name, struct text line)
 {
     const uint64_t ns_per_tick = NS_PER_S / reading->host->ticks_per_s;
     uint64_t ticks[CPU_TIMES];
     struct slot *slot;
 
-    name.at += strlen("cpu");
-    if (name.at == name.end)
-        name.at = name.end = "";
+    if (text_is(name, "cpu"))
+        name.length = 0;
     else if (reading->host->patterns[HOST_CPU].count == 0)
         return;
-    else
-        name.at -= strlen("cpu");
-    if (piece_numbers(&line, ticks, CPU_TIMES) < CPU_TIMES) {
+    if (line_numbers(&line, ticks, CPU_TIMES) < CPU_TIMES) {
         reading->host->counts.not_understood++;
         return;
     }
@@ -87,7 +84,7 @@ static void read_cpu_line(struct group_reading *reading, struct piece name, stru
     reading_emit(reading, slot);
 }
 
-static void read_queue_line(struct host_reader *host, struct piece name, struct piece line)
+static void read_queue_line(struct host_reader *host, struct text name, struct text line)
 {
     static const struct field fields[] = {
         FIELD("procs_running", QUEUE_RUNNING, 1),
@@ -97,7 +94,7 @@ static void read_queue_line(struct host_reader *host, struct piece name, struct 
     };
     const struct field *const field = field_find(FIELDS(fields), name);
 
-    if (field && piece_next_number(&line, &host->stat.values[field->i]))
+    if (field && line_number(&line, &host->stat.values[field->i]))
         host->stat.present |= UINT64_C(1) << field->i;
     else
         host->counts.not_understood += field != NULL;
@@ -106,8 +103,8 @@ static void read_queue_line(struct host_reader *host, struct piece name, struct 
 static bool cpu_read_stat(struct group_reading *reading)
 {
     struct host_reader *const host = reading->host;
-    struct piece line;
-    struct piece name;
+    struct text line;
+    struct text name;
 
     host->stat.tick = host->tick;
     host->stat.monotonic = reading->monotonic;
@@ -115,9 +112,9 @@ static bool cpu_read_stat(struct group_reading *reading)
     if (!host_file_begin(host, FILE_STAT))
         return false;
     while (lines_next(&host->lines, &line)) {
-        if (!piece_word(&line, &name))
+        if (!line_word(&line, &name))
             continue;
-        if (!PIECE_BEGINS(name, "cpu"))
+        if (!text_begins(name, "cpu"))
             read_queue_line(host, name, line);
         else if (reading->kind == HOST_CPU)
             read_cpu_line(reading, name, line);
@@ -132,14 +129,14 @@ void read_cpu(struct group_reading *reading)
 }
 
 /* Reads "0.52" as percent. */
-static bool piece_hundredths(struct piece word, uint64_t *value)
+static bool text_hundredths(struct text word, uint64_t *value)
 {
-    const char *const point = memchr(word.at, '.', piece_length(word));
+    const char *const point = memchr(word.data, '.', word.length);
     uint64_t fraction;
 
-    if (!point || word.end - point != 3 ||
-        !piece_number((struct piece){point + 1, word.end}, &fraction) ||
-        !piece_number((struct piece){word.at, point}, value))
+    if (!point || word.data + word.length - point != 3 ||
+        !text_read_number((struct text){point + 1, 2}, &fraction) ||
+        !text_read_number((struct text){word.data, (size_t)(point - word.data)}, value))
         return false;
     *value = multiply_saturated(*value, 100);
     *value += *value > UINT64_MAX - fraction ? 0 : fraction;
@@ -149,15 +146,15 @@ static bool piece_hundredths(struct piece word, uint64_t *value)
 static void read_load(struct group_reading *reading)
 {
     struct host_reader *const host = reading->host;
-    struct piece line = {"", ""};
-    struct piece word;
+    struct text line = {"", 0};
+    struct text word;
     uint64_t load;
 
     if (!host_file_begin(host, FILE_LOADAVG))
         return;
     lines_next(&host->lines, &line);
     for (size_t i = QUEUE_LOAD_1M; i <= QUEUE_LOAD_15M; i++) {
-        if (piece_word(&line, &word) && piece_hundredths(word, &load))
+        if (line_word(&line, &word) && text_hundredths(word, &load))
             reading_put(reading, i, load);
         else
             host->counts.not_understood++;
@@ -215,15 +212,15 @@ void read_memory(struct group_reading *reading)
 void read_pressure_lines(struct group_reading *reading, size_t first)
 {
     struct host_reader *const host = reading->host;
-    struct piece line;
+    struct text line;
     uint64_t us;
 
     while (lines_next(&host->lines, &line)) {
-        const size_t i = first + PIECE_BEGINS(line, "full ");
+        const size_t i = first + text_begins(line, "full ");
         const char *const total =
-            memrchr(line.at, '=', piece_length(line)); /* the last value of the line */
+            memrchr(line.data, '=', line.length); /* the last value of the line */
 
-        if (total && piece_number((struct piece){total + 1, line.end}, &us))
+        if (total && text_read_number(text_after(line, (size_t)(total + 1 - line.data)), &us))
             reading_put(reading, i, multiply_saturated(us, NS_PER_US));
         else
             host->counts.not_understood++;
@@ -261,15 +258,15 @@ static const struct field tcp_fields[] = {
 };
 
 /* The columns of both lines. */
-static void read_tcp_lines(struct group_reading *reading, struct piece names, struct piece values)
+static void read_tcp_lines(struct group_reading *reading, struct text names, struct text values)
 {
-    struct piece name, word;
+    struct text name, word;
     uint64_t value;
 
-    while (piece_word(&names, &name) && piece_word(&values, &word)) {
+    while (line_word(&names, &name) && line_word(&values, &word)) {
         const struct field *const field = field_find(FIELDS(tcp_fields), name);
 
-        if (field && piece_number(word, &value))
+        if (field && text_read_number(word, &value))
             reading_put(reading, field->i, value);
         else
             reading->host->counts.not_understood += field != NULL;
@@ -279,17 +276,170 @@ static void read_tcp_lines(struct group_reading *reading, struct piece names, st
 void read_tcp(struct group_reading *reading)
 {
     struct host_reader *const host = reading->host;
-    struct piece names = {NULL, NULL}, line;
+    struct text names = {NULL, 0}, line;
 
     if (!host_file_begin(host, FILE_NET_SNMP))
         return;
     while (lines_next(&host->lines, &line)) {
-        if (!PIECE_BEGINS(line, "Tcp: "))
+        if (!text_begins(line, "Tcp: "))
             continue;
-        if (names.at)
+        if (names.data)
             read_tcp_lines(reading, names, line);
         names = line;
     }
     host_file_end(host);
     reading_emit(reading, slot_single(reading));
+}
+
+/* ---- disks: the numbers of a line of /proc/diskstats, after the name */
+
+#define NOTHING_DONE " 0 0 0 0 0 0 0 0 0 0 0"
+
+enum { FIELD_READS = 0, FIELD_WRITES = 4, FIELDS_ALWAYS = 11, FIELDS_MOST = 17 };
+
+/* The value of each field. The kernel prints only the lowest 32 bits of times. */
+static const struct {
+    unsigned char field;
+    unsigned char value;
+    bool wraps;
+    uint64_t unit;
+} disk_values[] = {
+    {FIELD_READS, DISK_READS, false, 1},
+    {1, DISK_READS_MERGED, false, 1},
+    {2, DISK_READ_BYTES, false, SECTOR_BYTES},
+    {3, DISK_READ_TIME, true, NS_PER_MS},
+    {FIELD_WRITES, DISK_WRITES, false, 1},
+    {5, DISK_WRITES_MERGED, false, 1},
+    {6, DISK_WRITTEN_BYTES, false, SECTOR_BYTES},
+    {7, DISK_WRITE_TIME, true, NS_PER_MS},
+    {8, DISK_PENDING, false, 1},
+    {9, DISK_IO_TIME, true, NS_PER_MS},
+    {10, DISK_WEIGHTED_TIME, true, NS_PER_MS},
+    {11, DISK_DISCARDS, false, 1}, /* since Linux 4.18 */
+    {14, DISK_DISCARD_TIME, true, NS_PER_MS},
+    {15, DISK_FLUSHES, false, 1}, /* since Linux 5.5 */
+    {16, DISK_FLUSH_TIME, true, NS_PER_MS},
+};
+#define DISK_VALUES (sizeof(disk_values) / sizeof(disk_values[0]))
+
+/* The slot keeps the last sample's operations, and its times with all 64 bits. */
+enum { KEPT_READS, KEPT_WRITES, KEPT_TIMES };
+
+/* Extends a time of 32 bits, which continues the kept time. */
+static uint64_t unwrap(uint64_t kept, uint64_t ms)
+{
+    const uint64_t high = kept & ~(uint64_t)UINT32_MAX;
+
+    if (ms > UINT32_MAX)
+        return ms;
+    /* a slightly smaller time has not wrapped */
+    return (high | ms) +
+           (kept - high > ms && kept - high - ms > UINT32_MAX / 2 ? UINT64_C(1) << 32 : 0);
+}
+
+static void put_disk(struct group_reading *reading, struct slot *slot, const uint64_t *fields,
+                     size_t count)
+{
+    const bool is_same = fields[FIELD_READS] >= slot->kept[KEPT_READS] &&
+                         fields[FIELD_WRITES] >= slot->kept[KEPT_WRITES];
+    size_t kept = KEPT_TIMES;
+
+    for (size_t i = 0; i < DISK_VALUES && disk_values[i].field < count; i++) {
+        uint64_t value = fields[disk_values[i].field];
+
+        if (disk_values[i].wraps) {
+            value = is_same ? unwrap(slot->kept[kept], value) : value;
+            slot->kept[kept++] = value;
+        }
+        reading_put(reading, disk_values[i].value, multiply_saturated(value, disk_values[i].unit));
+    }
+    slot->kept[KEPT_READS] = fields[FIELD_READS];
+    slot->kept[KEPT_WRITES] = fields[FIELD_WRITES];
+}
+
+static void read_disk(struct group_reading *reading, struct text line)
+{
+    uint64_t fields[FIELDS_MOST];
+    struct text name;
+    struct slot *slot;
+    size_t count;
+
+    if (line_numbers(&line, fields, 2) < 2 || !line_word(&line, &name)) {
+        reading->host->counts.not_understood++;
+        return;
+    }
+    if (text_begins(line, NOTHING_DONE) && reading->host->patterns[HOST_DISK].count == 0)
+        return; /* most loop devices have done nothing */
+    if ((count = line_numbers(&line, fields, FIELDS_MOST)) < FIELDS_ALWAYS) {
+        reading->host->counts.not_understood++;
+        return;
+    }
+    slot = slot_find(reading, name, fields[FIELD_READS] > 0 || fields[FIELD_WRITES] > 0);
+    if (!slot)
+        return;
+    put_disk(reading, slot, fields, count);
+    reading_emit(reading, slot);
+}
+
+void read_disks(struct group_reading *reading)
+{
+    struct host_reader *const host = reading->host;
+    struct text line;
+
+    if (!host_file_begin(host, FILE_DISKSTATS))
+        return;
+    while (lines_next(&host->lines, &line))
+        read_disk(reading, line);
+    if (host_file_end(host))
+        slots_sweep(reading);
+}
+
+/* ---- network interfaces */
+
+#define HEADING_LINES  2
+#define NETWORK_FIELDS 12 /* the columns up to the dropped packets to be sent */
+
+static void read_network(struct group_reading *reading, struct text line)
+{
+    /* the column of each value */
+    static const size_t columns[] = {0, 8, 1, 9, 2, 10, 3, 11};
+    const char *const colon = memrchr(line.data, ':', line.length);
+    uint64_t fields[NETWORK_FIELDS];
+    bool has_done = false;
+    struct text name;
+    struct slot *slot;
+
+    if (!colon) {
+        reading->host->counts.not_understood++;
+        return;
+    }
+    name = text_trim(text_cut(line, (size_t)(colon - line.data)));
+    line = text_after(line, (size_t)(colon + 1 - line.data));
+    if (name.length == 0 || line_numbers(&line, fields, NETWORK_FIELDS) < NETWORK_FIELDS) {
+        reading->host->counts.not_understood++;
+        return;
+    }
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+        has_done = has_done || fields[columns[i]] > 0;
+    slot = slot_find(reading, name, has_done);
+    if (!slot)
+        return;
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+        reading_put(reading, i, fields[columns[i]]);
+    reading_emit(reading, slot);
+}
+
+void read_networks(struct group_reading *reading)
+{
+    struct host_reader *const host = reading->host;
+    size_t number = 0;
+    struct text line;
+
+    if (!host_file_begin(host, FILE_NET_DEV))
+        return;
+    while (lines_next(&host->lines, &line))
+        if (++number > HEADING_LINES)
+            read_network(reading, line);
+    if (host_file_end(host))
+        slots_sweep(reading);
 }

@@ -13,11 +13,6 @@
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,
           bool annotations);
 
-/* Prints all spans that were open on the same host while one span was open. id: the id of the span,
- * or its first digits; within: the trace of the span; NULL: any. Returns the exit status. */
-int show_around(const struct trace_list *traces, const struct trace *within, const char *id,
-                const char *source);
-
 /*
  * Prints the Trace Event Format (JSON). Perfetto requires that the spans of a thread nest. Leaves
  * out spans without a start and sets *left_out to their number. Returns false when out of memory.

@@ -58,8 +58,4 @@ static inline double report_rate(const struct report *report, uint64_t count)
 bool print_table(const struct report *report, const struct stat_options *options);
 bool print_json(const struct report *report, const struct stat_options *options);
 
-/* Watches the services with sockets in the folder. Prints its errors and returns the exit status.
- */
-int watch_services(const struct stat_options *options, const char *folder);
-
 #endif

@@ -6,7 +6,7 @@
 #include "report.h"
 
 #include "babeltrace-plugin/account/statistics_document.h"
-#include "tools/base/say.h"
+#include "babeltrace-plugin/base/date.h"
 #include "tools/base/totals.h"
 #include "tools/base/text.h"
 #include "tools/trace/figures.h"

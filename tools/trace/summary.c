@@ -4,8 +4,6 @@
  */
 #include "summary.h"
 
-#include "babeltrace-plugin/model/statistics.h"
-
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,12 +7,10 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
-#include "ending.h"
 #include "tools/base/say.h"
 #include "tools/kafka/topic.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define GROUP_COMMITTED_MS \
     30000                 /* an open transaction of the previous worker may have to time out */

@@ -5,7 +5,6 @@
 #include "input.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "ending.h"
 #include "tools/base/say.h"
 
 #include <inttypes.h>

@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FIRST_PLACES 256U
-#define SLAB_BYTES   (UINT32_C(1) << 20)
+#define SLAB_BYTES (UINT32_C(1) << 20)
 
 /* ---- memory of traces and spans: slabs that are used again ----------------------------------- */
 
@@ -39,7 +38,6 @@ void partition_fill(struct assembly *assembly, struct item_pool *pool)
 
 void assembly_open(struct assembly *assembly)
 {
-    assembly->seed = hash_seed(assembly);
     assembly->traces.size = sizeof(struct held_trace);
     assembly->spans.size = sizeof(struct held_span);
 }
@@ -53,59 +51,6 @@ void assembly_close(struct assembly *assembly)
         free(slab);
     }
     assembly->slabs = NULL;
-}
-
-/* ---- the table: it grows, and traces leave it ------------------------------------------------ */
-
-/* Returns a free slot for a trace that is not in the table. */
-static struct table_place *partition_find_free(const struct partition *partition, uint64_t hash)
-{
-    uint32_t i = (uint32_t)hash & partition->table_mask;
-
-    while (partition->table[i].trace)
-        i = (i + 1) & partition->table_mask;
-    return &partition->table[i];
-}
-
-bool partition_set_table(struct partition *partition, uint32_t places)
-{
-    struct table_place *old = partition->table;
-    const uint32_t old_places = old ? partition->table_mask + 1 : 0;
-
-    partition->table = calloc(places, sizeof(*partition->table));
-    if (!partition->table) {
-        partition->table = old;
-        return false;
-    }
-    partition->table_mask = places - 1;
-    for (uint32_t i = 0; i < old_places; i++) {
-        if (old[i].trace)
-            *partition_find_free(partition, old[i].hash) = old[i];
-    }
-    free(old);
-    return true;
-}
-
-/* Removes a trace from the table and moves later entries into the gap. */
-static void partition_remove_place(struct partition *partition, struct table_place *place)
-{
-    uint32_t gap = (uint32_t)(place - partition->table);
-
-    partition->table_used--;
-    for (uint32_t i = gap;;) {
-        uint32_t home;
-
-        i = (i + 1) & partition->table_mask;
-        if (!partition->table[i].trace)
-            break;
-        home = (uint32_t)partition->table[i].hash & partition->table_mask;
-        /* an entry whose search begins between the gap and its slot stays */
-        if (((i - home) & partition->table_mask) < ((i - gap) & partition->table_mask))
-            continue;
-        partition->table[gap] = partition->table[i];
-        gap = i;
-    }
-    partition->table[gap].trace = NULL;
 }
 
 /* ---- the log's time -------------------------------------------------------------------------- */
@@ -207,13 +152,10 @@ static void partition_forget_first(struct partition *partition)
 
     if (next) { /* prefetches the next traces to forget, which are not in the cache */
         __builtin_prefetch(next->next, 1);
-        __builtin_prefetch(
-            partition_home_of(partition, partition_hash(partition, next->high, next->low)), 1);
+        __builtin_prefetch(next->in_table.at, 1);
     }
     if (!trace->is_forgotten)
-        partition_remove_place(
-            partition, partition_find(partition, partition_hash(partition, trace->high, trace->low),
-                                      trace->high, trace->low));
+        table_remove(&partition->table, &trace->in_table);
     partition_free_trace(partition->assembly, trace);
 }
 
@@ -268,7 +210,7 @@ bool partition_open(struct partition *partition, struct assembly *assembly, stru
         .time_ms = INT64_MIN / 2,
         .message_ms = start.time_ms,
     };
-    return partition_set_table(partition, FIRST_PLACES);
+    return table_init(&partition->table);
 }
 
 void partition_close(struct partition *partition)
@@ -288,8 +230,7 @@ void partition_close(struct partition *partition)
     while (partition->decided.first)
         partition_free_trace(assembly, partition_take_first(&partition->decided));
     partition_release_messages(partition);
-    free(partition->table);
-    partition->table = NULL;
+    table_destroy(&partition->table, NULL);
 }
 
 struct place partition_place(const struct partition *partition)

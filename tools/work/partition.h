@@ -14,6 +14,7 @@
 #ifndef BLKIN_TOOLS_WORK_PARTITION_H
 #define BLKIN_TOOLS_WORK_PARTITION_H
 
+#include "babeltrace-plugin/base/table.h"
 #include "babeltrace-plugin/base/text.h"
 #include "babeltrace-plugin/model/model.h"
 #include "tools/merged/merged.h"
@@ -92,7 +93,8 @@ struct held_trace {
     uint32_t spans;
     uint32_t over; /* spans beyond the limit */
     bool is_decided;
-    bool is_forgotten; /* another trace has its slot in the table */
+    bool is_forgotten; /* not in the table: another trace has these ids */
+    struct table_link in_table;
 };
 
 /* Free items of one size. The first member of each points to the next one. */
@@ -112,7 +114,6 @@ struct assembly {
     void *context;
     bool is_starved; /* memory ran out: the counts are wrong from now on */
     /* private */
-    uint64_t seed;
     struct item_pool traces, spans;
     struct slab *slabs;
     uint64_t messages; /* copies in memory */
@@ -143,8 +144,7 @@ struct partition {
     struct held_traces open_traces;
     struct held_traces decided;
     struct held_message *first_message, *last_message;
-    struct table_place *table;
-    uint32_t table_mask, table_used;
+    struct table table; /* of traces, by ids */
     struct log_time times[LOG_TIMES];
     uint32_t first_time, next_time; /* modulo LOG_TIMES */
 };

@@ -52,46 +52,18 @@ static inline void partition_free_spans(struct assembly *assembly, struct held_t
     trace->first = trace->last = NULL;
 }
 
-/* ---- the table: open addressing, at most half full unless it cannot grow --------------------- */
-
-struct table_place {
-    uint64_t hash; /* of the trace id; saves most accesses to traces */
-    struct held_trace *trace;
-};
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static inline uint64_t partition_hash(const struct partition *partition, uint64_t high,
                                       uint64_t low)
 {
-    return hash_mix(low ^ hash_mix(high ^ partition->assembly->seed));
-}
-
-/* Returns the first slot of a search. */
-static inline struct table_place *partition_home_of(const struct partition *partition,
-                                                    uint64_t hash)
-{
-    return &partition->table[(uint32_t)hash & partition->table_mask];
+    return hash_mix(low ^ hash_mix(high ^ partition->table.seed));
 }
 
 static inline bool partition_has_ids(const struct held_trace *trace, uint64_t high, uint64_t low)
 {
     return trace->low == low && trace->high == high;
 }
-
-/* Returns the slot of the trace, or the free slot for it. */
-static inline struct table_place *partition_find(const struct partition *partition, uint64_t hash,
-                                                 uint64_t high, uint64_t low)
-{
-    uint32_t i = (uint32_t)hash & partition->table_mask;
-
-    while (partition->table[i].trace && (partition->table[i].hash != hash ||
-                                         !partition_has_ids(partition->table[i].trace, high, low)))
-        i = (i + 1) & partition->table_mask;
-    return &partition->table[i];
-}
-
-/* Resizes the table; `slots` is a power of two. Returns false and keeps the old table when out of
- * memory. */
-bool partition_set_table(struct partition *partition, uint32_t slots);
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 

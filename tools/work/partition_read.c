@@ -6,8 +6,7 @@
 
 #include "babeltrace-plugin/base/array.h"
 
-/* Traces are scattered in memory. The reader prefetches the table slots of this many spans ahead.
- */
+/* Traces are scattered in memory. The reader prefetches the buckets of this many spans ahead. */
 #define WAITING    32U
 #define CACHE_LINE 64
 
@@ -31,7 +30,7 @@ struct message_reading {
 /* ---- the trace of a span --------------------------------------------------------------------- */
 
 static struct held_trace *partition_begin_trace(const struct message_reading *reading,
-                                                struct table_place *place,
+                                                struct held_trace *before,
                                                 const struct waiting *waiting)
 {
     struct partition *partition = reading->partition;
@@ -46,11 +45,11 @@ static struct held_trace *partition_begin_trace(const struct message_reading *re
         .first_offset = reading->message->offset,
         .first_ms = partition->time_ms,
     };
-    if (place->trace)
-        place->trace->is_forgotten = true;
-    else
-        partition->table_used++;
-    *place = (struct table_place){waiting->hash, trace};
+    if (before) {
+        before->is_forgotten = true;
+        table_remove(&partition->table, &before->in_table);
+    }
+    table_add(&partition->table, &trace->in_table, waiting->hash);
     if (reading->is_back) {
         partition_decide(partition, trace);
     } else {
@@ -65,19 +64,16 @@ static struct held_trace *partition_find_trace(const struct message_reading *rea
 {
     const uint64_t high = waiting->span.trace_id_high, low = waiting->span.trace_id;
     struct partition *partition = reading->partition;
-    struct table_place *place;
+    struct held_trace *trace;
 
     if (reading->trace && partition_has_ids(reading->trace, high, low))
         return reading->trace;
-    if (2 * (partition->table_used + 1) > partition->table_mask &&
-        !partition_set_table(partition, 2 * (partition->table_mask + 1)) &&
-        partition->table_used >= partition->table_mask)
-        return NULL;
-    place = partition_find(partition, waiting->hash, high, low);
-    if (!place->trace || (place->trace->is_decided &&
-                          !partition_is_remembered(partition, place->trace, partition->time_ms)))
-        return partition_begin_trace(reading, place, waiting);
-    return place->trace;
+    table_find(trace, &partition->table, waiting->hash, in_table,
+               partition_has_ids(trace, high, low));
+    if (!trace ||
+        (trace->is_decided && !partition_is_remembered(partition, trace, partition->time_ms)))
+        return partition_begin_trace(reading, trace, waiting);
+    return trace;
 }
 
 /* ---- the origin of a span -------------------------------------------------------------------- */
@@ -206,20 +202,27 @@ static void partition_take_one(struct message_reading *reading, const struct wai
     partition_hold(reading, trace, span);
 }
 
+/* Returns the first trace of the bucket; NULL: none. */
+static const struct held_trace *partition_likely_trace(const struct partition *partition,
+                                                       const struct waiting *waiting)
+{
+    const struct table_link *link = partition->table.buckets[waiting->hash & partition->table.mask];
+
+    return link ? caa_container_of(link, struct held_trace, in_table) : NULL;
+}
+
 static void partition_take_waiting(struct message_reading *reading)
 {
     const struct partition *partition = reading->partition;
 
     for (uint32_t i = 0; i < reading->count; i++) {
-        const struct held_trace *trace =
-            partition_home_of(partition, reading->waiting[i].hash)->trace;
+        const struct held_trace *trace = partition_likely_trace(partition, &reading->waiting[i]);
 
         __builtin_prefetch(trace, 1);
         __builtin_prefetch((const char *)trace + CACHE_LINE, 1);
     }
     for (uint32_t i = 0; i < reading->count; i++) {
-        const struct held_trace *trace =
-            partition_home_of(partition, reading->waiting[i].hash)->trace;
+        const struct held_trace *trace = partition_likely_trace(partition, &reading->waiting[i]);
 
         if (trace)
             __builtin_prefetch(trace->last, 1);
@@ -246,7 +249,7 @@ static void partition_take_span(void *context, const struct otlp_origin *origin,
     waiting = &reading->waiting[reading->count++];
     waiting->span = *span;
     waiting->hash = partition_hash(partition, span->trace_id_high, span->trace_id);
-    __builtin_prefetch(partition_home_of(partition, waiting->hash), 1);
+    __builtin_prefetch(&partition->table.buckets[waiting->hash & partition->table.mask], 1);
     if (reading->count == WAITING)
         partition_take_waiting(reading);
 }

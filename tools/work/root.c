@@ -114,7 +114,7 @@ static int root_once(struct root_deltas *deltas, int64_t since_ns, bool is_json)
 {
     struct error error;
     const bool is_right = root_deltas_read(deltas, since_ns, &error) &&
-                          topic_read_all(deltas->topic, ONCE_LIMIT_MS, NULL, &error) &&
+                          topic_read_all(deltas->topic, ONCE_LIMIT_MS, &error) &&
                           root_print(deltas, is_json, &error);
 
     if (!is_right)
@@ -247,12 +247,6 @@ static void root_read(void *context)
         timer_set(root->frame.loop, &root->more, 0);
 }
 
-static void root_readable(void *context, short events)
-{
-    (void)events;
-    root_read(context);
-}
-
 static void root_ask_brokers(void *context)
 {
     const struct root *root = context;
@@ -305,7 +299,7 @@ static bool root_serve(struct root *root)
 {
     notify("READY=1");
     root->watched =
-        (struct watched){topic_fd(root->deltas.topic), POLLIN, root_readable, root, NULL};
+        (struct watched){topic_fd(root->deltas.topic), POLLIN, root_read, root, NULL, 0};
     loop_watch(root->frame.loop, &root->watched);
     root->ask_timer = (struct timer){.due = root_start_asking, .context = root};
     root->ask =
@@ -323,8 +317,8 @@ static int root_run(struct root *root)
     struct error error;
     bool is_right;
 
-    is_right = root_open_displays(root, &error) && frame_open_saver(&root->frame, &error) &&
-               root_load(root, &error) && root_deltas_read(&root->deltas, 0, &error);
+    is_right = root_open_displays(root, &error) && root_load(root, &error) &&
+               root_deltas_read(&root->deltas, 0, &error);
     if (!is_right)
         say(BK1010, "%s", error.text);
     else

@@ -11,6 +11,26 @@
 #include "stage.h"
 
 #include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+
+/*
+ * The end of a worker: by a signal, or by a failure. A worker that has failed commits nothing more,
+ * and the next worker continues from the last commit. A process has one worker.
+ */
+
+/* Makes SIGTERM and SIGINT ask the worker to end. */
+void ending_take_signals(void);
+
+bool ending_is_asked(void);
+
+/* Logs the first failure. */
+__attribute__((format(printf, 1, 2))) void ending_fail(const char *format, ...);
+
+bool ending_has_failed(void);
+
+/* Returns false if the worker failed before it was asked to end. Later failures do not count: the
+ * group may change while the worker leaves. */
+bool ending_is_well(void);
 
 /* The configuration of a worker, without the sink's parameters. */
 struct work_settings {

@@ -17,7 +17,6 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "babeltrace-plugin/params.h"
-#include "ending.h"
 #include "group.h"
 #include "tools/base/commands.h"
 #include "tools/base/notify.h"
@@ -26,7 +25,6 @@
 
 #include <inttypes.h>
 #include <malloc.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -90,15 +90,15 @@ struct blkin_slow_event {
     uint64_t monotonic; /* the span's end: CLOCK_MONOTONIC in ns */
     uint32_t pid;
     uint32_t sequence; /* the process's alarms are numbered from 1: a gap is a loss */
-    uint32_t dropped;  /* alarms of rule `why` that its cap suppressed since the last one */
+    uint32_t dropped;  /* alarms of rule `why` that the cap suppressed since the last one */
 } __attribute__((packed));
 
 /* "blkslow1" in little endian. The last digit is the version of the fields after it. */
 #define BLKIN_SLOW_MARK    UINT64_C(0x31776f6c736b6c62)
 #define BLKIN_SLOW_VERSION '1'
 
-/* blkin:process, once a second while the process records spans. Strings: service, version,
- * sampling. */
+/* blkin:process, at most once a second: while the process begins or ends spans, or calls
+ * blkin_heartbeat(). Strings: service, version, sampling. */
 struct blkin_process_event {
     uint64_t realtime;  /* CLOCK_REALTIME, ns since the Unix epoch */
     uint64_t monotonic; /* CLOCK_MONOTONIC at the same moment, ns */

@@ -3,7 +3,8 @@
  * describes them to LTTng; writers of traces put them into the metadata.
  *
  * The log level of an annotation is its severity. The other events of a span have the highest
- * level, so that "lttng enable-event -u 'blkin:*' --loglevel=WARNING" leaves out only annotations.
+ * level. So "lttng enable-event -u 'blkin:*' --loglevel=WARNING" leaves out only annotations, and
+ * the samples of a host (blkin:metric).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
