@@ -239,6 +239,10 @@ static void check_modes(void)
     struct stat status;
 
     CHECK(stat(folder, &status) == 0 && (status.st_mode & 0777) == 0700);
+    snprintf(path, sizeof(path), "%s/..", folder);
+    CHECK(stat(path, &status) == 0 && (status.st_mode & 0777) == 0755);
+    snprintf(path, sizeof(path), "%s/../..", folder);
+    CHECK(stat(path, &status) == 0 && (status.st_mode & 0777) == 0700);
     snprintf(path, sizeof(path), "%s/test.sock", folder);
     CHECK(stat(path, &status) == 0 && (status.st_mode & 0777) == 0600);
     snprintf(path, sizeof(path), "%s/test.lock", folder);
@@ -252,6 +256,10 @@ static void remove_folder(void)
     snprintf(path, sizeof(path), "%s/test.lock", folder);
     CHECK(unlink(path) == 0);
     CHECK(rmdir(folder) == 0); /* the socket ended with the service */
+    for (int above = 0; above < 2; above++) {
+        *strrchr(folder, '/') = '\0';
+        CHECK(rmdir(folder) == 0);
+    }
 }
 
 int main(int argc, char *argv[])
@@ -264,7 +272,7 @@ int main(int argc, char *argv[])
 
     if (job_is_done(argc, argv, jobs, &status))
         return status;
-    snprintf(folder, sizeof(folder), "%s/control", getenv("TMPDIR"));
+    snprintf(folder, sizeof(folder), "%s/u/b/control", getenv("TMPDIR"));
     CHECK(!control_ask(folder, "test", "status", &error));
     CHECK(strncmp(error.text, "no `blkin test` runs here: ", 27) == 0);
     orphan = test_killed();

@@ -117,15 +117,26 @@ static bool folder_make(const char *path)
     return mkdir(part, 0700) == 0 || errno == EEXIST;
 }
 
-bool folder_make_runtime(const char *path, bool *is_new)
+/* Sets `above` to the path of the parent folder. Returns false for a path without one. */
+static bool folder_cut_name(const char *path, char above[PATH_ROOM])
 {
-    char above[PATH_ROOM];
     char *slash;
 
     path_set(above, "%s", path);
     slash = strrchr(above, '/');
-    if (slash && slash != above) {
-        *slash = '\0';
+    if (!slash || slash == above)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+bool folder_make_runtime(const char *path, bool *is_new)
+{
+    char above[PATH_ROOM], parents[PATH_ROOM];
+
+    if (folder_cut_name(path, above)) {
+        if (folder_cut_name(above, parents))
+            (void)folder_make(parents);
         if (mkdir(above, 0755) == 0)
             (void)chmod(above, 0755); /* independent of the umask */
     }

@@ -27,8 +27,8 @@ bool tree_remove(const char *path);
 /* Replaces a file atomically, also for a power cut. Returns false with error set. */
 bool file_write(const char *path, const char *text, size_t length, struct error *error);
 
-/* Makes the folder of a service's sockets. Every user may read its parent: programs read the
- * sampling rules there. Returns false with errno set. */
+/* Makes the folder of a service's sockets, and its parents. Every user may read its parent, if this
+ * function makes it: programs read the sampling rules there. Returns false with errno set. */
 bool folder_make_runtime(const char *path, bool *is_new);
 
 /* Makes the folder if it is missing. Returns false with error set unless the folder belongs to this
