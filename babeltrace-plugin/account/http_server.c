@@ -283,7 +283,11 @@ struct metrics_server *metrics_server_open(const char *key, const char *where,
 void metrics_server_add(struct metrics_server *server, const char *path, const char *content_type,
                         metrics_page_fn *page)
 {
-    server->pages[1] = (struct metrics_page){path, content_type, page};
+    int i = 1;
+
+    while (i < SERVER_PAGES - 1 && server->pages[i].path)
+        i++;
+    server->pages[i] = (struct metrics_page){path, content_type, page};
 }
 
 void metrics_server_close(struct metrics_server *server)

@@ -81,8 +81,8 @@ struct metrics_server *metrics_server_open(const char *key, const char *where,
                                            metrics_page_fn *page, void *context,
                                            struct error *error);
 
-/* Adds one page, with a path such as "/statistics". The caller owns the texts, which must live as
- * long. */
+/* Adds a page with a path such as "/statistics": at most SERVER_PAGES, with /metrics. The caller
+ * owns the texts, which must live as long. */
 void metrics_server_add(struct metrics_server *server, const char *path, const char *content_type,
                         metrics_page_fn *page);
 #define SERVER_PAGES 2

@@ -43,7 +43,7 @@ static void end(void)
 
 static int connect_there(void)
 {
-    const int port = atoi(strrchr(metrics_server_url(metrics->server), ':') + 1);
+    const int port = atoi(strrchr(metrics_url(metrics), ':') + 1);
     const struct sockaddr_in address = {.sin_family = AF_INET,
                                         .sin_port = htons((uint16_t)port),
                                         .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -205,8 +205,7 @@ static void test_error(void)
     begin();
     CHECK(!metrics_open(loop, "host-listen", "nonsense", page, NULL, &error));
     CHECK(strstr(error.text, "host-listen \"nonsense\": expected PORT") != NULL);
-    snprintf(where, sizeof(where), "%d",
-             atoi(strrchr(metrics_server_url(metrics->server), ':') + 1));
+    snprintf(where, sizeof(where), "%d", atoi(strrchr(metrics_url(metrics), ':') + 1));
     CHECK(!metrics_open(loop, "host-listen", where, page, NULL, &error));
     CHECK(strstr(error.text, ": cannot listen: Address already in use") != NULL);
     end();

@@ -14,6 +14,13 @@
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
+struct metrics {
+    struct loop *loop;
+    struct metrics_server *server;
+    struct watched watched[SERVER_POLLFDS];
+    struct timer timer;
+};
+
 static void metrics_serve(void *context);
 
 /* Registers all descriptors again: serving a request may change them. */
@@ -58,6 +65,17 @@ struct metrics *metrics_open(struct loop *loop, const char *key, const char *whe
     }
     metrics_prepare(metrics);
     return metrics;
+}
+
+void metrics_add(struct metrics *metrics, const char *path, const char *content_type,
+                 metrics_page_fn *page)
+{
+    metrics_server_add(metrics->server, path, content_type, page);
+}
+
+const char *metrics_url(const struct metrics *metrics)
+{
+    return metrics_server_url(metrics->server);
 }
 
 void metrics_close(struct metrics *metrics)

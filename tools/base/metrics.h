@@ -12,19 +12,16 @@
 
 #include <stdbool.h>
 
-/* Read-only for the service, which may pass the server to metrics_server_add() and
- * metrics_server_url(). */
-struct metrics {
-    struct loop *loop;
-    struct metrics_server *server;
-    struct watched watched[SERVER_POLLFDS];
-    struct timer timer;
-};
+struct metrics;
 
 /* Listens at where, "[ADDRESS:]PORT"; key is the configuration key for messages. Returns NULL with
  * error set. */
 struct metrics *metrics_open(struct loop *loop, const char *key, const char *where,
                              metrics_page_fn *page, void *context, struct error *error);
+/* Adds a page: see metrics_server_add(). */
+void metrics_add(struct metrics *metrics, const char *path, const char *content_type,
+                 metrics_page_fn *page);
+const char *metrics_url(const struct metrics *metrics);
 
 /* Returns the page of sinks that read no live session, followed by the service's own text, which
  * the function frees. NULL: out of memory. */

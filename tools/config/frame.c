@@ -309,7 +309,7 @@ bool frame_open_page(struct frame *frame, struct error *error)
     frame->metrics = metrics_open(frame->loop, "prometheus-listen", listen, frame->calls->page,
                                   frame->context, error);
     if (frame->metrics)
-        say(BK1012, "metrics for Prometheus: %s", metrics_server_url(frame->metrics->server));
+        say(BK1012, "metrics for Prometheus: %s", metrics_url(frame->metrics));
     return frame->metrics != NULL;
 }
 

@@ -145,13 +145,12 @@ static json_t *root_status(void *context)
 {
     const struct root *root = context;
     const char *problem = topic_problem(root->deltas.topic);
-    json_t *json =
-        json_pack("{ss, sI, ss*, ss*}", "state",
-                  problem          ? "waiting"
-                  : root->is_ready ? "serving"
-                                   : "reading old deltas",
-                  "saving_ms", (json_int_t)saver_busy_ms(), "error", problem, "url",
-                  root->frame.metrics ? metrics_server_url(root->frame.metrics->server) : NULL);
+    json_t *json = json_pack("{ss, sI, ss*, ss*}", "state",
+                             problem          ? "waiting"
+                             : root->is_ready ? "serving"
+                                              : "reading old deltas",
+                             "saving_ms", (json_int_t)saver_busy_ms(), "error", problem, "url",
+                             root->frame.metrics ? metrics_url(root->frame.metrics) : NULL);
     json_t *summary = root_summary_json(&root->deltas);
 
     (void)json_object_update(json, summary);
@@ -241,7 +240,7 @@ static void root_read(void *context)
         say(BK7047, "%s: the whole topic is read: %llu messages%s%s", root->deltas.url.shown,
             (unsigned long long)root->deltas.merged->messages,
             root->frame.metrics ? "; serves at " : "",
-            root->frame.metrics ? metrics_server_url(root->frame.metrics->server) : "");
+            root->frame.metrics ? metrics_url(root->frame.metrics) : "");
         notify("STATUS=reads %.400s", root->deltas.url.shown);
     }
     if (has_more)
@@ -292,8 +291,7 @@ static bool root_open_displays(struct root *root, struct error *error)
     if (!frame_open(&root->frame, error) || !frame_open_page(&root->frame, error))
         return false;
     if (root->frame.metrics)
-        metrics_server_add(root->frame.metrics->server, "/statistics", "application/json",
-                           root_document);
+        metrics_add(root->frame.metrics, "/statistics", "application/json", root_document);
     return true;
 }
 
