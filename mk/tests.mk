@@ -81,6 +81,7 @@ $(filter $(BUILD)/tests/otlp/% $(BUILD)/tests/host/% $(BUILD)/tests/agent/% $(BU
 # have a time of their own, and a store
 $(BUILD)/tests/agent/test-late-spans: ldflags += -Wl,--wrap=otlp_in_memory,--wrap=sdk_memory_take,--wrap=sdk_memory_held,--wrap=clock_gettime
 $(BUILD)/tests/agent/test-joined: ldflags += -Wl,--wrap=clock_gettime
+$(BUILD)/tests/service/test-loop: ldflags += -Wl,--wrap=sigprocmask
 
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)
@@ -88,7 +89,8 @@ starve_wrap := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarr
 starved_plugin := $(BUILD)/tests/plugin/starved/$(notdir $(plugin))
 $(starve): flags = -Itests/plugin
 $(starve): warnings_c =
-starvation_tests := $(filter $(BUILD)/tests/plugin/test-starvation% %/agent/test-export,$(test_programs))
+starvation_tests := $(filter $(BUILD)/tests/plugin/test-starvation% %/agent/test-export %/agent/test-watcher \
+	%/otlp/test-store,$(test_programs))
 $(starvation_tests): $(starve)
 $(starvation_tests): ldflags += $(starve_wrap)
 $(starved_plugin): $(starve) $(plugin_parts)

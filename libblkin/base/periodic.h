@@ -49,6 +49,23 @@ static inline bool blkin_periodic_is_due(uint64_t now_ticks)
     return __builtin_expect(blkin_is_due(now_ticks, due), 0);
 }
 
+/* The next periodic work is due at once, although its time has not come. */
+extern __attribute__((visibility("hidden"))) bool blkin_periodic_is_early;
+
+/* Makes the periodic work due. Async-signal-safe. */
+static inline void blkin_periodic_hurry(void)
+{
+    __atomic_store_n(&blkin_periodic_is_early, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_wiped.periodic_due_ticks, BLKIN_PERIODIC_ALWAYS, __ATOMIC_RELAXED);
+}
+
+/* Returns true once after blkin_periodic_hurry(). */
+static inline bool blkin_periodic_take_early(void)
+{
+    return __atomic_load_n(&blkin_periodic_is_early, __ATOMIC_RELAXED) &&
+           __atomic_exchange_n(&blkin_periodic_is_early, false, __ATOMIC_ACQUIRE);
+}
+
 /* ---- the level of usage: set by the sampling policy, read at each begin of a span ---- */
 
 #define BLKIN_USAGE_LEVEL_MAX 3

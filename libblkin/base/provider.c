@@ -35,6 +35,7 @@ const int *blkin_gate_ = &not_known_yet;
 
 __attribute__((section(".bss.blkin_wiped"))) struct blkin_wiped blkin_wiped;
 bool blkin_checks;
+bool blkin_periodic_is_early;
 uint32_t blkin_usage_state;
 
 void blkin_usage_set(unsigned level)

@@ -245,7 +245,7 @@ void blkin_do_periodic(uint64_t now_ticks)
     if (!blkin_wiped.process_mark)
         blkin_forked_();
     /* the thread that changes the deadline does the work; other threads do not wait */
-    if (!blkin_is_due(now_ticks, due)) {
+    if (!blkin_is_due(now_ticks, due) && !blkin_periodic_take_early()) {
         if (!blkin_usage_is_on() && !blkin_checks)
             process_set_due(due);
         return;

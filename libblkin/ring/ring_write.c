@@ -6,6 +6,7 @@
 #include "ring_write.h"
 
 #include "libblkin/base/namespaces.h"
+#include "libblkin/base/periodic.h"
 #include "libblkin/base/thread.h"
 #include "tracepoints/format/digits.h"
 #include "tracepoints/format/events.h"
@@ -55,10 +56,14 @@ void ring_write_set_identity(const struct ring_map *map)
                      __ATOMIC_RELEASE);
 }
 
+/* the memory in whose place the process has looked for another one: see ring_look_early() */
+static const struct ring_map *ring_looked_for;
+
 void ring_write_after_fork(void)
 {
     ring_process.head = 0;
     ring_identity.is_known = false;
+    ring_looked_for = NULL;
 }
 
 /* ---- the moment in each payload, for a process whose clock is not the agent's:
@@ -118,6 +123,19 @@ static void ring_move_time(unsigned event, char *payload, size_t length, uint64_
 
 /* ---- the slow path --------------------------------------------------------------------------- */
 
+/* Called before the oldest records of a ring are overwritten. If the agent has replaced the memory,
+ * as this one is too small, the process looks for the new one at once. A process looks once for
+ * each memory, because it may be unable to reach the agent. */
+static void ring_look_early(void)
+{
+    const struct ring_map *map = __atomic_load_n(&ring_process.map, __ATOMIC_ACQUIRE);
+
+    if (!map || ring_map_is_on(map) ||
+        __atomic_exchange_n(&ring_looked_for, map, __ATOMIC_RELAXED) == map)
+        return;
+    blkin_periodic_hurry();
+}
+
 /* Fills the rest of the ring with padding, because the record does not fit there. */
 static void ring_pad(uint32_t cpu, const struct ring_store *record, uint64_t left)
 {
@@ -147,6 +165,7 @@ static bool ring_try_slow(const struct ring_part *part, uint64_t kind, const voi
     left = ring_left(part, store.before);
     if (store.size > left) {
         ring_pad(cpu, &store, left);
+        ring_look_early();
         return false;
     }
     return ring_commit(cpu, &store);

@@ -117,10 +117,14 @@ end_agent
 has_run all.json 0 50000 || fail "spans of the first writer"
 has_run all.json 50000 100000 || fail "spans of the second writer"
 grep -q '"quick"' "$WORK/all.json" || fail "the span of an SDK is not there"
-start_all again
+# The agent goes on with its file.
+spans=$(jq length "$WORK/all.json")
+start_all all
+is endpoint "file:$WORK/all.json" || fail "after a restart, spans go to $(status endpoint)"
 more 1000 || exit 1
 stop_part third KILL 5 2>/dev/null
 end_agent
+[ "$(jq length "$WORK/all.json")" -ge $((spans + 1000)) ] || fail "a restart does not go on with the file"
 
 # a kill: the rings stay, and the program goes on in them. The next agent reads on, so that no span is missing
 start_all killed
@@ -132,10 +136,12 @@ has_made() {
     [ "$(made "$1")" -ge "$2" ]
 }
 wait_for 20 - "spans while no agent runs" has_made steady $(($(made steady) + 100)) || exit 1
-start_all after
+start_all killed
+is endpoint "file:$WORK/killed.json.2" || fail "after a kill, spans go to $(status endpoint)"
+grep -q '^BK4077 ' "$WORK/agent.log" || fail "the log does not say that the file has another name"
 until=$(made steady)
 has_both() {
-    jq -s add "$WORK/killed.json" "$WORK/after.json" >"$WORK/both.json" && has_run both.json 0 "$until" each
+    jq -s add "$WORK/killed.json" "$WORK/killed.json.2" >"$WORK/both.json" && has_run both.json 0 "$until" each
 }
 wait_for 20 agent "each span from before and after the kill" has_both || exit 1
 grep -q '^BK4076 ' "$WORK/agent.log" || fail "it does not say since when spans may come twice"

@@ -52,15 +52,23 @@ static struct config *configure(const char *to)
     return config_read(&request, 4, argv, &status);
 }
 
+static json_t *ended; /* the file of the last run; NULL: none */
+
 static struct export *open_export(const struct config *config)
 {
     const struct export_calls calls = {fail, settle, NULL};
     struct error error = {""};
-    struct export *export = export_open(loop, config, &calls, &error);
+    struct export *export = export_open(loop, config, ended, &calls, &error);
 
     CHECK(export != NULL);
     CHECK_TEXT(error.text + (export ? strlen(error.text) : 0), "");
     return export;
+}
+
+static bool close_export(struct export *export, struct counts *totals)
+{
+    json_decref(ended);
+    return export_close(export, totals, &ended);
 }
 
 /* ---- an exporter that cannot be opened again --------------------------------------------------
@@ -86,7 +94,7 @@ static void test_reopen_fails_twice(void)
     CHECK(!export_open_pipeline(export, &pipeline, &error));
     pipeline_close(&pipeline);
     CHECK(export_given(export) == 0 && export_settled(export) == 0);
-    CHECK(!export_close(export, &totals));
+    CHECK(!close_export(export, &totals));
     CHECK(totals.output.spans == 0);
     CHECK(unlink(place) == 0 && rename(moved, place) == 0);
     config_free(first);
@@ -104,7 +112,7 @@ static void test_reopen_fails_once(void)
     failures = 0;
     CHECK(!export_change(export, second, &error));
     CHECK(failures == 0 && export_is_same(export, first) && export_check(export));
-    CHECK(export_close(export, &totals));
+    CHECK(close_export(export, &totals));
     config_free(first);
     config_free(second);
 }
@@ -135,7 +143,7 @@ static void test_file_goes_on(void)
     CHECK(!export_change(export, other, &error) && strstr(error.text, "is not overwritten"));
     CHECK(failures == 0 && export_check(export));
     export_add_own(export, &span);
-    CHECK(export_close(export, &totals));
+    CHECK(close_export(export, &totals));
     spans = json_load_file(file + strlen("file:"), 0, NULL);
     CHECK(json_array_size(spans) == 3 && totals.output.outcome[OUTCOME_ACCEPTED] == 3);
     json_decref(spans);
@@ -143,6 +151,62 @@ static void test_file_goes_on(void)
     config_free(first);
     config_free(second);
     config_free(other);
+}
+
+static size_t spans_in(const char *name)
+{
+    json_t *spans = json_load_file(name + strlen("file:"), 0, NULL);
+    const size_t count = json_array_size(spans);
+
+    json_decref(spans);
+    return count;
+}
+
+/* Gives one span to an export that is opened as at the start of the agent. */
+static void run_once(const struct config *config, const char *expected)
+{
+    struct export *export = open_export(config);
+    struct counts totals = {.output = {.spans = 0}};
+    struct span span = {.trace_id = 1, .id = 1, .start_ns = 1, .end_ns = 2};
+
+    CHECK_TEXT(export_file(export), expected);
+    export_add_own(export, &span);
+    CHECK(close_export(export, &totals));
+}
+
+/* The agent goes on with the file of a run that ended normally. After a kill, or if somebody has
+ * changed the file, it takes the next name. */
+static void test_file_at_start(void)
+{
+    struct config *config = configure(file);
+    char second[100], third[100];
+    json_t *spans = json_pack("{ss}", "of", "another program");
+
+    (void)snprintf(second, sizeof(second), "%s.2", file);
+    (void)snprintf(third, sizeof(third), "%s.3", file);
+    json_decref(ended);
+    ended = NULL;
+    run_once(config, file);
+    run_once(config, file);
+    CHECK(spans_in(file) == 2);
+    json_decref(ended); /* a kill */
+    ended = NULL;
+    run_once(config, second);
+    run_once(config, second);
+    CHECK(spans_in(file) == 2 && spans_in(second) == 2);
+    CHECK(json_dump_file(spans, second + strlen("file:"), 0) == 0);
+    run_once(config, third);
+    run_once(config, third);
+    CHECK(spans_in(file) == 2 && spans_in(third) == 2);
+    CHECK(unlink(file + strlen("file:")) == 0); /* the user takes the first file away */
+    run_once(config, file);
+    CHECK(spans_in(file) == 1 && spans_in(third) == 2);
+    CHECK(unlink(file + strlen("file:")) == 0 && unlink(second + strlen("file:")) == 0 &&
+          unlink(third + strlen("file:")) == 0);
+    json_decref(spans);
+    json_decref(ended);
+    ended = NULL;
+    config_free(config);
 }
 
 /* Spans that wait in the spool can be read, in both formats. */
@@ -159,7 +223,7 @@ static void test_waiting(const char *endpoint)
     span.id = 9;
     export_add_own(export, &span);
     (void)snprintf(spool, sizeof(spool), "%s", export_spool(export));
-    CHECK(export_close(export, &totals));
+    CHECK(close_export(export, &totals));
     spans = waiting_spans(spool);
     CHECK(json_array_size(spans) == 2);
     CHECK_TEXT(text_in(json_array_get(spans, 0), "id"), "0000000000000008");
@@ -241,7 +305,7 @@ static void test_feed_is_not_opened(void)
     CHECK(times_said("BK4054") - said == nothing_of);
     feed_free(feed);
     only_free(order.only);
-    CHECK(export_close(export, &totals));
+    CHECK(close_export(export, &totals));
     config_free(config);
 }
 
@@ -259,6 +323,7 @@ int main(void)
     test_reopen_fails_twice();
     test_reopen_fails_once();
     test_file_goes_on();
+    test_file_at_start();
     test_waiting(COLLECTOR);
     test_waiting(COLLECTOR "/v1/traces");
     test_feed_is_not_opened();

@@ -5,8 +5,10 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "plugin/starvation/starve.h"
 #include "rings/writer.h"
 #include "seed.h"
+#include "tools/agent/askers.h"
 #include "tools/agent/watcher.h"
 #include "tools/rings/ring_read.h"
 #include "tracepoints/format/events.h"
@@ -326,6 +328,32 @@ static void test_memories(void)
     memory_close(&memory);
 }
 
+/* When out of memory, the watcher counts the failure as the asker's. A later attempt gives the
+ * alarms. */
+static void test_no_memory(void)
+{
+    struct asker asker = {.alarms = 0};
+
+    begin();
+    other = writer_memory(0, WATCHER_CPUS, RING_BYTES_MIN);
+    starve.fail_at = starve.count + 1;
+    CHECK(!watcher_add(&watcher, &other, 1001, &asker));
+    CHECK(starve.failed == 1 && asker.unwatched == 1 && asker.payer.held == 0);
+    starve.fail_at = 0;
+    written_memory = &other;
+    write_alarm(0, 10, 1, 1 * MS);
+    write_alarm(1, 10, 2, 2 * MS);
+    expect("", 0);
+    CHECK(watcher_add(&watcher, &other, 1001, &asker));
+    CHECK(asker.unwatched == 1 && asker.payer.held == 1);
+    expect("10:1 10:2 ", 0);
+    watcher_drop(&watcher, &other);
+    CHECK(asker.payer.held == 0);
+    written_memory = &memory;
+    memory_close(&other);
+    end();
+}
+
 /* Programs of two users with one pid have separate numbers, because a program can write any pid. */
 static void test_users(void)
 {
@@ -405,6 +433,7 @@ int main(void)
     test_overwritten();
     test_restart();
     test_memories();
+    test_no_memory();
     test_users();
     test_newer();
     test_scribbled();

@@ -56,7 +56,7 @@ static void on_span(void *context, const struct otlp_origin *origin, const struc
 
     if (sender->count == STORE_SPANS_MAX)
         return;
-    if (sdk_store_add(sender->store, origin, span, ++now_ns))
+    if (sdk_store_add(sender->store, origin, span, ++now_ns) == SDK_ADDED)
         sender->added[sender->count++] =
             (struct added){sum_of_span(origin, span), span->trace_id_high, span->trace_id,
                            span->start_ns, span->end_ns};

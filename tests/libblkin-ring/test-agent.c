@@ -239,6 +239,46 @@ static void replaced(void)
     agent_stop(&agent);
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A program that overwrites its oldest records goes to the larger memory at once. The periodic work
+ * is due only a second after the last process event. On a busy machine, an attempt may take longer.
+ */
+static void replaced_while_fast(void)
+{
+    struct rings *from = &memory, *to = &other, *next;
+    bool is_early = false;
+
+    agent_start(&agent, from);
+    RECORD_UNTIL(spans(from) > 0);
+    for (int i = 0; i < 20 && !is_early; i++) {
+        const unsigned events = rings_count(from, BLKIN_EVENT_PROCESS);
+        const struct ring_map *map = ring_map();
+        int64_t begun_ms;
+
+        RECORD_UNTIL(rings_count(from, BLKIN_EVENT_PROCESS) > events);
+        begun_ms = now_ms();
+        __atomic_store_n(&to->head->state, RING_ON, __ATOMIC_RELAXED);
+        agent_give(&agent, to);
+        __atomic_store_n(&from->head->state, RING_REPLACED, __ATOMIC_RELAXED);
+        while (ring_map() == map && now_ms() - begun_ms < PATIENCE_MS)
+            record();
+        CHECK(ring_map() != map);
+        is_early = now_ms() - begun_ms < 800;
+        next = from;
+        from = to;
+        to = next;
+    }
+    CHECK(is_early);
+    agent_stop(&agent);
+}
+
 static void exchanged(void)
 {
     agent_start(&agent, &memory);
@@ -458,6 +498,7 @@ int main(void)
     RUN(wrong);
     RUN(left_at_once);
     RUN(replaced);
+    RUN(replaced_while_fast);
     RUN(exchanged);
     RUN(again);
     RUN(quiet);

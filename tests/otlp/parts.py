@@ -57,7 +57,7 @@ class Taker:
         refused = sum(counts["refused_" + why] for why in ("page", "type", "too_large", "broken", "rate", "memory"))
         expect(counts["requests"] - counts["requests_taken"] - refused - counts["requests_cut_off"] in (0, 1), counts)
         expect(counts["spans_in"] == held + counts["spans_overwritten"] + counts["spans_invalid"]
-               + counts["spans_too_large"], one)
+               + counts["spans_too_large"] + counts["spans_no_memory"], one)
         return counts
 
     def connect(self):

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "plugin/starvation/starve.h"
 #include "tools/otlp/sdk_store.h"
 #include "work/spans.h"
 
@@ -55,13 +56,16 @@ static struct text raw_of(const struct store_span *span)
     return (struct text){bytes + 2, (size_t)(end + span->length - bytes) - 2};
 }
 
+static enum sdk_added result; /* of the last add() */
+
 static bool add(struct sdk_store *store, struct store_span span)
 {
     const struct otlp_origin origin = origin_of(span.origin);
     struct otlp_span read;
 
     CHECK(otlp_read_span(raw_of(&span), &read) && read.id == span.id);
-    if (!sdk_store_add(store, &origin, &read, span.came_ns))
+    result = sdk_store_add(store, &origin, &read, span.came_ns);
+    if (result != SDK_ADDED)
         return false;
     model[model_count++] = span;
     return true;
@@ -173,10 +177,34 @@ static void too_large_is_refused(void)
     struct sdk_store *store = new_store(0);
 
     CHECK(!add(store, simple(1, SDK_MEMORY_MIN / 8)));
+    CHECK(result == SDK_TOO_LARGE);
     CHECK(add(store, simple(1, SDK_MEMORY_MIN / 8 - 512)));
     for (int i = 0; i < 100; i++)
         CHECK(add(store, simple(1, SDK_MEMORY_MIN / 8 - 512)));
     CHECK(sdk_store_held(store).spans >= 6);
+    sdk_store_free(store);
+}
+
+/* Whichever allocation fails: the span is refused for that reason, and the store stays as it was.
+ */
+static void no_memory_is_refused(void)
+{
+    struct sdk_store *store = new_store(0);
+
+    CHECK(add(store, simple(1, 100)));
+    for (uint64_t n = 1; n <= 3; n++) {
+        const struct sdk_held before = sdk_store_held(store);
+        struct store_span span = simple(2, 100);
+
+        span.origin = 7; /* a resource and a scope of its own: three allocations */
+        starve.fail_at = starve.count + n;
+        starve.failed = 0;
+        CHECK(!add(store, span));
+        CHECK(result == SDK_NO_MEMORY && starve.failed == 1);
+        starve.fail_at = 0;
+        CHECK(sdk_store_held(store).spans == before.spans);
+        CHECK(add(store, simple(1, 100)));
+    }
     sdk_store_free(store);
 }
 
@@ -266,7 +294,7 @@ static void memory_is_bounded(void)
     CHECK(otlp_read_span((struct text){bytes + 2, (size_t)bytes[1]}, &span));
     for (uint64_t i = 0; i < 1000000; i++) {
         span.trace_id = i;
-        CHECK(sdk_store_add(store, &origin, &span, (int64_t)i + 1));
+        CHECK(sdk_store_add(store, &origin, &span, (int64_t)i + 1) == SDK_ADDED);
     }
     CHECK(sdk_store_held(store).spans + sdk_store_held(store).overwritten == 1000000);
     CHECK(sdk_store_held(store).traces == sdk_store_held(store).spans);
@@ -282,6 +310,7 @@ int main(void)
     only_what_is_new_is_given();
     what_is_gone_is_known();
     too_large_is_refused();
+    no_memory_is_refused();
     a_wrong_clock_is_no_harm();
     a_flood_overwrites_its_own();
     each_gets_its_share();

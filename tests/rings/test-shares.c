@@ -30,6 +30,40 @@ static void test_large(void)
     forget_all();
 }
 
+static uint64_t beats_of(int number)
+{
+    struct memory memory;
+    uint64_t beats;
+
+    CHECK(memory_open(&memory, dup(store.kept[number].fd), &error));
+    beats = ((struct ring_memory *)(void *)memory.at)->beats;
+    memory_close(&memory);
+    return beats;
+}
+
+/* The larger memory comes before the holder's next tick, which the beats of the first memory show.
+ * By chance, a tick may come first. */
+static void test_early(void)
+{
+    bool is_early = false;
+
+    options.size = (struct memory_size){2, 1 << 23, 1 << 16};
+    options.max_bytes = 1 << 30;
+    for (int i = 0; i < 20 && !is_early; i++) {
+        const pid_t service = begin(), busy = start_program(0, keep_busy);
+
+        DRAIN_UNTIL(store.count > 0 && state_of(0) == RING_REPLACED);
+        is_early = beats_of(0) == 0;
+        end_program(busy);
+        CHECK(finish(service, SIGTERM) == 0);
+        forget_all();
+        options.size = (struct memory_size){2, 1 << 23, 1 << 16};
+    }
+    CHECK(is_early);
+    options.size = small;
+    options.max_bytes = 1 << 26;
+}
+
 #define PASSING 100 /* users */
 
 /* Many users come and go: the holder frees their memories, and keeps that of a user who stays. */
@@ -93,6 +127,7 @@ int main(void)
     if (!prepare())
         return 1;
     test_large();
+    test_early();
     test_users_that_go();
     test_shares();
     clean_up();

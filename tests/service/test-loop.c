@@ -426,6 +426,38 @@ static void test_signals(void)
     end();
 }
 
+/* ---- sigprocmask(2) fails */
+
+static bool has_no_mask;
+
+int __real_sigprocmask(int how, const sigset_t *set, sigset_t *before);
+int __wrap_sigprocmask(int how, const sigset_t *set, sigset_t *before);
+
+int __wrap_sigprocmask(int how, const sigset_t *set, sigset_t *before)
+{
+    if (!has_no_mask)
+        return __real_sigprocmask(how, set, before);
+    errno = EINVAL;
+    return -1;
+}
+
+/* A loop that cannot be made leaves no descriptor open. */
+static void test_no_mask(void)
+{
+    const int before = dup(0);
+    int after;
+
+    CHECK(before >= 0 && close(before) == 0);
+    has_no_mask = true;
+    errno = 0;
+    CHECK(loop_new(&signals) == NULL);
+    CHECK(errno == EINVAL);
+    has_no_mask = false;
+    after = dup(0);
+    CHECK(after == before);
+    close(after);
+}
+
 int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {
@@ -443,5 +475,6 @@ int main(int argc, char *argv[])
     test_child_that_stays();
     test_thread_job();
     test_signals();
+    test_no_mask();
     return check_status();
 }

@@ -158,6 +158,29 @@ static void test_killed(void)
     CHECK(sinks.output.spans == 70 && sinks.output.waiting == 0);
 }
 
+/* Of a file without the counters of its sinks, the service's own counters begin at 0, too. */
+static void test_damaged(void)
+{
+    static const char *const damaged[] = {"{\"alarms\": 7}", "{\"alarms\": 7, \"counters\": 8}",
+                                          "[]"};
+    static const struct total own[] = {{"alarms", 0, "Alarms."}};
+    static const struct totals_table totals_table = {"test", own, 1};
+    uint64_t alarms;
+    json_t *json = json_loads("{\"alarms\": 7, \"counters\": {\"events\": 8}}", 0, NULL);
+
+    CHECK(totals_read(json, &sinks, &totals_table, &alarms));
+    CHECK(alarms == 7 && sinks.input.events == 8);
+    json_decref(json);
+    for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++) {
+        json = json_loads(damaged[i], 0, NULL);
+        alarms = 9;
+        sinks.input.events = 9;
+        CHECK(json && !totals_read(json, &sinks, &totals_table, &alarms));
+        CHECK(alarms == 0 && sinks.input.events == 0);
+        json_decref(json);
+    }
+}
+
 /* The page has no trace time, because that of several runs would look like a session that stands
  * still. */
 static void test_page(void)
@@ -179,6 +202,7 @@ int main(void)
     test_killed_with_spool();
     test_going_on();
     test_killed();
+    test_damaged();
     test_page();
     return check_status();
 }

@@ -56,11 +56,10 @@ bool agent_open(struct agent *agent, struct error *error)
     if (!agent->alarms_seen)
         agent->alarms_seen = json_array();
     agent->collected = collected_new();
-    if (agent->collected)
-        collected_load(agent->collected, agent->collected_file);
-    else
-        error_set(error, "out of memory");
-    return agent->collected != NULL;
+    if (!agent->collected)
+        return error_set(error, "out of memory");
+    collected_load(agent->collected, agent->collected_file);
+    return true;
 }
 
 void agent_forget_place(struct agent *agent)
@@ -76,6 +75,7 @@ void agent_close(struct agent *agent)
     requests_free(agent->scan_queue.taken);
     payers_end(&agent->askers);
     json_decref(agent->alarms_seen);
+    json_decref(agent->totals.file);
     agent_forget_place(agent);
     if (agent->collected)
         collected_free(agent->collected);

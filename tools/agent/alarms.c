@@ -213,20 +213,30 @@ void alarms_free(struct alarms *alarms)
     free(alarms);
 }
 
-void alarms_memory_came(struct alarms *alarms, const struct held *held)
+void alarms_memory_came(struct alarms *alarms, struct held *held)
 {
     char name[PAYER_NAME_MAX];
 
     payer_set_user(name, held->payer);
-    watcher_add(&alarms->watcher, &held->memory, held->user,
-                askers_get(&alarms->agent->askers, name));
+    held->is_watched = watcher_add(&alarms->watcher, &held->memory, held->user,
+                                   askers_get(&alarms->agent->askers, name));
 }
 
-void alarms_memory_goes(struct alarms *alarms, const struct memory *memory)
+void alarms_watch_again(struct alarms *alarms, struct held *first)
 {
+    for (struct held *held = first; held; held = held->next) {
+        if (!held->is_watched)
+            alarms_memory_came(alarms, held);
+    }
+}
+
+void alarms_memory_goes(struct alarms *alarms, struct held *held)
+{
+    if (!held->is_watched)
+        alarms_memory_came(alarms, held);
     if (!alarms->is_stopped)
         alarms_look(alarms);
-    watcher_drop(&alarms->watcher, memory);
+    watcher_drop(&alarms->watcher, &held->memory);
 }
 
 /* Takes the alarm with the time of now: the span may have ended long ago, but an earlier fetch has

@@ -18,8 +18,10 @@ void alarms_free(struct alarms *alarms); /* NULL is allowed */
 
 /* Adds or removes a memory. Before the removal, reads the last alarms, unless alarms_stop() was
  * called. */
-void alarms_memory_came(struct alarms *alarms, const struct held *held);
-void alarms_memory_goes(struct alarms *alarms, const struct memory *memory);
+void alarms_memory_came(struct alarms *alarms, struct held *held);
+void alarms_memory_goes(struct alarms *alarms, struct held *held);
+/* Adds the memories that could not be added before, for lack of memory. first: all memories. */
+void alarms_watch_again(struct alarms *alarms, struct held *first);
 
 /* Takes an alarm for a span of an SDK that was slow or has failed. */
 void alarms_note_otlp(struct alarms *alarms, const struct otlp_alarm *otlp);

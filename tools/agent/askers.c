@@ -43,10 +43,11 @@ json_t *askers_json(const struct payers *askers)
     cds_list_for_each_entry(asker, &askers->list, payer.in_list)
     {
         (void)json_array_append_new(
-            list, json_pack("{ss, sI, sI, sI, sI, ss%}", "of", asker->payer.name, "alarms",
+            list, json_pack("{ss, sI, sI, sI, sI, sI, ss%}", "of", asker->payer.name, "alarms",
                             (json_int_t)asker->alarms, "held_back", (json_int_t)asker->held_back,
                             "double", (json_int_t)asker->doubles, "dropped",
-                            (json_int_t)asker->dropped, "why", asker->why, strlen(asker->why)));
+                            (json_int_t)asker->dropped, "unwatched", (json_int_t)asker->unwatched,
+                            "why", asker->why, strlen(asker->why)));
     }
     return list;
 }

@@ -14,8 +14,9 @@
 struct asker {
     struct payer payer;
     uint64_t alarms, held_back, doubles, dropped; /* as in struct agent_totals */
-    char why[128];                                /* of the last alarm */
-    int64_t rest_ms;                              /* no scan for its traces before this time */
+    uint64_t unwatched; /* failed attempts to read a memory's alarms: out of memory */
+    char why[128];      /* of the last alarm */
+    int64_t rest_ms;    /* no scan for its traces before this time */
 };
 
 void askers_begin(struct payers *askers);
@@ -27,7 +28,8 @@ struct asker *askers_get(struct payers *askers, const char *name);
 struct asker *asker_hold(struct asker *asker);
 void asker_release(struct asker *asker);
 
-/* [{"of": NAME, "alarms", "held_back", "double", "dropped", "why"}], since the start */
+/* [{"of": NAME, "alarms", "held_back", "double", "dropped", "unwatched", "why"}], since the start
+ */
 json_t *askers_json(const struct payers *askers);
 
 #endif

@@ -157,6 +157,19 @@ void collected_open(struct collected_trace *trace, int64_t asked_ns, const char 
 void collected_close(struct collected_trace *trace)
 {
     trace->is_open = false;
+    trace->deaths = 0;
+    collected_change(trace);
+}
+
+void collected_note_deaths(struct collected_trace *trace, unsigned count)
+{
+    trace->deaths += count;
+    collected_change(trace);
+}
+
+void collected_skip(struct collected_trace *trace)
+{
+    trace->is_open = trace->is_unsent = false;
     collected_change(trace);
 }
 
@@ -356,13 +369,13 @@ static char *collected_line(const struct collected_trace *trace)
     json_t *json;
 
     trace_id_text(trace->id, text);
-    json = json_pack("{ss, sI, sI, sb, sb, sb, sI, sI, ss%, so*}", "id", text, "mono",
-                     is_sent ? (json_int_t)trace->until_mono_ns : 0, "from",
-                     (json_int_t)trace->from_mono_ns, "open", is_open, "judged",
-                     is_open && (!trace->is_open || trace->was_judged), "unsent", !is_sent, "asked",
-                     (json_int_t)trace->asked_ns, "held",
-                     is_sent ? (json_int_t)collected_held_from(trace) : 0, "why", trace->why,
-                     strlen(trace->why), "found", open);
+    json = json_pack(
+        "{ss, sI, sI, sI, sb, sb, sb, sI, sI, ss%, so*}", "id", text, "deaths",
+        (json_int_t)trace->deaths, "mono", is_sent ? (json_int_t)trace->until_mono_ns : 0, "from",
+        (json_int_t)trace->from_mono_ns, "open", is_open, "judged",
+        is_open && (!trace->is_open || trace->was_judged), "unsent", !is_sent, "asked",
+        (json_int_t)trace->asked_ns, "held", is_sent ? (json_int_t)collected_held_from(trace) : 0,
+        "why", trace->why, strlen(trace->why), "found", open);
     line = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
     return line;
@@ -451,6 +464,7 @@ static void collected_load_trace(struct collected *collected, const json_t *json
     trace->was_judged = json_is_true(json_object_get(json, "judged"));
     trace->is_unsent = json_is_true(json_object_get(json, "unsent")) && !trace->is_open;
     trace->asked_ns = number_in(json, "asked");
+    trace->deaths = (unsigned)number_in(json, "deaths");
     if (number_in(json, "held") < clock_ns()) /* 0.9 has saved times since 1970 */
         trace->held_from_ns = number_in(json, "held");
     (void)snprintf(trace->why, sizeof(trace->why), "%s", text_in(json, "why"));

@@ -26,7 +26,8 @@ struct collected_trace {
     char why[201];
     int64_t begin_ns; /* since 1970: the begin of the first span found; 0: not known */
     uint64_t spans;
-    bool is_cut; /* `have` or `want` is incomplete */
+    unsigned deaths; /* crashes of agents while the trace was open or unsent: see deaths.h */
+    bool is_cut;     /* `have` or `want` is incomplete */
     /* CLOCK_MONOTONIC; 0: not known. At one of the fetches, the rings of the trace's users had all
      * records from held_from_ns on. At the last, the store had all spans of SDKs from otlp_from_ns
      * on. */
@@ -51,6 +52,10 @@ struct collected_trace *collected_get(struct collected *collected, struct trace_
 /* Marks the trace as requested by this host. asked_ns: the trace's begin; 0: not known. */
 void collected_open(struct collected_trace *trace, int64_t asked_ns, const char *why);
 void collected_close(struct collected_trace *trace);
+/* Counts crashes. */
+void collected_note_deaths(struct collected_trace *trace, unsigned count);
+/* The trace is not fetched again: it is neither open nor unsent. */
+void collected_skip(struct collected_trace *trace);
 
 /* The time and the places of a fetch: see the members of struct collected_trace. */
 struct collected_span {

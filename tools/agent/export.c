@@ -6,6 +6,7 @@
 #include "export.h"
 
 #include "babeltrace-plugin/spans/span.h"
+#include "export_file.h"
 #include "tools/base/loop.h"
 #include "tools/base/totals.h"
 #include "tools/base/say.h"
@@ -22,7 +23,9 @@ struct export
 {
     struct loop *loop;
     const struct config *config;
-    char spool[4096]; /* the folder; "": none */
+    char spool[4096];            /* the folder; "": none */
+    char file[EXPORT_FILE_ROOM]; /* the endpoint in use, if it is a file; "": it is not */
+    const char *format;          /* of the file */
     struct export_calls calls;
     struct pipeline_shared shared;
     struct pipeline *open[EXPORT_PIPELINES];
@@ -79,8 +82,7 @@ static void export_set_spool(const struct config *config, struct params *params,
 {
     const char *endpoint = exporter_endpoint(&params->exporter);
 
-    if (strcmp(config_origin(config, "spool"), "default") != 0 ||
-        strncmp(endpoint, "file:", 5) == 0)
+    if (strcmp(config_origin(config, "spool"), "default") != 0 || export_file_is(endpoint))
         return;
     (void)snprintf(path, 4096, "%.4000s/spool", config_text(config, "state-dir"));
     params->exporter.spool.folder = path;
@@ -96,27 +98,85 @@ static bool export_params(const struct config *config, struct params *params, st
     return true;
 }
 
-static bool export_open_exporter(struct export *export, const struct config *config,
-                                 struct error *error)
+/* Returns whether the replaced exporter had the same endpoint. */
+static bool export_has_endpoint(const struct export *export, const struct exporter_options *options)
+{
+    struct params before;
+    struct error ignored;
+
+    return export->config && export_params(export->config, &before, &ignored) &&
+           strcmp(exporter_endpoint(options), exporter_endpoint(&before.exporter)) == 0 &&
+           exporter_protocol(options) == exporter_protocol(&before.exporter);
+}
+
+/* Sets the file of an endpoint file:PATH. last: the file of the last run. */
+static void export_set_file(const struct export *export, struct exporter_options *options,
+                            const json_t *last, char file[EXPORT_FILE_ROOM])
+{
+    const struct protocol *protocol = exporter_protocol(options);
+
+    options->format = protocol->format; /* a path may tell the format: the name changes */
+    if (export_has_endpoint(export, options)) {
+        (void)snprintf(file, EXPORT_FILE_ROOM, "%s", export->file);
+        options->transport.continues = true; /* the exporter that was replaced has written it */
+    } else if (export->config) {
+        (void)snprintf(file, EXPORT_FILE_ROOM, "%s", exporter_endpoint(options));
+    } else {
+        options->transport.continues =
+            export_file_choose(exporter_endpoint(options), protocol->name, last, file);
+    }
+    options->transport.endpoint = file;
+}
+
+static void export_say_file(const struct export *export, const char *configured)
+{
+    if (strcmp(export->file, configured) != 0)
+        say(BK4077,
+            "%s has spans of a run that did not end normally, or of another program: spans go to "
+            "%s",
+            configured, export->file);
+}
+
+static struct exporter *export_new_exporter(struct export *export, struct params *params,
+                                            const json_t *last, struct error *error)
 {
     const struct exporter_callbacks callbacks = {export_is_interrupted, export_report, export,
                                                  NULL};
-    struct params params, before;
-    struct error ignored;
+    const char *configured = exporter_endpoint(&params->exporter);
+    char file[EXPORT_FILE_ROOM] = "";
+    struct exporter *exporter;
+
+    if (export_file_is(configured))
+        export_set_file(export, &params->exporter, last, file);
+    exporter = exporter_new(&params->exporter, &callbacks, error);
+    if (!exporter && params->exporter.transport.continues && !export->config) {
+        /* somebody has changed the file */
+        params->exporter.transport.continues = export_file_choose(configured, "", NULL, file);
+        exporter = exporter_new(&params->exporter, &callbacks, error);
+    }
+    if (!exporter)
+        return NULL;
+    (void)snprintf(export->file, sizeof(export->file), "%s", file);
+    export->format = exporter_protocol(&params->exporter)->name;
+    if (file[0] && !export->config)
+        export_say_file(export, configured);
+    return exporter;
+}
+
+/* last: the file of the last run. */
+static bool export_open_exporter(struct export *export, const struct config *config,
+                                 const json_t *last, struct error *error)
+{
+    struct params params;
     char spool[4096];
 
     if (!export_params(config, &params, error))
         return false;
-    /* the exporter that was replaced has written the file */
-    params.exporter.transport.continues =
-        export->config && export_params(export->config, &before, &ignored) &&
-        strcmp(exporter_endpoint(&params.exporter), exporter_endpoint(&before.exporter)) == 0 &&
-        exporter_protocol(&params.exporter) == exporter_protocol(&before.exporter);
     export_set_spool(config, &params, spool);
     /* by default, the agent also starts while the collector is down */
     if (strcmp(config_origin(config, "require-collector"), "default") == 0)
         params.exporter.require_collector = false;
-    export->shared.exporter = exporter_new(&params.exporter, &callbacks, error);
+    export->shared.exporter = export_new_exporter(export, &params, last, error);
     if (!export->shared.exporter)
         return false;
     (void)snprintf(export->spool, sizeof(export->spool), "%s",
@@ -226,6 +286,11 @@ const char *export_spool(const struct export *export)
     return export->spool;
 }
 
+const char *export_file(const struct export *export)
+{
+    return export->file;
+}
+
 bool export_check(struct export *export)
 {
     struct error error;
@@ -282,7 +347,7 @@ json_t *export_statistics(struct export *export)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-struct export *export_open(struct loop *loop, const struct config *config,
+struct export *export_open(struct loop *loop, const struct config *config, const json_t *last,
                            const struct export_calls *calls, struct error *error)
 {
     struct export *export = calloc(1, sizeof(*export));
@@ -292,7 +357,7 @@ struct export *export_open(struct loop *loop, const struct config *config,
         return NULL;
     *export = (struct export){.loop = loop, .calls = *calls};
     export->shared.endpoints = endpoint_table_new();
-    if (export->shared.endpoints && export_open_exporter(export, config, error)) {
+    if (export->shared.endpoints && export_open_exporter(export, config, last, error)) {
         export->look = (struct timer){.due = export_look, .context = export};
         timer_set(loop, &export->look, EXPORT_LOOK_MS);
         return export;
@@ -323,16 +388,16 @@ bool export_change(struct export *export, const struct config *config, struct er
     }
     if (export->shared.exporter)
         export_close_exporter(export);
-    if (export_open_exporter(export, config, error))
+    if (export_open_exporter(export, config, NULL, error))
         return true;
-    if (!export_open_exporter(export, before, &ignored)) {
+    if (!export_open_exporter(export, before, NULL, &ignored)) {
         export_fail(export, &ignored);
         export->calls.failed(export->calls.context);
     }
     return false;
 }
 
-bool export_close(struct export *export, struct counts *totals)
+bool export_close(struct export *export, struct counts *totals, json_t **file)
 {
     bool is_delivered;
 
@@ -341,6 +406,7 @@ bool export_close(struct export *export, struct counts *totals)
         export_close_exporter(export);
     export_add_account(export, totals, true);
     is_delivered = !export->has_failed;
+    *file = is_delivered && export->file[0] ? export_file_json(export->file, export->format) : NULL;
     pipeline_free_statistics(&export->shared.statistics);
     endpoint_table_free(export->shared.endpoints);
     free(export);

@@ -29,8 +29,9 @@ struct export_calls {
 };
 
 /* Opens the exporter as the configuration says. Without the key spool, the folder of the spool is
- * "spool" in state-dir; a file as endpoint has none. Returns NULL with error set. */
-struct export *export_open(struct loop *loop, const struct config *config,
+ * "spool" in state-dir; a file as endpoint has none. last: the file of the last run, see
+ * export_close(); NULL: none. Returns NULL with error set. */
+struct export *export_open(struct loop *loop, const struct config *config, const json_t *last,
                            const struct export_calls *calls, struct error *error);
 
 /* Returns whether the exporter runs with the same configuration. */
@@ -42,8 +43,9 @@ bool export_is_same(const struct export *export, const struct config *config);
 bool export_change(struct export *export, const struct config *config, struct error *error);
 
 /* Delivers for at most flush-timeout-ms, and adds the counts to the totals. No pipeline may be
- * open. Returns false, after a message, if the exporter has failed or spans may be lost. */
-bool export_close(struct export *export, struct counts *totals);
+ * open. Returns false, after a message, if the exporter has failed or spans may be lost. *file: the
+ * whole file that the next run may go on with (export_file.h); NULL: none. */
+bool export_close(struct export *export, struct counts *totals, json_t **file);
 
 /* Opens a pipeline whose spans go to the exporter. The caller has set only `choice`,
  * `wall_clock_ns` and `marks`. Returns false with error set: then the caller calls
@@ -74,6 +76,8 @@ bool export_check(struct export *export);
 
 /* Returns the folder of the spool; "": none. */
 const char *export_spool(const struct export *export);
+/* Returns "file:PATH" with the path in use; "": the endpoint is no file. */
+const char *export_file(const struct export *export);
 
 /* Adds the counts since export_open() to the totals of earlier runs. is_handed_over: the totals go
  * into a file, and the next run continues with them: see counts_hand_over(). */

@@ -64,7 +64,8 @@ static void scans_set_rest(struct scans *scans)
         scan_queue_rest(&agent->scan_queue, asker, scans->next_ms);
         return;
     }
-    scans->last_allowance -= (int64_t)scans->result.bytes_found;
+    if (!request_is_list(agent->scan_queue.taken)) /* a list sends no span */
+        scans->last_allowance -= (int64_t)scans->result.bytes_found;
     scans->next_last_ms = scans->next_ms;
 }
 

@@ -6,6 +6,7 @@
 #include "send_all.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "deaths.h"
 #include "export.h"
 #include "tools/base/json.h"
 #include "tools/base/text.h"
@@ -82,13 +83,19 @@ void send_all_set_sampler(struct send_all *all, struct sampler *sampler)
     all->sampler = sampler;
 }
 
-static void all_note_loss(void *context, int64_t begin_ns, int64_t end_ns)
+static void all_lose(struct send_all *all, int64_t begin_ns, int64_t end_ns)
 {
-    struct send_all *all = context;
     struct loss loss = {.has_times = true, .begin_ns = begin_ns, .end_ns = end_ns};
 
     all_set_origin(all, &loss.origin);
     assembler_note_loss(all->pipeline.assembler, &loss);
+}
+
+static void all_note_loss(void *context, int64_t begin_ns, int64_t end_ns)
+{
+    struct send_all *all = context;
+
+    all_lose(all, begin_ns, end_ns);
     if (!all->has_said_lost)
         say(BK4070, "events were overwritten before they were read: ring-bytes is too small for "
                     "ring-poll-ms, or this host is too busy; from now on they are only counted");
@@ -192,6 +199,39 @@ static const json_t *all_place_of(const json_t *place, const struct held *held)
     return NULL;
 }
 
+/* Returns the bytes of the memory's rings from the place up to now. */
+static uint64_t all_bytes_since(const json_t *place, const struct held *held)
+{
+    const json_t *at = all_place_of(place, held);
+    uint64_t bytes = 0;
+
+    for (uint32_t cpu = 0; cpu < held->memory.size.cpus; cpu++) {
+        const uint64_t end = ring_committed(memory_ring(&held->memory, cpu));
+        const uint64_t from = (uint64_t)json_integer_value(json_array_get(at, cpu));
+        const uint64_t size = held->memory.size.event_bytes;
+        const uint64_t since = end > from ? end - from : 0;
+
+        bytes += since < size ? since : size;
+    }
+    return bytes;
+}
+
+/* Counts the records from that place up to the ends of the rings, where the reading begins. */
+static void all_note_skipped(struct send_all *all, const json_t *place, const struct held *first)
+{
+    const int64_t begin_ns = number_in(place, "mono_ns") + all->offset_ns;
+    uint64_t bytes = 0;
+
+    for (const struct held *held = first; held; held = held->next)
+        bytes += all_bytes_since(place, held);
+    all->agent->totals.skipped_bytes += bytes;
+    all_lose(all, begin_ns, clock_ns() + all->offset_ns);
+    say(BK4079,
+        "%" PRIu64 " bytes of the rings since %s are skipped, because two agents in a row crashed "
+        "while they read them",
+        bytes, date_text(begin_ns, 3).text);
+}
+
 void send_all_memory_came(struct send_all *all, const struct held *held)
 {
     const json_t *read_on = all->agent->read_on, *at = all_place_of(read_on, held);
@@ -251,10 +291,16 @@ struct send_all *send_all_open(struct agent *agent, struct held *first, struct e
 {
     struct send_all *all = calloc(1, sizeof(*all));
     const struct follow_calls calls = {all_take_event, all_note_loss, all};
-    const int64_t from_ns = all_begin_ns(agent);
+    json_t *skipped = deaths_skip_place(agent) ? json_incref(agent->read_on) : NULL;
+    int64_t from_ns;
 
-    if (!all)
+    if (skipped)
+        agent_forget_place(agent);
+    from_ns = all_begin_ns(agent);
+    if (!all) {
+        json_decref(skipped);
         return error_null(error, "out of memory");
+    }
     *all = (struct send_all){.agent = agent,
                              .offset_ns = ring_clock_offset(),
                              .samples_from_ns = clock_ns() - ALL_SAMPLES_NS,
@@ -269,6 +315,7 @@ struct send_all *send_all_open(struct agent *agent, struct held *first, struct e
     if (!all->follow) {
         export_close_pipeline(agent->export, &all->pipeline);
         json_decref(all->next);
+        json_decref(skipped);
         free(all);
         return NULL;
     }
@@ -277,6 +324,9 @@ struct send_all *send_all_open(struct agent *agent, struct held *first, struct e
             date_text(from_ns + all->offset_ns, 3).text);
     for (const struct held *held = first; held; held = held->next)
         send_all_memory_came(all, held);
+    if (skipped)
+        all_note_skipped(all, skipped, first);
+    json_decref(skipped);
     if (!agent->totals.read) /* after a kill, the next process reads on from here */
         agent->totals.read = all_place(all, first);
     timer_set(agent->loop, &all->look, 0);

@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "by_hand.h"
+#include "deaths.h"
 #include "dump_rings.h"
 #include "export.h"
 #include "status.h"
@@ -112,6 +113,7 @@ static void service_step(void *context)
     if (service->planned_ms && now_ms - service->planned_ms > STALL_MS)
         wants_note_stall(parts->wants, now_ms - service->stepped_ms);
     service->stepped_ms = now_ms;
+    alarms_watch_again(parts->alarms, agent_rings_first(parts->agent_rings));
     if (parts->late_spans)
         next_ms = late_spans_look(parts->late_spans) < next_ms ? late_spans_look(parts->late_spans)
                                                                : next_ms;
@@ -240,11 +242,12 @@ static void service_close_export(struct service *service)
     struct agent *agent = &service->parts.agent;
 
     if (agent->export)
-        service->has_failed |= !export_close(agent->export, &agent->totals.sinks);
+        service->has_failed |=
+            !export_close(agent->export, &agent->totals.sinks, &agent->totals.file);
     agent->export = NULL;
 }
 
-/* With send = slow, the endpoint may not be a file: the next start would refuse the file. */
+/* With send = slow, the endpoint may not be a file. */
 static bool service_endpoint_fits(const struct config *config, struct error *error)
 {
     return send_all_is_wanted(config) || reader_endpoint_fits(config, error);
@@ -390,7 +393,7 @@ static void service_memory_goes(void *context, struct held *held)
 {
     const struct service *service = context;
 
-    alarms_memory_goes(service->parts.alarms, &held->memory);
+    alarms_memory_goes(service->parts.alarms, held);
     if (service->parts.all)
         send_all_memory_goes(service->parts.all, held);
 }
@@ -404,9 +407,12 @@ static bool service_open_parts(struct service *service, struct error *error)
     parts->wants = wants_open(&parts->agent, error);
     if (!parts->wants || !frame_open_page(&service->frame, error))
         return false;
-    parts->agent.export = export_open(parts->agent.loop, parts->agent.config, &calls, error);
+    parts->agent.export = export_open(parts->agent.loop, parts->agent.config,
+                                      parts->agent.totals.file, &calls, error);
     if (!parts->agent.export)
         return false;
+    json_decref(parts->agent.totals.file); /* after a kill, the file may not be whole */
+    parts->agent.totals.file = NULL;
     error_set(error, "out of memory");
     parts->alarms = alarms_new(&parts->agent, parts->wants);
     if (parts->alarms)
@@ -437,7 +443,10 @@ static bool service_open(struct service *service, struct error *error)
     agent->config = service->frame.config;
     agent->step = (struct timer){.due = service_step, .context = service};
     service->deadline = (struct timer){.due = service_on_deadline, .context = service};
-    return agent_open(agent, error) && service_open_parts(service, error);
+    if (!agent_open(agent, error))
+        return false;
+    deaths_watch(agent);
+    return service_open_parts(service, error);
 }
 
 static void service_close(struct service *service)
@@ -461,7 +470,8 @@ static void service_serve(struct service *service)
     struct agent_parts *parts = &service->parts;
     struct agent *agent = &parts->agent;
 
-    agent_save(agent); /* the place of send = all */
+    deaths_skip_traces(agent);
+    deaths_save(agent);
     alarms_start(parts->alarms);
     wants_load(parts->wants);
     agent_step(agent);

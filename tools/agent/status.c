@@ -23,7 +23,8 @@ static struct counts agent_counts(const struct agent_parts *parts)
 
 static json_t *agent_endpoint_json(const struct agent *agent)
 {
-    const char *endpoint = config_text(agent->config, "endpoint");
+    const char *file = export_file(agent->export);
+    const char *endpoint = file[0] ? file : config_text(agent->config, "endpoint");
     char *shown = endpoint_shown(endpoint ? endpoint : "");
     json_t *text = shown ? json_string(shown) : NULL;
 

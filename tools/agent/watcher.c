@@ -22,15 +22,18 @@ struct watched_memory {
 
 /* ---- memories -------------------------------------------------------------------------------- */
 
-void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t user,
+bool watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t user,
                  struct asker *asker)
 {
     const uint32_t cpus = memory->size.cpus;
     struct watched_memory *watched =
         calloc(1, sizeof(*watched) + cpus * sizeof(struct ring_reader));
 
-    if (!watched)
-        return; /* out of memory: the alarms of this memory are not given */
+    if (!watched) {
+        if (asker)
+            asker->unwatched++;
+        return false;
+    }
     for (uint32_t cpu = 0; cpu < cpus; cpu++)
         ring_reader_open(&watched->readers[cpu], memory_ring(memory, cpus + cpu), 0);
     watched->memory = memory;
@@ -38,6 +41,7 @@ void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t 
     watched->asker = asker_hold(asker);
     watched->next = watcher->memories;
     watcher->memories = watched;
+    return true;
 }
 
 void watcher_drop(struct watcher *watcher, const struct memory *memory)

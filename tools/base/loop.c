@@ -201,7 +201,12 @@ struct loop *loop_new(const struct loop_signals *signals)
     loop->signals = (struct watched){
         signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC), POLLIN, on_signals, loop, NULL, 0};
     if (loop->signals.fd < 0 || sigprocmask(SIG_BLOCK, &mask, &loop->mask_before) != 0) {
+        const int cause = errno;
+
+        if (loop->signals.fd >= 0)
+            close(loop->signals.fd);
         free(loop);
+        errno = cause;
         return NULL;
     }
     loop_watch(loop, &loop->signals);

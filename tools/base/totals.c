@@ -59,18 +59,17 @@ bool totals_read(const json_t *json, struct counts *sinks, const struct totals_t
                  void *own)
 {
     const json_t *saved = json_object_get(json, "counters");
+    const bool is_whole = json_is_object(saved);
 
     memset(sinks, 0, sizeof(*sinks));
     for (size_t i = 0; i < table->count; i++) {
-        const uint64_t value =
-            (uint64_t)json_integer_value(json_object_get(json, table->own[i].name));
+        const json_t *member = is_whole ? json_object_get(json, table->own[i].name) : NULL;
+        const uint64_t value = (uint64_t)json_integer_value(member);
 
         memcpy((char *)own + table->own[i].offset, &value, sizeof(value));
     }
-    if (!saved)
-        return false;
     counts_read(saved, sinks);
-    return true;
+    return is_whole;
 }
 
 char *json_text(const json_t *json, size_t *length)

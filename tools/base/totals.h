@@ -28,7 +28,8 @@ struct totals_table {
 
 /*
  * Converts to JSON and back: {"counters": ..., NAME: VALUE, ...}. The service may add members.
- * totals_read() returns false for an object without "counters"; missing members become 0.
+ * totals_read() returns false for an object without "counters", and sets all counters to 0. Missing
+ * members become 0.
  */
 json_t *totals_json(const struct counts *sinks, const struct totals_table *table, const void *own);
 bool totals_read(const json_t *json, struct counts *sinks, const struct totals_table *table,

@@ -28,7 +28,8 @@ static const char usage[] =
 #include "tools/keep/usage.txt.inc"
     ;
 
-#define POLL_NS            100000000
+#define POLL_MS            5 /* the first pause; later ones double, up to POLL_MAX_MS */
+#define POLL_MAX_MS        100
 #define SLACK_MS           20000 /* the time to read the rings and to reach the other hosts */
 #define KEEP_REQUEST_BYTES 4000
 #define KEEP_NAME_MAX      200
@@ -423,8 +424,8 @@ static void write_request(const struct keep_question *question, char request[KEE
 static json_t *wait_for_answer(const char *folder, const char *id, int64_t limit_ms,
                                struct error *error)
 {
-    const struct timespec pause = {0, POLL_NS};
     const int64_t deadline_ms = clock_ms() + limit_ms;
+    int64_t pause_ms = POLL_MS;
     char request[KEEP_ID_MAX + sizeof("kept ")];
 
     (void)snprintf(request, sizeof(request), "kept %s", id);
@@ -434,7 +435,8 @@ static json_t *wait_for_answer(const char *folder, const char *id, int64_t limit
         if (!answer || json_is_true(json_object_get(answer, "done")) || clock_ms() >= deadline_ms)
             return answer;
         json_decref(answer);
-        (void)nanosleep(&pause, NULL);
+        (void)nanosleep(&(struct timespec){.tv_nsec = pause_ms * 1000000}, NULL);
+        pause_ms = pause_ms * 2 < POLL_MAX_MS ? pause_ms * 2 : POLL_MAX_MS;
     }
 }
 

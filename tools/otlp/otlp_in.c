@@ -117,16 +117,18 @@ static void otlp_in_take_span(void *context, const struct otlp_origin *origin,
 {
     struct otlp_in *in = context;
     struct otlp_peer *peer = in->message->sender;
+    enum sdk_added added = SDK_ADDED;
     bool is_given;
     unsigned rule;
 
-    /* a span that is refused gives no alarm */
-    if (in->callbacks.span && in->callbacks.span(in->callbacks.context, origin, span)) {
+    if (in->callbacks.span && in->callbacks.span(in->callbacks.context, origin, span))
         peer->counts.spans_passed_on++;
-    } else if (!sdk_store_add(peer->store, origin, span, in->now_ns)) {
-        in->message->too_large++;
+    else
+        added = sdk_store_add(peer->store, origin, span, in->now_ns);
+    in->message->too_large += added == SDK_TOO_LARGE;
+    in->message->no_memory += added == SDK_NO_MEMORY;
+    if (added != SDK_ADDED) /* a span that is refused gives no alarm */
         return;
-    }
     rule = slow_spans_find(&in->slow, origin, span);
     if (rule == BLKIN_SLOW_NO_RULE)
         return;
@@ -160,6 +162,7 @@ static bool otlp_in_take_message(void *context, struct receiver_message *message
     peer->counts.spans_in += decoded->spans - before.decoding.decoded.spans;
     peer->counts.spans_invalid += decoded->invalid - before.decoding.decoded.invalid;
     peer->counts.spans_too_large += message->too_large - before.too_large;
+    peer->counts.spans_no_memory += message->no_memory - before.no_memory;
     peer->allowance -= (double)(decoded->spans - before.decoding.decoded.spans);
     return has_more;
 }

@@ -31,6 +31,7 @@
     X(spans_in, "Spans that came.")                                                               \
     X(spans_invalid, "Spans that were refused because they have no ids.")                         \
     X(spans_too_large, "Spans that were refused as too large.")                                   \
+    X(spans_no_memory, "Spans that were refused because memory ran out.")                         \
     X(spans_passed_on, "Spans that were sent at once (send = all).")                              \
     X(spans_overwritten, "Spans in memory that newer ones have overwritten.")                     \
     X(alarms, "Spans that were slow or failed.")                                                  \

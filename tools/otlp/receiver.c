@@ -170,11 +170,15 @@ static char *receiver_status_of(const struct refusal *refusal)
     return text;
 }
 
-/* Returns an ExportTraceServiceResponse; NULL: out of memory. */
-static char *receiver_response_of(uint64_t rejected)
+/* Returns an ExportTraceServiceResponse that rejects both kinds of spans; NULL: out of memory. */
+static char *receiver_response_of(uint64_t wrong, uint64_t unstored)
 {
-    static const char why[] = "spans without a trace id and an id of their own, or too large "
-                              "(resource and scope together: 64 KiB)";
+    static const char of_wrong[] = "spans without a trace id and an id of their own, or too large "
+                                   "(resource and scope together: 64 KiB)";
+    const char *why = !unstored ? of_wrong
+                      : wrong   ? "wrong spans, and out of memory"
+                                : "out of memory";
+    const uint64_t rejected = wrong + unstored;
     char *text = malloc(PB_TEXT_MAX(TEXT_MAX)), *at = text, *partial;
     bool cut;
 
@@ -392,7 +396,8 @@ static enum MHD_Result receiver_take(struct otlp_request *request)
     request->is_answered = true;
     return receiver_answer(
         request->connection, MHD_HTTP_OK, 0,
-        receiver_response_of(message->decoding.decoded.invalid + message->too_large));
+        receiver_response_of(message->decoding.decoded.invalid + message->too_large,
+                             message->no_memory));
 }
 
 static enum MHD_Result receiver_handle(void *context, struct MHD_Connection *connection,

@@ -20,6 +20,7 @@ struct receiver_message {
     struct otlp_peer *sender;
     struct otlp_decoding decoding;
     uint64_t too_large; /* spans that were refused as too large */
+    uint64_t no_memory; /* spans that were refused because memory ran out */
 };
 
 struct receiver_calls {

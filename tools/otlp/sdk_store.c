@@ -208,8 +208,8 @@ void sdk_store_begin(struct sdk_store *store)
     store->resource_number = store->scope_number = 0;
 }
 
-bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
-                   const struct otlp_span *span, int64_t now_ns)
+enum sdk_added sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
+                             const struct otlp_span *span, int64_t now_ns)
 {
     struct sdk_memory *memory = store->memory;
     const uint64_t bytes = sizeof(struct stored_span) + span->raw.length;
@@ -224,12 +224,12 @@ bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
     if (shared > (part < SDK_ORIGIN_MAX ? part : SDK_ORIGIN_MAX) || bytes > 2 * part ||
         !store_make_room(store, MALLOC_BYTES(bytes) + shared +
                                     2 * MALLOC_BYTES(sizeof(struct stored_origin))))
-        return false;
+        return SDK_TOO_LARGE;
     stored = malloc(bytes);
     scope = stored ? store_use_scope(store, origin) : NULL;
     if (!scope) {
         free(stored);
-        return false;
+        return SDK_NO_MEMORY;
     }
     before = store_newest(store, span->trace_id_high, span->trace_id, hash);
     *stored = (struct stored_span){
@@ -251,7 +251,7 @@ bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
     store->held.spans++;
     table_add(&store->traces, &stored->in_table, hash);
     cds_list_add_tail(&stored->in_list, &store->spans);
-    return true;
+    return SDK_ADDED;
 }
 
 /* ---- giving ---------------------------------------------------------------------------------- */

@@ -69,11 +69,18 @@ void sdk_store_free(struct sdk_store *store);
 /* Begins a request: the numbers of its resources and scopes begin again. */
 void sdk_store_begin(struct sdk_store *store);
 
-/* Copies a span. Returns false when out of memory, or if the span is too large: larger than an
- * eighth of the memory or its sender's share, or with more than SDK_ORIGIN_MAX of resource and
- * scope. A number of 0 in the origin means unknown. now_ns: the time of arrival, since 1970. */
-bool sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
-                   const struct otlp_span *span, int64_t now_ns);
+enum sdk_added {
+    SDK_ADDED,
+    /* larger than an eighth of the memory or its sender's share, or with more than SDK_ORIGIN_MAX
+     * of resource and scope */
+    SDK_TOO_LARGE,
+    SDK_NO_MEMORY,
+};
+
+/* Copies a span. A number of 0 in the origin means unknown. now_ns: the time of arrival, since
+ * 1970. */
+enum sdk_added sdk_store_add(struct sdk_store *store, const struct otlp_origin *origin,
+                             const struct otlp_span *span, int64_t now_ns);
 
 struct sdk_held sdk_store_held(const struct sdk_store *store);
 

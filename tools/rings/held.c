@@ -50,10 +50,13 @@ void held_leave_older(struct held *list)
             held->is_left = other->user == held->user && other->number > held->number;
 }
 
-void held_set_rules(const struct held *list)
+void held_refresh_rules(const struct held *list, unsigned *known)
 {
-    for (; list && host_rules(); list = list->next)
+    const unsigned changes = host_rules_refresh();
+
+    for (; changes != *known && list && host_rules(); list = list->next)
         memory_set_rules(&list->memory, host_rules());
+    *known = changes;
 }
 
 void held_begin(struct held *held)
@@ -76,6 +79,30 @@ static void held_set_busy(struct held *held, int64_t hold_ms, int64_t now_ms)
         held->begun_ms = now_ms;
         held->begun_written = held->written;
     }
+}
+
+#define HELD_WRITTEN_MS 2000  /* at least two looks */
+#define HELD_GIVEN_MS   10000 /* a program has started, and may write much soon */
+
+static bool held_is_active(const struct held *held, int64_t now_ms)
+{
+    return now_ms - held->since_ms < HELD_WRITTEN_MS || now_ms - held->given_ms < HELD_GIVEN_MS;
+}
+
+bool held_fill(struct held *list, uint64_t event_bytes)
+{
+    const int64_t now_ms = clock_ms();
+    bool fill = false;
+
+    for (struct held *held = list; held; held = held->next) {
+        if (held->is_left || held->is_busy || held->memory.size.event_bytes >= event_bytes ||
+            !held_is_active(held, now_ms))
+            continue;
+        held->is_busy = memory_written(&held->memory) - held->begun_written >=
+                        held->memory.size.event_bytes / 2;
+        fill |= held->is_busy;
+    }
+    return fill;
 }
 
 void held_look(struct held *held, int64_t hold_ms)

@@ -16,6 +16,7 @@ struct held {
     /* Of the holder's owner: the bytes written at its last look, to the memory and to each CPU's
      * ring of events (NULL: no look yet). The holder frees the array. */
     uint64_t looked_at, *rings_looked_at;
+    bool is_watched; /* of the holder's owner: the alarms are read */
     struct held *next;
     /* of the holder */
     bool is_stored;
@@ -24,6 +25,7 @@ struct held {
     uint64_t written;       /* the bytes written at the last look */
     int64_t since_ms;       /* `written` has not changed since this time */
     int64_t used_ms;        /* the last time at which a program had the memory */
+    int64_t given_ms;       /* the last time at which a program got the memory; 0: none so far */
     uint64_t begun_written; /* `written` at begun_ms */
     int64_t begun_ms;       /* the start of the interval that is_busy measures */
 };
@@ -56,13 +58,19 @@ void held_leave(struct held *held, enum ring_state state);
  * are still read to their ends. */
 void held_leave_older(struct held *list);
 
-/* Copies the host's slow rules to all memories, where programs read them. */
-void held_set_rules(const struct held *list);
+/* Copies the host's slow rules to all memories, where programs read them, if the rules have
+ * changed. known: the number of the last change; 0 at first. */
+void held_refresh_rules(const struct held *list, unsigned *known);
 
 /* Initializes a new element of the list. */
 void held_begin(struct held *held);
 
 /* Updates the holder's members: bytes written, and whether a program has the memory. */
 void held_look(struct held *held, int64_t hold_ms);
+
+/* Called between two looks, because a fast program fills a first memory in less time. Sets is_busy
+ * early for memories that are smaller than the largest ones (event_bytes). Returns true if it has
+ * set one. Reads only memories that a program has written to lately, or has got lately. */
+bool held_fill(struct held *list, uint64_t event_bytes);
 
 #endif

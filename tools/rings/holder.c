@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define HOLDER_TICK_MS     1000
-#define HOLDER_RULES_MS    100
+#define HOLDER_OFTEN_MS    100
 #define HOLDER_GROW_MS     60000
 #define HOLDER_STEP_BYTES  RING_HUGE /* filled in one step, which takes some ms */
 #define HOLDER_CLIENTS_MAX 4096
@@ -44,8 +44,8 @@ struct holder {
     struct holder_callbacks callbacks;
     struct unix_socket socket;
     struct accepting accepting;
-    struct timer tick, rules;
-    unsigned rules_known; /* host_rules_refresh() when the memories last got the rules */
+    struct timer tick, often;
+    unsigned rules_known; /* see held_refresh_rules() */
     struct held *memories;
     struct held *making; /* memories that are being filled: no program has them */
     struct timer make;
@@ -362,9 +362,11 @@ static bool holder_answer(struct holder *holder, int fd, uint32_t user, struct p
     const bool is_unknown = user == holder->unknown_user;
     const bool may_ask =
         !is_unknown && payer && payer->sender.connections < holder->clients.most / HOLDER_SHARES;
-    const struct held *held = may_ask ? holder_memory_for(holder, user) : NULL;
+    struct held *held = may_ask ? holder_memory_for(holder, user) : NULL;
     const bool is_given = held && memory_send(&held->memory, fd);
 
+    if (is_given)
+        held->given_ms = clock_ms();
     if (payer)
         payer->refused += !is_given;
     holder->counts.unknown += is_unknown;
@@ -445,7 +447,6 @@ static void holder_look_at_memories(struct holder *holder)
 static void holder_tick(void *context)
 {
     struct holder *holder = context;
-
     struct holder_client *client, *next;
 
     cds_list_for_each_entry_safe(client, next, &holder->clients.list, peer.in_list)
@@ -459,17 +460,16 @@ static void holder_tick(void *context)
     timer_set(holder->loop, &holder->tick, HOLDER_TICK_MS);
 }
 
-/* ---- rules of slow spans --------------------------------------------------------------------- */
+/* ---- ten times a second ---------------------------------------------------------------------- */
 
-static void holder_copy_rules(void *context)
+static void holder_look_often(void *context)
 {
     struct holder *holder = context;
-    const unsigned changes = host_rules_refresh();
 
-    if (changes != holder->rules_known)
-        held_set_rules(holder->memories);
-    holder->rules_known = changes;
-    timer_set(holder->loop, &holder->rules, HOLDER_RULES_MS);
+    held_refresh_rules(holder->memories, &holder->rules_known);
+    if (held_fill(holder->memories, holder->options.size.event_bytes))
+        holder_resize(holder);
+    timer_set(holder->loop, &holder->often, HOLDER_OFTEN_MS);
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -514,8 +514,8 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->unknown_user = users_unknown();
     holder->store = (struct fdstore){
         .loop = loop, .path = options->fdserver, .is_new = holder_store_all, .context = holder};
-    holder->rules = (struct timer){.due = holder_copy_rules, .context = holder};
-    holder_copy_rules(holder);
+    holder->often = (struct timer){.due = holder_look_often, .context = holder};
+    holder_look_often(holder);
     fdstore_open(&holder->store, holder_take_over, holder);
     held_leave_older(holder->memories);
     for (struct held *held = holder->memories; held; held = held->next) {
@@ -545,7 +545,7 @@ void holder_close(struct holder *holder)
     if (!holder)
         return;
     timer_clear(holder->loop, &holder->tick);
-    timer_clear(holder->loop, &holder->rules);
+    timer_clear(holder->loop, &holder->often);
     holder_drop_making(holder);
     accepting_end(&holder->accepting);
     cds_list_for_each_entry_safe(client, next_client, &holder->clients.list, peer.in_list)
