@@ -27,9 +27,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_SECONDARIES      4
-#define SECONDARY_CONNECT_S  1
-#define SECONDARY_TIMEOUT_MS 500
+#define MAX_SECONDARIES     4
+#define SECONDARY_CONNECT_S 1
+/* A time-out of 500 ms, in parts: if this whole machine stood still for a while, replies come in
+ * the next part. */
+#define SECONDARY_WAITS   10
+#define SECONDARY_WAIT_MS 50
 #define FAULTS                                                                     \
     (1U << FAULT_SLOW_DISK | 1U << FAULT_SLOW_JOURNAL | 1U << FAULT_SLOW_NETWORK | \
      1U << FAULT_DROP_REPLICA)
@@ -227,6 +230,16 @@ static void replicate_begin(struct replication *replication, const struct wire_m
         replicate_end(replication, status);
 }
 
+/* Returns poll()'s result; 0: no reply came in time. */
+static int await_replies(struct pollfd *wait, int count)
+{
+    int ready = 0;
+
+    for (int i = 0; ready == 0 && i < SECONDARY_WAITS; i++)
+        ready = poll(wait, (nfds_t)count, SECONDARY_WAIT_MS);
+    return ready;
+}
+
 /* Takes the replies as they come: each span ends when its own secondary has answered. */
 static void replicate_finish(struct replication *replications, int count)
 {
@@ -243,7 +256,7 @@ static void replicate_finish(struct replication *replications, int count)
         }
         if (waiting == 0)
             return;
-        ready = poll(wait, (nfds_t)count, SECONDARY_TIMEOUT_MS);
+        ready = await_replies(wait, count);
         if (ready < 0)
             continue; /* EINTR */
         for (int i = 0; i < count; i++) {

@@ -54,6 +54,21 @@ static inline bool is_asleep(pid_t id)
     return end && strncmp(end, ") S", 3) == 0;
 }
 
+/* Does a process listen at this Unix socket? The file exists a moment before. A connection could
+ * end a listener that serves one. */
+static inline bool is_listening(const char *path)
+{
+    FILE *sockets = fopen("/proc/net/unix", "re");
+    char line[300];
+    bool is_found = false;
+
+    while (sockets && fgets(line, sizeof(line), sockets))
+        is_found |= strstr(line, path) && strstr(line, " 00010000 "); /* __SO_ACCEPTCON */
+    if (sockets)
+        (void)fclose(sockets);
+    return is_found;
+}
+
 /* Repeats the work, a statement, until the condition holds. Only for files that include check.h,
  * too. */
 #define WORK_UNTIL(condition, work)                                             \

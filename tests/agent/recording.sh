@@ -36,9 +36,11 @@ is() {
     [ "$(status "${@:1:$#-1}" 2>/dev/null)" = "${!#}" ]
 }
 
+# Waits until the agent records, and until the rings outlive the agent: the process that stores the rings may start late.
 wait_recording() {
     wait_for 20 agent "that it records" is state recording || return
-    wait_for 20 - "that the program writes into its rings" writes
+    wait_for 20 - "that the program writes into its rings" writes || return
+    wait_for 20 agent "that the rings outlive it" is rings outlive_a_kill True
 }
 
 # Checks that the program's records arrive in the rings. The program looks for rings when it records.
@@ -56,7 +58,7 @@ print(sum(memory["written_bytes"] for memory in json.load(sys.stdin) if memory["
 }
 
 # Starts the program that makes requests. $REQUESTS is the descriptor of its input. Without RULES, a request is slow
-# from 200 ms on: a busy machine alone seldom delays one as long.
+# from 200 ms on.
 start_requests() {
     [ -p "$WORK/requests.in" ] || mkfifo "$WORK/requests.in"
     start_part requests env BLKIN_SLOW="${RULES-*>200ms}" bash -c 'exec "$1" <"$2"' - \

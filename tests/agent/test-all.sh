@@ -68,9 +68,10 @@ end_agent() {
 start_all all ring-bytes=4M
 start_requests
 wait_for 20 - "that the program writes into its rings" writes || exit 1
-write first 0 50000 25000 "$WORK/first.made"
-write second 50000 50000 25000 "$WORK/second.made"
-wait_part first 20 && wait_part second 20 || fail "a writer"
+# after a machine has stood still for 2 s, writers catch up at once: a ring holds the spans of so long
+write first 0 50000 5000 "$WORK/first.made"
+write second 50000 50000 5000 "$WORK/second.made"
+wait_part first 30 && wait_part second 30 || fail "a writer"
 is rings overwritten_bytes 0 || fail "something was overwritten"
 is send all || fail "the status does not say what is sent"
 [ ! -e "$WORK/stats.json" ] || fail "the agent writes the statistics file of a sink"
@@ -130,7 +131,7 @@ end_agent
 start_all killed
 write steady 0 1000000000 1000 "$WORK/steady.made"
 more 100 || exit 1
-is rings outlive_a_kill True || fail "nobody keeps the rings"
+wait_for 20 agent "that the rings outlive it" is rings outlive_a_kill True || exit 1
 stop_part agent KILL 5
 has_made() {
     [ "$(made "$1")" -ge "$2" ]
@@ -162,6 +163,7 @@ has_taken() {
     has_run taken "$from" "$until"
 }
 wait_for 20 agent "the spans from before" has_taken || exit 1
+wait_for 20 agent "all deliveries" is_delivered || exit 1 # spans of the time until the change
 before=$(counter spans_accepted)
 quiet=$(made steady)
 wait_for 20 - "spans that nobody wants" has_made steady $((quiet + 1000)) || exit 1
@@ -175,8 +177,7 @@ disks() {
 start_requests
 wait_for 20 - "that the program writes into its rings" writes || exit 1
 before=$(disks)
-lines=$(wc -l <"$WORK/requests.log")
-printf 'late 100 6000\n' >&"$REQUESTS"
+make "late 100"
 has_disk() {
     [ "$(disks)" -gt "$before" ]
 }
@@ -184,16 +185,8 @@ wait_for 10 agent "its first spans" has_disk || exit 1
 conf send=all "endpoint=http://127.0.0.1:$COLLECTOR_PORT"
 reload || fail "from slow to all: $(<"$WORK/reload.log")"
 is send all || fail "it sends $(status send)"
-[ "$(wc -l <"$WORK/requests.log")" = "$lines" ] || fail "the request has ended too early: a busy machine?"
-has_answer() {
-    [ "$(wc -l <"$WORK/requests.log")" -gt "$lines" ]
-}
-wait_for 20 requests "the request's end" has_answer || exit 1
-ID=$(tail -n 1 "$WORK/requests.log")
-has_three() {
-    [[ $(spans_of "${ID##* }") == "3 "* ]]
-}
-wait_for 20 agent "the whole trace" has_three || exit 1
+make "end 200"
+wait_for 20 agent "the whole trace" has_spans "$ID" "3 *" || exit 1
 from=$(made steady)
 more 1000 || exit 1
 until=$(made steady)
@@ -204,21 +197,24 @@ wait_for 10 - "the end of what keeps the rings" test ! -e "$WORK/run/rings.fdser
 
 # rings too small for the spans of the time while the service is stopped
 start_all few ring-bytes=64K
-write burst 0 100000 20000 "$WORK/burst.made"
+begun=$SECONDS
+write burst 0 1000000000 20000 "$WORK/burst.made"
 more 100 || exit 1
 kill -s STOP "${private_pid[agent]}"
 wait_for 20 - "more spans than a ring holds" has_made burst $(($(made burst) + 10000)) || exit 1
 kill -s CONT "${private_pid[agent]}"
-wait_part burst 30 || fail "the writer"
+more 100 || exit 1
+stop_part burst TERM # not by KILL: a writer counts a span after its end
+took=$((SECONDS - begun + 2))
 end_agent
 grep -q '^BK4070 ' "$WORK/agent.log" || fail "the agent does not log BK4070 for overwritten events"
-"$PYTHON" - "$WORK/few.json" "$WORK/state/agent.json" <<'END' || fail "the gaps are not those that are counted"
+"$PYTHON" - "$WORK/few.json" "$WORK/state/agent.json" "$took" <<'END' || fail "the gaps are not those that are counted"
 import json, sys
 numbers = [int(span["tags"]["i"]) for span in json.load(open(sys.argv[1])) if "i" in span["tags"]]
 gaps = max(numbers) - min(numbers) + 1 - len(numbers)
 missing = json.load(open(sys.argv[2]))["counters"]["events_missing"]
 print(f"{len(numbers)} spans, {gaps} in gaps, {missing} counted as missing")
 # the process's own events, one a second, have numbers of the same sequence
-sys.exit(not 0 < gaps <= missing <= gaps + 20)
+sys.exit(not 0 < gaps <= missing <= gaps + int(sys.argv[3]))
 END
 exit 0

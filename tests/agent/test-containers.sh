@@ -56,6 +56,8 @@ for run in 1 2; do
     start_part agent unshare --pid --fork --kill-child "$BUILD/bin/blkin" agent
     wait_for 20 agent "run $run with a pid of its own" is pid 1 || exit 1
     names+=("$(ask "keep 12345" id)")
+    inner=$(pgrep -P "${private_pid[agent]}")
     stop_part agent KILL
+    wait_for 10 - "the end of the agent of run $run" is_gone "$inner" || exit 1
 done
 [ "${names[0]}" != "${names[1]}" ] || fail "two requests have the same name: ${names[*]}"

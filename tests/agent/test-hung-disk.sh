@@ -22,7 +22,8 @@ for n in 1 2 3; do
     wait_for 20 agent "slow request $n beside a disk that hangs" has_spans "$ID" || exit 1
 done
 wait_for 10 agent "a verdict" is totals traces_complete 4 || exit 1
-[ "$(status saving_ms)" -gt 0 ] || fail "the disk does not hang"
+hangs() { [ "$(status saving_ms)" -gt 0 ]; }
+wait_for 10 agent "the disk hangs" hangs || exit 1
 jq -e '.traces_complete == 1' "$WORK/state/agent.json" >/dev/null || fail "the state was written"
 
 # the disk is back: the interrupted write has failed, the waiting state is written

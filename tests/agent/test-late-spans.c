@@ -12,7 +12,7 @@
 static struct agent agent;
 static struct late_spans *late_spans;
 static uint64_t come;     /* spans of the trace in the store */
-static int64_t passed_ms; /* added to the clock */
+static int64_t passed_ms; /* on the clock */
 static unsigned asked;    /* requests for late spans */
 static const struct trace_id id = {7, 5};
 
@@ -46,14 +46,12 @@ struct sdk_held __wrap_sdk_memory_held(const struct sdk_memory *memory)
     return (struct sdk_held){.spans = come};
 }
 
-int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
-    const int result = __real_clock_gettime(clock, now);
-
-    now->tv_sec += passed_ms / 1000;
-    return result;
+    (void)clock;
+    *now = (struct timespec){.tv_sec = 1000 + passed_ms / 1000};
+    return 0;
 }
 
 /* ---- the agent ------------------------------------------------------------------------------- */

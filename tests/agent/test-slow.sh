@@ -6,7 +6,7 @@
 set -u
 # shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
-recording_begin
+ANSWER_MS=$((2000 + 2000 * PATIENCE)) recording_begin # a late parent ends within this time
 
 says() {
     grep -qF -- "$1" "$WORK/agent.log"
@@ -70,8 +70,10 @@ wait_for 20 stat "what was sent, and that these are slow ones" stat_has_them || 
 stop_part stat KILL
 
 # its parent ends after the trace was sent, and is slow, too: the agent reads the trace again, and sends no span twice
-make "late 250 1500"
+make "late 250"
 late=$ID
+wait_for 20 agent "the two spans that have ended" has_spans "$late" "2 2" || exit 1
+make "end 0"
 whole "$late" "a request that ends late"
 [ "$(total fetches)" -ge 4 ] || fail "the agent fetched the trace once only"
 wait_for 10 agent "its verdict" is open_traces 0 || exit 1
@@ -85,6 +87,7 @@ is_saved() {
     jq -e '.traces_incomplete == 1' "$WORK/state/agent.json" >/dev/null && ! grep -q '"open":true' "$WORK/state/agent.fetched"
 }
 wait_for 5 agent "the verdict on disk" is_saved || exit 1
+wait_for 20 agent "all deliveries" is_delivered || exit 1
 grep '"name": "incomplete"' "$WORK/taken" | grep "$ID" | grep -q '"blkin.incomplete": "1 parent that no host has"' ||
     fail "no span tells that it is incomplete: $(grep "$ID" "$WORK/taken")"
 "$PYTHON" - "$WORK/taken" "$ID" <<'PY' || fail "the span \"incomplete\" has another time than its trace"
@@ -208,7 +211,7 @@ scribble 12 "$(<"$WORK/user")" >"$WORK/mark"
 # once, whichever part was killed
 is totals alarms 23 && is totals alarms_lost 0 || fail "alarms: $(total alarms), lost: $(total alarms_lost)"
 page=$(sed -n 's/.*\(http:[^ ]*metrics\).*/\1/p' "$WORK/agent.log" | head -n 1)
-curl -fsS --max-time 5 "$page" >"$WORK/page" || fail "no metrics page"
+curl -fsS --max-time $((5 * PATIENCE)) "$page" >"$WORK/page" || fail "no metrics page"
 grep -q '^blkin_agent_ring_bytes_per_second ' "$WORK/page" && grep -q '^blkin_agent_alarms_total [1-9]' "$WORK/page" ||
     fail "the page lacks a line"
 

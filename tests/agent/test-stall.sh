@@ -5,7 +5,7 @@
 set -u
 # shellcheck source=tests/agent/recording.sh
 . "$SRC/tests/agent/recording.sh"
-ANSWER_MS=6000 recording_begin # enough to be stopped before it has given up
+ANSWER_MS=12000 recording_begin # enough to be stopped before it has given up, and for an answer after that
 free_port BROKER_PORT
 start_broker "$BROKER_PORT" && start_taker || exit 1
 start_part want_subscriber mosquitto_sub -p "$BROKER_PORT" -q 1 -t 'blkin/+/want' -F '%t %p'
@@ -20,7 +20,7 @@ wait_for 20 agent "that it knows the other host" knows_peer || exit 1
 make "slow 250"
 wait_for 20 want_subscriber "the want" grep -q "$ID" "$WORK/want_subscriber.log" || exit 1
 kill -s STOP "${private_pid[agent]}" || exit 1
-sleep 7 # longer than the answer time-out, and than STALL_MS in service.c
+sleep 13 # longer than the answer time-out, and than STALL_MS in service.c
 kill -s CONT "${private_pid[agent]}"
 read -r topic want < <(grep "$ID" "$WORK/want_subscriber.log")
 mosquitto_pub -p "$BROKER_PORT" -q 1 -t "blkin/peer/found/$(cut -d / -f 2 <<<"$topic")" \

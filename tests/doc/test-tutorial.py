@@ -95,7 +95,8 @@ class Shell:
         return started
 
 
-def check_commands(shell, block):
+def check_commands(shell, block, tries=3):
+    """While a machine stands still, another request than the page's may be the slowest: runs the block again."""
     for command, shown in commands(block):
         status, output = (shell.serve if "notes serve" in command else shell.run_until_done)(command)
         if "kill $(jobs" in command:  # the shell's messages about its jobs, or 143 of wait
@@ -103,6 +104,9 @@ def check_commands(shell, block):
         if status != 0:
             _, logs = shell.run("tail *.log")
             sys.exit(f"$ {command}\nexit status {status}\n{output}\n{logs}")
+        if normal(output) != normal(shown) and command.startswith("blkin show") and "blkin live" in block and tries > 1:
+            shell.run(f"rm -f {command.split()[-1]}")
+            return check_commands(shell, block, tries - 1)
         if normal(output) != normal(shown):
             sys.exit(f"$ {command}\nthe page shows:\n{shown}\nit is:\n{output}\n"
                      f"compared:\n{normal(shown)}\n{normal(output)}")

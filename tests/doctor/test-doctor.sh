@@ -128,6 +128,13 @@ for ((i = 0; i < 70; i++)); do
     BLKIN_SAMPLING=never LD_PRELOAD=$BUILD/lib/libblkin.so.1 tail -f /dev/null &
     many+=($!)
 done
+have_library() {
+    local pid
+    for pid in "${many[@]}"; do
+        grep -q libblkin "/proc/$pid/maps" || return
+    done
+}
+wait_for 20 - "the start of many programs" have_library || exit 1
 has sampling.share 'BLKIN_SAMPLING is "never"' 'many programs that sample nothing'
 [ "$(jq '[.checks[] | select(.id == "sampling.share")] | length' "$WORK/doctor.json")" = 8 ] ||
     fail "not 8 of many programs are explained"
@@ -310,6 +317,8 @@ if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     stop_part host
     # shellcheck disable=SC2016
     start_sampling unshare -m sh -c 'mount -n -t proc -o hidepid=2 proc /proc && exec "$@"' sh
+    host_answers() { doctor && [[ $(said host.service ok) == *' samples this host' ]]; }
+    wait_for 20 host "its answer" host_answers || exit 1
     notes host.processes "hides other users' processes" 'a /proc that hides'
 fi
 stop_part host

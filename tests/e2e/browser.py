@@ -15,7 +15,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-DEADLINE = 30
+DEADLINE = 30 * int(os.environ.get("PATIENCE", "1"))
 
 
 def open_browser(profile):

@@ -75,7 +75,7 @@ wait_for 30 nobody "a word about the session that does not exist" \
     says nobody 'trace time stands still for 1[0-9] s: there is no session of this name' || exit 1
 
 # The remedy is other daemons. The sink finds and reads the next session of this name.
-kill_lttng && start_sessiond && start_live_session live || exit 1
+kill_lttng && start_sessiond && start_live_session live && wait_attached || exit 1
 record 200
 wait_for 30 collector "a word when it goes on" says collector 'trace time goes on after' || exit 1
 wait_for 30 collector "the spans of the next session" accepted 300 || exit 1

@@ -12,10 +12,10 @@ import tempfile
 import termios
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import pause, wait_until  # noqa: E402
+from common import PATIENCE, pause, wait_until  # noqa: E402
 
 ISOLATE = os.path.join(os.environ["SRC"], "scripts", "isolate")
-DEADLINE = 20
+DEADLINE = 20 * PATIENCE
 failures = 0
 
 

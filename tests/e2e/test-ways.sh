@@ -51,7 +51,7 @@ is_idle() {
 }
 warm_up() {
     wait_for 20 agent "rings of all programs" have_rings && wait_for 20 agent "the end of what is wanted" is_idle &&
-        requests=$(count_traces)
+        wait_for 30 - "all spans in Zipkin" zipkin_holds "$(zipkin_counter spans)" && requests=$(count_traces)
 }
 
 requests=$(count_traces)

@@ -83,7 +83,8 @@ choose killed 'blkin:metric'
 for ((kill = 0; kill < ${KILLS-5}; kill++)); do
     start_sampling
     wait_for 20 agent "that LTTng records" host_is recorded_by_lttng true || exit 1
-    wait_for 20 agent "samples" host_counted samples "$((RANDOM % 12))" || exit 1
+    before=$(host_status samples)
+    wait_for 20 agent "samples" host_counted samples "$((before + 6 + RANDOM % 12))" || exit 1
     stop_part agent KILL 10
 done
 recorded killed

@@ -5,4 +5,4 @@
 # timeout: 240
 set -u
 read -ra causes <<<"${CAUSES:-disk cpu network}"
-RUNS=${RUNS:-1} exec "$SRC/tests/host/planted" "${causes[@]}"
+TRIES=2 RUNS=${RUNS:-1} exec "$SRC/tests/host/planted" "${causes[@]}"

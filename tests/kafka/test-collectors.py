@@ -136,9 +136,14 @@ class Collectors(unittest.TestCase):
         wait_until(lambda: self.metric("spans") >= len(wanted) + SPANS, lambda: self.get("/metrics"), 60)
         self.assertEqual((self.metric("spans"), self.metric("messages_dropped"), self.metric("spans_dropped")),
                          (len(wanted) + SPANS, 0, 0))
-        found = self.get(f"/api/v2/traces?limit=100000&endTs={START_MS + 60000}&lookback=120000")
-        ids = collections.Counter(span["id"] for trace in found for span in trace if
-                                  span["localEndpoint"]["serviceName"] == "driver")
+
+        def driven():
+            found = self.get(f"/api/v2/traces?limit=100000&endTs={START_MS + 60000}&lookback=120000")
+            return collections.Counter(span["id"] for trace in found for span in trace if
+                                       span["localEndpoint"]["serviceName"] == "driver")
+        # Zipkin counts spans before it stores them
+        wait_until(lambda: sum(driven().values()) >= SPANS, "all spans are stored", every_s=0.5)
+        ids = driven()
         self.assertEqual((len(ids), set(ids.values())), (SPANS, {1}))
         traces = collections.defaultdict(list)
         for span in wanted:

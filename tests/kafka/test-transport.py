@@ -51,7 +51,7 @@ class Driver:
         self.process.stdin.flush()
 
     def end(self, status=0, limit_s=120):
-        timer = threading.Timer(limit_s, self.process.kill)
+        timer = threading.Timer(limit_s * PATIENCE, self.process.kill)
         timer.start()
         said = self.process.stdout.read()
         got = self.process.wait()
@@ -144,7 +144,8 @@ class Transport(unittest.TestCase):
         for form in ("zipkin", "otlp"):
             topic = f"{self.topic}_{form}"
             self.broker.create(topic, 8)
-            run = drive(self.url(topic=topic), "add:20000", "flush", "close", per_trace=7, format=form)
+            run = drive(self.url(topic=topic), "add:20000", "flush", "close", per_trace=7, format=form,
+                        batch_timeout_ms=60000)
             self.assertEqual((run.counts["accepted"], run.messages), (20000, ""))
             self.assertCountEqual(self.spans(topic), range(1, 20001))
             messages = self.broker.read(topic)
@@ -228,7 +229,7 @@ class Transport(unittest.TestCase):
         for form in ("zipkin", "otlp"):
             spool = f"{self.folder}/{form}"
             run = drive(self.url(port=free_port()), "live", "add:6000", "flush", "close", require_collector="no",
-                        per_trace=3, spool=spool, format=form)
+                        per_trace=3, spool=spool, format=form, batch_timeout_ms=60000)
             self.assertEqual(run.counts["spooled"], 6000, run.messages)
             self.assertIn("Connection refused", run.messages)
             run = drive(self.url(), "flush", "close", spool=spool, format=form)

@@ -13,6 +13,7 @@ spans = {span["name"]: span for span in found}
 root = spans["root"]
 osd = {"serviceName": "osd", "ipv4": "10.0.0.1", "port": 50000}
 SECOND = 1_000_000
+STALL = 30 * SECOND  # for so long a busy machine may stop the program at any place
 
 # The same in both modes, except for names that name a mode. "own": tags without those of the sink; "at": of each
 # annotation, the s since the start; "parent": its name, or its id; "lasts": s
@@ -94,12 +95,14 @@ def check_span(span, expected):
     check(sorted(a["value"] for a in annotations) == sorted(expected.get("annotations", [])), "annotations", span)
     for text, at in zip(expected.get("annotations", []), expected.get("at", [])):
         time = next(a["timestamp"] for a in annotations if a["value"] == text)
-        check(abs(time - span["timestamp"] - at * SECOND) < 100_000, f"{text} is not {at} s after the start", span)
+        late = STALL if text == "at its begin" else 100_000  # it has the time of its call
+        check(-100_000 < time - span["timestamp"] - at * SECOND < late, f"{text} is not {at} s after the start", span)
     if "at" not in expected:
         times = [span["timestamp"], *(a["timestamp"] for a in annotations), end_of(span)]
         check(times == sorted(times), "times", span)
-    lasts = expected.get("lasts", 0)
-    check(abs(span["duration"] - lasts * SECOND) < 100_000, f"it does not last {lasts} s", span)
+    if "lasts" in expected:  # both ends were given to the library
+        check(abs(span["duration"] - expected["lasts"] * SECOND) < 100_000, f"it does not last {expected['lasts']} s", span)
+    check(0 <= span["duration"] < STALL, "duration", span)
     if parent in spans and not expected.get("outside"):
         above = spans[parent]
         check(above["timestamp"] <= span["timestamp"] and end_of(span) <= end_of(above),

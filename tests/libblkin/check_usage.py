@@ -72,7 +72,8 @@ def check_planted(spans):
     check(blocked >= 9500, f"10 ms blocked: {blocked}")
     of, _ = names["faults"][0]
     check(near(of["faults"], 2 * PAGES), f"{2 * PAGES} faults are {of}")
-    of, expected = names["waits"][0]
+    # a virtual machine that gets no CPU counts the time as off the CPU, and not as a wait for it: the least such time
+    of, expected = min(names["waits"], key=lambda wait: wait[0]["off_cpu_us"] - wait[0]["run_delay_us"])
     check(near(of["cpu_us"], 60000), f"60 ms of CPU time: {of}")
     check(near(of["run_delay_us"], expected["run_delay_us"]), f"a wait of {expected}: {of}")
     check(of["run_delay_us"] > 20000 and of["preemptions"] >= 3, f"waiting for a CPU: {of}")

@@ -8,9 +8,9 @@
  * Prints the number of the plug-in's recorded spans. Fails if a round does not return its address
  * space.
  *
- * With -DPATIENT the plug-in calls blkin_init(), which waits for the agent on a busy machine, too.
- * With -DCONSTRUCTOR the plug-in records in its constructor too, while the first span of another
- * thread loads LTTng. Each has a lock that the other one may need.
+ * With -DPATIENT the plug-in calls blkin_init(), and waits for the agent however busy the machine
+ * is. With -DCONSTRUCTOR the plug-in records in its constructor too, while the first span of
+ * another thread loads LTTng. Each has a lock that the other one may need.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,6 +19,22 @@
 #include <blkin/blkin.h>
 
 int work(void);
+
+#ifdef PATIENT
+#include "waits.h"
+
+static void await_agent(void)
+{
+    struct blkin_span span;
+    int64_t end_ms = 0;
+
+    (void)blkin_init();
+    do
+        blkin_span_begin(&span, "dropped", BLKIN_INTERNAL, NULL);
+    while (!blkin_span_is_recorded(&span) && wait_up_to(PATIENCE_MS, &end_ms));
+    blkin_span_drop(&span);
+}
+#endif
 
 #ifdef CONSTRUCTOR
 #include "waits.h"
@@ -59,7 +75,7 @@ __attribute__((constructor)) static void record_early(void)
 int work(void)
 {
 #ifdef PATIENT
-    (void)blkin_init();
+    await_agent();
 #endif
     BLKIN_SCOPE(span, "plugged", BLKIN_INTERNAL, NULL);
 

@@ -117,6 +117,8 @@ static void test_rate(void)
         /* a burst has at most 0.1 s, even after a pause of the machine */
         least += now - before < 0.1 ? now - before : 0.1;
     } while (now - begin < 0.3);
+    sampled += sampled_of(200); /* of a pause at the end of the last round */
+    now = seconds();
     if (sampled < least * 1000 * 0.9 || sampled > (now - begin + 0.1) * 1000 * 1.1) {
         fprintf(stderr, "rate=1000: %.0f in %.3f s\n", sampled, now - begin);
         check_failures++;
@@ -137,12 +139,15 @@ BLKIN_PUBLIC int clock_gettime(clockid_t clock, struct timespec *time)
 /* Ends no span, so that LTTng does not see such time stamps. */
 static void test_clock_that_steps_back(void)
 {
+    double begin;
+
     clock_offset = 1000;
     set("rate=10");
     CHECK(sampled_of(100) > 0);
     clock_offset = 0;
+    begin = seconds();
     CHECK(sampled_of(100) > 0);
-    CHECK(sampled_of(1000) == 0);
+    CHECK(sampled_of(1000) <= 20 * (seconds() - begin)); /* none, unless the machine pauses */
 }
 
 /* The rule matches the whole name, even if the span has no room for it. */

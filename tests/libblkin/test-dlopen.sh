@@ -25,7 +25,7 @@ lost_nothing plugged
 
 # with the agent's rings, and with the library inside of the plug-in, too
 compile() { # LIBRARY...
-    "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -DPLUGIN -DPATIENT -shared -fPIC -I"$BUILD/include" \
+    "${CC:-cc}" -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -DPLUGIN -DPATIENT -shared -fPIC -I"$BUILD/include" -I"$SRC/tests" \
         -o "$WORK/plugin.so" "$SRC/tests/libblkin/plugin.c" "$@" || fail "the plug-in does not compile"
 }
 mkdir "$WORK/rings" && mkfifo "$WORK/rings/end"

@@ -166,8 +166,9 @@ recorded signals
 check signals <<'PY'
 under, handler = map(int, said[0])
 names = collections.Counter(event["name"] for event in slow)
-assert names == {"under": under, "handler": handler}, (names, said)
-assert sorted(event["sequence"] for event in slow) == list(range(1, under + handler + 1))
+first = names.pop("first", 0)  # on a busy machine it may take 1 ms
+assert names == {"under": under, "handler": handler} and first <= 1, (names, said)
+assert sorted(event["sequence"] for event in slow) == list(range(1, under + handler + first + 1))
 PY
 
 # ---- where the rules come from ----
@@ -221,8 +222,7 @@ spans_made() {
 has_spans() {
     [ "$(spans_made)" -ge "$1" ]
 }
-# follows RULE WHAT: from $before spans on, after at most a second's activity, which is 200 spans, and the time to
-# write the file
+# follows RULE WHAT: from $before spans on, after at most a second's activity, which is 200 spans, and some more
 follows() {
     local at
     wait_for 20 steady "$2" raises "$1" || exit 1
@@ -232,17 +232,17 @@ follows() {
 }
 before=0
 follows '' "spans without a rule"
-before=$(spans_made)
 echo 'steady>20ms, max=10000/s' >"$WORK/slow"
-follows 'steady>20ms' "the rule of a new file"
 before=$(spans_made)
+follows 'steady>20ms' "the rule of a new file"
 echo 'steady>10ms, max=10000/s' >"$WORK/new" && mv "$WORK/new" "$WORK/slow"
+before=$(spans_made)
 follows 'steady>10ms' "the rule of a file that was replaced"
 rm "$WORK/slow"
 wait_for 20 steady "more than a second, of 5 ms for each span" has_spans $(($(spans_made) + 300)) || exit 1
 raises 'steady>10ms' || fail "removing the file has changed something"
-before=$(spans_made)
 echo '' >"$WORK/slow"
+before=$(spans_made)
 follows '' "spans without alarms after the rules were taken away"
 rm "$WORK/go"
 wait_part steady 10 || fail "slow steady: status $?"

@@ -93,7 +93,7 @@ static inline void served_begin(struct served *served, const char *folder, uint6
     served->keeper = fork();
     if (served->keeper == 0)
         _exit(fdserver_run(served->fdserver));
-    for (int64_t end_ms = 0; access(served->fdserver, F_OK) != 0;)
+    for (int64_t end_ms = 0; !is_listening(served->fdserver);)
         if (!wait_up_to(PATIENCE_MS, &end_ms))
             exit(1);
     if (pipe(ready) != 0)
@@ -120,7 +120,7 @@ static inline uint64_t served_ask(const char *path)
 
     if (socket < 0)
         return 0;
-    (void)poll(&wait, 1, 1000);
+    (void)poll(&wait, 1, PATIENCE_MS); /* a refusal hangs up at once */
     (void)unix_socket_receive(socket, &hello, sizeof(hello), &fd, MSG_DONTWAIT);
     (void)close(socket);
     if (fd < 0 || hello.mark != RING_MARK || !memory_open(&memory, fd, &error))

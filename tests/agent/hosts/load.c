@@ -6,6 +6,9 @@
  *
  *     load FOLDER HOST HOSTS [KEY=VALUE]...
  *
+ * Without t0=SECONDS, the load writes the file FOLDER/ready-HOST when it has its rings. It begins
+ * at the time that the file FOLDER/t0 then has.
+ *
  * FOLDER/lane replaces the network between the hosts: it has the span below which each host calls
  * the next host. FOLDER/made-HOST has a struct load_made for each slow or failed request. Both
  * files are mapped, so a killed host has written all requests that it has made.
@@ -406,13 +409,35 @@ static void await_rings(void)
 {
     bool is_recorded = false;
 
-    while (!is_recorded && !ends && now(CLOCK_MONOTONIC) < (int64_t)(want.t0 * 1e9)) {
+    while (!is_recorded && !ends &&
+           (want.t0 <= 0 || now(CLOCK_MONOTONIC) < (int64_t)(want.t0 * 1e9))) {
         struct blkin_span span;
 
         blkin_span_begin(&span, "the first", BLKIN_SERVER, NULL);
         is_recorded = blkin_span_is_recorded(&span);
         blkin_span_end(&span);
         sleep_until(now(CLOCK_MONOTONIC) + LOAD_TICK_NS);
+    }
+}
+
+static void await_start(const char *folder)
+{
+    char path[4096];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s/ready-%u", folder, host);
+    file = want.t0 > 0 ? NULL : fopen(path, "w");
+    if (!file)
+        return;
+    (void)fclose(file);
+    (void)snprintf(path, sizeof(path), "%s/t0", folder);
+    while (!ends && want.t0 <= 0) {
+        sleep_until(now(CLOCK_MONOTONIC) + LOAD_TICK_NS);
+        file = fopen(path, "r");
+        if (file && fscanf(file, "%lf", &want.t0) != 1)
+            want.t0 = 0;
+        if (file)
+            (void)fclose(file);
     }
 }
 
@@ -484,6 +509,7 @@ int main(int argc, char **argv)
     blkin_init();
     blkin_set_service(name, "10.77.0.1", 6800);
     await_rings();
+    await_start(argv[1]);
     run();
     printf("{\"host\": %u, \"uncalled\": %" PRIu64 ", \"behind_ms\": %.1f", host, uncalled,
            (double)behind / 1e6);

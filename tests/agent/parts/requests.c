@@ -4,7 +4,9 @@
  *
  *     fast N        N requests that take no time; "fast" when they are made
  *     slow MS       one request with so many ms in "disk"; "slow ID" when it has ended
- *     late MS MORE  the same, but "request" ends so many ms after the others; "late ID"
+ *     late MS       the same, but "request" stays open; "late ID" when the others have ended
+ *     begin         begins a request; "begin ID"
+ *     end MS        ends what is open of a request after so many ms; "end ID"
  *     keep          a fast request that the program asks to keep; "keep ID"
  *     orphan MS     a slow request whose parent was not recorded; "orphan ID"
  *     rate N        from now on N fast requests a second, until the next line; 0: none
@@ -30,24 +32,54 @@ static void print_id(const char *what, const struct blkin_context *context)
     (void)fflush(stdout);
 }
 
-static struct blkin_context request(long ms, long more, const char *keep)
-{
+struct three_spans {
     struct blkin_span root, work, disk;
-    struct blkin_context context;
+};
 
-    blkin_span_begin(&root, "request", BLKIN_SERVER, NULL);
-    blkin_span_begin(&work, "work", BLKIN_INTERNAL, &root);
-    blkin_span_begin(&disk, "disk", BLKIN_INTERNAL, &work);
-    context = *blkin_span_context(&root);
-    if (ms)
-        pause_us(ms * 1000);
+static struct blkin_context begin(struct three_spans *request)
+{
+    blkin_span_begin(&request->root, "request", BLKIN_SERVER, NULL);
+    blkin_span_begin(&request->work, "work", BLKIN_INTERNAL, &request->root);
+    blkin_span_begin(&request->disk, "disk", BLKIN_INTERNAL, &request->work);
+    return *blkin_span_context(&request->root);
+}
+
+static void end_disk_and_work(struct three_spans *request, long ms)
+{
+    pause_us(ms * 1000);
+    blkin_span_end(&request->disk);
+    blkin_span_end(&request->work);
+}
+
+/* Ends a span with the duration that it has on an idle machine: a busy machine may make it slow. */
+static void end_fast(struct blkin_span *span, uint64_t at_ns, uint64_t took_ns)
+{
+    blkin_span_set_start(span, at_ns - took_ns);
+    blkin_span_end_at(span, at_ns);
+}
+
+static struct blkin_context fast_request(const char *keep)
+{
+    struct three_spans request;
+    const struct blkin_context context = begin(&request);
+    uint64_t at_ns;
+
     if (keep)
-        blkin_span_keep(&work, keep);
-    blkin_span_end(&disk);
-    blkin_span_end(&work);
-    if (more)
-        pause_us(more * 1000);
-    blkin_span_end(&root);
+        blkin_span_keep(&request.work, keep);
+    at_ns = blkin_now();
+    end_fast(&request.disk, at_ns, 1000);
+    end_fast(&request.work, at_ns, 2000);
+    end_fast(&request.root, at_ns, 3000);
+    return context;
+}
+
+static struct blkin_context slow_request(long ms)
+{
+    struct three_spans request;
+    const struct blkin_context context = begin(&request);
+
+    end_disk_and_work(&request, ms);
+    blkin_span_end(&request.root);
     return context;
 }
 
@@ -76,7 +108,7 @@ static void make_at(double rate)
         clock_gettime(CLOCK_MONOTONIC, &now);
         while (made < rate * ((double)(now.tv_sec - begun.tv_sec) +
                               (double)(now.tv_nsec - begun.tv_nsec) / 1e9)) {
-            (void)request(0, 0, NULL);
+            (void)fast_request(NULL);
             made++;
         }
     }
@@ -84,26 +116,36 @@ static void make_at(double rate)
 
 static void obey(char *line)
 {
+    static struct three_spans held; /* for two lines */
+    static struct blkin_context of_held;
     struct blkin_context context;
-    long a = 0, b = 0;
+    long a = 0;
     char name[64];
 
     if (sscanf(line, "fast %ld", &a) == 1) {
         while (a-- > 0)
-            (void)request(0, 0, NULL);
+            (void)fast_request(NULL);
         puts("fast");
         (void)fflush(stdout);
     } else if (sscanf(line, "slow %ld", &a) == 1) {
-        context = request(a, 0, NULL);
+        context = slow_request(a);
         print_id("slow", &context);
-    } else if (sscanf(line, "late %ld %ld", &a, &b) == 2) {
-        context = request(a, b, NULL);
-        print_id("late", &context);
+    } else if (sscanf(line, "late %ld", &a) == 1) {
+        of_held = begin(&held);
+        end_disk_and_work(&held, a);
+        print_id("late", &of_held);
+    } else if (strcmp(line, "begin\n") == 0) {
+        of_held = begin(&held);
+        print_id("begin", &of_held);
+    } else if (sscanf(line, "end %ld", &a) == 1) {
+        end_disk_and_work(&held, a); /* a second end of a span does nothing */
+        blkin_span_end(&held.root);
+        print_id("end", &of_held);
     } else if (sscanf(line, "orphan %ld", &a) == 1) {
         context = orphan(a);
         print_id("orphan", &context);
     } else if (strcmp(line, "keep\n") == 0) {
-        context = request(0, 0, "as the test wants it");
+        context = fast_request("as the test wants it");
         print_id("keep", &context);
     } else if (sscanf(line, "rate %ld", &a) == 1) {
         puts("rate");
