@@ -222,5 +222,7 @@ void open_traces_each(const struct open_traces *traces,
     const struct open_trace *trace;
 
     cds_list_for_each_entry(trace, &traces->by_age, by_age)
+    {
         each(trace->spans, trace->count);
+    }
 }

@@ -144,7 +144,7 @@ const struct statistics_row *statistics_find_row(const struct statistics *statis
 
 /* ---- adding */
 
-bool statistics_count(struct statistics_row *row, const struct trace_span *span)
+static bool statistics_count(struct statistics_row *row, const struct trace_span *span)
 {
     if (span->duration_ns && !histogram_add(&row->duration, span->duration_ns))
         return false;

@@ -45,10 +45,9 @@ struct statistics;
 struct statistics *statistics_new(struct names *names);
 void statistics_free(struct statistics *statistics);
 
-/* Count a span and its duration: in its row, or in a row that the caller has found. Self times and
- * calls need the whole trace: see open_traces.h. Return false when out of memory. */
+/* Counts a span and its duration. Self times and calls need the whole trace: see open_traces.h.
+ * Returns false when out of memory. */
 bool statistics_add_span(struct statistics *statistics, const struct trace_span *span);
-bool statistics_count(struct statistics_row *row, const struct trace_span *span);
 
 /* Returns the row of a pair; makes a new row if there is none. NULL when out of memory. */
 struct statistics_row *statistics_add(struct statistics *statistics, enum statistics_kind kind,

@@ -30,15 +30,9 @@ static void free_source(struct table_link *link)
 {
     struct event_source *source = caa_container_of(link, struct event_source, in_table);
 
-    losses_destroy(&source->losses);
-    losses_destroy(&source->gaps);
+    free(source->losses.ring);
+    free(source->gaps.ring);
     free(source);
-}
-
-static void init_source(struct event_source *source)
-{
-    losses_init(&source->losses);
-    losses_init(&source->gaps);
 }
 
 struct source_table *source_table_new(void)
@@ -49,7 +43,7 @@ struct source_table *source_table_new(void)
         free(table);
         return NULL;
     }
-    init_source(&table->overflow);
+    table->overflow.losses = table->overflow.gaps = (struct losses){.last_end_ns = INT64_MIN};
     table->overflow.is_overflow = true;
     return table;
 }
@@ -68,7 +62,7 @@ static struct event_source *source_new(const struct origin *origin)
 
     if (!source)
         return NULL;
-    init_source(source);
+    source->losses = source->gaps = (struct losses){.last_end_ns = INT64_MIN};
     source->host = (struct text){(char *)(source + 1), origin->host.length};
     (void)text_copy((char *)(source + 1), origin->host);
     source->clock = origin->clock;
@@ -104,16 +98,6 @@ struct loss_ring {
     unsigned count;
     struct loss_interval intervals[LOSSES_MAX];
 };
-
-void losses_init(struct losses *losses)
-{
-    *losses = (struct losses){.last_end_ns = INT64_MIN};
-}
-
-void losses_destroy(struct losses *losses)
-{
-    free(losses->ring);
-}
 
 static void forget(struct losses *losses, const struct loss_interval *interval)
 {

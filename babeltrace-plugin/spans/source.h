@@ -42,9 +42,6 @@ struct loss_sum {
     bool is_more;     /* other losses of unknown size come on top */
 };
 
-void losses_init(struct losses *losses);
-void losses_destroy(struct losses *losses);
-
 /* Returns false when out of memory: then the loss is forgotten. */
 bool losses_add(struct losses *losses, const struct loss_interval *interval);
 

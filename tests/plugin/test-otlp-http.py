@@ -210,7 +210,8 @@ def killed_at_random():
         with Collector(default=judge(lambda request: len(request.spans) > 40, 413)) as collector:
             args = [DRIVER, "endpoint=" + collector.url, "format=otlp", "services=4", "requests=3", "batch-spans=100",
                     "pace:20", "settled", "add:20000", "flush", "close"]
-            with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            with tempfile.TemporaryFile("w+") as told, \
+                    subprocess.Popen(args, stdout=subprocess.PIPE, stderr=told, text=True) as process:
                 timer = threading.Timer(random_.random() * 0.5, process.kill)
                 said = []
                 for line in process.stdout:
@@ -219,10 +220,14 @@ def killed_at_random():
                         if len(said) == 1:
                             timer.start()
                 timer.cancel()
+                process.wait()
+                told.seek(0)
+                messages = told.read()
             expect(said, "nothing was settled: nothing is shown")
             settled = int(said[-1].split()[1])
             missing = set(range(1, settled + 1)) - set(collector.accepted)
-            expect(not missing, "%d were settled, but not taken: %s" % (settled, sorted(missing)[:10]))
+            expect(not missing, "%d were settled, %d of them not taken: %s; status %d: %s" %
+                   (settled, len(missing), sorted(missing)[:10], process.returncode, messages))
 
 
 # ---- statuses -------------------------------------------------------------------------------------------

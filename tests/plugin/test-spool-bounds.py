@@ -180,7 +180,8 @@ def a_slow_disk_holds_up_nobody():
         # found records are sent and removed while others are added
         run = Run(collector, "number:3000", "live", "pace:1000", "add:3000", "flush", "close", spool=spool,
                   env=environment, batch_spans=100)
-        run.says("gone").has(spool_accepted=3000)
+        # on a busy machine, some of the new spans wait in the spool behind those that were found
+        run.says("gone").has(spool_found=3000, spool_accepted=3000 + run.counts["spooled"], accepted=3000 - run.counts["spooled"])
         expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * PATIENCE, run.explain())
 
 

@@ -47,9 +47,21 @@ static void put(int fd, const void *bytes, size_t count)
     (void)!send(fd, bytes, count, MSG_NOSIGNAL);
 }
 
+/* A process that was stopped gets EINTR from recv(2) with a time limit. */
 static bool get(int fd, void *bytes, size_t count)
 {
-    return recv(fd, bytes, count, MSG_WAITALL) == (ssize_t)count;
+    size_t got = 0;
+
+    while (got < count) {
+        const ssize_t more = recv(fd, (char *)bytes + got, count - got, MSG_WAITALL);
+
+        if (more < 0 && errno == EINTR)
+            continue;
+        if (more <= 0)
+            return false;
+        got += (size_t)more;
+    }
+    return true;
 }
 
 static void put_streams(int fd, uint64_t first, uint32_t count)
@@ -387,8 +399,8 @@ static void check_noise(const char *url)
                 (unsigned char)(rand_r(&seed) % 2 ? 20 : 8));
         }
         (void)shutdown(fd, SHUT_WR);
-        while ((got = recv(fd, taken, sizeof(taken), 0)) > 0)
-            noise += (size_t)got;
+        while ((got = recv(fd, taken, sizeof(taken), 0)) > 0 || (got < 0 && errno == EINTR))
+            noise += got > 0 ? (size_t)got : 0;
         CHECK(got == 0 || errno == ECONNRESET); /* no time limit */
         close(fd);
     }

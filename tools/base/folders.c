@@ -102,7 +102,8 @@ bool file_write(const char *path, const char *text, size_t length, struct error 
     return is_written;
 }
 
-bool folder_make(const char *path)
+/* Makes a folder and its parents with mode 0700. Returns false with errno set. */
+static bool folder_make(const char *path)
 {
     char part[PATH_ROOM];
 

@@ -27,9 +27,6 @@ bool tree_remove(const char *path);
 /* Replaces a file atomically, also for a power cut. Returns false with error set. */
 bool file_write(const char *path, const char *text, size_t length, struct error *error);
 
-/* Makes a folder and its parents with mode 0700. Returns false with errno set. */
-bool folder_make(const char *path);
-
 /* Makes the folder of a service's sockets, and its parents. Every user may read its parent, if this
  * function makes it: programs read the sampling rules there. Returns false with errno set. */
 bool folder_make_runtime(const char *path, bool *is_new);

@@ -115,14 +115,16 @@ static void put_head(const struct report_page *page, bool has_traces)
 
 /* ---- graph */
 
-void put_cell(const struct report_page *page, const char *title, struct figure figure, bool is_bad)
+/* Puts a cell; a narrow screen shows the cell's title beside it. */
+static void put_cell(const struct report_page *page, const char *title, struct figure figure,
+                     bool is_bad)
 {
     fprintf(page->file, "<td role=\"cell\" data-l=\"%s\"%s>%s</td>", title,
             is_bad ? " class=\"x\"" : "", figure.text);
 }
 
-void put_table(const struct report_page *page, const char *kind, const char *const *titles,
-               size_t count)
+static void put_table(const struct report_page *page, const char *kind, const char *const *titles,
+                      size_t count)
 {
     fprintf(page->file,
             "<table class=\"%s\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\">", kind);

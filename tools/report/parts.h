@@ -29,11 +29,6 @@ struct report_page {
 /* Writes the name of a service or span, or a placeholder for an unknown name. */
 void put_name(const struct report_page *page, uint32_t name);
 
-/* Begins a table, and a cell in it; a narrow screen shows the cell's title beside it. */
-void put_table(const struct report_page *page, const char *kind, const char *const *titles,
-               size_t count);
-void put_cell(const struct report_page *page, const char *title, struct figure figure, bool is_bad);
-
 /* These return false when out of memory. */
 bool put_latencies(const struct report_page *page);
 bool put_timeline(struct report_page *page, const char *trace_id, const struct trace_model *linked,

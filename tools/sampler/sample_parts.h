@@ -261,8 +261,6 @@ struct field {
     }
 #define FIELDS(fields) fields, sizeof(fields) / sizeof((fields)[0])
 
-const struct field *field_find(const struct field *fields, size_t count, struct text name);
-
 /* Reads the named lines of the begun file. */
 void read_named_fields(struct group_reading *reading, const struct field *fields, size_t count);
 

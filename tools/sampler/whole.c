@@ -10,7 +10,7 @@
 
 /* ---- lines "NAME NUMBER" */
 
-const struct field *field_find(const struct field *fields, size_t count, struct text name)
+static const struct field *field_find(const struct field *fields, size_t count, struct text name)
 {
     for (size_t i = 0; i < count; i++) {
         const struct field *const field = &fields[i];

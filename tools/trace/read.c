@@ -199,7 +199,7 @@ static bool read_trace(const char *path, struct buffer *bytes)
     return done;
 }
 
-bool is_url(const char *source)
+static bool is_url(const char *source)
 {
     return strncmp(source, "http://", 7) == 0 || strncmp(source, "https://", 8) == 0;
 }

@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-bool is_url(const char *source);
-
 /* Returns true for a folder, which the caller reads as a recorded trace. */
 bool is_trace(const char *source);
 
