@@ -38,7 +38,7 @@ expect() {
 # kill_when TEXT COMMAND...: starts the demo, and kills it with SIGKILL as soon as it says so.
 kill_when() {
     start_part demo "${@:2}"
-    wait_for 60 demo "the demo's saying \"$1\"" says "$1" || exit 1
+    wait_for 120 demo "the demo's saying \"$1\"" says "$1" || exit 1
     stop_part demo KILL
     wait_for 10 - "the end of all that a killed demo has started" none_left || {
         processes_left
