@@ -5,7 +5,7 @@
 # bench-agent.sh PART      planted, faults, storm or last
 #
 # In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), RING (64M: bytes of each ring),
-# FAULT_EVERY (15 s), LAST (10 s of spans that all hosts send at once).
+# FAULT_EVERY (15 s), LAST (10 s of spans that all hosts send at once), LINGER (1000: the agents' linger-ms).
 # KEEP_LOGS: a folder for the logs of all parts and the collector's spans.
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -19,7 +19,8 @@ part=$1
 planted=${PLANTED:-1000}
 spans=${SPANS:-50000}
 rate=$((spans / 3))
-AGENT_OPTIONS=(--ring-bytes="${RING:-64M}" --rings-max-bytes=4G --log-level="${LOG_LEVEL:-warning}")
+AGENT_OPTIONS=(--ring-bytes="${RING:-64M}" --rings-max-bytes=4G --log-level="${LOG_LEVEL:-warning}"
+    --linger-ms="${LINGER:-1000}")
 
 say() {
     printf 'record %s %s %s %s\n' "$1" "$2" "${3-$2}" "${4-0}"
