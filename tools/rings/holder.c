@@ -408,9 +408,10 @@ static bool holder_serve(struct holder *holder, int fd)
         free(client);
         return false;
     }
-    *client = (struct holder_client){.holder = holder,
-                                     .watched = {fd, POLLIN, holder_client_ready, client, NULL},
-                                     .user = who.uid};
+    *client = (struct holder_client){
+        .holder = holder,
+        .watched = {.fd = fd, .events = POLLIN, .ready = holder_client_ready, .context = client},
+        .user = who.uid};
     peers_add(&holder->clients, &client->peer, fd, &payer->sender);
     client->peer.is_busy = true;
     loop_watch(holder->loop, &client->watched);
