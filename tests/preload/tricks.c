@@ -393,7 +393,7 @@ static void pieces(void)
     struct mmsghdr messages[2] = {{.msg_hdr = {.msg_iov = &vectors[0], .msg_iovlen = 1}},
                                   {.msg_hdr = {.msg_iov = &vectors[1], .msg_iovlen = 1}}};
     const struct timeval patience = {10, 0}; /* the rest may be there at once */
-    pthread_t sender;
+    pthread_t sender = 0;
 
     memset(parts, 'x', sizeof(parts));
     line_write(line, 1, 0, OUT);

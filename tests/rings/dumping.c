@@ -53,7 +53,8 @@ static void record_span(int number)
 
 static void record_original(int number)
 {
-    static const struct blkin_endpoint endpoint = {.ip = "10.0.0.1", .port = 50000, .name = "osd"};
+    static const struct blkin_endpoint endpoint = {
+        .ip = "10.0.0.1", .port = (int16_t)50000, .name = "osd"};
     struct blkin_trace trace, child;
     char text[RING_TEXT_MAX + 2] = "";
 

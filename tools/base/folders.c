@@ -117,14 +117,14 @@ static bool folder_make(const char *path)
     return mkdir(part, 0700) == 0 || errno == EEXIST;
 }
 
-/* Sets `above` to the path of the parent folder. Returns false for a path without one. */
-static bool folder_cut_name(const char *path, char above[PATH_ROOM])
+/* Sets `parent` to the path of the parent folder. Returns false for a path without one. */
+static bool folder_cut_name(const char *path, char parent[PATH_ROOM])
 {
     char *slash;
 
-    path_set(above, "%s", path);
-    slash = strrchr(above, '/');
-    if (!slash || slash == above)
+    path_set(parent, "%s", path);
+    slash = strrchr(parent, '/');
+    if (!slash || slash == parent)
         return false;
     *slash = '\0';
     return true;
@@ -132,13 +132,13 @@ static bool folder_cut_name(const char *path, char above[PATH_ROOM])
 
 bool folder_make_runtime(const char *path, bool *is_new)
 {
-    char above[PATH_ROOM], parents[PATH_ROOM];
+    char folder[PATH_ROOM], higher[PATH_ROOM];
 
-    if (folder_cut_name(path, above)) {
-        if (folder_cut_name(above, parents))
-            (void)folder_make(parents);
-        if (mkdir(above, 0755) == 0)
-            (void)chmod(above, 0755); /* independent of the umask */
+    if (folder_cut_name(path, folder)) {
+        if (folder_cut_name(folder, higher))
+            (void)folder_make(higher);
+        if (mkdir(folder, 0755) == 0)
+            (void)chmod(folder, 0755); /* independent of the umask */
     }
     *is_new = mkdir(path, 0700) == 0;
     return *is_new || errno == EEXIST;
