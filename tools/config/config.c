@@ -323,7 +323,7 @@ static uint64_t file_stamp(const struct config *config, int key)
 
     if (!key_belongs_to_sink(key) && end && strcmp(end, "-file") == 0)
         path = config_text(config, name);
-    return path ? file_mark(path) : 0;
+    return path ? file_fingerprint(path) : 0;
 }
 
 static bool is_same(const struct setting *one, const struct setting *other)

@@ -65,7 +65,7 @@ static uint64_t daemon_mark(void)
     if (!home)
         home = getenv("HOME");
     (void)snprintf(path, sizeof(path), "%s/.lttng/client-lttng-sessiond", home ? home : "");
-    return file_mark("/run/lttng/client-lttng-sessiond") * 31 + file_mark(path);
+    return file_fingerprint("/run/lttng/client-lttng-sessiond") * 31 + file_fingerprint(path);
 }
 
 /* ---- making it ------------------------------------------------------------------------------- */
