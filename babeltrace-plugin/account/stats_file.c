@@ -1,8 +1,4 @@
-/*
- * The counters as a JSON file.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "stats_file.h"
 
 #include "babeltrace-plugin/base/date.h"

@@ -1,8 +1,4 @@
-/*
- * Reads and applies the rules of tail sampling.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "tail.h"
 
 #include "babeltrace-plugin/base/array.h"

@@ -1,8 +1,4 @@
-/*
- * Folders of files.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "folders.h"
 
 #include "babeltrace-plugin/base/file.h"

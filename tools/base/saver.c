@@ -1,8 +1,4 @@
-/*
- * The thread that writes a service's state.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "saver.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

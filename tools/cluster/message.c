@@ -1,8 +1,4 @@
-/*
- * Checks the form of messages between agents.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "message.h"
 
 #include <ctype.h>

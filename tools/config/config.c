@@ -1,8 +1,4 @@
-/*
- * The configuration of a command.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "config_parts.h"
 
 #include "babeltrace-plugin/base/file.h"

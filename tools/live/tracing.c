@@ -1,8 +1,4 @@
-/*
- * The service's own recording session.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "tracing.h"
 
 #include "babeltrace-plugin/base/backoff.h"
