@@ -47,7 +47,7 @@ def alone(count):
 
 
 def write(broker, topic, messages, rate):
-    """Writes them, some hundred to a message of the topic. Returns the number of spans."""
+    """Writes pairs of partition and value at this rate. Returns the number of pairs."""
     writer = kafka.Writer(broker, topic)
     began, sent = time.monotonic(), 0
     while chunk := list(itertools.islice(messages, MESSAGE_SPANS)):

@@ -1,8 +1,4 @@
-/*
- * Answers the requests of `blkin keep`.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "by_hand.h"
 
 #include <stdio.h>

@@ -1,8 +1,4 @@
-/*
- * Runs the agent's parts in one loop.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "service.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

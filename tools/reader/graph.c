@@ -1,8 +1,4 @@
-/*
- * Builds and runs babeltrace2's graph.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "graph.h"
 
 #include <linux/capability.h>
