@@ -1,8 +1,4 @@
-/*
- * Reads parameters: from texts and numbers, and from babeltrace2's values.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "params.h"
 
 #include "babeltrace-plugin/deliver/kafka_conf.h"

@@ -70,7 +70,7 @@ struct pipeline {
         int fd; /* of sent-file */
         struct marks marks;
         struct mark next;      /* the next mark to settle */
-        uint64_t given;        /* so many spans have an outcome */
+        uint64_t given;        /* number of spans that have an outcome */
         _Atomic uint64_t sent; /* as in the file */
         pthread_mutex_t lock;  /* protects the file */
     } settling;

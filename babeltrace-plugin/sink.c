@@ -1,8 +1,4 @@
-/*
- * The component: gives babeltrace2's messages as events to the pipeline.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "sink.h"
 
 #include "babeltrace-plugin/decode/input.h"

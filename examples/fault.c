@@ -23,7 +23,7 @@ static const char *const names[FAULT_COUNT] = {
 };
 
 static long long planted[FAULT_COUNT]; /* ns to wait; 0: not planted */
-static long only_time[FAULT_COUNT];    /* happens only the so manieth time; 0: each */
+static long only_time[FAULT_COUNT];    /* N: happens only the Nth time; 0: each time */
 
 static int refuse(const char *text, unsigned allowed)
 {

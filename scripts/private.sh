@@ -63,8 +63,8 @@ show_log() {
     fi >&2
 }
 
-# Limits are those of a machine with nothing else to do. tests/run lets a busy one have so many times as long: that
-# costs nothing where all is well.
+# Time limits are for an idle machine. They are multiplied by PATIENCE, which tests/run sets for a busy machine. A test that
+# passes does not take longer for that.
 PATIENCE=${PATIENCE:-1}
 
 # timeout [-k SECONDS] SECONDS COMMAND...: the command of this name, in the same way.

@@ -43,7 +43,7 @@ all_traces() {
     zipkin_get "api/v2/traces?serviceName=client&limit=100000&lookback=86400000"
 }
 
-# zipkin_holds SPANS: checks that so many are stored, and not only accepted.
+# zipkin_holds SPANS: checks that SPANS spans are stored, and not only accepted.
 zipkin_holds() {
     all_traces >"$WORK/traces.json" 2>/dev/null &&
         [ "$(grep -o '"traceId"' "$WORK/traces.json" | wc -l)" -ge "$1" ]

@@ -1,8 +1,4 @@
-/*
- * The display of the counters while the sink runs.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "account.h"
 
 #include "babeltrace-plugin/base/date.h"

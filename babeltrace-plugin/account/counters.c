@@ -1,8 +1,4 @@
-/*
- * The table of all counters, and the line made from it.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "counters.h"
 
 #include <inttypes.h>

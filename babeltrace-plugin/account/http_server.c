@@ -1,8 +1,4 @@
-/*
- * HTTP servers: libmicrohttpd without threads.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "http_server.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

@@ -1,8 +1,4 @@
-/*
- * Writes and reads statistics as JSON.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "statistics_document.h"
 
 #include "babeltrace-plugin/base/date.h"

@@ -1,8 +1,4 @@
-/*
- * The counters as a JSON file.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "stats_file.h"
 
 #include "babeltrace-plugin/base/date.h"
@@ -19,7 +15,7 @@
 #include <unistd.h>
 
 /* The beginning of every such file, to recognise the file. */
-static const char mark[] = "{\n  \"sink\": \"sink.blkin.zipkin\"";
+static const char beginning[] = "{\n  \"sink\": \"sink.blkin.zipkin\"";
 
 static bool stats_file_error(struct error *error, const char *path, const char *what)
 {
@@ -74,13 +70,13 @@ char *stats_text(const struct counts *counts, const struct run_info *run)
 static bool check_content(const char *path, struct error *error)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    char begin[sizeof(mark) - 1];
+    char begin[sizeof(beginning) - 1];
     bool is_ours;
 
     if (fd < 0)
         return stats_file_error(error, path, "exists and cannot be read");
     is_ours = read(fd, begin, sizeof(begin)) == (ssize_t)sizeof(begin) &&
-              memcmp(begin, mark, sizeof(begin)) == 0;
+              memcmp(begin, beginning, sizeof(begin)) == 0;
     close(fd);
     return is_ours ||
            error_set(

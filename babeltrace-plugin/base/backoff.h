@@ -1,7 +1,7 @@
 /*
  * Exponential back-off: the longest pause is first_ms after the first failure, and doubles after
- * each further one, up to limit_ms. The pause is random between 0 and that (full jitter), to spread
- * the retries of callers that failed together.
+ * each further one, up to limit_ms. The pause is random, from 0 to the longest (full jitter). So
+ * callers that failed together do not retry together.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-/* failures: the failures in a row. With 0 failures the result is first_ms, too. */
+/* Returns the longest pause after this number of failures in a row. For 0 failures: first_ms. */
 static inline int64_t backoff_ms(unsigned failures, int64_t first_ms, int64_t limit_ms)
 {
     int64_t ms = first_ms;
@@ -41,11 +41,11 @@ static inline struct backoff backoff_new(int64_t first_ms, int64_t limit_ms)
 static inline int64_t backoff_pause_ms(struct backoff *backoff, int64_t after_ms)
 {
     const int64_t limit_ms = backoff_ms(++backoff->failures, backoff->first_ms, backoff->limit_ms);
-    /* the peer's pause is extended, too, because the peer may have sent it to many callers */
-    const int64_t most_ms = after_ms ? backoff->first_ms : limit_ms;
+    /* the peer may have asked many callers for the same pause, so each adds a random part */
+    const int64_t jitter_ms = after_ms ? backoff->first_ms : limit_ms;
 
     backoff->random += UINT64_C(0x9e3779b97f4a7c15);
-    return after_ms + (int64_t)(hash_mix(backoff->random) % (uint64_t)(most_ms + 1));
+    return after_ms + (int64_t)(hash_mix(backoff->random) % (uint64_t)(jitter_ms + 1));
 }
 
 #endif

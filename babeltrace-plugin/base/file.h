@@ -36,14 +36,14 @@ static inline size_t read_at(int fd, void *bytes, size_t room, uint64_t at)
     return done;
 }
 
-#define FILE_GOES_ON UINT64_MAX /* for write_all_at(): behind the last byte, by write(2) */
+#define FILE_OFFSET_CURRENT UINT64_MAX /* write_all_at() uses write(2) in place of pwrite(2) */
 
 /* Returns false with errno set; a part may have been written. */
 static inline bool write_all_at(int fd, const void *bytes, size_t length, uint64_t at)
 {
     for (size_t done = 0; done < length;) {
         const char *next = (const char *)bytes + done;
-        const ssize_t written = at == FILE_GOES_ON
+        const ssize_t written = at == FILE_OFFSET_CURRENT
                                     ? write(fd, next, length - done)
                                     : pwrite(fd, next, length - done, (off_t)(at + done));
 
@@ -58,12 +58,12 @@ static inline bool write_all_at(int fd, const void *bytes, size_t length, uint64
 
 static inline bool write_all(int fd, const void *bytes, size_t length)
 {
-    return write_all_at(fd, bytes, length, FILE_GOES_ON);
+    return write_all_at(fd, bytes, length, FILE_OFFSET_CURRENT);
 }
 
 /* Makes the name of a file durable: fsync(2) of the file does not do that. Returns false with errno
  * set. */
-static inline bool store_name(const char *path)
+static inline bool file_store_name(const char *path)
 {
     char *copy = strdup(path);
     const int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -77,19 +77,19 @@ static inline bool store_name(const char *path)
 
 /* Returns a number that changes when the file is written or replaced; 0: no file. A reader that
  * caches a file compares the fingerprints. */
-static inline uint64_t file_mark(const char *path)
+static inline uint64_t file_fingerprint(const char *path)
 {
     struct stat status;
-    uint64_t mark;
+    uint64_t print;
 
     if (stat(path, &status) < 0)
         return 0;
-    mark = hash_number((uint64_t)status.st_dev, (uint64_t)status.st_ino);
-    mark = hash_number(mark, (uint64_t)status.st_size);
-    mark = hash_number(mark, (uint64_t)status.st_mtim.tv_sec);
-    mark = hash_number(mark, (uint64_t)status.st_mtim.tv_nsec);
-    mark = hash_number(mark, (uint64_t)status.st_ctim.tv_sec);
-    return hash_number(mark, (uint64_t)status.st_ctim.tv_nsec) | 1;
+    print = hash_number((uint64_t)status.st_dev, (uint64_t)status.st_ino);
+    print = hash_number(print, (uint64_t)status.st_size);
+    print = hash_number(print, (uint64_t)status.st_mtim.tv_sec);
+    print = hash_number(print, (uint64_t)status.st_mtim.tv_nsec);
+    print = hash_number(print, (uint64_t)status.st_ctim.tv_sec);
+    return hash_number(print, (uint64_t)status.st_ctim.tv_nsec) | 1;
 }
 
 #endif

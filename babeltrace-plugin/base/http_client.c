@@ -1,8 +1,4 @@
-/*
- * The set-up of libcurl.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "http_client.h"
 
 #include "utf8.h"

@@ -1,8 +1,4 @@
-/*
- * A text that grows.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "printer.h"
 
 #include "duration.h"

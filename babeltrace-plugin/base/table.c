@@ -1,8 +1,4 @@
-/*
- * The table's buckets.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "table.h"
 
 #include "hash.h"

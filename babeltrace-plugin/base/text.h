@@ -29,7 +29,7 @@ static inline struct text text_cut(struct text text, size_t limit)
     return (struct text){text.data, text.length < limit ? text.length : limit};
 }
 
-/* Returns the text after its first `length` bytes. The text has at least so many bytes. */
+/* Returns the text after its first `length` bytes. The text must be that long. */
 static inline struct text text_after(struct text text, size_t length)
 {
     return (struct text){text.data + length, text.length - length};

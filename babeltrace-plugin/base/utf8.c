@@ -1,8 +1,4 @@
-/*
- * Checks and mends UTF-8.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "utf8.h"
 
 #define UTF8_BYTES_MAX 4 /* of a sequence */

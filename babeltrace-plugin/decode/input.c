@@ -1,8 +1,4 @@
-/*
- * Handles each kind of message.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "input.h"
 
 #include <inttypes.h>

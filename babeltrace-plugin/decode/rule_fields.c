@@ -17,8 +17,8 @@ enum path_root { ROOT_NONE, ROOT_PAYLOAD, ROOT_COMMON_CONTEXT, ROOT_OWN_CONTEXT 
 struct rule_path {
     enum path_root root;
     enum rule_leaf leaf;
-    enum rule_value_type at_first; /* the value's type until it is read; VALUE_NONE if the class
-                                         has no such field */
+    enum rule_value_type unread; /* the value's type until the value is read: VALUE_UNREAD, or
+                                    VALUE_NONE if the class has no such field */
     uint64_t index;
     struct text rest; /* the rest of the path: "", "[2]", ".a.b" */
 };
@@ -61,17 +61,17 @@ static bool path_find_member(struct rule_path *path, enum path_root root,
     for (uint64_t i = 0; i < count; i++) {
         const bt_field_class_structure_member *member =
             bt_field_class_structure_borrow_member_by_index_const(class, i);
-        const bt_field_class *of_member =
+        const bt_field_class *member_class =
             bt_field_class_structure_member_borrow_field_class_const(member);
 
         if (!text_is(name, bt_field_class_structure_member_get_name(member)))
             continue;
         path->root = root;
-        path->at_first = VALUE_UNREAD;
+        path->unread = VALUE_UNREAD;
         path->index = i;
         if (!path->rest.length)
-            path->leaf = path_leaf(of_member);
-        value->is_hex = path->leaf == LEAF_UNSIGNED && class_is_hex(of_member);
+            path->leaf = path_leaf(member_class);
+        value->is_hex = path->leaf == LEAF_UNSIGNED && class_is_hex(member_class);
         return true;
     }
     return false;
@@ -95,7 +95,7 @@ static void path_find(struct rule_path *path, struct text field, const bt_event_
     const struct text text = text_after(field, is_context);
     const struct text name = path_first(text);
 
-    *path = (struct rule_path){.at_first = VALUE_NONE, .rest = text_after(text, name.length)};
+    *path = (struct rule_path){.unread = VALUE_NONE, .rest = text_after(text, name.length)};
     if (!is_context)
         (void)path_find_member(path, ROOT_PAYLOAD,
                                bt_event_class_borrow_payload_field_class_const(event_class), name,
@@ -247,9 +247,8 @@ static void path_read(const struct rule_path *path, const bt_event *event, struc
         value->type = VALUE_NONE;
 }
 
-/* Reads a needed value now if it is an integer member. Any other value is read when a rule needs
- * it.
- */
+/* Reads a value that every event needs if the value is an integer. Another value is read when a
+ * rule asks for it. */
 static inline void path_read_first(const struct rule_path *path, const bt_event *event,
                                    struct rule_value *value)
 {
@@ -258,7 +257,7 @@ static inline void path_read_first(const struct rule_path *path, const bt_event 
     else if (path->leaf == LEAF_SIGNED)
         value_set_signed(value, bt_field_integer_signed_get_value(path_member(path, event)));
     else
-        value->type = path->at_first;
+        value->type = path->unread;
 }
 
 /* ---- callbacks of pairing -------------------------------------------------------------------- */
@@ -350,6 +349,6 @@ enum decoded rule_fields_decode(struct rule_fields_plan *plan, const struct orig
     for (; path < plan->first_end; path++, value++)
         path_read_first(path, bt_event, value);
     for (; path < plan->end; path++, value++)
-        value->type = path->at_first;
+        value->type = path->unread;
     return DECODED;
 }

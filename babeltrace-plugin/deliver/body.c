@@ -1,8 +1,4 @@
-/*
- * Builds bodies.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "body.h"
 
 #include "babeltrace-plugin/base/array.h"

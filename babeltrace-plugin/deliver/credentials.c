@@ -1,8 +1,4 @@
-/*
- * Reads credentials from files and the environment.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "credentials.h"
 
 #include <errno.h>

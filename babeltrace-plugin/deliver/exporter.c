@@ -1,8 +1,4 @@
-/*
- * The exporter creates queue, senders, transports and spool, and connects them.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "exporter.h"
 
 #include "babeltrace-plugin/base/http_client.h"

@@ -1,8 +1,4 @@
-/*
- * Judges a collector's answer.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "http_reply.h"
 
 #include <stdio.h>

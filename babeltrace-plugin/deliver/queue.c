@@ -1,8 +1,4 @@
-/*
- * The queue with its lock and its counts.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "queue.h"
 
 #include "babeltrace-plugin/base/thread.h"

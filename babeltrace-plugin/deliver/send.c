@@ -1,8 +1,4 @@
-/*
- * Sends a body: attempts, halves, and messages to the operator.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "send.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

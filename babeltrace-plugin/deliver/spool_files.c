@@ -248,7 +248,7 @@ static bool spool_open_folder(struct spool *spool, struct error *error)
     spool->folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (spool->folder_fd < 0)
         return spool_fail_with(spool, error, "expected a folder");
-    if (is_new && spool->options.fsync != SPOOL_FSYNC_NEVER && !store_name(folder))
+    if (is_new && spool->options.fsync != SPOOL_FSYNC_NEVER && !file_store_name(folder))
         return spool_fail_with(spool, error, "cannot be stored");
     return spool_folder_is_own(spool, error) && spool_lock_folder(spool, error);
 }

@@ -1,8 +1,4 @@
-/*
- * The records of a spool, and its time.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "spool_log.h"
 
 #include "babeltrace-plugin/base/date.h"

@@ -1,8 +1,4 @@
-/*
- * JSON primitives.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "json.h"
 
 #include "babeltrace-plugin/base/utf8.h"

@@ -1,8 +1,4 @@
-/*
- * Writes protobuf.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "protobuf.h"
 
 #include "babeltrace-plugin/base/utf8.h"

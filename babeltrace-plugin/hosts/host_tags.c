@@ -1,8 +1,4 @@
-/*
- * Makes tags of samples.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "host_tags.h"
 
 #include "babeltrace-plugin/base/printer.h"

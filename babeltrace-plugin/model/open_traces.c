@@ -1,8 +1,4 @@
-/*
- * Open traces, in a table by id and in a list by age.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "open_traces.h"
 
 #include "babeltrace-plugin/base/array.h"

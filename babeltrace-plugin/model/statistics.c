@@ -1,8 +1,4 @@
-/*
- * Rows and edges, found by pairs of name ids.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "statistics.h"
 
 #include "babeltrace-plugin/base/hash.h"

@@ -1,8 +1,4 @@
-/*
- * Reads and applies the rules of tail sampling.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "tail.h"
 
 #include "babeltrace-plugin/base/array.h"
@@ -17,7 +13,7 @@
 #define TAIL_RULES_MAX 1000U
 #define WORDS_MAX      4
 
-/* An operation needs so many spans before a duration is unusual. */
+/* No duration is unusual before the operation has this number of spans. */
 #define PAST_MIN 1000U
 
 enum condition { ERROR, LONGER_THAN, UNUSUAL, RARE, TAIL_TAG, INCOMPLETE, ONE_OF };

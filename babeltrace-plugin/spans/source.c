@@ -1,8 +1,4 @@
-/*
- * The table of sources.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "source.h"
 
 #include "babeltrace-plugin/base/hash.h"

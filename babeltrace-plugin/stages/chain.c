@@ -1,8 +1,4 @@
-/*
- * The list of stages, and the check of their counts.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "chain.h"
 
 #include <stdlib.h>

@@ -1,8 +1,4 @@
-/*
- * Hosts by name, the metric groups of each host, and the queue of held spans.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "hosts_parts.h"
 
 #include "babeltrace-plugin/base/hash.h"

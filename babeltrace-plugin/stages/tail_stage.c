@@ -22,7 +22,7 @@
 #endif
 #define TAIL_NAMES_BYTES ((size_t)16 << 20)
 #define TAIL_SPANS_MAX \
-    10000 /* of a trace: with so many spans a trace is decided, even if it never ends */
+    10000 /* of a trace: the stage decides a trace that has more, even if it never ends */
 #ifndef DECIDED_SLOTS
 #define DECIDED_SLOTS (1U << 17)
 #endif
@@ -36,7 +36,7 @@ struct tail_stage {
     struct tail_options options;
     char *path; /* of the rules; NULL: no rules */
     struct tail_rules *rules;
-    uint64_t file; /* file_mark() when the file was read */
+    uint64_t file; /* file_fingerprint() when the file was read */
     int64_t next_look_ms;
     struct names *names;
     struct statistics *statistics;
@@ -253,7 +253,7 @@ static void tail_look_after_file(struct tail_stage *tail)
     if (clock_ms() < tail->next_look_ms)
         return;
     tail->next_look_ms = clock_ms() + FILE_LOOK_MS;
-    file = file_mark(tail->path);
+    file = file_fingerprint(tail->path);
     if (!file || file == tail->file)
         return;
     tail->file = file;
@@ -286,7 +286,7 @@ static bool tail_read_rules(struct tail_stage *tail, struct error *error)
     tail->path = strdup(tail->options.rules);
     if (!tail->path)
         return error_set(error, "out of memory");
-    tail->file = file_mark(tail->path);
+    tail->file = file_fingerprint(tail->path);
     tail->rules = tail_rules_read(tail->path, error);
     return tail->rules != NULL;
 }

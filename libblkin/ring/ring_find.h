@@ -29,8 +29,8 @@ static inline const struct ring_map *ring_map(void)
 /* Asks the agent, without waiting for the answer. Later calls do nothing. */
 void ring_find_begin(void);
 
-/* Waits for the agent's answer: up to 0.3 s at the program's start, up to 5 ms later, when a
- * request is delayed. So the program's first spans are in the rings. */
+/* Waits for the agent's answer. At the program's start it waits up to 0.3 s, so that the program's
+ * first spans are in the rings. After that a wait would delay a request, and takes up to 5 ms. */
 void ring_find_wait(bool is_at_start);
 
 /*

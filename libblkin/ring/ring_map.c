@@ -117,8 +117,8 @@ static struct ring_map *ring_map_at_new_address(int descriptor, size_t bytes, co
     return NULL;
 }
 
-/* Maps a memory that this process has had before at the same address. If not, a process that often
- * changes its user, or outlives many agents, would have too many mappings. */
+/* Maps a memory that this process has had before at the same address. With new addresses, a process
+ * that often changes its user, or outlives many agents, would have too many mappings. */
 static struct ring_map *ring_map_at_old_address(struct ring_map *map, int descriptor,
                                                 const char **wrong)
 {
@@ -219,16 +219,16 @@ bool ring_map_rules(const struct ring_map *map, char text[RING_RULES_MAX])
     const struct ring_rules *rules =
         (const struct ring_rules *)(const void *)(base + RING_RULES_AT);
     const size_t end = RING_RULES_AT + sizeof(*rules);
-    uint32_t turn;
+    uint32_t generation;
 
     if ((size_t)((const char *)map->parts[RING_EVENTS].heads - base) < end)
         return false;
-    turn = __atomic_load_n(&rules->turn, __ATOMIC_ACQUIRE);
-    if (turn == 0 || turn % 2)
+    generation = __atomic_load_n(&rules->generation, __ATOMIC_ACQUIRE);
+    if (generation == 0 || generation % 2)
         return false;
-    for (size_t i = 0; i < RING_RULES_MAX; i++) /* in this order, before `turn` is read again */
+    for (size_t i = 0; i < RING_RULES_MAX; i++) /* all loads precede the second one of generation */
         text[i] = __atomic_load_n(&rules->text[i], __ATOMIC_ACQUIRE);
-    return __atomic_load_n(&rules->turn, __ATOMIC_RELAXED) == turn &&
+    return __atomic_load_n(&rules->generation, __ATOMIC_RELAXED) == generation &&
            memchr(text, '\0', RING_RULES_MAX);
 }
 

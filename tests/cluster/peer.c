@@ -6,8 +6,8 @@
  *
  * With --count, the names are NAME-1, NAME-2, ... Input:
  *
- *     want N [BYTES]      each peer sends N wants of at least that size
- *     load RATE [TRACES]  the peers send so many wants a second in turn, each for so many traces
+ *     want N [BYTES]      each peer sends N wants of at least BYTES bytes
+ *     load RATE [TRACES]  the peers in turn send RATE wants a second, each for TRACES traces
  *     json                prints J HOST and cluster_json() of each peer
  *     figures             prints F NAME {"wants": sent, "answers": got,
  *                         "ms": [answers after 0 ms, 1 ms, ...]}
@@ -15,9 +15,9 @@
  * Output, flushed after each line; with --quiet, only J and F:
  *
  *     P HOST ID           the peer has sent a want of this id
- *     R HOST ID US        the peer got a want, so long after "at"
+ *     R HOST ID US        the peer got a want, US us after "at"
  *     O HOST ID           the peer got a want of a host that has used up its share
- *     A HOST ID FROM US   the peer got an answer, so long after its want
+ *     A HOST ID FROM US   the peer got an answer, US us after its want
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -156,7 +156,7 @@ well_session() {
 }
 readonly events='zipkin:*,blkin:span,blkin:process' contexts='vpid vtid procname pid_ns'
 
-# enough_cases COUNT: checks that at least so many set-ups were broken.
+# enough_cases COUNT: checks that at least COUNT set-ups were broken.
 enough_cases() {
     echo "$cases broken set-ups"
     ((cases >= $1)) || fail "only $cases"

@@ -122,7 +122,7 @@ echo ratio=0.01,client-write:always >"$WORK/sampling"
 all_is_well
 rm "$WORK/sampling"
 
-# A forking server may have so many processes. The report still has room for the checks after theirs.
+# A forking server has 70 processes. The report still has room for the checks after theirs.
 many=()
 for ((i = 0; i < 70; i++)); do
     BLKIN_SAMPLING=never LD_PRELOAD=$BUILD/lib/libblkin.so.1 tail -f /dev/null &

@@ -48,7 +48,7 @@ else:
 PY
 }
 
-# has SPANS TEXT...: checks one trace of so many spans with these texts.
+# has SPANS TEXT...: checks that one trace has SPANS spans and these texts.
 has() {
     local trace shown text
     trace=$("$BUILD/bin/blkin" show --list "$WORK/spans.json" | awk -v n="$1" '$2 == n { print $1 }')

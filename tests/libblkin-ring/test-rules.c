@@ -36,10 +36,10 @@ static void rules(void)
     RECORD_UNTIL(rule_is_above_s(7) || !rules_are_free());
     before = rings_count(&memory, BLKIN_EVENT_PROCESS);
     memset(there->text, 'x', sizeof(there->text));
-    there->turn += 2;
+    there->generation += 2;
     RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 1);
     memory_set_rules(&memory.memory, "*>9s");
-    there->turn++;
+    there->generation++;
     RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 3);
     CHECK(rule_is_above_s(7) || !rules_are_free());
     memory_set_rules(&memory.memory, "*>9s");

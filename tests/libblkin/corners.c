@@ -4,7 +4,7 @@
  *     corners init          only blkin_init()
  *     corners span          only a span
  *     corners chroot DIR    after blkin_init(), the program's root becomes DIR
- *     corners stack SIZE    the first span is made on a thread with a stack of so many bytes
+ *     corners stack SIZE    the first span is made on a thread with a stack of SIZE bytes
  *     corners coroutine     ... on a stack that the C library does not know
  *
  * The last two fail unless the span is recorded.

@@ -3,11 +3,11 @@
  * no system call, no store to memory that threads share. Needs a session that has blkin:span
  * enabled.
  *
- *     cost allocations   counts calls of malloc and its kin during many spans
+ *     cost allocations   counts calls of malloc(3) and related functions during many spans
  *     cost writes        many spans while the data of libblkin and its provider are read-only
- *     cost spans COUNT   exactly so many, for strace
+ *     cost spans COUNT   exactly COUNT spans, for strace
  *     cost handler       the first span of a thread is in a signal handler: no allocation there
- *     cost errno         when told: is errno kept while sub-buffers fill up?
+ *     cost errno         waits for a line; is errno unchanged while sub-buffers fill up?
  *     cost forks         children that make a span each, for strace
  *     cost start         prints the parts of LTTng in a process that only links libblkin
  *

@@ -1,6 +1,6 @@
 /*
- * Random nestings of steps, for test-nestings.sh: more than a log has room for, at every position,
- * and deeper than the limit of steps.
+ * Random nestings of steps, for test-nestings.sh. They overflow the log at every position, and are
+ * deeper than the limit of steps.
  *
  *     nestings SEED COUNT
  *     nestings SEED all      one span with more steps than the limit; prints nothing
@@ -99,7 +99,7 @@ struct nesting {
     uint64_t room[SIZE_MAX_ / 8 + 1]; /* with a word behind the span that must not change */
     struct blkin_span *span;
     unsigned calls;  /* still to make */
-    unsigned deeper; /* of 16 calls of steps so many begin a step */
+    unsigned deeper; /* of 16 calls of steps, the number that begin a step */
     unsigned long_texts;
 };
 

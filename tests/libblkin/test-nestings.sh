@@ -2,7 +2,7 @@
 # nestings.c makes spans with random steps, and logs overflow at every position. Each step, tag and annotation must
 # appear once, under its parent, or be counted as dropped. Three recordings: whole spans, streamed spans, and both.
 #
-#   test-nestings.sh [SEED]   SEED: random by default; NESTINGS=10000: so many, 3000 by default
+#   NESTINGS=3000 test-nestings.sh [SEED]   SEED: random by default
 #
 # timeout: 600
 #

@@ -9,16 +9,16 @@
  *     bad=N,N,...        these spans have the name "bad"
  *     big=N:BYTES        this span has one tag of BYTES or more bytes
  *     per-trace=N        every N spans are a trace
- *     noise=BYTES        each span has a tag of so many random digits
+ *     noise=BYTES        each span has a tag of BYTES random digits
  *     services=N         the spans have N services, at most 4, in turns that look random
  *
  * Span number N, from 0, has the id N + 1. Steps:
  *
  *     add:N              adds spans
- *     add-until:OUTCOME:N   adds spans until there are so many outcomes
+ *     add-until:OUTCOME:N   adds spans until N have this outcome
  *     live               the trace is live from now on
- *     wait:OUTCOME:N     waits for so many outcomes; with "spool-" before, for the spool's
- *     requests:N         waits until so many requests were begun
+ *     wait:OUTCOME:N     waits until N spans have this outcome; "spool-OUTCOME": of the spool
+ *     requests:N         waits until N requests were begun
  *     settled:N          waits until all spans below N are settled
  *     told               waits for a message to the operator
  *     sleep:MS, interrupt, flush, close

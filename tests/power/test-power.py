@@ -2,14 +2,14 @@
 # timeout: 120
 """Power cuts: after a cut, all data that were reported as safe are there.
 
-RUNS=100 SEED=N test-power.py [NAME]...     so many images of each workload (default 3)
+RUNS=100 SEED=N test-power.py [NAME]...     RUNS images of each workload (default 3)
 
 A program works on an ext4 on a loop device. At random moments the test copies its image as the disk has it at that
 instant, and mounts the copy: the journal is replayed, as after a cut. All data that the program had reported until
 then must be there.
 
-The image lies in memory (tmpfs), so that it has the data given to the loop device, and not those that wait in the
-kernel. A copy is of one instant: it is read twice, and again until both are equal. The disk keeps the order of its
+The image is in memory (tmpfs). So it has the data that were given to the loop device, and not data that wait in the
+kernel. A copy shows one instant: the test reads the image until two copies in a row are equal. The disk keeps the order of its
 writes: a disk's own cache, which a flush empties, is not simulated. The test uses the worst settings of ext4. fsync
 is slowed down (slow.c). Replacing a file by rename does not store it (noauto_da_alloc). Names are stored each second
 (commit=1) without their data (delayed allocation).

@@ -3,7 +3,7 @@
  * 4096 0; fdatasync", and the answer is "done". If the line is "commit", the requests of all
  * waiting clients are answered at once, by one group commit.
  *
- *     usage: files PORT FILE CLIENTS: ends when so many clients have come and gone
+ *     usage: files PORT FILE CLIENTS: ends after CLIENTS clients have connected and disconnected
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,10 +1,10 @@
 /*
  * A server that puts itself under a seccomp filter: filtered ACTION WHEN HOW PORT
  *
- * ACTION: kill, trap or errno, for every call that serving does not need. WHEN: before its first
- * request, or after it. HOW: prctl; fork, where a child serves under the filter; or tsync, by a
- * thread that does not serve, for all threads. A client of its own, which is not traced, makes
- * three requests; the status is 0 if all were answered.
+ * ACTION: kill, trap or errno. The filter does this for every system call that serving does not
+ * need. WHEN: before or after the first request. HOW: prctl; fork: a child serves under the filter;
+ * tsync: a thread that does not serve sets the filter for all threads. The server starts a client,
+ * which is not traced and makes three requests. Exit status 0: all were answered.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -74,22 +74,23 @@ static void serve(int fd)
     give_all(0, fd, "12345678", OUT);
 }
 
-static void *serve_all(void *first)
+static void *serve_all(void *after)
 {
+    const bool is_after = after != NULL;
     const bool is_for_all = strcmp(how, "tsync") == 0;
     int fd = -1, count = 0, status;
     pid_t child;
     char byte;
 
-    /* LTTng is loaded when a server first waits, so a filter for its threads must come before */
-    if (!is_for_all || first)
+    /* a server's first wait loads LTTng: with "before", the filter comes first */
+    if (!is_for_all || is_after)
         fd = accept(listener, NULL, NULL);
-    for (; count < (first ? 1 : 0); count++)
+    for (; count < (is_after ? 1 : 0); count++)
         serve(fd);
     if (is_for_all) {
         pthread_barrier_wait(&served_one);
         pthread_barrier_wait(&filtered);
-        if (!first)
+        if (!is_after)
             fd = accept(listener, NULL, NULL);
     } else {
         install();
@@ -107,7 +108,7 @@ static void *serve_all(void *first)
 
 int main(int argc, char *argv[])
 {
-    void *first;
+    void *after;
     pthread_t thread;
     pid_t client;
     int status;
@@ -115,7 +116,7 @@ int main(int argc, char *argv[])
     if (argc != 5)
         return 2;
     action = argv[1];
-    first = strcmp(argv[2], "after") == 0 ? argv : NULL;
+    after = strcmp(argv[2], "after") == 0 ? argv : NULL;
     how = argv[3];
     port = argv[4];
     listener = listen_at(port);
@@ -129,11 +130,11 @@ int main(int argc, char *argv[])
         exit(0);
     }
     if (strcmp(how, "tsync") != 0) {
-        (void)serve_all(first);
+        (void)serve_all(after);
     } else {
         pthread_barrier_init(&served_one, NULL, 2);
         pthread_barrier_init(&filtered, NULL, 2);
-        pthread_create(&thread, NULL, serve_all, first);
+        pthread_create(&thread, NULL, serve_all, after);
         pthread_barrier_wait(&served_one);
         install();
         pthread_barrier_wait(&filtered);

@@ -2,7 +2,7 @@
  * A proxy of one thread: proxy ADDRESS UPSTREAM POOL|0 CONNECTIONS
  *
  * Passes each request on over one of POOL connections, or over a new one (0). If all are in use, a
- * request waits for one. Ends when so many connections were served.
+ * request waits for one. Ends after CONNECTIONS connections.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

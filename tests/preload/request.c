@@ -1,13 +1,13 @@
 /*
  * A client: request ADDRESS CONNECTIONS REQUESTS [IN OUT [FIRST-ID [DEPTH [keep]]]]
  *
- * Makes REQUESTS requests on each of CONNECTIONS connections at once, with IN bytes sent and OUT
- * returned each. DEPTH requests are one message. Ids count from FIRST-ID on, or are all 0 without
- * one. The data behind the line begin with a number of their own. keep: DEPTH requests are always
- * in flight: each answer, in any order, lets the next one go.
+ * Opens CONNECTIONS connections at once, and makes REQUESTS requests on each. A request is a line
+ * (wire.h) and IN bytes, which begin with the request's number. An answer has OUT bytes. The client
+ * sends DEPTH requests in one write. Their ids count from FIRST-ID; without FIRST-ID, all are 0.
+ * keep: DEPTH requests are always in flight. The client sends a request after each answer.
  *
- * REQUEST_HOLD=FILE in the environment: after the first request of each connection the client waits
- * until the file exists.
+ * REQUEST_HOLD=FILE in the environment: after its first request, each connection waits until the
+ * file exists.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -41,7 +41,7 @@ static void *keep_requests(void *unused)
     return NULL;
 }
 
-static void wait_at_first(unsigned number)
+static void wait_after_first(unsigned number)
 {
     const char *hold = number == 0 ? getenv("REQUEST_HOLD") : NULL;
 
@@ -69,7 +69,7 @@ static void *make_requests(void *number)
         give_all(i, fd, message, (LINE + in) * (size_t)depth);
         if (!take_all(i + 1, fd, answer, out * (size_t)depth))
             fail("response");
-        wait_at_first(i);
+        wait_after_first(i);
     }
     close(fd);
     free(message);

@@ -1,7 +1,9 @@
 /*
- * A server of a usual kind: serve ADDRESS threads|shared|fork|epoll|poll|select|pool CONNECTIONS
+ * A server with one of the usual designs:
  *
- * Ends when so many connections were served. shared: eight threads for each connection; each reads
+ *     serve ADDRESS threads|shared|fork|epoll|poll|select|pool CONNECTIONS
+ *
+ * Ends after CONNECTIONS connections. shared: eight threads for each connection; each reads
  * a request and answers it, in two parts. pool: one thread reads, another one answers.
  *
  * SPDX-License-Identifier: BSD-2-Clause

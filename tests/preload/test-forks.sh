@@ -32,7 +32,7 @@ compared() {
     wait "$server" || fail "$1: status $?"
 }
 
-# made_by NAME REQUESTS PROCESSES: so many spans, each with an id of its own
+# made_by NAME SPANS PROCESSES: checks the number of server spans, that each has another id, and the number of processes.
 made_by() {
     sunk "$1"
     "$PYTHON" - "$WORK/$1.json" "$2" "$3" <<'PY' || fail "$1: see above"

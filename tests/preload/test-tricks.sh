@@ -2,8 +2,8 @@
 # Unusual uses of descriptors, with the preload: closed by raw calls, duplicated, passed on, inherited by fork and
 # exec, and in a child of vfork. Threads are cancelled in a read, get signals in it, and leave calls by siglongjmp.
 # A part is read by recvmmsg; a thread that serves nobody calls _exit; data are no request. All results and errors are
-# the same as without the preload. There are as many interactions as requests, with keys that the other side has, or
-# none where the preload cannot know them. CONNECTIONS=N: so many at once, not 10000.
+# the same as without the preload. Each request has one interaction. Its key is the same on both sides, or missing where the
+# preload cannot know it. CONNECTIONS=10000 connections are open at once.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u

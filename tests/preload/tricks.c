@@ -51,7 +51,7 @@ void is_answered(int fd)
         fail("answer");
 }
 
-/* Starts the client, a process of its own: so many requests on one connection. */
+/* Starts a client process, which makes these requests on one connection. */
 pid_t asks(int requests)
 {
     const pid_t pid = fork();

@@ -24,7 +24,7 @@ def graph(*args, traces=None, text=None, locale="C.UTF-8", path=os.environ["PATH
 
 
 def calls_of(pairs, seed=1):
-    """Returns traces in which the first of each pair calls the second, so many times."""
+    """Returns a trace for each pair, in which the first service calls the second."""
     traces = []
     for i, (caller, callee) in enumerate(pairs):
         trace = Trace(seed * 100000 + i, BASE + i * 1000, random.Random(i))

@@ -47,7 +47,7 @@ static bool rules_are(const char *text)
     if (store.count != 1 || !memory_open(&memory, dup(store.kept[0].fd), &error))
         return false;
     rules = (const struct ring_rules *)(const void *)(memory.at + RING_RULES_AT);
-    is_it = rules->turn % 2 == 0 && strcmp(rules->text, text) == 0;
+    is_it = rules->generation % 2 == 0 && strcmp(rules->text, text) == 0;
     memory_close(&memory);
     return is_it;
 }

@@ -25,7 +25,7 @@ def histogram(values):
 
 
 def deltas(fast=20, failed=2, errors=2):
-    """Returns deltas as a worker writes them, for so many traces."""
+    """Returns deltas as a worker writes them, for these numbers of fast and failed traces."""
     rows = [{"service": service, "name": "read", "errors": errors if row else 0,
              "duration": histogram([FAST[row][2]] * fast + [FAILS[row][2]] * failed),
              "self": histogram([FAST[row][3]] * fast + [FAILS[row][3]] * failed)} for row, service in enumerate(("client", "store"))]

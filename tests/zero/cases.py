@@ -170,7 +170,7 @@ def varnishes(unique):
 
 
 def chain(spans, of_front, of_back, requests, share=WHOLE):
-    """Checks that each span of the back is a request of the front, and that so many are one trace with it."""
+    """Checks that the parents of the back's spans are requests of the front. A share of the spans must have a parent."""
     found = parents(spans, "front", of_front, "back", of_back)
     said = (f"{requests} requests, {len(of_back)} behind, {found.whole} whole traces, {found.wrong} wrong, "
             f"{found.guesses} guesses ({found.wrong_guesses} wrong), {found.alone} alone")

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# haproxy, nginx, php-fpm and mariadb on three hosts, none of them instrumented, with an agent each: of each slow request
-# one trace of all servers arrives, with the right parents.
+# Unchanged servers (haproxy, nginx, php-fpm and mariadb) run on three hosts, with an agent on each host. One trace of each
+# slow request arrives. It has the spans of all servers, with the right parents.
 #
-# Prints "joined whole N OF marked N silent N wrong N LINKS ..." (joined_servers.py). Exit status 1: fewer than 7 of 8 are
-# whole, a request is cut and not marked, or a parent is wrong. To be run under scripts/isolate.
+# Prints "joined whole N OF marked N silent N wrong N LINKS ..." (joined_servers.py). Exit status 1: fewer than 7 of 8
+# traces are whole, a trace is incomplete and not marked, or a parent is wrong. Needs scripts/isolate.
 #
-# In the environment: CLIENTS (4) at the same time, REQUESTS (400) of each, EACH (20): each so manieth is slow. AWAY: then
-# the agent of host 2 is stopped for so many seconds: each slow request is marked with its name; and back, whole.
+# Variables: CLIENTS=4 clients make REQUESTS=400 requests each. One request in EACH=20 is slow. With AWAY=SECONDS, the agent
+# of host 2 is then stopped for that time. Each slow trace is marked with the name of that host. After the restart, traces
+# are whole again.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -15,14 +16,14 @@ set -u
 # shellcheck source=tests/agent/hosts.sh
 . "$SRC/tests/agent/hosts.sh"
 need_hosts "$@"
-servers=$("$SRC/scripts/fetch-servers" haproxy nginx php-fpm mariadb-server) || skip "haproxy, nginx, php-fpm or mariadb cannot be had"
+servers=$("$SRC/scripts/fetch-servers" haproxy nginx php-fpm mariadb-server) || skip "haproxy, nginx, php-fpm or mariadb is not available"
 mount -t overlay -o "lowerdir=$servers/usr:/usr" blkin /usr || skip "no overlay: no servers as installed"
 private_begin
 AGENT_OPTIONS=(--ring-bytes=64M)
 RULES='*>300ms'
 begin_routed_hosts || exit 1
 
-# serve HOST SERVICE PORT PROGRAM...: traced.
+# serve HOST SERVICE PORT PROGRAM...: starts a traced server.
 serve() {
     start_on "$1" "$2" env BLKIN_SLOW="$RULES" "$blkin" run --service="$2" --payload=64 --files=/none -- "${@:4}"
     wait_for 60 "$2-$1" "the port of $2" host_listens "$1" "$3"
@@ -40,7 +41,8 @@ mariadb-install-db --no-defaults --user=root --datadir="$WORK/data" --skip-test-
 serve 3 mariadb 7003 /usr/sbin/mariadbd --no-defaults --user=root --datadir="$WORK/data" --port=7003 --bind-address=0.0.0.0 \
     --socket="$WORK/data/socket" --pid-file="$WORK/data/pid" --skip-grant-tables --skip-name-resolve || exit 1
 
-# PHP's own client of MySQL is in a package of its own; the number comes early, for the tag "payload".
+# A small client of MySQL, because PHP's client is in another package. The request's number is near the beginning of the
+# query, so that the tag "payload" has it.
 cat >"$WORK/file.php" <<'PHP'
 <?php
 function packet($socket) {
@@ -154,7 +156,7 @@ done
 : >"$WORK/collected"
 ask 1 $((AWAY * 20)) 20 >"$WORK/slow" || fail "no answers"
 must "$NAMED"
-sleep $((AWAY > SECONDS - stopped ? AWAY - SECONDS + stopped : 0)) # for so long it is away
+sleep $((AWAY > SECONDS - stopped ? AWAY - SECONDS + stopped : 0)) # the rest of AWAY
 running="1 2 3"
 start_agent 2 && wait_agent 2 || exit 1
 wait_for 60 haproxy-1 "that all servers write into their rings" are_warm || exit 1

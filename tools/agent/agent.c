@@ -1,8 +1,4 @@
-/*
- * The state that all parts of the agent share, and its files.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

@@ -1,8 +1,4 @@
-/*
- * Configures, grows and measures the rings.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent_rings.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

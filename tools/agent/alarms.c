@@ -1,8 +1,4 @@
-/*
- * Collects alarms, counts them by asker, and requests the traces of alarms.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "alarms.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

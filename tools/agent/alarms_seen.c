@@ -1,8 +1,4 @@
-/*
- * Notes the alarms of each program that were read.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "alarms_seen.h"
 
 /* By so much, an alarm may be later than an alarm with a larger number. */

@@ -1,8 +1,4 @@
-/*
- * Askers and their counts.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "askers.h"
 
 #include <string.h>

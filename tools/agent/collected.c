@@ -1,8 +1,4 @@
-/*
- * The traces and times that this host has collected from its rings, and their file.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "collected.h"
 
 #include "babeltrace-plugin/base/hash.h"

@@ -1,8 +1,4 @@
-/*
- * Opens the exporter and the pipelines of the agent, and adds up their counts.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "export.h"
 
 #include "babeltrace-plugin/spans/span.h"

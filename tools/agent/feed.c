@@ -1,8 +1,4 @@
-/*
- * Decodes the records of a scan, and gives their spans to the exporter.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "feed.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

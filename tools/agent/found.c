@@ -1,8 +1,4 @@
-/*
- * Makes the answer of this host to a request.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "found.h"
 
 #include "feed.h"

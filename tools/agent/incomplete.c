@@ -1,8 +1,4 @@
-/*
- * Makes the span that reports an incomplete trace.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "incomplete.h"
 
 #include <stdlib.h>

@@ -1,8 +1,4 @@
-/*
- * Joins: the traces of this host that may be parts of other hosts' traces.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "joins_parts.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

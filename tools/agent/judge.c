@@ -1,8 +1,4 @@
-/*
- * Enters requests, adds answers, and judges whether traces are complete.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "judge_parts.h"
 
 #include "babeltrace-plugin/base/array.h"

@@ -1,8 +1,4 @@
-/*
- * Fetches the spans of OpenTelemetry's SDKs, and watches for late ones.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "late_spans.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

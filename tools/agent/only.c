@@ -1,8 +1,4 @@
-/*
- * The wanted traces, and their found spans.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "only.h"
 
 #include "babeltrace-plugin/base/array.h"

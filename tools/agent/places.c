@@ -1,8 +1,4 @@
-/*
- * Notes where all rings end, at times of CLOCK_MONOTONIC.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "places.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

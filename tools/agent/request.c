@@ -1,8 +1,4 @@
-/*
- * Makes requests, and writes and reads them as messages.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "request.h"
 
 #include "babeltrace-plugin/base/array.h"

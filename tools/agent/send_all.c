@@ -1,8 +1,4 @@
-/*
- * Gives the events of rings and the spans of SDKs to a pipeline.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "send_all.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

@@ -1,8 +1,4 @@
-/*
- * Makes the status of the agent.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "status.h"
 
 #include "babeltrace-plugin/account/stats_file.h"

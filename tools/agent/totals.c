@@ -1,8 +1,4 @@
-/*
- * The totals of the agent, and their file.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "totals.h"
 
 #include "tools/base/json.h"

@@ -1,8 +1,4 @@
-/*
- * Reads the records of the spool that no sender has finished.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "waiting.h"
 
 #include "babeltrace-plugin/deliver/spool_log.h"

@@ -1,8 +1,4 @@
-/*
- * Reads the rings of alarms.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "watcher.h"
 
 #include "askers.h"

@@ -1,8 +1,4 @@
-/*
- * Children of a service.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "child.h"
 
 #include "babeltrace-plugin/base/file.h"

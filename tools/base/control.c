@@ -1,8 +1,4 @@
-/*
- * The Unix socket of a running service.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "control.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

@@ -1,8 +1,4 @@
-/*
- * Folders of files.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "folders.h"
 
 #include "babeltrace-plugin/base/file.h"
@@ -96,7 +92,7 @@ bool file_write(const char *path, const char *text, size_t length, struct error 
     is_written = fd >= 0 && write_all(fd, text, length) && fsync(fd) == 0;
     if (fd >= 0 && close(fd) != 0)
         is_written = false;
-    is_written = is_written && rename(beside, path) == 0 && store_name(path);
+    is_written = is_written && rename(beside, path) == 0 && file_store_name(path);
     if (!is_written)
         error_set(error, "cannot write %s: %s", path, strerror(errno));
     return is_written;

@@ -1,8 +1,4 @@
-/*
- * The text of the rules.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "host_rules.h"
 
 #include "libblkin/policy/slow_rules.h"

@@ -1,8 +1,4 @@
-/*
- * The event loop of a service.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "loop.h"
 
 #include "babeltrace-plugin/base/array.h"

@@ -1,8 +1,4 @@
-/*
- * HTTP servers in a service's loop: the page for Prometheus, and any other.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "metrics.h"
 
 #include "babeltrace-plugin/base/date.h"

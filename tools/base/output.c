@@ -1,8 +1,4 @@
-/*
- * The output of a command: the standard output, or a file.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "output.h"
 
 #include <errno.h>

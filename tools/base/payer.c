@@ -1,8 +1,4 @@
-/*
- * Payers and their shares.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "payer.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

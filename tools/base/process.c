@@ -1,8 +1,4 @@
-/*
- * Reads processes from /proc.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "process.h"
 
 #include <dirent.h>

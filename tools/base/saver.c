@@ -1,8 +1,4 @@
-/*
- * The thread that writes a service's state.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "saver.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
@@ -33,14 +29,14 @@ struct save {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct save *first, **last = &first; /* without the running job */
+static struct save *first, **last = &first; /* the waiting jobs */
 static int64_t begun_ms;                    /* the start of the running job; 0: none */
 static char begun_path[PATH_ROOM];
 static bool has_thread;
-static uint64_t given, done;
+static uint64_t given, done; /* numbers of jobs */
 
-/* The thread's last failure. The loop logs it, not the thread: a child that is forked meanwhile
- * would inherit a locked say(). */
+/* The thread's last failure. The loop logs it: if the thread did, a child forked at that moment
+ * would inherit the lock of say(). */
 static struct error problem;
 
 /* Used by the loop's thread only. */

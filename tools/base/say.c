@@ -1,8 +1,4 @@
-/*
- * The messages of a service.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "say.h"
 
 #include "babeltrace-plugin/base/text.h"

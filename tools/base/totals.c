@@ -1,8 +1,4 @@
-/*
- * The totals of a service.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "totals.h"
 
 #include "babeltrace-plugin/base/date.h"

@@ -1,8 +1,4 @@
-/*
- * Checks the form of messages between agents.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "message.h"
 
 #include <ctype.h>
@@ -59,7 +55,7 @@ static bool message_check_host(const json_t *object, const char *name, struct er
                           error);
 }
 
-/* Checks a text of printable ASCII characters without blanks. */
+/* Checks a text of 1 to max printable ASCII characters without blanks. */
 static bool message_check_token(const json_t *object, const char *name, size_t max,
                                 struct error *error)
 {
@@ -71,7 +67,7 @@ static bool message_check_token(const json_t *object, const char *name, size_t m
             return message_refuse(name, "printable ASCII characters without blanks", error);
     }
     return (length > 0 && length <= max) ||
-           message_refuse(name, "a text of some hundred characters", error);
+           error_set(error, "\"%s\": expected a text of 1 to %zu characters", name, max);
 }
 
 static bool message_check_integer(const json_t *object, const char *name, json_int_t min,
@@ -155,7 +151,8 @@ static bool message_check_settled(const json_t *message, struct error *error)
            message_refuse("settled", "an array of at most 10000", error);
 }
 
-/* Both may be missing. A time before the request must not overflow in ns. */
+/* Checks "held_from" and "held_us", which may be missing. The limit of "held_us" keeps times in ns
+ * from overflowing. */
 static bool message_check_held(const json_t *object, struct error *error)
 {
     return message_check_time(object, "held_from", error) &&
@@ -184,15 +181,14 @@ static bool message_check_traces(const json_t *message,
     json_array_foreach(traces, i, trace)
     {
         if (!message_is_hex(json_object_get(trace, "id"), 32))
-            return message_refuse("traces", "each with \"id\", 32 hex digits in small letters",
-                                  error);
+            return message_refuse("traces", "each with \"id\", 32 hex digits in lower case", error);
         if (!check(trace, error))
             return false;
     }
     return true;
 }
 
-/* ---- the two kinds --------------------------------------------------------------------------- */
+/* ---- the two types of messages --------------------------------------------------------------- */
 
 static bool message_check_keep(const json_t *message, struct error *error)
 {

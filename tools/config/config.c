@@ -1,8 +1,4 @@
-/*
- * The configuration of a command.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "config_parts.h"
 
 #include "babeltrace-plugin/base/file.h"
@@ -323,7 +319,7 @@ static uint64_t file_stamp(const struct config *config, int key)
 
     if (!key_belongs_to_sink(key) && end && strcmp(end, "-file") == 0)
         path = config_text(config, name);
-    return path ? file_mark(path) : 0;
+    return path ? file_fingerprint(path) : 0;
 }
 
 static bool is_same(const struct setting *one, const struct setting *other)

@@ -183,9 +183,10 @@ static bool set_default(const struct config *config, int key, struct setting *se
 
 bool config_fill_in(struct config *config)
 {
-    const int first = key_find("state-dir"); /* the default of runtime-dir may be inside */
-    bool is_whole =
-        config->settings[first].has_value || set_default(config, first, &config->settings[first]);
+    /* the default of runtime-dir may be a folder in state-dir */
+    const int state_dir = key_find("state-dir");
+    struct setting *first = &config->settings[state_dir];
+    bool is_whole = first->has_value || set_default(config, state_dir, first);
 
     for (int key = 0; is_whole && key_rule(key); key++) {
         if (!config->settings[key].has_value)

@@ -1,8 +1,4 @@
-/*
- * The frame of a service.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "frame.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

@@ -1,8 +1,4 @@
-/*
- * The relay daemon.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "relay.h"
 
 #include "babeltrace-plugin/base/backoff.h"

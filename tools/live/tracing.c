@@ -1,8 +1,4 @@
-/*
- * The service's own recording session.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "tracing.h"
 
 #include "babeltrace-plugin/base/backoff.h"
@@ -65,7 +61,7 @@ static uint64_t daemon_mark(void)
     if (!home)
         home = getenv("HOME");
     (void)snprintf(path, sizeof(path), "%s/.lttng/client-lttng-sessiond", home ? home : "");
-    return file_mark("/run/lttng/client-lttng-sessiond") * 31 + file_mark(path);
+    return file_fingerprint("/run/lttng/client-lttng-sessiond") * 31 + file_fingerprint(path);
 }
 
 /* ---- making it ------------------------------------------------------------------------------- */

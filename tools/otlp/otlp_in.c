@@ -1,8 +1,4 @@
-/*
- * Gives the spans of the receiver to the store, and checks them against the slow rules.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "otlp_in.h"
 
 #include "babeltrace-plugin/base/date.h"

@@ -1,8 +1,4 @@
-/*
- * Senders of spans.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "otlp_peers.h"
 
 #include <arpa/inet.h>

@@ -1,8 +1,4 @@
-/*
- * Writes the values of attributes as text.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "otlp_value.h"
 
 #include "babeltrace-plugin/base/duration.h"

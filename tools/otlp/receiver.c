@@ -1,8 +1,4 @@
-/*
- * Receives spans by HTTP (OTLP). A sender is a user or an address, with one or more connections.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "receiver.h"
 
 #include "babeltrace-plugin/base/listen.h"

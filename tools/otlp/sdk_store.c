@@ -1,8 +1,4 @@
-/*
- * The spans of a sender, in the order in which they came, and in a table by their trace.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "sdk_store.h"
 
 #include "babeltrace-plugin/base/hash.h"

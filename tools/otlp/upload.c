@@ -1,8 +1,4 @@
-/*
- * Collects the body of a request.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "upload.h"
 
 #define GZIP_FORMAT (15 + 16)

@@ -311,18 +311,18 @@ void memory_set_ahead(const struct memory *memory, int64_t ahead_ns)
     __atomic_store_n(&memory_head(memory)->ahead, ahead_ns, __ATOMIC_RELAXED);
 }
 
-/* Reads only `turn` from the untrusted memory, and uses it only for the next value of `turn`. */
+/* Reads only `generation` from the untrusted memory, and uses it only for the next generation. */
 void memory_set_rules(const struct memory *memory, const char *text)
 {
     struct ring_rules *rules = (struct ring_rules *)(void *)(memory->at + RING_RULES_AT);
-    const uint32_t turn = __atomic_load_n(&rules->turn, __ATOMIC_RELAXED) & ~UINT32_C(1);
+    const uint32_t now = __atomic_load_n(&rules->generation, __ATOMIC_RELAXED) & ~UINT32_C(1);
 
     if (memory->heads_at < RING_RULES_AT + sizeof(*rules))
         return;
-    __atomic_store_n(&rules->turn, turn + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&rules->generation, now + 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     (void)snprintf(rules->text, sizeof(rules->text), "%s", text);
-    __atomic_store_n(&rules->turn, turn + 2 ? turn + 2 : 2, __ATOMIC_RELEASE);
+    __atomic_store_n(&rules->generation, now + 2 ? now + 2 : 2, __ATOMIC_RELEASE);
 }
 
 struct ring memory_ring(const struct memory *memory, uint32_t number)

@@ -1,8 +1,4 @@
-/*
- * Decides for each sample whether the rules let it pass.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "filter.h"
 
 #include "observe.h"

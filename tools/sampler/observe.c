@@ -1,8 +1,4 @@
-/*
- * Keeps the two latest samples of each instance.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "observe.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

@@ -1,8 +1,4 @@
-/*
- * The instances of a host, and the schedule of their reads.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "sample.h"
 
 #include "sample_parts.h"

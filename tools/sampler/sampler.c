@@ -1,8 +1,4 @@
-/*
- * The sampler's thread, and its interface to the loop's thread.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "sampler.h"
 
 #include "babeltrace-plugin/base/thread.h"

@@ -1,8 +1,4 @@
-/*
- * The options of the commands that show traces.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "options.h"
 
 #include "read.h"

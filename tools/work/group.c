@@ -1,8 +1,4 @@
-/*
- * A member of the consumer group.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "group.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

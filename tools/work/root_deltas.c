@@ -1,8 +1,4 @@
-/*
- * The topic of deltas.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "root_deltas.h"
 
 #include "babeltrace-plugin/base/printer.h"

@@ -1,8 +1,4 @@
-/*
- * A worker's transactions.
- *
- * SPDX-License-Identifier: BSD-2-Clause
- */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #include "transaction.h"
 
 #include "babeltrace-plugin/base/monotonic.h"

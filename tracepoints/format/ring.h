@@ -82,7 +82,7 @@ struct ring_memory {
 #define RING_RULES_MAX 1024
 
 struct ring_rules {
-    uint32_t turn;             /* 0: no rules. Odd: the agent is writing them */
+    uint32_t generation;       /* 0: no rules. Odd: the agent is writing them */
     char text[RING_RULES_MAX]; /* including the NUL */
 };
 
@@ -140,7 +140,7 @@ struct ring_hello {
 
 /* ---- the layout ---- */
 
-/* Returns 1 if a ring may have so many bytes. */
+/* Returns 1 if a ring may have this size. */
 static inline int ring_is_size(uint64_t bytes)
 {
     return bytes >= RING_BYTES_MIN && bytes <= RING_BYTES_MAX && (bytes & (bytes - 1)) == 0;
@@ -168,7 +168,7 @@ static inline void ring_lay_out(struct ring_memory *head)
 }
 
 /*
- * Checks the head of a memory of so many bytes. Returns the problem, or NULL: all parts are within
+ * Checks the head of a memory of this size. Returns the problem, or NULL: all parts are within
  * the memory, do not overlap, and the last ring ends with the memory. `head` is a copy, because
  * programs may write to the memory at any time.
  */

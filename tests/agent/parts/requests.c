@@ -3,10 +3,10 @@
  * "request", and "disk" in "work". Lines of the standard input describe the requests:
  *
  *     fast N        N requests that take no time; "fast" when they are made
- *     slow MS       one request with so many ms in "disk"; "slow ID" when it has ended
+ *     slow MS       one request with MS ms in "disk"; "slow ID" when it has ended
  *     late MS       the same, but "request" stays open; "late ID" when the others have ended
  *     begin         begins a request; "begin ID"
- *     end MS        ends what is open of a request after so many ms; "end ID"
+ *     end MS        after MS ms ends the open spans of a request; "end ID"
  *     keep          a fast request that the program asks to keep; "keep ID"
  *     orphan MS     a slow request whose parent was not recorded; "orphan ID"
  *     rate N        from now on N fast requests a second, until the next line; 0: none

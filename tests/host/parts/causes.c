@@ -1,16 +1,15 @@
 /*
- * Makes a request while its host has a fault, as the lines of its standard input say. Prints its
- * trace id, as "CAUSE ID". The fault begins BEFORE_MS before the request, and ends AFTER_MS after
- * it:
+ * Makes a request while its host has a fault. Each line of the standard input names a fault. Prints
+ * "CAUSE ID" with the trace id. A fault begins BEFORE_MS before the request, and ends AFTER_MS
+ * after it:
  *
- *     disk FILE         31 threads write to FILE, around the page cache; so does the request
+ *     disk FILE         31 threads and the request write to FILE, around the page cache
  *
- *     memory FILE       threads read pages of FILE, more than the memory has room for; so does the
- *     request
+ *     memory FILE       threads and the request read more pages of FILE than the memory can hold
  *
- *     cpu THREADS       so many threads compute; so does the request
+ *     cpu THREADS       THREADS threads and the request compute
  *
- *     network PORT      threads, and the request, send to a server there, which answers; 127.0.0.1
+ *     network PORT      threads and the request send to a server at 127.0.0.1, which answers
  *
  *     quiet             no fault; the request sleeps
  *

@@ -98,7 +98,7 @@ func main() {
 	url := flag.String("url", "http://127.0.0.1:4318", "where spans go")
 	rate := flag.Int("rate", 30000, "spans per second")
 	seconds := flag.Float64("seconds", 5, "how long")
-	slowOne := flag.Int("slow", 100, "one trace of so many is slow")
+	slowOne := flag.Int("slow", 100, "one trace in this number is slow")
 	gzip := flag.Bool("gzip", false, "compress")
 	flag.Parse()
 
@@ -122,7 +122,7 @@ func main() {
 	}{}
 	begin := time.Now()
 	for end := begin.Add(time.Duration(*seconds * float64(time.Second))); time.Now().Before(end); {
-		// in turns of 5 ms, as servers are: not one trace each so many microseconds
+		// every 5 ms several traces, as servers have bursts of requests
 		due := int(time.Since(begin).Seconds() * float64(*rate))
 		for ; said.Spans < due; said.Spans += spansOfTrace {
 			isSlow := said.Spans/spansOfTrace%*slowOne == *slowOne-1

@@ -21,7 +21,7 @@ unsigned next_id(void);
 void request(int fd);
 void is_answered(int fd);
 
-/* Starts the client, a process of its own: so many requests on one connection. */
+/* Starts a client process, which makes these requests on one connection. */
 pid_t asks(int requests);
 
 void has_asked(pid_t pid);

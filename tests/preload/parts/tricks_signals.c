@@ -202,7 +202,7 @@ static void ring_in_us(int us)
 
 #define JUMPS 20000
 
-/* Makes calls until so many of them were left, at any place. */
+/* Makes calls until siglongjmp() has left JUMPS of them, each at a random point. */
 static void make_calls(int fd)
 {
     static volatile int jumps;
