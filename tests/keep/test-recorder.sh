@@ -51,8 +51,7 @@ have_rings() {
 }
 wait_for 20 agent "daemons that have rings from their start" have_rings && run_client "$sent" || exit 1
 
-# All traces of the last seconds: all but the first, which ended 6 s before. A busy machine has so much time to start
-# `blkin keep`.
+# Keeps all traces but the first, which ended 6 s before the others. `blkin keep` must start within these 6 s.
 keep 0 --last=$((SECONDS - first))s
 kept_says "All was found"
 [ "$(grep -cE "^[0-9a-f]{16} .* 0  $(uname -n)\$" "$WORK/kept")" -eq "$sent" ] ||

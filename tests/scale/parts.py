@@ -140,7 +140,7 @@ class Results:
         self.deltas = received.Deltas()
 
     def pump(self, seconds):
-        """Reads for so long; returns the number of counted spans."""
+        """Reads for this time. Returns the number of counted spans."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             message = self.reader.poll(int(min(left, 0.1) * 1000) + 1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "alarms_seen.h"
 
-/* By so much, an alarm may be later than an alarm with a larger number. */
+/* The most by which an alarm may be later than an alarm with a larger number. */
 #define SEEN_AGAIN_NS UINT64_C(1000000000)
 
 void alarms_seen_begin(struct alarms_seen *alarms_seen)
