@@ -33,10 +33,6 @@ def isolated(main):
         sys.exit(f"{os.path.basename(sys.argv[0])}: {failure}")
 
 
-def bytes_below(folder):
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
 def cpu_seconds(pid):
     """The CPU time of a process, that of its ended threads included (clock_getcpuclockid(3))."""
     return time.clock_gettime((~pid << 3) | 2)
@@ -102,14 +98,9 @@ class Nbdkit:
 
 
 class Tracing:
-    """A session daemon, and sessions that record the span API's events."""
+    """A session daemon, and LTTng's command."""
     lttng = tracing.Lttng(Failed)
 
     def __init__(self, parts):
         self.sessiond = parts.start("lttng-sessiond", "--no-kernel")
         self.lttng.wait_ready()
-
-    def session(self, name, *create):
-        """Creates a session. A snapshot session overwrites its buffers."""
-        is_snapshot = "--snapshot" in create
-        self.lttng.session(name, *create, channel=tracing.OVERWRITTEN[not is_snapshot:])

@@ -57,28 +57,7 @@ family() {
     done
 }
 
-# Prints the pids of all that records and reads: agents, `blkin live`, their children, and the LTTng daemons of the
-# agent.
-agent_pids() {
-    local name
-    for name in "${!private_pid[@]}"; do
-        case $name in
-        agent-* | sessiond-* | live-*) part_runs "$name" && family "${private_pid[$name]}" ;;
-        esac
-    done
-}
-
-# Adds the CPU time in ms of the processes whose pids are on standard input, with the children that they have waited
-# for.
-cpu_ms() {
-    local pid
-    while read -r pid; do
-        awk '{ sub(/.*\) /, ""); print $12 + $13 + $14 + $15 }' "/proc/$pid/stat" 2>/dev/null
-    done | awk -v hz="$(getconf CLK_TCK)" '{ ticks += $1 } END { printf "%d\n", ticks * 1000 / hz }'
-}
-
-# sample FILE: appends a line: KiB of memory of the agents with their children (without the shared rings), KiB of
-# disk.
+# sample FILE: appends a line: KiB of memory of the agents with their children, without the shared rings.
 sample() {
     local name kib=0 pid size
     for name in "${!private_pid[@]}"; do
@@ -88,23 +67,15 @@ sample() {
             kib=$((kib + ${size:-0}))
         done
     done
-    echo "$kib $(du -sk "$STATE" | cut -f1)" >>"$1"
+    echo "$kib" >>"$1"
 }
 
-# tenths FILE COLUMN FROM TO SHARE: prints the quantile SHARE of the samples in these tenths of the run.
+# tenths FILE FROM TO: prints the median of the samples in these tenths of the run.
 tenths() {
     local samples
     samples=$(wc -l <"$1")
-    sed -n "$((samples * $3 / 10 + 1)),$((samples * $4 / 10))p" "$1" | awk "{ print \$$2 }" | sort -n |
-        awk -v share="$5" '{ all[NR] = $1 } END { print all[int((NR - 1) * share) + 1] + 0 }'
-}
-
-# growth FILE COLUMN NAME: compares the last four tenths with the second to fourth, by medians. For the disk, where
-# the spool comes and goes, it compares the maxima.
-growth() {
-    local share=0.5
-    [[ $3 != *disk* ]] || share=1
-    say "$3" "$(tenths "$1" "$2" 6 10 $share)" "$(tenths "$1" "$2" 1 4 $share)"
+    sed -n "$((samples * $2 / 10 + 1)),$((samples * $3 / 10))p" "$1" | sort -n |
+        awk '{ all[NR] = $1 } END { print all[int((NR - 1) / 2) + 1] + 0 }'
 }
 
 # ---- the parts ---------------------------------------------------------------------------------------
@@ -165,11 +136,11 @@ total() {
     echo "$sum"
 }
 
+# say_result RESULT PREFIX FIELD...: prints these fields of the checker's result.
 say_result() {
-    local name result=$1
-    shift
-    for name in "$@"; do
-        say "$name" "$(field "$name" <<<"$result")"
+    local name
+    for name in "${@:3}"; do
+        say "$2$name" "$(field "$name" <<<"$1")"
     done
 }
 
@@ -181,7 +152,7 @@ start_zipkin_behind() {
 
 # One request in 10,000 is slow; no other request may be sent.
 run_planted() {
-    local seconds=$((planted * 10000 / rate)) result retrieved cpu
+    local seconds=$((planted * 10000 / rate)) result retrieved
     start_all
     start_zipkin_behind
     start_agents
@@ -189,21 +160,16 @@ run_planted() {
     mkdir -p "$WORK/load"
     start_part retrieve "$PYTHON" "$hosts_parts/retrieve.py" "$ZIPKIN_URL" "$WORK/load" "$HOSTS" \
         $((seconds + 300))
-    cpu=$(agent_pids | cpu_ms)
     run_loads "$WORK/samples"
-    cpu=$(($(agent_pids | cpu_ms) - cpu))
     result=$(check_hosts --wait 40)
     stop_part retrieve TERM 30
     retrieved=$(tail -n 1 "$WORK/retrieve.log")
     complain "planted: $result"
     complain "retrieved: $retrieved"
     show_agents
-    say_result "$result" planted complete complete_share tagged late untagged silent fast doubles false_tags
+    say_result "$result" '' planted complete_share tagged late untagged silent fast doubles
     say retrieve_p50 "$(field p50 <<<"$retrieved")" "$(field missing <<<"$retrieved")"
     say retrieve_p99 "$(field p99 <<<"$retrieved")" "$(field max <<<"$retrieved")"
-    say agents_pct "$(awk -v ms="$cpu" -v s="$seconds" 'BEGIN { print ms / s / 10 }')"
-    growth "$WORK/samples" 1 planted_agent_kib
-    growth "$WORK/samples" 2 planted_disk_kib
 }
 
 note_fault() {
@@ -258,10 +224,7 @@ run_faults() {
     complain "faults: $result"
     show_agents
     say faults "$fault_number"
-    say faults_lost "$(total alarms_lost)"
-    for name in planted complete complete_share tagged late untagged silent unmade fast doubles false_tags; do
-        say "faults_$name" "$(field "$name" <<<"$result")"
-    done
+    say_result "$result" faults_ planted complete_share tagged late untagged silent fast doubles
 }
 
 # Quiet and stormy seconds take turns.
@@ -284,11 +247,8 @@ run_storm() {
     say storm_made "$made"
     say storm_read "$(total alarms)"
     say storm_dropped "$(total alarms_held_back)"
-    say storm_lost "$(total alarms_lost)"
     say storm_unaccounted $((made - $(total alarms) - $(total alarms_held_back) - $(total alarms_lost)))
-    say_result "$result" planted complete tagged late untagged fast doubles
-    growth "$WORK/samples" 1 storm_agent_kib
-    growth "$WORK/samples" 2 storm_disk_kib
+    say storm_agent_kib "$(tenths "$WORK/samples" 6 10)" "$(tenths "$WORK/samples" 1 4)"
 }
 
 accepted() {
@@ -310,7 +270,7 @@ all_delivered() {
 run_last() {
     local last=${LAST:-10} asked answered
     start_all
-    start_part collect "$BUILD/bench/null_server" traces 12 "0.0.0.0:$COLLECTOR_PORT"
+    start_part collect "$BUILD/bench/null_server" "0.0.0.0:$COLLECTOR_PORT"
     wait_for 10 collect "the null server" listening "$COLLECTOR_PORT" || exit 1
     start_agents
     LOAD=("rate=$rate" "seconds=$((last + 30))" slow=0)
@@ -326,7 +286,6 @@ run_last() {
         "$(awk "BEGIN { print ($answered - $asked) / 1e9 }")"
     say last_spans "$(accepted)" "$((rate * 3 * last * HOSTS))"
     say last_fetches "$(total fetches)"
-    say last_incomplete "$(jq '[.hosts[] | select(.error)] | length' "$WORK/kept")"
     all_hosts stop_load
     show_agents
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures reads per second of three stores, one of which has a slow disk, behind the dispatcher of examples/. The
-# policies are: by the traces, round robin, and fewest reads in flight. Prints its runs, and "dispatch
+# policies are: by the traces, and round robin. Prints its runs, and "dispatch
 # POLICY_slow_share SHARE". Runs under scripts/isolate.
 #
 # In the environment: TURNS (10) of all policies, SECONDS_EACH (3), THREADS (16), DISK (5ms), SLOW (15ms).
@@ -28,8 +28,8 @@ start_stores "${DISK:-5ms}" "${SLOW:-15ms}" || exit 1
 while read -r -u 3 turn pass policy; do
     measure "$policy"
     echo "run dispatch $turn.0 $pass $policy $rate"
-done 3< <("$PYTHON" "$SRC/bench/paired.py" plan "${TURNS:-10}" turn wait least)
-for policy in turn wait least; do
+done 3< <("$PYTHON" "$SRC/bench/paired.py" plan "${TURNS:-10}" turn wait)
+for policy in turn wait; do
     awk -v policy="$policy" '{ slow += $1; all += $2 } END { print "dispatch", policy "_slow_share", slow / all }' \
         "$WORK/$policy.shares"
 done

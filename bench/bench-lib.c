@@ -42,16 +42,6 @@ WHOLE_SPANS(run_remote_span,
             blkin_span_begin_remote(&span, "osd_op write", BLKIN_SERVER, &not_sampled),
             REST_OF_SPAN(&span, i))
 
-/* The compiler sees all calls, with nothing between them. */
-WHOLE_SPANS(run_plain_span, BEGIN_ROOT, {
-    blkin_span_annotate(&span, "queued");
-    blkin_span_tag_string(&span, "object", "rbd_data.4f2a.01");
-    blkin_span_tag_int64(&span, "offset", i);
-    blkin_span_annotate(&span, "committed");
-    blkin_span_end(&span);
-    FORGET();
-})
-
 /* A span whose texts the compiler does not know. */
 static void run_variable_span(unsigned calls)
 {
@@ -156,13 +146,6 @@ LOOP(run_init_child, {
     ESCAPE(&child);
 })
 
-LOOP(run_trace_info, {
-    struct blkin_trace_info info;
-
-    blkin_init_trace_info(&info);
-    ESCAPE(&info);
-})
-
 /* An id, as libblkin makes one for each span; thread.c is linked in once more for this. */
 LOOP(run_id, ESCAPE(blkin_id_next(&blkin_thread)))
 
@@ -205,7 +188,6 @@ SUBJECT(run_ruled_span, blkin_set_slow(BENCH_RULES "*>100ms, error, max=50/s"),
         run_child_span) /* that fit no span */
 SUBJECT(run_storm_span, blkin_set_slow(BENCH_RULES "*>0ns, error, max=50/s"),
         run_child_span) /* that fit all spans */
-SUBJECT(run_alarm_span, blkin_set_slow(BENCH_RULES "*>0ns, error, max=1000000/s"), run_child_span)
 
 SUBJECT(run_level0_span, blkin_set_usage(0), run_bare_span)
 SUBJECT(run_level1_span, blkin_set_usage(1), run_bare_span)
@@ -215,21 +197,13 @@ SUBJECT(run_level3_span, blkin_set_usage(3), run_bare_span)
 /* ---- modes: subjects that are measured in turns ---- */
 
 static const struct subject off[] = {
-    {"empty", run_empty},
-    {"off_root_span", run_root_span},
-    {"off_plain_span", run_plain_span},
-    {"off_child_span", run_child_span},
-    {"off_remote_span", run_remote_span},
-    {"off_step", run_step},
-    {"init_child", run_init_child},
+    {"empty", run_empty},   {"off_root_span", run_root_span},
+    {"off_step", run_step}, {"init_child", run_init_child},
     {"id", run_id},
-    {"trace_info", run_trace_info},
-    {"off_integer", run_integer},
 };
 static const struct subject on[] = {
     {"integer", run_integer},
     {"span", run_child_span},
-    {"root_span", run_root_span},
     {"variable_span", run_variable_span},
     {"bare_span", run_bare_span},
     {"stepped_span", run_stepped_span},
@@ -246,27 +220,23 @@ static const struct subject on[] = {
     {"clock", run_clock},
 };
 static const struct subject rules[] = {
-    {"integer", run_integer},       {"span", run_unruled_span},     {"ruled_span", run_ruled_span},
-    {"storm_span", run_storm_span}, {"alarm_span", run_alarm_span},
+    {"span", run_unruled_span},
+    {"ruled_span", run_ruled_span},
+    {"storm_span", run_storm_span},
 };
 static const struct subject of_usage[] = {
-    {"integer", run_integer},     {"level0", run_level0_span}, {"level1", run_level1_span},
-    {"level2", run_level2_span},  {"level3", run_level3_span}, {"meters", run_meters},
-    {"cpu_clock", run_cpu_clock},
+    {"level0", run_level0_span}, {"level1", run_level1_span}, {"level2", run_level2_span},
+    {"level3", run_level3_span}, {"meters", run_meters},      {"cpu_clock", run_cpu_clock},
 };
-/* Subjects that are compared with the library without usage, in processes that take turns. */
-static const struct subject current[] = {{"current_span", run_current_span}};
 static const struct subject filter[] = {{"span", run_child_span}};
 static const struct subject streaming[] = {
     {"integer", run_integer},
     {"annotation", run_annotation},
-    {"streamed_span", run_child_span},
 };
 static const struct subject unsampled[] = {
     {"empty", run_empty},
     {"unsampled_remote_span", run_remote_span},
     {"unsampled_child_span", run_child_span},
-    {"unsampled_root_span", run_root_span},
     {"unsampled_step", run_step},
 };
 
@@ -283,7 +253,6 @@ static const struct {
     MODE("on", on),
     MODE("rules", rules),
     MODE("usage", of_usage),
-    MODE("current", current),
     MODE("filter", filter),
     MODE("streaming", streaming),
     MODE("unsampled", unsampled),
@@ -307,30 +276,26 @@ static bool run_mode(const char *mode)
 
 static int usage(void)
 {
-    fprintf(stderr,
-            "usage: bench-lib MODE\n"
-            "  off               no session\n"
-            "  on                a session with blkin:span, zipkin:* and bench:*\n"
-            "  threads           the same\n"
-            "  unsampled         the same\n"
-            "  rules             the same, and one with blkin:slow\n"
-            "  usage             the same\n"
-            "  current           the same: only what another library is compared by\n"
-            "  filter            the same: only what filters of other sessions add to\n"
-            "  streaming         a session with blkin:* and bench:*\n"
-            "  count KIND CALLS  only calls: KIND is empty, root, child, remote, integer, bare,\n"
-            "                    stepped, current, annotation or original\n");
+    fprintf(stderr, "usage: bench-lib MODE\n"
+                    "  off               no session\n"
+                    "  on                a session with blkin:span, zipkin:* and bench:*\n"
+                    "  threads           the same\n"
+                    "  unsampled         the same\n"
+                    "  rules             the same, and one with blkin:slow\n"
+                    "  usage             the same\n"
+                    "  filter            the same: only what filters of other sessions add to\n"
+                    "  streaming         a session with blkin:* and bench:*\n"
+                    "  count KIND CALLS  only calls: KIND is empty, root, child or current\n");
     return 2;
 }
 
 static int mode_count(const char *kind, unsigned calls)
 {
     static const struct subject kinds[] = {
-        {"empty", run_empty},           {"root", run_root_span},
-        {"child", run_child_span},      {"remote", run_remote_span},
-        {"bare", run_bare_span},        {"stepped", run_stepped_span},
-        {"current", run_current_span},  {"integer", run_integer},
-        {"annotation", run_annotation}, {"original", run_original_span},
+        {"empty", run_empty},
+        {"root", run_root_span},
+        {"child", run_child_span},
+        {"current", run_current_span},
     };
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -17,17 +17,6 @@ bench_lib() {
     timeout 300 "$bench/bench-lib" "$@"
 }
 
-# Measures the library with and without usage.
-currents() {
-    local turn pass name
-    while read -r -u 3 turn pass name; do
-        case $name in
-        with) bench_lib current | as_run current "$turn" "$pass" ;;
-        without) as_without bench_lib current | as_run current "$turn" "$pass" 's/ current_span / without_span /' ;;
-        esac || exit 1
-    done 3< <(plan "$processes" with without)
-}
-
 # Measures the same program while no other session, one, or two have a filter on durations.
 filters() {
     local turn pass others number
@@ -81,8 +70,7 @@ runs rules "$processes" bench_lib rules
 end_session alarm
 filters
 runs usage "$processes" bench_lib usage
-currents
-counts whole child bare stepped current
+counts whole child current
 as_without counts without child current
 if [ "$(nproc)" -ge 2 ]; then
     runs threads 4 bench_lib threads

@@ -1,13 +1,11 @@
 /*
  * A traced program for the sink's figures. It makes spans at a steady rate or as fast as possible.
  *
- *     bench-load span|original|layers|steps COUNT [PER_SECOND]
+ *     bench-load span|original COUNT [PER_SECOND]
  *
  * span: one blkin:span event with two annotations and two tags. original: the four events of the
- * original library (sr, a text, an integer, ss). layers: a request of an nbdkit that has our filter
- * and two layers below, as three spans. steps: the same as a span with two steps. Prints "produced
- * COUNT SECONDS". With BENCH_AWAIT_RINGS in the environment, the program first waits for the
- * agent's rings.
+ * original library (sr, a text, an integer, ss). With BENCH_AWAIT_RINGS in the environment, the
+ * program first waits for the agent's rings.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,7 +23,6 @@
 #define BENCH_TICK_NS 1000000 /* the program makes the spans of one ms at once */
 
 static const struct blkin_endpoint osd = {"10.0.0.1", 6789, "osd.3"};
-static const struct blkin_endpoint nbdkit = {"NaN", 0, "nbdkit"}; /* as the filter sets it */
 
 static void make_span(uint64_t i)
 {
@@ -50,50 +47,6 @@ static void make_original(uint64_t i)
     BLKIN_TIMESTAMP(&trace, NULL, "ss");
 }
 
-static void begin_request(struct blkin_span *span, uint64_t i)
-{
-    blkin_span_begin_remote(span, "read", BLKIN_SERVER, NULL);
-    blkin_span_tag_uint64(span, "offset", i % 16384 * 4096);
-    blkin_span_tag_uint64(span, "length", 4096);
-}
-
-static void make_layers(uint64_t i)
-{
-    struct blkin_span span, layer, below;
-
-    begin_request(&span, i);
-    blkin_span_begin(&layer, "next.pread", BLKIN_INTERNAL, &span);
-    blkin_span_begin(&below, "next.pread", BLKIN_INTERNAL, &layer);
-    blkin_span_end(&below);
-    blkin_span_end(&layer);
-    blkin_span_end(&span);
-}
-
-static void make_steps(uint64_t i)
-{
-    struct blkin_span span;
-
-    begin_request(&span, i);
-    blkin_step_begin(&span, "next.pread", BLKIN_INTERNAL);
-    blkin_step_begin(&span, "next.pread", BLKIN_INTERNAL);
-    blkin_step_end(&span);
-    blkin_step_end(&span);
-    blkin_span_end(&span);
-}
-
-static const struct {
-    const char *name;
-    void (*make)(uint64_t i);
-    const struct blkin_endpoint *service;
-} kinds[] = {
-    {"span", make_span, &osd},
-    {"original", make_original, &osd},
-    {"layers", make_layers, &nbdkit},
-    {"steps", make_steps, &nbdkit},
-};
-
-#define BENCH_KINDS (sizeof(kinds) / sizeof(kinds[0]))
-
 static void sleep_until(int64_t ns)
 {
     const struct timespec then = {ns / 1000000000, ns % 1000000000};
@@ -103,8 +56,9 @@ static void sleep_until(int64_t ns)
 }
 
 /* Makes up for late ticks, so that the rate holds on a busy machine. */
-static void produce(void (*make)(uint64_t), uint64_t count, double per_second, int64_t start)
+static void produce(void (*make)(uint64_t), uint64_t count, double per_second)
 {
+    const int64_t start = (int64_t)now_ns();
     uint64_t made = 0;
 
     for (int64_t tick = 1; made < count; tick++) {
@@ -141,28 +95,21 @@ int main(int argc, char **argv)
 {
     const uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
     const double per_second = argc > 3 ? strtod(argv[3], NULL) : 0;
-    size_t kind = 0;
-    int64_t start;
+    const bool is_original = argc > 1 && strcmp(argv[1], "original") == 0;
 
-    while (argc > 1 && kind < BENCH_KINDS && strcmp(argv[1], kinds[kind].name) != 0)
-        kind++;
-    if (count == 0 || argc > 4 || kind == BENCH_KINDS) {
-        fprintf(stderr, "usage: bench-load span|original|layers|steps COUNT [PER_SECOND]\n");
+    if (count == 0 || argc > 4 || (!is_original && strcmp(argv[1], "span") != 0)) {
+        fprintf(stderr, "usage: bench-load span|original COUNT [PER_SECOND]\n");
         return 2;
     }
     if (blkin_init() != 0) {
         fprintf(stderr, "bench-load: no tracing\n");
         return 1;
     }
-    blkin_set_service(kinds[kind].service->name, kinds[kind].service->ip,
-                      (uint16_t)kinds[kind].service->port);
+    blkin_set_service(osd.name, osd.ip, (uint16_t)osd.port);
     if (getenv("BENCH_AWAIT_RINGS") && !await_rings()) {
         fprintf(stderr, "bench-load: nothing records at BLKIN_RINGS\n");
         return 1;
     }
-    start = (int64_t)now_ns();
-    produce(kinds[kind].make, count, per_second, start);
-    printf("produced %llu %.3f\n", (unsigned long long)count,
-           (double)((int64_t)now_ns() - start) / 1e9);
+    produce(is_original ? make_original : make_span, count, per_second);
     return 0;
 }

@@ -15,7 +15,7 @@ set -u
 private_begin
 bench=$BUILD/bench
 runs=$1
-rate=${RATE:-1000000} # spans/s: twice what the live path takes of them, see sink.live_rate
+rate=${RATE:-1000000} # spans/s: twice what the live path takes of them
 spans=${SPANS:-2000000}
 
 die() {
@@ -47,7 +47,7 @@ overload() {
     start_viewer viewer blkin.zipkin \
         --params="endpoint=\"http://$(part_address "$server")/api/v2/spans\",queue-bytes=4000000" ||
         exit 1
-    timeout 100 "$bench/bench-load" span "$spans" "$rate" >/dev/null || die "bench-load failed"
+    must timeout 100 "$bench/bench-load" span "$spans" "$rate" >/dev/null || exit 1
     lttng stop "$name" >/dev/null || die "cannot stop the session"
     got=$(discarded "$name")
     lttng destroy "$name" >/dev/null || die "cannot destroy the session"

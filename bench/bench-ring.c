@@ -88,47 +88,15 @@ static void prepare(void)
 
 SUBJECT(run_nowhere, go_nowhere(), run_child_span)
 SUBJECT(run_ring, go_to_ring(), run_child_span)
-SUBJECT(run_bare_nowhere, go_nowhere(), run_bare_span)
-SUBJECT(run_bare_ring, go_to_ring(), run_bare_span)
 
 static void mode_warm(void)
 {
     static const struct subject subjects[] = {
         {"nowhere_span", run_nowhere},
         {"ring_span", run_ring},
-        {"nowhere_bare_span", run_bare_nowhere},
-        {"ring_bare_span", run_bare_ring},
     };
 
     measure(&usual_batches, subjects, sizeof(subjects) / sizeof(subjects[0]));
-}
-
-/* ---- the first time around ---- */
-
-#define FIRST_SPANS 60000 /* nearly a ring */
-
-static double first_spans_ns(void)
-{
-    const uint64_t begin = now_ns();
-
-    run_child_span(FIRST_SPANS);
-    return (double)(now_ns() - begin) / FIRST_SPANS;
-}
-
-/* The kernel maps the ring for this process only once, so each run is a process. */
-static void mode_first(unsigned pass)
-{
-    double least = 1e9, first;
-
-    go_nowhere();
-    for (unsigned i = 0; i < 20; i++) {
-        const double ns = first_spans_ns();
-
-        least = ns < least ? ns : least;
-    }
-    go_to_ring();
-    first = first_spans_ns() - least;
-    printf("run 0 %u first_span %.4f\n", pass, first);
 }
 
 /* ---- without a session, and with the folder of a socket that is not there ---- */
@@ -245,16 +213,14 @@ static int usage(void)
     fprintf(stderr, "usage: bench-ring MODE\n"
                     "  warm                 ns per span, into a ring and nowhere, in turns\n"
                     "  cold                 the same, with caches walked over in between\n"
-                    "  first                what the first lap of a ring adds to a span\n"
                     "  off PATH             ns per span where PATH is the agent's socket\n"
-                    "  count KIND CALLS     only calls; KIND is empty, nowhere or ring\n");
+                    "  count KIND CALLS     only calls; KIND is nowhere or ring\n");
     return 2;
 }
 
 int main(int argc, char **argv)
 {
-    const char *mode = argc > 1 ? argv[1] : "", *number = getenv("BENCH_PASS");
-    const unsigned pass = number ? (unsigned)atoi(number) : 0;
+    const char *mode = argc > 1 ? argv[1] : "";
 
     pin((int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
     if (strcmp(mode, "off") == 0 && argc == 3) {
@@ -264,12 +230,8 @@ int main(int argc, char **argv)
     prepare();
     if (strcmp(mode, "warm") == 0) {
         mode_warm();
-    } else if (strcmp(mode, "first") == 0) {
-        mode_first(pass);
     } else if (strcmp(mode, "count") == 0 && argc == 4) {
-        void (*run)(unsigned) = strcmp(argv[2], "empty") == 0     ? run_empty
-                                : strcmp(argv[2], "nowhere") == 0 ? run_nowhere
-                                                                  : run_ring;
+        void (*run)(unsigned) = strcmp(argv[2], "nowhere") == 0 ? run_nowhere : run_ring;
 
         run(0);
         run((unsigned)atoi(argv[3]));

@@ -25,15 +25,11 @@ runs ring "$processes" bench_ring warm
 runs ring $((4 * processes)) bench_ring cold
 while read -r -u 3 turn pass what; do
     case $what in
-    awaiting) mode=(off "$WORK/no-agent") ;;
-    off) mode=(off none) ;;
-    *) mode=(first) ;;
+    awaiting) socket=$WORK/no-agent ;;
+    off) socket=none ;;
     esac
-    BENCH_PASS=$pass bench_ring "${mode[@]}" | as_run ring "$turn" "$pass" || {
-        complain "bench-ring ${mode[*]} failed"
-        exit 1
-    }
-done 3< <(plan "$processes" first off awaiting)
+    must bench_ring off "$socket" | as_run ring "$turn" "$pass" || exit 1
+done 3< <(plan "$processes" off awaiting)
 for kind in nowhere ring; do
     few=$(instructions $kind 1000)
     many=$(instructions $kind 101000)

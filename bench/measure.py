@@ -2,10 +2,12 @@
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import collections
 import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import figures
 import paired
@@ -16,13 +18,21 @@ BUILD = SRC / os.environ["BUILD"]
 ISOLATE = SRC / "scripts/isolate"
 
 
-def output_of(*command, **more):
-    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=False, **more)
-    if done.returncode != 0:
-        name = next(word for word in map(str, command) if "isolate" not in word and "python" not in word and word[:2] != "--"
-                    and word != "bash")
-        raise Failed(f"{name} ended with status {done.returncode}")
-    return done.stdout
+def output_of(*command):
+    """Returns the standard output. A failure has the command, its status, and the last lines of its output."""
+    command = list(map(str, command))
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        with subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+            said = collections.deque(maxlen=10)
+            for line in process.stderr:
+                sys.stderr.write(line)
+                said.append(line)
+        output.seek(0)
+        text = output.read()
+    if process.returncode != 0:
+        raise Failed(f"{' '.join(command)} ended with status {process.returncode}; its last messages:\n{''.join(said)}"
+                     "its last output:\n" + "\n".join(text.splitlines()[-5:]))
+    return text
 
 
 class Measured:

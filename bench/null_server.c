@@ -1,16 +1,15 @@
 /*
  * A collector that keeps nothing: takes HTTP/1.1 requests on loopback and answers each with 202.
  *
- *     null_server [count | latency | traces SPANS] [MILLISECONDS] [ADDRESS:PORT]
+ *     null_server [count | latency] [MILLISECONDS] [ADDRESS:PORT]
  *
  * With MILLISECONDS, each answer comes so late, as from a collector that is slow or far away.
  * Requests on several connections do not wait for each other.
  *
  * The program prints "null_server: listening on ADDRESS:PORT"; the default is any port of
- * 127.0.0.1. At SIGTERM or SIGINT it prints "requests N spans N bytes N". Without "count",
- * "latency" or "traces", the number of spans is 0. With "latency" it also prints "latency p50 N p99
- * N max N": the microseconds from the end of a span to the arrival of its request. With "traces" it
- * also prints "traces N whole N": the traces that came with SPANS spans are whole.
+ * 127.0.0.1. At SIGTERM or SIGINT it prints "requests N spans N bytes N". Without "count" or
+ * "latency", the number of spans is 0. With "latency" it also prints "latency p50 N p99 N max N":
+ * the microseconds from the end of a span to the arrival of its request.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -28,9 +27,8 @@
 #include <time.h>
 
 #define NULL_MEMORY (512U << 10) /* of a connection: the most bytes of one read */
-#define TRACES_MAX  (UINT64_C(1) << 23)
 
-enum { COUNT_NOTHING, COUNT_SPANS, COUNT_LATENCY, COUNT_TRACES };
+enum { COUNT_NOTHING, COUNT_SPANS, COUNT_LATENCY };
 
 /* A request. The data is kept only if its spans are counted. */
 struct null_body {
@@ -46,11 +44,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the following */
 static uint64_t requests, spans, bytes;
 static uint32_t *latencies; /* us */
 static size_t latency_count, latency_capacity;
-static struct {
-    uint64_t id; /* 0: none */
-    uint64_t spans;
-} * traces; /* a hash table with open addressing and TRACES_MAX slots */
-static uint64_t trace_count, spans_of_trace;
 
 static void die(const char *what)
 {
@@ -100,25 +93,6 @@ static void add_latency(int64_t latency)
     latencies[latency_count++] = latency > 0 ? (uint32_t)latency : 0;
 }
 
-static void count_trace(const char *digits, const char *end)
-{
-    const char *quote = memchr(digits, '"', (size_t)(end - digits));
-    char text[17] = "";
-    uint64_t id, i;
-
-    if (!quote || quote - digits < 16)
-        return;
-    memcpy(text, quote - 16, 16);
-    id = strtoull(text, NULL, 16);
-    for (i = id % TRACES_MAX; traces[i].id != 0 && traces[i].id != id; i = (i + 1) % TRACES_MAX)
-        ;
-    if (traces[i].id == 0 && trace_count < TRACES_MAX / 2) {
-        trace_count++;
-        traces[i].id = id;
-    }
-    traces[i].spans += traces[i].id != 0;
-}
-
 /* A span begins with its trace id; its own time comes before that of its annotations. */
 static void count_body(const char *body, size_t length)
 {
@@ -129,8 +103,6 @@ static void count_body(const char *body, size_t length)
     while ((body = memmem(body, (size_t)(end - body), mark, sizeof(mark) - 1))) {
         spans++;
         body += sizeof(mark) - 1;
-        if (counting == COUNT_TRACES)
-            count_trace(body, end);
         if (counting == COUNT_LATENCY) {
             const int64_t start = number_after(body, end, "\"timestamp\":");
             const char *next = memchr(body, '}', (size_t)(end - body));
@@ -194,13 +166,6 @@ static int compare(const void *a, const void *b)
 static void print_counts(void)
 {
     printf("requests %" PRIu64 " spans %" PRIu64 " bytes %" PRIu64 "\n", requests, spans, bytes);
-    if (counting == COUNT_TRACES) {
-        uint64_t whole = 0;
-
-        for (uint64_t i = 0; i < TRACES_MAX; i++)
-            whole += traces[i].spans == spans_of_trace;
-        printf("traces %" PRIu64 " whole %" PRIu64 "\n", trace_count, whole);
-    }
     if (latency_count == 0)
         return;
     qsort(latencies, latency_count, sizeof(*latencies), compare);
@@ -233,19 +198,13 @@ int main(int argc, char **argv)
             counting = COUNT_SPANS;
         else if (strcmp(argv[i], "latency") == 0)
             counting = COUNT_LATENCY;
-        else if (strcmp(argv[i], "traces") == 0 && i + 1 < argc &&
-                 (spans_of_trace = strtoull(argv[++i], NULL, 10)) > 0)
-            counting = COUNT_TRACES;
         else if (read_address(argv[i], &address))
             ;
         else if ((pause_ms = strtol(argv[i], &end, 10)) <= 0 || *end)
-            return fprintf(stderr,
-                           "usage: null_server [count | latency | traces SPANS] [MILLISECONDS] "
-                           "[ADDRESS:PORT]\n"),
+            return fprintf(stderr, "usage: null_server [count | latency] [MILLISECONDS] "
+                                   "[ADDRESS:PORT]\n"),
                    2;
     }
-    if (counting == COUNT_TRACES && (traces = calloc(TRACES_MAX, sizeof(*traces))) == NULL)
-        die("traces");
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);

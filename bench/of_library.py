@@ -29,12 +29,8 @@ def lib():
 def off_figures(found, got):
     for name, mode, what, unit, target in (
             ("off_ns", "off", "off_root_span", "ns/span", "<= 1.0"),
-            ("off_plain_ns", "off", "off_plain_span", "ns/span", None),
-            ("off_child_ns", "off", "off_child_span", "ns/span", None),
-            ("unsampled_root_ns", "unsampled", "unsampled_root_span", "ns/span", None),
             ("init_child_ns", "off", "init_child", "ns/call", "<= 5.0"),
-            ("id_ns", "off", "id", "ns/id", "<= 2.0"),
-            ("trace_info_ns", "off", "trace_info", "ns/call", None)):
+            ("id_ns", "off", "id", "ns/id", "<= 2.0")):
         found.compare(name, mode, what, "empty", difference, unit, target, EMPTY)
     found.worst("unsampled_ns", [("unsampled", f"unsampled_{kind}_span", "empty") for kind in ("child", "remote")],
                 difference, "ns/span", "<= 2.0", EMPTY)
@@ -75,9 +71,6 @@ def step_figures(found, got):
     found.compare("step_vs_tracepoint", "on", "stepped_span", "bare_span",
                   lambda of, to: added_by_step(of, to) / integer, "ratio", "<= 0.5",
                   f"a tracepoint of one integer: {integer:.1f} ns")
-    counted = {name: got.number("whole", f"{name}_instructions") for name in ("bare", "stepped")}
-    found.count("step_instructions", added_by_step(counted["stepped"], counted["bare"]), "instructions/step", None,
-                f"a span of which nothing is said: {counted['bare']:.0f}")
 
 
 def filter_figures(found, got):
@@ -91,8 +84,7 @@ def rule_figures(got):
     found = Found("rec", got)
     for name, row, target, what in (
             ("rule", "ruled_span", "<= 1.02", "rules that do not fit"),
-            ("storm", "storm_span", "<= 2", "every span is slow, and the cap holds nearly all back"),
-            ("alarm", "alarm_span", None, "every span is slow, and none is held back")):
+            ("storm", "storm_span", "<= 2", "every span is slow, and the cap holds nearly all back")):
         found.compare(f"{name}_ratio", "rules", row, "span", ratio, "ratio", target,
                       f"a span without rules: {got.median('rules', 'span'):.1f} ns; {what}")
     return found
@@ -104,8 +96,6 @@ def usage_figures(got):
              for kind in ("child", "current")]
     found.count("off_ratio", max(kinds), "ratio", "<= 1.01", "instructions of a span, and of one that is made current, at "
                 "level 0: over those of a library without usage")
-    found.compare("off_time_ratio", "current", "current_span", "without_span", ratio, "ratio", None,
-                  f"the same in time, of one that is made current: {got.median('current', 'without_span'):.1f} ns without")
     level0, clock, meters = (f"{got.median('usage', name):.1f} ns" for name in ("level0", "cpu_clock", "meters"))
     for level, target, what in (
             (1, "<= 1100", f"a span of which nothing is said, at level 0: {level0}; the kernel's CPU clock alone, read "
@@ -121,13 +111,10 @@ def ring():
     found = Found("rec", got)
     for name, of, to, target, what in (
             ("ns", "ring_span", "nowhere_span", "<= 8", "added to a span that goes nowhere"),
-            ("bare_ns", "ring_bare_span", "nowhere_bare_span", None, "the same of a span of which nothing is said"),
             ("cold_ns", "ring_cold", "nowhere_cold", "<= 20", "the same after 1.5 MiB of data and 128 KiB of code"),
             ("awaited_ns", "awaiting_span", "off_span", None, "a span that is off, where an agent may come")):
         found.compare(f"ring_{name}", "ring", of, to, difference, "ns/span", target,
                       f"{what}: {got.median('ring', to):.1f}")
-    found.absolute("ring_first_ns", "ring", "first_span", "ns/span", None,
-                   "what a program's first lap of a ring adds to a span")
     count = got.number("ring", "nowhere_instructions")
     found.count("ring_instructions", got.number("ring", "ring_instructions") - count, "instructions/span", "<= 150",
                 f"the same in instructions: {count:.1f}")
@@ -142,11 +129,10 @@ def otel():
     subprocess.run(["go", "build", "-o", program, "."], cwd=SRC / "bench/otel", check=True)
     got = script("bench-otel.sh", program)
     found = Found("otel", got)
-    for name, ours, theirs, target, what in (
-            ("off", "off_root_span", "off", "<= 0.22", "OpenTelemetry's SDK for Go"),
-            ("unsampled", "unsampled_child_span", "not_sampled", "<= 0.056", "OpenTelemetry's SDK for Go"),
-            ("span_vs_sampled", "span", "sampled", "<= 0.2", "OpenTelemetry's SDK for Go"),
-            ("span_vs_batched", "span", "batched", None, "with its batching processor")):
+    for name, ours, theirs, target in (
+            ("off", "off_root_span", "off", "<= 0.22"),
+            ("unsampled", "unsampled_child_span", "not_sampled", "<= 0.056"),
+            ("span_vs_sampled", "span", "sampled", "<= 0.2")):
         found.compare(name, "otel", ours, f"otel_{theirs}", ratio, "ratio", target,
-                      f"{what}: {got.median('otel', f'otel_{theirs}'):.1f} ns")
+                      f"OpenTelemetry's SDK for Go: {got.median('otel', f'otel_{theirs}'):.1f} ns")
     return found

@@ -11,6 +11,16 @@ die() {
     exit 1
 }
 
+# must COMMAND...: runs the command. A failure has the command and its status, even if the command prints nothing.
+must() {
+    local status
+    "$@" || {
+        status=$?
+        complain "$* ended with status $status"
+        return "$status"
+    }
+}
+
 # plan TURNS NAME...: prints "TURN PASS NAME" of each run, in random order; see paired.py.
 plan() {
     "$PYTHON" "$SRC/bench/paired.py" plan "$@"
@@ -26,10 +36,7 @@ runs() {
     local mode=$1 processes=$2 i
     shift 2
     for ((i = 0; i < processes; i++)); do
-        BENCH_SEED=$((BENCH_SEED + i)) "$@" | sed "s/^run /run $mode $i./" || {
-            complain "$* failed"
-            exit 1
-        }
+        BENCH_SEED=$((BENCH_SEED + i)) must "$@" | sed "s/^run /run $mode $i./" || exit 1
     done
 }
 
@@ -96,12 +103,8 @@ load_session() {
 record_trace() {
     local name=$1 kind=${4:-$1}
     load_session "$name" "--subbuf-size=4M --num-subbuf=4 --blocking-timeout=inf" --output="$WORK/$name" || return
-    LTTNG_UST_ALLOW_BLOCKING=1 timeout 120 "$BUILD/bench/bench-load" "$kind" "$2" "$3" \
-        >/dev/null || {
-        complain "bench-load $kind failed"
-        return 1
-    }
-    lttng destroy "$name" >/dev/null
+    LTTNG_UST_ALLOW_BLOCKING=1 must timeout 120 "$BUILD/bench/bench-load" "$kind" "$2" "$3" >/dev/null &&
+        must lttng destroy "$name" >/dev/null
 }
 
 # live_session NAME TIMER_US SUB-BUFFER_SIZE COUNT: creates the session, and sets its viewer's address LIVE_URL.

@@ -1,10 +1,9 @@
 // The same spans as bench-lib's, made with OpenTelemetry's SDK for Go: begin, two events, a string
-// and an integer attribute, end. Prints "otel NAME LEAST P10 SPREAD", in ns.
+// and an integer attribute, end. Prints "otel NAME LEAST", in ns.
 //
 //	go run . (or: make bench-otel)
 //
-// What a span is handed to is a processor that does nothing ("sampled"), or OpenTelemetry's batching
-// one with an exporter that does nothing ("batched").
+// What a span is handed to is a processor that does nothing.
 //
 // SPDX-License-Identifier: BSD-2-Clause
 package main
@@ -12,8 +11,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
-	"sort"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -28,11 +27,10 @@ const (
 
 type nowhere struct{}
 
-func (nowhere) OnStart(context.Context, sdk.ReadWriteSpan)            {}
-func (nowhere) OnEnd(sdk.ReadOnlySpan)                                {}
-func (nowhere) Shutdown(context.Context) error                        { return nil }
-func (nowhere) ForceFlush(context.Context) error                      { return nil }
-func (nowhere) ExportSpans(context.Context, []sdk.ReadOnlySpan) error { return nil }
+func (nowhere) OnStart(context.Context, sdk.ReadWriteSpan) {}
+func (nowhere) OnEnd(sdk.ReadOnlySpan)                     {}
+func (nowhere) Shutdown(context.Context) error             { return nil }
+func (nowhere) ForceFlush(context.Context) error           { return nil }
 
 func span(ctx context.Context, tracer trace.Tracer, i int) {
 	_, span := tracer.Start(ctx, "osd_op write")
@@ -47,31 +45,15 @@ func measure(name string, provider trace.TracerProvider) {
 	tracer := provider.Tracer("bench")
 	ctx, root := tracer.Start(context.Background(), "client request")
 	defer root.End()
-	times := make([]float64, batches)
-	for b := range times {
+	least := math.Inf(1)
+	for b := 0; b < batches; b++ {
 		start := time.Now()
 		for i := 0; i < batch; i++ {
 			span(ctx, tracer, i)
 		}
-		times[b] = float64(time.Since(start).Nanoseconds()) / batch
+		least = math.Min(least, float64(time.Since(start).Nanoseconds())/batch)
 	}
-	first, second := least(times[:batches/2]), least(times[batches/2:])
-	sort.Float64s(times)
-	spread := first/second - 1
-	if spread < 0 {
-		spread = -spread
-	}
-	fmt.Printf("otel %s %.4f %.4f %.4f\n", name, times[0], times[batches/10], spread)
-}
-
-func least(times []float64) float64 {
-	result := times[0]
-	for _, t := range times {
-		if t < result {
-			result = t
-		}
-	}
-	return result
+	fmt.Printf("otel %s %.4f\n", name, least)
 }
 
 func main() {
@@ -80,5 +62,4 @@ func main() {
 	measure("not_sampled", sdk.NewTracerProvider(sdk.WithSampler(sdk.NeverSample()),
 		sdk.WithSpanProcessor(nowhere{})))
 	measure("sampled", sdk.NewTracerProvider(sdk.WithSpanProcessor(nowhere{})))
-	measure("batched", sdk.NewTracerProvider(sdk.WithBatcher(nowhere{})))
 }

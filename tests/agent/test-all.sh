@@ -106,12 +106,6 @@ wait_for 30 agent "the old rings' end" has_new || exit 1
 more 1000 || exit 1
 is counters events_missing 0 || fail "something was lost on the way from one to the other"
 
-# slow requests alone cannot go to a file
-conf send=slow "endpoint=file:$WORK/all.json" ring-bytes=2M
-reload && fail "a file for slow requests alone was accepted"
-grep -q 'is a file' "$WORK/reload.log" && is send all || fail "reload does not refuse the file with the reason: $(<"$WORK/reload.log")"
-more 100 || exit 1
-
 # a clean end and a restart: the program connects again
 end_agent
 [ ! -e "$BLKIN_RINGS" ] || fail "its socket is there still"
@@ -191,6 +185,15 @@ from=$(made steady)
 more 1000 || exit 1
 until=$(made steady)
 wait_for 20 agent "all spans again" has_taken || exit 1
+
+# slow requests alone go to a file, too
+conf send=slow "endpoint=file:$WORK/slow.json"
+reload || fail "slow requests to a file: $(<"$WORK/reload.log")"
+make "slow 250"
+has_slow() {
+    [ "$(jq "[.[] | select(.traceId == \"$ID\")] | length" "$WORK/slow.json")" = 3 ]
+}
+wait_for 20 agent "the whole trace in the file" has_slow || exit 1
 stop_part steady KILL 5 2>/dev/null
 end_agent
 wait_for 10 - "the end of what keeps the rings" test ! -e "$WORK/run/rings.fdserver" || exit 1

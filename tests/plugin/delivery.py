@@ -10,6 +10,7 @@ import time
 
 from faulty_collector import *  # noqa: F403 (faults are words here)
 from scenarios import PATIENCE, expect
+from common import free_port
 
 DRIVER = os.environ["BUILD"] + "/tests/plugin/exporter-driver"
 OUTCOMES = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory", "spooled")
@@ -75,6 +76,36 @@ def counts(run, **expected):
                (outcome, expected.get(outcome, 0), run.explain()))
 
 
+def settles(*target_and_steps, says=(), says_once=None, within_s=None, **options):
+    """Drives, and checks the counters that are among the options, the messages and the time."""
+    expected = {name: options.pop(name) for name in OUTCOMES if name in options}
+    has_failed = options.pop("failed", None)
+    run = drive(*target_and_steps, **options)
+    counts(run, **expected)
+    expect(has_failed in (None, run.failed), run.explain())
+    for words in says:
+        expect(words in run.messages, "it does not say \"%s\": %s" % (words, run.explain()))
+    expect(says_once is None or run.messages.count(says_once) == 1, "said not once: " + run.explain())
+    expect(within_s is None or run.seconds < within_s * PATIENCE, "took %.1f s" % run.seconds)
+    return run
+
+
+def away():
+    """A URL at which nobody listens."""
+    return "http://127.0.0.1:%d" % free_port()
+
+
+def case(collector_options, steps, requests_seen=None, **options):
+    """A scenario of a collector with these options, None: nobody is there; steps has blanks between."""
+    if collector_options is None:
+        settles(away(), *steps.split(), require_collector="no", **options)
+        return
+    with Collector(**collector_options) as collector:
+        run = settles(collector, *steps.split(), **options)
+        expect(len(set(collector.accepted)) >= run.accepted, "some were not taken: " + run.explain())
+        expect(requests_seen in (None, len(collector.requests)), "%d requests" % len(collector.requests))
+
+
 def delivers(collector, spans=100, once=True, **options):
     """Checks that all spans arrive. once: and none arrives twice."""
     run = drive(collector, "add:%d" % spans, "flush", "close", **options)
@@ -85,12 +116,13 @@ def delivers(collector, spans=100, once=True, **options):
     return run
 
 
-def refuses_to_start(target, *said, **options):
+def refuses_to_start(target, *said, within_s=None, **options):
     # the flush waits for an answer, which takes longer on a busy machine
     run = drive(target, "add:1", "flush", "close", **{"request_timeout_ms": 20000, **options})
     expect(run.status == 1, "it has started: " + run.explain())
     for words in said:
         expect(words in run.messages, "it does not say \"%s\": %s" % (words, run.explain()))
+    expect(within_s is None or run.seconds < within_s * PATIENCE, "it took %.1f s" % run.seconds)
     return run
 
 
@@ -134,6 +166,7 @@ class FailsAtFirst:
         self.code = code
         self.left = times
         self.lock = threading.Lock()
+        self.collector_options = {"default": self.send, "probe": self.probe}
 
     def fails(self):
         with self.lock:

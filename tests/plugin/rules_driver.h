@@ -19,8 +19,6 @@ struct driver {
     struct assembler *assembler;
     struct chain chain;
     struct stage *rules;
-    struct rule_value values[64];
-    struct rule_event ruled;
     /* since the last reset */
     struct span_copy *spans[DRIVER_SPANS];
     size_t count;
@@ -89,51 +87,70 @@ static void driver_close(struct driver *driver)
     assembler_free(driver->assembler);
 }
 
-/* Begins the event of this name; the caller then sets its values and gives it. Returns false if no
- * rule names it. */
-static bool driver_event(struct driver *driver, const char *name)
-{
-    bool is_starved = false;
+struct driver_field {
+    const char *name; /* NULL: the last one */
+    struct rule_value value;
+};
 
-    driver->ruled = (struct rule_event){
-        .class = rules_class(pairing_rules(driver->rules), text_of(name), &is_starved),
-        .values = driver->values};
-    memset(driver->values, 0, sizeof(driver->values));
-    return driver->ruled.class != NULL;
-}
-
-static struct rule_value *driver_field(struct driver *driver, const char *name)
-{
-    const struct rules *rules = pairing_rules(driver->rules);
-    static struct rule_value other;
-
-    for (size_t i = 0; i < driver->ruled.class->field_count; i++) {
-        if (text_is(rules->fields[driver->ruled.class->fields[i]], name))
-            return &driver->values[i];
+#define GIVEN_NUMBER(name, number)                                                            \
+    {                                                                                         \
+        name,                                                                                 \
+        {                                                                                     \
+            .type = VALUE_INTEGER, .is_negative = (number) < 0, .integer = (uint64_t)(number) \
+        }                                                                                     \
     }
-    return &other;
-}
+#define GIVEN_TEXT(name, given)                        \
+    {                                                  \
+        name,                                          \
+        {                                              \
+            .type = VALUE_TEXT, .text = text_of(given) \
+        }                                              \
+    }
+#define GIVEN_REAL(name, number)               \
+    {                                          \
+        name,                                  \
+        {                                      \
+            .type = VALUE_REAL, .real = number \
+        }                                      \
+    }
+#define DRIVER_FIELDS(...) \
+    ((const struct driver_field[]){__VA_ARGS__, {NULL, {.type = VALUE_NONE}}})
+#define DRIVER_SEND(driver, name, time_ns, ...) \
+    driver_send(driver, name, time_ns, 1, 2, DRIVER_FIELDS(__VA_ARGS__))
 
-static void driver_set(struct driver *driver, const char *name, int64_t number)
+/* Gives an event of this name, which some rule names, with these of the fields that the rules read.
+ */
+static void driver_send(struct driver *driver, const char *name, int64_t time_ns, int64_t pid,
+                        int64_t tid, const struct driver_field *fields)
 {
-    *driver_field(driver, name) = (struct rule_value){
-        .type = VALUE_INTEGER, .is_negative = number < 0, .integer = (uint64_t)number};
-}
-
-static void driver_set_text(struct driver *driver, const char *name, const char *text)
-{
-    *driver_field(driver, name) = (struct rule_value){.type = VALUE_TEXT, .text = text_of(text)};
-}
-
-static void driver_give(struct driver *driver, int64_t time_ns, int64_t pid, int64_t tid)
-{
+    struct rules *rules = pairing_rules(driver->rules);
+    struct rule_value values[64] = {{0}};
+    bool is_starved = false;
+    struct rule_event ruled = {.class = rules_class(rules, text_of(name), &is_starved),
+                               .values = values};
     struct event event = {
         .kind = EVENT_RULE,
         .time_ns = time_ns,
         .origin = {.host = text_of("h"), .process = text_of("prog"), .pid = pid, .tid = tid},
-        .ruled = &driver->ruled};
+        .ruled = &ruled};
 
+    CHECK(ruled.class != NULL);
+    for (; fields->name; fields++) {
+        for (size_t i = 0; i < ruled.class->field_count; i++) {
+            if (text_is(rules->fields[ruled.class->fields[i]], fields->name))
+                values[i] = fields->value;
+        }
+    }
     assembler_add(driver->assembler, &event);
+}
+
+/* The span of this number since the last reset; an empty one if there is none. */
+static const struct span *driver_span(const struct driver *driver, size_t number)
+{
+    static const struct span none;
+
+    CHECK(number < driver->count);
+    return number < driver->count ? &driver->spans[number]->span : &none;
 }
 
 #endif

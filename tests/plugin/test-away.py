@@ -16,55 +16,34 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.environ["SRC"] + "/tests")
-from common import free_port  # noqa: E402
-from delivery import FailsAtFirst, Fifo, counts, delivers, drive, refuses_to_start  # noqa: E402
+from delivery import FailsAtFirst, Fifo, away, case, counts, delivers, drive, refuses_to_start  # noqa: E402
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
-from scenarios import PATIENCE, expect, run_scenarios, scenario  # noqa: E402
+from scenarios import PATIENCE, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
 
 
 # ---- a collector that is not there ----------------------------------------------------------------------
 
 
+def start_is_refused(collector_options, *said, **options):
+    with Collector(**collector_options) as collector:
+        refuses_to_start(collector, *said, **options)
+
+
+scenarios_of(start_is_refused, {
+    "start_with_wrong_path": (({"probe": lambda connection, _: connection.answer(404)}, "not a Zipkin collector",
+                               "check the path"), {}),
+    "start_with_busy_collector": (({"probe": lambda connection, _: connection.answer(503)},
+                                   "the collector does not work", "answered 503"), {}),
+    "start_with_hanging_collector": (({"probe": lambda connection, _: connection.collector.stopping.wait(30)},
+                                      "no collector is there"), {"request_timeout_ms": 300, "within_s": 3}),
+    "start_with_something_else": (({"connect": {1: lambda connection: connection.send(b"220 mail ready\r\n")}},
+                                   "no collector is there"), {}),
+})
+
+
 @scenario
 def start_without_collector():
-    run = refuses_to_start("http://127.0.0.1:%d" % free_port(), "no collector is there")
-    expect(run.seconds < 2 * PATIENCE, "it took %.1f s" % run.seconds)
-
-
-@scenario
-def start_with_wrong_path():
-    with Collector(probe=lambda connection, _: connection.answer(404)) as collector:
-        refuses_to_start(collector, "not a Zipkin collector", "check the path")
-
-
-@scenario
-def start_with_busy_collector():
-    with Collector(probe=lambda connection, _: connection.answer(503)) as collector:
-        refuses_to_start(collector, "the collector does not work", "answered 503")
-
-
-@scenario
-def start_with_hanging_collector():
-    is_refused = threading.Event()
-
-    def never(connection, _):
-        is_refused.wait(30)
-        return False
-
-    with Collector(probe=never) as collector:
-        run = refuses_to_start(collector, "no collector is there", request_timeout_ms=300)
-        is_refused.set()
-        expect(run.seconds < 3 * PATIENCE, "it took %.1f s" % run.seconds)
-
-
-@scenario
-def start_with_something_else():
-    with Collector(connect={1: lambda connection: connection.send(b"220 mail ready\r\n")}) as collector:
-        refuses_to_start(collector, "no collector is there")
-
-
-@scenario
-def start_without_host():
+    refuses_to_start(away(), "no collector is there", within_s=2)
     refuses_to_start("http://no-such-host.invalid:9411", "Could not resolve host")
 
 
@@ -106,39 +85,12 @@ def collector_goes_and_comes_back():
 
 
 @scenario
-def never_there_recorded():
-    """A recorded trace: the conversion fails soon, and does not read on."""
-    run = drive("http://127.0.0.1:%d" % free_port(), "add:5000", "flush", "close",
-                require_collector="no", batch_spans=100, retry_timeout_ms=500)
-    counts(run, undelivered=5000)
-    expect(run.failed and run.seconds < 5 * PATIENCE, run.explain())
-    expect("spans undelivered" in run.messages, run.messages)
-
-
-@scenario
-def never_there_live():
-    """A live trace: the queue keeps all spans that it has room for, until the end."""
-    run = drive("http://127.0.0.1:%d" % free_port(), "live", "add:100", "requests:3", "add:100",
-                "flush", "close", require_collector="no", batch_spans=100, retry_timeout_ms=1)
-    counts(run, undelivered=200)
-
-
-@scenario
 def away_longer_than_patience_live():
     """The sink does not give up a batch for an absent collector while the queue has room."""
     with Collector(listening=False) as collector:
         run = drive(collector, "live", "add:100", "wait:accepted:100", "close", require_collector="no",
                     retry_timeout_ms=200, when=("trying again", threading.Timer(1, collector.start).start))
         counts(run, accepted=100)
-
-
-@scenario
-def one_batch_always_fails_live():
-    """A collector that fails on one batch gets all other batches."""
-    with Collector(default=judge(has_bad_span, 500)) as collector:
-        run = drive(collector, "live", "add:100", "wait:accepted:90", "close", batch_spans=10, bad=15,
-                    batch_timeout_ms=60000, retry_timeout_ms=400)
-        counts(run, accepted=90, undelivered=10)
 
 
 @scenario
@@ -162,44 +114,30 @@ def passing_refusal():
                    run.messages)
 
 
-@scenario
-def passing_refusal_live():
-    """The refusal lasts longer than a batch is tried, while the queue has room."""
-    trouble = FailsAtFirst(404, 12)
-    with Collector(default=trouble.send, probe=trouble.probe) as collector:
-        run = drive(collector, "live", "add:100", "wait:accepted:100", "close", retry_timeout_ms=20)
-        counts(run, accepted=100)
-
-
-@scenario
-def refusal_for_ever():
-    """A recorded trace: given up like a collector that is away."""
-    trouble = FailsAtFirst(404, 10**9)
-    with Collector(default=trouble.send, probe=trouble.probe) as collector:
-        run = drive(collector, "add:100", "flush", "close", batch_spans=50, retry_timeout_ms=300)
-        counts(run, undelivered=100)
-        expect(run.failed and "spans undelivered" in run.messages, run.explain())
-        expect("answered 404" in run.messages, run.messages)
-
-
-@scenario
-def peer_accepts_and_closes_live():
-    """A tunnel whose far end is away: every connection is accepted and closed."""
-
-    class First:
-        def __init__(self, count):
-            self.count = count
-
-        def __contains__(self, number):
-            return number <= self.count
-
-        def __getitem__(self, _):
-            return lambda connection: connection.read_head()
-
-    with Collector(connect=First(14)) as collector:
-        run = drive(collector, "live", "add:100", "wait:accepted:100", "close", require_collector="no",
-                    retry_timeout_ms=20)
-        counts(run, accepted=100)
+scenarios_of(case, {
+    # a recorded trace: the conversion fails soon, and does not read on
+    "never_there_recorded": ((None, "add:5000 flush close"), {
+        "batch_spans": 100, "retry_timeout_ms": 500, "undelivered": 5000, "failed": True, "within_s": 5,
+        "says": ["spans undelivered"]}),
+    # a live trace: the queue keeps all spans that it has room for, until the end
+    "never_there_live": ((None, "live add:100 requests:3 add:100 flush close"), {
+        "batch_spans": 100, "retry_timeout_ms": 1, "undelivered": 200}),
+    # a collector that fails on one batch gets all other batches
+    "one_batch_always_fails_live": (({"default": judge(has_bad_span, 500)}, "live add:100 wait:accepted:90 close"), {
+        "batch_spans": 10, "bad": 15, "batch_timeout_ms": 60000, "retry_timeout_ms": 400, "accepted": 90,
+        "undelivered": 10}),
+    # the refusal lasts longer than a batch is tried, while the queue has room
+    "passing_refusal_live": ((FailsAtFirst(404, 12).collector_options, "live add:100 wait:accepted:100 close"), {
+        "retry_timeout_ms": 20, "accepted": 100}),
+    # a recorded trace: given up like a collector that is away
+    "refusal_for_ever": ((FailsAtFirst(404, 10**9).collector_options, "add:100 flush close"), {
+        "batch_spans": 50, "retry_timeout_ms": 300, "undelivered": 100, "failed": True,
+        "says": ["spans undelivered", "answered 404"]}),
+    # a tunnel whose far end is away: every connection is accepted and closed
+    "peer_accepts_and_closes_live": (({"connect": dict.fromkeys(range(1, 15), lambda connection: connection.read_head())},
+                                      "live add:100 wait:accepted:100 close"), {
+        "require_collector": "no", "retry_timeout_ms": 20, "accepted": 100}),
+})
 
 
 # ---- the queue ------------------------------------------------------------------------------------------
@@ -225,7 +163,8 @@ def full_queue_keeps_the_newest():
 
 @scenario
 def full_queue_is_said_at_once():
-    """The message comes at once, and not only with the number of spans when the collector is back."""
+    """The message comes at once, and not only with the number of spans when the collector is back; a live trace never
+    waits."""
     with Collector(default=hang()) as collector:
         run = drive(collector, "live", "add:10", "add:20000", "say:all added", "close",
                     queue_bytes=50000, batch_bytes=20000, flush_timeout_ms=100,
@@ -234,6 +173,7 @@ def full_queue_is_said_at_once():
         expect("the queue is full" in said and said.index("the queue is full") < said.index("all added"),
                said)
         expect("%d spans were dropped" % run.dropped in said[said.index("all added"):], run.explain())
+        expect(run.dropped and run.slowest_add_ms < 200 * PATIENCE, run.explain())
 
 
 @scenario
@@ -243,98 +183,34 @@ def full_queue_blocks():
         expect(run.slowest_add_ms >= 5, "nothing was blocked: " + run.explain())
 
 
-@scenario
-def live_does_not_block():
-    with Collector(default=hang()) as collector:
-        run = drive(collector, "live", "add:20000", "close", queue_bytes=50000, batch_bytes=20000,
-                    flush_timeout_ms=100, request_timeout_ms=20000)
-        expect(run.dropped and run.slowest_add_ms < 200 * PATIENCE, run.explain())
-
-
-@scenario
-def block_on_order_also_live():
-    with Collector(default=slow(0.01)) as collector:
-        run = drive(collector, "live", "add:2000", "flush", "close", on_full="block",
-                    queue_bytes=50000, batch_bytes=20000, batch_spans=100)
-        counts(run, accepted=2000)
-
-
-@scenario
-def interrupted_while_blocked():
-    with Collector(default=hang()) as collector:
-        run = drive(collector, "interrupt", "add:20000", "close", on_full="block", queue_bytes=50000,
-                    batch_bytes=20000, flush_timeout_ms=300, request_timeout_ms=20000)
-        counts(run, undelivered=20000)
-        expect(run.seconds < 3 * PATIENCE, "took %.1f s" % run.seconds)
-
-
-@scenario
-def interrupted_and_more_to_come():
-    """The assembler's held spans come after an interruption: a sender must still run."""
-    with Collector(default=slow(0.01)) as collector:
-        run = drive(collector, "interrupt", "add:5000", "wait:accepted:5000", "add:300",
-                    "close", on_full="block", queue_bytes=50000, batch_bytes=20000, batch_spans=100,
-                    flush_timeout_ms=20000)
-        counts(run, accepted=5300)
+SMALL_QUEUE = {"on_full": "block", "queue_bytes": 50000, "batch_bytes": 20000}
+scenarios_of(case, {
+    "block_on_order_also_live": (({"default": slow(0.01)}, "live add:2000 flush close"), {
+        **SMALL_QUEUE, "batch_spans": 100, "accepted": 2000}),
+    "interrupted_while_blocked": (({"default": hang()}, "interrupt add:20000 close"), {
+        **SMALL_QUEUE, "flush_timeout_ms": 300, "request_timeout_ms": 20000, "undelivered": 20000, "within_s": 3}),
+    # the assembler's held spans come after an interruption: a sender must still run
+    "interrupted_and_more_to_come": (({"default": slow(0.01)}, "interrupt add:5000 wait:accepted:5000 add:300 close"), {
+        **SMALL_QUEUE, "batch_spans": 100, "flush_timeout_ms": 20000, "accepted": 5300}),
+})
 
 
 # ---- the end --------------------------------------------------------------------------------------------
 
-
-@scenario
-def close_delivers_without_flush():
-    with Collector(default=slow(0.02)) as collector:
-        run = drive(collector, "add:1000", "close", batch_spans=100)
-        counts(run, accepted=1000)
-
-
-@scenario
-def close_keeps_its_time():
-    with Collector(default=hang()) as collector:
-        run = drive(collector, "add:1000", "close", batch_spans=100, flush_timeout_ms=300,
-                    request_timeout_ms=20000)
-        counts(run, undelivered=1000)
-        expect(run.seconds < 2 * PATIENCE, "took %.1f s" % run.seconds)
-
-
-@scenario
-def close_keeps_its_time_in_a_pause():
-    with Collector(default=status(503, ["Retry-After: 60"])) as collector:
-        run = drive(collector, "live", "add:10", "told", "close", flush_timeout_ms=300,
-                    retry_timeout_ms=100000)
-        counts(run, undelivered=10)
-        expect(run.seconds < 2 * PATIENCE, "took %.1f s" % run.seconds)
-
-
-@scenario
-def close_without_waiting():
-    with Collector(default=hang()) as collector:
-        counts(drive(collector, "add:1000", "close", flush_timeout_ms=0), undelivered=1000)
-
-
-@scenario
-def close_tries_at_once():
-    """The pause after a failure does not delay the last attempt."""
-    with Collector([status(503, ["Retry-After: 30"])]) as collector:
-        run = drive(collector, "live", "add:10", "told", "close", retry_timeout_ms=100000)
-        counts(run, accepted=10)
-        expect(run.seconds < 3 * PATIENCE, "took %.1f s" % run.seconds)
-
-
-@scenario
-def flush_in_the_middle():
-    with Collector() as collector:
-        run = drive(collector, "add:10", "flush", "add:10", "flush", "close")
-        counts(run, accepted=20)
-
-
-@scenario
-def interrupted_flush():
-    with Collector(default=hang()) as collector:
-        run = drive(collector, "add:10", "interrupt", "flush", "close", flush_timeout_ms=300,
-                    request_timeout_ms=20000)
-        counts(run, undelivered=10)
-        expect(run.seconds < 2 * PATIENCE, "took %.1f s" % run.seconds)
+scenarios_of(case, {
+    "close_delivers_without_flush": (({"default": slow(0.02)}, "add:1000 close"), {"batch_spans": 100, "accepted": 1000}),
+    "close_keeps_its_time": (({"default": hang()}, "add:1000 close"), {
+        "batch_spans": 100, "flush_timeout_ms": 300, "request_timeout_ms": 20000, "undelivered": 1000, "within_s": 2}),
+    "close_keeps_its_time_in_a_pause": (({"default": status(503, ["Retry-After: 60"])}, "live add:10 told close"), {
+        "flush_timeout_ms": 300, "retry_timeout_ms": 100000, "undelivered": 10, "within_s": 2}),
+    "close_without_waiting": (({"default": hang()}, "add:1000 close"), {"flush_timeout_ms": 0, "undelivered": 1000}),
+    # the pause after a failure does not delay the last attempt
+    "close_tries_at_once": (({"script": [status(503, ["Retry-After: 30"])]}, "live add:10 told close"), {
+        "retry_timeout_ms": 100000, "accepted": 10, "within_s": 3}),
+    "flush_in_the_middle": (({}, "add:10 flush add:10 flush close"), {"accepted": 20}),
+    "interrupted_flush": (({"default": hang()}, "add:10 interrupt flush close"), {
+        "flush_timeout_ms": 300, "request_timeout_ms": 20000, "undelivered": 10, "within_s": 2}),
+})
 
 
 @scenario

@@ -18,8 +18,7 @@ import threading
 import time
 
 sys.path.insert(0, os.environ["SRC"] + "/tests")
-from common import free_port  # noqa: E402
-from delivery import bisects, compresses, counts, delivers, drive, is_not_understood  # noqa: E402
+from delivery import bisects, case, compresses, counts, delivers, drive, is_not_understood  # noqa: E402
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
 from scenarios import PATIENCE, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
 
@@ -27,6 +26,10 @@ from scenarios import PATIENCE, expect, run_scenarios, scenario, scenarios_of  #
 # ---- faults that pass: (script, other arguments of delivers()) ----------------------------------------
 
 RECOVERS = {
+    **{"status_%d" % code: ([status(code)], {}) for code in (408, 502, 503, 504)},
+    **{"retry_after_" + name: ([status(503, ["Retry-After: " + value])], {}) for name, value in {
+        "nonsense": "soon", "zero": "0", "negative": "-7", "past_date": "Wed, 21 Oct 2015 07:28:00 GMT",
+        "overflow": "99999999999999999999"}.items()},
     "accepted": ([], {}),
     "accepted_200_with_json": ([ok(200, ["Content-Type: application/json"], b"{}")], {}),
     "accepted_202_with_body": ([ok(202, body=b"{}")], {}),
@@ -34,17 +37,9 @@ RECOVERS = {
     "json_that_is_a_page": ([status(200, ["Content-Type: text/plain"], b"{}")], {}),
     "accepted_204": ([raw(b"HTTP/1.1 204 No Content\r\n\r\n", takes=True, keep=True)], {}),
     "accepted_207": ([ok(207)], {}),
-    "status_408": ([status(408)], {}),
     "status_429": ([status(429)] * 2, {}),
     "status_500_for_a_while": ([status(500)] * 4, {}),
-    "status_502": ([status(502)], {}),
-    "status_503": ([status(503)], {}),
-    "status_504": ([status(504)], {}),
     "mixed_trouble": ([status(503), reset_after_request(), status(429), close_at_once()], {}),
-    "retry_after_nonsense": ([status(503, ["Retry-After: soon"])], {}),
-    "retry_after_zero": ([status(503, ["Retry-After: 0"])], {}),
-    "retry_after_negative": ([status(503, ["Retry-After: -7"])], {}),
-    "retry_after_past_date": ([status(503, ["Retry-After: Wed, 21 Oct 2015 07:28:00 GMT"])], {}),
     "close_after_head": ([close_at_once()] * 2, {}),
     "reset_after_head": ([reset_at_once()] * 2, {}),
     "reset_in_body": ([reset_in_body()], {"spans": 5000, "batch_spans": 5000}),
@@ -84,7 +79,6 @@ RECOVERS = {
     "body_drips_after_202": ([drip(b"HTTP/1.1 202 x\r\nContent-Type: application/x-protobuf\r\nContent-Length: 9999\r\n\r\n", 0.02)],
                              {"request_timeout_ms": 300}),
     "head_cut_after_202": ([raw(b"HTTP/1.1 202 x\r\nContent-Length: 0\r\n")], {}),
-    "retry_after_overflow": ([status(503, ["Retry-After: 99999999999999999999"])], {}),
     "late_answer": ([slow(0.6)], {"request_timeout_ms": 300, "once": False}),
     "read_in_small_pieces": ([read_slowly(97)], {}),
     "read_in_single_bytes": ([read_slowly(1)], {"spans": 50}),
@@ -117,34 +111,48 @@ def recovers(script, options):
 scenarios_of(recovers, {recovery: (its, {}) for recovery, its in RECOVERS.items()})
 
 
-@scenario
-def retry_after_seconds():
-    with Collector([status(429, ["Retry-After: 1"])]) as collector:
-        delivers(collector)
-        gap = collector.requests[1].time - collector.requests[0].time
-        expect(0.9 <= gap < 2.5 * PATIENCE, "the second request came after %.2f s" % gap)
-
-
-@scenario
-def retry_after_date():
+def retry_after(header, most_s):
+    """header() gives a pause of 1 to 2 s."""
     def at_fault_time(connection):
         read(connection)
-        return connection.answer(503, ["Retry-After: " + email.utils.formatdate(time.time() + 2, usegmt=True)])
+        return connection.answer(503, ["Retry-After: " + header()])
 
     with Collector([at_fault_time]) as collector:
         delivers(collector)
         gap = collector.requests[1].time - collector.requests[0].time
-        expect(0.9 <= gap < 4 * PATIENCE, "the second request came after %.2f s" % gap)
+        expect(0.9 <= gap < most_s * PATIENCE, "the second request came after %.2f s" % gap)
 
 
-@scenario
-def retry_after_beyond_patience():
-    """A collector that asks for more time than there is gets no second request."""
-    with Collector(default=status(503, ["Retry-After: 3600"])) as collector:
-        run = drive(collector, "add:10", "flush", "close", retry_timeout_ms=3000 * PATIENCE)
-        counts(run, undelivered=10)
-        expect(len(collector.requests) == 1 and run.seconds < 2 * PATIENCE, run.explain())
-        expect("longer pause (Retry-After) than retry-timeout-ms leaves" in run.messages, run.messages)
+scenarios_of(retry_after, {
+    "retry_after_seconds": ((lambda: "1", 2.5), {}),
+    "retry_after_date": ((lambda: email.utils.formatdate(time.time() + 2, usegmt=True), 4), {}),
+})
+
+
+scenarios_of(case, {
+    # a collector that asks for more time than there is gets no second request
+    "retry_after_beyond_patience": (({"default": status(503, ["Retry-After: 3600"])}, "add:10 flush close"), {
+        "retry_timeout_ms": 3000 * PATIENCE, "undelivered": 10, "requests_seen": 1, "within_s": 2,
+        "says": ["longer pause (Retry-After) than retry-timeout-ms leaves"]}),
+    "batches_by_time": (({}, "live add:3 wait:accepted:3 add:4 wait:accepted:7 close"), {
+        "batch_timeout_ms": 2500, "accepted": 7, "requests_seen": 2}),
+    # an interruption ends all requests
+    "requests_at_once_and_an_end": (({"default": hang()}, "add:1000 requests:4 close"), {
+        "batch_spans": 100, "requests": 4, "flush_timeout_ms": 300, "request_timeout_ms": 20000, "undelivered": 1000,
+        "within_s": 3}),
+    # a recorded trace: the first request that is given up ends all
+    "requests_at_once_without_collector": ((None, "add:5000 flush close"), {
+        "batch_spans": 100, "retry_timeout_ms": 500, "requests": 6, "undelivered": 5000, "failed": True, "within_s": 5}),
+    "status_999": (({"default": raw(b"HTTP/1.1 999 x\r\nContent-Length: 0\r\n\r\n", keep=True)}, "add:10 flush close"), {
+        "refused": 10}),
+    # settled spans stay settled
+    "trouble_for_ever_in_search": (({"script": [judge(has_bad_span)] * 2, "default": status(503)}, "add:100 flush close"), {
+        "bad": 99, "retry_timeout_ms": 300, "accepted": 50, "undelivered": 50}),
+    "too_large_by_spans": (({"default": judge(lambda request: len(request.spans) > 10, 413)}, "add:100 flush close"), {
+        "accepted": 100}),
+    "too_large_alone": (({"default": judge(lambda request: request.bytes > 5000, 413)}, "add:10 flush close"), {
+        "big": "4:9000", "accepted": 9, "too_large": 1, "says": ["lower batch-bytes"]}),
+})
 
 
 @scenario
@@ -218,23 +226,8 @@ def batches_by_bytes():
         expect(max(sizes) <= 10000 and sum(sizes) / len(sizes) > 5000, sizes)
 
 
-@scenario
-def batches_by_time():
-    with Collector() as collector:
-        run = drive(collector, "live", "add:3", "wait:accepted:3", "add:4", "wait:accepted:7", "close",
-                    batch_timeout_ms=2500)
-        counts(run, accepted=7)
-        expect([len(request.spans) for request in collector.requests] == [3, 4], run.explain())
-
-
-@scenario
-def gzip_to_order():
-    compresses("gzip", 5)
-
-
-@scenario
-def gzip_not_understood():
-    is_not_understood("gzip", 202, probe=None)
+scenarios_of(compresses, {"gzip_to_order": (("gzip", 5), {})})
+scenarios_of(is_not_understood, {"gzip_not_understood": (("gzip", 202), {"probe": None})})
 
 
 # ---- several requests at once -----------------------------------------------------------------------------
@@ -295,25 +288,6 @@ def requests_at_once_settle_in_order():
 
 
 @scenario
-def requests_at_once_and_an_end():
-    """An interruption ends all requests."""
-    with Collector(default=hang()) as collector:
-        run = drive(collector, "add:1000", "requests:4", "close", batch_spans=100, requests=4,
-                    flush_timeout_ms=300, request_timeout_ms=20000)
-        counts(run, undelivered=1000)
-        expect(run.seconds < 3 * PATIENCE, "took %.1f s" % run.seconds)
-
-
-@scenario
-def requests_at_once_without_collector():
-    """A recorded trace: the first request that is given up ends all."""
-    run = drive("http://127.0.0.1:%d" % free_port(), "add:5000", "flush", "close",
-                require_collector="no", batch_spans=100, retry_timeout_ms=500, requests=6)
-    counts(run, undelivered=5000)
-    expect(run.failed and run.seconds < 5 * PATIENCE, run.explain())
-
-
-@scenario
 def requests_at_once_with_a_spool():
     with tempfile.TemporaryDirectory() as folder:
         with Collector([status(503)] * 5 + [reset_after_request()] * 3) as collector:
@@ -358,12 +332,6 @@ def redirect():
 
 
 @scenario
-def status_999():
-    with Collector(default=raw(b"HTTP/1.1 999 x\r\nContent-Length: 0\r\n\r\n", keep=True)) as collector:
-        counts(drive(collector, "add:10", "flush", "close"), refused=10)
-
-
-@scenario
 def answer_is_not_shown_raw():
     with Collector(default=status(404, body=b"\x1b[31mred\x07\xff\nline" + b"long" * 1000)) as collector:
         run = drive(collector, "add:1", "flush", "close")
@@ -401,34 +369,12 @@ def bad_spans_in_many_batches():
 
 
 @scenario
-def trouble_for_ever_in_search():
-    """Settled spans stay settled."""
-    with Collector([judge(has_bad_span)] * 2, default=status(503)) as collector:
-        run = drive(collector, "add:100", "flush", "close", bad=99, retry_timeout_ms=300)
-        counts(run, accepted=50, undelivered=50)
-
-
-@scenario
-def too_large_by_spans():
-    with Collector(default=judge(lambda request: len(request.spans) > 10, 413)) as collector:
-        delivers(collector, spans=100)
-
-
-@scenario
 def too_large_is_learnt():
     with Collector(default=judge(lambda request: request.bytes > 20000, 413)) as collector:
         run = drive(collector, "add:400", "wait:accepted:400", "add:2000", "flush", "close")
         counts(run, accepted=2400)
         late = [request.bytes for request in collector.requests[-5:]]
         expect(max(late) <= 20000, late)
-
-
-@scenario
-def too_large_alone():
-    with Collector(default=judge(lambda request: request.bytes > 5000, 413)) as collector:
-        run = drive(collector, "add:10", "flush", "close", big="4:9000")
-        counts(run, accepted=9, too_large=1)
-        expect("lower batch-bytes" in run.messages, run.messages)
 
 
 @scenario

@@ -20,9 +20,8 @@ import threading
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + "/..")
 sys.path.insert(0, HERE + "/../otel")
-from common import free_port  # noqa: E402
-from delivery import (DRIVER, FORMAT, FailsAtFirst, bisects, compresses, counts, delivers, drive,  # noqa: E402
-                      is_not_understood, refuses_to_start)
+from delivery import (DRIVER, FORMAT, FailsAtFirst, away, bisects, case, compresses, counts, delivers,  # noqa: E402
+                      drive, is_not_understood, refuses_to_start)
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
 from scenarios import PATIENCE, SCENARIOS, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
 import otlp  # noqa: E402
@@ -69,32 +68,20 @@ def format_by_path():
     expect(collector.requests[0].headers["content-type"] == "application/x-protobuf", "JSON was sent")
 
 
-@scenario
-def zstd_to_order():
-    compresses("zstd", 3)
-
-
-@scenario
-def zstd_not_understood():
-    is_not_understood("zstd", 200)
-
-
-@scenario
-def bad_span_with_zstd():
-    bisects([5, 60], compression="zstd")
+scenarios_of(compresses, {"zstd_to_order": (("zstd", 3), {})})
+scenarios_of(is_not_understood, {"zstd_not_understood": (("zstd", 200), {})})
+scenarios_of(bisects, {
+    "bad_span_with_zstd": ([[5, 60]], {"compression": "zstd"}),
+    # the search goes on after the interruption
+    "bad_span_in_trouble": ([[42]], {"script": [judge(has_bad_span), status(503), reset_after_request(),
+                                                judge(has_bad_span), status(502), close_at_once()]}),
+})
 
 
 @scenario
 def one_bad_span():
     run = bisects([70], spans=1000, most_requests=22)
     expect("span %016x" % 71 in run.messages, "the span is not named: " + run.messages)
-
-
-@scenario
-def bad_span_in_trouble():
-    """The search goes on after the interruption."""
-    bisects([42], script=[judge(has_bad_span), status(503), reset_after_request(),
-                          judge(has_bad_span), status(502), close_at_once()])
 
 
 @scenario
@@ -169,9 +156,9 @@ def spool_of_services():
 def spool_of_another_format():
     with tempfile.TemporaryDirectory() as folder:
         spool = folder + "/spool"
-        away = "http://127.0.0.1:%d" % free_port()
-        drive(away, "add:100", "close", require_collector="no", spool=spool, flush_timeout_ms=300, format="zipkin")
-        run = refuses_to_start(away, "holds 100 spans", 'another format than "otlp"', spool=spool)
+        nobody = away()
+        drive(nobody, "add:100", "close", require_collector="no", spool=spool, flush_timeout_ms=300, format="zipkin")
+        run = refuses_to_start(nobody, "holds 100 spans", 'another format than "otlp"', spool=spool)
         expect("another folder" in run.messages, run.messages)
         with Collector() as collector:
             run = drive(collector, "flush", "close", spool=spool, format="zipkin")
@@ -243,26 +230,16 @@ def final(code):
         expect("answered %d" % code in run.messages, run.messages)
 
 
+# a proxy that is set up again: not the spans' fault, because an empty request is refused, too
+scenarios_of(case, {"passing_500": ((FailsAtFirst(500, 6).collector_options, "add:100 flush close"), {
+    "batch_spans": 50, "accepted": 100, "says": ["trying again", "answered 500"]})})
 scenarios_of(final, {"final_%d" % code: ([code], {}) for code in (408, 500, 507)})
 
 
-@scenario
-def passing_500():
-    """A proxy that is set up again: not the spans' fault, because an empty request is refused, too."""
-    trouble = FailsAtFirst(500, 6)
-    with Collector(default=trouble.send, probe=trouble.probe) as collector:
-        run = delivers(collector, batch_spans=50)
-        expect("trying again" in run.messages and "answered 500" in run.messages, run.messages)
-
-
-@scenario
-def reason_of_a_refusal():
-    """A google.rpc.Status, as receivers answer: the message is shown, not its bytes."""
-    body = otlp.rpc_status(3, "trace id has the wrong length")
-    with Collector(default=status(422, ["Content-Type: application/x-protobuf"], body)) as collector:
-        run = drive(collector, "add:10", "flush", "close")
-        counts(run, refused=10)
-        expect("answered 422: trace id has the wrong length" in run.messages, run.messages)
+# a google.rpc.Status, as receivers answer: the message is shown, not its bytes
+scenarios_of(case, {"reason_of_a_refusal": (({
+    "default": status(422, ["Content-Type: application/x-protobuf"], otlp.rpc_status(3, "trace id has the wrong length"))},
+    "add:10 flush close"), {"refused": 10, "says": ["answered 422: trace id has the wrong length"]})})
 
 
 # ---- partial success ------------------------------------------------------------------------------------
@@ -290,50 +267,25 @@ def partial_none():
         expect(run.messages == "", run.messages)
 
 
-@scenario
-def partial_some():
-    with Collector([partial(7, "7 spans are too old")]) as collector:
-        run = drive(collector, "add:100", "flush", "close", batch_spans=50)
-        counts(run, accepted=93, refused=7)
-        expect(len(collector.accepted) == 93 and len(collector.requests) == 2, "it was sent again")
-        expect("7 of 50 spans refused" in run.messages and "7 spans are too old" in run.messages, run.messages)
-
-
-@scenario
-def partial_all():
-    with Collector(default=partial(50, "quota")) as collector:
-        run = drive(collector, "add:100", "flush", "close", batch_spans=50)
-        counts(run, refused=100)
-        expect(len(collector.requests) == 2 and run.messages.count("quota") == 1, run.explain())
-
-
-@scenario
-def partial_more_than_all():
-    """A number from the network: no more spans than sent can be refused."""
-    with Collector(default=partial(10**15, "nonsense")) as collector:
-        counts(drive(collector, "add:100", "flush", "close"), refused=100)
-
-
-@scenario
-def partial_negative():
-    with Collector(default=partial(-5, "nonsense")) as collector:
-        delivers(collector)
-
-
-@scenario
-def partial_without_reason():
-    with Collector(default=partial(3)) as collector:
-        run = drive(collector, "add:10", "flush", "close")
-        counts(run, accepted=7, refused=3)
-        expect("3 of 10 spans refused" in run.messages, run.messages)
-
-
-@scenario
-def partial_warning():
-    """No span is refused, but the answer has a message."""
-    with Collector(default=partial(0, "deprecated field")) as collector:
-        run = delivers(collector, batch_spans=50)
-        expect(run.messages.count("deprecated field") == 1, run.messages)
+scenarios_of(case, {"partial_" + name: ((collector, "add:100 flush close"), options) for name, (collector, options) in {
+    "some": ({"script": [partial(7, "7 spans are too old")]}, {
+        "batch_spans": 50, "accepted": 93, "refused": 7, "requests_seen": 2,
+        "says": ["7 of 50 spans refused", "7 spans are too old"]}),
+    "all": ({"default": partial(50, "quota")}, {
+        "batch_spans": 50, "refused": 100, "requests_seen": 2, "says_once": "quota"}),
+    # a number from the network: no more spans than sent can be refused
+    "more_than_all": ({"default": partial(10**15, "nonsense")}, {"refused": 100}),
+    "negative": ({"default": partial(-5, "nonsense")}, {"accepted": 100, "requests_seen": 1}),
+    "without_reason": ({"default": partial(3)}, {"accepted": 97, "refused": 3, "says": ["3 of 100 spans refused"]}),
+    # no span is refused, but the answer has a message
+    "warning": ({"default": partial(0, "deprecated field")}, {
+        "batch_spans": 50, "accepted": 100, "requests_seen": 2, "says_once": "deprecated field"}),
+    "in_trouble": ({"script": [status(503), partial(5, "late"), reset_after_request()]}, {
+        "batch_spans": 50, "accepted": 95, "refused": 5}),
+    # halves of a refused batch have answers of their own
+    "of_a_half": ({"script": [judge(has_bad_span), partial(10, "late")], "default": judge(has_bad_span)}, {
+        "bad": 70, "accepted": 89, "refused": 10, "invalid": 1}),
+}.items()})
 
 
 @scenario
@@ -343,21 +295,6 @@ def partial_message_is_not_shown_raw():
         counts(run, accepted=9, refused=1)
         expect("\x1b" not in run.messages and "[31mred" in run.messages, repr(run.messages))
         expect(len(run.messages) < 1200, len(run.messages))
-
-
-@scenario
-def partial_in_trouble():
-    with Collector([status(503), partial(5, "late"), reset_after_request()]) as collector:
-        run = drive(collector, "add:100", "flush", "close", batch_spans=50)
-        counts(run, accepted=95, refused=5)
-
-
-@scenario
-def partial_of_a_half():
-    """Halves of a refused batch have answers of their own."""
-    with Collector([judge(has_bad_span), partial(10, "late")], default=judge(has_bad_span)) as collector:
-        run = drive(collector, "add:100", "flush", "close", bad="70")
-        counts(run, accepted=89, refused=10, invalid=1)
 
 
 def odd_answer(body):
@@ -376,16 +313,11 @@ scenarios_of(odd_answer, {"answer_" + name: ([body], {}) for name, body in {
 
 
 @scenario
-def start_with_wrong_path():
-    with Collector(probe=lambda connection, _: connection.answer(404)) as collector:
-        refuses_to_start(collector, "not an OTLP collector", "/v1/traces")
-
-
-@scenario
-def start_with_zipkin():
+def start_with_something_else():
     """Zipkin answers an empty text with 415 or 400."""
-    with Collector(probe=lambda connection, _: connection.answer(415)) as collector:
-        refuses_to_start(collector, "not an OTLP collector")
+    for code, *said in ((404, "/v1/traces"), (415,)):
+        with Collector(probe=lambda connection, _, code=code: connection.answer(code)) as collector:
+            refuses_to_start(collector, "not an OTLP collector", *said)
 
 
 # ---- files ----------------------------------------------------------------------------------------------

@@ -95,10 +95,8 @@ static void give_model_event(struct driver *driver, const struct model_event *ev
     static const char *const names[] = {"t:begin", "t:at", "t:end",  "t:enter",
                                         "t:exit",  "t:go", "t:stop", "t:whole"};
 
-    CHECK(driver_event(driver, names[event->what]));
-    driver_set(driver, "k", (int64_t)event->k);
-    driver_set(driver, "n", event->n);
-    driver_give(driver, event->time_ns, event->pid, event->tid);
+    driver_send(driver, names[event->what], event->time_ns, event->pid, event->tid,
+                DRIVER_FIELDS(GIVEN_NUMBER("k", (int64_t)event->k), GIVEN_NUMBER("n", event->n)));
 }
 
 static void test_model(unsigned events)
@@ -146,9 +144,7 @@ static double cpu_seconds(void)
 
 static void give(struct driver *driver, const char *name, int64_t k, int64_t time_ns)
 {
-    CHECK(driver_event(driver, name));
-    driver_set(driver, "k", k);
-    driver_give(driver, time_ns, 1, 2);
+    DRIVER_SEND(driver, name, time_ns, GIVEN_NUMBER("k", k));
 }
 
 /* Begins that never end: the open spans stay below their bound. Returns the CPU time of one begin.
@@ -240,42 +236,33 @@ static const char *tag_of(const struct span *span, const char *key)
 static void test_parent_of_field(void)
 {
     struct driver driver;
+    const struct span *a, *b;
 
     CHECK(driver_open(&driver,
                       "[span a]\nevent = t:a with d us\nparent = traceparent tp\n"
                       "[span b]\nevent = t:b with d us\nparent = ids trace span\n",
                       10));
-    CHECK(driver_event(&driver, "t:a"));
-    driver_set(&driver, "d", 5);
-    driver_set_text(&driver, "tp", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
-    driver_give(&driver, 1000000, 1, 2);
-    CHECK(driver_event(&driver, "t:b"));
-    driver_set(&driver, "d", 5);
-    driver_set_text(&driver, "trace", "8448eb211c80319c");
-    driver_set(&driver, "span", 77);
-    driver_give(&driver, 1000000, 1, 2);
-    CHECK(driver.count == 2);
-    if (driver.count == 2) {
-        const struct span *a = &driver.spans[0]->span, *b = &driver.spans[1]->span;
-
-        CHECK(a->trace_id_high == UINT64_C(0x0af7651916cd43dd));
-        CHECK(a->trace_id == UINT64_C(0x8448eb211c80319c) && b->trace_id == a->trace_id);
-        CHECK(a->parent_id == UINT64_C(0xb7ad6b7169203331) && b->parent_id == 77);
-        CHECK(a->start_ns == 995000 && a->end_ns == 1000000);
-    }
-    driver_forget(&driver);
-    CHECK(driver_event(&driver, "t:a")); /* no such header: a trace of its own */
-    driver_set(&driver, "d", 5);
-    driver_set_text(&driver, "tp", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333x-01");
-    driver_give(&driver, 1000000, 1, 2);
-    CHECK(driver.count == 1 && driver.spans[0]->span.parent_id == 0 &&
-          driver.spans[0]->span.trace_id != 0);
+    DRIVER_SEND(&driver, "t:a", 1000000, GIVEN_NUMBER("d", 5),
+                GIVEN_TEXT("tp", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"));
+    DRIVER_SEND(&driver, "t:b", 1000000, GIVEN_NUMBER("d", 5),
+                GIVEN_TEXT("trace", "8448eb211c80319c"), GIVEN_NUMBER("span", 77));
+    a = driver_span(&driver, 0);
+    b = driver_span(&driver, 1);
+    CHECK(a->trace_id_high == UINT64_C(0x0af7651916cd43dd));
+    CHECK(a->trace_id == UINT64_C(0x8448eb211c80319c) && b->trace_id == a->trace_id);
+    CHECK(a->parent_id == UINT64_C(0xb7ad6b7169203331) && b->parent_id == 77);
+    CHECK(a->start_ns == 995000 && a->end_ns == 1000000);
+    /* no such header: a trace of its own */
+    DRIVER_SEND(&driver, "t:a", 1000000, GIVEN_NUMBER("d", 5),
+                GIVEN_TEXT("tp", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333x-01"));
+    CHECK(driver_span(&driver, 2)->parent_id == 0 && driver_span(&driver, 2)->trace_id != 0);
     driver_close(&driver);
 }
 
 static void test_lookup_and_tags(void)
 {
     struct driver driver;
+    const struct span *span;
 
     CHECK(driver_open(&driver,
                       "[lookup symbol]\nevent = t:name\nkey = cb\nvalue = sym\n"
@@ -283,32 +270,21 @@ static void test_lookup_and_tags(void)
                       "tags = cb name=symbol(cb) late\nerror = ret < 0 as ret\nkind = server\n"
                       "service = svc-{cb}\njoin = cb\n",
                       10));
-    CHECK(driver_event(&driver, "t:name"));
-    driver_set(&driver, "cb", 64);
-    driver_set_text(&driver, "sym", "main()");
-    driver_give(&driver, 1, 1, 2);
-    CHECK(driver_event(&driver, "t:b"));
-    driver_set(&driver, "cb", 64);
-    driver_give(&driver, 10, 1, 2);
-    CHECK(driver_event(&driver, "t:e"));
-    driver_set(&driver, "cb", 64);
-    driver_set(&driver, "ret", -5);
-    driver_set_text(&driver, "late", "yes");
-    driver_give(&driver, 30, 1, 3);
+    DRIVER_SEND(&driver, "t:name", 1, GIVEN_NUMBER("cb", 64), GIVEN_TEXT("sym", "main()"));
+    DRIVER_SEND(&driver, "t:b", 10, GIVEN_NUMBER("cb", 64));
+    DRIVER_SEND(&driver, "t:e", 30, GIVEN_NUMBER("cb", 64), GIVEN_NUMBER("ret", -5),
+                GIVEN_TEXT("late", "yes"));
     CHECK(driver.count == 1);
-    if (driver.count == 1) {
-        const struct span *span = &driver.spans[0]->span;
-
-        CHECK(text_is(span_name(span), "main() ?"));
-        CHECK(text_is(span->endpoint->service, "svc-64"));
-        CHECK_TEXT(tag_of(span, "cb"), "64");
-        CHECK_TEXT(tag_of(span, "name"), "main()");
-        CHECK_TEXT(tag_of(span, "late"), "yes");
-        CHECK_TEXT(tag_of(span, "error"), "-5");
-        CHECK(strlen(tag_of(span, "blkin.join")) == 16);
-        CHECK_TEXT(tag_of(span, "lttng.vtid"), "2");
-        CHECK(span->kind == SPAN_SERVER);
-    }
+    span = driver_span(&driver, 0);
+    CHECK(text_is(span_name(span), "main() ?"));
+    CHECK(text_is(span->endpoint->service, "svc-64"));
+    CHECK_TEXT(tag_of(span, "cb"), "64");
+    CHECK_TEXT(tag_of(span, "name"), "main()");
+    CHECK_TEXT(tag_of(span, "late"), "yes");
+    CHECK_TEXT(tag_of(span, "error"), "-5");
+    CHECK(strlen(tag_of(span, "blkin.join")) == 16);
+    CHECK_TEXT(tag_of(span, "lttng.vtid"), "2");
+    CHECK(span->kind == SPAN_SERVER);
     driver_close(&driver);
 }
 
@@ -323,10 +299,7 @@ static void test_times_absurd(void)
 
     CHECK(driver_open(&driver, "[span s]\nevent = t:w with d s\n", 10));
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        CHECK(driver_event(&driver, "t:w"));
-        *driver_field(&driver, "d") =
-            (struct rule_value){.type = VALUE_REAL, .real = cases[i].seconds};
-        driver_give(&driver, 10000000000, 1, 2);
+        DRIVER_SEND(&driver, "t:w", 10000000000, GIVEN_REAL("d", cases[i].seconds));
         CHECK(driver.count == cases[i].spans);
         if (driver.count)
             CHECK(driver.spans[0]->span.start_ns ==
@@ -348,10 +321,7 @@ static void test_not_a_number(void)
         "us\n[span l]\nevent = t:w if x <= 0 with d us\n[span n]\nevent = t:w if x != 0 "
         "with d us\n",
         10));
-    CHECK(driver_event(&driver, "t:w"));
-    *driver_field(&driver, "x") = (struct rule_value){.type = VALUE_REAL, .real = NAN};
-    driver_set(&driver, "d", 5);
-    driver_give(&driver, 1000000, 1, 2);
+    DRIVER_SEND(&driver, "t:w", 1000000, GIVEN_REAL("x", NAN), GIVEN_NUMBER("d", 5));
     CHECK(driver.count == 1 && text_is(span_name(&driver.spans[0]->span), "n"));
     driver_close(&driver);
 }
@@ -372,10 +342,8 @@ static void test_loss(void)
     give(&driver, "t:e", 1, 30);
     give(&driver, "t:b", 1, 40);
     give(&driver, "t:e", 1, 50);
-    CHECK(driver.count == 2 &&
-          strncmp(tag_of(&driver.spans[0]->span, "blkin.lost"), "up to 3", 7) == 0);
-    if (driver.count == 2)
-        CHECK_TEXT(tag_of(&driver.spans[1]->span, "blkin.lost"), "none");
+    CHECK(strncmp(tag_of(driver_span(&driver, 0), "blkin.lost"), "up to 3", 7) == 0);
+    CHECK_TEXT(tag_of(driver_span(&driver, 1), "blkin.lost"), "none");
     driver_close(&driver);
 }
 
@@ -387,8 +355,7 @@ static void test_keyless(void)
     CHECK(driver_open(
         &driver, "[span s]\nbegin = t:b\nend = t:e\nkey = k\n[span u]\nbegin = t:b\nend = t:e\n",
         10));
-    CHECK(driver_event(&driver, "t:b"));
-    driver_give(&driver, 10, 1, 0);
+    driver_send(&driver, "t:b", 10, 1, 0, DRIVER_FIELDS(GIVEN_NUMBER("k2", 1)));
     CHECK(pairing_counts(driver.rules).keyless == 2 && pairing_counts(driver.rules).begins == 0);
     driver_close(&driver);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Spans by rules, in the plugin: every form of a rule; fields of all types; a recording in several traces. Events and
-# spans that no rule names are the same as without rules. Rules against a model: test-pairing.c.
+# Spans by rules, in the plugin: fields of all types; a recording in several traces. Events and spans that no rule names
+# are the same as without rules. Rules against a model: test-pairing.c; every form of a rule: test-shipped-rules.py.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 import os
@@ -9,36 +9,10 @@ import unittest
 from ctf import Enum, Float, Integer, String, Structure
 from recorded import Recorded
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 US = 1000
 
 
 class Rules(Recorded):
-    def test_forms(self):
-        """Each form of a rule, of one file: a stack, an event for both ends, an event with a duration, stages."""
-        stages = Enum(8, False, {"queued": 0, "issued": 1, "done": 2})
-        api = {"name": String(), "phase": Integer(8), "id": Integer(64)}
-        folder = self.record(
-            {"forms:start": {"callback": Integer(64)}, "forms:end": {}, "forms:api": api,
-             "forms:call": {"name": String(), "addr": String(), "duration": Integer(64)},
-             "forms:io": {"id": Integer(64), "stage": stages}},
-            [(at * 1000 * US, "forms:" + name, values) for at, name, values in (
-                (10, "start", {"callback": 1}), (11, "start", {"callback": 2}),
-                (12, "api", {"name": "put", "phase": 0, "id": 7}), (13, "call", {"name": "GET", "addr": "::1", "duration": 500}),
-                (14, "api", {"name": "put", "phase": 1, "id": 7}), (15, "end", {}), (16, "io", {"id": 5, "stage": 0}),
-                (17, "io", {"id": 5, "stage": 1}), (18, "end", {}), (20, "io", {"id": 5, "stage": 2}))])
-        spans, counters = self.convert(folder, rules=os.path.join(HERE, "forms.rules"))
-        begin, names = min(span["timestamp"] for span in spans), {span["id"]: span["name"] for span in spans}
-        self.assertEqual(
-            sorted((span["name"], span["timestamp"] - begin, span["duration"], names.get(span.get("parentId"))) for span in spans),
-            [("GET", 2500, 500, None), ("api put", 2000, 2000, "callback 2"), ("callback 1", 0, 8000, None),
-             ("callback 2", 1000, 4000, "callback 1"), ("disk", 7000, 3000, "io"), ("io", 6000, 4000, None),
-             ("wait", 6000, 1000, "io")])
-        call = next(span for span in spans if span["name"] == "GET")
-        self.assertEqual((call["kind"], call["localEndpoint"]["serviceName"], call["tags"]["addr"]), ("SERVER", "valkey", "::1"))
-        self.assertEqual(counters["rule_begins"], sum(counters["rule_" + part] for part in (
-            "spans", "shorter", "begun_again", "dropped", "begins_unmatched", "unusable", "open")))
-
     def test_where(self):
         """Fields with other names in some events: in the key, the parent's key, the name, tags and errors; not in
         conditions."""
@@ -168,13 +142,8 @@ class Rules(Recorded):
         self.assertIn("with commas in between", said)
         said = self.convert(folder, rules=f"{first},{first}", fails=True)
         self.assertIn("the same event t:a", said)
+        self.assertIn("cannot be opened", self.convert(folder, rules=self.path("none"), fails=True))
 
-    def test_errors(self):
-        folder = self.record({"t:a": {}}, [(1, "t:a", {})])
-        said = self.convert(folder, rules=self.rules("[span s]\nbegin = t\n"), fails=True)
-        self.assertIn('test.rules", line 2: expected the name of an event', said)
-        said = self.convert(folder, rules=self.path("none"), fails=True)
-        self.assertIn("cannot be opened", said)
 
 
 if __name__ == "__main__":

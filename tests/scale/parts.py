@@ -132,26 +132,6 @@ class Worker(part.Part):
         return int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) / 1024
 
 
-class Results:
-    """The workers' output so far: their deltas in order of arrival."""
-
-    def __init__(self, run):
-        self.reader = kafka.Reader(run.broker, {run.deltas: OUT_PARTITIONS})
-        self.deltas = received.Deltas()
-
-    def pump(self, seconds):
-        """Reads for so long; returns the number of counted spans."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            message = self.reader.poll(int(min(left, 0.1) * 1000) + 1)
-            if message:
-                self.deltas.add(message.value)
-        return self.deltas.spans()
-
-    def close(self):
-        self.reader.close()
-
-
 class Run:
     """Topics and a group of their own, with the workers that read them."""
 

@@ -70,19 +70,6 @@ static struct counts spooled(uint64_t found, uint64_t put, uint64_t delivered)
     return counts;
 }
 
-static void test_spool(void)
-{
-    struct counts first = spooled(10, 100, 20), second = spooled(90, 50, 140), sum = {0};
-
-    CHECK(counts_close(&first) == 0);
-    counts_follow(&sum, &first);
-    CHECK(counts_add_up(&sum) && sum.output.spool.waiting == 90); /* they are still there */
-    counts_follow(&sum, &second);
-    CHECK(counts_add_up(&sum));
-    CHECK(sum.output.spool.spans == 160 && sum.output.spool.found == 10);
-    CHECK(sum.output.spool.outcome[OUTCOME_ACCEPTED] == 160 && sum.output.spool.waiting == 0);
-}
-
 /* The first run was killed after its last account, and 7 more spans had left the spool by then,
  * with an unknown outcome. */
 static void test_spool_of_killed(void)
@@ -147,17 +134,6 @@ static void test_going_on(void)
     CHECK(counts_add_up(&sum) && sum.output.spool.spans == 110 && sum.output.spool.waiting == 85);
 }
 
-/* Spans in the memory of a killed run come again. */
-static void test_killed(void)
-{
-    struct counts counts = {.output = {.spans = 100, .waiting = 30}};
-
-    counts.output.outcome[OUTCOME_ACCEPTED] = 70;
-    memset(&sinks, 0, sizeof(sinks));
-    add(&counts);
-    CHECK(sinks.output.spans == 70 && sinks.output.waiting == 0);
-}
-
 /* Of a file without the counters of its sinks, the service's own counters begin at 0, too. */
 static void test_damaged(void)
 {
@@ -197,11 +173,9 @@ int main(void)
 {
     test_readers_killed();
     test_open();
-    test_spool();
     test_spool_of_killed();
     test_killed_with_spool();
     test_going_on();
-    test_killed();
     test_damaged();
     test_page();
     return check_status();

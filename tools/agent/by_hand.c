@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "by_hand.h"
 
-#include "tools/reader/graph.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define LOOK_THERE "the agent writes every span into a file (send = all): look there"
-
-static bool by_hand_all_is_in_file(const struct agent *agent)
-{
-    struct error error;
-
-    return !reader_endpoint_fits(agent->config, &error);
-}
 
 static json_t *by_hand_problem(const char *text)
 {
@@ -27,8 +16,6 @@ static json_t *by_hand_keep(struct agent *agent, struct wants *wants, char *text
     struct request *request;
     char *rest = NULL;
 
-    if (by_hand_all_is_in_file(agent))
-        return by_hand_problem(LOOK_THERE);
     request = request_new("", agent->host);
     for (char *word = strtok_r(text, " ", &rest); word && request;
          word = strtok_r(NULL, " ", &rest)) {
@@ -60,8 +47,6 @@ json_t *by_hand_keep_last(struct agent *agent, struct wants *wants, int64_t last
     const char *refusal;
     struct request *request;
 
-    if (by_hand_all_is_in_file(agent))
-        return by_hand_problem(LOOK_THERE);
     refusal = wants_refuses(wants, agent->host);
     if (refusal)
         return json_pack("{ss+}", "error", "this agent ", refusal);

@@ -29,6 +29,7 @@ struct scans {
     struct late_spans *late_spans; /* NULL: no spans of SDKs */
     struct sampler *const *sampler;
     struct places *places;
+    struct scan_index *index;
     struct timer look;
     struct feed *feed;
 
@@ -248,6 +249,7 @@ static void scans_start(struct scans *scans, struct request *requests)
         .max_bytes = (uint64_t)config_integer(scans->agent->config, "wanted-max-bytes"),
         .places = scans->places,
         .place = places_take(scans->places, agent_rings_first(scans->agent_rings)),
+        .index = requests->last_ms > 0 ? NULL : scans->index,
         .offset_ns = ring_clock_offset(),
         .early_ns = config_text(scans->agent->config, "cluster")[0] ? SCANS_EARLY_NS : 0,
         .begun_mono_ns = scans->begun_mono_ns};
@@ -347,11 +349,12 @@ struct scans *scans_new(struct agent *agent, struct wants *wants,
         .sampler = sampler,
         .job = {.run = scans_run, .done = scans_done, .context = scans},
         .places = places_new(),
+        .index = scan_index_new(),
         .look = {.due = scans_look, .context = scans},
         .feed = feed_new(agent->loop, agent->export, agent->host, scans_fed, scans_place, scans),
         .begun_mono_ns = clock_ns()};
     scans->input.order = &scans->order;
-    if (scans->places && scans->feed) {
+    if (scans->places && scans->index && scans->feed) {
         timer_set(agent->loop, &scans->look, 0);
         return scans;
     }
@@ -371,6 +374,7 @@ void scans_free(struct scans *scans)
     halves_free(&scans->halves);
     scan_order_free(&scans->order);
     places_free(scans->places);
+    scan_index_free(scans->index);
     free(scans);
 }
 

@@ -18,7 +18,6 @@
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 #include "tools/config/frame.h"
-#include "tools/reader/graph.h"
 #include "waiting.h"
 
 #include <stdio.h>
@@ -248,12 +247,6 @@ static void service_close_export(struct service *service)
     agent->export = NULL;
 }
 
-/* With send = slow, the endpoint may not be a file. */
-static bool service_endpoint_fits(const struct config *config, struct error *error)
-{
-    return send_all_is_wanted(config) || reader_endpoint_fits(config, error);
-}
-
 static bool service_open_all(struct service *service, struct error *error)
 {
     struct agent_parts *parts = &service->parts;
@@ -327,7 +320,7 @@ static bool service_take(void *context, struct config **given, struct error *err
     struct agent *agent = &service->parts.agent;
     struct error ignored;
 
-    if (!service_endpoint_fits(config, error) || !service_sample(service, config, error))
+    if (!service_sample(service, config, error))
         return false;
     agent->config = config;
     if (!agent_rings_configure(service->parts.agent_rings, error) ||
@@ -522,7 +515,6 @@ int agent_command(int argc, char *argv[])
     struct service service = {.has_failed = false};
     struct agent *agent = &service.parts.agent;
     struct frame *frame = &service.frame;
-    struct error error;
     int status;
 
     if (!frame_read(frame, &calls, &service, &request, argc, argv, &status))
@@ -533,11 +525,6 @@ int agent_command(int argc, char *argv[])
         return status;
     }
     sampler_prepare();
-    if (!service_endpoint_fits(frame->config, &error)) {
-        say(BK1010, "%s", error.text);
-        frame_close(frame);
-        return 2;
-    }
     if (gethostname(agent->host, sizeof(agent->host) - 1) != 0 || !agent->host[0])
         (void)snprintf(agent->host, sizeof(agent->host), "localhost");
     status = folder_become_owner(config_text(frame->config, "state-dir"),

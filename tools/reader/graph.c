@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -291,21 +289,6 @@ json_t *reader_params(const struct config *config)
         (void)json_object_set_new(params, "require-collector", json_false());
     (void)json_object_set_new(params, "stats-period-ms", json_integer(STATS_PERIOD_MS));
     return params;
-}
-
-bool reader_endpoint_fits(const struct config *config, struct error *error)
-{
-    static const char scheme[] = "file:";
-    const char *endpoint = config_text(config, "endpoint");
-    struct stat status;
-
-    if (!endpoint || strncasecmp(endpoint, scheme, strlen(scheme)) != 0 ||
-        (stat(endpoint + strlen(scheme), &status) == 0 && !S_ISREG(status.st_mode)))
-        return true;
-    return error_set(error,
-                     "endpoint \"%.800s\" is a file, which each delivery here would have to "
-                     "overwrite: expected http://, https:// or kafka://",
-                     endpoint);
 }
 
 /* ---- in the child ---------------------------------------------------------------------------- */

@@ -50,10 +50,6 @@ const bt_plugin *graph_blkin(void);
  * service handles itself. NULL: out of memory. */
 json_t *reader_params(const struct config *config);
 
-/* Returns false with error set if the endpoint is a new or regular file. A sink overwrites no file,
- * so only the first of a service's readers could write there. */
-bool reader_endpoint_fits(const struct config *config, struct error *error);
-
 /* Called in the child: gives up privileges and returns the order. Aborts if the bytes are no order.
  */
 json_t *reader_begin(const void *bytes, size_t size);
