@@ -1,5 +1,5 @@
 /*
- * What people see of verdicts: the answers to `blkin keep`, and the span of an incomplete trace.
+ * Shows verdicts to people: the answers to `blkin keep`, and the span of an incomplete trace.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
