@@ -87,4 +87,9 @@ size_t judge_open(const struct judge *judge);
  * NULL: no request has this name. */
 json_t *judge_json(const struct judge *judge, const char *name);
 
+/* Gives the export a span that reports an incomplete trace. The span is part of the trace: service
+ * "blkin-agent", name "incomplete". */
+struct export;
+void judge_report(struct export *export, const struct verdict *verdict);
+
 #endif

@@ -1,5 +1,5 @@
 /*
- * Shared by judge.c and judge_json.c.
+ * Shared by judge.c and judge_report.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
