@@ -137,13 +137,6 @@ def tls_reset_after_handshake():
 
 
 @scenario
-def tls_no_such_file():
-    for option in ("tls_ca", "tls_cert"):
-        refuses_to_start("https://127.0.0.1:1", option.replace("_", "-"), "cannot read it",
-                         **{option: "/nowhere/file.pem"})
-
-
-@scenario
 def tls_to_plain_port():
     with Collector() as collector:
         refuses_to_start(collector.url.replace("http:", "https:"), "no collector is there",
@@ -166,22 +159,12 @@ def plain_to_tls_port():
 # ---- credentials ----------------------------------------------------------------------------------------
 
 
-def wants(authorization):
-    def fault(connection):
-        request = read(connection)
-        if request.headers.get("authorization") != authorization:
-            return connection.answer(401)
-        return connection.answer(202, request=request)
-
-    return fault
-
-
-def wants_at_probe(authorization):
-    def fault(connection, request):
-        good = request.headers.get("authorization") == authorization
-        return connection.answer(202 if good else 401)
-
-    return fault
+@fault
+def wants(connection, authorization):
+    request = read(connection)
+    if request.headers.get("authorization") != authorization:
+        return connection.answer(401)
+    return connection.answer(202, request=request)
 
 
 class Secret:
@@ -205,7 +188,8 @@ class Secret:
 def credentials(authorization, text, in_file, in_environment):
     secret = Secret(text)
     for options in {in_file: secret.path}, {in_environment: "MY_SECRET", "env": {"MY_SECRET": text.strip()}}:
-        with Collector(default=wants(authorization), probe=wants_at_probe(authorization)) as collector:
+        with Collector(default=wants(authorization), probe=lambda connection, request: connection.answer(
+                202 if request.headers.get("authorization") == authorization else 401)) as collector:
             delivers(collector, **options)
 
 
@@ -241,12 +225,11 @@ def secrets_are_not_told():
 
 @scenario
 def secret_in_url():
-    run = refuses_to_start("http://user:s3cret@127.0.0.1:9411/", "basic-auth-file")
-    expect("s3cret" not in run.messages, run.messages)
-    run = refuses_to_start("http://user:s3cret@127.0.0.1:94111111/", "endpoint")
-    expect("s3cret" not in run.messages, run.messages)
-    for url in ("http://127.0.0.1:1/spans?key=s3cret", "http://127.0.0.1:94111111/?key=s3cret"):
-        run = refuses_to_start(url, "endpoint")
+    for url, said in (("http://user:s3cret@127.0.0.1:9411/", "basic-auth-file"),
+                      ("http://user:s3cret@127.0.0.1:94111111/", "endpoint"),
+                      ("http://127.0.0.1:1/spans?key=s3cret", "endpoint"),
+                      ("http://127.0.0.1:94111111/?key=s3cret", "endpoint")):
+        run = refuses_to_start(url, said)
         expect("s3cret" not in run.messages, run.messages)
     with Collector(probe=lambda connection, _: connection.answer(403)) as collector:
         run = refuses_to_start(collector.url + "/api/v2/spans?key=s3cret", "403")
@@ -279,22 +262,25 @@ def secret_in_the_open():
                 expect("s3cret" not in run.messages, run.messages)
 
 
-@scenario
-def bad_secrets():
-    url = "http://127.0.0.1:1"
-    refuses_to_start(url, "expected one line", bearer_token_file=Secret("a\nX-Evil: b"))
-    refuses_to_start(url, "is empty", bearer_token_file=Secret("\n"))
-    refuses_to_start(url, "expected USER:PASSWORD", basic_auth_file=Secret("user"))
-    refuses_to_start(url, "at most", bearer_token_file=Secret("x" * 9000))
-    refuses_to_start(url, "cannot read", bearer_token_file="/nowhere/token")
-    refuses_to_start(url, "is not set", bearer_token_env="NO_SUCH_VARIABLE")
-    refuses_to_start(url, "got several", bearer_token_env="A", basic_auth_env="B")
+def start_is_refused(url, *said, **options):
+    refuses_to_start(url, *said, **options)
 
 
-@scenario
-def bad_urls():
-    for url in ("http://", "http://[::1", "https://:80", "http://host:99999"):
-        refuses_to_start(url, "endpoint")
+NOBODY = "http://127.0.0.1:1"
+scenarios_of(start_is_refused, {
+    **{"tls_no_such_file_" + option: (("https://127.0.0.1:1", option.replace("_", "-"), "cannot read it"),
+                                      {option: "/nowhere/file.pem"}) for option in ("tls_ca", "tls_cert")},
+    **{"bad_secret_" + name: ((NOBODY, said), options) for name, said, options in (
+        ("of_two_lines", "expected one line", {"bearer_token_file": Secret("a\nX-Evil: b")}),
+        ("that_is_empty", "is empty", {"bearer_token_file": Secret("\n")}),
+        ("without_password", "expected USER:PASSWORD", {"basic_auth_file": Secret("user")}),
+        ("too_long", "at most", {"bearer_token_file": Secret("x" * 9000)}),
+        ("that_is_not_there", "cannot read", {"bearer_token_file": "/nowhere/token"}),
+        ("not_set", "is not set", {"bearer_token_env": "NO_SUCH_VARIABLE"}),
+        ("of_several", "got several", {"bearer_token_env": "A", "basic_auth_env": "B"}))},
+    **{"bad_url_%d" % number: ((url, "endpoint"), {}) for number, url in enumerate(
+        ("http://", "http://[::1", "https://:80", "http://host:99999"))},
+})
 
 
 # ---- proxies --------------------------------------------------------------------------------------------

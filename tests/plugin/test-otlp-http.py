@@ -245,17 +245,12 @@ scenarios_of(case, {"reason_of_a_refusal": (({
 # ---- partial success ------------------------------------------------------------------------------------
 
 
-def partial(rejected, message="", takes=True):
+@fault
+def partial(connection, rejected, message=""):
     """Answers 200, and refuses the first `rejected` spans for good."""
-
-    def fault(connection):
-        request = read(connection)
-        if takes:
-            request.spans = request.spans[min(max(rejected, 0), len(request.spans)):]
-        return connection.answer(200, ["Content-Type: application/x-protobuf"],
-                                 otlp.response(rejected, message), request)
-
-    return fault
+    request = read(connection)
+    request.spans = request.spans[min(max(rejected, 0), len(request.spans)):]
+    return connection.answer(200, ["Content-Type: application/x-protobuf"], otlp.response(rejected, message), request)
 
 
 @scenario
