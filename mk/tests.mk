@@ -60,7 +60,7 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(load_writers)): flags = $(internal) $
 $(load_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
-agent_load := $(patsubst %,$(BUILD)/tests/%,host/parts/causes agent/parts/requests agent/hosts/load)
+agent_load := $(patsubst %,$(BUILD)/tests/%,agent/parts/requests agent/hosts/load)
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(agent_load)): flags = $(public_flags) -Itests -D_GNU_SOURCE
 $(agent_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)

@@ -85,8 +85,10 @@ host_lttng_answers() {
     host_lttng "$1" list >/dev/null 2>&1
 }
 
-# Starts the host's LTTng. The agent does not need LTTng.
+# Starts the host's LTTng. The agent does not need LTTng. LTTng's own 3 s for the registration are short on a busy
+# machine: then a program, or one of fio's jobs, goes on untraced.
 start_host_lttng() {
+    export LTTNG_UST_REGISTER_TIMEOUT=60000
     start_on "$1" sessiond lttng-sessiond --no-kernel
     wait_for 20 "sessiond-$1" "the session daemon of host $1" host_lttng_answers "$1"
 }

@@ -10,9 +10,7 @@
 # - agent: `blkin agent`
 # - taker: the collector, which is away for up to 3 s
 # - fdserver: the process that stores the rings
-# - both: agent and fdserver at once; the rings are gone, and the program notices after 5 s
 # - program: another program, which records all the time
-# - requests: the program itself
 # - sessiond: LTTng's session daemon, which runs beside and must not matter
 #
 # Prints the counts. check_kills.py says what is a failure.
@@ -104,20 +102,6 @@ kill_part() {
         pid=$(fdserver) || return
         kill -KILL "$pid" 2>/dev/null
         wait_for 20 agent "another process that keeps the rings" has_other_fdserver "$pid" || exit 1
-        ;;
-    both)
-        wait_for 30 agent "rings of the program" has_rings || exit 1
-        pid=$(fdserver) || return
-        kill -KILL "$pid" "${private_pid[agent]}" 2>/dev/null
-        stop_part agent KILL
-        keep_log
-        start_agent
-        ;;
-    requests) # when an alarm of it has told how many were lost before
-        wait_for 30 agent "rings of the program" has_rings || exit 1
-        wait_for 30 agent "two alarms more" has_alarms $(($(status totals alarms) + 2)) || exit 1
-        stop_part requests KILL
-        start_requests
         ;;
     sessiond)
         stop_part sessiond KILL 2>/dev/null

@@ -27,17 +27,19 @@ struct scanning {
     size_t count;
     int locks[SCANNING_MAX][SCANNING_CPUS];
     struct places *places;
+    struct scan_index *index;
     struct collected *collected;
     struct request *requests;
     struct scan_order order;
 };
 
 /* Adds a memory; the newest is the first of the list. */
-static inline void scanning_add(struct scanning *scanning, uint32_t user, int64_t made_mono_ns)
+static inline void scanning_add_of(struct scanning *scanning, uint32_t user, int64_t made_mono_ns,
+                                   uint64_t ring_bytes)
 {
     struct held *held = &scanning->held[scanning->count];
 
-    held->memory = writer_memory(user, SCANNING_CPUS, RING_BYTES_MIN);
+    held->memory = writer_memory(user, SCANNING_CPUS, ring_bytes);
     held->user = user;
     held->number = scanning->count + 1;
     held->memory.created_ns = (uint64_t)made_mono_ns;
@@ -45,10 +47,16 @@ static inline void scanning_add(struct scanning *scanning, uint32_t user, int64_
     scanning->count++;
 }
 
+static inline void scanning_add(struct scanning *scanning, uint32_t user, int64_t made_mono_ns)
+{
+    scanning_add_of(scanning, user, made_mono_ns, RING_BYTES_MIN);
+}
+
 static inline void scanning_begin(struct scanning *scanning)
 {
     memset(scanning, 0, sizeof(*scanning));
     scanning->places = places_new();
+    scanning->index = scan_index_new();
     scanning->collected = collected_new();
 }
 
@@ -58,6 +66,7 @@ static inline void scanning_end(struct scanning *scanning)
     requests_free(scanning->requests);
     collected_free(scanning->collected);
     places_free(scanning->places);
+    scan_index_free(scanning->index);
     for (size_t i = 0; i < scanning->count; i++)
         memory_close(&scanning->held[i].memory);
 }
@@ -102,12 +111,14 @@ static inline uint64_t scanning_order(struct scanning *scanning, int64_t until_m
         .requests = scanning->requests, .collected = scanning->collected, .first = first};
 
     scan_order_free(&scanning->order);
-    scanning->order = (struct scan_order){.until_mono_ns = until_mono_ns,
-                                          .offset_ns = SCANNING_OFFSET,
-                                          .begun_mono_ns = 17,
-                                          .places = scanning->places,
-                                          .place = places_take(scanning->places, first),
-                                          .max_bytes = UINT64_MAX / 2};
+    scanning->order =
+        (struct scan_order){.until_mono_ns = until_mono_ns,
+                            .offset_ns = SCANNING_OFFSET,
+                            .begun_mono_ns = 17,
+                            .places = scanning->places,
+                            .index = scanning->requests->last_ms > 0 ? NULL : scanning->index,
+                            .place = places_take(scanning->places, first),
+                            .max_bytes = UINT64_MAX / 2};
     if (!scan_order_make(&scanning->order, &source)) {
         fprintf(stderr, "no order\n");
         exit(1);

@@ -14,6 +14,7 @@ static struct scan_result result;
 static uint64_t numbers[4096]; /* the numbers of the found spans in order; 0: another event */
 static size_t count;
 static int64_t now_ns;
+static uint64_t all_bytes, read_bytes; /* of all scans without and with the index */
 
 /* ---- found records --------------------------------------------------------------------------- */
 
@@ -47,10 +48,32 @@ static bool run(void)
     return is_well;
 }
 
+/* Scans without the index, then with the index: the results are the same. */
 static void fetch_now(void)
 {
+    static uint64_t all_numbers[4096];
+    struct scan_result all;
+    int64_t held_from_ns[8];
+    size_t all_count;
+
+    (void)scanning_order(&scanning, now_ns);
+    scanning.order.index = NULL;
+    CHECK(run());
+    all = result;
+    all_count = count;
+    memcpy(all_numbers, numbers, sizeof(numbers));
+    CHECK(scanning.order.wanted_count <= 8);
+    for (size_t i = 0; i < scanning.order.wanted_count; i++)
+        held_from_ns[i] = scanning.order.wanted[i].held_from_ns;
     (void)scanning_order(&scanning, now_ns);
     CHECK(run());
+    CHECK(count == all_count && memcmp(numbers, all_numbers, sizeof(numbers)) == 0);
+    CHECK(result.held_from_ns == all.held_from_ns && result.reach_ns == all.reach_ns &&
+          result.from_place == all.from_place && result.bytes <= all.bytes);
+    for (size_t i = 0; i < scanning.order.wanted_count; i++)
+        CHECK(scanning.order.wanted[i].held_from_ns == held_from_ns[i]);
+    all_bytes += all.bytes;
+    read_bytes += result.bytes;
 }
 
 /* True if the found spans have these numbers in this order. The list ends with 0. */
@@ -328,6 +351,50 @@ static void test_any(void)
     scanning_end(&scanning);
 }
 
+/* ---- the index ------------------------------------------------------------------------------- */
+
+/* Random scans of rings that are overwritten: fetch_now() compares the results. */
+static void test_index(void)
+{
+    uint64_t state = seed_begin(), number = 0, at;
+    struct writer writer;
+
+    scanning_begin(&scanning);
+    now_ns = clock_ns();
+    scanning_add_of(&scanning, 1, now_ns - 100 * SECOND, UINT64_C(1) << 22);
+    all_bytes = read_bytes = 0;
+    for (int round = 0; round < 100; round++) {
+        for (uint64_t n = seed_next(&state) % 6000; n; n--) {
+            ++number;
+            put(0, seed_next(&state) & 1, 1 + number / 4, number, -(int64_t)number * 1000);
+        }
+        now_ns += SECOND;
+        /* old ones and new ones, and one that does not exist */
+        WANT(1 + seed_next(&state) % (1 + number / 4), 1 + (number - seed_next(&state) % 400) / 4,
+             number + 5);
+        fetch_now();
+        now_ns -= SECOND;
+    }
+    CHECK(read_bytes < all_bytes / 4);
+    printf("%.1f %% of the bytes are read with the index\n",
+           100 * (double)read_bytes / (double)all_bytes);
+
+    /* the ring's end is moved back, and other records get the positions */
+    writer = scanning_writer(&scanning, 0, 0);
+    at = ring_committed(writer.ring);
+    put(0, 0, number + 6, 1, 0);
+    put(0, 0, number + 6, 2, 0);
+    WANT(number + 7);
+    fetch_now();
+    __atomic_store_n(writer_committed(&writer), at, __ATOMIC_RELEASE);
+    fetch_now();
+    put(0, 0, number + 7, 3, 0);
+    put(0, 0, number + 7, 4, 0);
+    fetch_now();
+    ARE_SPANS(3, 4);
+    scanning_end(&scanning);
+}
+
 /* ---- windows --------------------------------------------------------------------------------- */
 
 static void test_window(void)
@@ -521,6 +588,7 @@ int main(void)
     test_bounds();
     test_bound_is_gone();
     test_any();
+    test_index();
     test_window();
     test_held_from();
     test_other_users();

@@ -149,8 +149,10 @@ static void walk_back(struct ring ring, uint64_t before)
     struct ring_entry entry;
 
     back_at = end;
-    ring_walk_back(&result, &pieces, end / 2 & ~UINT64_C(7), use_back, &end);
-    ring_walk_back(&result, &pieces, 0, use_back, &end);
+    while (result.at > (end / 2 & ~UINT64_C(7)) && !result.is_ended)
+        ring_walk_piece(&result, &pieces, end / 2 & ~UINT64_C(7), use_back, &end);
+    while (result.at > 0 && !result.is_ended)
+        ring_walk_piece(&result, &pieces, 0, use_back, &end);
     REQUIRE(result.bytes <= RING_BYTES);
     if (ring_oldest(ring, copy, &entry))
         look_at((struct text){entry.payload, entry.length}, &entry);

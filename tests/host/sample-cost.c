@@ -2,27 +2,18 @@
  * The cost of a full sample with this process: CPU time in us, the shortest of many batches; the
  * maximal distance of a tenth of them; and the number of values.
  *
- * With `cold`: the cost of a sample at 10 Hz, with caches that other programs used meanwhile. Part
- * of it is the cost of only reading the same files. The means of both.
- *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "tools/sampler/sample.h"
-#include "waits.h"
 
 #include <err.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #define BATCHES    500
 #define COST_BATCH 10
-
-#define COLD_ROUNDS 50
-#define PERIOD_MS   100
 
 static uint64_t cpu_ns(void)
 {
@@ -63,7 +54,7 @@ static struct host_reader *open_with_self(void)
     return host;
 }
 
-static void say_warm(struct host_reader *host)
+static void say_cost(struct host_reader *host)
 {
     static uint64_t took[BATCHES];
     uint64_t values = 0;
@@ -81,54 +72,11 @@ static void say_warm(struct host_reader *host)
            (double)values / BATCHES / COST_BATCH);
 }
 
-/* Only reads the same files. */
-static void read_only(void)
-{
-    static const char *const names[] = {
-        "/proc/stat",         "/proc/loadavg",     "/proc/meminfo",         "/proc/vmstat",
-        "/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory", "/proc/diskstats",
-        "/proc/net/dev",      "/proc/net/snmp",    "/proc/self/stat",       "/proc/self/io",
-    };
-    static int files[sizeof(names) / sizeof(names[0])];
-    static char buffer[1 << 16];
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (!files[i])
-            files[i] = open(names[i], O_RDONLY | O_CLOEXEC);
-        (void)!pread(files[i], buffer, sizeof(buffer), 0);
-    }
-}
-
-/* Measures both in turns, each after a rest of PERIOD_MS, which does not count. */
-static void say_cold(struct host_reader *host)
-{
-    uint64_t sampled = 0;
-    uint64_t only_read = 0;
-    uint64_t values = 0;
-    uint64_t began;
-
-    for (int i = 0; i < COLD_ROUNDS; i++) {
-        pause_us(PERIOD_MS * 1000);
-        began = cpu_ns();
-        host_sample_all(host, sum_up, &values);
-        sampled += cpu_ns() - began;
-        pause_us(PERIOD_MS * 1000);
-        began = cpu_ns();
-        read_only();
-        only_read += cpu_ns() - began;
-    }
-    printf("%.1f %.1f\n", (double)sampled / COLD_ROUNDS / 1e3,
-           (double)only_read / COLD_ROUNDS / 1e3);
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
     struct host_reader *const host = open_with_self();
 
-    if (argc > 1 && strcmp(argv[1], "cold") == 0)
-        say_cold(host);
-    else
-        say_warm(host);
+    say_cost(host);
     host_close(host);
     return 0;
 }

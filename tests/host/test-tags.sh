@@ -19,9 +19,12 @@ rotate() {
     timeout 20 lttng rotate recorded >/dev/null || fail "lttng rotate"
 }
 
-# causes.c begins the request 0.8 s after it reads the line. The request takes 0.3 s.
+# request: makes a request of three spans that take 0.3 s. The host has samples from before.
 request() {
-    make quiet
+    local before
+    before=$(host_status samples)
+    wait_for 30 agent "samples before the request" host_counted samples $((before + 6)) || exit 1
+    make "slow 300"
 }
 
 is_traced() {
@@ -35,10 +38,7 @@ lttng create recorded --output="$WORK/recorded" >/dev/null &&
     lttng enable-event -s recorded -u -c blkin 'blkin:span,blkin:process,blkin:metric' >/dev/null &&
     lttng start recorded >/dev/null || fail "no session"
 start_agent
-[ -p "$WORK/requests.in" ] || mkfifo "$WORK/requests.in"
-# shellcheck disable=SC2016 # expanded there
-start_part requests bash -c 'exec "$1" <"$2"' - "$BUILD/tests/host/parts/causes" "$WORK/requests.in"
-exec {REQUESTS}>"$WORK/requests.in"
+start_requests
 wait_for 20 requests "the program's being traced" is_traced "${private_pid[requests]}" || exit 1
 wait_for 20 agent "samples of the host" host_is recorded_by_lttng true || exit 1
 for ((i = 0; i < 4; i++)); do
@@ -59,10 +59,10 @@ stop_part agent TERM 30 || fail "exit status $? after SIGTERM"
 
 # All spans are longer than host-min-ms, so each has tags about its host.
 convert whole '' "$WORK/recorded/archives"
-[ "$(jq length "$WORK/whole.json")" = 10 ] || fail "10 spans were recorded, and $(jq length "$WORK/whole.json") came"
+[ "$(jq length "$WORK/whole.json")" = 15 ] || fail "15 spans were recorded, and $(jq length "$WORK/whole.json") came"
 [ "$(counter_of events_of_hosts whole)" -gt 30 ] || fail "hardly any metrics: $(cat "$WORK/whole.stats")"
 tagged=$(jq '[.[].tags | select(has("system.cpu.busy.max") and has("blkin.host_ms"))] | length' "$WORK/whole.json")
-[ "$tagged" = 10 ] || fail "$tagged of 10 spans have tags about their host: $(cat "$WORK/whole.json")"
+[ "$tagged" = 15 ] || fail "$tagged of 15 spans have tags about their host: $(cat "$WORK/whole.json")"
 jq -e 'all(.[]; (.tags["blkin.host_ms"] | tonumber) >= .duration / 1000 - 1 and
     (.tags["system.cpu.busy.min"] | tonumber) <= (.tags["system.cpu.busy.max"] | tonumber))' \
     "$WORK/whole.json" >/dev/null || fail "samples are not around the spans: $(cat "$WORK/whole.json")"
@@ -70,6 +70,6 @@ jq -e 'all(.[]; (.tags["blkin.host_ms"] | tonumber) >= .duration / 1000 - 1 and
 for parameter in ',host-min-ms=-1' ',host-min-ms=60000'; do
     rm -f "$WORK/none.json"
     convert none "$parameter" "$WORK/recorded/archives"
-    jq -e 'length == 10 and all(.[]; .tags | has("system.cpu.busy.max") | not)' "$WORK/none.json" >/dev/null ||
+    jq -e 'length == 15 and all(.[]; .tags | has("system.cpu.busy.max") | not)' "$WORK/none.json" >/dev/null ||
         fail "$parameter: spans are tagged all the same"
 done

@@ -18,7 +18,7 @@ convert() {
     jq -r '.[] | "\(.id) \(.timestamp / 1000000)"' "$WORK/$1.json" | sort >"$WORK/$1.times"
 }
 
-# is_moved NAME SECONDS: checks that all spans have moved so far, to within a second.
+# is_moved NAME SECONDS: checks that the times of all spans have moved by SECONDS, to within a second.
 is_moved() {
     join "$WORK/plain.times" "$WORK/$1.times" | awk -v by="$2" '
         { moved = $3 - $2 - by; if (moved > 1 || moved < -1) { print "moved: " $0; wrong = 1 } }

@@ -228,7 +228,7 @@ TEST(test_two_servers)
     give_at(join, 16, SERVES(8, 81, 12, 15, 99));
     CHECK(end(join).ambiguous == 2);
 
-    join = begin(&options); /* the second one so late that the first is joined */
+    join = begin(&options); /* the second one comes after the first is joined */
     give(join, SERVES(7, 71, 11, 15, 99));
     give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
     give_at(join, 200, SERVES(8, 81, 12, 15, 99));

@@ -1,6 +1,6 @@
 /*
- * Like test-starvation.c, for the HTTP transport. While it talks to a collector, each allocation of
- * the transport and of libcurl fails in turn, once or from then on.
+ * Like test-starvation.c, for the allocations of the HTTP transport and of libcurl while they talk
+ * to a collector.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -22,7 +22,7 @@ static struct bytes bytes(const char *text)
     return (struct bytes){text, strlen(text)};
 }
 
-/* Makes a request that this thread has taken now, begun so long ago. */
+/* Makes a request that this thread has taken now, and that began age_ns ago. */
 static struct interaction *request_of_before(const char *text, uint64_t age_ns)
 {
     struct interaction *request = interaction_make(&server, interaction_worker(), 0, blkin_now());

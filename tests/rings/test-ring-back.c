@@ -70,12 +70,20 @@ static bool read_forward(struct ring ring)
     return is_cut;
 }
 
+/* Gives all records after the position. */
+static void walk_back(struct ring_back *walk, uint64_t until, ring_back_fn *give, void *context)
+{
+    copy.last.payload = NULL;
+    while (walk->at > until && !walk->is_ended)
+        ring_walk_piece(walk, &copy, until, give, context);
+}
+
 static bool read_back(struct ring ring, uint64_t end)
 {
     struct ring_back result = ring_back_begin(ring, end);
 
     back.count = back.torn = 0;
-    ring_walk_back(&result, &copy, 0, take_back, &back);
+    walk_back(&result, 0, take_back, &back);
     CHECK(!result.is_damaged && back.torn == 0);
     CHECK(result.records == back.count && result.bytes <= ring.size);
     return result.at > 0;
@@ -166,21 +174,21 @@ static void test_end(void)
         (void)writer_put(&writer, 1, 7, &numbered, numbered_make(&numbered, 7, number, &state));
     back.count = back.torn = 0;
     result = ring_back_begin(writer.ring, ring_committed(writer.ring));
-    ring_walk_back(&result, &copy, 0, take_three, &back);
+    walk_back(&result, 0, take_three, &back);
     CHECK(back.count == 3 && result.records == 3 && back.records[2].number == 8);
     CHECK(result.is_ended && result.at > 0);
     /* the walk ends at a position, and continues there */
     back.count = 0;
     result = ring_back_begin(writer.ring, ring_committed(writer.ring));
-    ring_walk_back(&result, &copy, result.end, take_back, &back);
+    walk_back(&result, result.end, take_back, &back);
     CHECK(back.count == 0 && !copy.last.payload && !result.is_ended);
     until = back.records[2].at;
-    ring_walk_back(&result, &copy, until, take_back, &back);
+    walk_back(&result, until, take_back, &back);
     CHECK(back.count == 3 && result.at == until && !result.is_ended);
     CHECK(copy.last.payload && copy.last.length == back.records[2].length);
-    ring_walk_back(&result, &copy, until, take_back, &back);
+    walk_back(&result, until, take_back, &back);
     CHECK(back.count == 3);
-    ring_walk_back(&result, &copy, 0, take_back, &back);
+    walk_back(&result, 0, take_back, &back);
     CHECK(back.count == 10 && back.records[9].number == 1 && result.at == 0);
     memory_close(&memory);
 }
@@ -253,7 +261,7 @@ static void test_writers(uint64_t bytes)
         struct ring_back result = ring_back_begin(ring, ring_committed(ring));
 
         memset(seen.last, 0, sizeof(seen.last));
-        ring_walk_back(&result, &copy, 0, check_entry, &seen);
+        walk_back(&result, 0, check_entry, &seen);
         CHECK(!result.is_damaged);
         oldest += oldest_number(ring) != 0;
     }

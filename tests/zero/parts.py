@@ -143,7 +143,7 @@ class World:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise Failed(f"{name} does not end in good order") from None
+            raise Failed(f"{name} does not end in good order: {self.log(name)[-2000:]}") from None
         if process.returncode < 0 and not (name in self.is_killed and process.returncode == -how):
             raise Failed(f"{name} was killed by signal {-process.returncode}")
 

@@ -14,7 +14,7 @@
 #define FEED_STEP     1024  /* records or spans of one step, which takes about a millisecond */
 #define FEED_AHEAD    50000 /* the most unsettled spans before the feed waits */
 #define FEED_PAUSE_MS 5
-/* After so long without a settled span, the feed continues: the queue may drop its oldest spans. */
+/* After this time without a settled span, the feed continues, and the queue may drop spans. */
 #define FEED_WAIT_MS 5000
 
 enum feed_part { FEED_NOTHING, FEED_RECORDS, FEED_SDK_SPANS, FEED_FLUSH };

@@ -30,6 +30,7 @@ static size_t scan_padded(size_t length)
 struct scan_ring {
     struct ring_back back;
     const struct scan_memory *memory;
+    struct scan_parts *parts; /* NULL: this scan reads everything */
     uint32_t cpu;
     bool is_stopped;   /* max_bytes was reached before or in the last walk of this ring */
     int64_t oldest_ns; /* the time of the oldest record read so far */
@@ -50,6 +51,7 @@ struct scan {
     struct scan_ring *rings; /* the rings of all memories */
     size_t ring_count;
     struct scan_ring *ring; /* the ring that is walked now */
+    struct scan_part part;  /* the part that is read now */
     struct ring_back_copy copy;
 };
 
@@ -194,10 +196,13 @@ static bool scan_record(void *context, const struct ring_entry *entry, uint64_t 
     struct event event;
     enum decoded decoded;
     int64_t time_ns;
+    uint64_t id;
 
     if (scan->order->is_window)
         return scan_of_window(scan, entry);
-    wanted = scan_slot(scan, scan_trace_of(entry));
+    id = scan_trace_of(entry);
+    scan_filter_add(&scan->part.filter, hash_mix(id));
+    wanted = scan_slot(scan, id);
     if (!wanted->id)
         return true;
     *scan_has_records(scan, wanted, (size_t)(scan->ring->memory - scan->order->memories)) = true;
@@ -229,16 +234,64 @@ static bool scan_map(struct scan *scan, struct error *error)
         if (!memory_open_known(&scan->mapped[i], fd, &of->known, error))
             return false;
         scan->mapped_count++;
-        for (uint32_t cpu = 0; cpu < of->known.size.cpus; cpu++)
-            scan->rings[scan->ring_count++] =
+        for (uint32_t cpu = 0; cpu < of->known.size.cpus; cpu++) {
+            struct scan_ring *ring = &scan->rings[scan->ring_count++];
+
+            *ring =
                 (struct scan_ring){.back = ring_back_begin(memory_ring(&scan->mapped[i], cpu),
                                                            places_end(order->places, order->place,
                                                                       of->user, of->number, cpu)),
                                    .memory = of,
                                    .cpu = cpu,
                                    .oldest_ns = order->until_mono_ns + order->offset_ns};
+            if (order->index)
+                ring->parts = scan_index_ring(order->index, of->user, of->number, cpu, &ring->back);
+        }
     }
+    if (order->index)
+        scan_index_sweep(order->index);
     return true;
+}
+
+/* Passes over the part if none of the wanted traces has a record there. Returns false if it has to
+ * be read: it may also be overwritten soon. */
+static bool scan_skip(const struct scan *scan, struct scan_ring *ring, const struct scan_part *part)
+{
+    const struct scan_order *order = scan->order;
+
+    if (part->from < ring_back_oldest(&ring->back))
+        return false;
+    for (size_t i = 0; i < order->wanted_count; i++) {
+        if (scan_filter_has(&part->filter, hash_mix(order->wanted[i].id)))
+            return false;
+    }
+    ring->back.at = part->from;
+    ring->oldest_ns = part->oldest_ns + order->offset_ns;
+    return true;
+}
+
+/* Reads one piece of the ring, which does not cross the begin or the end of a known part. */
+static void scan_piece(struct scan *scan, struct scan_ring *ring, uint64_t until)
+{
+    const struct scan_part *known =
+        ring->parts ? scan_parts_find(ring->parts, ring->back.at) : NULL;
+    const uint64_t to = ring->back.at;
+    const bool is_new = !known || known->to < to;
+    const uint64_t stop = !known ? 0 : is_new ? known->to : known->from;
+    struct event event;
+
+    if (!is_new && scan_skip(scan, ring, known))
+        return;
+    scan->part.filter = (struct scan_filter){{0}};
+    ring_walk_piece(&ring->back, &scan->copy, stop > until ? stop : until, scan_record, scan);
+    if (scan->copy.last.payload)
+        (void)scan_time(ring, &event, ring_event(&scan->copy.last, &scan->clock, &event));
+    if (!ring->parts || !is_new || ring->back.at == to)
+        return;
+    scan->part.from = ring->back.at;
+    scan->part.to = to;
+    scan->part.oldest_ns = ring->oldest_ns - scan->order->offset_ns;
+    scan_parts_add(ring->parts, &scan->part);
 }
 
 /* Walks the ring back to the place; 0: to the oldest record. */
@@ -247,13 +300,11 @@ static void scan_ring(struct scan *scan, struct scan_ring *ring, uint64_t place)
     const struct scan_memory *memory = ring->memory;
     const uint64_t until =
         places_end(scan->order->places, place, memory->user, memory->number, ring->cpu);
-    struct event event;
 
     scan->ring = ring;
-    ring_walk_back(&ring->back, &scan->copy, until, scan_record, scan);
+    while (ring->back.at > until && !ring->back.is_ended)
+        scan_piece(scan, ring, until);
     ring->is_stopped = scan->is_limited;
-    if (scan->copy.last.payload)
-        (void)scan_time(ring, &event, ring_event(&scan->copy.last, &scan->clock, &event));
 }
 
 /* Walks all rings. Sets the result's reach_ns, and returns the place at which the walks ended. */

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Samples from so long before the first trace give counters a first value and a name. */
+/* The scan also takes the samples of this time before the first trace, because they have the first
+ * values and the names of counters. */
 #define SCAN_SAMPLES_LEAD_NS INT64_C(10000000000)
 
 /* An incomplete order. */

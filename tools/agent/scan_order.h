@@ -12,6 +12,7 @@
 #include "only.h"
 #include "places.h"
 #include "request.h"
+#include "scan_index.h"
 #include "tools/sampler/sampler.h"
 
 /* A memory of rings. The scan maps it again, because the holder may unmap its own mapping. */
@@ -48,6 +49,7 @@ struct scan_order {
     struct request_window window;
     const struct places *places; /* unchanged during the scan */
     uint64_t place;              /* the ends of the rings */
+    struct scan_index *index;    /* of earlier scans; NULL: the scan reads everything */
     size_t memory_count, wanted_count;
     struct scan_memory *memories;
     struct scan_wanted *wanted;
@@ -63,8 +65,8 @@ struct scan_source {
     struct sampler *sampler;  /* NULL: no samples */
 };
 
-/* Completes the order. The caller has set max_bytes, the times except begin_ns, `places` and
- * `place`, and calls scan_order_free() in any case. Returns false with errno set. */
+/* Completes the order. The caller has set max_bytes, the times except begin_ns, `places`,
+ * `place` and `index`, and calls scan_order_free() in any case. Returns false with errno set. */
 bool scan_order_make(struct scan_order *order, const struct scan_source *source);
 void scan_order_free(struct scan_order *order);
 

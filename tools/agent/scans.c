@@ -17,8 +17,8 @@
 #define REST         12 /* an asker's pause, in CPU times of its last scan: 8 % of a core */
 #define RETRY_MS     1000
 #define FAILURES_MAX 3
-/* In a cluster, a scan reads so much further back: the age of another host's request is only known
- * to about a second, and a trace may have begun a little earlier on another host. */
+/* In a cluster, a scan reads this much further back. The age of another host's request is known
+ * only to about a second, and a trace may have begun a little earlier on another host. */
 #define SCANS_EARLY_NS INT64_C(2000000000)
 #define LAST_WAITS_MS  5000 /* how long requests by id may delay a window */
 
@@ -29,6 +29,7 @@ struct scans {
     struct late_spans *late_spans; /* NULL: no spans of SDKs */
     struct sampler *const *sampler;
     struct places *places;
+    struct scan_index *index;
     struct timer look;
     struct feed *feed;
 
@@ -248,6 +249,7 @@ static void scans_start(struct scans *scans, struct request *requests)
         .max_bytes = (uint64_t)config_integer(scans->agent->config, "wanted-max-bytes"),
         .places = scans->places,
         .place = places_take(scans->places, agent_rings_first(scans->agent_rings)),
+        .index = requests->last_ms > 0 ? NULL : scans->index,
         .offset_ns = ring_clock_offset(),
         .early_ns = config_text(scans->agent->config, "cluster")[0] ? SCANS_EARLY_NS : 0,
         .begun_mono_ns = scans->begun_mono_ns};
@@ -347,11 +349,12 @@ struct scans *scans_new(struct agent *agent, struct wants *wants,
         .sampler = sampler,
         .job = {.run = scans_run, .done = scans_done, .context = scans},
         .places = places_new(),
+        .index = scan_index_new(),
         .look = {.due = scans_look, .context = scans},
         .feed = feed_new(agent->loop, agent->export, agent->host, scans_fed, scans_place, scans),
         .begun_mono_ns = clock_ns()};
     scans->input.order = &scans->order;
-    if (scans->places && scans->feed) {
+    if (scans->places && scans->index && scans->feed) {
         timer_set(agent->loop, &scans->look, 0);
         return scans;
     }
@@ -371,6 +374,7 @@ void scans_free(struct scans *scans)
     halves_free(&scans->halves);
     scan_order_free(&scans->order);
     places_free(scans->places);
+    scan_index_free(scans->index);
     free(scans);
 }
 

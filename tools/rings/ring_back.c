@@ -86,16 +86,19 @@ struct ring_back ring_back_begin(struct ring ring, uint64_t end)
     return (struct ring_back){.ring = ring, .end = end, .at = end};
 }
 
-void ring_walk_back(struct ring_back *back, struct ring_back_copy *copy, uint64_t until,
-                    ring_back_fn *give, void *context)
+uint64_t ring_back_oldest(const struct ring_back *back)
+{
+    return back_oldest(back->ring, back->end);
+}
+
+void ring_walk_piece(struct ring_back *back, struct ring_back_copy *copy, uint64_t until,
+                     ring_back_fn *give, void *context)
 {
     copy->last.payload = NULL;
-    while (back->at > until && !back->is_ended) {
-        if (back_copy(back, copy, until))
-            back_give_piece(back, copy, give, context);
-        else
-            back->is_ended = true;
-    }
+    if (back_copy(back, copy, until))
+        back_give_piece(back, copy, give, context);
+    else
+        back->is_ended = true;
 }
 
 /* ---- the oldest record ----------------------------------------------------------------------- */

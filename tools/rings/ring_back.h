@@ -31,7 +31,7 @@ struct ring_back {
 struct ring_back_copy {
     uint64_t from;          /* the position of the copy's first byte */
     uint64_t oldest;        /* bytes before this position may be torn */
-    struct ring_entry last; /* the record that was given last; valid until the next walk */
+    struct ring_entry last; /* the record that was given last; valid until the next piece */
     char last_payload[RING_RECORD_MAX];
     char bytes[BACK_PIECE];
 };
@@ -39,10 +39,14 @@ struct ring_back_copy {
 /* Begins a walk at `end`, a result of ring_committed(). */
 struct ring_back ring_back_begin(struct ring ring, uint64_t end);
 
-/* Gives the records after the position `until`, which is between two records; 0: all records. Sets
- * copy->last to the oldest record that was given; its payload is NULL if none was given. */
-void ring_walk_back(struct ring_back *back, struct ring_back_copy *copy, uint64_t until,
-                    ring_back_fn *give, void *context);
+/* Returns the position before which records are overwritten now, or soon. */
+uint64_t ring_back_oldest(const struct ring_back *back);
+
+/* Gives the records of one piece after the position `until`, which is before back->at and between
+ * two records; 0: no bound. Sets copy->last to the oldest record that was given; its payload is
+ * NULL if none was given. */
+void ring_walk_piece(struct ring_back *back, struct ring_back_copy *copy, uint64_t until,
+                     ring_back_fn *give, void *context);
 
 /*
  * Finds one of the oldest records: the ring has all records from its time on. Returns false if

@@ -88,10 +88,7 @@ struct held_queue {
 /* The counts of the even phases, or of the odd phases. */
 struct tick_account {
     uint64_t requests, cpu_ns;
-    uint32_t *times; /* [i]: requests whose calls of the library took 100 i ns */
 };
-
-#define LOAD_TIMES 100000U
 
 static unsigned host, hosts;
 static struct load_lane *lane;
@@ -323,18 +320,9 @@ static void hold(uint64_t k, uint64_t parent, uint32_t why, uint32_t where)
 
 /* ---- the load ---- */
 
-static void count_time(struct tick_account *account, int64_t took)
-{
-    const int64_t i = took / 100;
-
-    account->requests++;
-    account->times[i < LOAD_TIMES ? (unsigned)i : LOAD_TIMES - 1]++;
-}
-
 static void serve(uint64_t k, uint64_t parent)
 {
     const uint32_t why = planted(k), where = (uint32_t)(mixed(k, WHERE) % hosts);
-    const int64_t began = now(CLOCK_MONOTONIC);
     struct blkin_span spans[LOAD_SPANS];
     uint64_t ids[LOAD_SPANS];
 
@@ -348,7 +336,7 @@ static void serve(uint64_t k, uint64_t parent)
         if (why)
             mark_ended(note(k, ids, why, where));
     }
-    count_time(&accounts[phase_of(k)], now(CLOCK_MONOTONIC) - began);
+    accounts[phase_of(k)].requests++;
 }
 
 /* Makes the requests that are due. Returns the number of the next request. */
@@ -443,24 +431,12 @@ static void await_start(const char *folder)
 
 /* ---- options and results ---- */
 
-static double percentile(const struct tick_account *account, double share)
-{
-    uint64_t left = (uint64_t)((double)account->requests * share);
-    unsigned i = 0;
-
-    while (i + 1 < LOAD_TIMES && left >= account->times[i])
-        left -= account->times[i++];
-    return i / 10.0;
-}
-
 static void print_account(const char *name, const struct tick_account *account)
 {
     const double requests = (double)(account->requests ? account->requests : 1);
 
-    printf(", \"%s\": {\"requests\": %" PRIu64 ", \"cpu_us\": %.3f, \"p50_us\": %.1f, "
-           "\"p99_us\": %.1f, \"p999_us\": %.1f}",
-           name, account->requests, (double)account->cpu_ns / 1e3 / requests,
-           percentile(account, 0.5), percentile(account, 0.99), percentile(account, 0.999));
+    printf(", \"%s\": {\"requests\": %" PRIu64 ", \"cpu_us\": %.3f}", name, account->requests,
+           (double)account->cpu_ns / 1e3 / requests);
 }
 
 static bool set(const char *text)
@@ -498,11 +474,9 @@ int main(int argc, char **argv)
     }
     lane = map(argv[1], "lane", 0, sizeof(*lane));
     made_file = map(argv[1], "made", host, sizeof(*made_file));
-    for (unsigned i = 0; i < 2; i++)
-        accounts[i].times = calloc(LOAD_TIMES, sizeof(*accounts[i].times));
     slow_ones.held = calloc(LOAD_HELD_MAX, sizeof(*slow_ones.held));
     late_ones.held = calloc(LOAD_HELD_MAX, sizeof(*late_ones.held));
-    if (!accounts[0].times || !accounts[1].times || !slow_ones.held || !late_ones.held)
+    if (!slow_ones.held || !late_ones.held)
         return 1;
     (void)signal(SIGTERM, end);
     (void)snprintf(name, sizeof(name), "store-%u", host + 1);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """usage: check_kills.py WORK SEND KILLS-OF-AGENT KILLS-OF-TAKER PART...: checks what kills.sh has left in its folder.
 
-With send = slow: a request to keep is whole, marked as incomplete, or (after kills of `both`) counted as a lost alarm.
-It is whole without kills of `program` and `both`. No other request is sent.
+With send = slow: a request to keep is whole, or marked as incomplete.
+It is whole without kills of `program`. No other request is sent.
 
 With send = all: each span of the writers was sent, or is counted as missing. A busy agent may give a writer its rings
 after the first spans, which are recorded nowhere.
@@ -48,20 +48,14 @@ def slow(work, parts, logs):
     rest = planted - whole
     missing = rest - told
     fast = set(spans) - planted
-    totals = json.loads(read(work + "/status"))["totals"]
-    # an alarm that was written after the rings were gone is missing by its number
-    counted = min(len(missing), totals["alarms_lost"]) if "both" in parts else 0
-    silent = len(missing) - counted
-    print("%d requests to be kept: %d whole, %d told to be incomplete, %d counted as lost alarms (of %d), %d silent; "
-          "%d others sent" % (len(planted), len(whole), len(rest & told), counted, totals["alarms_lost"], silent, len(fast)))
+    print("%d requests to be kept: %d whole, %d told to be incomplete, %d silent; %d others sent" %
+          (len(planted), len(whole), len(rest & told), len(missing), len(fast)))
     for trace in sorted(rest):
         verdicts = [line for log in logs for line in log.splitlines() if trace in line]
         print("not whole:", trace, spans[trace], *verdicts, sep="\n    ", file=sys.stderr)
     if not whole:
         sys.exit("no request came whole: nothing is shown")
-    if "requests" in parts:  # it was killed before it said that it has made one
-        fast = set()
-    is_right = not (silent or fast or (rest and not {"program", "both"} & set(parts)))
+    is_right = not (missing or fast or (rest and "program" not in parts))
     said = sum(int(count) for log in logs for count in re.findall(r"BK4041 .*: (\d+) traces", log))
     return is_right, sum(len(ids) - len(set(ids)) for ids in spans.values()), 3 * said
 
