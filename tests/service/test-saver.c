@@ -13,9 +13,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SAVER_ROUNDS 20000
@@ -26,6 +28,15 @@ static struct loop *loop;
 static char folder[] = "/tmp/saver.XXXXXX";
 static unsigned calls, ticks;
 static char last_problem[1024];
+
+static atomic_uint syncs;
+
+/* In place of libc's function. */
+int fsync(int fd)
+{
+    atomic_fetch_add(&syncs, 1);
+    return (int)syscall(SYS_fsync, fd);
+}
 
 static const char *in_folder(const char *name)
 {
@@ -162,6 +173,23 @@ TEST(test_in_turn)
     CHECK(access(in_folder("account"), F_OK) != 0);
     let_go("hung-2");
     CHECK(saver_finish(LOST_MS) && has_text("account", "4"));
+}
+
+/* A file that changes often has each text at once, and fsync(2) about once a second. */
+TEST(test_often)
+{
+    const int64_t begun_ms = clock_ms();
+    const unsigned before = syncs;
+    char text[8];
+
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(text, sizeof(text), "%d", i);
+        saver_write_often(in_folder("often"), strdup(text), strlen(text));
+        CHECK(saver_finish(LOST_MS) && has_text("often", text));
+    }
+    /* of the file and of the folder */
+    CHECK(syncs - before <= 2 * (1 + (clock_ms() - begun_ms) / SAVER_SYNC_MS));
+    WAIT_UNTIL(syncs >= before + 2);
 }
 
 static bool write_by(void *context, const char *text, struct error *error)
