@@ -106,7 +106,7 @@ def packed():
 
 
 def packed_moments():
-    """Moments have 48 bits, which is 78 h of the clock: events lie before and after such a turn."""
+    """Events before and after an overflow of a moment's 48 bits (78 h of the clock)."""
     trace = Trace(hostname="node1", offset=123 * MS)
     add_blkin(trace)
     thread = Thread(0x76)
