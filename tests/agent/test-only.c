@@ -1,6 +1,5 @@
 /*
- * The filter of wanted events: which events it wants, why, and the JSON of the found spans. Any ids
- * and times against a model: fuzz/fuzz-only.c.
+ * The filter of wanted events: which events it wants, why, and the JSON of the found spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -85,6 +84,24 @@ static void test_whole_id(void)
     check_why(only, 0, LOW, "slow: a write");
     check_why(only, HIGH + 1, LOW, "");
     only_free(only);
+}
+
+/* Of filters that fit, the first one has the reason, whether for all traces or for one. */
+static void test_first_reason(void)
+{
+    static const struct trace_id id = {HIGH, LOW}, low = {0, LOW};
+    const struct trace_id *const orders[][2] = {{&id, &low}, {&low, &id}, {NULL, &id}, {&id, NULL}};
+
+    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+        struct only *only = only_new();
+
+        CHECK(only && only_add(only, &(struct trace_id){1, 1}, 0, 0, "of another one") &&
+              only_add(only, orders[i][0], 0, 500, "first") &&
+              only_add(only, orders[i][1], 0, 0, "second"));
+        check_why(only, HIGH, LOW, "first");
+        CHECK(wants_at(only, HIGH, LOW, 499) && wants_at(only, HIGH, LOW, 500));
+        only_free(only);
+    }
 }
 
 #define ONLY_MANY 10000
@@ -240,6 +257,7 @@ int main(void)
 {
     test_sent();
     test_whole_id();
+    test_first_reason();
     test_many();
     test_nothing_found();
     test_found();

@@ -1,5 +1,5 @@
 /*
- * A trace as a tree: calls between services, and reasons for long traces. Against a slow reference:
+ * A trace as a tree: calls between services, and reasons for long traces. Parents and self times:
  * fuzz/fuzz-trace-model.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -13,9 +13,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SAVER_ROUNDS 20000
@@ -26,6 +28,15 @@ static struct loop *loop;
 static char folder[] = "/tmp/saver.XXXXXX";
 static unsigned calls, ticks;
 static char last_problem[1024];
+
+static atomic_uint syncs;
+
+/* In place of libc's function. */
+int fsync(int fd)
+{
+    atomic_fetch_add(&syncs, 1);
+    return (int)syscall(SYS_fsync, fd);
+}
 
 static const char *in_folder(const char *name)
 {
@@ -164,6 +175,23 @@ static void test_in_turn(void)
     CHECK(saver_finish(LOST_MS) && has_text("account", "4"));
 }
 
+/* A file that changes often has each text at once, and fsync(2) about once a second. */
+static void test_often(void)
+{
+    const int64_t begun_ms = clock_ms();
+    const unsigned before = syncs;
+    char text[8];
+
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(text, sizeof(text), "%d", i);
+        saver_write_often(in_folder("often"), strdup(text), strlen(text));
+        CHECK(saver_finish(LOST_MS) && has_text("often", text));
+    }
+    /* of the file and of the folder */
+    CHECK(syncs - before <= 2 * (1 + (clock_ms() - begun_ms) / SAVER_SYNC_MS));
+    WAIT_UNTIL(syncs >= before + 2);
+}
+
 static bool write_by(void *context, const char *text, struct error *error)
 {
     unsigned *count = context;
@@ -233,6 +261,7 @@ int main(void)
     test_problem();
     test_hung();
     test_in_turn();
+    test_often();
     test_function();
     test_wake_up();
     CHECK(tree_remove(folder));
