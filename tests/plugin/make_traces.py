@@ -114,7 +114,7 @@ def packed():
 
 
 def packed_moments():
-    """Moments have 48 bits, which is 78 h of the clock: events lie before and after such a turn."""
+    """Events before and after an overflow of a moment's 48 bits (78 h of the clock)."""
     trace = blkin_trace(hostname="node1", offset=123 * MS)
     thread = Thread(0x76)
     turn = 2**48

@@ -316,7 +316,7 @@ static const struct job serve_job = {
     .name = "serve", .fill = serve, .result_size = sizeof(struct server), .stays = true};
 static struct server served;
 
-static void has_served(void *context, const void *result)
+static void on_served(void *context, const void *result)
 {
     (void)context;
     served = result ? *(const struct server *)result : (struct server){0, 0};
@@ -334,7 +334,7 @@ static void ask_server(struct task *task, int argument)
 /* One child does all tasks, also after one that has failed. A killed child is replaced. */
 TEST(test_child_that_stays)
 {
-    struct task task = {.done = has_served};
+    struct task task = {.done = on_served};
     siginfo_t ended;
     pid_t first;
 

@@ -144,7 +144,7 @@ static void hang_at(const char *name)
     save(name, "1");
 }
 
-static void let_go(const char *name)
+static void release(const char *name)
 {
     char path[256];
     int fd;
@@ -168,10 +168,10 @@ TEST(test_in_turn)
     save_in_turn("account", "3"); /* has the list's text */
     save("list", "2");
     save_in_turn("account", "4");
-    let_go("hung-1");
+    release("hung-1");
     WAIT_UNTIL(has_text("list", "2"));
     CHECK(access(in_folder("account"), F_OK) != 0);
-    let_go("hung-2");
+    release("hung-2");
     CHECK(saver_finish(LOST_MS) && has_text("account", "4"));
 }
 
