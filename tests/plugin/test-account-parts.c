@@ -21,9 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- sums and lines
- * ----------------------------------------------------------------------------------
- */
+/* ---- sums and lines ---- */
 
 static struct counts plausible(void)
 {
@@ -118,8 +116,7 @@ TEST(test_lines)
     CHECK(strlen(line) < COUNTS_LINE_MAX - 1024);
 }
 
-/* ---- texts --------------------------------------------------------------------------------------
- */
+/* ---- texts ---- */
 
 static const struct run_info run = {
     .endpoint = (char *)"file:/tmp/\"quoted\"\\\n",
@@ -239,8 +236,7 @@ static void test_file(const char *folder)
     CHECK(stat("/dev/null", &status) == 0 && S_ISCHR(status.st_mode));
 }
 
-/* ---- all of it, while counters change -----------------------------------------------------------
- */
+/* ---- all of it, while counters change ---- */
 
 static struct {
     pthread_mutex_t lock;
@@ -438,8 +434,7 @@ static void test_file_errors(const char *folder)
     CHECK(unlink(left) == 0 && rmdir(away) == 0);
 }
 
-/* ---- a live session that stands still -----------------------------------------------------------
- */
+/* ---- a live session that stands still ---- */
 
 #define STUCK 99 /* streams: the graph's thread is stuck */
 

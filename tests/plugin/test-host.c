@@ -139,8 +139,7 @@ static bool shows(const char *text)
     return strstr(out, text) != NULL;
 }
 
-/* ---- findings ---------------------------------------------------------------------------------
- */
+/* ---- findings ---- */
 
 TEST(test_disk)
 {

@@ -24,33 +24,22 @@ from scenarios import expect, run_scenarios, scenario, scenarios_of  # noqa: E40
 
 # ---- TLS ------------------------------------------------------------------------------------------------
 
-OPENSSL_CONFIG = """
-[req]
-distinguished_name = name
-[name]
-[ca]
-basicConstraints = critical, CA:TRUE
-keyUsage = critical, keyCertSign
-"""
-
 
 class Certificates:
     """A CA of our own, and certificates of all kinds."""
 
     def __init__(self, folder):
         self.folder = folder
-        with open(self.path("config"), "w", encoding="ascii") as config:
-            config.write(OPENSSL_CONFIG)
-        self.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path("ca.key"),
-                     "-out", self.path("ca.pem"), "-subj", "/CN=test CA", "-days", "2",
-                     "-extensions", "ca", "-config", self.path("config"))
-        self.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path("self.key"),
-                     "-out", self.path("self.pem"), "-subj", "/CN=localhost", "-days", "2",
-                     "-addext", "subjectAltName=IP:127.0.0.1", "-config", self.path("config"))
-        self.sign("good", "subjectAltName=IP:127.0.0.1", 2)
-        self.sign("wrong_host", "subjectAltName=DNS:elsewhere.example", 2)
-        self.sign("expired", "subjectAltName=IP:127.0.0.1", 0)  # OpenSSL 3.5 refuses -1
-        self.sign("client", "extendedKeyUsage=clientAuth", 2)
+        self.make("ca", "-x509", "-out", self.path("ca.pem"), "-days", "2")
+        self.make("self", "-x509", "-out", self.path("self.pem"), "-days", "2", "-addext", "subjectAltName=IP:127.0.0.1")
+        for name, extension, days in (("good", "subjectAltName=IP:127.0.0.1", 2),
+                                      ("wrong_host", "subjectAltName=DNS:elsewhere.example", 2),
+                                      ("expired", "subjectAltName=IP:127.0.0.1", 0),  # OpenSSL 3.5 refuses -1
+                                      ("client", "extendedKeyUsage=clientAuth", 2)):
+            self.make(name, "-out", self.path("request"), "-addext", extension)
+            self.openssl("x509", "-req", "-in", self.path("request"), "-CA", self.path("ca.pem"), "-CAkey",
+                         self.path("ca.key"), "-CAcreateserial", "-days", str(days), "-copy_extensions", "copy",
+                         "-out", self.path(name + ".pem"))
         self.openssl("rsa", "-aes256", "-passout", "pass:secret", "-in", self.path("client.key"),
                      "-out", self.path("encrypted.key"))
 
@@ -59,17 +48,12 @@ class Certificates:
 
     @staticmethod
     def openssl(*args):
-        subprocess.run(["openssl"] + list(args), check=True, capture_output=True)
+        subprocess.run(["openssl", *args], check=True, capture_output=True)
 
-    def sign(self, name, extension, days):
-        with open(self.path("extension"), "w", encoding="ascii") as file:
-            file.write(extension)
-        self.openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path(name + ".key"),
-                     "-out", self.path("request"), "-subj", "/CN=" + name, "-config",
-                     self.path("config"))
-        self.openssl("x509", "-req", "-in", self.path("request"), "-CA", self.path("ca.pem"), "-CAkey",
-                     self.path("ca.key"), "-CAcreateserial", "-days", str(days), "-extfile",
-                     self.path("extension"), "-out", self.path(name + ".pem"))
+    def make(self, name, *args):
+        """Makes a key, and a certificate of its own or a request for one."""
+        self.openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", self.path(name + ".key"), "-subj", "/CN=" + name,
+                     *args)
 
     def server(self, name, wants_client=False):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -173,8 +173,7 @@ scenarios_of(filled, {
 @scenario
 def poison_does_not_stop_the_others():
     """A batch that the collector always answers with 500 is given up, and delays no other."""
-    poison = lambda connection: judge(has_bad_span, 500)(connection)  # noqa: E731
-    with folder() as spool, Collector(default=poison) as collector:
+    with folder() as spool, Collector(default=judge(has_bad_span, 500)) as collector:
         fill(spool, 1000, bad="5")
         run = Run(collector, "wait:spool-accepted:900", "wait:spool-undelivered:100", "close",
                   spool=spool, retry_timeout_ms=500)

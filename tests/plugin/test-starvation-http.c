@@ -183,8 +183,7 @@ static bool check_failure(uint64_t fail_at, bool and_after)
     return starve.failed != 0;
 }
 
-/* ---- with a spool -------------------------------------------------------------------------------
- */
+/* ---- with a spool ---- */
 
 /* The exporter of this part: without a collector, or to empty the spool. */
 static struct exporter *open_spooling(const char *endpoint)
