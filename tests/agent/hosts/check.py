@@ -123,6 +123,9 @@ class Result:
             "without_why": self.not_kept,
             "fast": len(self.fast),
             "doubles": self.doubles,
+            # spans that fit a rule: in a slow or failed request, those of its host and of each calling host
+            "fitting": sum(host <= request.where and ended != 0
+                           for request in requests.values() for host, ended in request.ended.items()),
         }
 
 
