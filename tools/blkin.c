@@ -2,7 +2,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "tools/agent/service.h"
 #include "tools/base/commands.h"
 #include "tools/live/readers.h"
 #include "tools/live/tracing.h"

@@ -6,8 +6,8 @@
 #include "check.h"
 #include "tools/agent/collected.h"
 #include "tools/agent/halves.h"
-#include "tools/agent/alarms_seen.h"
 #include "tools/agent/scan_queue.h"
+#include "tools/agent/watcher.h"
 #include "tools/base/folders.h"
 #include "tools/base/totals.h"
 
@@ -314,7 +314,7 @@ static struct collected *read_again(struct collected *collected, const char *pat
     size_t length;
     char *text = collected_text(collected, UINT64_MAX, &length);
 
-    CHECK(text && file_write(path, text, length, &error));
+    CHECK(text && file_write(path, text, length, true, &error));
     free(text);
     collected_free(collected);
     collected = collected_new();
@@ -475,22 +475,20 @@ static void test_heard(void)
     static struct alarms_seen alarms_seen, again;
     json_t *json;
 
-    alarms_seen_begin(&alarms_seen);
     CHECK(hear(&alarms_seen, 1, 2, 20) && hear(&alarms_seen, 1, 1, 10) &&
           hear(&alarms_seen, 2, 5, 50));
-    alarms_seen_end(&alarms_seen);
+    alarms_seen.has_looked = true;
     CHECK(missing_of(&alarms_seen) == 0); /* numbers before the first read one are not known */
     CHECK(hear(&alarms_seen, 1, 3, 30) && hear(&alarms_seen, 2, 6, 60));
     CHECK(missing_of(&alarms_seen) == 0);
     json = alarms_seen_json(&alarms_seen);
     alarms_seen_read(&again, json);
     json_decref(json);
-    alarms_seen_begin(&again);
     CHECK(!hear(&again, 1, 3, 30) && !hear(&again, 1, 2, 20));
     CHECK(hear(&again, 1, 7, 70) && hear(&again, 1, 5, 65)); /* 4 and 6 are not there */
     CHECK(!hear(&again, 2, 6, 60));
     CHECK(hear(&again, 2, 1, 90)); /* another program */
-    alarms_seen_end(&again);
+    again.has_looked = true;
     CHECK(missing_of(&again) == 2);
     CHECK(hear(&again, 1, 6, 68)); /* a late alarm */
     CHECK(missing_of(&again) == 1);
@@ -502,12 +500,11 @@ static void test_heard_by_cpu(void)
 {
     static struct alarms_seen alarms_seen;
 
-    alarms_seen_begin(&alarms_seen);
     for (uint32_t i = 2; i <= 100; i += 2)
         CHECK(hear(&alarms_seen, 1, i, i));
     for (uint32_t i = 1; i <= 99; i += 2)
         CHECK(hear(&alarms_seen, 1, i, i));
-    alarms_seen_end(&alarms_seen);
+    alarms_seen.has_looked = true;
     CHECK(missing_of(&alarms_seen) == 0);
     CHECK(hear(&alarms_seen, 3, 9, 9) && hear(&alarms_seen, 3, 7, 7));
     CHECK(missing_of(&alarms_seen) == 1);
@@ -526,6 +523,7 @@ static void test_heard_late(void)
     uint64_t told;
     json_t *json;
 
+    alarms_seen.has_looked = true;
     CHECK(hear(&alarms_seen, 1, 5, 50) && hear(&alarms_seen, 1, 7, 70));
     told = missing_of(&alarms_seen); /* 6 */
     CHECK(told == 1);

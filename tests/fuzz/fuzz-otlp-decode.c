@@ -2,7 +2,7 @@
  * Fuzzes the decoder of OTLP traces with any bytes, and with requests of our encoder after some of
  * their bytes were changed. No pointer leads out of the request. Each span is also a span when it
  * is read alone, and the whole request is well-formed. Unchanged spans are read as they were
- * written, also with their fields in another order.
+ * written. (tests/otlp/test-receive.py has their fields in other orders.)
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,8 +12,6 @@
 #include "tools/otlp/otlp_fields.h"
 #include "babeltrace-plugin/encode/protobuf.h"
 #include "babeltrace-plugin/encode/encoder.h"
-
-#include <inttypes.h>
 
 /* libFuzzer chooses inputs by their coverage of the decoder, not of this file */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
@@ -198,110 +196,6 @@ static void on_span(void *context, const struct otlp_origin *origin, const struc
     reading->calls++;
 }
 
-/* ---- fields in any order, as collectors write them ------------------------------------------- */
-
-enum layer { REQUEST, RESOURCE_SPANS, RESOURCE, SCOPE_SPANS, A_SPAN, AN_EVENT, ATTRIBUTE, LEAF };
-
-/* Returns the level of a field with this tag in a message of the level `in`. */
-static enum layer level_of(enum layer in, uint32_t tag)
-{
-    switch (in) {
-    case REQUEST:
-        return RESOURCE_SPANS;
-    case RESOURCE_SPANS:
-        return tag == OTLP_RESOURCE_SPANS_RESOURCE ? RESOURCE : SCOPE_SPANS;
-    case RESOURCE:
-        return ATTRIBUTE;
-    case SCOPE_SPANS:
-        return tag == OTLP_SCOPE_SPANS_SPAN ? A_SPAN : LEAF;
-    case A_SPAN:
-        return tag == OTLP_SPAN_ATTRIBUTE ? ATTRIBUTE : tag == OTLP_SPAN_EVENT ? AN_EVENT : LEAF;
-    case AN_EVENT:
-        return tag == OTLP_EVENT_ATTRIBUTE ? ATTRIBUTE : LEAF;
-    default:
-        return LEAF;
-    }
-}
-
-#define OTLP_FIELDS_MAX 64
-
-/* Copies a message with its fields, and those of its parts, in another order. Fields of one number
- * stay in their order, as protobuf requires. */
-static char *put_shuffled(char *at, struct fuzz *input, struct text message, enum layer level)
-{
-    struct pb_member fields[OTLP_FIELDS_MAX];
-    const char *ends[OTLP_FIELDS_MAX + 1] = {message.data};
-    struct pb_reader reader = pb_reader_of(message);
-    bool is_done[OTLP_FIELDS_MAX] = {false};
-    unsigned count = 0;
-
-    while (pb_next(&reader, &fields[count])) {
-        ends[++count] = (const char *)reader.at;
-        REQUIRE(count < OTLP_FIELDS_MAX);
-    }
-    for (unsigned left = count; left; left--) {
-        unsigned chosen = (unsigned)take(input, 1) % count, first;
-        enum layer inner;
-
-        while (is_done[chosen])
-            chosen = (chosen + 1) % count;
-        for (first = 0; is_done[first] || fields[first].tag != fields[chosen].tag;)
-            first++;
-        is_done[first] = true;
-        inner = level_of(level, fields[first].tag);
-        if (inner == LEAF || (fields[first].tag & 7) != PB_TYPE_BYTES) {
-            at = text_copy(at, (struct text){ends[first], (size_t)(ends[first + 1] - ends[first])});
-        } else {
-            char *const begin = pb_put_varint(at, fields[first].tag);
-
-            at = pb_end(begin, put_shuffled(begin + 1, input, pb_text(&fields[first]), inner));
-        }
-    }
-    return at;
-}
-
-static char told[1 << 16];
-
-static void tell(void *context, const struct otlp_origin *origin, const struct otlp_span *fast)
-{
-    static struct span whole;
-    size_t length = strlen(told);
-#define TELL(...)   length += (size_t)snprintf(told + length, sizeof(told) - length, __VA_ARGS__)
-#define SIZED(text) (int)(text).length, (text).data
-
-    (void)context;
-    REQUIRE(otlp_decode_span(origin, fast, endpoints, &whole));
-    TELL("%" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %d %d %" PRId64 " %" PRId64
-         " %.*s peer %.*s of %p to %p\n",
-         fast->trace_id_high, fast->trace_id, fast->id, fast->parent_id, (int)fast->kind,
-         fast->is_error, fast->start_ns, fast->end_ns, SIZED(fast->name), SIZED(fast->peer_service),
-         (const void *)whole.endpoint, (const void *)whole.remote);
-    for (uint32_t type = SPAN_ANNOTATION; type <= SPAN_LINK; type++)
-        SPAN_FOR_EACH_ENTRY(&whole, entry)
-        {
-            if ((entry->type == SPAN_TAG_INTEGER ? SPAN_TAG_TEXT : entry->type) == type)
-                TELL("  %d %.*s=%.*s %" PRId64 "\n", (int)entry->type, SIZED(span_entry_key(entry)),
-                     SIZED(span_entry_value(entry)), entry->integer);
-        }
-}
-
-static size_t shuffle(struct fuzz *input, size_t length)
-{
-    static char shuffled[sizeof(request.bytes)], expected[sizeof(told)];
-    const struct text before = {request.bytes, length};
-    struct otlp_decoded decoded;
-
-    told[0] = '\0';
-    REQUIRE(!otlp_decode(before, tell, NULL).is_broken);
-    strcpy(expected, told);
-    length = (size_t)(put_shuffled(shuffled, input, before, REQUEST) - shuffled);
-    memcpy(request.bytes, shuffled, length);
-    told[0] = '\0';
-    decoded = otlp_decode((struct text){request.bytes, length}, tell, NULL);
-    REQUIRE(!decoded.is_broken && strcmp(told, expected) == 0);
-    return length;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct otlp_written written;
@@ -318,8 +212,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (mode % 2) {
         reading.length = write_request(&input, &written);
         reading.written = mode % 4 == 3 ? &written : NULL;
-        if (reading.written && reading.length && take(&input, 1) % 2)
-            reading.length = shuffle(&input, reading.length);
         while (!reading.written && reading.length && input.at < input.end) {
             const size_t place = take(&input, 2) % reading.length;
 

@@ -1,9 +1,8 @@
 /*
- * A model of the trace context formats: short and slow readers, and checks that the library accepts
- * the same texts with the same meaning. An accepted text survives writing and reading again; a
- * refused text leaves the context alone.
- *
- * The readers take a text that ends with a NUL, cut it up in place, and return whether it is valid.
+ * Rules for each text in a trace context format. The library writes an accepted text as it was, and
+ * reads that again; a refused text leaves the context alone. B3's fields mean the same as its one
+ * header. For lists (tracestate) there is a second, short and slow reader. It takes a text that
+ * ends with a NUL, and cuts the text up in place.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -65,131 +64,9 @@ static inline int same(const struct blkin_context *a, const struct blkin_context
            a->tracestate_length == b->tracestate_length;
 }
 
-/* ---------------------------------------------------------------- naive readers */
-
 #define HEX "0123456789abcdef"
 
-static int naive_hex(const char *text, size_t digits, uint64_t *high, uint64_t *low)
-{
-    char half[17] = "";
-
-    if (strlen(text) != digits || strspn(text, HEX) != digits)
-        return 0;
-    *high = 0;
-    if (digits == 32) {
-        memcpy(half, text, 16);
-        *high = strtoull(half, NULL, 16);
-    }
-    *low = strtoull(text + digits - 16, NULL, 16);
-    return 1;
-}
-
-/* Cuts text at the dashes. Returns the number of parts, at most 5. */
-static int naive_split(char *text, char *parts[5])
-{
-    int count = 0;
-
-    while (text && count < 5) {
-        parts[count++] = text;
-        text = strchr(text, '-');
-        if (text)
-            *text++ = '\0';
-    }
-    return count;
-}
-
-static int naive_traceparent(char *text, size_t length, struct blkin_context *context)
-{
-    char *parts[5], *rest = length > 55 ? text + 55 : NULL;
-    uint64_t none;
-    unsigned flags;
-
-    if (length < 55 || (rest && (*rest != '-' || strncmp(text, "00", 2) == 0)))
-        return 0;
-    if (rest)
-        *rest = '\0';
-    if (strlen(text) != 55 || naive_split(text, parts) != 4)
-        return 0;
-    if (strlen(parts[0]) != 2 || strspn(parts[0], HEX) != 2 || strcmp(parts[0], "ff") == 0)
-        return 0;
-    if (!naive_hex(parts[1], 32, &context->trace_id_high, &context->trace_id) ||
-        !naive_hex(parts[2], 16, &none, &context->span_id) || strspn(parts[3], HEX) != 2)
-        return 0;
-    flags = (unsigned)strtoul(parts[3], NULL, 16);
-    context->flags = DECIDED | REMOTE | (flags & 1 ? SAMPLED : 0) |
-                     (flags & 2 && strcmp(parts[0], "00") == 0 ? RANDOM : 0);
-    return (context->trace_id_high || context->trace_id) && context->span_id;
-}
-
-static int naive_decision(const char *text, uint32_t *flags)
-{
-    if (strcmp(text, "0") == 0)
-        *flags |= DECIDED;
-    else if (strcmp(text, "1") == 0)
-        *flags |= DECIDED | SAMPLED;
-    else if (strcmp(text, "d") == 0)
-        *flags |= DECIDED | SAMPLED | CONTEXT_DEBUG;
-    else
-        return 0;
-    return 1;
-}
-
-static int naive_b3(char *text, size_t length, struct blkin_context *context)
-{
-    char *parts[5];
-    uint64_t none;
-    int count;
-
-    context->flags = REMOTE;
-    if (strlen(text) != length)
-        return 0;
-    count = naive_split(text, parts);
-    if (count == 1)
-        return naive_decision(parts[0], &context->flags);
-    if (count > 4)
-        return 0;
-    if (!naive_hex(parts[0], 16, &context->trace_id_high, &context->trace_id) &&
-        !naive_hex(parts[0], 32, &context->trace_id_high, &context->trace_id))
-        return 0;
-    if (!naive_hex(parts[1], 16, &none, &context->span_id))
-        return 0;
-    if (count == 3 && naive_hex(parts[2], 16, &none, &context->parent_span_id))
-        count = 2;
-    if (count > 2 && !naive_decision(parts[2], &context->flags))
-        return 0;
-    if (count > 3 && !naive_hex(parts[3], 16, &none, &context->parent_span_id))
-        return 0;
-    return (context->trace_id_high || context->trace_id) && context->span_id;
-}
-
-static int naive_opencensus(char *text, size_t length, struct blkin_context *context)
-{
-    static const size_t sizes[] = {16, 8, 1};
-    unsigned char fields[3][16] = {{0}}, *bytes = (unsigned char *)text;
-    size_t at = 1;
-    int last = -1;
-
-    context->flags = REMOTE;
-    if (length == 0 || bytes[0] != 0)
-        return 0;
-    while (at < length && bytes[at] <= 2) {
-        int id = bytes[at++];
-
-        if (id <= last || length - at < sizes[id])
-            return 0;
-        memcpy(fields[id], bytes + at, sizes[id]);
-        at += sizes[id];
-        last = id;
-    }
-    for (int i = 0; i < 8; i++) {
-        context->trace_id_high = context->trace_id_high << 8 | fields[0][i];
-        context->trace_id = context->trace_id << 8 | fields[0][i + 8];
-        context->span_id = context->span_id << 8 | fields[1][i];
-    }
-    if (fields[2][0] & 1)
-        context->flags |= SAMPLED | DECIDED;
-    return (context->trace_id_high || context->trace_id) && context->span_id;
-}
+/* ---------------------------------------------------------------- a naive reader of lists */
 
 /* Splits a valid list; each entry ends with a NUL, in place. Returns their number, or -1. */
 static int naive_tracestate(char *text, size_t length, char *entries[32])
@@ -257,42 +134,12 @@ static void naive_truncate(char *entries[32], int count, size_t size, char *writ
     }
 }
 
-/* Reads trace id, span id, parent, sampled, flags; NULL: missing. */
-static int naive_fields(char *const texts[5], struct blkin_context *context)
-{
-    const char *trace = texts[0], *span = texts[1], *parent = texts[2], *sampled = texts[3];
-    uint64_t none;
-
-    context->flags = REMOTE;
-    if (sampled) {
-        if (strcasecmp(sampled, "true") == 0)
-            sampled = "1";
-        else if (strcasecmp(sampled, "false") == 0)
-            sampled = "0";
-        if (strcmp(sampled, "d") == 0 || !naive_decision(sampled, &context->flags))
-            return 0;
-    }
-    if (texts[4] && strcmp(texts[4], "1") == 0)
-        context->flags |= DECIDED | SAMPLED | CONTEXT_DEBUG;
-    if (!trace && !span && !parent)
-        return context->flags != REMOTE;
-    if (!trace || !span)
-        return 0;
-    if (!naive_hex(trace, 16, &context->trace_id_high, &context->trace_id) &&
-        !naive_hex(trace, 32, &context->trace_id_high, &context->trace_id))
-        return 0;
-    if (!naive_hex(span, 16, &none, &context->span_id))
-        return 0;
-    if (parent && !naive_hex(parent, 16, &none, &context->parent_span_id))
-        return 0;
-    return (context->trace_id_high || context->trace_id) && context->span_id;
-}
-
 /* ---------------------------------------------------------------- checks */
 
 typedef int parse_function(struct blkin_context *context, const char *text, size_t length);
 typedef int to_function(const struct blkin_context *context, char *buffer);
-typedef int naive_function(char *text, size_t length, struct blkin_context *context);
+typedef int meaning_function(const char *text, size_t length, const struct blkin_context *context,
+                             const char *written, size_t written_length);
 
 static int from_opencensus(struct blkin_context *context, const char *text, size_t length)
 {
@@ -304,18 +151,62 @@ static int to_opencensus(const struct blkin_context *context, char *buffer)
     return blkin_context_to_opencensus(context, buffer);
 }
 
+/* Only the version and the flags of the written text may differ. */
+static int is_traceparent(const char *text, size_t length, const struct blkin_context *context,
+                          const char *written, size_t written_length)
+{
+    const int is_version_0 = memcmp(text, "00", 2) == 0;
+    unsigned flags = 0;
+
+    if (length < 55 || written_length != 55 || sscanf(text + 53, "%2x", &flags) != 1)
+        return 0;
+    if (length > 55 && (is_version_0 || text[55] != '-'))
+        return 0;
+    return strchr(HEX, text[0]) && strchr(HEX, text[1]) && memcmp(text, "ff", 2) != 0 &&
+           memcmp(text + 2, written + 2, 51) == 0 && strchr(HEX, text[53]) &&
+           strchr(HEX, text[54]) &&
+           context->flags == (DECIDED | REMOTE | (flags & 1 ? SAMPLED : 0) |
+                              (flags & 2 && is_version_0 ? RANDOM : 0));
+}
+
+#define NO_ID "0000000000000000"
+
+/* Leading zeros are dropped, and a parent of zeros. */
+static int is_b3(const char *text, size_t length, const struct blkin_context *context,
+                 const char *written, size_t written_length)
+{
+    if (length > 32 && text[32] == '-' && memcmp(text, NO_ID, 16) == 0) {
+        text += 16;
+        length -= 16;
+    }
+    if (length > 33 && memcmp(text + length - 17, "-" NO_ID, 17) == 0)
+        length -= 17;
+    return length == written_length && memcmp(text, written, length) == 0 &&
+           context->flags & REMOTE;
+}
+
+static int is_opencensus(const char *text, size_t length, const struct blkin_context *context,
+                         const char *written, size_t written_length)
+{
+    const int has_options = length > 27 && text[27] == 2;
+
+    return length >= (has_options ? 29 : 27) && written_length >= 27 &&
+           memcmp(text, written, 27) == 0 &&
+           !(context->flags & SAMPLED) == !(has_options && text[28] & 1);
+}
+
 enum { TRACEPARENT, B3, OPENCENSUS };
 
 static const struct format {
     parse_function *from;
     to_function *to;
-    naive_function *naive;
+    meaning_function *is;
     size_t size; /* of the buffer */
 } formats[] = {
-    {blkin_context_from_traceparent, blkin_context_to_traceparent, naive_traceparent,
+    {blkin_context_from_traceparent, blkin_context_to_traceparent, is_traceparent,
      BLKIN_TRACEPARENT_SIZE},
-    {blkin_context_from_b3, blkin_context_to_b3, naive_b3, BLKIN_B3_SIZE},
-    {from_opencensus, to_opencensus, naive_opencensus, BLKIN_OPENCENSUS_SIZE},
+    {blkin_context_from_b3, blkin_context_to_b3, is_b3, BLKIN_B3_SIZE},
+    {from_opencensus, to_opencensus, is_opencensus, BLKIN_OPENCENSUS_SIZE},
 };
 
 /* Writes and reads again. Returns 0 if the format cannot carry the context. */
@@ -336,21 +227,19 @@ static int again(const struct format *format, const struct blkin_context *contex
 /* checks a text that ends where the memory ends */
 static void check_text(const struct format *format, const char *text, size_t length)
 {
-    struct blkin_context context = marked(), untouched = context, naive = {0}, got;
-    char *copy = exact(length + 1);
-    int error = format->from(&context, text, length);
+    struct blkin_context context = marked(), untouched = context, got;
+    char written[BLKIN_TRACEPARENT_SIZE + BLKIN_B3_SIZE];
+    int error = format->from(&context, text, length), written_length;
 
-    if (length)
-        memcpy(copy, text, length);
-    copy[length] = '\0';
     HOLDS(error == 0 || error == -EINVAL);
-    HOLDS(format->naive(copy, length, &naive) == (error == 0));
-    free(copy);
     if (error) {
         HOLDS(memcmp(&context, &untouched, sizeof(context)) == 0);
         return;
     }
-    HOLDS(same(&context, &naive));
+    HOLDS(!context.tracestate && !context.tracestate_length);
+    written_length = format->to(&context, written);
+    HOLDS(written_length > 0 &&
+          format->is(text, length, &context, written, (size_t)written_length));
     HOLDS(again(format, &context, &got) && same(&got, &context));
     for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
         if (again(&formats[i], &context, &got))
@@ -403,40 +292,59 @@ static void check_tracestate(const char *text, size_t length, size_t size)
     free(buffer);
 }
 
-/* Returns a field as a string; NULL if it is missing, or invalid because it has a NUL. */
-static char *field_string(const struct blkin_context_text *field)
+/* Appends a field and a dash. Returns 0 if the field cannot be a part of B3's one header. */
+static int join_field(char *header, const struct blkin_context_text *field)
 {
-    char *text;
-
     if (!field->text)
-        return NULL;
-    text = exact(field->length + 1);
-    if (field->length)
-        memcpy(text, field->text, field->length);
-    text[field->length] = '\0';
-    if (strlen(text) != field->length)
-        *text = '\0'; /* malformed like the empty string */
-    return text;
+        return 1;
+    if (field->length == 0 || field->length > 32 || memchr(field->text, '-', field->length) ||
+        memchr(field->text, '\0', field->length))
+        return 0;
+    strncat(header, field->text, field->length);
+    strcat(header, "-");
+    return 1;
+}
+
+static int is_field(const struct blkin_context_text *field, const char *text)
+{
+    return field->text && field->length == strlen(text) &&
+           strncasecmp(field->text, text, field->length) == 0;
+}
+
+/* Makes B3's one header of the fields. Returns 0 if they have none. */
+static int join_fields(char *header, const struct blkin_context_b3_fields *fields)
+{
+    const struct blkin_context_text *sampled = &fields->sampled;
+    const int is_yes = is_field(sampled, "1") || is_field(sampled, "true");
+    const int is_no = is_field(sampled, "0") || is_field(sampled, "false");
+    int holds = join_field(header, &fields->trace_id) && join_field(header, &fields->span_id);
+
+    if (!fields->trace_id.text != !fields->span_id.text ||
+        (fields->parent_span_id.text && !fields->span_id.text) ||
+        (sampled->text && !is_yes && !is_no))
+        return 0;
+    strcat(header, is_field(&fields->flags, "1") ? "d-" : is_yes ? "1-" : is_no ? "0-" : "");
+    holds = holds && join_field(header, &fields->parent_span_id);
+    if (*header)
+        header[strlen(header) - 1] = '\0';
+    return holds;
 }
 
 static void check_fields(const struct blkin_context_b3_fields *fields)
 {
-    struct blkin_context context = marked(), untouched = context, naive = {0}, got = {0};
+    struct blkin_context context = marked(), untouched = context, single = {0}, got = {0};
     struct blkin_context_b3_values values;
-    char *texts[5] = {field_string(&fields->trace_id), field_string(&fields->span_id),
-                      field_string(&fields->parent_span_id), field_string(&fields->sampled),
-                      field_string(&fields->flags)};
+    char header[140] = "";
     int error = blkin_context_from_b3_fields(&context, fields);
 
     HOLDS(error == 0 || error == -EINVAL);
-    HOLDS(naive_fields(texts, &naive) == (error == 0));
-    for (int i = 0; i < 5; i++)
-        free(texts[i]);
+    HOLDS((join_fields(header, fields) &&
+           blkin_context_from_b3(&single, header, strlen(header)) == 0) == (error == 0));
     if (error) {
         HOLDS(memcmp(&context, &untouched, sizeof(context)) == 0);
         return;
     }
-    HOLDS(same(&context, &naive));
+    HOLDS(same(&context, &single));
     memset(&values, '#', sizeof(values));
     HOLDS(blkin_context_to_b3_fields(&context, &values) == 0);
 #define CONTEXT_FIELD(name) {*values.name ? values.name : NULL, strlen(values.name)}

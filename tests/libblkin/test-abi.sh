@@ -13,11 +13,15 @@ lib=$BUILD/lib/libblkin.so.1
     echo "the baseline is of x86_64"
     exit 77
 }
+described() {
+    abidw --headers-dir "$BUILD/include/blkin" --drop-private-types --drop-undefined-syms "$lib"
+}
+as_text() {
+    "${PYTHON:-/usr/bin/python3}" "$abi/text.py"
+}
 if [ "${1-}" = --write ]; then
-    abidw --headers-dir "$BUILD/include/blkin" --drop-private-types --drop-undefined-syms \
-        --no-corpus-path --no-comp-dir-path --no-show-locs --no-elf-needed --no-parameter-names \
-        --no-write-default-sizes --out-file "$abi/libblkin.abi" "$lib" &&
-        sha256sum "$abi/libblkin.abi" | cut -c 1-12
+    set -o pipefail
+    described | as_text >"$abi/libblkin.abi" && sha256sum "$abi/libblkin.abi" | cut -c 1-12
     exit
 fi
 . "$SRC/tests/libblkin/session.sh"
@@ -28,23 +32,16 @@ private_begin
 grep -q "^| .*\`$(sha256sum "$abi/libblkin.abi" | cut -c 1-12)\` |$" "$SRC/doc/compatibility.md" ||
     fail "doc/compatibility.md has no line for the ABI of abi/libblkin.abi"
 
-# compare BASELINE: checks that nothing is gone, changed or new
-compare() {
-    abidiff "$1" "$lib" >"$WORK/abidiff.log" 2>&1
-}
-if type -P abidiff >/dev/null; then
-    compare "$abi/libblkin.abi" || {
-        cat "$WORK/abidiff.log"
+if type -P abidw >/dev/null; then
+    described >"$WORK/abi.xml" || fail "abidw: status $?"
+    as_text <"$WORK/abi.xml" | diff -u "$abi/libblkin.abi" - ||
         fail "the ABI has changed: if that is meant, write it anew and say so in doc/compatibility.md"
-    }
     # the comparison finds changes: of a span's size, of a function
-    sed "s/\(name='blkin_span' size-in-bits=\)'[0-9]*'/\1'5184'/" "$abi/libblkin.abi" >"$WORK/size.abi"
-    sed "s/blkin_span_drop_/blkin_span_forget_/g" "$abi/libblkin.abi" >"$WORK/function.abi"
-    for other in size function; do
-        compare "$WORK/$other.abi" && fail "abidiff sees no difference in a $other"
+    for change in "s/\(name='blkin_span' size-in-bits=\)'[0-9]*'/\1'5184'/" "s/blkin_span_drop_/blkin_span_forget_/g"; do
+        sed "$change" "$WORK/abi.xml" | as_text | cmp -s "$abi/libblkin.abi" - && fail "no difference with $change"
     done
 else
-    echo "not tested: the ABI's text: there is no abidiff (package abigail-tools)"
+    echo "not tested: the ABI's text: there is no abidw (package abigail-tools)"
 fi
 
 # ---- a program that was built against 0.9 ----

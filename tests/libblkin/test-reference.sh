@@ -21,7 +21,7 @@ make -s -C "$SRC" --no-print-directory -f - <<<$'include Makefile\nall_documente
 
 # the exported functions, and the inline functions and macros
 public() {
-    sed -n "s/.*<elf-symbol name='\([^']*\)'.*/\1/p" "$SRC/tests/libblkin/abi/libblkin.abi" | grep -v '_$'
+    sed -n 's/^\(\w*\)@.*/\1/p' "$SRC/tests/libblkin/abi/libblkin.abi" | grep -v '_$'
     cat "${headers[@]}" | sed -n 's/^static inline .*[ *]\(blkin_[a-z0-9_]*[a-z0-9]\)(.*/\1/p
         s/^#define \(BLKIN_[A-Z0-9_]*[A-Z0-9]\)(.*/\1/p'
 }

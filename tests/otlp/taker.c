@@ -101,7 +101,7 @@ static void taker_look(void *context)
         if (now_ms < trace->until_ms)
             taker.wanted[kept++] = *trace;
         else
-            taker.overwritten += trace->wanted.is_overwritten;
+            taker.overwritten += trace->wanted.ended_ns > 0;
     }
     taker.wanted_count = kept;
     if (taker.exporter)

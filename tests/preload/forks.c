@@ -23,10 +23,6 @@
  *     forks ask PORT COUNT
  *         sends COUNT requests. Prints the time of the slowest one, in us.
  *
- *     forks compare PORT PORT COUNT
- *         sends to both by turns, COUNT blocks of 20 connections. Prints the median of a connection
- *         at each, in us, and the median ratio.
- *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "waits.h"
@@ -40,8 +36,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-
-#define FORKS_BLOCK 20
 
 static double now_us(void)
 {
@@ -247,52 +241,13 @@ static double ask(const char *address)
     return now_us() - begin;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-
-    return (left > right) - (left < right);
-}
-
-static double median(double *of, int count)
-{
-    qsort(of, (size_t)count, sizeof(*of), compare_doubles);
-    return of[count / 2];
-}
-
-static double block(const char *address)
-{
-    double times[FORKS_BLOCK];
-
-    for (int i = 0; i < FORKS_BLOCK; i++)
-        times[i] = ask(address);
-    return median(times, FORKS_BLOCK);
-}
-
-static void compare(const char *one, const char *other, int blocks)
-{
-    double *times = calloc(3 * (size_t)blocks, sizeof(*times));
-
-    for (int i = 0; i < blocks; i++) {
-        const bool is_first = i % 2;
-        double *at[2] = {&times[i], &times[blocks + i]};
-
-        *at[is_first] = block(is_first ? other : one);
-        *at[!is_first] = block(is_first ? one : other);
-        times[2 * blocks + i] = times[blocks + i] / times[i];
-    }
-    printf("%.0f %.0f %.3f\n", median(times, blocks), median(times + blocks, blocks),
-           median(times + 2 * blocks, blocks));
-    free(times);
-}
-
 int main(int count, char **arguments)
 {
     double slowest = 0;
 
     if (count == 4 && strcmp(arguments[1], "serve") == 0) {
         serve(arguments[2], atoi(arguments[3]), 0);
-    } else if (count == 5 && strcmp(arguments[1], "compare") != 0) {
+    } else if (count == 5) {
         serve(arguments[2], atoi(arguments[3]), atoi(arguments[4]));
     } else if (count == 4 && strcmp(arguments[1], "bare") == 0) {
         serve_bare(arguments[2], atoi(arguments[3]));
@@ -307,8 +262,6 @@ int main(int count, char **arguments)
             slowest = time > slowest ? time : slowest;
         }
         printf("%.0f\n", slowest);
-    } else if (count == 5 && strcmp(arguments[1], "compare") == 0) {
-        compare(arguments[2], arguments[3], atoi(arguments[4]));
     } else {
         fprintf(stderr, "see the head of forks.c\n");
         return 2;

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Servers that fork for each connection: each request is a span, under its child's pid; no child hangs that a busy
-# process forks. ROUNDS: how often a child closes all descriptors (15; for the figures 1000).
-# BLOCKS: of 20 connections, for the figures (4; 100). FORKS: children of a busy process (300; 1000).
+# process forks. ROUNDS: how often a child closes all descriptors (15). FORKS: children of a busy process (300).
 # timeout: 120
 #
 # SPDX-License-Identifier: BSD-2-Clause
@@ -10,26 +9,12 @@ set -u
 private_begin
 forks=$programs/forks
 rounds=${ROUNDS:-15}
-blocks=${BLOCKS:-4}
 
 # forks_at NAME PORT WAY ARGUMENT...: a traced server; its pid in $server
 forks_at() {
     LD_PRELOAD=$preload BLKIN_RUN=service=$1 timeout 100 "$forks" "$3" "$2" "${@:4}" &
     server=$!
     wait_for 20 - "$1 at $2" listening "$2" || exit 1
-}
-
-# compared NAME: a plain server and a traced one, both in turn; the cost of a connection is printed only
-compared() {
-    local plain
-    "$forks" serve 7702 $((blocks * 20)) &
-    plain=$!
-    wait_for 20 - "the plain server" listening 7702 || exit 1
-    forks_at "$1" 7701 serve $((blocks * 20))
-    "$forks" compare 7702 7701 "$blocks" >"$WORK/$1.us" || fail "$1: a connection failed"
-    echo "$1: us per connection, plain and traced, ratio: $(cat "$WORK/$1.us")"
-    wait "$plain" || fail "the plain server: status $?"
-    wait "$server" || fail "$1: status $?"
 }
 
 # made_by NAME SPANS PROCESSES: checks the number of server spans, that each has another id, and the number of processes.
@@ -48,18 +33,18 @@ PY
 answers() {
     session "$1" blkin:span blkin:process
     forks_at "$1" "$2" "$1" "$3"
-    "$forks" ask "$2" "$3" >/dev/null
+    echo "$1: the slowest connection took $("$forks" ask "$2" "$3") us"
     wait "$server" || fail "$1: status $?"
     made_by "$1" "$4" "$5"
 }
 
-compared without-daemon
+forks_at without-daemon 7701 serve 80
+echo "without a daemon: the slowest connection took $("$forks" ask 7701 80) us"
+wait "$server" || fail "without a daemon: status $?"
 
 start_sessiond || exit 1
-session forked blkin:span blkin:process
-compared with-session
-made_by forked $((blocks * 20)) $((blocks * 20))
-lost_nothing forked
+answers serve 7701 80 80 80
+lost_nothing serve
 
 # without handlers of forks: requests that the parent has served are not the child's; LTTng records no event in the children
 answers bare 7706 30 10 1

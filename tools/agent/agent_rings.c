@@ -29,7 +29,7 @@ struct agent_rings {
     int64_t looked_ms;         /* the time of the last look */
     uint64_t bytes_per_s;      /* of all rings */
     uint64_t ring_bytes_per_s; /* of the busiest ring */
-    uint64_t holds_s;          /* see agent_rings_holds_s() */
+    uint64_t holds_s;          /* until the busiest ring is overwritten; 0: nothing is written */
     uint64_t ring_bytes;       /* the size of a ring in new memories */
 };
 
@@ -178,16 +178,6 @@ static void agent_rings_look(void *context)
     timer_set(agent_rings->agent->loop, &agent_rings->look, AGENT_RINGS_LOOK_MS);
 }
 
-uint64_t agent_rings_bytes_per_s(const struct agent_rings *agent_rings)
-{
-    return agent_rings->bytes_per_s;
-}
-
-uint64_t agent_rings_holds_s(const struct agent_rings *agent_rings)
-{
-    return agent_rings->holds_s;
-}
-
 /* ---- for the status -------------------------------------------------------------------------- */
 
 /* Returns the time since 1970 from which on the memory has all records; 0: it is not full. */
@@ -233,17 +223,25 @@ json_t *agent_rings_json(const struct agent_rings *agent_rings)
 {
     const struct holder_counts counts = holder_counts(agent_rings->holder);
 
-    return json_pack("{ss, sI, sI, sI, sI, sI, sI, sI, sI, ss, so, sI, so, so}", "socket",
-                     config_text(agent_rings->agent->config, "ring-socket"), "bytes",
-                     (json_int_t)counts.bytes, "ring_bytes", (json_int_t)agent_rings->ring_bytes,
-                     "bytes_per_s", (json_int_t)agent_rings->bytes_per_s, "holds_s",
-                     (json_int_t)agent_rings_holds_s(agent_rings), "users",
-                     (json_int_t)counts.users, "given", (json_int_t)counts.given, "refused",
-                     (json_int_t)counts.refused, "refused_unknown_users",
-                     (json_int_t)counts.unknown, "kept_by", counts.keeper, "outlive_a_kill",
-                     holder_outlives(&counts), "unusable", (json_int_t)counts.unusable, "memories",
-                     agent_rings_memories_json(agent_rings), "shares",
-                     payers_json(holder_payers(agent_rings->holder)));
+    return json_pack(
+        "{ss, sI, sI, sI, sI, sI, sI, sI, sI, ss, so, sI, so, so}", "socket",
+        config_text(agent_rings->agent->config, "ring-socket"), "bytes", (json_int_t)counts.bytes,
+        "ring_bytes", (json_int_t)agent_rings->ring_bytes, "bytes_per_s",
+        (json_int_t)agent_rings->bytes_per_s, "holds_s", (json_int_t)agent_rings->holds_s, "users",
+        (json_int_t)counts.users, "given", (json_int_t)counts.given, "refused",
+        (json_int_t)counts.refused, "refused_unknown_users", (json_int_t)counts.unknown, "kept_by",
+        counts.keeper, "outlive_a_kill", holder_outlives(&counts), "unusable",
+        (json_int_t)counts.unusable, "memories", agent_rings_memories_json(agent_rings), "shares",
+        payers_json(holder_payers(agent_rings->holder)));
+}
+
+void agent_rings_print(const struct agent_rings *agent_rings, struct printer *printer)
+{
+    print_metric(printer, "blkin_agent_ring_bytes_per_second", "gauge",
+                 "Written into all rings, at the last look.", agent_rings->bytes_per_s);
+    print_metric(printer, "blkin_agent_ring_holds_seconds", "gauge",
+                 "How long the busiest ring lasts at this rate; 0: nothing is written.",
+                 agent_rings->holds_s);
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #define BLKIN_TOOLS_AGENT_RINGS_H
 
 #include "agent.h"
+#include "babeltrace-plugin/base/printer.h"
 #include "tools/rings/holder.h"
 
 struct agent_rings;
@@ -23,12 +24,9 @@ bool agent_rings_configure(struct agent_rings *agent_rings, struct error *error)
 /* Returns the first memory; `next` links all memories. */
 struct held *agent_rings_first(const struct agent_rings *agent_rings);
 
-/* Returns the bytes per second that all programs wrote until the last look. */
-uint64_t agent_rings_bytes_per_s(const struct agent_rings *agent_rings);
-/* Returns the seconds until the busiest ring is overwritten at this rate; 0: nothing is written. */
-uint64_t agent_rings_holds_s(const struct agent_rings *agent_rings);
-
 /* Returns the part "rings" of the status. */
 json_t *agent_rings_json(const struct agent_rings *agent_rings);
+/* Prints the metrics blkin_agent_ring_*. */
+void agent_rings_print(const struct agent_rings *agent_rings, struct printer *printer);
 
 #endif

@@ -82,7 +82,7 @@ json_t *by_hand_answer(struct agent *agent, struct wants *wants, const char *req
         return by_hand_parse_last(agent, wants, text + 10);
     if (strncmp(text, "kept ", 5) != 0)
         return NULL;
-    answer = wants_known(wants, text + 5);
+    answer = judge_json(wants->judge, text + 5);
     return answer ? answer
                   : by_hand_problem("the agent does not know this request: the agent was "
                                     "restarted, or the request is too old");

@@ -4,7 +4,6 @@
 #include "agent.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "export.h"
-#include "incomplete.h"
 #include "judge.h"
 #include "tools/base/json.h"
 #include "tools/base/saver.h"
@@ -137,7 +136,7 @@ static void deaths_skip_trace(void *context, struct collected_trace *trace)
     agent->totals.traces_skipped++;
     if (trace->is_open) {
         agent->totals.traces_incomplete += !trace->was_judged;
-        incomplete_report(agent->export, &verdict);
+        judge_report(agent->export, &verdict);
         collected_note_given(agent->collected, trace->id, export_given(agent->export));
     }
     collected_skip(trace);

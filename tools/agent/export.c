@@ -2,7 +2,7 @@
 #include "export.h"
 
 #include "babeltrace-plugin/spans/span.h"
-#include "export_file.h"
+#include "tools/base/json.h"
 #include "tools/base/loop.h"
 #include "tools/base/totals.h"
 #include "tools/base/say.h"
@@ -11,9 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 #define EXPORT_LOOK_MS   500 /* interval of the check for settled spans */
 #define EXPORT_PIPELINES 2   /* one for send = all, one for a scan */
+#define EXPORT_FILE_ROOM 4096
+#define EXPORT_FILES_MAX 10000 /* names */
 
 struct export
 {
@@ -69,6 +73,48 @@ static void export_no_summary(void *context, const struct counts *counts)
 {
     (void)context;
     (void)counts;
+}
+
+/* ---- the file of an endpoint file:PATH ------------------------------------------------------- */
+
+/*
+ * The agent overwrites nothing. It goes on with the file of its last run, if that run has ended
+ * normally: then the file is whole. If not, it takes the first of PATH, PATH.2, PATH.3 ... that is
+ * new or empty.
+ */
+static const char export_file_scheme[] = "file:";
+
+static bool export_file_is(const char *endpoint)
+{
+    return strncasecmp(endpoint, export_file_scheme, strlen(export_file_scheme)) == 0;
+}
+
+static bool export_file_has_content(const char *endpoint)
+{
+    struct stat status;
+
+    return stat(endpoint + strlen(export_file_scheme), &status) == 0 && S_ISREG(status.st_mode) &&
+           status.st_size > 0;
+}
+
+/* Copies the endpoint with the chosen name. last: the file of the last run; NULL: none.
+ * Returns true if the file has spans of the last run. Without a free name, copies the endpoint
+ * unchanged. */
+static bool export_file_choose(const char *endpoint, const char *format, const json_t *last,
+                               char chosen[EXPORT_FILE_ROOM])
+{
+    const bool is_of_format = strcmp(text_in(last, "format"), format) == 0;
+
+    (void)snprintf(chosen, EXPORT_FILE_ROOM, "%s", endpoint);
+    for (unsigned n = 2; n <= EXPORT_FILES_MAX; n++) {
+        if (!export_file_has_content(chosen))
+            return false;
+        if (is_of_format && strcmp(text_in(last, "endpoint"), chosen) == 0)
+            return true;
+        (void)snprintf(chosen, EXPORT_FILE_ROOM, "%.4000s.%u", endpoint, n);
+    }
+    (void)snprintf(chosen, EXPORT_FILE_ROOM, "%s", endpoint);
+    return false;
 }
 
 /* ---- the exporter ---------------------------------------------------------------------------- */
@@ -402,7 +448,9 @@ bool export_close(struct export *export, struct counts *totals, json_t **file)
         export_close_exporter(export);
     export_add_account(export, totals, true);
     is_delivered = !export->has_failed;
-    *file = is_delivered && export->file[0] ? export_file_json(export->file, export->format) : NULL;
+    *file = is_delivered && export->file[0]
+                ? json_pack("{ss, ss}", "endpoint", export->file, "format", export->format)
+                : NULL;
     pipeline_free_statistics(&export->shared.statistics);
     endpoint_table_free(export->shared.endpoints);
     free(export);

@@ -44,7 +44,7 @@ bool export_change(struct export *export, const struct config *config, struct er
 
 /* Delivers for at most flush-timeout-ms, and adds the counts to the totals. No pipeline may be
  * open. Returns false, after a message, if the exporter has failed or spans may be lost. *file: the
- * whole file that the next run may go on with (export_file.h); NULL: none. */
+ * whole file that the next run may go on with ; NULL: none. */
 bool export_close(struct export *export, struct counts *totals, json_t **file);
 
 /* Opens a pipeline whose spans go to the exporter. The caller has set only `choice`,

@@ -1,12 +1,17 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-#include "service.h"
-
+/*
+ * Command "blkin agent": sends the slow and failed traces of a host, or all spans (send = all).
+ * Programs write all spans to rings, which hold the last seconds. If a span was slow or has failed,
+ * the agent reads its trace from the rings.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
 #include "babeltrace-plugin/base/monotonic.h"
 #include "by_hand.h"
 #include "deaths.h"
 #include "dump_rings.h"
 #include "export.h"
 #include "status.h"
+#include "tools/base/commands.h"
 #include "tools/base/folders.h"
 #include "tools/base/json.h"
 #include "tools/base/notify.h"
@@ -29,7 +34,7 @@ static const char usage[] =
 /* At the end, after flush-timeout-ms: the time for a running scan to end. */
 #define LAST_CALL_MS 2000
 #define SAVE_MS      10000
-/* After a change from slow to all, slow traces are collected for so long. */
+/* After a change from slow to all, slow traces are collected for this time. */
 #define SWITCH_MS 60000
 
 struct service {
@@ -66,7 +71,7 @@ static void service_begin_to_stop(struct service *service)
 
     service->is_stopping = true;
     alarms_stop(service->parts.alarms);
-    wants_end_joins(service->parts.wants);
+    joins_end(service->parts.wants->joins);
     scans_end(service->parts.scans);
     timer_set(agent->loop, &service->deadline, config_integer(agent->config, "flush-timeout-ms"));
     agent_step(agent);
@@ -75,7 +80,7 @@ static void service_begin_to_stop(struct service *service)
 static void service_step_to_stop(struct service *service)
 {
     const struct agent_parts *parts = &service->parts;
-    const bool is_posting = wants_is_posting(parts->wants);
+    const bool is_posting = cluster_is_sending(parts->wants->cluster);
 
     if (!parts->agent.scan_queue.list && !scans_is_busy(parts->scans) &&
         wants_open_count(parts->wants) == 0)
@@ -106,7 +111,7 @@ static void service_step(void *context)
     int64_t next_ms = now_ms + STEP_MS, scan_ms, judge_ms;
 
     if (service->planned_ms && now_ms - service->planned_ms > STALL_MS)
-        wants_note_stall(parts->wants, now_ms - service->stepped_ms);
+        judge_note_stall(parts->wants->judge, now_ms - service->stepped_ms);
     service->stepped_ms = now_ms;
     alarms_watch_again(parts->alarms, agent_rings_first(parts->agent_rings));
     if (parts->late_spans)

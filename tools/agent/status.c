@@ -53,7 +53,7 @@ json_t *agent_status_json(const struct agent_parts *parts)
         parts->otlp ? otlp_in_json(parts->otlp) : NULL, "pending_traces",
         (json_int_t)agent->scan_queue.traces, "is_scanning", scans_is_busy(parts->scans),
         "open_traces", (json_int_t)wants_open_count(parts->wants), "cluster",
-        wants_cluster_json(parts->wants), "shares", askers_json(&agent->askers), "totals",
+        cluster_json(parts->wants->cluster), "shares", askers_json(&agent->askers), "totals",
         totals_own_json(&agent_table, &agent->totals), "host_metrics", sampler_json(parts->sampler),
         "saving_ms", (json_int_t)saver_busy_ms(), "counters", counts_json(&counts));
 }
@@ -65,12 +65,7 @@ static void agent_print_own(struct printer *printer, const struct agent_parts *p
     const struct agent *agent = &parts->agent;
     json_t *hosts = wants_hosts(parts->wants);
 
-    print_metric(printer, "blkin_agent_ring_bytes_per_second", "gauge",
-                 "Written into all rings, at the last look.",
-                 agent_rings_bytes_per_s(parts->agent_rings));
-    print_metric(printer, "blkin_agent_ring_holds_seconds", "gauge",
-                 "How long the busiest ring lasts at this rate; 0: nothing is written.",
-                 agent_rings_holds_s(parts->agent_rings));
+    agent_rings_print(parts->agent_rings, printer);
     print_metric(printer, "blkin_agent_pending_traces", "gauge",
                  "Traces that wait for a scan of the rings.", agent->scan_queue.traces);
     print_metric(printer, "blkin_agent_open_traces", "gauge",

@@ -3,10 +3,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "wants_parts.h"
+#include "wants.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "incomplete.h"
+#include "export.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 
@@ -75,8 +75,7 @@ void wants_ask_others(struct wants *wants, struct request *request, const char *
     if (halves)
         (void)json_object_set(json_array_get(json_object_get(message, "traces"), 0), "halves",
                               halves);
-    if (wants->cluster && message)
-        cluster_send(wants->cluster, message);
+    cluster_send(wants->cluster, message);
     json_decref(halves);
     json_decref(message);
     json_decref(hosts);
@@ -112,8 +111,7 @@ void wants_send_for_alarms(struct wants *wants, struct request *request)
     /* no verdict: nobody notes which spans of this host go out */
     wants->agent->totals.alarms_double += request->count;
     message = wants->cluster ? wants_begin(wants, request, linger_ms) : NULL;
-    if (message)
-        cluster_send(wants->cluster, message);
+    cluster_send(wants->cluster, message);
     json_decref(message);
     requests_free(request);
 }
@@ -127,11 +125,6 @@ json_t *wants_send_by_hand(struct wants *wants, struct request *request)
     wants->agent->totals.traces_asked_by_hand += request->count;
     wants_send(wants, request, name, 0);
     return json_pack("{ss}", "id", name);
-}
-
-json_t *wants_known(const struct wants *wants, const char *name)
-{
-    return judge_json(wants->judge, name);
 }
 
 /* The collection of traces that an earlier process had requested. */
@@ -250,7 +243,7 @@ void wants_save(struct wants *wants)
     if (json_array_size(list) || wants->has_saved_others) {
         char *text = json_text(list, &length);
 
-        saver_write(wants->others_file, text, length);
+        saver_write_often(wants->others_file, text, length);
     }
     wants->has_saved_others = json_array_size(list) > 0;
     json_decref(list);
@@ -293,7 +286,7 @@ void wants_answer(struct wants *wants, const struct request *requests,
 
         if (answer && strcmp(r->host, wants->agent->host) == 0)
             judge_answer(wants->judge, answer, clock_ms());
-        else if (answer && wants->cluster)
+        else
             cluster_send(wants->cluster, answer);
         json_decref(answer);
     }
@@ -443,7 +436,7 @@ static void wants_judged(void *context, const struct verdict *verdict)
         wants->agent->totals.traces_incomplete++;
         if (joins_find(wants->joins, verdict->id, &place))
             moved.id = (struct trace_id){place.trace_id_high, place.trace_id};
-        incomplete_report(wants->agent->export, &moved);
+        judge_report(wants->agent->export, &moved);
         collected_note_given(wants->agent->collected, verdict->id,
                              export_given(wants->agent->export));
     }
@@ -505,11 +498,6 @@ static void wants_listed(void *context, const char *name, const struct request *
     wants->agent->totals.traces_asked_by_hand += request->count;
     wants->agent->totals.traces_dropped += request->left_out;
     wants_send(wants, request, name, 0);
-}
-
-void wants_note_stall(struct wants *wants, int64_t stall_ms)
-{
-    judge_note_stall(wants->judge, stall_ms);
 }
 
 int64_t wants_judge(struct wants *wants)
@@ -577,17 +565,7 @@ void wants_close(struct wants *wants)
     free(wants);
 }
 
-bool wants_is_posting(const struct wants *wants)
-{
-    return wants->cluster && cluster_is_sending(wants->cluster);
-}
-
 size_t wants_open_count(const struct wants *wants)
 {
     return judge_open(wants->judge) + joins_open(wants->joins);
-}
-
-json_t *wants_cluster_json(const struct wants *wants)
-{
-    return wants->cluster ? cluster_json(wants->cluster) : NULL;
 }

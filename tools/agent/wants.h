@@ -9,8 +9,23 @@
 #include "agent.h"
 #include "found.h"
 #include "halves.h"
+#include "joins.h"
+#include "judge.h"
+#include "tools/cluster/cluster.h"
 
-struct wants;
+struct wants {
+    struct agent *agent;
+    struct cluster *cluster; /* NULL: this host has no cluster */
+    struct judge *judge;
+    struct joins *joins;
+    /* The number of the last request, part of its id. Numbers begin with the time in ms: the next
+     * process, which may have the same pid in a container, must not take this process's answers. */
+    unsigned long requests;
+    struct request *earlier; /* collects traces that began before the searched time, by asker */
+    bool asks_again;         /* an earlier process may have left open traces */
+    bool has_saved_others;   /* others_file is not empty */
+    char others_file[4096];
+};
 
 /* Connects with the cluster, if one is configured. Returns NULL with error set. */
 struct wants *wants_open(struct agent *agent, struct error *error);
@@ -26,11 +41,8 @@ void wants_send(struct wants *wants, struct request *request, const char *name, 
 /* Calls wants_send() for alarms. With send = all, only other hosts fetch. Takes the request. */
 void wants_send_for_alarms(struct wants *wants, struct request *request);
 
-/* Calls wants_send() for a person. Takes the request. Returns {"id": NAME}, for wants_known(). */
+/* Calls wants_send() for a person. Takes the request. Returns {"id": NAME}, for judge_json(). */
 json_t *wants_send_by_hand(struct wants *wants, struct request *request);
-
-/* Returns the state of a person's request; NULL: no request has this name. */
-json_t *wants_known(const struct wants *wants, const char *name);
 
 /* Repeats the requests that were open at the end of an earlier process, as far as there is room. */
 void wants_repeat(struct wants *wants);
@@ -45,7 +57,7 @@ const char *wants_refuses(const struct wants *wants, const char *host);
 void wants_answer(struct wants *wants, const struct request *requests,
                   const struct found_reach *reach, const json_t *found, const char *problem);
 
-/* Notes the result of a scan, and answers the requests. found: see only.h; NULL: nothing. */
+/* Notes the result of a scan, and answers the requests. found: see selection.h; NULL: nothing. */
 void wants_found(struct wants *wants, const struct request *requests,
                  const struct found_reach *reach, const json_t *found);
 
@@ -60,25 +72,30 @@ void wants_looked(struct wants *wants, const struct halves *found, int64_t held_
                   const char *problem);
 /* As joins_find(). */
 bool wants_place(const struct wants *wants, struct trace_id id, struct join_place *place);
-/* At the end of the agent: no trace waits for its place any more. */
-void wants_end_joins(struct wants *wants);
 
 /* ---- verdicts */
 
 /* Judges the traces that can be judged. Returns the time of the next call, in ms of clock_ms(). */
 int64_t wants_judge(struct wants *wants);
-void wants_note_stall(struct wants *wants, int64_t stall_ms); /* as judge_note_stall() */
 
 /* Returns the number of traces and requests that are not judged yet. */
 size_t wants_open_count(const struct wants *wants);
-/* Returns whether the broker is connected, and has not accepted all messages yet. */
-bool wants_is_posting(const struct wants *wants);
 
 /* ---- status */
 
 /* Returns a new array of the hosts that are asked. */
 json_t *wants_hosts(const struct wants *wants);
-/* Returns cluster_json(); NULL without a cluster. */
-json_t *wants_cluster_json(const struct wants *wants);
+
+/* ---- shared by wants.c and wants_joins.c */
+
+void wants_set_id(struct wants *wants, struct request *request);
+
+/* Sends the request to the other hosts, and enters it in the judge's list. The caller has to fetch
+ * the spans of this host. halves: of the request's only trace, or NULL. Takes the halves. */
+void wants_ask_others(struct wants *wants, struct request *request, const char *name,
+                      int64_t linger_ms, json_t *halves);
+
+/* Returns NULL when out of memory. */
+struct joins *wants_open_joins(struct wants *wants);
 
 #endif

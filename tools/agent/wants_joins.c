@@ -3,11 +3,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "wants_parts.h"
+#include "wants.h"
 
 #include "found.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "incomplete.h"
 
 static void wants_look(void *context, struct request *request)
 {
@@ -42,8 +41,7 @@ static void wants_settle(void *context, json_t *settled)
     message = json_pack("{ss, ss, ss, sI, s[], so}", "type", "keep", "id", head.id, "host",
                         wants->agent->host, "at", (json_int_t)wall_clock_ns(), "traces", "settled",
                         settled);
-    if (message && wants->cluster)
-        cluster_send(wants->cluster, message);
+    cluster_send(wants->cluster, message);
     json_decref(message);
 }
 
@@ -65,8 +63,7 @@ static void wants_answer_join(void *context, const struct request *request, int6
     const struct found_reach reach = {held_from_ns, INT64_MIN};
     json_t *answer = found_new(wants->agent, request, 1, &reach, NULL, problem);
 
-    if (answer && wants->cluster)
-        cluster_send(wants->cluster, answer);
+    cluster_send(wants->cluster, answer);
     json_decref(answer);
 }
 
@@ -82,7 +79,7 @@ static void wants_mark(void *context, struct trace_id id, int64_t time_ns, const
         .held = ""};
 
     wants->agent->totals.traces_apart++;
-    incomplete_report(wants->agent->export, &verdict);
+    judge_report(wants->agent->export, &verdict);
 }
 
 void wants_looked(struct wants *wants, const struct halves *found, int64_t held_from_ns,
@@ -95,11 +92,6 @@ void wants_looked(struct wants *wants, const struct halves *found, int64_t held_
 bool wants_place(const struct wants *wants, struct trace_id id, struct join_place *place)
 {
     return joins_find(wants->joins, id, place);
-}
-
-void wants_end_joins(struct wants *wants)
-{
-    joins_end(wants->joins);
 }
 
 struct joins *wants_open_joins(struct wants *wants)

@@ -6,6 +6,7 @@
 #ifndef BLKIN_TOOLS_COMMANDS_H
 #define BLKIN_TOOLS_COMMANDS_H
 
+int agent_command(int argc, char *argv[]);
 int config_command(int argc, char *argv[]);
 int doctor_command(int argc, char *argv[]);
 int graph_command(int argc, char *argv[]);

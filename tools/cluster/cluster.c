@@ -117,9 +117,13 @@ static struct sent *cluster_new_sent(const struct cluster *cluster, json_t *mess
 void cluster_send(struct cluster *cluster, const json_t *message)
 {
     struct error error = {""};
-    json_t *copy = cluster_numbered(cluster, message, &error);
-    struct sent *sent = copy ? cluster_new_sent(cluster, copy) : NULL;
+    struct sent *sent;
+    json_t *copy;
 
+    if (!cluster || !message)
+        return;
+    copy = cluster_numbered(cluster, message, &error);
+    sent = copy ? cluster_new_sent(cluster, copy) : NULL;
     if (copy && !sent)
         error_set(&error, "it has more than %u bytes, or memory is short", MESSAGE_MAX);
     json_decref(copy);
@@ -138,7 +142,9 @@ void cluster_send(struct cluster *cluster, const json_t *message)
 
 bool cluster_is_sending(const struct cluster *cluster)
 {
-    for (const struct sent *sent = cluster->first; sent && cluster->is_connected; sent = sent->next)
+    const struct sent *sent = cluster && cluster->is_connected ? cluster->first : NULL;
+
+    for (; sent; sent = sent->next)
         if (!sent->is_accepted && !sent->is_refused)
             return true;
     return false;
@@ -436,8 +442,10 @@ void cluster_close(struct cluster *cluster)
 
 json_t *cluster_json(const struct cluster *cluster)
 {
-    const bool has_twin = cluster->twin_until_ms > clock_ms();
+    const bool has_twin = cluster && cluster->twin_until_ms > clock_ms();
 
+    if (!cluster)
+        return NULL;
     return json_pack("{ss, ss, so, ss, so, so, sI, sI, sI, sI, sI}", "url", cluster->url, "state",
                      cluster->is_connected ? "connected" : "away", "since",
                      json_time(cluster->since_ns), "error",

@@ -25,7 +25,6 @@ struct stored_span {
     struct stored_origin *scope;
     uint64_t trace_id_high, trace_id;
     uint64_t number; /* in the order in which spans came, from 1 */
-    uint64_t before; /* number of the trace's span before in this store; 0: none */
     int64_t start_ns, end_ns;
     int64_t came_ns, ended_ns; /* CLOCK_MONOTONIC */
     size_t length;
@@ -213,7 +212,6 @@ enum sdk_added sdk_store_add(struct sdk_store *store, const struct otlp_origin *
     const uint64_t shared = origin->resource.length + origin->schema.length + origin->scope.length +
                             origin->scope_schema.length;
     const uint64_t hash = store_hash(store, span->trace_id_high, span->trace_id);
-    const struct stored_span *before;
     struct stored_origin *scope;
     struct stored_span *stored;
 
@@ -227,13 +225,12 @@ enum sdk_added sdk_store_add(struct sdk_store *store, const struct otlp_origin *
         free(stored);
         return SDK_NO_MEMORY;
     }
-    before = store_newest(store, span->trace_id_high, span->trace_id, hash);
+    store->held.traces += !store_newest(store, span->trace_id_high, span->trace_id, hash);
     *stored = (struct stored_span){
         .scope = scope,
         .trace_id_high = span->trace_id_high,
         .trace_id = span->trace_id,
         .number = ++memory->came,
-        .before = before ? before->number : 0,
         .start_ns = span->start_ns,
         .end_ns = span->end_ns,
         .came_ns = now_ns - memory->offset_ns,
@@ -243,7 +240,6 @@ enum sdk_added sdk_store_add(struct sdk_store *store, const struct otlp_origin *
     };
     (void)text_copy(stored->raw, span->raw);
     store_count(store, bytes, 1);
-    store->held.traces += before == NULL;
     store->held.spans++;
     table_add(&store->traces, &stored->in_table, hash);
     cds_list_add_tail(&stored->in_list, &store->spans);
@@ -278,7 +274,6 @@ static uint64_t store_take(const struct sdk_store *store, struct sdk_wanted *wan
     const uint64_t hash = store_hash(store, high, low);
     const struct stored_span *span = store_newest(store, high, low, hash);
     const uint64_t newest = span ? span->number : 0;
-    uint64_t before = newest;
 
     if (span)
         wanted->ended_ns = store_later(wanted->ended_ns, store->held.ended_ns);
@@ -290,9 +285,7 @@ static uint64_t store_take(const struct sdk_store *store, struct sdk_wanted *wan
             break;
         store_give(span, call, context);
         wanted->spans++;
-        before = span->before;
     }
-    wanted->is_overwritten |= before > wanted->after;
     return newest;
 }
 

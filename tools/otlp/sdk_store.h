@@ -52,10 +52,9 @@ struct sdk_memory {
 /* A wanted trace, and the position up to which its spans were given. */
 struct sdk_wanted {
     uint64_t trace_id_high, trace_id;
-    uint64_t after;      /* 0 at first; the number of the last span that was given */
-    uint64_t spans;      /* out: the number of spans that the last call gave */
-    bool is_overwritten; /* set if a span of the trace was overwritten before it was given */
-    int64_t ended_ns;    /* as in struct sdk_held, of freed stores and of those with the trace */
+    uint64_t after;   /* 0 at first; the number of the last span that was given */
+    uint64_t spans;   /* out: the number of spans that the last call gave */
+    int64_t ended_ns; /* as in struct sdk_held, of freed stores and of those with the trace */
 };
 
 /* Sets the number of bytes; at least SDK_MEMORY_MIN. Only held spans use memory. */

@@ -41,6 +41,7 @@ def parse():
 class Trace:
     def __init__(self):
         self.spans = collections.Counter()
+        self.arrived = {}  # id -> ns since 1970
         self.tags = []  # of spans with "incomplete"
         self.kept = False  # whether a span has the reason
 
@@ -64,6 +65,12 @@ class Collected:
                     trace.tags.append(tags)
                     continue
                 trace.spans[span_id] += 1
+                trace.arrived.setdefault(span_id, post["at"])
+
+
+def share(values, part):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * part))] if values else None
 
 
 def is_late(request, trace, linger):
@@ -79,6 +86,7 @@ class Result:
         self.silent, self.partial = [], []
         self.false_tags = 0
         self.not_kept = 0
+        self.latencies = []
         for request in requests.values():
             self.judge(arguments, request, collected.traces.get(request.trace_id))
         of_load = f"626c6b696e{arguments.seed:06x}"  # messages about an earlier load do not count
@@ -96,6 +104,9 @@ class Result:
             self.complete.append(request)
             self.false_tags += bool(trace.tags) and request.is_made(arguments.hosts)
             self.not_kept += not trace.kept
+            if request.ended[request.where]:
+                last = max(trace.arrived[span_id] for span_id in wanted)
+                self.latencies.append((last - request.ended[request.where]) / 1e9)
         elif trace and trace.tags:
             self.tagged.append(request)
         elif trace and is_late(request, trace, arguments.linger):
@@ -126,6 +137,9 @@ class Result:
             # spans that fit a rule: in a slow or failed request, those of its host and of each calling host
             "fitting": sum(host <= request.where and ended != 0
                            for request in requests.values() for host, ended in request.ended.items()),
+            "latency_p50": share(self.latencies, 0.5),
+            "latency_p99": share(self.latencies, 0.99),
+            "latency_max": share(self.latencies, 1),
         }
 
 

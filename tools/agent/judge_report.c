@@ -1,13 +1,16 @@
 /*
- * Makes the answers to `blkin keep`.
+ * Shows verdicts to people: the answers to `blkin keep`, and the span of an incomplete trace.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "judge_parts.h"
 
 #include "babeltrace-plugin/base/date.h"
+#include "export.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define UNDONE_MAX 256 /* traces that are listed while a request is open, as clients poll */
 
@@ -55,4 +58,31 @@ json_t *judge_json(const struct judge *judge, const char *name)
                      (json_int_t)(entry->more + entry->trace_count - listed), "done",
                      entry->is_done && !(entry->head.last_ms > 0 && entry->head.service[0]),
                      "traces", traces, "hosts", hosts);
+}
+
+static void judge_add_tag(struct span *span, const char *key, const char *value)
+{
+    if (value[0])
+        (void)span_add(span, SPAN_TAG_TEXT, text_of(key), text_of(value), 0);
+}
+
+void judge_report(struct export *export, const struct verdict *verdict)
+{
+    struct span span = {.trace_id_high = verdict->id.high,
+                        .trace_id = verdict->id.low,
+                        .parent_id = verdict->missing ? verdict->parent : 0,
+                        .kind = SPAN_LOCAL,
+                        /* the trace's begin: the current time would make the trace seem longer */
+                        .start_ns = verdict->time_ns,
+                        .end_ns = verdict->time_ns};
+
+    if (getrandom(&span.id, sizeof(span.id), 0) != sizeof(span.id) || span.id == 0)
+        span.id = (uint64_t)span.start_ns;
+    (void)span_set_name(&span, text_of("incomplete"));
+    judge_add_tag(&span, "blkin.kept", verdict->why);
+    judge_add_tag(&span, "blkin.incomplete", verdict->lacks);
+    judge_add_tag(&span, "blkin.hosts", verdict->hosts);
+    judge_add_tag(&span, "blkin.held_from", verdict->held);
+    export_add_own(export, &span);
+    free(span.log);
 }
