@@ -143,62 +143,57 @@ static void test_longest_service(void)
     CHECK(memcmp(service, name, 72) == 0 && service[72] == '\0' && service[-1] == '\0');
 }
 
+/* Returns the texts of the newest record of this type, behind *head; checks their length. */
+static const char *find_original(int type, struct ring_original *head, size_t texts)
+{
+    static struct newest newest;
+
+    newest = find_newest(RING_ORIGINAL + (unsigned)type);
+    memcpy(head, newest.payload, sizeof(*head));
+    CHECK(newest.length == sizeof(*head) + texts);
+    return newest.payload + sizeof(*head);
+}
+
+#define OF_OSD "op\0osd.12\0" /* split, because 10 would be a part of \\0 */ "10.0.0.1\0"
+#define IS_ORIGINAL(type, texts)                                            \
+    (memcmp(find_original(type, &head, sizeof(OF_OSD texts)), OF_OSD texts, \
+            sizeof(OF_OSD texts)) == 0)
+
 static void test_original(void)
 {
     const struct blkin_endpoint endpoint = {
         .ip = "10.0.0.1", .port = (int16_t)50000, .name = "osd.12"};
+    static const char of_key[] = "...[240 of 4999 bytes]", of_value[] = "...[2400 of 4999 bytes]";
     struct blkin_trace trace;
     const uint64_t before_ns = blkin_now();
     struct ring_original head;
-    struct newest newest;
     char long_text[5000];
     const char *key, *value;
 
     blkin_init_new_trace(&trace, "op", &endpoint);
     BLKIN_TIMESTAMP(&trace, NULL, "queued");
-    newest = find_newest(RING_ORIGINAL + ANNOT_TIMESTAMP);
-    memcpy(&head, newest.payload, sizeof(head));
+    CHECK(IS_ORIGINAL(ANNOT_TIMESTAMP, "queued"));
     CHECK(head.monotonic >= before_ns && head.monotonic <= blkin_now());
     CHECK(head.trace_id == (uint64_t)trace.info.trace_id && head.port == 50000);
-    CHECK(newest.length == sizeof(head) + sizeof("op\0osd.12\0"
-                                                 "10.0.0.1\0queued"));
-    CHECK(memcmp(newest.payload + sizeof(head),
-                 "op\0osd.12\0"
-                 "10.0.0.1\0queued",
-                 newest.length - sizeof(head)) == 0);
     BLKIN_KEYVAL_STRING(&trace, NULL, "object", "rbd");
-    newest = find_newest(RING_ORIGINAL + ANNOT_STRING);
-    CHECK(memcmp(newest.payload + sizeof(head),
-                 "op\0osd.12\0"
-                 "10.0.0.1\0object\0rbd",
-                 newest.length - sizeof(head)) == 0);
+    CHECK(IS_ORIGINAL(ANNOT_STRING, "object\0rbd"));
     BLKIN_KEYVAL_INTEGER(&trace, NULL, "offset", -7);
-    newest = find_newest(RING_ORIGINAL + ANNOT_INTEGER);
-    memcpy(&head, newest.payload, sizeof(head));
-    CHECK(head.integer == -7);
-    CHECK(memcmp(newest.payload + sizeof(head),
-                 "op\0osd.12\0"
-                 "10.0.0.1\0offset",
-                 newest.length - sizeof(head)) == 0);
+    CHECK(IS_ORIGINAL(ANNOT_INTEGER, "offset") && head.integer == -7);
     memset(long_text, 'x', sizeof(long_text));
     long_text[sizeof(long_text) - 1] = '\0';
     BLKIN_KEYVAL_STRING(&trace, NULL, long_text, long_text);
-    newest = find_newest(RING_ORIGINAL + ANNOT_STRING);
     /* both are cut, and marked as cut */
-    key = newest.payload + sizeof(head) +
-          sizeof("op\0osd.12\0"
-                 "10.0.0.1");
-    value = key + 240 + sizeof("...[240 of 4999 bytes]");
-    CHECK(memcmp(key, long_text, 240) == 0);
-    CHECK_TEXT(key + 240, "...[240 of 4999 bytes]");
-    CHECK(memcmp(value, long_text, 2400) == 0);
-    CHECK_TEXT(value + 2400, "...[2400 of 4999 bytes]");
-    CHECK(newest.payload + newest.length == value + 2400 + sizeof("...[2400 of 4999 bytes]"));
+    key = find_original(ANNOT_STRING, &head,
+                        sizeof(OF_OSD) - 1 + 240 + sizeof(of_key) + 2400 + sizeof(of_value)) +
+          sizeof(OF_OSD) - 1;
+    value = key + 240 + sizeof(of_key);
+    CHECK(memcmp(key, long_text, 240) == 0 && memcmp(value, long_text, 2400) == 0);
+    CHECK_TEXT(key + 240, of_key);
+    CHECK_TEXT(value + 2400, of_value);
     /* the longest length that is not cut */
     long_text[2400] = '\0';
     BLKIN_KEYVAL_STRING(&trace, NULL, long_text + 2400 - 240, long_text);
-    newest = find_newest(RING_ORIGINAL + ANNOT_STRING);
-    CHECK(newest.payload + newest.length == key + 241 + 2401);
+    (void)find_original(ANNOT_STRING, &head, sizeof(OF_OSD) - 1 + 241 + 2401);
 }
 
 static void test_alarm(void)
