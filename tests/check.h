@@ -38,4 +38,22 @@ static inline int check_status(void)
     return check_failures ? 1 : 0;
 }
 
+/* What a program of several tests does, by its first argument. */
+struct check_mode {
+    const char *name;
+    void (*run)(void);
+};
+
+/* Runs the mode of that name; the list ends without a name. Returns the program's status. */
+static inline int check_run(const struct check_mode *modes, const char *name)
+{
+    for (; modes->name; modes++) {
+        if (name && strcmp(modes->name, name) == 0) {
+            modes->run();
+            return check_status();
+        }
+    }
+    return 2;
+}
+
 #endif
