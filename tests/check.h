@@ -1,6 +1,9 @@
 /*
  * The whole test framework: CHECK() prints a failed condition, check_status() is main()'s result.
  *
+ * TEST(NAME) begins a test. check_run() runs the tests of a file in their order. CHECK_MAIN makes a
+ * main() that does nothing else.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef TESTS_CHECK_H
@@ -38,14 +41,14 @@ static inline int check_status(void)
     return check_failures ? 1 : 0;
 }
 
-/* What a program of several tests does, by its first argument. */
+/* A test of a program that has several, each for another first argument. */
 struct check_mode {
     const char *name;
     void (*run)(void);
 };
 
 /* Runs the mode of that name; the list ends without a name. Returns the program's status. */
-static inline int check_run(const struct check_mode *modes, const char *name)
+static inline int check_run_mode(const struct check_mode *modes, const char *name)
 {
     for (; modes->name; modes++) {
         if (name && strcmp(modes->name, name) == 0) {
@@ -55,5 +58,34 @@ static inline int check_run(const struct check_mode *modes, const char *name)
     }
     return 2;
 }
+
+static void (*check_tests[64])(void);
+static unsigned check_test_count;
+
+static inline void check_add(void (*test)(void))
+{
+    check_tests[check_test_count++] = test;
+}
+
+static inline void check_run(void)
+{
+    for (unsigned i = 0; i < check_test_count; i++)
+        check_tests[i]();
+}
+
+#define TEST(name)                                            \
+    static void name(void);                                   \
+    __attribute__((constructor)) static void name##_add(void) \
+    {                                                         \
+        check_add(name);                                      \
+    }                                                         \
+    static void name(void)
+
+#define CHECK_MAIN             \
+    int main(void)             \
+    {                          \
+        check_run();           \
+        return check_status(); \
+    }
 
 #endif

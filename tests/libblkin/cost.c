@@ -292,5 +292,5 @@ int main(int argc, char **argv)
         return make_children();
     if (strcmp(what, "spans") == 0 && argc == 3)
         return make_spans(atol(argv[2])) == atol(argv[2]) ? 0 : 1;
-    return check_run(modes, what);
+    return check_run_mode(modes, what);
 }

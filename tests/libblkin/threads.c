@@ -311,5 +311,5 @@ int main(int argc, char **argv)
         {"handover", handover}, {"crowd", crowd},       {"forks", forks}, {"nested", nested},
         {"family", family},     {"policies", policies}, {NULL, NULL}};
 
-    return check_run(modes, argc > 1 ? argv[1] : NULL);
+    return check_run_mode(modes, argc > 1 ? argv[1] : NULL);
 }

@@ -422,5 +422,5 @@ int main(int argc, char **argv)
 
     (void)blkin_init();
     whole("first", NULL, 0);
-    return check_run(modes, argc > 1 ? argv[1] : NULL);
+    return check_run_mode(modes, argc > 1 ? argv[1] : NULL);
 }

@@ -58,13 +58,13 @@ static inline void tell_counts(void *context)
     timer_set(loop, &tell, 5);
 }
 
-static inline void has_come(void *context, struct held *held)
+static inline void on_come(void *context, struct held *held)
 {
     (void)context, (void)held;
     shared->came++;
 }
 
-static inline void has_gone(void *context, struct held *held)
+static inline void on_gone(void *context, struct held *held)
 {
     (void)context, (void)held;
     shared->went++;
@@ -86,7 +86,7 @@ static inline void reload(void *context)
 static inline void serve(void)
 {
     const struct loop_signals signals = {end, reload, NULL};
-    const struct holder_callbacks callbacks = {has_come, has_gone, NULL};
+    const struct holder_callbacks callbacks = {on_come, on_gone, NULL};
 
     if (!has_fdserver)
         store_hand_over(&store);

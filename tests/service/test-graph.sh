@@ -35,8 +35,6 @@ start_part no-relayd "$graph" "file:$WORK/no1.json" "net://127.0.0.1:$closed/hos
 ends no-relayd 1 "blkin: .*net://127.0.0.1:$closed/host/h/s: .*onnection refused"
 start_part no-collector "$graph" "http://127.0.0.1:$closed/api/v2/spans" "net://127.0.0.1:$closed/host/h/s"
 ends no-collector 1 "blkin: cannot start the sink: no collector is there: http://127.0.0.1:$closed"
-start_part no-plugin env BABELTRACE_PLUGIN_PATH="$WORK" "$graph" "file:$WORK/no.json" "net://127.0.0.1:$closed/host/h/s"
-ends no-plugin 1 "blkin: BlkKin's plugin for babeltrace2 is not found"
 
 # A live session is read until one signal comes, also while the relay daemon hangs. All read events are delivered. INT and
 # TERM come while the graph waits for a packet: a program records all the time, and the network is slow.
