@@ -69,7 +69,7 @@ static struct newest find_newest(unsigned event)
 }
 
 /* Stays on one CPU, so that the newest record of a ring is the newest of all. */
-static void stay_on_one_cpu(void)
+TEST(stay_on_one_cpu)
 {
     cpu_set_t set;
 
@@ -81,7 +81,7 @@ static void stay_on_one_cpu(void)
 /* ---- each kind of event ---- */
 
 /* The agent answers while the library loads, or soon after. */
-static void test_first(void)
+TEST(test_first)
 {
     blkin_init();
     WORK_UNTIL(spans() > 0, record_span_called("first"));
@@ -89,7 +89,7 @@ static void test_first(void)
     CHECK(rings_count(&memory, BLKIN_EVENT_PROCESS) <= 1);
 }
 
-static void test_span(void)
+TEST(test_span)
 {
     const unsigned before = spans();
     struct blkin_span span, child;
@@ -107,7 +107,7 @@ static void test_span(void)
     CHECK(newest.payload[newest.length - 1] == '\0');
 }
 
-static void test_packed_span(void)
+TEST(test_packed_span)
 {
     const unsigned before = spans();
     const uint64_t now = blkin_now();
@@ -125,7 +125,7 @@ static void test_packed_span(void)
 }
 
 /* The longest name and address of a span's service; longer ones are cut. */
-static void test_longest_service(void)
+TEST(test_longest_service)
 {
     char name[101], ip[101];
     struct blkin_span span;
@@ -159,7 +159,7 @@ static const char *find_original(int type, struct ring_original *head, size_t te
     (memcmp(find_original(type, &head, sizeof(OF_OSD texts)), OF_OSD texts, \
             sizeof(OF_OSD texts)) == 0)
 
-static void test_original(void)
+TEST(test_original)
 {
     const struct blkin_endpoint endpoint = {
         .ip = "10.0.0.1", .port = (int16_t)50000, .name = "osd.12"};
@@ -196,7 +196,7 @@ static void test_original(void)
     (void)find_original(ANNOT_STRING, &head, sizeof(OF_OSD) - 1 + 241 + 2401);
 }
 
-static void test_alarm(void)
+TEST(test_alarm)
 {
     struct newest newest;
     struct blkin_slow_event event;
@@ -211,7 +211,7 @@ static void test_alarm(void)
     CHECK(blkin_set_slow("") == 0);
 }
 
-static void test_metric(void)
+TEST(test_metric)
 {
     const uint64_t values[] = {1, 2};
 
@@ -227,14 +227,14 @@ static void test_metric(void)
     CHECK_TEXT(find_newest(BLKIN_EVENT_METRIC).payload + sizeof(struct blkin_metric_event), "cpu");
 }
 
-static void test_process(void)
+TEST(test_process)
 {
     WORK_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) >= 2, record_span_called("later"));
     CHECK(find_newest(BLKIN_EVENT_PROCESS).length > sizeof(struct blkin_process_event));
 }
 
 /* The agent needs no streaming events, because it has whole spans. */
-static void test_no_streaming(void)
+TEST(test_no_streaming)
 {
     CHECK(rings_count(&memory, BLKIN_EVENT_BEGIN) == 0);
     CHECK(rings_count(&memory, BLKIN_EVENT_TAG) == 0);
@@ -267,7 +267,7 @@ static void check_child(pid_t pid, unsigned expected)
     CHECK(child.spans == expected);
 }
 
-static void test_forks(void)
+TEST(test_forks)
 {
     struct blkin_span span;
     int status = 1;
@@ -301,7 +301,7 @@ static void test_forks(void)
 }
 
 /* The child shares the parent's memory, and its number. */
-static void test_vfork(void)
+TEST(test_vfork)
 {
     const unsigned before = spans();
     const pid_t pid = vfork();
@@ -327,7 +327,7 @@ static void handle(int signal)
 }
 
 /* Signals interrupt everything, also the sequence. Each span is there, or overwritten. */
-static void test_signals(void)
+TEST(test_signals)
 {
     const struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
     timer_t timer;
@@ -359,19 +359,7 @@ int main(void)
     rings_make(&memory, 1 << 26, 1 << 16);
     agent_prepare(&agent);
     agent_start(&agent, &memory);
-    stay_on_one_cpu();
-    test_first();
-    test_span();
-    test_packed_span();
-    test_longest_service();
-    test_original();
-    test_alarm();
-    test_metric();
-    test_process();
-    test_no_streaming();
-    test_forks();
-    test_vfork();
-    test_signals();
+    check_run();
     CHECK(agent_asked(&agent) < 6);
     agent_stop(&agent);
     agent_remove(&agent);
