@@ -47,13 +47,13 @@ static struct scenario {
 
 static unsigned count;
 
-#define SCENARIO(name)                                          \
-    static void name(void);                                     \
-    __attribute__((constructor)) static void name##_add(void)   \
-    {                                                           \
-        scenarios[count++] = (struct scenario){#name, name, 0}; \
-    }                                                           \
-    static void name(void)
+#define SCENARIO(function)                                                           \
+    static void function(void);                                                      \
+    __attribute__((constructor)) static void function##_add(void)                    \
+    {                                                                                \
+        scenarios[count++] = (struct scenario){.name = #function, .play = function}; \
+    }                                                                                \
+    static void function(void)
 
 static void begin(struct scenario *scenario)
 {
