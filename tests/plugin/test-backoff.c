@@ -21,7 +21,7 @@ TEST(test_waits)
     CHECK(backoff_ms(1, 5000, 1000) == 1000);
 }
 
-/* Any time up to the wait; after a success from the start again. */
+/* A wait is random, from 0 to the longest. After a success, the first wait is the limit again. */
 TEST(test_jitter)
 {
     static const int64_t limits_ms[] = {100, 200, 400, 800, 1500, 1500};
