@@ -1,6 +1,6 @@
 /*
- * Knows the wanted traces and their found spans. Spans of wanted traces get the tag "blkin.kept"
- * with the reason.
+ * A selection: the wanted traces, and the spans found of them. Spans of wanted traces get the tag
+ * "blkin.kept" with the reason.
  *
  * Found spans, as JSON:
  *
@@ -8,33 +8,34 @@
  *       "spans": 3, "have": ["16 hex digits", ...], "want": [...], "cut": true}]}
  *
  * - oldest, newest: the times of all events that were read; 0: none.
- * - more: spans of traces beyond ONLY_FOUND_MAX.
- * - untold, only after only_tell_of() with less than ONLY_FOUND_MAX: the number of traces beyond.
+ * - more: spans of traces beyond SELECTION_FOUND_MAX.
+ * - untold, only after selection_tell_of() with less than SELECTION_FOUND_MAX: the number of traces
+ * beyond.
  * - id: the upper half is 0 if no span has it. begin: of the first span, in ns since 1970.
  * - spans: the number of spans that are sent, or were sent before. have: their ids.
  * - want: the ids of parents that are not among them.
- * - cut: the trace had more than ONLY_SPANS_MAX spans, or all traces had ONLY_LISTED_MAX. Then
- *   have is incomplete and want is empty.
+ * - cut: the trace had more than SELECTION_SPANS_MAX spans, or all traces had SELECTION_LISTED_MAX.
+ * Then have is incomplete and want is empty.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_ONLY_H
-#define BLKIN_ONLY_H
+#ifndef BLKIN_TOOLS_SELECTION_H
+#define BLKIN_TOOLS_SELECTION_H
 
 #include "babeltrace-plugin/spans/span.h"
 #include "trace_id.h"
 
 #include <stdbool.h>
 
-#define ONLY_FOUND_MAX  65536      /* traces in the list */
-#define ONLY_SPANS_MAX  4096       /* spans of a trace */
-#define ONLY_LISTED_MAX (1U << 20) /* spans of all traces */
+#define SELECTION_FOUND_MAX  65536      /* traces in the list */
+#define SELECTION_SPANS_MAX  4096       /* spans of a trace */
+#define SELECTION_LISTED_MAX (1U << 20) /* spans of all traces */
 
-struct only;
+struct selection;
 
 /* Returns NULL when out of memory. */
-struct only *only_new(void);
-void only_free(struct only *only); /* NULL is allowed */
+struct selection *selection_new(void);
+void selection_free(struct selection *selection); /* NULL is allowed */
 
 /*
  * Adds a trace that is wanted, or whose spans were sent before: such spans are noted as found, and
@@ -43,30 +44,31 @@ void only_free(struct only *only); /* NULL is allowed */
  * is not; 0: no limit. why: the value of the tag; NULL: the spans were sent before. The
  * reason that was added first wins. Returns false when out of memory.
  */
-bool only_add(struct only *only, const struct trace_id *id, int64_t from_ns, int64_t until_ns,
-              const char *why);
+bool selection_add(struct selection *selection, const struct trace_id *id, int64_t from_ns,
+                   int64_t until_ns, const char *why);
 
 /* True if an event of this trace and time is wanted. trace_id_high 0: not known. */
-bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id,
-                int64_t time_ns);
+bool selection_wants(const struct selection *selection, uint64_t trace_id_high, uint64_t trace_id,
+                     int64_t time_ns);
 
 /* True if the span was sent before. */
-bool only_was_sent(const struct only *only, const struct span *span);
+bool selection_was_sent(const struct selection *selection, const struct span *span);
 
 /* Notes the time of an event that was read. */
-void only_note_time(struct only *only, int64_t time_ns);
+void selection_note_time(struct selection *selection, int64_t time_ns);
 
 /* Returns the reason for the trace, or an empty text. The text lives as long as only. */
-struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t trace_id);
+struct text selection_why(const struct selection *selection, uint64_t trace_id_high,
+                          uint64_t trace_id);
 
 /* Limits the listed traces. "untold" has the number of other traces. Call it before the first
  * event. */
-void only_tell_of(struct only *only, uint64_t traces);
+void selection_tell_of(struct selection *selection, uint64_t traces);
 
 /* Notes a span that is sent, or was sent before. */
-void only_note(struct only *only, const struct span *span);
+void selection_note(struct selection *selection, const struct span *span);
 
 /* Returns the found spans; NULL when out of memory. Call it once. */
-json_t *only_found(struct only *only);
+json_t *selection_found(struct selection *selection);
 
 #endif
