@@ -58,8 +58,6 @@ static void feed_give(struct feed *feed, const struct ring_entry *entry)
     enum decoded decoded = ring_event(entry, &feed->clock, &event);
 
     counts->events++;
-    if (decoded == DECODED)
-        only_note_time(feed->only, event.time_ns);
     if (decoded == DECODED && feed_is_of_span(&event) &&
         !only_wants(feed->only, event.trace_id_high, event.trace_id, event.time_ns))
         decoded = DECODED_UNWANTED;
